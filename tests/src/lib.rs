@@ -1,0 +1,1 @@
+//! Probe programs and end-to-end tests.
