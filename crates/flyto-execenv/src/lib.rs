@@ -1,1 +1,42 @@
-//! execenv
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+// In the order to read them.
+mod capability; // what a backend can honour
+mod capture;
+mod drive; // the loop behind both
+mod environment; // the variables that a program sees
+mod error; // why a program could not be run
+mod expand; // `${NAME}` in declared values
+mod handle; // what callers hold
+mod limits; // bounds and isolation
+mod outcome; // what came of it
+mod policy; // what each class gets
+mod process; // programs that stay
+mod spec; // what to run
+mod traits; // the contract with backends // keeping output in bounded memory
+
+#[cfg(feature = "conformance")]
+pub mod conformance;
+#[cfg(all(feature = "local", unix))]
+pub mod local;
+#[cfg(feature = "scripted")]
+pub mod scripted;
+
+pub use crate::{
+    capability::{Capabilities, Capability},
+    drive::DRAIN_TIME,
+    environment::{EnvPolicy, Environment},
+    error::{ExecError, ExecErrorKind},
+    expand::{Declared, MissingVariables, Template, TemplateError},
+    handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
+    limits::{Filesystem, Isolation, LimitKind, Limits, Network},
+    outcome::{Captured, Ended, Ending, Exit, Outcome, PeakMemory, Signal, Spill, Usage},
+    policy::{Policies, Policy},
+    process::Process,
+    spec::{
+        Capture, Class, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, ErrorOutput, KillScope, Output,
+        Program, Sha256, Spec, Stdin,
+    },
+    traits::{BoxedReader, BoxedWriter, Control, Executor, Running, Target},
+};

@@ -1,0 +1,172 @@
+//! What a backend can honour, as data.
+
+use std::{collections::BTreeSet, fmt};
+
+/// One thing that a [`Spec`](crate::Spec) can demand and a backend can declare.
+///
+/// A demand that the backend does not declare is refused before anything starts; there is no silent
+/// fall-back to less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Capability {
+    /// Ending the program ends its whole process group.
+    GroupKill,
+    /// Ending the program ends every descendant, also those that left the group or the session.
+    TreeKill,
+    /// The tree is asked to stop (`SIGTERM`) and given time before it is killed.
+    Grace,
+    /// Signals can be sent to the leader and to the tree.
+    Signals,
+    /// stdin, stdout and stderr can be handed to the caller as live streams.
+    PipedStreams,
+    /// stderr can be the same open file as stdout, so that the order of writes is kept.
+    MergedStderr,
+    /// Arguments, environment and paths may be bytes that are not UTF-8.
+    NonUtf8,
+    /// The bytes that match a SHA-256 digest are the bytes that run.
+    PinnedProgram,
+    /// CPU time can be limited.
+    CpuLimit,
+    /// Memory can be limited.
+    MemoryLimit,
+    /// The number of processes can be limited.
+    ProcessLimit,
+    /// The size of a written file can be limited.
+    FileSizeLimit,
+    /// The number of open files can be limited.
+    OpenFilesLimit,
+    /// The program can be cut off from the network.
+    NetworkOff,
+    /// The program's view of the file system can be limited to what was granted.
+    FilesystemGrants,
+    /// The outcome carries CPU time.
+    CpuUsage,
+    /// The outcome carries peak memory.
+    PeakMemory,
+    /// The outcome says how many descendants outlived the leader.
+    LeakCount,
+}
+
+impl Capability {
+    /// Every capability, in declaration order.
+    pub const ALL: &[Self] = &[
+        Self::GroupKill,
+        Self::TreeKill,
+        Self::Grace,
+        Self::Signals,
+        Self::PipedStreams,
+        Self::MergedStderr,
+        Self::NonUtf8,
+        Self::PinnedProgram,
+        Self::CpuLimit,
+        Self::MemoryLimit,
+        Self::ProcessLimit,
+        Self::FileSizeLimit,
+        Self::OpenFilesLimit,
+        Self::NetworkOff,
+        Self::FilesystemGrants,
+        Self::CpuUsage,
+        Self::PeakMemory,
+        Self::LeakCount,
+    ];
+
+    /// The name that reports and configuration use, such as `tree-kill`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GroupKill => "group-kill",
+            Self::TreeKill => "tree-kill",
+            Self::Grace => "grace",
+            Self::Signals => "signals",
+            Self::PipedStreams => "piped-streams",
+            Self::MergedStderr => "merged-stderr",
+            Self::NonUtf8 => "non-utf8",
+            Self::PinnedProgram => "pinned-program",
+            Self::CpuLimit => "cpu-limit",
+            Self::MemoryLimit => "memory-limit",
+            Self::ProcessLimit => "process-limit",
+            Self::FileSizeLimit => "file-size-limit",
+            Self::OpenFilesLimit => "open-files-limit",
+            Self::NetworkOff => "network-off",
+            Self::FilesystemGrants => "filesystem-grants",
+            Self::CpuUsage => "cpu-usage",
+            Self::PeakMemory => "peak-memory",
+            Self::LeakCount => "leak-count",
+        }
+    }
+}
+
+impl fmt::Display for Capability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a backend declares: its name and what it can honour.
+///
+/// Declaring a capability is a promise that the conformance suite tests; leaving one out is tested
+/// too, for its refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// The backend's name in outcomes, reports and audit lines, such as `local`.
+    pub backend: String,
+    /// What the backend can honour.
+    pub supported: BTreeSet<Capability>,
+}
+
+impl Capabilities {
+    /// A backend that honours nothing beyond running a program and bounding it.
+    #[must_use]
+    pub fn new(backend: impl Into<String>) -> Self {
+        Self { backend: backend.into(), supported: BTreeSet::new() }
+    }
+
+    /// Declares more capabilities.
+    #[must_use]
+    pub fn with(mut self, more: impl IntoIterator<Item = Capability>) -> Self {
+        self.supported.extend(more);
+        self
+    }
+
+    /// Withdraws a capability: for a machine that lacks it, and for tests of refusals.
+    #[must_use]
+    pub fn without(mut self, capability: Capability) -> Self {
+        self.supported.remove(&capability);
+        self
+    }
+
+    /// Whether `capability` is declared.
+    #[must_use]
+    pub fn has(&self, capability: Capability) -> bool {
+        self.supported.contains(&capability)
+    }
+
+    /// The demands in `required` that are not declared, in order.
+    #[must_use]
+    pub fn missing(&self, required: &BTreeSet<Capability>) -> Vec<Capability> {
+        required.difference(&self.supported).copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_capability_is_listed_once_under_its_own_name() {
+        let names: BTreeSet<_> = Capability::ALL.iter().map(|it| it.name()).collect();
+        assert_eq!(names.len(), Capability::ALL.len());
+    }
+
+    #[test]
+    fn missing_lists_only_what_is_not_declared() {
+        let capabilities = Capabilities::new("x").with([Capability::Grace, Capability::GroupKill]);
+        let required = BTreeSet::from([Capability::Grace, Capability::NetworkOff]);
+        assert_eq!(capabilities.missing(&required), [Capability::NetworkOff]);
+        assert_eq!(
+            capabilities.without(Capability::Grace).missing(&required),
+            [Capability::Grace, Capability::NetworkOff]
+        );
+    }
+}

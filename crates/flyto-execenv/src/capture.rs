@@ -1,0 +1,253 @@
+//! Keeping the start and the end of a stream in bounded memory.
+//!
+//! Bytes are read straight into the place where they stay: the start into a growing buffer, the end
+//! into a ring. Nothing is copied a second time, so a capture reads as fast as a loop that throws
+//! everything away (`cargo xtask bench stream`).
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use bytes::BufMut;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::{Capture, Captured, outcome::Spill};
+
+/// Bytes asked for in one read: 64 KiB, what a pipe holds by default (pipe(7)).
+const READ_BYTES: usize = 64 * 1024;
+
+/// The first read is small, since most tools print little.
+const FIRST_READ_BYTES: usize = 4 * 1024;
+
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    head: Vec<u8>,
+    head_limit: usize,
+    ring: Vec<u8>,
+    ring_limit: usize,
+    /// Where the next byte goes once the ring is full; also where its oldest byte lies.
+    ring_at: usize,
+    /// Takes what cannot be kept, where the limit leaves no room for a ring.
+    scratch: Vec<u8>,
+    total_bytes: u64,
+    spill: SpillState,
+}
+
+#[derive(Debug)]
+enum SpillState {
+    Off,
+    Waiting(PathBuf),
+    Writing { path: PathBuf, file: File },
+    Failed { path: PathBuf, error: io::Error },
+}
+
+impl Recorder {
+    pub(crate) fn new(capture: &Capture) -> Self {
+        let limit = usize::try_from(capture.limit_bytes).unwrap_or(usize::MAX);
+        Self {
+            head: Vec::new(),
+            head_limit: limit - limit / 2,
+            ring: Vec::new(),
+            ring_limit: limit / 2,
+            ring_at: 0,
+            scratch: Vec::new(),
+            total_bytes: 0,
+            spill: match &capture.spill {
+                Some(path) => SpillState::Waiting(path.clone()),
+                None => SpillState::Off,
+            },
+        }
+    }
+
+    /// Keeps nothing and counts.
+    pub(crate) fn discarding() -> Self {
+        Self::new(&Capture::limit(0))
+    }
+
+    /// Reads once and returns the new bytes; an empty slice is the end of the stream.
+    ///
+    /// Cancel-safe: bytes that were read are kept, whatever happens to this future.
+    pub(crate) async fn read_from<R>(&mut self, reader: &mut R) -> io::Result<&[u8]>
+    where
+        R: AsyncRead + Unpin + ?Sized,
+    {
+        let new = if self.head.len() < self.head_limit {
+            let from = self.head.len();
+            read_into(reader, &mut self.head, self.head_limit).await?;
+            &self.head[from..]
+        } else if self.ring.len() < self.ring_limit {
+            let from = self.ring.len();
+            read_into(reader, &mut self.ring, self.ring_limit).await?;
+            &self.ring[from..]
+        } else if self.ring_limit > 0 && !matches!(self.spill, SpillState::Waiting(_)) {
+            let from = self.ring_at;
+            let end = self.ring_limit.min(from + READ_BYTES);
+            let n = reader.read(&mut self.ring[from..end]).await?;
+            self.ring_at = (from + n) % self.ring_limit;
+            &self.ring[from..from + n]
+        } else {
+            self.scratch.clear();
+            read_into(reader, &mut self.scratch, READ_BYTES).await?;
+            if !self.scratch.is_empty() {
+                self.start_spill();
+                self.push_to_ring();
+            }
+            &self.scratch[..]
+        };
+        self.total_bytes += new.len() as u64;
+        self.spill.append(new);
+        Ok(new)
+    }
+
+    /// Opens the file with what was kept so far, now that the next byte would push one out.
+    fn start_spill(&mut self) {
+        if let SpillState::Waiting(path) = &mut self.spill {
+            let path = std::mem::take(path);
+            let started = create_private(&path).and_then(|mut file| {
+                file.write_all(&self.head)?;
+                file.write_all(&self.ring)?;
+                Ok(file)
+            });
+            self.spill = match started {
+                Ok(file) => SpillState::Writing { path, file },
+                Err(error) => SpillState::Failed { path, error },
+            };
+        }
+    }
+
+    /// Moves the scratch bytes over the ring's oldest.
+    fn push_to_ring(&mut self) {
+        if self.ring_limit == 0 {
+            return;
+        }
+        let skipped = self.scratch.len().saturating_sub(self.ring_limit);
+        let new = &self.scratch[skipped..];
+        let (before_wrap, after_wrap) = new.split_at(new.len().min(self.ring_limit - self.ring_at));
+        self.ring[self.ring_at..][..before_wrap.len()].copy_from_slice(before_wrap);
+        self.ring[..after_wrap.len()].copy_from_slice(after_wrap);
+        self.ring_at = (self.ring_at + new.len()) % self.ring_limit;
+    }
+
+    pub(crate) fn finish(mut self) -> Captured {
+        // The ring's oldest byte comes first.
+        if self.ring.len() == self.ring_limit {
+            self.ring.rotate_left(self.ring_at);
+        }
+        let spill = match self.spill {
+            SpillState::Off | SpillState::Waiting(_) => None,
+            SpillState::Writing { path, .. } => Some(Spill { path, error: None }),
+            SpillState::Failed { path, error } => Some(Spill { path, error: Some(error) }),
+        };
+        Captured { head: self.head, tail: self.ring, total_bytes: self.total_bytes, spill }
+    }
+}
+
+impl SpillState {
+    fn append(&mut self, bytes: &[u8]) {
+        if let Self::Writing { path, file } = self
+            && let Err(error) = file.write_all(bytes)
+        {
+            *self = Self::Failed { path: std::mem::take(path), error };
+        }
+    }
+}
+
+/// A new file that only its owner can read.
+fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Appends one read to `buffer`, which grows as needed up to `limit`.
+async fn read_into<R>(reader: &mut R, buffer: &mut Vec<u8>, limit: usize) -> io::Result<()>
+where
+    R: AsyncRead + Unpin + ?Sized,
+{
+    let left = limit - buffer.len();
+    let room = left.min(if buffer.is_empty() { FIRST_READ_BYTES } else { READ_BYTES });
+    if buffer.capacity() - buffer.len() < room {
+        // Doubling keeps the number of moves small; the limit keeps the last one from overshooting.
+        let target = (buffer.capacity() * 2).max(buffer.len() + room).min(limit);
+        buffer.reserve_exact(target - buffer.len());
+    }
+    let mut window = buffer.limit(room);
+    reader.read_buf(&mut window).await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Feeds `input` in pieces of `piece` bytes through a recorder.
+    fn record(input: &[u8], piece: usize, capture: &Capture) -> Captured {
+        struct Pieces<'a>(&'a [u8], usize);
+        impl AsyncRead for Pieces<'_> {
+            fn poll_read(
+                mut self: std::pin::Pin<&mut Self>,
+                _: &mut std::task::Context<'_>,
+                buf: &mut tokio::io::ReadBuf<'_>,
+            ) -> std::task::Poll<io::Result<()>> {
+                let n = self.1.min(self.0.len()).min(buf.remaining());
+                buf.put_slice(&self.0[..n]);
+                self.0 = &self.0[n..];
+                std::task::Poll::Ready(Ok(()))
+            }
+        }
+        let mut recorder = Recorder::new(capture);
+        let mut reader = Pieces(input, piece);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            while !recorder.read_from(&mut reader).await.expect("memory").is_empty() {}
+        });
+        recorder.finish()
+    }
+
+    proptest! {
+        #[test]
+        fn start_and_end_are_kept_and_all_is_counted(
+            input in proptest::collection::vec(any::<u8>(), 0..300),
+            piece in 1usize..100,
+            limit in 0u64..200,
+            spilling: bool,
+        ) {
+            let dir = tempfile::tempdir().expect("a directory");
+            let path = dir.path().join("whole");
+            let capture = Capture { spill: spilling.then(|| path.clone()), ..Capture::limit(limit) };
+            let captured = record(&input, piece, &capture);
+
+            let kept = captured.bytes().into_owned();
+            prop_assert_eq!(kept.len() as u64, limit.min(input.len() as u64));
+            prop_assert!(input.starts_with(&captured.head));
+            prop_assert!(input.ends_with(&captured.tail));
+            prop_assert_eq!(captured.total_bytes, input.len() as u64);
+            let outgrown = input.len() as u64 > limit;
+            prop_assert_eq!(captured.is_complete(), !outgrown);
+            prop_assert_eq!(path.exists(), spilling && outgrown);
+            if let Some(whole) = captured.whole() {
+                prop_assert_eq!(std::fs::read(whole).expect("written"), input);
+            }
+        }
+    }
+
+    #[test]
+    fn a_spill_that_fails_is_told_and_capture_goes_on() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let taken = dir.path().join("taken");
+        std::fs::write(&taken, "mine").expect("written");
+        let captured = record(b"0123456789", 3, &Capture::limit(4).spill_to(&taken));
+        assert_eq!((captured.head.as_slice(), captured.tail.as_slice()), (&b"01"[..], &b"89"[..]));
+        let spill = captured.spill.as_ref().expect("asked for");
+        let error = spill.error.as_ref().expect("the file was there before");
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(captured.whole(), None);
+        assert_eq!(std::fs::read(&taken).expect("still there"), b"mine");
+    }
+}

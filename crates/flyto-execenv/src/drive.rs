@@ -1,0 +1,254 @@
+//! The one loop that drives a program of any backend from its start to its end.
+
+use std::{
+    future::pending,
+    pin::pin,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::{
+    io::AsyncWriteExt,
+    sync::{mpsc, oneshot},
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Captured, Chunk, Control, Ended, Ending, ErrorOutput, ExecError, ExecErrorKind, Exit,
+    LimitKind, Output, Spec, Stream,
+    capture::Recorder,
+    traits::{BoxedReader, BoxedWriter},
+};
+
+/// How long the output of a program that has exited is waited for: 2 s. A descendant that holds the
+/// pipe costs this much at most; a pipe that is merely full is read in microseconds.
+pub const DRAIN_TIME: Duration = Duration::from_secs(2);
+
+/// How long output is read after the tree was killed: 200 ms. Everything in the kill scope is gone
+/// then, so only an escapee can still hold the pipe, and it was not asked to hurry.
+const LAST_DRAIN_TIME: Duration = Duration::from_millis(200);
+
+/// What the loop needs of a spec, once the program has been started from it.
+pub(crate) struct Plan {
+    input: Option<Bytes>,
+    stdout: Option<Recorder>,
+    stderr: Option<Recorder>,
+    output_limit: u64,
+    grace: Duration,
+    /// The deadline as a point in time.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) observer: Option<mpsc::Sender<Chunk>>,
+}
+
+impl Plan {
+    pub(crate) fn new(spec: &Spec, deadline: Option<Instant>) -> Self {
+        let recorder = |output: &Output| match output {
+            Output::Captured(capture) => Some(Recorder::new(capture)),
+            Output::Null => Some(Recorder::discarding()),
+            Output::Piped => None,
+        };
+        Self {
+            input: match &spec.stdin {
+                crate::Stdin::Bytes(bytes) => Some(bytes.clone()),
+                _ => None,
+            },
+            stdout: recorder(&spec.stdout),
+            stderr: match &spec.stderr {
+                ErrorOutput::Separate(output) => recorder(output),
+                ErrorOutput::Merged => Some(Recorder::discarding()),
+            },
+            output_limit: spec.limits.output_bytes.unwrap_or(u64::MAX),
+            grace: spec.grace.unwrap_or(Duration::ZERO),
+            deadline,
+            observer: None,
+        }
+    }
+}
+
+/// The program's streams, as far as the loop has to do with them.
+#[derive(Default)]
+pub(crate) struct Streams {
+    pub(crate) stdin: Option<BoxedWriter>,
+    pub(crate) stdout: Option<BoxedReader>,
+    pub(crate) stderr: Option<BoxedReader>,
+    /// One for each stream that was handed to the caller; it resolves when the caller has seen the
+    /// stream's end or dropped it.
+    pub(crate) handed_out: Vec<oneshot::Receiver<()>>,
+}
+
+/// What the loop found out.
+pub(crate) struct Driven {
+    pub(crate) ending: Ending,
+    pub(crate) ended: Ended,
+    pub(crate) stdout: Captured,
+    pub(crate) stderr: Captured,
+    pub(crate) pipe_held: bool,
+}
+
+/// Why reading stopped before the end of the streams.
+enum Stop {
+    OverLimit,
+    Failed(ExecError),
+}
+
+pub(crate) async fn drive(
+    control: &dyn Control,
+    streams: Streams,
+    mut plan: Plan,
+    cancel: &CancellationToken,
+) -> Result<Driven, ExecError> {
+    let Streams { mut stdin, mut stdout, mut stderr, handed_out } = streams;
+    let mut out = plan.stdout.take().unwrap_or_else(Recorder::discarding);
+    let mut err = plan.stderr.take().unwrap_or_else(Recorder::discarding);
+    let tap = Tap {
+        observer: plan.observer.take(),
+        sequence: AtomicU64::new(0),
+        total_bytes: AtomicU64::new(0),
+        limit: plan.output_limit,
+    };
+
+    let mut io_done = false;
+    let mut pipe_held = false;
+    let ending = {
+        let mut io = pin!(async {
+            tokio::try_join!(
+                drain(&mut stdout, &mut out, &tap, Stream::Stdout),
+                drain(&mut stderr, &mut err, &tap, Stream::Stderr),
+                handed_out_streams(handed_out),
+            )
+        });
+        let mut feeding = pin!(feed(stdin.take(), plan.input.take()));
+        let mut wait = pin!(control.wait());
+        let mut fed = false;
+        let mut exit: Option<Exit> = None;
+        let mut alarm = plan.deadline;
+        let mut clock = pin!(sleep_until(alarm.unwrap_or_else(Instant::now)));
+        loop {
+            tokio::select! {
+                // Output first: what a program printed before it ended is never lost to its end.
+                biased;
+                read = &mut io, if !io_done => match (read, exit) {
+                    (Ok(_), Some(exit)) => { io_done = true; break Ending::Exited(exit) }
+                    (Ok(_), None) => io_done = true,
+                    (Err(Stop::OverLimit), _) => break Ending::LimitReached(LimitKind::Output),
+                    (Err(Stop::Failed(err)), _) => return Err(err),
+                },
+                status = &mut wait, if exit.is_none() => {
+                    let status = status?;
+                    if io_done {
+                        break Ending::Exited(status);
+                    }
+                    exit = Some(status);
+                    // The deadline also bounds the wait for output.
+                    let drained_by = Instant::now() + DRAIN_TIME;
+                    let at = alarm.map_or(drained_by, |it| it.min(drained_by));
+                    alarm = Some(at);
+                    clock.as_mut().reset(at);
+                }
+                () = &mut feeding, if !fed && exit.is_none() => fed = true,
+                () = &mut clock, if alarm.is_some() => match exit {
+                    Some(exit) => { pipe_held = true; break Ending::Exited(exit) }
+                    None => break Ending::TimedOut,
+                },
+                () = cancel.cancelled() => match exit {
+                    Some(exit) => { pipe_held = true; break Ending::Exited(exit) }
+                    None => break Ending::Cancelled,
+                },
+            }
+        }
+    };
+
+    let grace = if matches!(ending, Ending::Exited(_)) { Duration::ZERO } else { plan.grace };
+    let ended = if io_done {
+        control.end(grace).await?
+    } else {
+        // What the program prints while it is being ended is still its output. Nobody is told of it
+        // any more, so that an observer who stopped taking chunks cannot hold up the end.
+        let tap = Tap { observer: None, limit: u64::MAX, ..tap };
+        let mut io = pin!(async {
+            tokio::join!(
+                drain(&mut stdout, &mut out, &tap, Stream::Stdout),
+                drain(&mut stderr, &mut err, &tap, Stream::Stderr),
+            )
+        });
+        let mut end = pin!(control.end(grace));
+        let ended = loop {
+            tokio::select! {
+                biased;
+                _ = &mut io, if !io_done => io_done = true,
+                ended = &mut end => break ended?,
+            }
+        };
+        if !io_done && timeout(LAST_DRAIN_TIME, io).await.is_err() {
+            pipe_held = true;
+        }
+        ended
+    };
+    Ok(Driven { ending, ended, stdout: out.finish(), stderr: err.finish(), pipe_held })
+}
+
+/// Counts what is read, passes it on, and knows the limit of both streams together.
+struct Tap {
+    observer: Option<mpsc::Sender<Chunk>>,
+    sequence: AtomicU64,
+    total_bytes: AtomicU64,
+    limit: u64,
+}
+
+async fn drain(
+    reader: &mut Option<BoxedReader>,
+    recorder: &mut Recorder,
+    tap: &Tap,
+    stream: Stream,
+) -> Result<(), Stop> {
+    let Some(open) = reader else { return Ok(()) };
+    loop {
+        let new = recorder.read_from(open).await.map_err(|err| {
+            let what = format!("read {}", stream.name());
+            Stop::Failed(ExecError::new(ExecErrorKind::Lost, what).with_source(err))
+        })?;
+        if new.is_empty() {
+            // Closing our end at once lets a descendant that still writes hear about it.
+            *reader = None;
+            return Ok(());
+        }
+        let n = new.len() as u64;
+        if let Some(observer) = &tap.observer {
+            let sequence = tap.sequence.fetch_add(1, Ordering::Relaxed);
+            let chunk = Chunk { stream, sequence, bytes: Bytes::copy_from_slice(new) };
+            // An observer that went away has seen enough; capture goes on.
+            let _ = observer.send(chunk).await;
+        }
+        if tap.total_bytes.fetch_add(n, Ordering::Relaxed).saturating_add(n) > tap.limit {
+            return Err(Stop::OverLimit);
+        }
+    }
+}
+
+/// Writes the input and closes the stream.
+async fn feed(stdin: Option<BoxedWriter>, input: Option<Bytes>) {
+    let Some(mut stdin) = stdin else { return };
+    if let Some(input) = input {
+        // A program that does not read its input is no error, so neither is a closed pipe.
+        let _ = stdin.write_all(&input).await;
+        let _ = stdin.shutdown().await;
+    }
+}
+
+async fn handed_out_streams(streams: Vec<oneshot::Receiver<()>>) -> Result<(), Stop> {
+    for closed in streams {
+        // The sender is dropped, never used.
+        let _ = closed.await;
+    }
+    Ok(())
+}
+
+/// Resolves at `at`; never without one.
+pub(crate) async fn at(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => pending().await,
+    }
+}

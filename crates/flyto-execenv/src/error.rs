@@ -1,0 +1,107 @@
+//! Why a program could not be run, or was lost sight of.
+
+use std::{error::Error, fmt};
+
+/// What a caller can act on.
+///
+/// What a program did (its exit code, a signal, a deadline) is no error but an
+/// [`Outcome`](crate::Outcome).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ExecErrorKind {
+    /// The spec cannot be carried out by anything: a NUL byte, a relative working directory.
+    InvalidSpec,
+    /// The spec demands what the backend does not declare, or names a backend that is not there.
+    Unsupported,
+    /// No such program: neither at the path nor in the spec's `PATH`.
+    ProgramNotFound,
+    /// The file is there and may not be executed, or is in no format that the system runs.
+    NotExecutable,
+    /// The program is a directory.
+    IsDirectory,
+    /// The interpreter in the script's first line is missing or cannot be run.
+    BadInterpreter,
+    /// The working directory is missing, no directory, or closed to the user.
+    BadWorkingDir,
+    /// Arguments and environment are longer than the system allows.
+    TooLong,
+    /// The file's digest is not the one that was demanded.
+    DigestMismatch,
+    /// The machine is short of processes, memory or descriptors at the moment.
+    Exhausted,
+    /// The backend itself cannot be reached.
+    Unreachable,
+    /// The program was started and lost sight of: what became of it is unknown.
+    Lost,
+    /// Anything else that the system reported.
+    Other,
+}
+
+impl ExecErrorKind {
+    /// Whether the same spec may succeed a little later.
+    #[must_use]
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::Exhausted | Self::Unreachable)
+    }
+}
+
+/// A program could not be run, or was lost sight of.
+///
+/// `Display` is one line that says what was attempted; the cause is the
+/// [`source`](Error::source), so whoever prints walks the chain and nothing is said twice.
+#[derive(Debug)]
+pub struct ExecError {
+    kind: ExecErrorKind,
+    what: String,
+    did_start: bool,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl ExecError {
+    /// An error of `kind` while doing `what`, in words that follow "failed to": `start "jq"`.
+    ///
+    /// Only [`ExecErrorKind::Lost`] says that something ran; see [`ExecError::started`].
+    #[must_use]
+    pub fn new(kind: ExecErrorKind, what: impl Into<String>) -> Self {
+        let did_start = kind == ExecErrorKind::Lost;
+        Self { kind, what: what.into(), did_start, source: None }
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Says that something ran, so that trying again may do its work twice.
+    #[must_use]
+    pub fn started(mut self) -> Self {
+        self.did_start = true;
+        self
+    }
+
+    /// What a caller can act on.
+    #[must_use]
+    pub fn kind(&self) -> ExecErrorKind {
+        self.kind
+    }
+
+    /// Whether anything ran. Where this is false, trying again does no work twice.
+    #[must_use]
+    pub fn did_start(&self) -> bool {
+        self.did_start
+    }
+}
+
+impl fmt::Display for ExecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to {}", self.what)
+    }
+}
+
+impl Error for ExecError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|it| it as _)
+    }
+}

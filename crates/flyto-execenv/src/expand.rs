@@ -1,0 +1,316 @@
+//! `${NAME}` in declared values: strict, in one pass, never on input from a model.
+
+use std::{
+    collections::BTreeMap,
+    ffi::{OsStr, OsString},
+    fmt,
+};
+
+use crate::Environment;
+
+/// A declared value, parsed once when it is loaded.
+///
+/// | written | means |
+/// | --- | --- |
+/// | `${NAME}`, `$NAME` | the variable; unset is an error at expansion |
+/// | `${NAME:-default}` | the variable, or the default where it is unset or empty |
+/// | `$$` | one dollar |
+/// | any other `$` | itself |
+///
+/// `NAME` is `[A-Za-z_][A-Za-z0-9_]*`. A default ends at the first `}` and is taken literally; what
+/// a variable holds is not expanded again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Variable { name: String, default: Option<String> },
+}
+
+/// A `${` that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TemplateError {
+    /// `${` without a `}` after it.
+    #[error("`${{` at byte {offset} is not closed: write `${{NAME}}`, or `$$` for a dollar")]
+    Unclosed {
+        /// Where the `$` stands, in bytes from the start of the value.
+        offset: usize,
+    },
+    /// What stands between the braces is neither `NAME` nor `NAME:-default`.
+    #[error(
+        "`${{{found}}}` at byte {offset} is not understood: write `${{NAME}}`, `${{NAME:-default}}`, \
+         or `$$` for a dollar"
+    )]
+    BadName {
+        /// Where the `$` stands, in bytes from the start of the value.
+        offset: usize,
+        /// What stands between the braces.
+        found: String,
+    },
+}
+
+impl TemplateError {
+    /// Where the `$` stands, in bytes from the start of the value.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        match self {
+            Self::Unclosed { offset } | Self::BadName { offset, .. } => *offset,
+        }
+    }
+}
+
+impl Template {
+    /// Reads a declared value.
+    ///
+    /// # Errors
+    ///
+    /// A `${` that is not closed or that holds no name.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let mut parts = Vec::new();
+        let mut literal = String::new();
+        let mut rest = text;
+        while let Some(dollar) = rest.find('$') {
+            literal.push_str(&rest[..dollar]);
+            let offset = text.len() - rest.len() + dollar;
+            let after = &rest[dollar + 1..];
+            let (part, used) = if after.starts_with('$') {
+                literal.push('$');
+                (None, 1)
+            } else if let Some(braced) = after.strip_prefix('{') {
+                let end = braced.find('}').ok_or(TemplateError::Unclosed { offset })?;
+                let inner = &braced[..end];
+                let name = &inner[..name_len(inner)];
+                let default = match inner[name.len()..].split_at_checked(2) {
+                    None if inner.len() == name.len() => None,
+                    Some((":-", default)) => Some(default.to_owned()),
+                    _ => return Err(TemplateError::BadName { offset, found: inner.to_owned() }),
+                };
+                if name.is_empty() {
+                    return Err(TemplateError::BadName { offset, found: inner.to_owned() });
+                }
+                (Some(Part::Variable { name: name.to_owned(), default }), end + 2)
+            } else {
+                let len = name_len(after);
+                if len == 0 {
+                    literal.push('$');
+                    (None, 0)
+                } else {
+                    let name = after[..len].to_owned();
+                    (Some(Part::Variable { name, default: None }), len)
+                }
+            };
+            if let Some(part) = part {
+                if !literal.is_empty() {
+                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                }
+                parts.push(part);
+            }
+            rest = &after[used..];
+        }
+        literal.push_str(rest);
+        if !literal.is_empty() {
+            parts.push(Part::Literal(literal));
+        }
+        Ok(Self { parts })
+    }
+
+    /// The variables that the value refers to, in order, repeated ones repeated.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|it| match it {
+            Part::Variable { name, .. } => Some(name.as_str()),
+            Part::Literal(_) => None,
+        })
+    }
+
+    /// The value under `host`.
+    ///
+    /// # Errors
+    ///
+    /// Every variable that is unset and has no default.
+    pub fn expand(&self, host: &Environment) -> Result<OsString, Vec<String>> {
+        let mut res = OsString::new();
+        let mut missing = Vec::new();
+        for part in &self.parts {
+            match part {
+                Part::Literal(text) => res.push(text),
+                Part::Variable { name, default } => match (host.get(name), default) {
+                    (Some(value), Some(default)) if value.is_empty() => res.push(default),
+                    (Some(value), _) => res.push(value),
+                    (None, Some(default)) => res.push(default),
+                    (None, None) => missing.push(name.clone()),
+                },
+            }
+        }
+        if missing.is_empty() { Ok(res) } else { Err(missing) }
+    }
+}
+
+/// The length of the variable name that `text` starts with.
+fn name_len(text: &str) -> usize {
+    let is_name = |(at, it): (usize, u8)| {
+        it == b'_' || it.is_ascii_alphabetic() || (at > 0 && it.is_ascii_digit())
+    };
+    text.bytes().enumerate().take_while(|it| is_name(*it)).count()
+}
+
+/// Declared variables whose values may refer to the host's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Declared(BTreeMap<String, Template>);
+
+impl Declared {
+    /// None.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Declares `name`, replacing a former value.
+    pub fn insert(&mut self, name: impl Into<String>, value: Template) {
+        self.0.insert(name.into(), value);
+    }
+
+    /// Names and values in order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Template)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    /// Every value under `host`.
+    ///
+    /// # Errors
+    ///
+    /// All variables that are unset and have no default, each with the names that use it. An unset
+    /// variable never becomes an empty string.
+    pub fn expand(
+        &self,
+        host: &Environment,
+    ) -> Result<Vec<(OsString, OsString)>, MissingVariables> {
+        let mut res = Vec::with_capacity(self.0.len());
+        let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, template) in &self.0 {
+            match template.expand(host) {
+                Ok(value) => res.push((OsStr::new(name).to_owned(), value)),
+                Err(names) => {
+                    for it in names {
+                        let used_in = missing.entry(it).or_default();
+                        if !used_in.contains(name) {
+                            used_in.push(name.clone());
+                        }
+                    }
+                }
+            }
+        }
+        if missing.is_empty() { Ok(res) } else { Err(MissingVariables { missing }) }
+    }
+}
+
+/// Variables that declared values need and the host does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingVariables {
+    /// Each missing variable with the declared names that use it.
+    pub missing: BTreeMap<String, Vec<String>>,
+}
+
+impl fmt::Display for MissingVariables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.missing.len() == 1 { "variable" } else { "variables" };
+        write!(f, "{what} not set: ")?;
+        for (at, (name, used_in)) in self.missing.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}{name} (used in {})", used_in.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for MissingVariables {}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn host() -> Environment {
+        [("A", "1"), ("EMPTY", ""), ("NESTED", "${A} $A")].into_iter().collect()
+    }
+
+    #[track_caller]
+    fn check(text: &str, expect: Expect) {
+        let res = match Template::parse(text) {
+            Ok(template) => format!("{:?}", template.expand(&host())),
+            Err(err) => err.to_string(),
+        };
+        expect.assert_eq(&res);
+    }
+
+    #[test]
+    fn the_table_of_forms() {
+        check("plain", expect![[r#"Ok("plain")"#]]);
+        check("", expect![[r#"Ok("")"#]]);
+        check("<${A}|$A>", expect![[r#"Ok("<1|1>")"#]]);
+        check("$A_B", expect![[r#"Err(["A_B"])"#]]);
+        check("$A-B é$A", expect![[r#"Ok("1-B é1")"#]]);
+        check("${EMPTY}", expect![[r#"Ok("")"#]]);
+        check("${EMPTY:-d}${NONE:-d}${A:-d}", expect![[r#"Ok("dd1")"#]]);
+        check("${NONE:-}", expect![[r#"Ok("")"#]]);
+        check("${NONE:-a:-$A}", expect![[r#"Ok("a:-$A")"#]]);
+        check("$$A $ $1 $", expect![[r#"Ok("$A $ $1 $")"#]]);
+        check("$${A}", expect![[r#"Ok("${A}")"#]]);
+        check("${NESTED}", expect![[r#"Ok("${A} $A")"#]]);
+        check("$X ${Y} $X", expect![[r#"Err(["X", "Y", "X"])"#]]);
+    }
+
+    #[test]
+    fn a_bad_brace_is_a_load_error() {
+        check(
+            "a ${A",
+            expect!["`${` at byte 2 is not closed: write `${NAME}`, or `$$` for a dollar"],
+        );
+        check(
+            "${1A}",
+            expect![
+                "`${1A}` at byte 0 is not understood: write `${NAME}`, `${NAME:-default}`, or `$$` for a dollar"
+            ],
+        );
+        for bad in ["${}", "${A B}", "${env:A}", "${A-b}", "${A:}", "${A:é}", "${é}", "${A:+x}"] {
+            assert!(Template::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn all_missing_names_are_listed_with_their_users() {
+        let mut declared = Declared::new();
+        for (name, text) in [("ONE", "$X$Y$X"), ("TWO", "$X"), ("FINE", "$A")] {
+            declared.insert(name, Template::parse(text).expect("valid"));
+        }
+        let err = declared.expand(&host()).expect_err("two are missing");
+        expect!["variables not set: X (used in ONE, TWO), Y (used in ONE)"]
+            .assert_eq(&err.to_string());
+    }
+
+    proptest! {
+        #[test]
+        fn text_without_a_dollar_stays(text in "[^$]*") {
+            let template = Template::parse(&text).expect("no dollar, no error");
+            prop_assert_eq!(template.expand(&Environment::new()), Ok(OsString::from(text)));
+        }
+
+        #[test]
+        fn doubled_dollars_give_any_text_back(text in ".*") {
+            let template = Template::parse(&text.replace('$', "$$")).expect("escaped");
+            prop_assert_eq!(template.expand(&host()), Ok(OsString::from(text)));
+        }
+
+        #[test]
+        fn a_value_is_never_expanded_again(value in ".*") {
+            let host: Environment = [("V", value.clone())].into_iter().collect();
+            let template = Template::parse("<${V}>").expect("valid");
+            prop_assert_eq!(template.expand(&host), Ok(OsString::from(format!("<{value}>"))));
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! The handle that callers hold.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    num::NonZeroUsize,
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit, mpsc},
+    time::Instant,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Capabilities, Capability, Captured, Class, Ending, ErrorOutput, ExecError, ExecErrorKind,
+    Executor, Outcome, Output, Policies, Process, Running, Spec, Stdin, Usage,
+    drive::{Driven, Plan, Streams, at, drive},
+};
+
+/// Calls in flight for each CPU, unless the host says otherwise.
+///
+/// Two CPUs are busy with 8 short calls in flight; more only lengthens the queue inside the system,
+/// where every open descriptor makes the next start dearer (`cargo xtask bench call`).
+pub const IN_FLIGHT_PER_CPU: usize = 16;
+
+/// Where programs run: one executor or several, and what every call is bounded by.
+///
+/// The only driver for every backend. It applies the [`Policies`], refuses what the backend does not
+/// declare, feeds input while it drains output, keeps deadline, grace and drain time, and ends what
+/// is left over. Cheap to clone.
+///
+/// Calls need a Tokio runtime with time enabled, and with I/O enabled for the local backend.
+#[derive(Clone)]
+pub struct ExecEnv {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    default: Arc<dyn Executor>,
+    named: BTreeMap<String, Arc<dyn Executor>>,
+    policies: Policies,
+    in_flight: Semaphore,
+    max_in_flight: usize,
+}
+
+impl fmt::Debug for ExecEnv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecEnv")
+            .field("default", &self.inner.default)
+            .field("named", &self.inner.named)
+            .field("policies", &self.inner.policies)
+            .field("max_in_flight", &self.inner.max_in_flight)
+            .finish()
+    }
+}
+
+/// Puts an [`ExecEnv`] together.
+#[derive(Debug)]
+pub struct ExecEnvBuilder {
+    default: Arc<dyn Executor>,
+    named: BTreeMap<String, Arc<dyn Executor>>,
+    policies: Policies,
+    max_in_flight: Option<NonZeroUsize>,
+}
+
+impl ExecEnvBuilder {
+    /// Adds an executor that a [`Policy`](crate::Policy) can name.
+    #[must_use]
+    pub fn executor(mut self, name: impl Into<String>, executor: impl Executor) -> Self {
+        self.named.insert(name.into(), Arc::new(executor));
+        self
+    }
+
+    /// Sets what each class gets.
+    #[must_use]
+    pub fn policies(mut self, policies: Policies) -> Self {
+        self.policies = policies;
+        self
+    }
+
+    /// Sets how many [`run`](ExecEnv::run) calls may be in flight at once; further ones wait for a
+    /// place, outside their deadlines. The default is [`IN_FLIGHT_PER_CPU`] times the number of
+    /// CPUs.
+    #[must_use]
+    pub fn max_in_flight(mut self, calls: NonZeroUsize) -> Self {
+        self.max_in_flight = Some(calls);
+        self
+    }
+
+    /// The finished handle.
+    #[must_use]
+    pub fn build(self) -> ExecEnv {
+        let max_in_flight = self.max_in_flight.map_or_else(
+            || {
+                std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+                    * IN_FLIGHT_PER_CPU
+            },
+            |it| it.get().min(Semaphore::MAX_PERMITS),
+        );
+        ExecEnv {
+            inner: Arc::new(Inner {
+                default: self.default,
+                named: self.named,
+                policies: self.policies,
+                in_flight: Semaphore::new(max_in_flight),
+                max_in_flight,
+            }),
+        }
+    }
+}
+
+/// Which of the two streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl Stream {
+    /// `stdout` or `stderr`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
+/// A piece of output as it arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Chunk {
+    /// The stream it came from.
+    pub stream: Stream,
+    /// Its number among the chunks of both streams, from 0.
+    pub sequence: u64,
+    /// The bytes; never empty. A chunk may end inside a character.
+    pub bytes: Bytes,
+}
+
+/// What one call wants beyond its spec.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// Ends the call when it is cancelled: with the spec's grace, unlike dropping the future.
+    pub cancel: CancellationToken,
+    /// Gets every chunk of captured output as it arrives, while capture goes on. The channel is
+    /// bounded, and a full one makes the program wait. Chunks that come while the program is being
+    /// ended are captured and not sent.
+    pub observer: Option<mpsc::Sender<Chunk>>,
+}
+
+impl RunOptions {
+    /// Neither cancellation nor observer.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the token that ends the call.
+    #[must_use]
+    pub fn cancel(mut self, token: CancellationToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// Sets who sees output as it arrives.
+    #[must_use]
+    pub fn observer(mut self, observer: mpsc::Sender<Chunk>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+}
+
+impl ExecEnv {
+    /// A handle with one executor and no policies.
+    #[must_use]
+    pub fn new(executor: impl Executor) -> Self {
+        Self::builder(executor).build()
+    }
+
+    /// Starts to put a handle together around its default executor.
+    #[must_use]
+    pub fn builder(executor: impl Executor) -> ExecEnvBuilder {
+        ExecEnvBuilder {
+            default: Arc::new(executor),
+            named: BTreeMap::new(),
+            policies: Policies::default(),
+            max_in_flight: None,
+        }
+    }
+
+    /// What the backend for `class` declares.
+    ///
+    /// # Errors
+    ///
+    /// [`ExecErrorKind::Unsupported`] when the class's policy names an executor that is not there.
+    pub fn capabilities(&self, class: &Class) -> Result<&Capabilities, ExecError> {
+        self.executor_for(class).map(|it| it.capabilities())
+    }
+
+    /// The spec as it would be run: narrowed by the policy of its class, and found acceptable.
+    ///
+    /// # Errors
+    ///
+    /// [`ExecErrorKind::InvalidSpec`] or [`ExecErrorKind::Unsupported`], as [`run`](Self::run)
+    /// would answer before anything starts.
+    pub fn check(&self, mut spec: Spec) -> Result<Spec, ExecError> {
+        self.admit(&mut spec)?;
+        Ok(spec)
+    }
+
+    /// Runs a program to its end.
+    ///
+    /// Dropping the future kills the program at once.
+    ///
+    /// # Errors
+    ///
+    /// The program could not be run or was lost sight of. What it did is in the [`Outcome`].
+    pub async fn run(&self, spec: Spec) -> Result<Outcome, ExecError> {
+        self.run_with(spec, RunOptions::default()).await
+    }
+
+    /// Runs a program to its end, with a way to cancel it and to watch its output.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run); also [`ExecErrorKind::InvalidSpec`] for a spec with piped streams,
+    /// which need [`start`](Self::start).
+    pub async fn run_with(
+        &self,
+        mut spec: Spec,
+        options: RunOptions,
+    ) -> Result<Outcome, ExecError> {
+        if spec.stdin == Stdin::Piped
+            || spec.stdout == Output::Piped
+            || spec.stderr == ErrorOutput::Separate(Output::Piped)
+        {
+            let what = format!("run {:?}: piped streams need `start`", spec.program.as_os_str());
+            return Err(ExecError::new(ExecErrorKind::InvalidSpec, what));
+        }
+        let (executor, enforced) = self.admit(&mut spec)?;
+        let mut report = Report::new(executor, enforced);
+        let RunOptions { cancel, observer } = options;
+
+        let arrived = Instant::now();
+        let Some(_place) = self.place(&cancel).await else {
+            return Ok(report.never_ran(Ending::Cancelled));
+        };
+        report.started = Instant::now();
+        report.queued = report.started - arrived;
+
+        let mut plan = Plan::new(&spec, deadline_of(&spec, report.started));
+        plan.observer = observer;
+        let running = match begin(executor, spec, plan.deadline, &cancel).await? {
+            Ok(running) => running,
+            Err(ending) => return Ok(report.never_ran(ending)),
+        };
+        let Running { stdin, stdout, stderr, control } = running;
+        let streams = Streams { stdin, stdout, stderr, handed_out: Vec::new() };
+        let driven = drive(&*control, streams, plan, &cancel).await?;
+        Ok(report.finished(driven))
+    }
+
+    /// Starts a program and hands out its piped streams: for a program that is talked to.
+    ///
+    /// A task on the current runtime keeps its deadline and drains what is captured. It takes no
+    /// place among the calls in flight, since such programs stay.
+    ///
+    /// # Errors
+    ///
+    /// The program could not be started.
+    pub async fn start(&self, mut spec: Spec, options: RunOptions) -> Result<Process, ExecError> {
+        let (executor, enforced) = self.admit(&mut spec)?;
+        let report = Report::new(executor, enforced);
+        let RunOptions { cancel, observer } = options;
+        let mut plan = Plan::new(&spec, deadline_of(&spec, report.started));
+        plan.observer = observer;
+        let cancel = cancel.child_token();
+        let (stdin, stdout, stderr) = (
+            spec.stdin == Stdin::Piped,
+            spec.stdout == Output::Piped,
+            spec.stderr == ErrorOutput::Separate(Output::Piped),
+        );
+        let what = format!("start {:?}", spec.program.as_os_str());
+        match begin(executor, spec, plan.deadline, &cancel).await? {
+            Ok(running) => Ok(Process::new(running, [stdin, stdout, stderr], plan, report, cancel)),
+            Err(ending) => {
+                let why = if ending == Ending::Cancelled { "cancelled" } else { "deadline passed" };
+                Err(ExecError::new(ExecErrorKind::Unreachable, what).with_source(why))
+            }
+        }
+    }
+
+    fn executor_for(&self, class: &Class) -> Result<&dyn Executor, ExecError> {
+        match &self.inner.policies.get(class).executor {
+            None => Ok(&*self.inner.default),
+            Some(name) => self.inner.named.get(name).map(|it| &**it).ok_or_else(|| {
+                let what = format!("find executor {name:?}, which the policy of {class} names");
+                ExecError::new(ExecErrorKind::Unsupported, what)
+            }),
+        }
+    }
+
+    /// Narrows the spec and refuses it where it is invalid or demands what is not declared.
+    fn admit(&self, spec: &mut Spec) -> Result<(&dyn Executor, BTreeSet<Capability>), ExecError> {
+        spec.check()?;
+        self.inner.policies.get(&spec.class).apply(spec);
+        let executor = self.executor_for(&spec.class)?;
+        let capabilities = executor.capabilities();
+        let required = spec.requirements();
+        let missing = capabilities.missing(&required);
+        if missing.is_empty() {
+            return Ok((executor, required));
+        }
+        let missing: Vec<_> = missing.iter().map(|it| it.name()).collect();
+        let what = format!(
+            "start {:?}: the {} backend does not offer {}",
+            spec.program.as_os_str(),
+            capabilities.backend,
+            missing.join(", "),
+        );
+        Err(ExecError::new(ExecErrorKind::Unsupported, what))
+    }
+
+    /// Waits for a place among the calls in flight; `None` when cancelled meanwhile.
+    async fn place(&self, cancel: &CancellationToken) -> Option<SemaphorePermit<'_>> {
+        if let Ok(place) = self.inner.in_flight.try_acquire() {
+            return (!cancel.is_cancelled()).then_some(place);
+        }
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => None,
+            place = self.inner.in_flight.acquire() => {
+                Some(place.expect("the semaphore is never closed"))
+            }
+        }
+    }
+}
+
+fn deadline_of(spec: &Spec, started: Instant) -> Option<Instant> {
+    // A deadline beyond the clock's range is none.
+    spec.deadline.and_then(|it| started.checked_add(it))
+}
+
+/// Starts the program unless the call is over first; then the dropped start leaves nothing behind.
+async fn begin(
+    executor: &dyn Executor,
+    spec: Spec,
+    deadline: Option<Instant>,
+    cancel: &CancellationToken,
+) -> Result<Result<Running, Ending>, ExecError> {
+    tokio::select! {
+        biased;
+        running = executor.start(spec) => running.map(Ok),
+        () = cancel.cancelled() => Ok(Err(Ending::Cancelled)),
+        () = at(deadline) => Ok(Err(Ending::TimedOut)),
+    }
+}
+
+/// What an outcome says beyond what the loop found out.
+pub(crate) struct Report {
+    backend: String,
+    enforced: BTreeSet<Capability>,
+    started: Instant,
+    queued: Duration,
+}
+
+impl Report {
+    fn new(executor: &dyn Executor, enforced: BTreeSet<Capability>) -> Self {
+        let backend = executor.capabilities().backend.clone();
+        Self { backend, enforced, started: Instant::now(), queued: Duration::ZERO }
+    }
+
+    fn never_ran(self, ending: Ending) -> Outcome {
+        Outcome {
+            ending,
+            exit: None,
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            pipe_held: false,
+            leaked: Some(0),
+            confirmed: true,
+            wall: self.started.elapsed(),
+            queued: self.queued,
+            usage: Usage::unknown(),
+            backend: self.backend,
+            enforced: self.enforced,
+        }
+    }
+
+    pub(crate) fn finished(self, driven: Driven) -> Outcome {
+        let Driven { ending, ended, stdout, stderr, pipe_held } = driven;
+        Outcome {
+            ending,
+            exit: ended.exit,
+            stdout,
+            stderr,
+            pipe_held,
+            leaked: ended.leaked,
+            confirmed: ended.confirmed,
+            wall: self.started.elapsed(),
+            queued: self.queued,
+            usage: ended.usage,
+            backend: self.backend,
+            enforced: self.enforced,
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Bounds and isolation that a spec asks for. Each is required once it is asked for.
+
+use std::{path::PathBuf, time::Duration};
+
+/// Upper bounds for one program and everything it starts. `None` asks for no bound.
+///
+/// The output bound is kept by the handle for every backend; the others are the backend's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// CPU time of the program, user and system together.
+    pub cpu_time: Option<Duration>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Processes and threads alive at once.
+    pub processes: Option<u64>,
+    /// Size in bytes of any one file that the program writes.
+    pub file_size_bytes: Option<u64>,
+    /// Open files of one process.
+    pub open_files: Option<u64>,
+    /// Bytes of stdout and stderr together. More ends the program; capture limits only cut.
+    pub output_bytes: Option<u64>,
+}
+
+impl Limits {
+    /// No bounds.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the bound on CPU time.
+    #[must_use]
+    pub fn cpu_time(mut self, limit: Duration) -> Self {
+        self.cpu_time = Some(limit);
+        self
+    }
+
+    /// Sets the bound on memory, in bytes.
+    #[must_use]
+    pub fn memory_bytes(mut self, limit: u64) -> Self {
+        self.memory_bytes = Some(limit);
+        self
+    }
+
+    /// Sets the bound on processes.
+    #[must_use]
+    pub fn processes(mut self, limit: u64) -> Self {
+        self.processes = Some(limit);
+        self
+    }
+
+    /// Sets the bound on the size of a written file, in bytes.
+    #[must_use]
+    pub fn file_size_bytes(mut self, limit: u64) -> Self {
+        self.file_size_bytes = Some(limit);
+        self
+    }
+
+    /// Sets the bound on open files.
+    #[must_use]
+    pub fn open_files(mut self, limit: u64) -> Self {
+        self.open_files = Some(limit);
+        self
+    }
+
+    /// Sets the bound on output, in bytes of both streams together.
+    #[must_use]
+    pub fn output_bytes(mut self, limit: u64) -> Self {
+        self.output_bytes = Some(limit);
+        self
+    }
+
+    /// The tighter of two sets of bounds, field by field.
+    #[must_use]
+    pub fn narrowed_by(&self, other: &Self) -> Self {
+        fn min<T: Ord + Copy>(a: Option<T>, b: Option<T>) -> Option<T> {
+            a.into_iter().chain(b).min()
+        }
+        Self {
+            cpu_time: min(self.cpu_time, other.cpu_time),
+            memory_bytes: min(self.memory_bytes, other.memory_bytes),
+            processes: min(self.processes, other.processes),
+            file_size_bytes: min(self.file_size_bytes, other.file_size_bytes),
+            open_files: min(self.open_files, other.open_files),
+            output_bytes: min(self.output_bytes, other.output_bytes),
+        }
+    }
+}
+
+/// Which bound ended a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum LimitKind {
+    /// [`Limits::cpu_time`].
+    CpuTime,
+    /// [`Limits::memory_bytes`].
+    Memory,
+    /// [`Limits::processes`].
+    Processes,
+    /// [`Limits::file_size_bytes`].
+    FileSize,
+    /// [`Limits::open_files`].
+    OpenFiles,
+    /// [`Limits::output_bytes`].
+    Output,
+}
+
+impl LimitKind {
+    /// What was limited, in words for a message: `output`, `CPU time`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::CpuTime => "CPU time",
+            Self::Memory => "memory",
+            Self::Processes => "processes",
+            Self::FileSize => "file size",
+            Self::OpenFiles => "open files",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// What the program may reach on the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Network {
+    /// Whatever the machine can reach.
+    #[default]
+    Host,
+    /// Nothing.
+    Off,
+}
+
+/// What the program may reach in the file system.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Filesystem {
+    /// Whatever the user may reach.
+    #[default]
+    Host,
+    /// The listed paths and what lies below them; nothing else.
+    Grants {
+        /// Paths that may be read and executed.
+        read: Vec<PathBuf>,
+        /// Paths that may be read and written.
+        write: Vec<PathBuf>,
+    },
+}
+
+/// How far the program is cut off from the machine it runs on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Isolation {
+    /// The network.
+    pub network: Network,
+    /// The file system.
+    pub filesystem: Filesystem,
+}
+
+impl Isolation {
+    /// None at all.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets what the program may reach on the network.
+    #[must_use]
+    pub fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Sets what the program may reach in the file system.
+    #[must_use]
+    pub fn filesystem(mut self, filesystem: Filesystem) -> Self {
+        self.filesystem = filesystem;
+        self
+    }
+
+    /// The stricter of two, field by field. Where both grant paths, a path must lie under a grant of
+    /// both.
+    #[must_use]
+    pub fn narrowed_by(&self, other: &Self) -> Self {
+        Self {
+            network: self.network.max(other.network),
+            filesystem: match (&self.filesystem, &other.filesystem) {
+                (Filesystem::Host, it) | (it, Filesystem::Host) => it.clone(),
+                (
+                    Filesystem::Grants { read: read_a, write: write_a },
+                    Filesystem::Grants { read: read_b, write: write_b },
+                ) => {
+                    let all = |read: &[PathBuf], write: &[PathBuf]| [read, write].concat();
+                    Filesystem::Grants {
+                        read: common(&all(read_a, write_a), &all(read_b, write_b)),
+                        write: common(write_a, write_b),
+                    }
+                }
+            },
+        }
+    }
+}
+
+/// The deeper path of each pair in which one contains the other.
+fn common(a: &[PathBuf], b: &[PathBuf]) -> Vec<PathBuf> {
+    let mut res: Vec<PathBuf> = Vec::new();
+    for one in a {
+        for two in b {
+            let deeper = match (one.starts_with(two), two.starts_with(one)) {
+                (true, _) => one,
+                (false, true) => two,
+                (false, false) => continue,
+            };
+            if !res.contains(deeper) {
+                res.push(deeper.clone());
+            }
+        }
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_narrow_field_by_field() {
+        let a = Limits::new().processes(10).open_files(5);
+        let b = Limits::new().processes(3).output_bytes(7);
+        assert_eq!(a.narrowed_by(&b), Limits::new().processes(3).open_files(5).output_bytes(7));
+        assert_eq!(a.narrowed_by(&b), b.narrowed_by(&a));
+    }
+
+    #[test]
+    fn grants_narrow_to_what_both_allow() {
+        let grants = |read: &[&str], write: &[&str]| Filesystem::Grants {
+            read: read.iter().map(PathBuf::from).collect(),
+            write: write.iter().map(PathBuf::from).collect(),
+        };
+        let check = |a: Filesystem, b: Filesystem, expect: Filesystem| {
+            let narrowed =
+                Isolation::new().filesystem(a).narrowed_by(&Isolation::new().filesystem(b));
+            assert_eq!(narrowed.filesystem, expect);
+        };
+        check(Filesystem::Host, grants(&["/a"], &[]), grants(&["/a"], &[]));
+        check(grants(&["/a"], &[]), grants(&["/a/b", "/c"], &[]), grants(&["/a/b"], &[]));
+        check(grants(&[], &["/w"]), grants(&["/w/x"], &[]), grants(&["/w/x"], &[]));
+        check(grants(&["/a"], &[]), grants(&["/b"], &[]), grants(&[], &[]));
+    }
+}

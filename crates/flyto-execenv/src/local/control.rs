@@ -1,0 +1,209 @@
+//! Ending a program and its process group.
+
+use std::{
+    io,
+    process::Child,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use rustix::{
+    io::Errno,
+    process::{
+        Pid, Signal as Sig, WaitIdStatus, kill_process, kill_process_group, test_kill_process_group,
+    },
+};
+use tokio::time::{Instant, sleep, timeout};
+use wait4::{ResUse, Wait4};
+
+use super::{exit::ExitWatch, members, reaper, resolve};
+use crate::{
+    Control, Ended, ExecError, ExecErrorKind, Exit, KillScope, PeakMemory, Signal, Spec, Target,
+    Usage,
+};
+
+/// How long the end of killed processes is waited for: 5 s. `SIGKILL` ends a process in microseconds
+/// unless it sleeps uninterruptibly in the kernel; then the outcome says that it is unconfirmed.
+const CONFIRM_TIME: Duration = Duration::from_secs(5);
+
+/// One program and its process group.
+///
+/// The leader is reaped only in [`Control::end`]. Until then its id, which is also the group's, is
+/// taken by its zombie, and no signal can hit a stranger. After that the group is signalled only
+/// while it is not empty, since its members keep the id taken as well (kill(2), credentials(7)).
+#[derive(Debug)]
+pub(super) struct LocalControl {
+    leader: Pid,
+    owns_group: bool,
+    watch: ExitWatch,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// `None` once it was reaped.
+    child: Option<Child>,
+    exit: Option<Exit>,
+    ended: Option<Ended>,
+}
+
+impl LocalControl {
+    pub(super) fn new(child: Child, spec: &Spec) -> Result<Self, ExecError> {
+        let leader = Pid::from_child(&child);
+        let owns_group = spec.kill != KillScope::Leader;
+        match ExitWatch::new(leader) {
+            Ok(watch) => {
+                let state = State { child: Some(child), exit: None, ended: None };
+                Ok(Self { leader, owns_group, watch, state: Mutex::new(state) })
+            }
+            Err(err) => {
+                send(leader, owns_group, Sig::KILL);
+                reaper::reap(child);
+                Err(resolve::lost(spec, "watch", err))
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the leader has exited and nothing else is alive in its group.
+    async fn gone(&self) {
+        let _ = self.watch.exited().await;
+        let mut pause = Duration::from_millis(1);
+        while self.owns_group && members::alive_in(self.leader) != Some(0) {
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Reaps the leader, which has exited.
+    fn reap(&self) -> io::Result<(Exit, Usage)> {
+        let mut state = self.state();
+        let child = state.child.as_mut().ok_or(Errno::CHILD)?;
+        let ResUse { status, rusage } = child.try_wait4()?.ok_or(Errno::CHILD)?;
+        // It is reaped now and must not be signalled or waited for again.
+        state.child = None;
+        use std::os::unix::process::ExitStatusExt;
+        let exit = match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(Signal(signal.unwrap_or_default())),
+        };
+        state.exit = Some(exit);
+        let mut usage = Usage::unknown();
+        usage.user_cpu = Some(rusage.utime);
+        usage.system_cpu = Some(rusage.stime);
+        usage.peak_memory = PeakMemory::AtMost(rusage.maxrss);
+        Ok((exit, usage))
+    }
+
+    /// Ends what is left of the group of a reaped leader. Returns how many there were, where that
+    /// can be counted, and whether they are known to be gone.
+    async fn sweep(&self) -> (Option<u32>, bool) {
+        // One system call for nearly every call. Between the reaping just before and this line the
+        // thread does not wait for anything, so the id cannot have come round again: the kernel
+        // hands out all other ids first.
+        if !self.owns_group || test_kill_process_group(self.leader).is_err() {
+            return (self.owns_group.then_some(0), true);
+        }
+        let found = members::alive_in(self.leader);
+        let give_up = Instant::now() + CONFIRM_TIME;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let is_gone = match kill_process_group(self.leader, Sig::KILL) {
+                Ok(()) => members::alive_in(self.leader) == Some(0),
+                // Empty; or left with processes of another user, which are not ours to end.
+                Err(err) => err == Errno::SRCH,
+            };
+            if is_gone || Instant::now() >= give_up {
+                return (found, is_gone);
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+}
+
+#[async_trait]
+impl Control for LocalControl {
+    async fn wait(&self) -> Result<Exit, ExecError> {
+        if let Some(exit) = self.state().exit {
+            return Ok(exit);
+        }
+        let status = self.watch.exited().await.map_err(|err| {
+            ExecError::new(ExecErrorKind::Lost, "wait for the program").with_source(err)
+        })?;
+        let exit = exit_of(&status);
+        self.state().exit = Some(exit);
+        Ok(exit)
+    }
+
+    fn signal(&self, signal: Signal, target: Target) -> Result<(), ExecError> {
+        let state = self.state();
+        if state.child.is_none() {
+            return Ok(());
+        }
+        let sig = Sig::from_named_raw(signal.0).ok_or_else(|| {
+            let what = format!("send {signal}: this system has no such signal");
+            ExecError::new(ExecErrorKind::InvalidSpec, what).started()
+        })?;
+        send(self.leader, self.owns_group && target == Target::Tree, sig);
+        Ok(())
+    }
+
+    async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
+        if let Some(ended) = self.state().ended {
+            return Ok(ended);
+        }
+        let lost = |err: io::Error| {
+            ExecError::new(ExecErrorKind::Lost, "end the program").with_source(err)
+        };
+        let left_by_itself = self.watch.try_exited().map_err(lost)?.is_some();
+        if !left_by_itself {
+            if !grace.is_zero() {
+                send(self.leader, self.owns_group, Sig::TERM);
+                // A stopped process hears the request only once it goes on (signal(7)).
+                send(self.leader, self.owns_group, Sig::CONT);
+                let _ = timeout(grace, self.gone()).await;
+            }
+            send(self.leader, self.owns_group, Sig::KILL);
+            match timeout(CONFIRM_TIME, self.watch.exited()).await {
+                Ok(status) => drop(status.map_err(lost)?),
+                Err(_) => return Ok(Ended::default()),
+            }
+        }
+        let (exit, usage) = self.reap().map_err(lost)?;
+        let (found, confirmed) = self.sweep().await;
+        // What was killed together with the leader did not outlive it.
+        let leaked = if left_by_itself { found } else { found.and(Some(0)) };
+        let ended = Ended::clean(exit).leaked(leaked).confirmed(confirmed).usage(usage);
+        self.state().ended = Some(ended);
+        Ok(ended)
+    }
+}
+
+impl Drop for LocalControl {
+    fn drop(&mut self) {
+        let child = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).child.take();
+        if let Some(child) = child {
+            send(self.leader, self.owns_group, Sig::KILL);
+            reaper::reap(child);
+        }
+    }
+}
+
+/// Sends a signal to the leader or its group. A target that is gone has what it needs, and one that
+/// took another user's identity is beyond us; the end's confirmation tells.
+fn send(leader: Pid, to_group: bool, signal: Sig) {
+    let _ =
+        if to_group { kill_process_group(leader, signal) } else { kill_process(leader, signal) };
+}
+
+fn exit_of(status: &WaitIdStatus) -> Exit {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => Exit::Code(code),
+        (None, signal) => Exit::Signal(Signal(signal.unwrap_or_default())),
+    }
+}

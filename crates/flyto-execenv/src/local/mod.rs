@@ -1,0 +1,265 @@
+//! The portable backend: programs on this machine, started with `posix_spawn(3)`.
+//!
+//! Starting a program costs the same whatever the size of the host, since nothing forks its address
+//! space: the standard library takes `posix_spawn` as long as the program is an absolute path and
+//! nothing has to run between fork and exec, and this backend asks for nothing else.
+//!
+//! It ends a program together with its process group. A descendant that leaves the group (setsid(2))
+//! is not covered: [`Capability::TreeKill`] is not declared, and a spec that demands it is refused.
+//! Limits, isolation and pinned programs are not declared either.
+//!
+//! Starting blocks the calling thread until the program's image is in place, which is about 50 µs
+//! with a warm cache and longer on a cold or remote file system.
+
+mod control;
+#[cfg(target_os = "linux")]
+mod exit_linux;
+#[cfg(any(not(target_os = "linux"), test))]
+mod exit_unix;
+#[cfg(target_os = "linux")]
+mod members_linux;
+#[cfg(not(target_os = "linux"))]
+mod members_unix;
+mod reaper;
+mod resolve;
+
+#[cfg(target_os = "linux")]
+use self::exit_linux as exit;
+#[cfg(not(target_os = "linux"))]
+use self::exit_unix as exit;
+#[cfg(target_os = "linux")]
+use self::members_linux as members;
+#[cfg(not(target_os = "linux"))]
+use self::members_unix as members;
+
+use std::{
+    io::{self, PipeWriter, Write},
+    os::{fd::OwnedFd, unix::process::CommandExt},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use rustix::io::{Errno, ioctl_fionbio};
+use tokio::net::unix::pipe;
+
+use self::control::LocalControl;
+use crate::{
+    Capabilities, Capability, ErrorOutput, ExecError, Executor, KillScope, Output, Running, Spec,
+    Stdin,
+    traits::{BoxedReader, BoxedWriter},
+};
+
+/// Input up to this size is written into the pipe before the program starts: 64 KiB, what a pipe
+/// holds by default (pipe(7)). It needs neither a writer nor a place in the event loop then.
+const PREFILL_BYTES: usize = 64 * 1024;
+
+/// How long a start is tried again while the program's file is open for writing: 100 ms in all.
+/// Another thread that is just starting a program holds such a descriptor for microseconds.
+const BUSY_FILE_WAITS: [Duration; 7] = [
+    Duration::from_micros(500),
+    Duration::from_millis(1),
+    Duration::from_millis(3),
+    Duration::from_millis(8),
+    Duration::from_millis(15),
+    Duration::from_millis(25),
+    Duration::from_millis(48),
+];
+
+/// Runs programs on this machine.
+///
+/// ```
+/// use flyto_execenv::{ExecEnv, Spec, local::Local};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+/// let env = ExecEnv::new(Local::new());
+/// let outcome = env.run(Spec::new("/bin/echo").arg("hi")).await?;
+/// assert_eq!(&*outcome.stdout.bytes(), b"hi\n");
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Local {
+    capabilities: Capabilities,
+}
+
+impl Default for Local {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Local {
+    /// A backend for this machine.
+    ///
+    /// It marks every descriptor from 3 upwards that this process has open as close-on-exec, so that
+    /// none reaches a program. What Rust opens is marked from the start; only a C library that opens
+    /// one later without the mark can still pass it on. A host that hands descriptors to programs of
+    /// its own takes [`Local::keep_descriptors`] instead.
+    #[must_use]
+    pub fn new() -> Self {
+        close_fds::set_fds_cloexec_threadsafe(3, &[]);
+        Self::keep_descriptors()
+    }
+
+    /// A backend that leaves the descriptors of this process as they are: one that is open without
+    /// close-on-exec is inherited by every program.
+    #[must_use]
+    pub fn keep_descriptors() -> Self {
+        use Capability as C;
+        let capabilities = Capabilities::new("local").with([
+            C::GroupKill,
+            C::Grace,
+            C::Signals,
+            C::PipedStreams,
+            C::MergedStderr,
+            C::NonUtf8,
+            C::CpuUsage,
+            C::PeakMemory,
+            C::LeakCount,
+        ]);
+        Self { capabilities }
+    }
+}
+
+#[async_trait]
+impl Executor for Local {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
+        let program = resolve::resolve(&spec)?;
+        let mut waits = BUSY_FILE_WAITS.iter();
+        loop {
+            let err = match spawn(&spec, &program) {
+                Ok(started) => return started.watch(&spec),
+                Err(err) => err,
+            };
+            match waits.next() {
+                Some(wait) if is_busy(&err) => tokio::time::sleep(*wait).await,
+                _ => return Err(resolve::explain(&spec, &program, err)),
+            }
+        }
+    }
+}
+
+fn is_busy(err: &io::Error) -> bool {
+    err.raw_os_error() == Some(Errno::TXTBSY.raw_os_error())
+}
+
+/// A program that runs, and our ends of its pipes.
+struct Started {
+    child: Child,
+    stdin: Option<OwnedFd>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+}
+
+#[expect(clippy::disallowed_methods, reason = "this backend is the door that others go through")]
+fn spawn(spec: &Spec, program: &std::path::Path) -> io::Result<Started> {
+    let mut command = Command::new(program);
+    command
+        .arg0(spec.program.as_os_str())
+        .args(&spec.args)
+        .env_clear()
+        .envs(spec.env.iter())
+        .current_dir(&spec.working_dir);
+    if spec.kill != KillScope::Leader {
+        command.process_group(0);
+    }
+
+    let mut stdin = None;
+    command.stdin(match &spec.stdin {
+        Stdin::Null => Stdio::null(),
+        Stdin::Bytes(bytes) => match prefilled(bytes)? {
+            Some(reader) => reader.into(),
+            None => input_pipe(&mut stdin)?,
+        },
+        Stdin::Piped => input_pipe(&mut stdin)?,
+    });
+
+    let mut stdout = None;
+    let mut stderr = None;
+    match (&spec.stdout, &spec.stderr) {
+        (Output::Null, ErrorOutput::Merged) => {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        (_, ErrorOutput::Merged) => {
+            let writer = output_pipe(&mut stdout)?;
+            command.stderr(writer.try_clone()?).stdout(writer);
+        }
+        (out, ErrorOutput::Separate(err)) => {
+            command.stdout(output(out, &mut stdout)?).stderr(output(err, &mut stderr)?);
+        }
+    }
+    Ok(Started { child: command.spawn()?, stdin, stdout, stderr })
+    // The command goes here, and with it our copies of the program's ends.
+}
+
+/// A pipe that already holds all of `bytes`, if one pipe can.
+fn prefilled(bytes: &[u8]) -> io::Result<Option<io::PipeReader>> {
+    if bytes.len() > PREFILL_BYTES {
+        return Ok(None);
+    }
+    let (reader, mut writer) = io::pipe()?;
+    // A user with many pipes gets small ones (`pipe-user-pages-soft`, pipe(7)).
+    ioctl_fionbio(&writer, true)?;
+    Ok(match writer.write(bytes) {
+        Ok(n) if n == bytes.len() => Some(reader),
+        _ => None,
+    })
+}
+
+fn input_pipe(ours: &mut Option<OwnedFd>) -> io::Result<Stdio> {
+    let (reader, writer) = io::pipe()?;
+    *ours = Some(writer.into());
+    Ok(reader.into())
+}
+
+fn output_pipe(ours: &mut Option<OwnedFd>) -> io::Result<PipeWriter> {
+    let (reader, writer) = io::pipe()?;
+    *ours = Some(reader.into());
+    Ok(writer)
+}
+
+fn output(wanted: &Output, ours: &mut Option<OwnedFd>) -> io::Result<Stdio> {
+    Ok(match wanted {
+        Output::Null => Stdio::null(),
+        Output::Captured(_) | Output::Piped => output_pipe(ours)?.into(),
+    })
+}
+
+impl Started {
+    /// Registers the program's end and its pipes with the runtime.
+    fn watch(self, spec: &Spec) -> Result<Running, ExecError> {
+        let Self { child, stdin, stdout, stderr } = self;
+        // From here on the control kills and reaps the program, also when the next lines fail.
+        let control = LocalControl::new(child, spec)?;
+        let register = || -> io::Result<_> {
+            let (stdin, stdout, stderr) = (
+                stdin.map(writer).transpose()?,
+                stdout.map(reader).transpose()?,
+                stderr.map(reader).transpose()?,
+            );
+            Ok((stdin, stdout, stderr))
+        };
+        let (stdin, stdout, stderr) =
+            register().map_err(|err| resolve::lost(spec, "watch the pipes of", err))?;
+        let mut running = Running::new(control);
+        running.stdin = stdin;
+        running.stdout = stdout;
+        running.stderr = stderr;
+        Ok(running)
+    }
+}
+
+fn reader(fd: OwnedFd) -> io::Result<BoxedReader> {
+    ioctl_fionbio(&fd, true)?;
+    Ok(Box::new(pipe::Receiver::from_owned_fd_unchecked(fd)?))
+}
+
+fn writer(fd: OwnedFd) -> io::Result<BoxedWriter> {
+    ioctl_fionbio(&fd, true)?;
+    Ok(Box::new(pipe::Sender::from_owned_fd_unchecked(fd)?))
+}

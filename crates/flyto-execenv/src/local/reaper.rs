@@ -1,0 +1,49 @@
+//! Reaping programs that were killed when their call was dropped.
+
+use std::{
+    process::Child,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use wait4::Wait4;
+
+/// Killed programs that have not been reaped, and whether a thread is at work on them.
+static LEFT: Mutex<(Vec<Child>, bool)> = Mutex::new((Vec::new(), false));
+
+/// Reaps `child`, which has been sent `SIGKILL`, without blocking and without a runtime.
+///
+/// A program that takes a moment to die is left to a thread, which ends when there is nothing left
+/// to reap. One thread serves all of them, since a program in an uninterruptible sleep must not keep
+/// the others from being reaped.
+pub(super) fn reap(mut child: Child) {
+    if is_reaped(&mut child) {
+        return;
+    }
+    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    left.0.push(child);
+    if !left.1 {
+        // Without a thread the next dropped call tries again.
+        left.1 = thread::Builder::new().name("flyto-reaper".into()).spawn(reap_all).is_ok();
+    }
+}
+
+fn reap_all() {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+        let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+        left.0.retain_mut(|child| !is_reaped(child));
+        if left.0.is_empty() {
+            left.1 = false;
+            return;
+        }
+    }
+}
+
+fn is_reaped(child: &mut Child) -> bool {
+    // An error means that it is no child of ours any more.
+    !matches!(child.try_wait4(), Ok(None))
+}

@@ -1,0 +1,344 @@
+//! What came of a program.
+
+use std::{
+    borrow::Cow,
+    collections::BTreeSet,
+    fmt, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use crate::{Capability, LimitKind};
+
+/// A signal by its number where the program ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signal(pub i32);
+
+impl Signal {
+    /// Hang-up.
+    pub const HUP: Self = Self(1);
+    /// Interrupt, as from Ctrl-C.
+    pub const INT: Self = Self(2);
+    /// Kill; cannot be caught.
+    pub const KILL: Self = Self(9);
+    /// A request to end.
+    pub const TERM: Self = Self(15);
+
+    /// The signal's name, such as `SIGKILL`: signal(7), the numbers that Linux gives on most
+    /// machines. Elsewhere only the numbers that POSIX fixes have names.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self.0 {
+            1 => "SIGHUP",
+            2 => "SIGINT",
+            3 => "SIGQUIT",
+            6 => "SIGABRT",
+            9 => "SIGKILL",
+            14 => "SIGALRM",
+            15 => "SIGTERM",
+            4 => "SIGILL",
+            5 => "SIGTRAP",
+            8 => "SIGFPE",
+            11 => "SIGSEGV",
+            13 => "SIGPIPE",
+            #[cfg(target_os = "linux")]
+            other => return linux_name(other),
+            #[cfg(not(target_os = "linux"))]
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(target_os = "linux")]
+const fn linux_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        7 => "SIGBUS",
+        10 => "SIGUSR1",
+        12 => "SIGUSR2",
+        16 => "SIGSTKFLT",
+        17 => "SIGCHLD",
+        18 => "SIGCONT",
+        19 => "SIGSTOP",
+        20 => "SIGTSTP",
+        21 => "SIGTTIN",
+        22 => "SIGTTOU",
+        23 => "SIGURG",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        26 => "SIGVTALRM",
+        27 => "SIGPROF",
+        28 => "SIGWINCH",
+        29 => "SIGIO",
+        30 => "SIGPWR",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Signal {
+    /// `signal 9, SIGKILL`; a number without a name stands alone.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(f, "signal {}, {name}", self.0),
+            None => write!(f, "signal {}", self.0),
+        }
+    }
+}
+
+/// How the leader ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Exit {
+    /// It exited with this code.
+    Code(i32),
+    /// A signal ended it.
+    Signal(Signal),
+}
+
+impl Exit {
+    /// Whether it exited with code 0.
+    #[must_use]
+    pub const fn success(self) -> bool {
+        matches!(self, Self::Code(0))
+    }
+}
+
+/// Why the call is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Ending {
+    /// The leader ended by itself, or by a signal that was not ours.
+    Exited(Exit),
+    /// The deadline passed. What the leader did when it was asked to stop does not change that.
+    TimedOut,
+    /// The caller cancelled.
+    Cancelled,
+    /// A bound was reached.
+    LimitReached(LimitKind),
+}
+
+/// What was kept of one stream.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Captured {
+    /// The start of the stream.
+    pub head: Vec<u8>,
+    /// Its end. Where nothing was left out, it continues `head`.
+    pub tail: Vec<u8>,
+    /// Bytes that arrived, kept or not.
+    pub total_bytes: u64,
+    /// The file that holds the whole stream, where one was asked for and the limit was outgrown.
+    pub spill: Option<Spill>,
+}
+
+/// The file that a stream was written to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Spill {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The reason why it does not hold the whole stream: a full disk, a missing directory.
+    pub error: Option<io::Error>,
+}
+
+impl Captured {
+    /// A stream of which everything was kept.
+    #[must_use]
+    pub fn complete(bytes: impl Into<Vec<u8>>) -> Self {
+        let head = bytes.into();
+        Self { total_bytes: head.len() as u64, head, tail: Vec::new(), spill: None }
+    }
+
+    /// Bytes that arrived and were not kept in memory, between head and tail.
+    #[must_use]
+    pub fn omitted_bytes(&self) -> u64 {
+        self.total_bytes - (self.head.len() + self.tail.len()) as u64
+    }
+
+    /// Whether every byte was kept.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.omitted_bytes() == 0
+    }
+
+    /// Head and tail in one piece, whether or not something was left out between them.
+    #[must_use]
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        if self.tail.is_empty() {
+            Cow::Borrowed(&self.head)
+        } else {
+            Cow::Owned([self.head.as_slice(), &self.tail].concat())
+        }
+    }
+
+    /// As [`Captured::bytes`], without a copy where there is no tail.
+    #[must_use]
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.head.append(&mut self.tail);
+        self.head
+    }
+
+    /// Where the whole stream lies, if a file holds all of it.
+    #[must_use]
+    pub fn whole(&self) -> Option<&Path> {
+        self.spill.as_ref().filter(|it| it.error.is_none()).map(|it| it.path.as_path())
+    }
+}
+
+/// Peak memory, with what it was measured on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PeakMemory {
+    /// Not measured.
+    #[default]
+    Unknown,
+    /// Resident bytes of the largest single process: getrusage(2), `ru_maxrss`.
+    LargestProcess(u64),
+    /// As [`PeakMemory::LargestProcess`], and at most this: a program that `posix_spawn` started
+    /// shares the host's memory until its image is in place, and Linux counts that in.
+    AtMost(u64),
+    /// Bytes of the whole tree at its peak, as a control group accounts for them.
+    Tree(u64),
+}
+
+impl PeakMemory {
+    /// The number of bytes, whatever it was measured on.
+    #[must_use]
+    pub const fn bytes(self) -> Option<u64> {
+        match self {
+            Self::Unknown => None,
+            Self::LargestProcess(bytes) | Self::AtMost(bytes) | Self::Tree(bytes) => Some(bytes),
+        }
+    }
+}
+
+/// What the program used, as far as the backend measured it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// CPU time in user mode.
+    pub user_cpu: Option<Duration>,
+    /// CPU time in system mode.
+    pub system_cpu: Option<Duration>,
+    /// Whether CPU time covers descendants that outlived their parents; else it covers the leader
+    /// and the children that were waited for.
+    pub covers_tree: bool,
+    /// Peak memory.
+    pub peak_memory: PeakMemory,
+}
+
+impl Usage {
+    /// Nothing measured.
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self::default()
+    }
+
+    /// User and system time together.
+    #[must_use]
+    pub fn cpu(&self) -> Option<Duration> {
+        Some(self.user_cpu? + self.system_cpu?)
+    }
+}
+
+/// How a tree was ended: what a backend reports once nothing is left of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ended {
+    /// How the leader ended; `None` where it did not end within the backend's bound.
+    pub exit: Option<Exit>,
+    /// Descendants that outlived the leader and were ended; `None` where they cannot be counted.
+    pub leaked: Option<u32>,
+    /// Whether everything in the declared scope is known to be gone.
+    pub confirmed: bool,
+    /// What was used.
+    pub usage: Usage,
+}
+
+impl Ended {
+    /// A tree of which nothing is left and of which nothing had to be ended.
+    #[must_use]
+    pub fn clean(exit: Exit) -> Self {
+        Self { exit: Some(exit), leaked: Some(0), confirmed: true, usage: Usage::default() }
+    }
+
+    /// Sets how many descendants outlived the leader.
+    #[must_use]
+    pub fn leaked(mut self, leaked: Option<u32>) -> Self {
+        self.leaked = leaked;
+        self
+    }
+
+    /// Sets whether everything is known to be gone.
+    #[must_use]
+    pub fn confirmed(mut self, confirmed: bool) -> Self {
+        self.confirmed = confirmed;
+        self
+    }
+
+    /// Sets what was used.
+    #[must_use]
+    pub fn usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+}
+
+/// What a program did, and what it was bounded by.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Why the call is over.
+    pub ending: Ending,
+    /// How the leader ended, also where it was ended; `None` where nothing ran or its end could not
+    /// be confirmed.
+    pub exit: Option<Exit>,
+    /// What was kept of stdout; with a merged stderr, both.
+    pub stdout: Captured,
+    /// What was kept of stderr.
+    pub stderr: Captured,
+    /// Whether a descendant still held stdout or stderr when the wait for it was given up.
+    pub pipe_held: bool,
+    /// Descendants that outlived the leader and were ended; `None` where they cannot be counted.
+    pub leaked: Option<u32>,
+    /// Whether everything in the kill scope is known to be gone.
+    pub confirmed: bool,
+    /// Time from the start of the program to the end of the call.
+    pub wall: Duration,
+    /// Time spent waiting for a free place among the calls in flight.
+    pub queued: Duration,
+    /// What was used.
+    pub usage: Usage,
+    /// The backend that ran it.
+    pub backend: String,
+    /// What was demanded and therefore in force.
+    pub enforced: BTreeSet<Capability>,
+}
+
+impl Outcome {
+    /// Whether the leader ended by itself with code 0.
+    #[must_use]
+    pub const fn success(&self) -> bool {
+        matches!(self.ending, Ending::Exited(Exit::Code(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_named_and_numbered() {
+        assert_eq!(Signal::KILL.to_string(), "signal 9, SIGKILL");
+        assert_eq!(Signal(64).to_string(), "signal 64");
+    }
+
+    #[test]
+    fn what_was_left_out_is_the_rest() {
+        let captured =
+            Captured { head: b"ab".to_vec(), tail: b"yz".to_vec(), total_bytes: 26, spill: None };
+        assert_eq!((captured.omitted_bytes(), captured.is_complete()), (22, false));
+        assert_eq!(&*captured.bytes(), b"abyz");
+        assert_eq!(captured.into_bytes(), b"abyz");
+    }
+}

@@ -1,0 +1,126 @@
+//! What each class of program gets, as data.
+
+use std::collections::BTreeMap;
+
+use crate::{Class, Isolation, KillScope, Limits, Spec};
+
+/// What one class of program gets. It narrows a spec and never widens it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Policy {
+    /// The executor, by the name it was given; `None` is the default one.
+    pub executor: Option<String>,
+    /// Bounds; the tighter of these and the spec's hold.
+    pub limits: Limits,
+    /// Isolation; the stricter of this and the spec's holds.
+    pub isolation: Isolation,
+    /// The least that is ended with the program; the wider of this and the spec's holds.
+    pub kill: Option<KillScope>,
+}
+
+impl Policy {
+    /// Changes nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs the class on the executor of this name.
+    #[must_use]
+    pub fn executor(mut self, name: impl Into<String>) -> Self {
+        self.executor = Some(name.into());
+        self
+    }
+
+    /// Sets the bounds.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the isolation.
+    #[must_use]
+    pub fn isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
+        self
+    }
+
+    /// Sets the least that is ended with the program.
+    #[must_use]
+    pub fn kill(mut self, scope: KillScope) -> Self {
+        self.kill = Some(scope);
+        self
+    }
+
+    /// Narrows `spec`.
+    pub fn apply(&self, spec: &mut Spec) {
+        spec.limits = spec.limits.narrowed_by(&self.limits);
+        spec.isolation = spec.isolation.narrowed_by(&self.isolation);
+        if let Some(least) = self.kill {
+            spec.kill = spec.kill.max(least);
+        }
+    }
+}
+
+/// The table from class to policy that a handle applies before it checks capabilities.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Policies {
+    by_class: BTreeMap<Class, Policy>,
+    other: Policy,
+}
+
+impl Policies {
+    /// Nothing is narrowed and everything runs on the default executor.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the policy of one class.
+    #[must_use]
+    pub fn class(mut self, class: Class, policy: Policy) -> Self {
+        self.by_class.insert(class, policy);
+        self
+    }
+
+    /// Sets the policy of every class without one of its own.
+    #[must_use]
+    pub fn other(mut self, policy: Policy) -> Self {
+        self.other = policy;
+        self
+    }
+
+    /// The policy of `class`.
+    #[must_use]
+    pub fn get(&self, class: &Class) -> &Policy {
+        self.by_class.get(class).unwrap_or(&self.other)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Network;
+
+    #[test]
+    fn a_policy_narrows_and_never_widens() {
+        let policies = Policies::new().class(
+            Class::EVOLVE,
+            Policy::new()
+                .limits(Limits::new().processes(8))
+                .isolation(Isolation::new().network(Network::Off))
+                .kill(KillScope::Tree),
+        );
+        let mut spec = Spec::new("x").class(Class::EVOLVE).limits(Limits::new().processes(100));
+        policies.get(&spec.class).apply(&mut spec);
+        assert_eq!(spec.limits.processes, Some(8));
+        assert_eq!(spec.isolation.network, Network::Off);
+        assert_eq!(spec.kill, KillScope::Tree);
+
+        let before = Spec::new("x").limits(Limits::new().processes(100));
+        let mut spec = before.clone();
+        policies.get(&spec.class).apply(&mut spec);
+        assert_eq!(spec, before);
+    }
+}

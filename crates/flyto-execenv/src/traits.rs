@@ -1,0 +1,163 @@
+//! The contract between callers and backends.
+
+use std::{fmt, time::Duration};
+
+use async_trait::async_trait;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::{Capabilities, Ended, ExecError, Exit, Signal, Spec};
+
+/// A stream that a program reads.
+pub type BoxedWriter = Box<dyn AsyncWrite + Send + Unpin>;
+/// A stream that a program writes.
+pub type BoxedReader = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Runs programs somewhere: on this machine, in a container, on another host.
+///
+/// A backend is small because [`ExecEnv`](crate::ExecEnv) drives it: the handle refuses what the
+/// backend does not declare, feeds stdin, drains and bounds output, keeps the deadline and the
+/// drain time, and asks for the end of the tree. Every clause below is a case of the conformance
+/// suite under the same name.
+///
+/// # What a start promises
+///
+/// - `argv-verbatim` — arguments arrive byte for byte; no shell is involved unless the program is one.
+/// - `env-starts-empty` — the program sees the variables of the spec and no others.
+/// - `lookup-is-the-specs` — a name without a slash is looked up in the spec's `PATH`, not in the host's.
+/// - `relative-program-is-in-the-working-dir` — a relative program path is taken from the spec's working directory.
+/// - `working-dir-is-the-specs` — the program starts in the spec's working directory.
+/// - `missing-program` — a program that is nowhere is `ProgramNotFound`, and nothing ran.
+/// - `not-executable` — a file without the right to execute is `NotExecutable`, and nothing ran.
+/// - `directory-as-program` — a directory is `IsDirectory`, and nothing ran.
+/// - `bad-interpreter` — a script whose interpreter is missing is `BadInterpreter`, and nothing ran.
+/// - `bad-working-dir` — a working directory that is missing is `BadWorkingDir`, and nothing ran.
+/// - `just-written-program-runs` — a program that was written a moment ago runs, also when others start at the same time.
+/// - `no-extra-descriptors` — the program has descriptors 0, 1 and 2 and no others.
+/// - `stdin-is-never-the-hosts` — without input the program reads the end of input at once.
+/// - `undeclared-is-refused` — a spec that demands an undeclared capability is `Unsupported`, and nothing ran.
+///
+/// # What a run promises
+///
+/// - `exit-codes-are-exact` — codes 0, 1, 42 and 255 arrive as they are.
+/// - `signals-are-exact` — death by a signal is that signal, not a code.
+/// - `streams-are-bytes` — any bytes on stdin, stdout and stderr arrive unchanged.
+/// - `big-input-does-not-deadlock` — input and output larger than any pipe pass through at once.
+/// - `unread-stdin-is-no-error` — a program that never reads, or closes stdin early, succeeds.
+/// - `output-is-bounded` — memory stays under the limit however much is printed; the true count is kept.
+/// - `output-limit-ends-the-tree` — more output than the limit ends the program, and the outcome names the limit.
+/// - `merged-stderr-keeps-order` — with a merged stderr, writes to both streams arrive in the order of the writes.
+/// - `output-arrives-while-it-runs` — a program's first line can be observed before it ends.
+/// - `slow-observer-slows-the-program` — a program waits for an observer that does not take its output.
+/// - `piped-streams-talk` — a program with piped streams answers each request while it runs.
+/// - `calls-do-not-mix` — many calls at once each get their own output and their own end.
+/// - `nothing-is-left-behind` — after many calls the host has as many processes, descriptors and threads as before.
+#[async_trait]
+pub trait Executor: fmt::Debug + Send + Sync + 'static {
+    /// What this backend can honour. The answer does not change during the backend's life.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// Starts `spec`, or says why not and whether anything ran.
+    ///
+    /// The spec has passed [`Spec::check`] and demands nothing undeclared. Bytes for stdin are in
+    /// the spec, so that a backend may write them into the pipe before the program starts: then
+    /// [`Running::stdin`] is `None`; otherwise the handle writes them to [`Running::stdin`].
+    /// Dropping the future leaves nothing running.
+    ///
+    /// # Errors
+    ///
+    /// One of the kinds that name a cause, with [`ExecError::did_start`] telling the truth.
+    async fn start(&self, spec: Spec) -> Result<Running, ExecError>;
+}
+
+/// One running program: its streams, and what can be done to it. Dropping it kills the tree at once.
+#[non_exhaustive]
+pub struct Running {
+    /// Where its input goes; `None` when it has none or already has all of it.
+    pub stdin: Option<BoxedWriter>,
+    /// Its output; `None` when it is thrown away.
+    pub stdout: Option<BoxedReader>,
+    /// Its error output; `None` when it is thrown away or merged into stdout.
+    pub stderr: Option<BoxedReader>,
+    /// What can be done to it.
+    pub control: Box<dyn Control>,
+}
+
+impl Running {
+    /// A program without streams; set the ones that it has.
+    #[must_use]
+    pub fn new(control: impl Control) -> Self {
+        Self { stdin: None, stdout: None, stderr: None, control: Box::new(control) }
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("control", &self.control).finish_non_exhaustive()
+    }
+}
+
+/// What can be done to a running program.
+///
+/// The handle calls [`wait`](Control::wait) and [`end`](Control::end) from one task at a time;
+/// [`signal`](Control::signal) may come from anywhere, also from a destructor without a runtime.
+///
+/// # What an end promises
+///
+/// - `exited-then-closed` — exit and end of output are two events; a descendant that holds the pipe is reported, not waited for.
+/// - `chatty-leaker-is-cut-off` — a descendant that goes on writing after the leader's exit does not delay the result beyond the drain time.
+/// - `leaked-are-ended` — what outlives the leader is ended and, where declared, counted.
+/// - `deadline-ends-the-tree` — after a deadline nothing of the kill scope is alive, and the outcome is `TimedOut` with the output so far.
+/// - `deadline-covers-stdin` — the deadline holds for a program that never reads its input.
+/// - `cancel-ends-the-tree` — after a cancellation nothing of the kill scope is alive, and the outcome is `Cancelled`.
+/// - `grace-asks-first` — with a grace, the program is asked to end, and what it prints then is kept.
+/// - `grace-is-bounded` — a program that ignores the request is killed after the grace.
+/// - `no-grace-kills-at-once` — without a grace, a program that would end cleanly when asked is not asked.
+/// - `stopped-is-ended` — a stopped program ends by its deadline as well.
+/// - `escapees-are-ended` — where the kill scope is the tree, a descendant in a session of its own is ended too.
+/// - `dropped-is-ended` — dropping a call ends it; cancelling a future is a normal way to stop.
+/// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children.
+/// - `usage-is-reported` — CPU time and peak memory are there where they are declared.
+#[async_trait]
+pub trait Control: fmt::Debug + Send + Sync + 'static {
+    /// Waits for the leader's end. Cancel-safe and repeatable. Pipes may stay open longer: a
+    /// descendant can hold them.
+    ///
+    /// # Errors
+    ///
+    /// [`ExecErrorKind::Lost`](crate::ExecErrorKind::Lost) when its end cannot be known.
+    async fn wait(&self) -> Result<Exit, ExecError>;
+
+    /// Sends a signal. A target that is gone is no error. Never blocks.
+    ///
+    /// # Errors
+    ///
+    /// The signal could not be sent: no permission, no connection.
+    fn signal(&self, signal: Signal, target: Target) -> Result<(), ExecError>;
+
+    /// Ends everything in the spec's kill scope and says what there was to end.
+    ///
+    /// With a grace above zero the tree is asked first (`SIGTERM`, then `SIGCONT`, so that stopped
+    /// processes hear it) and given that time. Then it is killed, and its end is confirmed within a
+    /// bound of the backend's own. After a [`wait`](Control::wait) that returned, it ends what the
+    /// leader left behind.
+    ///
+    /// # Errors
+    ///
+    /// [`ExecErrorKind::Lost`](crate::ExecErrorKind::Lost) when nothing is known any more.
+    async fn end(&self, grace: Duration) -> Result<Ended, ExecError>;
+}
+
+/// Whom a signal is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Target {
+    /// The program itself.
+    Leader,
+    /// Everything in the spec's kill scope.
+    Tree,
+}
+
+const _: () = {
+    const fn stays_dyn(_: Option<(&dyn Executor, &dyn Control)>) {}
+    stays_dyn(None);
+};
