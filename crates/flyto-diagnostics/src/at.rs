@@ -1,0 +1,129 @@
+//! A value together with the text it stands in.
+
+use crate::code::Code;
+use crate::diagnostic::{Diagnostic, Location};
+use crate::findings::{Findings, Reported};
+use crate::json::{Node, Value};
+use crate::pointer::Pointer;
+use crate::source::{Source, Span};
+
+/// A value, its document and its text: all that a finding about the value needs.
+///
+/// It is three references, so it is copied freely; the path to the value is worked out when a
+/// finding asks for it.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'v> {
+    source: &'v Source,
+    root: &'v Value,
+    value: &'v Value,
+}
+
+impl<'v> At<'v> {
+    /// The root of a document: `root` is what [`parse`](crate::json::parse) made of `source`.
+    pub const fn root(source: &'v Source, root: &'v Value) -> Self {
+        Self { source, root, value: root }
+    }
+
+    /// The value.
+    pub const fn value(self) -> &'v Value {
+        self.value
+    }
+
+    /// The text.
+    pub const fn source(self) -> &'v Source {
+        self.source
+    }
+
+    /// The part of the text that is the value.
+    pub const fn span(self) -> Span {
+        self.value.span
+    }
+
+    /// The path to the value.
+    pub fn pointer(self) -> Pointer {
+        self.root.pointer_to(self.value.span)
+    }
+
+    /// The value of the member `key`, if this is an object that has it; the last one, if the key
+    /// occurs twice.
+    pub fn member(self, key: &str) -> Option<Self> {
+        self.value.get(key).map(|value| self.to(value))
+    }
+
+    /// The item at `index`, counted from 0, if this is an array that long.
+    pub fn item(self, index: usize) -> Option<Self> {
+        self.value.as_array()?.get(index).map(|value| self.to(value))
+    }
+
+    /// The items, if this is an array; otherwise nothing.
+    pub fn items(self) -> impl ExactSizeIterator<Item = Self> {
+        self.value.as_array().unwrap_or_default().iter().map(move |value| self.to(value))
+    }
+
+    /// The members with their keys in the order of the text, if this is an object; otherwise nothing.
+    pub fn members(self) -> impl ExactSizeIterator<Item = (&'v str, Self)> {
+        let members = self.value.as_object().unwrap_or_default().iter();
+        members.map(move |member| (member.key.value.as_str(), self.to(&member.value)))
+    }
+
+    /// The value that a JSON Pointer leads to from here.
+    pub fn at_pointer(self, pointer: &str) -> Option<Self> {
+        self.value.get_pointer(pointer).map(|value| self.to(value))
+    }
+
+    /// An error about this value.
+    pub fn error(self, code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, self.location(), message).with_pointer(self.pointer())
+    }
+
+    /// A warning about this value.
+    pub fn warning(self, code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::warning(code, self.location(), message).with_pointer(self.pointer())
+    }
+
+    /// A note about this value.
+    pub fn note(self, code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::note(code, self.location(), message).with_pointer(self.pointer())
+    }
+
+    /// Where the value stands.
+    pub fn location(self) -> Location {
+        Location::text(self.source, self.value.span)
+    }
+
+    /// Refuses every key that occurs twice in this value or within it. For parts of a document that
+    /// are passed on as they are, such as a schema; [`ObjectReader`](crate::ObjectReader) checks
+    /// the objects that it reads.
+    ///
+    /// # Errors
+    ///
+    /// [`Reported`] when there is such a key; each has a finding with code `F0020`.
+    pub fn refuse_duplicate_keys(self, findings: &mut Findings) -> Result<(), Reported> {
+        let mut res = Ok(());
+        if self.value.as_object().is_some() {
+            let duplicates = crate::reader::duplicates::report(self, findings);
+            if let Some(reported) = duplicates.reported {
+                res = Err(reported);
+            }
+        }
+        let within: Box<dyn Iterator<Item = Self>> = match &self.value.node {
+            Node::Object(_) => Box::new(self.members().map(|(_, at)| at)),
+            _ => Box::new(self.items()),
+        };
+        for at in within {
+            if let Err(reported) = at.refuse_duplicate_keys(findings) {
+                res = Err(reported);
+            }
+        }
+        res
+    }
+
+    /// The whole document.
+    pub(crate) const fn document(self) -> &'v Value {
+        self.root
+    }
+
+    pub(crate) const fn to(self, value: &'v Value) -> Self {
+        Self { value, ..self }
+    }
+}

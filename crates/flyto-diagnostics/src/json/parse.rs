@@ -1,0 +1,253 @@
+//! The grammar of RFC 8259.
+
+use crate::codes;
+use crate::diagnostic::Diagnostic;
+use crate::json::{Member, Node, Spanned, Value};
+use crate::source::{Source, Span};
+
+/// How deep arrays and objects may be nested. People write a handful of levels; the parser, and
+/// everything that walks its values, recurses once per level.
+pub const MAX_DEPTH: usize = 128;
+
+/// How many values a document may hold, which bounds the memory taken beside the text: about
+/// 150 bytes a value in the worst case.
+pub const MAX_VALUES: usize = 1_000_000;
+
+/// A syntax error. In a box because findings are large and most texts have none.
+pub(super) type Error = Box<Diagnostic>;
+
+/// Reads a text as one JSON document.
+///
+/// The grammar is RFC 8259 without extensions. Time is linear in the length of the text, whatever
+/// it holds. Keys that occur twice are accepted here: which objects may have them is for the reader
+/// of the values to say ([`ObjectReader`](crate::ObjectReader) refuses them).
+///
+/// # Errors
+///
+/// A finding about the first place that is not JSON, with one of the codes `F0003` to `F0014`. Two
+/// limits go beyond the grammar: [`MAX_DEPTH`] and [`MAX_VALUES`], both `F0014`. Numbers that do not
+/// fit into a 64-bit floating point number, such as `1e999`, are refused with `F0010`.
+pub fn parse(source: &Source) -> Result<Value, Box<Diagnostic>> {
+    Parser { source, text: source.text(), pos: 0, open: Vec::new(), n_values: 0 }.document()
+}
+
+pub(super) struct Parser<'s> {
+    pub(super) source: &'s Source,
+    pub(super) text: &'s str,
+    /// Offset of the next byte; always on a character boundary.
+    pub(super) pos: usize,
+    /// The arrays and objects around `pos`, innermost last.
+    pub(super) open: Vec<Open>,
+    n_values: usize,
+}
+
+/// An array or object whose end has not been read.
+#[derive(Clone, Copy)]
+pub(super) struct Open {
+    pub(super) kind: Container,
+    pub(super) start: usize,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Container {
+    Array,
+    Object,
+}
+
+/// What stands before a place where a value belongs.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Before {
+    Nothing,
+    Bracket,
+    Comma,
+    Colon,
+}
+
+impl<'s> Parser<'s> {
+    fn document(mut self) -> Result<Value, Error> {
+        if self.text.starts_with('\u{FEFF}') {
+            return Err(self.byte_order_mark());
+        }
+        self.skip_space()?;
+        if self.peek().is_none() {
+            return Err(self.empty_file());
+        }
+        let value = self.value(Before::Nothing)?;
+        self.skip_space()?;
+        if self.peek().is_some() {
+            return Err(self.second_document(&value));
+        }
+        Ok(value)
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.pos).copied()
+    }
+
+    pub(super) fn rest(&self) -> &'s str {
+        &self.text[self.pos..]
+    }
+
+    fn skip_space(&mut self) -> Result<(), Error> {
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
+            self.pos += 1;
+        }
+        // Comments are looked for wherever white space may stand, so that they are always called
+        // by their name.
+        match self.peek() {
+            Some(b'/' | b'#') => self.comment().map_or(Ok(()), Err),
+            _ => Ok(()),
+        }
+    }
+
+    fn value(&mut self, before: Before) -> Result<Value, Error> {
+        let start = self.pos;
+        self.n_values += 1;
+        if self.n_values > MAX_VALUES {
+            let what = format!("there are more than {MAX_VALUES} values");
+            return Err(self.error(codes::TOO_BIG, Span::empty(start), what).into());
+        }
+        let node = match self.peek() {
+            Some(b'{') => self.object()?,
+            Some(b'[') => self.array()?,
+            Some(b'"') => Node::String(self.string()?),
+            Some(b'-' | b'0'..=b'9') => Node::Number(self.number()?),
+            Some(b't') if self.word("true") => Node::Bool(true),
+            Some(b'f') if self.word("false") => Node::Bool(false),
+            Some(b'n') if self.word("null") => Node::Null,
+            _ => return Err(self.no_value(before)),
+        };
+        Ok(Value { span: Span::new(start, self.pos), node })
+    }
+
+    /// Steps over `word` if it stands here as a whole word.
+    fn word(&mut self, word: &str) -> bool {
+        let found = self.word_here() == word;
+        if found {
+            self.pos += word.len();
+        }
+        found
+    }
+
+    fn number(&mut self) -> Result<Box<str>, Error> {
+        let run = self.number_run();
+        let exact = run.len() <= 18 && run.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+        if !is_number(run) || (!exact && run.parse::<serde_json::Number>().is_err()) {
+            return Err(self.bad_number());
+        }
+        let text = run.into();
+        self.pos += run.len();
+        Ok(text)
+    }
+
+    fn array(&mut self) -> Result<Node, Error> {
+        self.enter(Container::Array)?;
+        let mut items = Vec::new();
+        if self.peek() != Some(b']') {
+            let mut before = Before::Bracket;
+            loop {
+                items.push(self.value(before)?);
+                if !self.goes_on(b']')? {
+                    break;
+                }
+                before = Before::Comma;
+            }
+        }
+        self.leave();
+        Ok(Node::Array(items))
+    }
+
+    fn object(&mut self) -> Result<Node, Error> {
+        self.enter(Container::Object)?;
+        let mut members = Vec::new();
+        if self.peek() != Some(b'}') {
+            loop {
+                members.push(self.object_member()?);
+                if !self.goes_on(b'}')? {
+                    break;
+                }
+            }
+        }
+        self.leave();
+        Ok(Node::Object(members))
+    }
+
+    fn object_member(&mut self) -> Result<Member, Error> {
+        let start = self.pos;
+        if self.peek() != Some(b'"') {
+            return Err(self.no_key());
+        }
+        let key = Spanned { value: self.string()?, span: Span::new(start, self.pos) };
+        self.skip_space()?;
+        if self.peek() != Some(b':') {
+            return Err(self.no_colon(&key));
+        }
+        self.pos += 1;
+        self.skip_space()?;
+        Ok(Member { key, value: self.value(Before::Colon)? })
+    }
+
+    /// Steps over the opening bracket and the space behind it.
+    fn enter(&mut self, kind: Container) -> Result<(), Error> {
+        let start = self.pos;
+        if self.open.len() == MAX_DEPTH {
+            let what = format!("arrays and objects are nested more than {MAX_DEPTH} deep");
+            return Err(self.error(codes::TOO_BIG, Span::new(start, start + 1), what).into());
+        }
+        self.open.push(Open { kind, start });
+        self.pos += 1;
+        self.skip_space()
+    }
+
+    /// Steps over the closing bracket, which is the next byte.
+    fn leave(&mut self) {
+        self.open.pop();
+        self.pos += 1;
+    }
+
+    /// Steps over a comma and the space around it, or stops before the closing bracket.
+    fn goes_on(&mut self, close: u8) -> Result<bool, Error> {
+        let value_end = self.pos;
+        self.skip_space()?;
+        match self.peek() {
+            Some(byte) if byte == close => Ok(false),
+            Some(b',') => {
+                let comma = self.pos;
+                self.pos += 1;
+                self.skip_space()?;
+                if self.peek() == Some(close) {
+                    return Err(self.trailing_comma(comma));
+                }
+                Ok(true)
+            }
+            _ => Err(self.no_separator(value_end)),
+        }
+    }
+}
+
+/// Whether `text` is a number by RFC 8259 section 6.
+pub(crate) fn is_number(text: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = text.strip_prefix('-').unwrap_or(text);
+    let n_int = digits(rest);
+    if n_int == 0 || (n_int > 1 && rest.starts_with('0')) {
+        return false;
+    }
+    let mut rest = &rest[n_int..];
+    if let Some(fraction) = rest.strip_prefix('.') {
+        let n_fraction = digits(fraction);
+        if n_fraction == 0 {
+            return false;
+        }
+        rest = &fraction[n_fraction..];
+    }
+    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        let n_exponent = digits(exponent);
+        if n_exponent == 0 {
+            return false;
+        }
+        rest = &exponent[n_exponent..];
+    }
+    rest.is_empty()
+}

@@ -1,0 +1,54 @@
+//! Keys that nobody asked for.
+
+use crate::codes;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::json::{Spanned, string_literal};
+use crate::quote::quoted;
+use crate::similar::{Reach, nearest};
+
+use super::{MOST_FINDINGS, ObjectReader};
+
+impl ObjectReader<'_, '_> {
+    pub(super) fn report_unknown(&mut self) {
+        let names = self.members.iter().map(|member| &member.key);
+        let unknown: Vec<_> = names.filter(|name| !self.is_known(&name.value)).collect();
+        for name in unknown.iter().take(MOST_FINDINGS) {
+            let warning = self.unknown(name);
+            self.findings.push(warning);
+        }
+        if let Some(name) = unknown.get(MOST_FINDINGS) {
+            let what =
+                format!("{} more keys of this object are unknown", unknown.len() - MOST_FINDINGS);
+            let more =
+                self.about_key(name, codes::UNKNOWN_KEY, what).with_pointer(self.at.pointer());
+            self.findings.push(Diagnostic { severity: Severity::Warning, ..more });
+        }
+    }
+
+    fn is_known(&self, name: &str) -> bool {
+        self.known.contains(&name)
+            || self.allowed.contains(&name)
+            // It has a finding already.
+            || self.refused.iter().any(|it| it.0 == name)
+    }
+
+    fn unknown(&self, name: &Spanned<String>) -> Diagnostic {
+        let what = format!("unknown key {}", quoted(&name.value));
+        let error = self.about_key(name, codes::UNKNOWN_KEY, what);
+        let warning = Diagnostic { severity: Severity::Warning, ..error };
+        let hint = self.hints.iter().find(|hint| hint.0 == name.value).map(|hint| hint.1);
+        match hint.or_else(|| nearest(&name.value, self.known.iter().copied(), Reach::Words)) {
+            Some(near) if self.name_of(near).is_none() => warning
+                .with_help(format!("did you mean {}?", quoted(near)))
+                .with_suggestion(name.span, string_literal(near)),
+            Some(near) => {
+                warning.with_help(format!("{} is there as well; remove this key", quoted(near)))
+            }
+            None if self.known.is_empty() => warning.with_help("remove the key"),
+            None => {
+                let known: Vec<_> = self.known.iter().map(|key| quoted(key)).collect();
+                warning.with_help(format!("the keys here are {}", known.join(", ")))
+            }
+        }
+    }
+}
