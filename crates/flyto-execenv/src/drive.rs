@@ -30,6 +30,10 @@ pub const DRAIN_TIME: Duration = Duration::from_secs(2);
 /// then, so only an escapee can still hold the pipe, and it was not asked to hurry.
 const LAST_DRAIN_TIME: Duration = Duration::from_millis(200);
 
+/// Reads in a row before the loop looks at everything else: 16, that is 1 MiB of a program that
+/// prints without end. Without a pause such a program would keep the loop from its clock.
+const READS_IN_A_ROW: u32 = 16;
+
 /// What the loop needs of a spec, once the program has been started from it.
 pub(crate) struct Plan {
     input: Option<Bytes>,
@@ -204,7 +208,13 @@ async fn drain(
     stream: Stream,
 ) -> Result<(), Stop> {
     let Some(open) = reader else { return Ok(()) };
+    let mut reads = 0;
     loop {
+        if reads == READS_IN_A_ROW {
+            tokio::task::yield_now().await;
+            reads = 0;
+        }
+        reads += 1;
         let new = recorder.read_from(open).await.map_err(|err| {
             let what = format!("read {}", stream.name());
             Stop::Failed(ExecError::new(ExecErrorKind::Lost, what).with_source(err))
