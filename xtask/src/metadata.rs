@@ -44,6 +44,18 @@ pub(crate) struct Target {
     pub(crate) name: String,
     pub(crate) kind: Vec<String>,
     pub(crate) src_path: PathBuf,
+    /// Whether `cargo test` runs it; for an example this is a choice of the manifest.
+    pub(crate) test: bool,
+}
+
+impl Target {
+    pub(crate) fn is_kind(&self, kind: &str) -> bool {
+        self.kind.iter().any(|it| it == kind)
+    }
+
+    pub(crate) fn is_library_or_program(&self) -> bool {
+        ["lib", "bin", "proc-macro"].iter().any(|kind| self.is_kind(kind))
+    }
 }
 
 impl Package {
