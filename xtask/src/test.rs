@@ -34,17 +34,50 @@ pub(crate) fn run_all(filters: &[String]) -> Result<Counts, Stop> {
 
 /// Runs one `cargo test` and adds up the summaries it prints.
 pub(crate) fn count(command: std::process::Command) -> Result<Counts, Stop> {
-    let mut res = Counts::default();
-    let succeeded = process::watch(command, &mut |line| {
-        if let Some(counts) = Counts::parse(line) {
-            res.add(counts);
+    let mut reader = Reader::default();
+    let succeeded = process::watch(command, &mut |line| reader.read(line))?;
+    Ok(reader.finish(succeeded))
+}
+
+/// Reads what the test binaries of one `cargo test` print.
+#[derive(Debug, Default)]
+struct Reader {
+    counts: Counts,
+    /// How many tests the binary said it would run, until its summary comes.
+    announced: Option<u64>,
+    /// Binaries that announced tests and never summed them up.
+    n_died: u64,
+}
+
+impl Reader {
+    fn read(&mut self, line: &str) {
+        if let Some(n_tests) = announcement(line) {
+            self.n_died += u64::from(self.announced.is_some());
+            self.announced = Some(n_tests);
+        } else if let Some(counts) = Counts::parse(line)
+            // A failed test's own output may look like a summary, but hardly with the right sum.
+            && self.announced == Some(counts.sum())
+        {
+            self.counts.add(counts);
+            self.announced = None;
         }
-    })?;
-    if !succeeded && res.failed == 0 {
-        // A build error or a test binary that died leaves no summary, and is no success.
-        res.failed = 1;
     }
-    Ok(res)
+
+    fn finish(self, succeeded: bool) -> Counts {
+        let Self { mut counts, announced, n_died } = self;
+        if !succeeded {
+            counts.failed += n_died + u64::from(announced.is_some());
+            // A build error leaves no trace here, and is no success.
+            counts.failed = counts.failed.max(1);
+        }
+        counts
+    }
+}
+
+/// The number in `running 3 tests`.
+fn announcement(line: &str) -> Option<u64> {
+    let (number, word) = line.trim().strip_prefix("running ")?.split_once(' ')?;
+    if ["test", "tests"].contains(&word) { number.parse().ok() } else { None }
 }
 
 /// How many tests had which end. `Display` is the line that CI reads.
@@ -69,6 +102,10 @@ impl Counts {
         })
     }
 
+    fn sum(self) -> u64 {
+        self.passed + self.failed + self.skipped
+    }
+
     pub(crate) fn add(&mut self, other: Self) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -87,13 +124,13 @@ impl fmt::Display for Counts {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::Counts;
+    use super::Reader;
 
     #[track_caller]
-    fn check(output: &str, expect: Expect) {
-        let mut res = Counts::default();
-        output.lines().filter_map(Counts::parse).for_each(|counts| res.add(counts));
-        expect.assert_eq(&res.to_string());
+    fn check(output: &str, succeeded: bool, expect: Expect) {
+        let mut reader = Reader::default();
+        output.lines().for_each(|line| reader.read(line));
+        expect.assert_eq(&reader.finish(succeeded).to_string());
     }
 
     #[test]
@@ -102,28 +139,57 @@ mod tests {
             "running 3 tests\n\
              test a ... ok\n\
              test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 4 filtered out; finished in 0.00s\n\
-             test result: FAILED. 10 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out\n",
-            expect!["12 passed, 3 failed, 1 skipped"],
+             \n\
+             running 1 test\n\
+             test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\
+             running 0 tests\n\
+             test result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n",
+            true,
+            expect!["3 passed, 0 failed, 1 skipped"],
         );
     }
 
     #[test]
     fn a_coloured_verdict_counts() {
         check(
-            "test result: \u{1b}[32mok\u{1b}[0m. 7 passed; 0 failed; 0 ignored; 0 measured",
-            expect!["7 passed, 0 failed, 0 skipped"],
+            "running 7 tests\n\
+             test result: \u{1b}[31mFAILED\u{1b}[0m. 5 passed; 2 failed; 0 ignored; 0 measured",
+            false,
+            expect!["5 passed, 2 failed, 0 skipped"],
         );
     }
 
     #[test]
-    fn other_lines_do_not_count() {
+    fn what_tests_print_does_not_count() {
         check(
-            "test result\nthe test result: ok. 1 passed; 1 failed; 1 ignored\n",
-            expect!["0 passed, 0 failed, 0 skipped"],
+            "running 2 tests\n\
+             running away\n\
+             test result\n\
+             test result: ok. many passed; 0 failed; 0 ignored\n\
+             test result: ok. 100 passed; 0 failed; 0 ignored\n\
+             test result: FAILED. 1 passed; 1 failed; 0 ignored\n\
+             test result: ok. 2 passed; 0 failed; 0 ignored\n",
+            false,
+            expect!["1 passed, 1 failed, 0 skipped"],
         );
+    }
+
+    #[test]
+    fn a_binary_that_dies_is_a_failure() {
         check(
-            "test result: ok. many passed; 0 failed; 0 ignored",
-            expect!["0 passed, 0 failed, 0 skipped"],
+            "running 2 tests\n\
+             test a ... ok\n\
+             running 1 test\n\
+             test result: ok. 1 passed; 0 failed; 0 ignored\n\
+             running 4 tests\n",
+            false,
+            expect!["1 passed, 2 failed, 0 skipped"],
         );
+    }
+
+    #[test]
+    fn a_build_error_is_a_failure() {
+        check("", false, expect!["0 passed, 1 failed, 0 skipped"]);
+        check("", true, expect!["0 passed, 0 failed, 0 skipped"]);
     }
 }
