@@ -1,1 +1,32 @@
-//! tools
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod call;
+mod error;
+mod failure;
+mod input;
+mod metadata;
+mod name;
+mod native;
+mod preview;
+mod registry;
+mod result;
+mod seconds;
+mod tool;
+
+pub use call::{
+    CallContext, CallId, CancellationToken, InvalidCallId, OutputChannel, OutputChunk, OutputSink,
+    Progress, ProgressSink,
+};
+pub use error::{ToolError, ToolErrorKind};
+pub use failure::Failure;
+pub use input::{Input, InputError};
+pub use metadata::{AuditOperation, Metadata, Origin, PermissionClass};
+pub use name::{InvalidName, InvalidNameKind, ToolId};
+pub use native::{Builder, IntoToolResult, Json, NativeTool, NativeToolError, NoInput, OnCancel};
+pub use preview::{Access, PathUse, Preview};
+pub use registry::{
+    Changes, Entry, Hit, NameRole, Owner, Registry, RegistryError, Snapshot, Watch,
+};
+pub use result::{Execution, Omitted, ToolResult, UndoInfo};
+pub use tool::{DescribeContext, Tool};

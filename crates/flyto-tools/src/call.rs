@@ -1,0 +1,362 @@
+//! What a call gets beside its input: a way to stop, a clock, a name, and somebody who listens.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use serde::{Serialize, Serializer};
+pub use tokio_util::sync::CancellationToken;
+
+/// Needed data of one call. Cloning is cheap, and clones belong to the same call.
+///
+/// ```
+/// use flyto_tools::{CallContext, Progress};
+///
+/// let ctx = CallContext::new().with_progress(|it: Progress| eprintln!("{it}"));
+/// ctx.report(0.5, "half the files");
+/// ctx.cancellation().cancel();
+/// ```
+#[derive(Clone)]
+pub struct CallContext {
+    id: CallId,
+    cancellation: CancellationToken,
+    deadline: Option<Instant>,
+    progress: Option<Arc<dyn ProgressSink>>,
+    output: Option<Arc<dyn OutputSink>>,
+}
+
+impl CallContext {
+    /// A context with an id of its own that nobody cancels, limits or listens to.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            id: CallId::next(),
+            cancellation: CancellationToken::new(),
+            deadline: None,
+            progress: None,
+            output: None,
+        }
+    }
+
+    /// Sets the name of the call.
+    #[must_use]
+    pub fn with_id(mut self, id: CallId) -> Self {
+        self.id = id;
+        self
+    }
+
+    /// Sets the token whose cancellation ends the call.
+    #[must_use]
+    pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
+        self.cancellation = token;
+        self
+    }
+
+    /// Sets the moment at which the caller gives up. A tool with a shorter limit keeps its own.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Sets who is told of progress.
+    #[must_use]
+    pub fn with_progress(mut self, sink: impl ProgressSink) -> Self {
+        self.progress = Some(Arc::new(sink));
+        self
+    }
+
+    /// Sets who is shown output as it arrives, before the result is there.
+    #[must_use]
+    pub fn with_output(mut self, sink: impl OutputSink) -> Self {
+        self.output = Some(Arc::new(sink));
+        self
+    }
+
+    /// The name of the call.
+    #[must_use]
+    pub fn id(&self) -> &CallId {
+        &self.id
+    }
+
+    /// The token whose cancellation ends the call.
+    #[must_use]
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.cancellation
+    }
+
+    /// When the caller gives up, if at all.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Tells the listener, if there is one, how far the call has come.
+    ///
+    /// `progress` is a share of the whole; see [`Progress::new`] for what becomes of other values.
+    pub fn report(&self, progress: f64, detail: impl Into<String>) {
+        if let Some(sink) = &self.progress
+            && let Some(progress) = Progress::new(progress, detail)
+        {
+            sink.report(progress);
+        }
+    }
+
+    /// Whether somebody listens to [`report`](Self::report).
+    #[must_use]
+    pub fn wants_progress(&self) -> bool {
+        self.progress.is_some()
+    }
+
+    /// Shows the listener, if there is one, a piece of output. The result holds it as well.
+    pub fn emit(&self, channel: OutputChannel, bytes: &[u8]) {
+        if let Some(sink) = &self.output {
+            sink.output(OutputChunk { channel, bytes });
+        }
+    }
+
+    /// Whether somebody listens to [`emit`](Self::emit).
+    #[must_use]
+    pub fn wants_output(&self) -> bool {
+        self.output.is_some()
+    }
+}
+
+impl Default for CallContext {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for CallContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallContext")
+            .field("id", &self.id)
+            .field("cancelled", &self.cancellation.is_cancelled())
+            .field("deadline", &self.deadline)
+            .field("progress", &self.progress.is_some())
+            .field("output", &self.output.is_some())
+            .finish()
+    }
+}
+
+/// The name of one call, as it stands in logs and protocols.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CallId(Arc<str>);
+
+/// A text that is no [`CallId`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "failed to name a call {id:?}: an id is 1 to 128 printable ASCII characters without blanks"
+)]
+pub struct InvalidCallId {
+    /// The text, cut to 128 characters.
+    pub id: String,
+}
+
+impl CallId {
+    /// Longest id in bytes: one that fits a log line and every model API (theirs have up to 64).
+    pub const MAX_BYTES: usize = 128;
+
+    /// Takes an id that somebody else chose, such as a model API.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidCallId`] unless `id` is 1 to 128 printable ASCII characters without blanks, so
+    /// that it can stand unquoted in a log line, a file name list or a terminal.
+    pub fn new(id: impl Into<Arc<str>>) -> Result<Self, InvalidCallId> {
+        let id = id.into();
+        let fits = (1..=Self::MAX_BYTES).contains(&id.len());
+        if fits && id.bytes().all(|byte| byte.is_ascii_graphic()) {
+            Ok(Self(id))
+        } else {
+            Err(InvalidCallId { id: id.chars().take(Self::MAX_BYTES).collect() })
+        }
+    }
+
+    /// Makes an id that no other call of this process has: `call-1`, `call-2`, …
+    #[must_use]
+    pub fn next() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        Self(format!("call-{}", LAST.fetch_add(1, Ordering::Relaxed) + 1).into())
+    }
+
+    /// The id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for CallId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// How far a call has come.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Progress {
+    progress: f64,
+    detail: String,
+}
+
+impl Progress {
+    /// Makes a report. A value outside of `0.0..=1.0` is moved to the nearer end; what is no
+    /// number at all gives `None`, for there is nothing to show.
+    #[must_use]
+    pub fn new(progress: f64, detail: impl Into<String>) -> Option<Self> {
+        // Adding zero turns -0.0 into 0.0, which prints without a sign.
+        let progress = progress.clamp(0.0, 1.0) + 0.0;
+        (!progress.is_nan()).then(|| Self { progress, detail: detail.into() })
+    }
+
+    /// The share that is done, within `0.0..=1.0`.
+    #[must_use]
+    pub fn progress(&self) -> f64 {
+        self.progress
+    }
+
+    /// What is being done, for people; may be empty.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+}
+
+/// `40% reading`, rounded down, so that 100 % means done.
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", (self.progress * 100.0).floor())?;
+        if self.detail.is_empty() { Ok(()) } else { write!(f, " {}", self.detail) }
+    }
+}
+
+/// Somebody who is told of progress. Closures of one [`Progress`] are sinks.
+///
+/// The call waits while a sink runs, so a sink hands over and returns.
+pub trait ProgressSink: Send + Sync + 'static {
+    /// Takes a report. Reports of one call arrive in order, and may go backwards.
+    fn report(&self, progress: Progress);
+}
+
+impl<F: Fn(Progress) + Send + Sync + 'static> ProgressSink for F {
+    fn report(&self, progress: Progress) {
+        self(progress);
+    }
+}
+
+/// Which of a tool's two outputs a chunk belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OutputChannel {
+    /// What becomes the result.
+    Output,
+    /// What is said beside it: warnings, logs.
+    Error,
+}
+
+/// A piece of output on its way. It may end anywhere, also within a character.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OutputChunk<'a> {
+    /// Where it belongs.
+    pub channel: OutputChannel,
+    /// The bytes.
+    pub bytes: &'a [u8],
+}
+
+/// Somebody who is shown output as it arrives. Closures of one [`OutputChunk`] are sinks.
+///
+/// The tool waits while a sink runs: a slow sink slows the tool down, and nothing piles up.
+pub trait OutputSink: Send + Sync + 'static {
+    /// Takes a piece of output. Pieces of one channel arrive in order.
+    fn output(&self, chunk: OutputChunk<'_>);
+}
+
+impl<F: Fn(OutputChunk<'_>) + Send + Sync + 'static> OutputSink for F {
+    fn output(&self, chunk: OutputChunk<'_>) {
+        self(chunk);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(progress: f64, expected: Option<&str>) {
+        let seen = Arc::new(Mutex::new(None));
+        let sink = Arc::clone(&seen);
+        let ctx = CallContext::new().with_progress(move |it: Progress| {
+            *sink.lock().unwrap() = Some(it.to_string());
+        });
+        ctx.report(progress, "reading");
+        assert_eq!(seen.lock().unwrap().as_deref(), expected);
+    }
+
+    #[test]
+    fn progress_stays_within_its_range() {
+        check(0.4, Some("40% reading"));
+        check(0.999, Some("99% reading"));
+        check(7.0, Some("100% reading"));
+        check(-0.0, Some("0% reading"));
+        check(f64::NEG_INFINITY, Some("0% reading"));
+        check(f64::INFINITY, Some("100% reading"));
+        check(f64::NAN, None);
+    }
+
+    #[test]
+    fn nobody_has_to_listen() {
+        let ctx = CallContext::new();
+        assert!(!ctx.wants_progress() && !ctx.wants_output());
+        ctx.report(0.5, "unheard");
+        ctx.emit(OutputChannel::Output, b"unseen");
+    }
+
+    #[test]
+    fn output_arrives_in_order_and_as_bytes() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&seen);
+        let ctx = CallContext::new().with_output(move |chunk: OutputChunk<'_>| {
+            sink.lock().unwrap().push((chunk.channel, chunk.bytes.to_vec()));
+        });
+        ctx.emit(OutputChannel::Output, b"\xff");
+        ctx.clone().emit(OutputChannel::Error, b"warning");
+        assert_eq!(
+            *seen.lock().unwrap(),
+            [
+                (OutputChannel::Output, b"\xff".to_vec()),
+                (OutputChannel::Error, b"warning".to_vec())
+            ]
+        );
+    }
+
+    #[test]
+    fn ids_are_printable_and_distinct() {
+        assert_ne!(CallId::next(), CallId::next());
+        for good in ["toolu_01A", "call-7", "~", &"x".repeat(128)] {
+            assert_eq!(CallId::new(good).map(|id| id.to_string()).as_deref(), Ok(good));
+        }
+        for bad in ["", "a b", "a\n", "\u{1b}[31m", "é", &"x".repeat(129)] {
+            CallId::new(bad).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_clone_is_cancelled_with_its_origin() {
+        let ctx = CallContext::new();
+        let clone = ctx.clone();
+        ctx.cancellation().cancel();
+        assert!(clone.cancellation().is_cancelled());
+    }
+}

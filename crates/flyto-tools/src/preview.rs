@@ -1,0 +1,185 @@
+//! What a call would touch, known without making it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+/// What a call would touch, as far as the tool can tell from the input alone.
+///
+/// Read by permission checks, dry runs and checkpoints. Texts are for people and rules; a name
+/// that is not UTF-8 is given with replacement characters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Preview {
+    /// The program and its arguments, each one word as the program would get it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_line: Option<Vec<String>>,
+    /// Files and directories.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathUse>,
+    /// Addresses that would be fetched or written to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub urls: Vec<String>,
+    /// Names of the environment variables that would be handed over; never their values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub env_names: Vec<String>,
+    /// Directory in which the program would start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+    /// How long the tool itself would allow the call to take.
+    #[serde(
+        rename = "deadline_seconds",
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "crate::seconds::serialize_option"
+    )]
+    pub deadline: Option<Duration>,
+    /// What the program would read on its standard input. `None`: nothing.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shared_text")]
+    pub stdin: Option<Arc<str>>,
+    /// What would keep the call from starting, as far as is known: a variable without a value, a
+    /// program that is not there.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+impl Preview {
+    /// Touches nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the program and its arguments.
+    #[must_use]
+    pub fn with_command_line<T: Into<String>>(
+        mut self,
+        words: impl IntoIterator<Item = T>,
+    ) -> Self {
+        self.command_line = Some(words.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Adds a file or directory.
+    #[must_use]
+    pub fn with_path(mut self, path: impl Into<String>, access: Access) -> Self {
+        self.paths.push(PathUse { path: path.into(), access });
+        self
+    }
+
+    /// Adds an address.
+    #[must_use]
+    pub fn with_url(mut self, url: impl Into<String>) -> Self {
+        self.urls.push(url.into());
+        self
+    }
+
+    /// Sets the names of the environment variables.
+    #[must_use]
+    pub fn with_env_names<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.env_names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the directory in which the program would start.
+    #[must_use]
+    pub fn with_working_dir(mut self, dir: impl Into<String>) -> Self {
+        self.working_dir = Some(dir.into());
+        self
+    }
+
+    /// Sets how long the tool would allow the call to take.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Sets what the program would read on its standard input.
+    #[must_use]
+    pub fn with_stdin(mut self, text: impl Into<Arc<str>>) -> Self {
+        self.stdin = Some(text.into());
+        self
+    }
+
+    /// Adds something that would keep the call from starting.
+    #[must_use]
+    pub fn with_problem(mut self, problem: impl Into<String>) -> Self {
+        self.problems.push(problem.into());
+        self
+    }
+}
+
+/// A file or directory, and what a call would do with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PathUse {
+    /// The path as the call would use it: absolute, or relative to the working directory.
+    pub path: String,
+    /// What the call would do with it.
+    pub access: Access,
+}
+
+/// What a call would do with a file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Access {
+    /// Look at it.
+    Read,
+    /// Create, change or remove it.
+    Write,
+    /// The tool cannot say; count it as both.
+    Unknown,
+}
+
+fn shared_text<S: Serializer>(text: &Option<Arc<str>>, serializer: S) -> Result<S::Ok, S::Error> {
+    text.as_deref().serialize(serializer)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_preview_reads_as_data() {
+        let preview = Preview::new()
+            .with_command_line(["wc", "-w"])
+            .with_path("/tmp/a", Access::Read)
+            .with_url("https://example.com/")
+            .with_env_names(["PATH"])
+            .with_working_dir("/tmp")
+            .with_deadline(Duration::from_millis(1500))
+            .with_stdin("{}")
+            .with_problem("TOKEN has no value");
+        expect![[r#"
+            {
+              "command_line": [
+                "wc",
+                "-w"
+              ],
+              "paths": [
+                {
+                  "path": "/tmp/a",
+                  "access": "read"
+                }
+              ],
+              "urls": [
+                "https://example.com/"
+              ],
+              "env_names": [
+                "PATH"
+              ],
+              "working_dir": "/tmp",
+              "deadline_seconds": 1.5,
+              "stdin": "{}",
+              "problems": [
+                "TOKEN has no value"
+              ]
+            }"#]]
+        .assert_eq(&serde_json::to_string_pretty(&preview).unwrap());
+        assert_eq!(serde_json::to_string(&Preview::new()).unwrap(), "{}");
+    }
+}

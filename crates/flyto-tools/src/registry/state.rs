@@ -1,0 +1,216 @@
+//! The name table: what leads where, and how a change of it is planned.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::{Changes, Entry, NameRole, Owner, Registered, RegistryError};
+use crate::name::ToolId;
+use crate::tool::Tool;
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    pub(super) generation: u64,
+    pub(super) tools: BTreeMap<ToolId, Entry>,
+    /// Aliases and wire names, where they are not the id itself.
+    other_names: HashMap<Arc<str>, ToolId>,
+}
+
+/// A tool that wants to be registered. Asked for its names before the registry is locked, because
+/// tools are foreign code.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    id: ToolId,
+    aliases: Vec<ToolId>,
+    owner: Owner,
+    tool: Arc<dyn Tool>,
+}
+
+/// Ids that leave, then entries that come.
+#[derive(Debug, Default)]
+pub(super) struct Edit {
+    pub(super) remove: BTreeSet<ToolId>,
+    pub(super) add: Vec<Entry>,
+}
+
+impl Edit {
+    pub(super) fn is_empty(&self) -> bool {
+        self.remove.is_empty() && self.add.is_empty()
+    }
+}
+
+impl Candidate {
+    pub(super) fn new(owner: &Owner, tool: Arc<dyn Tool>) -> Result<Self, RegistryError> {
+        let parse = |name: &str| {
+            ToolId::parse(name)
+                .map_err(|source| RegistryError::InvalidName { owner: owner.clone(), source })
+        };
+        let id = parse(tool.name())?;
+        let mut aliases = Vec::new();
+        for alias in &tool.metadata().aliases {
+            let alias = parse(alias)?;
+            if alias != id && !aliases.contains(&alias) {
+                aliases.push(alias);
+            }
+        }
+        Ok(Self { id, aliases, owner: owner.clone(), tool })
+    }
+}
+
+impl State {
+    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
+        self.tools.get(name).or_else(|| self.tools.get(self.other_names.get(name)?))
+    }
+
+    pub(super) fn owned_by(&self, owner: &Owner) -> impl Iterator<Item = &Entry> {
+        self.tools.values().filter(move |it| it.owner() == owner)
+    }
+
+    pub(super) fn addition(&self, it: Candidate) -> Result<(Entry, Edit), RegistryError> {
+        let mut add = self.settle(&BTreeSet::new(), vec![it])?;
+        let entry = add.pop().expect("one candidate gives one entry");
+        Ok((entry.clone(), Edit { remove: BTreeSet::new(), add: vec![entry] }))
+    }
+
+    pub(super) fn exchange(
+        &self,
+        owner: &Owner,
+        candidates: Vec<Candidate>,
+    ) -> Result<(Changes, Edit), RegistryError> {
+        let remove: BTreeSet<ToolId> = self.owned_by(owner).map(|it| it.id().clone()).collect();
+        let add = self.settle(&remove, candidates)?;
+        let after = add.iter().map(|it| (it.id().clone(), it.clone())).collect();
+        let before = self.owned_by(owner).map(|it| (it.id().clone(), it.clone())).collect();
+        let changes = Changes::between(&before, &after);
+        let edit = if changes.is_empty() { Edit::default() } else { Edit { remove, add } };
+        Ok((changes, edit))
+    }
+
+    /// Gives every candidate its names, as if the tools in `leaving` were gone already.
+    ///
+    /// Ids and aliases are what their authors wrote: a clash is an error. Wire names give way:
+    /// first to those that stay, then plain ones before hashed ones, so that the outcome does not
+    /// depend on the order of the candidates.
+    fn settle(
+        &self,
+        leaving: &BTreeSet<ToolId>,
+        mut candidates: Vec<Candidate>,
+    ) -> Result<Vec<Entry>, RegistryError> {
+        candidates.sort_by(|a, b| a.id.cmp(&b.id));
+        let mut claims = Claims { state: self, leaving, claimed: HashMap::new() };
+        for it in &candidates {
+            claims.claim(it, it.id.as_str(), NameRole::Id)?;
+        }
+        for it in &candidates {
+            for alias in &it.aliases {
+                claims.claim(it, alias.as_str(), NameRole::Alias)?;
+            }
+        }
+
+        let mut wire_names: BTreeMap<ToolId, Arc<str>> = BTreeMap::new();
+        let stays = |it: &Candidate| leaving.get(&it.id).and_then(|id| self.tools.get(id));
+        for it in &candidates {
+            if let Some(former) = stays(it)
+                && claims.offer(it, former.wire_name())
+            {
+                wire_names.insert(it.id.clone(), Arc::clone(&former.0.wire_name));
+            }
+        }
+        for nth_choice in 0.. {
+            if wire_names.len() == candidates.len() {
+                break;
+            }
+            for it in &candidates {
+                if !wire_names.contains_key(&it.id)
+                    && let Some(wire_name) = it.id.wire_names().nth(nth_choice)
+                    && claims.offer(it, &wire_name)
+                {
+                    wire_names.insert(it.id.clone(), wire_name.into());
+                }
+            }
+        }
+
+        let entries = candidates.into_iter().map(|it| {
+            let wire_name = wire_names.remove(&it.id).expect("every candidate was given one");
+            let Candidate { id, aliases, owner, tool } = it;
+            Entry(Arc::new(Registered { id, wire_name, aliases, owner, tool }))
+        });
+        Ok(entries.collect())
+    }
+
+    /// Carries out a settled change, and gives back what has left.
+    pub(super) fn apply(&mut self, edit: Edit) -> Vec<Entry> {
+        let mut gone = Vec::new();
+        for id in &edit.remove {
+            let Some(entry) = self.tools.remove(id) else { continue };
+            self.other_names.remove(entry.wire_name());
+            for alias in entry.aliases() {
+                self.other_names.remove(alias.as_str());
+            }
+            gone.push(entry);
+        }
+        for entry in edit.add {
+            let id = entry.id();
+            for alias in entry.aliases() {
+                self.other_names.insert(alias.as_str().into(), id.clone());
+            }
+            if entry.wire_name() != id.as_str() {
+                self.other_names.insert(Arc::clone(&entry.0.wire_name), id.clone());
+            }
+            self.tools.insert(id.clone(), entry);
+        }
+        self.generation += 1;
+        gone
+    }
+}
+
+/// Names that the candidates of one change have got so far, on top of those of the tools that stay.
+struct Claims<'a> {
+    state: &'a State,
+    leaving: &'a BTreeSet<ToolId>,
+    claimed: HashMap<Arc<str>, (ToolId, Owner, NameRole)>,
+}
+
+impl Claims<'_> {
+    /// Takes a name that the author of the tool chose.
+    fn claim(&mut self, it: &Candidate, name: &str, role: NameRole) -> Result<(), RegistryError> {
+        if let Some((holder, holder_owner, role)) = self.holder(name) {
+            return Err(RegistryError::Taken {
+                name: name.to_owned(),
+                role,
+                holder,
+                holder_owner,
+                tool: it.id.clone(),
+                owner: it.owner.clone(),
+            });
+        }
+        self.claimed.insert(name.into(), (it.id.clone(), it.owner.clone(), role));
+        Ok(())
+    }
+
+    /// Takes a wire name if it is free, or is a name of this very tool.
+    fn offer(&mut self, it: &Candidate, name: &str) -> bool {
+        match self.holder(name) {
+            Some((holder, ..)) => holder == it.id,
+            None => {
+                let claim = (it.id.clone(), it.owner.clone(), NameRole::WireName);
+                self.claimed.insert(name.into(), claim);
+                true
+            }
+        }
+    }
+
+    fn holder(&self, name: &str) -> Option<(ToolId, Owner, NameRole)> {
+        if let Some(claim) = self.claimed.get(name) {
+            return Some(claim.clone());
+        }
+        let entry = self.state.get(name).filter(|it| !self.leaving.contains(it.id()))?;
+        let role = if entry.id().as_str() == name {
+            NameRole::Id
+        } else if entry.wire_name() == name {
+            NameRole::WireName
+        } else {
+            NameRole::Alias
+        };
+        Some((entry.id().clone(), entry.owner().clone(), role))
+    }
+}

@@ -1,0 +1,146 @@
+//! The contract of a tool.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::call::CallContext;
+use crate::error::ToolError;
+use crate::input::Input;
+use crate::metadata::Metadata;
+use crate::preview::Preview;
+use crate::registry::Snapshot;
+use crate::result::ToolResult;
+
+/// Something that an agent can call by name, with JSON.
+///
+/// A tool carries out its work and nothing else: it draws nothing and decides no permission. What
+/// it says about itself stays the same as long as it is registered; a tool that changed is
+/// registered anew.
+///
+/// Most native tools are easier to write as a function; see [`NativeTool`](crate::NativeTool).
+#[async_trait]
+pub trait Tool: fmt::Debug + Send + Sync + 'static {
+    /// The name: `tool`, or `owner:tool`. See [`ToolId`](crate::ToolId) for what it may hold.
+    fn name(&self) -> &str;
+
+    /// What the tool does and when to use it, for the model.
+    fn description(&self, ctx: &DescribeContext) -> Cow<'_, str>;
+
+    /// JSON Schema (2020-12, unless `$schema` says otherwise) of the input.
+    fn input_schema(&self) -> &Value;
+
+    /// JSON Schema of [`ToolResult::data`], for tools that promise a structured result.
+    fn output_schema(&self) -> Option<&Value> {
+        None
+    }
+
+    /// What the tool declares about itself. By default nothing, which reads conservatively.
+    fn metadata(&self) -> &Metadata {
+        Metadata::undeclared()
+    }
+
+    /// What a call with `input` would touch. `None`: the tool cannot say.
+    ///
+    /// Nothing is started, and answering is quick. `input` need not fit the schema.
+    fn preview(&self, input: &Input) -> Option<Preview> {
+        let _ = input;
+        None
+    }
+
+    /// Carries out a call.
+    ///
+    /// `input` may be assumed to fit the schema: hosts check it first. Dropping the future is a
+    /// normal way to end a call; cancelling `ctx` is the gentler one.
+    ///
+    /// # Errors
+    ///
+    /// A [`ToolError`] says that the tool could not be tried. What the model can react to, a
+    /// program's exit code or a missed deadline included, is a [`ToolResult`] with a failure.
+    async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError>;
+}
+
+const _: () = {
+    const fn stays_dyn(_: Option<&dyn Tool>) {}
+    stays_dyn(None);
+};
+
+/// Shared tools are tools.
+#[async_trait]
+impl<T: Tool + ?Sized> Tool for Arc<T> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn description(&self, ctx: &DescribeContext) -> Cow<'_, str> {
+        (**self).description(ctx)
+    }
+
+    fn input_schema(&self) -> &Value {
+        (**self).input_schema()
+    }
+
+    fn output_schema(&self) -> Option<&Value> {
+        (**self).output_schema()
+    }
+
+    fn metadata(&self) -> &Metadata {
+        (**self).metadata()
+    }
+
+    fn preview(&self, input: &Input) -> Option<Preview> {
+        (**self).preview(input)
+    }
+
+    async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+        (**self).execute(ctx, input).await
+    }
+}
+
+/// For whom a tool describes itself: which other tools are there, and what the host lets it know.
+///
+/// The default knows nothing, and every tool has a description for that.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct DescribeContext {
+    tools: Snapshot,
+    facts: BTreeMap<String, Value>,
+}
+
+impl DescribeContext {
+    /// Knows nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the tools that the reader of the description has, too.
+    #[must_use]
+    pub fn with_tools(mut self, tools: Snapshot) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Adds something the host lets tools know, such as `working_dir` or `model`.
+    #[must_use]
+    pub fn with_fact(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.facts.insert(name.into(), value.into());
+        self
+    }
+
+    /// The tools that the reader of the description has, too.
+    #[must_use]
+    pub fn tools(&self) -> &Snapshot {
+        &self.tools
+    }
+
+    /// Something the host lets tools know.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&Value> {
+        self.facts.get(name)
+    }
+}
