@@ -55,7 +55,7 @@ pub(crate) fn run(mut command: Command) -> Result<(), Stop> {
     if status.success() { Ok(()) } else { Err(Stop::failed(format!("`{shown}`: {status}"))) }
 }
 
-/// Runs to the end and returns stdout; stderr goes where ours goes, and is hidden on success only.
+/// Runs to the end and returns stdout. What went to stderr is shown on failure only.
 pub(crate) fn read(mut command: Command) -> Result<String, Stop> {
     let shown = show(&command);
     let output = command.output().map_err(|err| Stop::because(format!("start {shown}"), &err))?;
