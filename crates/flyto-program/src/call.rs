@@ -1,0 +1,155 @@
+//! One call of a program.
+
+use std::time::{Duration, Instant};
+
+use flyto_execenv::{Ending, ExecEnv, ExecError, Exit, Outcome, RunOptions, Signal, Spec};
+use flyto_tools::{CallContext, Execution, Failure};
+use tokio::sync::mpsc;
+
+use crate::{
+    lines::{Shown, without_progress},
+    text::Text,
+};
+
+/// Chunks on their way from the program to whoever is shown them. More only hides that the listener
+/// is slow; a full queue makes the program wait.
+const CHUNKS_UNDERWAY: usize = 4;
+
+/// Whether output is shown while it comes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Streaming {
+    /// Output is in the result and nowhere else.
+    #[default]
+    Quiet,
+    /// Lines of stdout are shown as they come. A line `::progress 0.4 text` on stderr is progress
+    /// and leaves the captured stderr; the other lines of stderr are shown.
+    Lines,
+}
+
+/// A program that ran, and what came of it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Ran {
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The program and its arguments as they were given, for people.
+    pub command_line: Vec<String>,
+    /// The time it was given: the tool's own, or what was left of the caller's if that was less.
+    pub deadline: Option<Duration>,
+}
+
+/// Runs `spec` as the program of the call `ctx`.
+///
+/// The caller's cancellation ends the program, and its deadline tightens the spec's.
+///
+/// # Errors
+///
+/// The program could not be run, or was lost sight of.
+pub async fn run(
+    env: &ExecEnv,
+    mut spec: Spec,
+    ctx: &CallContext,
+    streaming: Streaming,
+) -> Result<Ran, ExecError> {
+    if let Some(at) = ctx.deadline() {
+        let left = at.saturating_duration_since(Instant::now());
+        spec.deadline = Some(spec.deadline.map_or(left, |it| it.min(left)));
+    }
+    let deadline = spec.deadline;
+    let command_line = std::iter::once(spec.program.as_os_str())
+        .chain(spec.args.iter().map(|it| it.as_os_str()))
+        .map(|it| it.to_string_lossy().into_owned())
+        .collect();
+    let options = RunOptions::new().cancel(ctx.cancellation().clone());
+
+    let outcome = if streaming == Streaming::Lines && (ctx.wants_output() || ctx.wants_progress()) {
+        let (sender, mut chunks) = mpsc::channel(CHUNKS_UNDERWAY);
+        let mut shown = Shown::new(ctx);
+        let (outcome, ()) = tokio::join!(env.run_with(spec, options.observer(sender)), async {
+            while let Some(chunk) = chunks.recv().await {
+                shown.take(&chunk);
+            }
+            shown.finish();
+        });
+        outcome
+    } else {
+        env.run_with(spec, options).await
+    };
+    let mut outcome = outcome?;
+    if streaming == Streaming::Lines {
+        let stderr = &mut outcome.stderr;
+        let omitted = stderr.omitted_bytes();
+        stderr.head = without_progress(&stderr.head);
+        stderr.tail = without_progress(&stderr.tail);
+        stderr.total_bytes = omitted + (stderr.head.len() + stderr.tail.len()) as u64;
+    }
+    Ok(Ran { outcome, command_line, deadline })
+}
+
+impl Ran {
+    /// stdout as text.
+    #[must_use]
+    pub fn stdout(&self) -> Text {
+        Text::new(&self.outcome.stdout)
+    }
+
+    /// stderr as text.
+    #[must_use]
+    pub fn stderr(&self) -> Text {
+        Text::new(&self.outcome.stderr)
+    }
+
+    /// Why the call failed; `None` when the program exited with code 0.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        match self.outcome.ending {
+            Ending::Exited(Exit::Code(0)) => None,
+            Ending::Exited(Exit::Code(code)) => Some(Failure::exit_code(code)),
+            Ending::Exited(Exit::Signal(signal)) => Some(Failure::Signal {
+                number: signal.0,
+                name: signal.name().map(ToOwned::to_owned),
+            }),
+            Ending::TimedOut => Some(Failure::TimedOut { after: self.deadline }),
+            Ending::Cancelled => Some(Failure::Cancelled),
+            Ending::LimitReached(limit) => Some(Failure::limit(limit.name())),
+            _ => Some(Failure::Lost),
+        }
+    }
+
+    /// How it ended, as result texts say it: `exit code 3`, `exit code -1 (killed by signal 9,
+    /// SIGKILL)`.
+    #[must_use]
+    pub fn exit_text(&self) -> String {
+        match (self.outcome.ending, self.outcome.exit) {
+            (Ending::Exited(exit), _) | (_, Some(exit)) => exit_text(exit),
+            (_, None) => "exit code -1".to_owned(),
+        }
+    }
+
+    /// How the call was carried out.
+    #[must_use]
+    pub fn execution(&self) -> Execution {
+        let outcome = &self.outcome;
+        let mut res = Execution::new(&outcome.backend);
+        res.command_line.clone_from(&self.command_line);
+        res.wall = outcome.wall;
+        res.cpu = outcome.usage.cpu();
+        res.peak_memory_bytes = outcome.usage.peak_memory.bytes();
+        res.stdout_bytes = outcome.stdout.total_bytes;
+        res.stderr_bytes = outcome.stderr.total_bytes;
+        res.stderr = Some(self.stderr().text).filter(|it| !it.is_empty());
+        res.enforced = outcome.enforced.iter().map(ToString::to_string).collect();
+        res.leaked = outcome.leaked;
+        res.pipe_held = outcome.pipe_held;
+        res
+    }
+}
+
+fn exit_text(exit: Exit) -> String {
+    match exit {
+        Exit::Code(code) => format!("exit code {code}"),
+        Exit::Signal(signal @ Signal(_)) => format!("exit code -1 (killed by {signal})"),
+        _ => "exit code -1".to_owned(),
+    }
+}

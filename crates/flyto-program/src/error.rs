@@ -1,0 +1,39 @@
+//! A program that did not start, as a tool's error.
+
+use std::{error::Error, fmt::Write};
+
+use flyto_execenv::{ExecError, ExecErrorKind};
+use flyto_tools::{ToolError, ToolErrorKind};
+
+/// The error of a tool whose program could not be run: `message` in the tool's own words, the cause
+/// as its source.
+#[must_use]
+pub fn tool_error(message: impl Into<String>, err: ExecError) -> ToolError {
+    let kind = match err.kind() {
+        ExecErrorKind::ProgramNotFound => ToolErrorKind::ProgramMissing,
+        ExecErrorKind::NotExecutable
+        | ExecErrorKind::IsDirectory
+        | ExecErrorKind::BadInterpreter
+        | ExecErrorKind::BadWorkingDir
+        | ExecErrorKind::TooLong
+        | ExecErrorKind::InvalidSpec => ToolErrorKind::NotStartable,
+        ExecErrorKind::Unsupported => ToolErrorKind::Unsupported,
+        ExecErrorKind::DigestMismatch => ToolErrorKind::DigestMismatch,
+        ExecErrorKind::Exhausted => ToolErrorKind::Overloaded,
+        ExecErrorKind::Unreachable => ToolErrorKind::Unreachable,
+        _ => ToolErrorKind::Internal,
+    };
+    ToolError::new(kind, message).with_source(err)
+}
+
+/// An error and its causes in one line, separated by colons.
+#[must_use]
+pub fn chain(err: &dyn Error) -> String {
+    let mut res = err.to_string();
+    let mut cause = err.source();
+    while let Some(err) = cause {
+        let _ = write!(res, ": {err}");
+        cause = err.source();
+    }
+    res
+}

@@ -1,0 +1,139 @@
+//! Output as text.
+
+use flyto_execenv::Captured;
+use flyto_tools::Omitted;
+
+/// Captured output as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Text {
+    /// The text. Bytes that are not UTF-8 are shown as U+FFFD; where something was left out, a line
+    /// says how much.
+    pub text: String,
+    /// The bytes, where all of them were kept and they are not UTF-8.
+    pub raw: Option<Vec<u8>>,
+    /// How much was left out.
+    pub omitted: Option<Omitted>,
+}
+
+impl Text {
+    pub(crate) fn new(captured: &Captured) -> Self {
+        if captured.is_complete() {
+            return match String::from_utf8(captured.bytes().into_owned()) {
+                Ok(text) => Self { text, raw: None, omitted: None },
+                Err(err) => Self {
+                    text: String::from_utf8_lossy(err.as_bytes()).into_owned(),
+                    raw: Some(err.into_bytes()),
+                    omitted: None,
+                },
+            };
+        }
+        // A character that the cut went through is left out whole.
+        let head = without_cut_end(&captured.head);
+        let tail = without_cut_start(&captured.tail);
+        let bytes = captured.total_bytes - (head.len() + tail.len()) as u64;
+        let mut omitted = Omitted::new(bytes);
+        if let Some(whole) = captured.whole() {
+            omitted = omitted.with_whole(whole.to_string_lossy());
+        }
+        let text = format!(
+            "{}\n{}\n{}",
+            String::from_utf8_lossy(head),
+            omission_notice(&omitted),
+            String::from_utf8_lossy(tail)
+        );
+        Self { text, raw: None, omitted: Some(omitted) }
+    }
+}
+
+/// The line that stands where output was left out.
+#[must_use]
+pub fn omission_notice(omitted: &Omitted) -> String {
+    match &omitted.whole {
+        Some(whole) => format!("[… {} bytes omitted, the whole is in {whole} …]", omitted.bytes),
+        None => format!("[… {} bytes omitted …]", omitted.bytes),
+    }
+}
+
+/// `bytes` without a character that is incomplete at the end.
+fn without_cut_end(bytes: &[u8]) -> &[u8] {
+    for back in 1..=bytes.len().min(3) {
+        let at = bytes.len() - back;
+        let wanted = match bytes[at] {
+            0b1100_0000..=0b1101_1111 => 2,
+            0b1110_0000..=0b1110_1111 => 3,
+            0b1111_0000..=0b1111_0111 => 4,
+            0b1000_0000..=0b1011_1111 => continue,
+            _ => return bytes,
+        };
+        return if wanted > back { &bytes[..at] } else { bytes };
+    }
+    bytes
+}
+
+/// `bytes` without the rest of a character at the start.
+fn without_cut_start(bytes: &[u8]) -> &[u8] {
+    let rest = bytes.iter().take(3).take_while(|it| (0x80..0xc0).contains(*it)).count();
+    &bytes[rest..]
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn captured(head: &[u8], tail: &[u8], total_bytes: u64) -> Captured {
+        let mut res = Captured::complete(head);
+        res.tail = tail.to_vec();
+        res.total_bytes = total_bytes;
+        res
+    }
+
+    #[track_caller]
+    fn check(captured: &Captured, expect: Expect) {
+        expect.assert_eq(&format!("{:?}", Text::new(captured)));
+    }
+
+    #[test]
+    fn complete_output_is_the_text() {
+        check(
+            &captured("hé\n".as_bytes(), b"", 4),
+            expect![[r#"Text { text: "hé\n", raw: None, omitted: None }"#]],
+        );
+        check(
+            &captured(b"a\xff", b"b", 3),
+            expect![[r#"Text { text: "a�b", raw: Some([97, 255, 98]), omitted: None }"#]],
+        );
+    }
+
+    #[test]
+    fn what_is_left_out_is_said() {
+        check(
+            &captured(b"ab", b"yz", 26),
+            expect![[
+                r#"Text { text: "ab\n[… 22 bytes omitted …]\nyz", raw: None, omitted: Some(Omitted { bytes: 22, whole: None }) }"#
+            ]],
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_through_a_character_leaves_no_replacement(
+            text in "\\PC{0,40}",
+            head in 0usize..60,
+            tail in 0usize..60,
+        ) {
+            let bytes = text.as_bytes();
+            prop_assume!(head + tail < bytes.len());
+            let cut = captured(&bytes[..head], &bytes[bytes.len() - tail..], bytes.len() as u64);
+            let res = Text::new(&cut);
+            prop_assert!(!res.text.contains('\u{fffd}') || text.contains('\u{fffd}'), "{}", res.text);
+            let omitted = res.omitted.expect("something is left out");
+            let notice = omission_notice(&omitted);
+            let kept = res.text.len() - notice.len() - 2;
+            prop_assert_eq!(kept as u64 + omitted.bytes, bytes.len() as u64);
+        }
+    }
+}

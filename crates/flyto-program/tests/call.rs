@@ -1,0 +1,97 @@
+//! A spec under the context of a tool call.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use flyto_execenv::{ExecEnv, KillScope, Spec, local::Local};
+use flyto_program::{Ran, Streaming, run};
+use flyto_tools::{CallContext, Failure, OutputChannel, OutputChunk, Progress, ToolErrorKind};
+
+fn sh(script: &str) -> Spec {
+    Spec::new("/bin/sh").args(["-c", script]).env_var("PATH", "/usr/bin:/bin")
+}
+
+async fn ran(spec: Spec, ctx: &CallContext, streaming: Streaming) -> Ran {
+    run(&ExecEnv::new(Local::new()), spec, ctx, streaming).await.expect("sh starts")
+}
+
+#[tokio::test]
+async fn the_callers_deadline_tightens_the_tools() {
+    let passed = CallContext::new().with_deadline(Instant::now());
+    let res =
+        ran(sh("sleep 60").deadline(Duration::from_secs(30)), &passed, Streaming::Quiet).await;
+    assert_eq!(res.failure(), Some(Failure::TimedOut { after: Some(Duration::ZERO) }));
+
+    let far = CallContext::new().with_deadline(Instant::now() + Duration::from_secs(3600));
+    let res = ran(sh("exit 4").deadline(Duration::from_secs(30)), &far, Streaming::Quiet).await;
+    assert_eq!(res.deadline, Some(Duration::from_secs(30)));
+    assert_eq!(res.exit_text(), "exit code 4");
+}
+
+#[tokio::test]
+async fn the_callers_cancellation_reaches_the_program() {
+    let ctx = CallContext::new();
+    let cancel = ctx.cancellation().clone();
+    // The program's first line is the event that cancels it.
+    let ctx = ctx.with_output(move |_: OutputChunk<'_>| cancel.cancel());
+    let res = ran(sh("echo started; sleep 60"), &ctx, Streaming::Lines).await;
+    assert_eq!(res.failure(), Some(Failure::Cancelled));
+    assert_eq!(res.stdout().text, "started\n");
+}
+
+#[tokio::test]
+async fn lines_are_shown_and_progress_leaves_stderr() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (lines, reports) = (Arc::clone(&seen), Arc::clone(&seen));
+    let ctx = CallContext::new()
+        .with_output(move |it: OutputChunk<'_>| {
+            let channel = if it.channel == OutputChannel::Output { "out" } else { "err" };
+            let text = String::from_utf8_lossy(it.bytes).into_owned();
+            lines.lock().unwrap().push(format!("{channel} {text:?}"));
+        })
+        .with_progress(move |it: Progress| reports.lock().unwrap().push(it.to_string()));
+    let script = "printf 'half a'; printf ' line\\n'; printf 'no newline'; \
+                  echo '::progress 0.5 reading' >&2; echo warning >&2";
+    let res = ran(sh(script), &ctx, Streaming::Lines).await;
+
+    let mut seen = seen.lock().unwrap().clone();
+    seen.sort();
+    assert_eq!(
+        seen,
+        ["50% reading", r#"err "warning\n""#, r#"out "half a line\n""#, r#"out "no newline""#]
+    );
+    assert_eq!(res.stdout().text, "half a line\nno newline");
+    assert_eq!(res.stderr().text, "warning\n");
+}
+
+#[tokio::test]
+async fn what_came_of_it_is_told_in_the_words_of_tools() {
+    let ctx = CallContext::new();
+    let res = ran(sh("kill -KILL $$"), &ctx, Streaming::Quiet).await;
+    let killed = Failure::Signal { number: 9, name: Some("SIGKILL".to_owned()) };
+    assert_eq!(res.failure(), Some(killed));
+    assert_eq!(res.exit_text(), "exit code -1 (killed by signal 9, SIGKILL)");
+
+    let execution = ran(sh("echo hi; echo no >&2"), &ctx, Streaming::Quiet).await.execution();
+    assert_eq!(execution.backend, "local");
+    assert_eq!(execution.command_line, ["/bin/sh", "-c", "echo hi; echo no >&2"]);
+    assert_eq!((execution.stdout_bytes, execution.stderr_bytes), (3, 3));
+    assert_eq!(execution.stderr.as_deref(), Some("no\n"));
+    assert_eq!(execution.enforced, ["group-kill"]);
+}
+
+#[tokio::test]
+async fn a_program_that_did_not_start_is_a_typed_error() {
+    let env = ExecEnv::new(Local::new());
+    let check = async |spec: Spec, expect: ToolErrorKind| {
+        let err = run(&env, spec, &CallContext::new(), Streaming::Quiet).await.unwrap_err();
+        let err = flyto_program::tool_error("tool x exec failed", err);
+        assert_eq!(err.kind(), expect, "{}", err.chain());
+        assert!(err.chain().starts_with("tool x exec failed: failed to start "));
+    };
+    check(Spec::new("/no/such"), ToolErrorKind::ProgramMissing).await;
+    check(Spec::new("/"), ToolErrorKind::NotStartable).await;
+    check(sh("").kill(KillScope::Tree), ToolErrorKind::Unsupported).await;
+}
