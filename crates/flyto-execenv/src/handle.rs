@@ -369,6 +369,8 @@ async fn begin(
 /// What an outcome says beyond what the loop found out.
 pub(crate) struct Report {
     backend: String,
+    /// Whether the backend declares signals.
+    pub(crate) takes_signals: bool,
     enforced: BTreeSet<Capability>,
     started: Instant,
     queued: Duration,
@@ -376,8 +378,10 @@ pub(crate) struct Report {
 
 impl Report {
     fn new(executor: &dyn Executor, enforced: BTreeSet<Capability>) -> Self {
-        let backend = executor.capabilities().backend.clone();
-        Self { backend, enforced, started: Instant::now(), queued: Duration::ZERO }
+        let capabilities = executor.capabilities();
+        let backend = capabilities.backend.clone();
+        let takes_signals = capabilities.has(Capability::Signals);
+        Self { backend, takes_signals, enforced, started: Instant::now(), queued: Duration::ZERO }
     }
 
     fn never_ran(self, ending: Ending) -> Outcome {

@@ -52,6 +52,7 @@ pub struct Process {
     /// Where to read its error output, if that is piped.
     pub stderr: Option<BoxedReader>,
     control: Arc<dyn Control>,
+    takes_signals: bool,
     cancel: CancellationToken,
     task: Option<JoinHandle<Result<Outcome, ExecError>>>,
 }
@@ -66,6 +67,7 @@ impl Process {
     ) -> Self {
         let Running { stdin, stdout, stderr, control } = running;
         let control: Arc<dyn Control> = Arc::from(control);
+        let takes_signals = report.takes_signals;
         let mut handed_out = Vec::new();
         // A stream goes to the caller or to the loop, never to both.
         let mut split = |reader: Option<BoxedReader>, piped: bool| match reader {
@@ -88,7 +90,7 @@ impl Process {
                 Ok(report.finished(driven))
             }
         });
-        Self { stdin, stdout, stderr, control, cancel, task: Some(task) }
+        Self { stdin, stdout, stderr, control, takes_signals, cancel, task: Some(task) }
     }
 
     /// Waits until the program and what it left behind have ended, and says what came of it.
@@ -113,8 +115,13 @@ impl Process {
     ///
     /// # Errors
     ///
-    /// The signal could not be sent.
+    /// [`ExecErrorKind::Unsupported`] where the backend does not declare
+    /// [`Capability::Signals`](crate::Capability::Signals); else the signal could not be sent.
     pub fn signal(&self, signal: Signal, target: Target) -> Result<(), ExecError> {
+        if !self.takes_signals {
+            let what = format!("send {signal}: the backend does not offer signals");
+            return Err(ExecError::new(ExecErrorKind::Unsupported, what).started());
+        }
         self.control.signal(signal, target)
     }
 
