@@ -23,9 +23,10 @@ pub type BoxedReader = Box<dyn AsyncRead + Send + Unpin>;
 ///
 /// - `argv-verbatim` — arguments arrive byte for byte; no shell is involved unless the program is one.
 /// - `env-starts-empty` — the program sees the variables of the spec and no others.
-/// - `lookup-is-the-specs` — a name without a slash is looked up in the spec's `PATH`, not in the host's.
+/// - `lookup-is-the-specs` — a name without a slash is looked up in the spec's `PATH`, not in the host's, and the first executable hit runs.
 /// - `relative-program-is-in-the-working-dir` — a relative program path is taken from the spec's working directory.
 /// - `working-dir-is-the-specs` — the program starts in the spec's working directory.
+/// - `working-dir-stays-clean` — the backend leaves no file of its own in the working directory.
 /// - `missing-program` — a program that is nowhere is `ProgramNotFound`, and nothing ran.
 /// - `not-executable` — a file without the right to execute is `NotExecutable`, and nothing ran.
 /// - `directory-as-program` — a directory is `IsDirectory`, and nothing ran.
@@ -34,6 +35,7 @@ pub type BoxedReader = Box<dyn AsyncRead + Send + Unpin>;
 /// - `just-written-program-runs` — a program that was written a moment ago runs, also when others start at the same time.
 /// - `no-extra-descriptors` — the program has descriptors 0, 1 and 2 and no others.
 /// - `stdin-is-never-the-hosts` — without input the program reads the end of input at once.
+/// - `impossible-specs-are-refused` — a NUL byte, a nameless variable, a relative working directory are `InvalidSpec`, and nothing ran.
 /// - `undeclared-is-refused` — a spec that demands an undeclared capability is `Unsupported`, and nothing ran.
 ///
 /// # What a run promises
@@ -105,7 +107,7 @@ impl fmt::Debug for Running {
 ///
 /// - `exited-then-closed` — exit and end of output are two events; a descendant that holds the pipe is reported, not waited for.
 /// - `chatty-leaker-is-cut-off` — a descendant that goes on writing after the leader's exit does not delay the result beyond the drain time.
-/// - `leaked-are-ended` — what outlives the leader is ended and, where declared, counted.
+/// - `leaked-are-ended` — what outlives the leader is ended and, where declared, counted; else the count is `None`.
 /// - `deadline-ends-the-tree` — after a deadline nothing of the kill scope is alive, and the outcome is `TimedOut` with the output so far.
 /// - `deadline-covers-stdin` — the deadline holds for a program that never reads its input.
 /// - `cancel-ends-the-tree` — after a cancellation nothing of the kill scope is alive, and the outcome is `Cancelled`.
@@ -115,8 +117,8 @@ impl fmt::Debug for Running {
 /// - `stopped-is-ended` — a stopped program ends by its deadline as well.
 /// - `escapees-are-ended` — where the kill scope is the tree, a descendant in a session of its own is ended too.
 /// - `dropped-is-ended` — dropping a call ends it; cancelling a future is a normal way to stop.
-/// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children.
-/// - `usage-is-reported` — CPU time and peak memory are there where they are declared.
+/// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.
+/// - `usage-is-reported` — CPU time and peak memory are there where they are declared, and absent elsewhere.
 #[async_trait]
 pub trait Control: fmt::Debug + Send + Sync + 'static {
     /// Waits for the leader's end. Cancel-safe and repeatable. Pipes may stay open longer: a
@@ -128,6 +130,9 @@ pub trait Control: fmt::Debug + Send + Sync + 'static {
     async fn wait(&self) -> Result<Exit, ExecError>;
 
     /// Sends a signal. A target that is gone is no error. Never blocks.
+    ///
+    /// Where [`Capability::Signals`](crate::Capability::Signals) is not declared, the handle sends
+    /// nothing but [`Signal::KILL`] to [`Target::Tree`].
     ///
     /// # Errors
     ///

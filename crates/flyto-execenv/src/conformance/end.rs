@@ -1,0 +1,281 @@
+//! What an end promises.
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::{
+    ctx::{Ctx, READY, has_line},
+    failure::{Failure, ensure, equal, summary},
+};
+use crate::{
+    Capability, Chunk, Ending, ExecErrorKind, Exit, KillScope, Outcome, RunOptions, Signal, Spec,
+    Target,
+};
+
+/// A grace that is never used up: the end comes by an event, and the guard is shorter.
+const AMPLE_GRACE: Duration = Duration::from_secs(600);
+
+/// A grace that a program which ignores the request uses up.
+const SHORT_GRACE: Duration = Duration::from_millis(200);
+
+pub(super) async fn exited_then_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let watch = ctx.watch().await?;
+    let steps =
+        ["hold", watch.fifo(), "child", "[", "become-sleep", "]", "say", "kept", "exit", "7"];
+    let outcome = ctx.run(ctx.spec(&steps)).await?;
+    equal("ending", outcome.ending, Ending::Exited(Exit::Code(7)))?;
+    equal("stdout", &*outcome.stdout.bytes(), b"kept\n")?;
+    ensure(outcome.pipe_held, || format!("the held pipe is not reported: {}", summary(&outcome)))?;
+    if ctx.ends_children() { watch.all_gone(ctx).await } else { watch.tidy(ctx).await }
+}
+
+pub(super) async fn chatty_leaker_is_cut_off(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let watch = ctx.watch().await?;
+    let steps = ["hold", watch.fifo(), "child", "[", "chatter", "]", "say", "kept"];
+    let outcome = ctx.run(ctx.spec(&steps)).await?;
+    equal("ending", outcome.ending, Ending::Exited(Exit::Code(0)))?;
+    ensure(has_line(&outcome.stdout.bytes(), "kept"), || summary(&outcome))?;
+    ensure(outcome.pipe_held, || format!("the held pipe is not reported: {}", summary(&outcome)))?;
+    if ctx.ends_children() { watch.all_gone(ctx).await } else { watch.tidy(ctx).await }
+}
+
+pub(super) async fn leaked_are_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    for n_leaked in [0, 1, 3] {
+        let watch = ctx.watch().await?;
+        let mut steps = vec!["hold", watch.fifo()];
+        for _ in 0..n_leaked {
+            steps.extend(["child", "[", "close-output", "become-sleep", "]"]);
+        }
+        steps.extend(["close-output", "exit", "0"]);
+        let outcome = ctx.run(ctx.spec(&steps)).await?;
+        equal("ending", outcome.ending, Ending::Exited(Exit::Code(0)))?;
+        ensure(!outcome.pipe_held, || format!("no pipe is held: {}", summary(&outcome)))?;
+        let counted = ctx.has(Capability::LeakCount).then_some(n_leaked);
+        equal("descendants that outlived the leader", outcome.leaked, counted)?;
+        if !ctx.ends_children() {
+            watch.tidy(ctx).await?;
+            continue;
+        }
+        ensure(outcome.confirmed, || format!("unconfirmed: {}", summary(&outcome)))?;
+        watch.all_gone(ctx).await?;
+    }
+    Ok(())
+}
+
+/// A program that is `ready` with children that would rather stay, as far as they are in the scope.
+fn family(ctx: &Ctx<'_>, fifo: &str, scope: KillScope) -> Spec {
+    let mut steps = vec!["hold", fifo];
+    if scope != KillScope::Leader {
+        let child = ["child", "[", "ignore", "TERM", "nap", "]"];
+        let with_a_grandchild =
+            ["child", "[", "child", "[", "become-sleep", "]", "close-output", "nap", "]"];
+        steps.extend(child);
+        steps.extend(with_a_grandchild);
+    }
+    steps.extend(["say", "so far", "say", READY, "nap"]);
+    ctx.spec(&steps).kill(scope)
+}
+
+fn ended_with_output(outcome: &Outcome, ending: Ending) -> Result<(), Failure> {
+    equal("ending", outcome.ending, ending)?;
+    equal("stdout", &*outcome.stdout.bytes(), b"so far\nready\n")?;
+    equal("exit", outcome.exit, Some(Exit::Signal(Signal::KILL)))?;
+    ensure(outcome.confirmed, || format!("unconfirmed: {}", summary(outcome)))
+}
+
+pub(super) async fn deadline_ends_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    for scope in ctx.scopes() {
+        let (outcome, watch) = ctx.timed_out(|fifo| family(ctx, fifo, scope)).await?;
+        ended_with_output(&outcome, Ending::TimedOut)?;
+        watch.all_gone(ctx).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn deadline_covers_stdin(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    // More than any pipe holds, for a program that reads none of it.
+    let input = bytes::Bytes::from(vec![b'x'; 4 * 1024 * 1024]);
+    let (outcome, watch) = ctx
+        .timed_out(|fifo| {
+            let steps = ["hold", fifo, "say", READY, "nap"];
+            ctx.spec(&steps).stdin_bytes(input.clone())
+        })
+        .await?;
+    equal("ending", outcome.ending, Ending::TimedOut)?;
+    watch.all_gone(ctx).await
+}
+
+pub(super) async fn cancel_ends_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    for scope in ctx.scopes() {
+        let watch = ctx.watch().await?;
+        let outcome = ctx.cancelled(family(ctx, watch.fifo(), scope)).await?;
+        ended_with_output(&outcome, Ending::Cancelled)?;
+        watch.all_gone(ctx).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn grace_asks_first(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let watch = ctx.watch().await?;
+    let steps = ["hold", watch.fifo(), "on", "TERM", "bye", "3", "say", READY, "nap"];
+    let spec = ctx.spec(&steps).grace(AMPLE_GRACE);
+    if !ctx.has(Capability::Grace) {
+        watch.stop().await;
+        return ctx.refused(spec, ExecErrorKind::Unsupported).await;
+    }
+    let outcome = ctx.cancelled(spec).await?;
+    equal("ending", outcome.ending, Ending::Cancelled)?;
+    equal("exit", outcome.exit, Some(Exit::Code(3)))?;
+    equal("stdout", &*outcome.stdout.bytes(), b"ready\nbye\n")?;
+    watch.all_gone(ctx).await
+}
+
+pub(super) async fn grace_is_bounded(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let watch = ctx.watch().await?;
+    let mut steps = vec!["hold", watch.fifo(), "ignore", "TERM"];
+    if ctx.ends_children() {
+        steps.extend(["child", "[", "nap", "]"]);
+    }
+    steps.extend(["say", READY, "nap"]);
+    let spec = ctx.spec(&steps).grace(SHORT_GRACE);
+    if !ctx.has(Capability::Grace) {
+        watch.stop().await;
+        return ctx.refused(spec, ExecErrorKind::Unsupported).await;
+    }
+    let outcome = ctx.cancelled(spec).await?;
+    equal("ending", outcome.ending, Ending::Cancelled)?;
+    equal("exit", outcome.exit, Some(Exit::Signal(Signal::KILL)))?;
+    watch.all_gone(ctx).await
+}
+
+pub(super) async fn no_grace_kills_at_once(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let steps = ["on", "TERM", "asked", "3", "say", READY, "nap"];
+    let outcome = ctx.cancelled(ctx.spec(&steps)).await?;
+    equal("ending", outcome.ending, Ending::Cancelled)?;
+    equal("exit", outcome.exit, Some(Exit::Signal(Signal::KILL)))?;
+    equal("stdout", &*outcome.stdout.bytes(), b"ready\n")
+}
+
+pub(super) async fn stopped_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let stopped = |fifo: &str| ctx.spec(&["hold", fifo, "say", READY, "stop", "nap"]);
+    let (outcome, watch) = ctx.timed_out(stopped).await?;
+    equal("ending", outcome.ending, Ending::TimedOut)?;
+    watch.all_gone(ctx).await?;
+
+    if ctx.has(Capability::Grace) {
+        // It hears the request, although it is stopped.
+        let watch = ctx.watch().await?;
+        let steps = ["hold", watch.fifo(), "on", "TERM", "heard", "3", "say", READY, "stop", "nap"];
+        let outcome = ctx.cancelled(ctx.spec(&steps).grace(AMPLE_GRACE)).await?;
+        equal("exit", outcome.exit, Some(Exit::Code(3)))?;
+        equal("stdout", &*outcome.stdout.bytes(), b"ready\nheard\n")?;
+        watch.all_gone(ctx).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn escapees_are_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    /// The escapee itself says that it is ready; the leader stays or goes.
+    fn escaping<'a>(fifo: &'a str, last: &[&'a str]) -> Vec<&'a str> {
+        let mut steps = vec!["hold", fifo, "escapee", "[", "say", READY, "nap", "]"];
+        steps.extend(last);
+        steps
+    }
+    if !ctx.has(Capability::TreeKill) {
+        let spec = ctx.spec(&escaping("/dev/null", &[])).kill(KillScope::Tree);
+        return ctx.refused(spec, ExecErrorKind::Unsupported).await;
+    }
+    let watch = ctx.watch().await?;
+    let steps = escaping(watch.fifo(), &["nap"]);
+    let outcome = ctx.cancelled(ctx.spec(&steps).kill(KillScope::Tree)).await?;
+    equal("ending", outcome.ending, Ending::Cancelled)?;
+    ensure(outcome.confirmed, || format!("unconfirmed: {}", summary(&outcome)))?;
+    watch.all_gone(ctx).await?;
+
+    let watch = ctx.watch().await?;
+    let steps = escaping(watch.fifo(), &["exit", "0"]);
+    let outcome = ctx.run(ctx.spec(&steps).kill(KillScope::Tree)).await?;
+    equal("ending", outcome.ending, Ending::Exited(Exit::Code(0)))?;
+    ensure(outcome.pipe_held, || format!("the held pipe is not reported: {}", summary(&outcome)))?;
+    watch.all_gone(ctx).await
+}
+
+pub(super) async fn dropped_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    for scope in ctx.scopes() {
+        let watch = ctx.watch().await?;
+        ctx.dropped(family(ctx, watch.fifo(), scope)).await?;
+        watch.all_gone(ctx).await?;
+    }
+    // The handle of a started program, too.
+    let watch = ctx.watch().await?;
+    let (observer, mut chunks) = mpsc::channel(16);
+    let options = RunOptions::new().observer(observer);
+    let process = ctx.env.start(family(ctx, watch.fifo(), ctx.scope()), options).await?;
+    lines_until(&mut chunks, &[READY]).await?;
+    drop(process);
+    watch.all_gone(ctx).await
+}
+
+/// Waits until each of `lines` has been printed.
+async fn lines_until(chunks: &mut mpsc::Receiver<Chunk>, lines: &[&str]) -> Result<(), Failure> {
+    let mut seen = Vec::new();
+    while !lines.iter().all(|it| has_line(&seen, it)) {
+        let Some(chunk) = chunks.recv().await else {
+            let seen = String::from_utf8_lossy(&seen).into_owned();
+            return Err(Failure::new(format!("waited for {lines:?}, and it printed {seen:?}")));
+        };
+        seen.extend_from_slice(&chunk.bytes);
+    }
+    Ok(())
+}
+
+pub(super) async fn signals_reach_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let mut steps = vec!["on", "HUP", "leader heard", "-"];
+    if ctx.ends_children() {
+        steps.extend(["child", "[", "on", "HUP", "child heard", "-", "say", "child", "nap", "]"]);
+    }
+    steps.extend(["say", "leader", "nap"]);
+    let (observer, mut chunks) = mpsc::channel(16);
+    let options = RunOptions::new().observer(observer);
+    let process = ctx.env.start(ctx.spec(&steps), options).await?;
+    if !ctx.has(Capability::Signals) {
+        return match process.signal(Signal::HUP, Target::Tree) {
+            Ok(()) => Err(Failure::new("signals are not declared, and one was sent")),
+            Err(err) => equal("the refusal", err.kind(), ExecErrorKind::Unsupported),
+        };
+    }
+    let both: &[&str] = if ctx.ends_children() { &["leader", "child"] } else { &["leader"] };
+    lines_until(&mut chunks, both).await?;
+    process.signal(Signal::HUP, Target::Tree)?;
+    let heard: &[&str] =
+        if ctx.ends_children() { &["leader heard", "child heard"] } else { &["leader heard"] };
+    lines_until(&mut chunks, heard).await?;
+
+    process.signal(Signal::HUP, Target::Leader)?;
+    lines_until(&mut chunks, &["leader heard"]).await?;
+    process.signal(Signal::KILL, Target::Tree)?;
+    let outcome = process.wait().await?;
+    equal("ending", outcome.ending, Ending::Exited(Exit::Signal(Signal::KILL)))?;
+    let n_heard = |line: &str| {
+        let output = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
+        output.lines().filter(|it| *it == line).count()
+    };
+    equal("signals that the leader heard", n_heard("leader heard"), 2)?;
+    equal("signals that the child heard", n_heard("child heard"), usize::from(ctx.ends_children()))
+}
+
+pub(super) async fn usage_is_reported(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let outcome = ctx.run(ctx.spec(&["burn", "20000"])).await?;
+    ensure(outcome.success(), || summary(&outcome))?;
+    let (usage, cpu) = (&outcome.usage, outcome.usage.cpu());
+    match ctx.has(Capability::CpuUsage) {
+        true => ensure(cpu > Some(Duration::ZERO), || format!("CPU time: {cpu:?}"))?,
+        false => equal("CPU time", cpu, None)?,
+    }
+    let peak = usage.peak_memory.bytes();
+    match ctx.has(Capability::PeakMemory) {
+        true => ensure(peak > Some(0), || format!("peak memory: {peak:?}")),
+        false => equal("peak memory", peak, None),
+    }
+}

@@ -1,0 +1,150 @@
+# The program under test: carries out the steps that it is given as arguments, one after the other.
+# POSIX sh; beyond that `mktemp` in `scratch`, and `setsid` in `escapee`.
+
+ulimit -c 0 2>/dev/null
+
+probe() {
+  while [ $# -gt 0 ]; do
+    step=$1
+    shift
+    case $step in
+      say) printf '%s\n' "$1" && shift ;;
+      warn) printf '%s\n' "$1" >&2 && shift ;;
+      # All that follows, each ended by a NUL byte.
+      args) printf '%s\0' "$@" && exit 0 ;;
+      cwd) pwd -P ;;
+      descriptors) descriptors ;;
+
+      cat) cat ;;
+      cat-to-stderr) cat >&2 ;;
+      echo-lines) while IFS= read -r line; do printf 'got %s\n' "$line"; done ;;
+      # Reads `TEXT CODE`, prints the text and exits with the code.
+      answer) read -r text code && printf '%s\n' "$text" && exit "$code" ;;
+      close-stdin) exec <&- ;;
+      close-output) exec >/dev/null 2>&1 ;;
+      # Blocks of 64 KiB of zero bytes.
+      fill) dd if=/dev/zero bs=65536 count="$1" 2>/dev/null && shift ;;
+      # The same, and after each block its number into a file.
+      fill-and-note) fill_and_note "$1" "$2" && shift 2 ;;
+      burn) burn "$1" && shift ;;
+
+      exit) exit "$1" ;;
+      die) kill -s "$1" $$ ;;
+      stop) kill -s STOP $$ ;;
+      # 100 s during which traps run at once; nothing else holds a stream of ours meanwhile.
+      nap) nap ;;
+      # 100 s as one process that runs no trap.
+      become-sleep) exec sleep 100 ;;
+      # A line each second, for 100 s.
+      chatter) chatter ;;
+      ignore) trap '' "$1" && shift ;;
+      # When SIGNAL comes, prints TEXT and exits with CODE; `-` goes on.
+      on) on "$1" "$2" "$3" && shift 3 ;;
+
+      # Keeps a named pipe open for writing, in all children as well: its reader sees the end of the
+      # file when all of them are gone.
+      hold) exec 9>"$1" && held=yes && echo $$ >&9 && shift ;;
+      # Reads a named pipe to its end.
+      await) cat "$1" && shift ;;
+      # Ends an `await`.
+      release) : >"$1" && shift ;;
+      # child [ STEPS… ]: the steps run in a child that is not waited for.
+      child | escapee)
+        shift
+        if [ "$step" = child ]; then
+          ( probe "$@" ) &
+        else
+          escape "$@" &
+        fi
+        if [ "$held" ]; then echo $! >&9; fi
+        depth=1
+        while [ $depth -gt 0 ]; do
+          case $1 in
+            '[') depth=$((depth + 1)) ;;
+            ']') depth=$((depth - 1)) ;;
+          esac
+          shift
+        done ;;
+      ']') exit 0 ;;
+
+      scratch) cd "$(mktemp -d "$1/flyto.XXXXXX")" && pwd -P && shift ;;
+      mkdir) mkdir "$1" && shift ;;
+      mkfifo) mkfifo "$1" && shift ;;
+      # install MODE FILE: stdin becomes the file.
+      install) cat >"$2" && chmod "$1" "$2" && shift 2 ;;
+      show) cat "$1" && shift ;;
+      list) ls -A "$1" && shift ;;
+      size) wc -c <"$1" && shift ;;
+      digest) sha256sum <"$1" && shift ;;
+      remove) rm -rf "$1" && shift ;;
+      # Ends what a broken backend left alive.
+      kill) kill -s KILL "$@" 2>/dev/null; exit 0 ;;
+      *) printf 'probe: no step %s\n' "$step" >&2 && exit 64 ;;
+    esac || exit 65
+  done
+}
+
+nap() {
+  n=0
+  while [ $n -lt 100 ]; do
+    sleep 1 </dev/null >/dev/null 2>&1 9>&- &
+    napping=$!
+    wait $napping
+    n=$((n + 1))
+  done
+}
+
+chatter() {
+  n=0
+  while [ $n -lt 100 ]; do
+    echo chatter
+    sleep 1
+    n=$((n + 1))
+  done
+}
+
+on() {
+  if [ "$3" = - ]; then
+    trap "printf '%s\n' '$2'" "$1"
+  else
+    trap "kill \$napping 2>/dev/null; printf '%s\n' '$2'; exit $3" "$1"
+  fi
+}
+
+burn() {
+  n=0
+  while [ $n -lt "$1" ]; do n=$((n + 1)); done
+}
+
+fill_and_note() {
+  n=0
+  while [ $n -lt "$1" ]; do
+    dd if=/dev/zero bs=65536 count=1 2>/dev/null || return 1
+    n=$((n + 1))
+    echo $n >"$2"
+  done
+}
+
+# A session of its own, and a parent that is gone: out of reach of a signal to the group. The new
+# shell gets this script, its own name for `$0` and the steps anew.
+escape() {
+  ( setsid "$PROBE_SHELL" -c "$PROBE_SCRIPT" probe "$@" & )
+}
+
+# The open descriptors of this shell. The one that lists them is closed again when they are looked at.
+descriptors() {
+  for dir in /proc/self/fd /dev/fd; do
+    if [ -d $dir ]; then
+      for file in "$dir"/*; do
+        if [ -e "$file" ] || [ -L "$file" ]; then echo "${file##*/}"; fi
+      done
+      return 0
+    fi
+  done
+  for n in 0 1 2 3 4 5 6 7 8 9; do
+    if (eval ": <&$n") 2>/dev/null; then echo $n; fi
+  done
+}
+
+held=
+probe "$@"

@@ -1,0 +1,72 @@
+//! All cases at once, for harnesses of their own.
+
+use std::fmt;
+
+use tokio::task::JoinSet;
+
+use super::{CASES, Failure, Probe};
+use crate::{Class, ExecEnv};
+
+/// Cases that run beside each other: enough that the waits of some cover the work of others.
+const AT_ONCE: usize = 6;
+
+/// What became of each case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// The backend's name.
+    pub backend: String,
+    /// Each clause's name with its result, in the order of [`CASES`].
+    pub results: Vec<(&'static str, Result<(), Failure>)>,
+}
+
+impl Report {
+    /// The names of the clauses that the backend breaks.
+    #[must_use]
+    pub fn failed(&self) -> Vec<&'static str> {
+        self.results.iter().filter(|(_, res)| res.is_err()).map(|(name, _)| *name).collect()
+    }
+}
+
+impl fmt::Display for Report {
+    /// A line of counts, then one line for each broken clause.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n_all, n_failed) = (self.results.len(), self.failed().len());
+        let n_passed = n_all - n_failed;
+        writeln!(f, "{}: {n_all} clauses, {n_passed} passed, {n_failed} failed", self.backend)?;
+        for (name, res) in &self.results {
+            if let Err(failure) = res {
+                writeln!(f, "  {name}: {failure}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs every case, some of them beside each other.
+///
+/// # Errors
+///
+/// The handle does not know its own backend, so that no case can be run.
+pub async fn run_all(env: &ExecEnv, probe: &Probe) -> Result<Report, Failure> {
+    let backend = env.capabilities(&Class::PLUGIN_TOOL)?.backend.clone();
+    let mut waiting = CASES.iter().enumerate();
+    let mut at_work = JoinSet::new();
+    let mut results = Vec::new();
+    loop {
+        while at_work.len() < AT_ONCE
+            && let Some((n, case)) = waiting.next()
+        {
+            let (env, probe) = (env.clone(), probe.clone());
+            at_work.spawn(async move { (n, case.name, case.run(&env, &probe).await) });
+        }
+        match at_work.join_next().await {
+            Some(Ok(result)) => results.push(result),
+            Some(Err(err)) => std::panic::resume_unwind(err.into_panic()),
+            None => break,
+        }
+    }
+    results.sort_by_key(|(n, ..)| *n);
+    let results = results.into_iter().map(|(_, name, res)| (name, res)).collect();
+    Ok(Report { backend, results })
+}
