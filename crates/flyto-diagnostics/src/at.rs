@@ -97,23 +97,22 @@ impl<'v> At<'v> {
     ///
     /// # Errors
     ///
-    /// [`Reported`] when there is such a key; each has a finding with code `F0020`.
+    /// [`Reported`] when there is such a key (`F0020`).
     pub fn refuse_duplicate_keys(self, findings: &mut Findings) -> Result<(), Reported> {
         let mut res = Ok(());
-        if self.value.as_object().is_some() {
-            let duplicates = crate::reader::duplicates::report(self, findings);
-            if let Some(reported) = duplicates.reported {
-                res = Err(reported);
+        match &self.value.node {
+            Node::Object(members) => {
+                res = crate::reader::duplicates::report(self, findings).refuse();
+                for member in members {
+                    res = self.to(&member.value).refuse_duplicate_keys(findings).and(res);
+                }
             }
-        }
-        let within: Box<dyn Iterator<Item = Self>> = match &self.value.node {
-            Node::Object(_) => Box::new(self.members().map(|(_, at)| at)),
-            _ => Box::new(self.items()),
-        };
-        for at in within {
-            if let Err(reported) = at.refuse_duplicate_keys(findings) {
-                res = Err(reported);
+            Node::Array(items) => {
+                for item in items {
+                    res = self.to(item).refuse_duplicate_keys(findings).and(res);
+                }
             }
+            _ => {}
         }
         res
     }

@@ -45,6 +45,8 @@ pub const BAD_VALUE: Code = Code::new("F0024");
 pub const OTHER_SPELLING: Code = Code::new("F0025");
 /// Two keys of which an object may have one.
 pub const EXCLUSIVE_KEYS: Code = Code::new("F0026");
+/// More findings than are kept.
+pub const MORE_FINDINGS: Code = Code::new("F0027");
 
 /// Every code of this crate with its explanation.
 pub const CODES: &[CodeInfo] = &[
@@ -369,6 +371,14 @@ Wrong:
 Right:
 
     {\"name\": \"a\", \"timeout_seconds\": 5}
+",
+    ),
+    CodeInfo::new(
+        MORE_FINDINGS,
+        "more findings than are kept",
+        "\
+One piece of work, usually the reading of one file, had more findings than are kept. Those beyond
+the limit are counted: errors among them are errors. Mend what is shown, then look again.
 ",
     ),
 ];

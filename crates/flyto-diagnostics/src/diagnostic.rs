@@ -76,7 +76,7 @@ impl Diagnostic {
         Self::error(crate::codes::UNREADABLE, Location::file(name), message)
     }
 
-    fn new(severity: Severity, code: Code, location: Location, message: String) -> Self {
+    pub(crate) fn new(severity: Severity, code: Code, location: Location, message: String) -> Self {
         Self {
             code,
             severity,

@@ -1,13 +1,31 @@
 //! The findings of one piece of work.
 
-use crate::diagnostic::{Diagnostic, Severity};
+use std::fmt;
+
+use crate::codes;
+use crate::diagnostic::{Diagnostic, Location, Severity};
 
 /// Collects findings while something is read.
 ///
-/// Readers take `&mut Findings` and go on after a finding, so that one run shows all of them.
+/// Readers take `&mut Findings` and go on after a finding, so that one run shows all of them. A file
+/// made to do harm could have a finding every few bytes, so beyond [`Findings::MOST`] findings are
+/// only counted; use one `Findings` for each file, and [`append`](Self::append) to gather them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     list: Vec<Diagnostic>,
+    /// How many of `list` were pushed, and not appended.
+    n_pushed: usize,
+    left_out: Vec<LeftOut>,
+}
+
+/// Findings that were counted only.
+#[derive(Clone, Debug, PartialEq)]
+struct LeftOut {
+    /// The file in which the first of them is.
+    file: String,
+    n_errors: usize,
+    n_warnings: usize,
+    n_notes: usize,
 }
 
 /// Says that the reason for a failure has been recorded as a finding, so nobody needs to say it
@@ -15,8 +33,8 @@ pub struct Findings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported(());
 
-impl std::fmt::Display for Reported {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Reported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("failed for the reasons given in the findings")
     }
 }
@@ -24,14 +42,28 @@ impl std::fmt::Display for Reported {
 impl std::error::Error for Reported {}
 
 impl Findings {
+    /// How many findings are kept of those that are pushed.
+    pub const MOST: usize = 1000;
+
     /// No findings yet.
     pub const fn new() -> Self {
-        Self { list: Vec::new() }
+        Self { list: Vec::new(), n_pushed: 0, left_out: Vec::new() }
     }
 
     /// Records a finding.
     pub fn push(&mut self, diagnostic: impl Into<Diagnostic>) -> Reported {
-        self.list.push(diagnostic.into());
+        let diagnostic = diagnostic.into();
+        if self.n_pushed < Self::MOST {
+            self.list.push(diagnostic);
+        } else {
+            if self.n_pushed == Self::MOST {
+                self.left_out.push(LeftOut::new(diagnostic.location.name()));
+            }
+            if let Some(left_out) = self.left_out.last_mut() {
+                *left_out.count_mut(diagnostic.severity) += 1;
+            }
+        }
+        self.n_pushed += 1;
         Reported(())
     }
 
@@ -47,6 +79,8 @@ impl Findings {
     /// Adds the findings of another piece of work behind these.
     pub fn append(&mut self, other: Self) {
         self.list.extend(other.list);
+        // In front, because `push` goes on counting in the last one.
+        self.left_out.splice(0..0, other.left_out);
     }
 
     /// Whether there is an error among them.
@@ -54,9 +88,10 @@ impl Findings {
         self.count(Severity::Error) > 0
     }
 
-    /// How many there are of one severity.
+    /// How many there are of one severity, those that are only counted included.
     pub fn count(&self, severity: Severity) -> usize {
-        self.list.iter().filter(|it| it.severity == severity).count()
+        let n_kept = self.list.iter().filter(|it| it.severity == severity).count();
+        n_kept + self.left_out.iter().map(|it| it.count(severity)).sum::<usize>()
     }
 
     /// Whether there is nothing at all.
@@ -71,22 +106,60 @@ impl Findings {
                 diagnostic.severity = Severity::Error;
             }
         }
+        for left_out in &mut self.left_out {
+            left_out.n_errors += std::mem::take(&mut left_out.n_warnings);
+        }
     }
 
-    /// The findings in the order in which they were recorded.
+    /// The findings that were kept, in the order in which they were recorded.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
 
     /// The findings sorted by file name, then by position. Findings about a file as a whole come
-    /// before those in its text; equal places keep the order of recording.
+    /// before those in its text; equal places keep the order of recording. Where findings were only
+    /// counted, one at the end of the file says how many (`F0027`).
     pub fn into_vec(mut self) -> Vec<Diagnostic> {
         let start = |it: &Diagnostic| it.location.span().map(|span| span.start);
         self.list.sort_by(|a, b| {
             let by_name = a.location.name().cmp(b.location.name());
             by_name.then_with(|| start(a).cmp(&start(b)))
         });
+        for left_out in self.left_out {
+            let behind = self.list.partition_point(|it| it.location.name() <= &*left_out.file);
+            self.list.insert(behind, left_out.into_diagnostic());
+        }
         self.list
+    }
+}
+
+impl LeftOut {
+    fn new(file: &str) -> Self {
+        Self { file: file.to_owned(), n_errors: 0, n_warnings: 0, n_notes: 0 }
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        match severity {
+            Severity::Error => self.n_errors,
+            Severity::Warning => self.n_warnings,
+            Severity::Note => self.n_notes,
+        }
+    }
+
+    fn count_mut(&mut self, severity: Severity) -> &mut usize {
+        match severity {
+            Severity::Error => &mut self.n_errors,
+            Severity::Warning => &mut self.n_warnings,
+            Severity::Note => &mut self.n_notes,
+        }
+    }
+
+    fn into_diagnostic(self) -> Diagnostic {
+        let Self { file, n_errors, n_warnings, n_notes } = self;
+        let what = format!(
+            "there are more findings: {n_errors} errors, {n_warnings} warnings, {n_notes} notes"
+        );
+        Diagnostic::note(codes::MORE_FINDINGS, Location::file(file), what)
     }
 }
 
@@ -96,11 +169,5 @@ impl<'a> IntoIterator for &'a Findings {
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
-    }
-}
-
-impl Extend<Diagnostic> for Findings {
-    fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, iter: T) {
-        self.list.extend(iter);
     }
 }

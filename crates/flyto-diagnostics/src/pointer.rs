@@ -8,7 +8,8 @@ use serde::{Serialize, Serializer};
 /// A JSON Pointer: the path from a document's root to one of its values, such as `/tools/0/name`.
 ///
 /// The empty pointer is the root. `~` and `/` inside a key are written `~0` and `~1`, which is done
-/// here, so keys are passed in as they are.
+/// here, so keys are passed in as they are. All other characters of a key stay as they are too, so
+/// what goes to a terminal should go through [`quoted`](crate::quoted).
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer {
     /// The written form: empty, or tokens that each follow a `/`, escaped.

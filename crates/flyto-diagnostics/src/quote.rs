@@ -11,18 +11,26 @@ const SHOWN_CHARS: usize = 60;
 /// that reorder or hide text (bidirectional marks, zero-width spaces) are escaped. A long text is
 /// cut, which an ellipsis shows.
 pub fn quoted(text: &str) -> String {
-    let mut res = String::from('"');
+    format!("\"{}\"", cut(text, |c| matches!(c, '"' | '\\')))
+}
+
+/// The same without quotes, for text that cannot be mistaken for the words around it.
+pub(crate) fn shown(text: &str) -> String {
+    cut(text, |_| false)
+}
+
+fn cut(text: &str, needs_backslash: fn(char) -> bool) -> String {
+    let mut res = String::new();
     let mut chars = text.chars();
     for c in chars.by_ref().take(SHOWN_CHARS) {
-        match c {
-            '"' | '\\' => res.extend(['\\', c]),
-            c => escape_into(&mut res, c),
+        if needs_backslash(c) {
+            res.push('\\');
         }
+        escape_into(&mut res, c);
     }
     if chars.next().is_some() {
         res.push('…');
     }
-    res.push('"');
     res
 }
 

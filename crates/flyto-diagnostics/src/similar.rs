@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_long_key_costs_little() {
-        check(&"command".repeat(1_000_000), None);
-        check(&"a_".repeat(1_000_000), None);
+        check(&"command".repeat(100_000), None);
+        check(&"a_".repeat(100_000), None);
     }
 }

@@ -5,15 +5,34 @@
 use crate::code::Code;
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Location};
-use crate::json::parse::{Before, Container, Error, Open, Parser, is_number};
+use crate::json::numbers::has_digit;
+use crate::json::parse::{Before, Container, Error, MAX_DEPTH, MAX_VALUES, Open, Parser};
+use crate::json::words::{closing_quotes, is_word_char};
 use crate::json::{Spanned, Value};
-use crate::quote::quoted;
-use crate::similar::closest;
+use crate::quote::{quoted, shown};
 use crate::source::Span;
 
-impl<'s> Parser<'s> {
+/// How long a text may be for which a suggestion writes a replacement, which is a copy of it. Nobody
+/// has quotes put around more than this by accepting a suggestion.
+pub(super) const MENDED_BYTES: usize = 1024;
+
+impl Parser<'_> {
     pub(super) fn error(&self, code: Code, span: Span, what: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, Location::text(self.source, span), what)
+    }
+
+    /// Suggests to replace the text of `span`, if that is short.
+    pub(super) fn mend(
+        &self,
+        diag: Diagnostic,
+        span: Span,
+        replacement: impl FnOnce(&str) -> String,
+    ) -> Error {
+        let text = &self.text[span.range()];
+        if text.len() > MENDED_BYTES {
+            return diag.into();
+        }
+        diag.with_suggestion(span, replacement(text)).into()
     }
 
     pub(super) fn byte_order_mark(&self) -> Error {
@@ -28,6 +47,16 @@ impl<'s> Parser<'s> {
         let what = if self.text.is_empty() { "the file is empty" } else { "the file is blank" };
         let help = "a JSON document is a value, such as `{}`";
         self.error(codes::EMPTY_FILE, Span::empty(0), what).with_help(help).into()
+    }
+
+    pub(super) fn too_many_values(&self) -> Error {
+        let what = format!("there are more than {MAX_VALUES} values");
+        self.error(codes::TOO_BIG, Span::empty(self.pos), what).into()
+    }
+
+    pub(super) fn too_deep(&self) -> Error {
+        let what = format!("arrays and objects are nested more than {MAX_DEPTH} deep");
+        self.error(codes::TOO_BIG, self.ahead(1), what).into()
     }
 
     /// The comment that begins here, if one does.
@@ -76,13 +105,16 @@ impl<'s> Parser<'s> {
         };
         match c {
             c if closing_quotes(c).is_some() => self.wrong_quotes("a string"),
-            '+' | '.' => self.bad_number(),
+            '+' | '.' if has_digit(self.number_run()) => self.bad_number(),
             c if is_word_char(c) => self.unknown_word(),
             ',' if before != Before::Colon && before != Before::Nothing => {
                 self.spare_comma(expected)
             }
             ']' | '}' if matches!(before, Before::Bracket | Before::Comma) => {
                 self.closes_other(expected, self.pos)
+            }
+            ',' | ']' | '}' if before == Before::Colon => {
+                self.unexpected(expected).with_help("write a value, such as `null`").into()
             }
             _ => self.unexpected(expected).into(),
         }
@@ -94,15 +126,7 @@ impl<'s> Parser<'s> {
         let expected = "a key in double quotes";
         match c {
             c if closing_quotes(c).is_some() => self.wrong_quotes("a key"),
-            c if is_word_char(c) || c == '-' => {
-                let run = self.key_run();
-                let span = self.ahead(run.len());
-                let what = format!("the key {} has no double quotes", quoted(run));
-                self.error(codes::QUOTES, span, what)
-                    .with_help("put keys between double quotes")
-                    .with_suggestion(span, string_literal(run))
-                    .into()
-            }
+            c if is_word_char(c) || c == '-' => self.bare_key(),
             ',' => self.spare_comma(expected),
             ']' => self.closes_other(expected, self.pos),
             _ => self.unexpected(expected).into(),
@@ -140,24 +164,20 @@ impl<'s> Parser<'s> {
         }
     }
 
-    pub(super) fn trailing_comma(&self, comma: usize) -> Error {
+    pub(super) fn trailing_comma(&self, open: Open, comma: usize) -> Error {
         let span = Span::new(comma, comma + 1);
-        let what = match self.open.last() {
-            Some(Open { kind: Container::Object, .. }) => {
-                "a comma behind the last member of an object"
-            }
-            _ => "a comma behind the last item of an array",
+        let last = match open.kind {
+            Container::Array => "item of an array",
+            Container::Object => "member of an object",
         };
-        let diag = self.error(codes::TRAILING_COMMA, span, what);
+        let diag =
+            self.error(codes::TRAILING_COMMA, span, format!("a comma behind the last {last}"));
         diag.with_help("remove the comma").with_suggestion(span, "").into()
     }
 
-    /// Neither a comma nor the right closing bracket stands behind a value.
-    pub(super) fn no_separator(&self, value_end: usize) -> Error {
-        let Some(open) = self.open.last().copied() else {
-            return self.unexpected("the end").into();
-        };
-        let close = open.kind.close();
+    /// Neither a comma nor the bracket that closes `open` stands behind a value.
+    pub(super) fn no_separator(&self, open: Open, value_end: usize) -> Error {
+        let close = char::from(open.kind.close());
         let expected = format!("`,` or `{close}`");
         let adjacent = self.pos == value_end && self.text[..value_end].ends_with('"');
         match self.rest().chars().next() {
@@ -199,14 +219,13 @@ impl<'s> Parser<'s> {
     fn closes_other(&self, expected: &str, value_end: usize) -> Error {
         let diag = self.unexpected(expected);
         let Some((open, outer)) = self.open.split_last() else { return diag.into() };
-        let (name, close) = (open.kind.name(), open.kind.close());
-        let outer_close = outer.last().map(|it| it.kind.close());
-        let diag = if outer_close.is_some_and(|c| self.rest().starts_with(c)) {
+        let (name, close) = (open.kind.name(), char::from(open.kind.close()));
+        let diag = if outer.last().is_some_and(|it| self.peek() == Some(it.kind.close())) {
             let diag = diag.with_help(format!("close the {name} with `{close}` first"));
-            diag.with_suggestion(Span::empty(value_end), close)
+            diag.with_suggestion(Span::empty(value_end), close.to_string())
         } else {
             let diag = diag.with_help(format!("close the {name} with `{close}`"));
-            diag.with_suggestion(self.ahead(1), close)
+            diag.with_suggestion(self.ahead(1), close.to_string())
         };
         self.opened(diag, open).into()
     }
@@ -214,13 +233,13 @@ impl<'s> Parser<'s> {
     /// The text ends inside an array or object. Behind a value, closing what is open mends it.
     fn unclosed(&self, value_end: Option<usize>) -> Error {
         let end = self.text.trim_end().len();
-        let Some(open) = self.open.last() else { return self.unexpected("a value").into() };
-        let (name, close) = (open.kind.name(), open.kind.close());
+        let Some(open) = self.open.last() else { return self.empty_file() };
+        let (name, close) = (open.kind.name(), char::from(open.kind.close()));
         let what = format!("the text ends inside an {name}");
         let diag = self.error(codes::UNCLOSED, Span::empty(end), what);
         let mut diag = diag.with_help(format!("close the {name} with `{close}`"));
         if let Some(value_end) = value_end {
-            let missing = self.open.iter().rev().map(|it| it.kind.close());
+            let missing = self.open.iter().rev().map(|it| char::from(it.kind.close()));
             diag = diag.with_suggestion(Span::empty(value_end), missing.collect::<String>());
         }
         self.opened(diag, open).into()
@@ -231,198 +250,27 @@ impl<'s> Parser<'s> {
         diag.with_related(bracket, format!("the {} begins here", open.kind.name()))
     }
 
-    /// A bare word stands where a value belongs.
-    fn unknown_word(&self) -> Error {
-        let word = self.word_here();
-        let span = self.ahead(word.len());
-        let unknown = |help: String| {
-            let what = format!("{} is not a word of JSON", quoted(word));
-            self.error(codes::UNKNOWN_WORD, span, what).with_help(help)
-        };
-        let lower = word.to_lowercase();
-        let meant = match lower.as_str() {
-            "none" | "nil" | "undefined" => Some("null"),
-            "nan" | "infinity" | "inf" => {
-                return unknown("leave the value out, or write `null` or a string".to_owned())
-                    .into();
-            }
-            lower => closest(lower, ["true", "false", "null"]),
-        };
-        if let Some(meant) = meant {
-            return unknown(format!("write `{meant}`")).with_suggestion(span, meant).into();
-        }
-        let rest = self.rest();
-        let end = rest.find([',', ']', '}', '\r', '\n', '"', ':']).unwrap_or(rest.len());
-        let text = rest[..end].trim_end();
-        let span = self.ahead(text.len());
-        let what = format!("the string {} has no double quotes", quoted(text));
-        self.error(codes::QUOTES, span, what)
-            .with_help("put strings between double quotes")
-            .with_suggestion(span, string_literal(text))
-            .into()
-    }
-
-    /// Quotes of another kind stand around a string or key.
-    fn wrong_quotes(&self, role: &str) -> Error {
-        let mut chars = self.rest().chars();
-        let open = chars.next().unwrap_or_default();
-        let closing = closing_quotes(open).unwrap_or_default();
-        let inner = chars.as_str();
-        let line = inner.find(['\r', '\n']).unwrap_or(inner.len());
-        let mut escaped = false;
-        let close = inner[..line].char_indices().find(|&(_, c)| {
-            let found = !escaped && closing.contains(c);
-            escaped = !escaped && c == '\\';
-            found
-        });
-        let what = format!("{role} begins with `{open}` instead of a double quote");
-        let help = "put strings and keys between double quotes, `\"`";
-        let Some((end, close)) = close else {
-            return self
-                .error(codes::QUOTES, self.ahead(open.len_utf8()), what)
-                .with_help(help)
-                .into();
-        };
-        let span = self.ahead(open.len_utf8() + end + close.len_utf8());
-        let replacement = double_quoted(&inner[..end]);
-        self.error(codes::QUOTES, span, what)
-            .with_help(help)
-            .with_suggestion(span, replacement)
-            .into()
-    }
-
-    pub(super) fn bad_number(&self) -> Error {
-        let run = self.number_run();
-        let span = self.ahead(run.len().max(1));
-        if is_number(run) {
-            let help = "the size of a number is at most about 1.8e308";
-            return self.error(codes::NUMBER, span, "a number is too large").with_help(help).into();
-        }
-        let unsigned = run.trim_start_matches(['-', '+']);
-        if ["nan", "inf", "infinity"].contains(&unsigned.to_lowercase().as_str()) {
-            let what = format!("{} is not a number of JSON", quoted(run));
-            let help = "leave the value out, or write `null` or a string";
-            return self.error(codes::UNKNOWN_WORD, span, what).with_help(help).into();
-        }
-        let shown = if run.is_empty() { &self.text[span.range()] } else { run };
-        let diag = self.error(codes::NUMBER, span, format!("{} is not a number", quoted(shown)));
-        if let Some((why, repaired)) = repaired_number(run) {
-            let help = format!("{why}; write {repaired}");
-            return diag.with_help(help).with_suggestion(span, repaired).into();
-        }
-        let is_text = run.len() > 1 && !run.contains(|c: char| c.is_ascii_alphabetic());
-        if is_text {
-            let help = "put text such as a date or a version between double quotes";
-            return diag.with_help(help).with_suggestion(span, string_literal(run)).into();
-        }
-        diag.with_help("a number has digits, and may have a minus sign, a fraction, an exponent")
-            .into()
-    }
-
-    /// A control character stands in the string that began at `quote`.
-    pub(super) fn raw_control(&self, quote: usize) -> Error {
-        let here = self.ahead(1);
-        let begins = Location::text(self.source, Span::new(quote, quote + 1));
-        let escape = match self.peek() {
-            Some(b'\n' | b'\r') => {
-                return self
-                    .error(codes::STRING, here, "a string runs over the end of its line")
-                    .with_help("close it with `\"`; a line break inside a string is written `\\n`")
-                    .with_related(begins, "the string begins here")
-                    .into();
-            }
-            Some(b'\t') => "\\t".to_owned(),
-            byte => format!("\\u{:04x}", byte.unwrap_or_default()),
-        };
-        let what = format!("a string holds {} as it is", self.found());
-        self.error(codes::STRING, here, what)
-            .with_help(format!("write `{escape}`"))
-            .with_suggestion(here, escape)
-            .with_related(begins, "the string begins here")
-            .into()
-    }
-
-    /// The text ends in the string that began at `quote`.
-    pub(super) fn unclosed_string(&self, quote: usize) -> Error {
-        let begins = Location::text(self.source, Span::new(quote, quote + 1));
-        let end = Span::empty(self.text.trim_end().len());
-        self.error(codes::UNCLOSED, end, "the text ends inside a string")
-            .with_help("close the string with `\"`")
-            .with_related(begins, "the string begins here")
-            .into()
-    }
-
-    /// The backslash here, which is not the last byte, begins no escape.
-    pub(super) fn bad_escape(&self) -> Error {
-        let after = &self.rest()[1..];
-        let n_hex = |text: &str, most: usize| {
-            text.bytes().take(most).take_while(u8::is_ascii_hexdigit).count()
-        };
-        if let Some(digits) = after.strip_prefix('u') {
-            let span = self.ahead(2 + n_hex(digits, 4));
-            let what = format!("`{}` is not a whole escape", &self.text[span.range()]);
-            let help = "`\\u` is followed by four hexadecimal digits, as in `\\u00e9`";
-            return self.error(codes::STRING, span, what).with_help(help).into();
-        }
-        let c = after.chars().next().unwrap_or_default();
-        let span = self.ahead(1 + c.len_utf8());
-        if c == '\n' || c == '\r' {
-            return self
-                .error(codes::STRING, self.ahead(1), "a string runs over the end of its line")
-                .with_help("a line break inside a string is written `\\n`")
-                .into();
-        }
-        let shown = quoted(&self.text[span.range()][1..]);
-        let what = format!("`\\{}` is not an escape", shown.trim_matches('"'));
-        let diag = self.error(codes::STRING, span, what);
-        match c {
-            '\'' => diag
-                .with_help("a single quote needs no backslash")
-                .with_suggestion(span, "'")
-                .into(),
-            'x' if n_hex(&after[1..], 2) == 2 => {
-                let span = self.ahead(4);
-                let escape = format!("\\u00{}", &after[1..3]);
-                diag.with_help(format!("write `{escape}`")).with_suggestion(span, escape).into()
-            }
-            _ => {
-                let backslash = self.ahead(1);
-                let diag = diag.with_help("a backslash itself is written `\\\\`");
-                diag.with_suggestion(backslash, "\\\\").into()
-            }
-        }
-    }
-
     fn unexpected(&self, expected: &str) -> Diagnostic {
         let what = format!("expected {expected}, found {}", self.found());
         let here = self.ahead(self.char_len());
         let diag = self.error(codes::UNEXPECTED, here, what);
         match self.rest().chars().next() {
-            Some(c)
-                if !c.is_ascii() && (c.is_whitespace() || matches!(c, '\u{200B}' | '\u{FEFF}')) =>
-            {
-                diag.with_help(
-                    "the white space of JSON is blank, tab and line break; write a blank",
-                )
-                .with_suggestion(here, " ")
+            Some(c) if is_foreign_space(c) => {
+                let help = "the white space of JSON is blank, tab and line break; write a blank";
+                diag.with_help(help).with_suggestion(here, " ")
             }
             _ => diag,
         }
     }
 
     /// What stands here, for a message.
-    fn found(&self) -> String {
+    pub(super) fn found(&self) -> String {
         match self.rest().chars().next() {
             None => "the end of the text".to_owned(),
             Some('"') => "a string".to_owned(),
-            Some('-' | '0'..='9') => {
-                format!("the number {}", quoted(self.number_run()).trim_matches('"'))
-            }
+            Some('-' | '0'..='9') => format!("the number {}", shown(self.number_run())),
             Some(c) if is_word_char(c) => format!("the word {}", quoted(self.word_here())),
-            Some(c) if c.is_ascii_graphic() => format!("`{c}`"),
-            Some(c)
-                if c.is_control() || c.is_whitespace() || matches!(c, '\u{200B}' | '\u{FEFF}') =>
-            {
+            Some(c) if c.is_control() || is_foreign_space(c) => {
                 format!("the character U+{:04X}", c as u32)
             }
             Some(c) => format!("`{c}`"),
@@ -435,141 +283,16 @@ impl<'s> Parser<'s> {
             || ["true", "false", "null"].contains(&self.word_here())
     }
 
-    fn ahead(&self, len: usize) -> Span {
+    pub(super) fn ahead(&self, len: usize) -> Span {
         Span::new(self.pos, (self.pos + len).min(self.text.len()))
     }
 
     fn char_len(&self) -> usize {
         self.rest().chars().next().map_or(0, char::len_utf8)
     }
-
-    pub(super) fn word_here(&self) -> &'s str {
-        let rest = self.rest();
-        &rest[..rest.find(|c| !is_word_char(c)).unwrap_or(rest.len())]
-    }
-
-    fn key_run(&self) -> &'s str {
-        let rest = self.rest();
-        let end = rest.find(|c| !is_word_char(c) && c != '-' && c != '.').unwrap_or(rest.len());
-        &rest[..end]
-    }
-
-    /// What somebody wrote who wanted a number: up to the next character that cannot be part of one
-    /// in any notation.
-    pub(super) fn number_run(&self) -> &'s str {
-        let bytes = self.rest().as_bytes();
-        let stop = bytes.iter().position(|byte| {
-            !byte.is_ascii_alphanumeric() && !matches!(byte, b'+' | b'-' | b'.' | b'_')
-        });
-        &self.rest()[..stop.unwrap_or(bytes.len())]
-    }
 }
 
-impl Container {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Array => "array",
-            Self::Object => "object",
-        }
-    }
-
-    fn close(self) -> &'static str {
-        match self {
-            Self::Array => "]",
-            Self::Object => "}",
-        }
-    }
-}
-
-fn is_word_char(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || c == '$'
-}
-
-/// The quotes that may close a string opened by `c`, if `c` is a quote of another language.
-fn closing_quotes(c: char) -> Option<&'static str> {
-    match c {
-        '\'' => Some("'"),
-        '`' => Some("`"),
-        '‘' | '’' | '‚' => Some("‘’"),
-        '“' | '”' | '„' => Some("“”\""),
-        _ => None,
-    }
-}
-
-/// The JSON string for what stands between quotes of another kind. Escapes stay as they are, but
-/// for the one of a single quote, which JSON does not have.
-fn double_quoted(inner: &str) -> String {
-    let mut res = String::from('"');
-    let mut chars = inner.chars();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                Some(c @ ('\'' | '`')) => res.push(c),
-                Some(c) => res.extend(['\\', c]),
-                None => res.push_str("\\\\"),
-            },
-            '"' => res.push_str("\\\""),
-            c => res.push(c),
-        }
-    }
-    res.push('"');
-    res
-}
-
-/// `text` as a JSON string.
-pub(crate) fn string_literal(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-/// What is wrong with a number in another notation, and the same in JSON's.
-fn repaired_number(run: &str) -> Option<(&'static str, String)> {
-    let (sign, unsigned) = match run.strip_prefix(['-', '+']) {
-        Some(rest) => (if run.starts_with('-') { "-" } else { "" }, rest),
-        None => ("", run),
-    };
-    let plain = unsigned.replace('_', "");
-    let mut why = if run.starts_with('+') {
-        "a number has no plus sign in front"
-    } else {
-        "a number has no separators between digits"
-    };
-    let lower = plain.to_ascii_lowercase();
-    let radix = match lower.get(..2) {
-        Some("0x") => Some(16),
-        Some("0o") => Some(8),
-        Some("0b") => Some(2),
-        _ => None,
-    };
-    let repaired = if let Some(radix) = radix {
-        why = "numbers are decimal";
-        u64::from_str_radix(&lower[2..], radix).ok()?.to_string()
-    } else {
-        let (mantissa, exponent) = match lower.find('e') {
-            Some(at) => lower.split_at(at),
-            None => (lower.as_str(), ""),
-        };
-        let (int, fraction) = mantissa.split_once('.').unwrap_or((mantissa, "-"));
-        let (mut int, mut fraction) = (int, fraction);
-        if int.len() > 1 && int.starts_with('0') {
-            why = "a number has no leading zeros";
-            int = int.trim_start_matches('0');
-        }
-        if int.is_empty() && !mantissa.is_empty() {
-            if mantissa.starts_with('.') {
-                why = "a digit stands before the point";
-            }
-            int = "0";
-        }
-        if fraction.is_empty() {
-            why = "a digit stands behind the point";
-            fraction = "0";
-        }
-        if fraction == "-" {
-            format!("{int}{exponent}")
-        } else {
-            format!("{int}.{fraction}{exponent}")
-        }
-    };
-    let res = format!("{sign}{repaired}");
-    is_number(&res).then_some((why, res))
+/// Whether `c` is white space for Unicode, or invisible, and not white space for JSON.
+fn is_foreign_space(c: char) -> bool {
+    !c.is_ascii() && (c.is_whitespace() || matches!(c, '\u{200B}' | '\u{FEFF}'))
 }

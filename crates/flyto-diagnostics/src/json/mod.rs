@@ -4,13 +4,15 @@
 //! of every value and key, the order of members, keys that occur twice, and numbers as they were
 //! written. What it refuses, it explains.
 
-mod mistakes; // what people write instead of JSON, and how to tell them
+mod mistakes;
+mod numbers; //  numbers, and what others take for one
 mod parse; //    the grammar
 mod strings; //  string literals
+mod words; //    words, and text that lacks its double quotes // further things that people write instead of JSON
 
-pub(crate) use mistakes::string_literal;
-pub(crate) use parse::is_number;
+pub(crate) use numbers::is_number;
 pub use parse::{MAX_DEPTH, MAX_VALUES, parse};
+pub(crate) use words::string_literal;
 
 use serde_json::Map;
 

@@ -1,6 +1,5 @@
 //! The grammar of RFC 8259.
 
-use crate::codes;
 use crate::diagnostic::Diagnostic;
 use crate::json::{Member, Node, Spanned, Value};
 use crate::source::{Source, Span};
@@ -54,6 +53,22 @@ pub(super) enum Container {
     Object,
 }
 
+impl Container {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+
+    pub(super) const fn close(self) -> u8 {
+        match self {
+            Self::Array => b']',
+            Self::Object => b'}',
+        }
+    }
+}
+
 /// What stands before a place where a value belongs.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Before {
@@ -104,8 +119,7 @@ impl<'s> Parser<'s> {
         let start = self.pos;
         self.n_values += 1;
         if self.n_values > MAX_VALUES {
-            let what = format!("there are more than {MAX_VALUES} values");
-            return Err(self.error(codes::TOO_BIG, Span::empty(start), what).into());
+            return Err(self.too_many_values());
         }
         let node = match self.peek() {
             Some(b'{') => self.object()?,
@@ -129,25 +143,14 @@ impl<'s> Parser<'s> {
         found
     }
 
-    fn number(&mut self) -> Result<Box<str>, Error> {
-        let run = self.number_run();
-        let exact = run.len() <= 18 && run.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
-        if !is_number(run) || (!exact && run.parse::<serde_json::Number>().is_err()) {
-            return Err(self.bad_number());
-        }
-        let text = run.into();
-        self.pos += run.len();
-        Ok(text)
-    }
-
     fn array(&mut self) -> Result<Node, Error> {
-        self.enter(Container::Array)?;
+        let open = self.enter(Container::Array)?;
         let mut items = Vec::new();
         if self.peek() != Some(b']') {
             let mut before = Before::Bracket;
             loop {
                 items.push(self.value(before)?);
-                if !self.goes_on(b']')? {
+                if !self.goes_on(open)? {
                     break;
                 }
                 before = Before::Comma;
@@ -158,12 +161,12 @@ impl<'s> Parser<'s> {
     }
 
     fn object(&mut self) -> Result<Node, Error> {
-        self.enter(Container::Object)?;
+        let open = self.enter(Container::Object)?;
         let mut members = Vec::new();
         if self.peek() != Some(b'}') {
             loop {
                 members.push(self.object_member()?);
-                if !self.goes_on(b'}')? {
+                if !self.goes_on(open)? {
                     break;
                 }
             }
@@ -188,15 +191,16 @@ impl<'s> Parser<'s> {
     }
 
     /// Steps over the opening bracket and the space behind it.
-    fn enter(&mut self, kind: Container) -> Result<(), Error> {
+    fn enter(&mut self, kind: Container) -> Result<Open, Error> {
         let start = self.pos;
         if self.open.len() == MAX_DEPTH {
-            let what = format!("arrays and objects are nested more than {MAX_DEPTH} deep");
-            return Err(self.error(codes::TOO_BIG, Span::new(start, start + 1), what).into());
+            return Err(self.too_deep());
         }
-        self.open.push(Open { kind, start });
+        let open = Open { kind, start };
+        self.open.push(open);
         self.pos += 1;
-        self.skip_space()
+        self.skip_space()?;
+        Ok(open)
     }
 
     /// Steps over the closing bracket, which is the next byte.
@@ -205,49 +209,22 @@ impl<'s> Parser<'s> {
         self.pos += 1;
     }
 
-    /// Steps over a comma and the space around it, or stops before the closing bracket.
-    fn goes_on(&mut self, close: u8) -> Result<bool, Error> {
+    /// Steps over a comma and the space around it, or stops before the bracket that closes `open`.
+    fn goes_on(&mut self, open: Open) -> Result<bool, Error> {
         let value_end = self.pos;
         self.skip_space()?;
         match self.peek() {
-            Some(byte) if byte == close => Ok(false),
+            Some(byte) if byte == open.kind.close() => Ok(false),
             Some(b',') => {
                 let comma = self.pos;
                 self.pos += 1;
                 self.skip_space()?;
-                if self.peek() == Some(close) {
-                    return Err(self.trailing_comma(comma));
+                if self.peek() == Some(open.kind.close()) {
+                    return Err(self.trailing_comma(open, comma));
                 }
                 Ok(true)
             }
-            _ => Err(self.no_separator(value_end)),
+            _ => Err(self.no_separator(open, value_end)),
         }
     }
-}
-
-/// Whether `text` is a number by RFC 8259 section 6.
-pub(crate) fn is_number(text: &str) -> bool {
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let rest = text.strip_prefix('-').unwrap_or(text);
-    let n_int = digits(rest);
-    if n_int == 0 || (n_int > 1 && rest.starts_with('0')) {
-        return false;
-    }
-    let mut rest = &rest[n_int..];
-    if let Some(fraction) = rest.strip_prefix('.') {
-        let n_fraction = digits(fraction);
-        if n_fraction == 0 {
-            return false;
-        }
-        rest = &fraction[n_fraction..];
-    }
-    if let Some(exponent) = rest.strip_prefix(['e', 'E']) {
-        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-        let n_exponent = digits(exponent);
-        if n_exponent == 0 {
-            return false;
-        }
-        rest = &exponent[n_exponent..];
-    }
-    rest.is_empty()
 }

@@ -1,7 +1,9 @@
 //! String literals (RFC 8259 section 7).
 
 use crate::codes;
+use crate::diagnostic::Location;
 use crate::json::parse::{Error, Parser};
+use crate::quote::shown;
 use crate::source::Span;
 
 impl Parser<'_> {
@@ -12,28 +14,17 @@ impl Parser<'_> {
         let mut res = String::new();
         loop {
             let plain = self.plain_run();
-            match self.text.as_bytes().get(self.pos + plain) {
-                Some(b'"') if res.is_empty() => {
-                    // The usual string has no escape, and is copied once to its exact size.
-                    let text = self.rest()[..plain].to_owned();
-                    self.pos += plain + 1;
-                    return Ok(text);
-                }
-                stop => {
-                    res.push_str(&self.text[self.pos..self.pos + plain]);
-                    self.pos += plain;
-                    match stop {
-                        Some(b'"') => {
-                            self.pos += 1;
-                            return Ok(res);
-                        }
-                        Some(b'\\') => res.push(self.escape(quote)?),
-                        Some(_) => return Err(self.raw_control(quote)),
-                        None => return Err(self.unclosed_string(quote)),
-                    }
-                }
+            res.push_str(&self.rest()[..plain]);
+            self.pos += plain;
+            match self.peek() {
+                Some(b'"') => break,
+                Some(b'\\') => res.push(self.escape(quote)?),
+                Some(_) => return Err(self.raw_control(quote)),
+                None => return Err(self.unclosed_string(quote)),
             }
         }
+        self.pos += 1;
+        Ok(res)
     }
 
     /// How many bytes from here stand for themselves.
@@ -96,6 +87,79 @@ impl Parser<'_> {
                 Ok(value)
             }
             None => Err(self.bad_escape()),
+        }
+    }
+
+    /// A control character stands in the string that began at `quote`.
+    pub(super) fn raw_control(&self, quote: usize) -> Error {
+        let here = self.ahead(1);
+        let begins = Location::text(self.source, Span::new(quote, quote + 1));
+        let escape = match self.peek() {
+            Some(b'\n' | b'\r') => {
+                return self
+                    .error(codes::STRING, here, "a string runs over the end of its line")
+                    .with_help("close it with `\"`; a line break inside a string is written `\\n`")
+                    .with_related(begins, "the string begins here")
+                    .into();
+            }
+            Some(b'\t') => "\\t".to_owned(),
+            byte => format!("\\u{:04x}", byte.unwrap_or_default()),
+        };
+        let what = format!("a string holds {} as it is", self.found());
+        self.error(codes::STRING, here, what)
+            .with_help(format!("write `{escape}`"))
+            .with_suggestion(here, escape)
+            .with_related(begins, "the string begins here")
+            .into()
+    }
+
+    /// The text ends in the string that began at `quote`.
+    pub(super) fn unclosed_string(&self, quote: usize) -> Error {
+        let begins = Location::text(self.source, Span::new(quote, quote + 1));
+        let end = Span::empty(self.text.trim_end().len());
+        self.error(codes::UNCLOSED, end, "the text ends inside a string")
+            .with_help("close the string with `\"`")
+            .with_related(begins, "the string begins here")
+            .into()
+    }
+
+    /// The backslash here, which is not the last byte, begins no escape.
+    pub(super) fn bad_escape(&self) -> Error {
+        let after = &self.rest()[1..];
+        let n_hex = |text: &str, most: usize| {
+            text.bytes().take(most).take_while(u8::is_ascii_hexdigit).count()
+        };
+        if let Some(digits) = after.strip_prefix('u') {
+            let span = self.ahead(2 + n_hex(digits, 4));
+            let what = format!("`{}` is not a whole escape", &self.text[span.range()]);
+            let help = "`\\u` is followed by four hexadecimal digits, as in `\\u00e9`";
+            return self.error(codes::STRING, span, what).with_help(help).into();
+        }
+        let c = after.chars().next().unwrap_or_default();
+        let span = self.ahead(1 + c.len_utf8());
+        if c == '\n' || c == '\r' {
+            return self
+                .error(codes::STRING, self.ahead(1), "a string runs over the end of its line")
+                .with_help("a line break inside a string is written `\\n`")
+                .into();
+        }
+        let what = format!("`{}` is not an escape", shown(&self.text[span.range()]));
+        let diag = self.error(codes::STRING, span, what);
+        match c {
+            '\'' => diag
+                .with_help("a single quote needs no backslash")
+                .with_suggestion(span, "'")
+                .into(),
+            'x' if n_hex(&after[1..], 2) == 2 => {
+                let span = self.ahead(4);
+                let escape = format!("\\u00{}", &after[1..3]);
+                diag.with_help(format!("write `{escape}`")).with_suggestion(span, escape).into()
+            }
+            _ => {
+                let backslash = self.ahead(1);
+                let diag = diag.with_help("a backslash itself is written `\\\\`");
+                diag.with_suggestion(backslash, "\\\\").into()
+            }
         }
     }
 }

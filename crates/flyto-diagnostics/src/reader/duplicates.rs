@@ -11,29 +11,41 @@ use crate::quote::quoted;
 const MOST_PLACES: usize = 4;
 
 /// What [`report`] found.
+#[derive(Debug)]
 pub(crate) struct Duplicates<'v> {
-    /// The keys, each once.
-    pub(crate) keys: Vec<&'v str>,
+    /// The keys, each once, sorted: a hostile object may have very many.
+    keys: Vec<&'v str>,
     /// There when there is a key.
-    pub(crate) reported: Option<Reported>,
+    reported: Option<Reported>,
+}
+
+impl Duplicates<'_> {
+    /// Passes if there are none.
+    pub(crate) fn refuse(&self) -> Result<(), Reported> {
+        self.reported.map_or(Ok(()), Err)
+    }
+
+    /// Passes if `key` is none of them.
+    pub(crate) fn refuse_key(&self, key: &str) -> Result<(), Reported> {
+        match self.keys.binary_search(&key) {
+            Ok(_) => self.refuse(),
+            Err(_) => Ok(()),
+        }
+    }
 }
 
 /// Records a finding for each key that occurs more than once in the object itself.
 pub(crate) fn report<'v>(at: At<'v>, findings: &mut Findings) -> Duplicates<'v> {
-    let mut res = Duplicates { keys: Vec::new(), reported: None };
     let mut members: Vec<&Member> = at.value().as_object().unwrap_or_default().iter().collect();
     // Stable, so that equal keys stay in the order of the text.
     members.sort_by(|a, b| a.key.value.cmp(&b.key.value));
-    let mut groups: Vec<_> = members
-        .chunk_by(|a, b| a.key.value == b.key.value)
-        .filter(|group| group.len() > 1)
-        .collect();
+    let groups = members.chunk_by(|a, b| a.key.value == b.key.value);
+    let mut groups: Vec<_> = groups.filter(|group| group.len() > 1).collect();
+    let keys = groups.iter().map(|group| group[0].key.value.as_str()).collect();
     groups.sort_by_key(|group| group[1].key.span.start);
-    for (n_before, group) in groups.iter().enumerate() {
-        res.keys.push(&group[0].key.value);
-        if n_before < super::MOST_FINDINGS {
-            res.reported = Some(findings.push(finding(at, group)));
-        }
+    let mut reported = None;
+    for group in groups.iter().take(super::MOST_FINDINGS) {
+        reported = Some(findings.push(finding(at, group)));
     }
     if let Some(group) = groups.get(super::MOST_FINDINGS) {
         let n_more = groups.len() - super::MOST_FINDINGS;
@@ -42,7 +54,7 @@ pub(crate) fn report<'v>(at: At<'v>, findings: &mut Findings) -> Duplicates<'v> 
         let more = Diagnostic::error(codes::DUPLICATE_KEY, place, what).with_pointer(at.pointer());
         findings.push(more);
     }
-    res
+    Duplicates { keys, reported }
 }
 
 fn finding(at: At<'_>, group: &[&Member]) -> Diagnostic {

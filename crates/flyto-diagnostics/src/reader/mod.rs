@@ -5,13 +5,15 @@ mod shape;
 mod unknown;
 
 use crate::at::At;
+use crate::code::Code;
 use crate::codes;
-use crate::diagnostic::{Diagnostic, Location};
+use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::findings::{Findings, Reported};
-use crate::json::{Member, Spanned};
+use crate::json::{Member, Spanned, string_literal};
 use crate::quote::quoted;
 use crate::similar::{Reach, nearest};
 use crate::source::Span;
+use duplicates::Duplicates;
 use shape::{Misfit, Shape};
 
 /// The most findings of one kind that one object or array gets. A file that is wrong throughout says
@@ -63,7 +65,8 @@ pub struct ObjectReader<'v, 'f> {
     spelled: Vec<(&'static str, &'static str)>,
     /// Pairs of a key that does not work and the one to suggest.
     hints: Vec<(&'static str, &'static str)>,
-    /// Keys whose value must not be used.
+    duplicates: Duplicates<'v>,
+    /// Further keys whose value must not be used.
     refused: Vec<(&'v str, Reported)>,
 }
 
@@ -78,20 +81,17 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         let Some(members) = at.value().as_object() else {
             return Err(findings.push(Shape::Object.misfit(at, Misfit::Type)));
         };
-        let mut refused = Vec::new();
         let duplicates = duplicates::report(at, findings);
-        if let Some(reported) = duplicates.reported {
-            refused.extend(duplicates.keys.into_iter().map(|key| (key, reported)));
-        }
         Ok(Self {
             at,
             members,
             findings,
+            duplicates,
             known: Vec::new(),
             allowed: Vec::new(),
             spelled: Vec::new(),
             hints: Vec::new(),
-            refused,
+            refused: Vec::new(),
         })
     }
 
@@ -105,10 +105,10 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
             } else if let Some(name) = self.name_of(other) {
                 let what = format!("{} is another spelling of {}", quoted(other), quoted(key));
                 let warning = self
-                    .about_key(name, codes::OTHER_SPELLING, what)
+                    .about_key(Severity::Warning, name, codes::OTHER_SPELLING, what)
                     .with_help(format!("write {}", quoted(key)))
-                    .with_suggestion(name.span, crate::json::string_literal(key));
-                self.findings.push(Diagnostic { severity: crate::Severity::Warning, ..warning });
+                    .with_suggestion(name.span, string_literal(key));
+                self.findings.push(warning);
                 self.spelled.push((other, key));
             }
         }
@@ -170,8 +170,8 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
             self.known.push(key);
         }
         let spelling = self.spelling(key);
-        if let Some(&(_, reported)) = self.refused.iter().find(|it| it.0 == key || it.0 == spelling)
-        {
+        self.duplicates.refuse_key(spelling)?;
+        if let Some(&(_, reported)) = self.refused.iter().find(|it| it.0 == key) {
             return Err(reported);
         }
         Ok(self.member(spelling).map(|member| self.at.to(&member.value)))
@@ -319,7 +319,8 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         let duplicates = duplicates::report(at, self.findings);
         let values = self.strings(at.members().map(|(_, value)| value))?;
         let names = at.members().map(|(name, _)| name);
-        duplicates.reported.map_or(Ok(Some(names.zip(values).collect())), Err)
+        duplicates.refuse()?;
+        Ok(Some(names.zip(values).collect()))
     }
 
     /// Any value, to be passed on as it is. `null` is a value here.
@@ -435,7 +436,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         match self.name_of(near) {
             Some(name) => {
                 let there = Location::text(self.at.source(), name.span);
-                let diag = diag.with_suggestion(name.span, crate::json::string_literal(key));
+                let diag = diag.with_suggestion(name.span, string_literal(key));
                 self.push(diag.with_related(there, "this key is unknown"))
             }
             None => self.push(diag),
@@ -451,7 +452,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         let what = format!("{one} and {two} exclude each other");
         let there = Location::text(self.at.source(), first.span);
         let diag = self
-            .about_key(second, codes::EXCLUSIVE_KEYS, what)
+            .about_key(Severity::Error, second, codes::EXCLUSIVE_KEYS, what)
             .with_reason(why)
             .with_help("remove one of them")
             .with_related(there, format!("{one} is here"));
@@ -460,10 +461,17 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         Some(reported)
     }
 
-    /// An error about a key, rather than about its value.
-    fn about_key(&self, key: &Spanned<String>, code: crate::Code, what: String) -> Diagnostic {
+    /// A finding about a key, rather than about its value.
+    fn about_key(
+        &self,
+        severity: Severity,
+        key: &Spanned<String>,
+        code: Code,
+        what: String,
+    ) -> Diagnostic {
         let place = Location::text(self.at.source(), key.span);
-        Diagnostic::error(code, place, what).with_pointer(self.at.pointer().join(&key.value))
+        let pointer = self.at.pointer().join(&key.value);
+        Diagnostic::new(severity, code, place, what).with_pointer(pointer)
     }
 
     /// How a key is spelt in this object.

@@ -17,11 +17,10 @@ impl ObjectReader<'_, '_> {
             self.findings.push(warning);
         }
         if let Some(name) = unknown.get(MOST_FINDINGS) {
-            let what =
-                format!("{} more keys of this object are unknown", unknown.len() - MOST_FINDINGS);
-            let more =
-                self.about_key(name, codes::UNKNOWN_KEY, what).with_pointer(self.at.pointer());
-            self.findings.push(Diagnostic { severity: Severity::Warning, ..more });
+            let n_more = unknown.len() - MOST_FINDINGS;
+            let what = format!("{n_more} more keys of this object are unknown");
+            let more = self.about_key(Severity::Warning, name, codes::UNKNOWN_KEY, what);
+            self.findings.push(more.with_pointer(self.at.pointer()));
         }
     }
 
@@ -30,12 +29,12 @@ impl ObjectReader<'_, '_> {
             || self.allowed.contains(&name)
             // It has a finding already.
             || self.refused.iter().any(|it| it.0 == name)
+            || self.duplicates.refuse_key(name).is_err()
     }
 
     fn unknown(&self, name: &Spanned<String>) -> Diagnostic {
         let what = format!("unknown key {}", quoted(&name.value));
-        let error = self.about_key(name, codes::UNKNOWN_KEY, what);
-        let warning = Diagnostic { severity: Severity::Warning, ..error };
+        let warning = self.about_key(Severity::Warning, name, codes::UNKNOWN_KEY, what);
         let hint = self.hints.iter().find(|hint| hint.0 == name.value).map(|hint| hint.1);
         match hint.or_else(|| nearest(&name.value, self.known.iter().copied(), Reach::Words)) {
             Some(near) if self.name_of(near).is_none() => warning
