@@ -5,6 +5,8 @@ mod at; //        a value together with its text
 mod code; //      names for kinds of findings
 pub mod codes; // the names this crate gives
 mod diagnostic; // one finding
+#[cfg(feature = "files")]
+pub mod files; //  reading files without trusting them
 mod findings; //  many of them
 pub mod json; //  text to values that know where they stand
 mod pointer; //   paths into a document

@@ -1,0 +1,140 @@
+//! Reading files without trusting what lies under their names.
+
+#[cfg_attr(unix, path = "unix.rs")]
+#[cfg_attr(not(unix), path = "other.rs")]
+mod platform;
+
+use std::{
+    fmt,
+    io::{self, Read},
+    path::Path,
+};
+
+use crate::{Diagnostic, Location, Source, codes};
+
+/// The largest file that is read: 16 MiB. What people and generators write stays far below; the
+/// limit keeps a wrong path, such as that of a disk image, from filling memory.
+pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Why there are no bytes.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// There is no such file.
+    Missing,
+    /// There are more bytes than [`MAX_FILE_BYTES`].
+    TooLarge,
+    /// It is no regular file but this, with its article: `a directory`.
+    NotAFile(&'static str),
+    /// The system did not hand them over.
+    Io(io::Error),
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("there is no such file"),
+            Self::TooLarge => write!(f, "it is larger than {} MiB", MAX_FILE_BYTES >> 20),
+            Self::NotAFile(what) => write!(f, "it is {what}"),
+            Self::Io(err) => err.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl From<io::Error> for ReadError {
+    fn from(err: io::Error) -> Self {
+        match err.kind() {
+            // The second one: what should be the directory around the file is a file.
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing,
+            _ => Self::Io(err),
+        }
+    }
+}
+
+/// Reads a regular file, following links. Returns at once from anything else: a FIFO, a device, a
+/// directory.
+///
+/// # Errors
+///
+/// [`ReadError`] says why there are no bytes.
+pub fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
+    let file = platform::open_at_once(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(ReadError::NotAFile(platform::kind_of_file(metadata.file_type())));
+    }
+    if metadata.len() > MAX_FILE_BYTES {
+        return Err(ReadError::TooLarge);
+    }
+    // The file may grow meanwhile, so the size is only where to start.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
+    file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(ReadError::TooLarge);
+    }
+    Ok(bytes)
+}
+
+/// Reads a text file, as [`read`] does.
+///
+/// # Errors
+///
+/// A finding with code `F0001` where there are no bytes, or the one of [`Source::from_bytes`].
+pub fn open(path: &Path) -> Result<Source, Box<Diagnostic>> {
+    let name = path.display().to_string();
+    match read(path) {
+        Ok(bytes) => Source::from_bytes(name, bytes),
+        Err(err) => Err(Box::new(unreadable(path, &err))),
+    }
+}
+
+/// The finding that a file cannot be read, and why.
+#[must_use]
+pub fn unreadable(path: &Path, err: &ReadError) -> Diagnostic {
+    let message = format!("the file cannot be read: {err}");
+    let place = Location::file(path.display().to_string());
+    Diagnostic::error(codes::UNREADABLE, place, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &Path, expect: Expect) {
+        let res = match open(path) {
+            Ok(source) => format!("{:?}", source.text()),
+            Err(diagnostic) => diagnostic.message,
+        };
+        expect.assert_eq(&res);
+    }
+
+    #[test]
+    fn only_regular_files_of_sensible_size_are_read() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("file");
+        std::fs::write(&file, "{}").expect("written");
+        check(&file, expect![[r#""{}""#]]);
+        check(&dir.path().join("no"), expect!["the file cannot be read: there is no such file"]);
+        check(&file.join("no"), expect!["the file cannot be read: there is no such file"]);
+        check(dir.path(), expect!["the file cannot be read: it is a directory"]);
+        let huge = dir.path().join("huge");
+        let sparse = std::fs::File::create(&huge).expect("created");
+        sparse.set_len(MAX_FILE_BYTES + 1).expect("sparse");
+        check(&huge, expect!["the file cannot be read: it is larger than 16 MiB"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn neither_a_device_nor_a_socket_is_waited_for() {
+        check(Path::new("/dev/zero"), expect!["the file cannot be read: it is a device"]);
+        let dir = tempfile::tempdir().expect("a directory");
+        let fifo = dir.path().join("fifo");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).expect("made");
+        check(&fifo, expect!["the file cannot be read: it is a pipe"]);
+    }
+}

@@ -1,0 +1,20 @@
+//! Files on systems that are not Unix.
+
+use std::{
+    fs::{self, File, FileType},
+    io,
+    path::Path,
+};
+
+/// Opens for reading what is a file, so that nothing else is touched.
+pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    File::open(path)
+}
+
+/// What something is that is no regular file, with its article.
+pub(super) fn kind_of_file(kind: FileType) -> &'static str {
+    if kind.is_dir() { "a directory" } else { "a device" }
+}

@@ -1,0 +1,30 @@
+//! Files on Unix.
+
+use std::{
+    fs::{File, FileType, OpenOptions},
+    io,
+    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    path::Path,
+};
+
+use rustix::fs::OFlags;
+
+/// Opens for reading. Neither a FIFO without a writer nor a terminal makes it wait or takes hold of
+/// the process: open(2), `O_NONBLOCK` and `O_NOCTTY`.
+pub(super) fn open_at_once(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path)
+}
+
+/// What something is that is no regular file, with its article.
+pub(super) fn kind_of_file(kind: FileType) -> &'static str {
+    if kind.is_dir() {
+        "a directory"
+    } else if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    }
+}
