@@ -1,1 +1,6 @@
-//! Probe programs and end-to-end tests.
+//! Probe programs, end-to-end tests and benchmarks.
+//!
+//! `src/bin/probe.rs` is the program under test that misbehaves on request; `src/bin/bench/` holds
+//! the benchmarks, which `tests/bench/README.md` explains.
+
+#![forbid(unsafe_code)]

@@ -1,0 +1,138 @@
+//! What does one captured call cost beside the same work in C, and how many fit into a second?
+//!
+//! LAST_ANSWER
+
+use crate::{
+    Result,
+    job::{CHILDREN_CPU_US, Job, P50_US, PER_SECOND, SELF_CPU_US},
+    machine,
+    options::Options,
+    programs::Programs,
+    rounds::{self, Entry},
+    statistics::{Quartiles, least, most},
+    system::Cpus,
+    table::{Reach, Table, ratio},
+    worker::Variant,
+};
+
+/// What the portable backend may cost, as a ratio to C.
+const ONE_CALL: Reach = Reach::AtMost(1.35);
+
+/// Calls per second with so many in flight on two CPUs, as a ratio to C.
+fn several_reach(in_flight: usize) -> Reach {
+    match in_flight {
+        8 | 512 => Reach::AtLeast(1.2),
+        64 => Reach::AtLeast(1.5),
+        _ => Reach::None,
+    }
+}
+
+/// Calls in each run with several in flight: enough that starting and ending the run is lost in it.
+fn n_calls(in_flight: usize, options: &Options) -> usize {
+    (4 * options.calls).max(4 * in_flight)
+}
+
+pub(crate) fn run(options: &Options) -> Result {
+    let programs = Programs::build(options)?;
+    machine::print(&programs)?;
+    let cpus = Cpus::current()?;
+    one_at_a_time(options, &programs, &cpus)?;
+    for in_flight in &options.in_flight {
+        several(options, &programs, &cpus, *in_flight)?;
+    }
+    Ok(())
+}
+
+fn one_at_a_time(options: &Options, programs: &Programs, cpus: &Cpus) -> Result {
+    let variants = [
+        (Variant::Baseline, Reach::None),
+        (Variant::Std, Reach::None),
+        (Variant::Tokio, Reach::None),
+        (Variant::ExecEnv, ONE_CALL),
+        (Variant::ExecEnvOneThread, ONE_CALL),
+    ];
+    let job = Job {
+        child: programs.echo.clone(),
+        calls: options.calls,
+        warm_up: options.warm_up,
+        in_flight: 1,
+        ..Job::default()
+    };
+    let entries = variants.map(|(variant, _)| Entry { variant, job: job.clone() });
+    let place = if options.unpinned { cpus.unpin()? } else { cpus.pin()? };
+    let rounds = options.rounds.unwrap_or(25);
+    let samples = rounds::run(programs, &entries, rounds)?;
+
+    let baseline = machine::shown(Variant::Baseline, programs);
+    let mut table = Table::new([
+        "variant",
+        "best p50 µs",
+        "p50, ratio",
+        "CPU µs, self + child",
+        "reach",
+        "met",
+    ]);
+    let base = samples[0].all(P50_US);
+    for ((variant, reach), samples) in variants.into_iter().zip(&samples) {
+        let p50 = samples.all(P50_US);
+        let figure = Quartiles::of_ratios(&p50, &base);
+        let [own, children] =
+            [SELF_CPU_US, CHILDREN_CPU_US].map(|it| Quartiles::of(samples.all(it)).median);
+        let [reach, met] = reach.cells(figure);
+        table.row([
+            machine::shown(variant, programs).to_owned(),
+            format!("{:.1}", least(&p50)),
+            ratio(figure),
+            format!("{own:.0} + {children:.0}"),
+            reach,
+            met,
+        ]);
+    }
+    println!("\nOne call at a time, {place}; {rounds} rounds of {} calls;", options.calls);
+    println!("ratios to {baseline} in the same round, median [quartiles]:\n\n{table}");
+    Ok(())
+}
+
+fn several(options: &Options, programs: &Programs, cpus: &Cpus, in_flight: usize) -> Result {
+    let variants = [
+        (Variant::Baseline, Reach::None),
+        (Variant::Std, Reach::None),
+        (Variant::Tokio, Reach::None),
+        (Variant::ExecEnv, several_reach(in_flight)),
+    ];
+    let calls = n_calls(in_flight, options);
+    let job = Job {
+        child: programs.echo.clone(),
+        calls,
+        warm_up: options.warm_up,
+        in_flight,
+        ..Job::default()
+    };
+    let entries = variants.map(|(variant, _)| Entry { variant, job: job.clone() });
+    let place = cpus.unpin()?;
+    let rounds = options.rounds.unwrap_or(25);
+    let samples = rounds::run(programs, &entries, rounds)?;
+
+    let baseline = machine::shown(Variant::Baseline, programs);
+    let mut table =
+        Table::new(["variant", "best calls/s", "calls/s, ratio", "CPU µs a call", "reach", "met"]);
+    let base = samples[0].all(PER_SECOND);
+    for ((variant, reach), samples) in variants.into_iter().zip(&samples) {
+        let per_second = samples.all(PER_SECOND);
+        let [own, children] =
+            [SELF_CPU_US, CHILDREN_CPU_US].map(|it| Quartiles::of(samples.all(it)).median);
+        let figure = Quartiles::of_ratios(&per_second, &base);
+        let [reach, met] = reach.cells(figure);
+        table.row([
+            machine::shown(variant, programs).to_owned(),
+            format!("{:.0}", most(&per_second)),
+            ratio(figure),
+            format!("{:.0}", own + children),
+            reach,
+            met,
+        ]);
+    }
+    println!("{in_flight} in flight, {place}; {rounds} rounds of {calls} calls; ratios to");
+    println!("{baseline} with a thread for each in flight (more is better):\n\n{table}");
+    Ok(())
+}

@@ -1,0 +1,75 @@
+//! What is measured: `ExecEnv` with the local backend, and all that is on by default.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use flyto_execenv::{Capture, ExecEnv, Output, Spec, local::Local};
+use tokio::runtime::Runtime;
+
+use super::CHILD_PATH;
+use crate::{
+    Result,
+    job::{BYTES_PER_SECOND, GROWTH_BYTES, Job, REQUEST_BYTES, Sample},
+    system,
+};
+
+/// Far beyond any call here; the clock runs all the same.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+static REQUEST: [u8; REQUEST_BYTES] = [b'x'; REQUEST_BYTES];
+
+/// Calls with a deadline, bounded capture and a group kill.
+pub(super) fn caller() -> impl Fn(Arc<Job>) -> CallFuture + Clone + Send + Sync + 'static {
+    let env = ExecEnv::new(Local::new());
+    move |job| Box::pin(call(env.clone(), job))
+}
+
+type CallFuture = std::pin::Pin<Box<dyn Future<Output = Result> + Send>>;
+
+async fn call(env: ExecEnv, job: Arc<Job>) -> Result {
+    let spec = Spec::new(job.child.as_os_str())
+        .env_var("PATH", CHILD_PATH)
+        .stdin_bytes(Bytes::from_static(&REQUEST))
+        .deadline(DEADLINE);
+    let outcome = env.run(spec).await?;
+    let is_complete = outcome.stdout.head.len() == REQUEST_BYTES && outcome.stderr.total_bytes == 0;
+    if outcome.success() && is_complete {
+        return Ok(());
+    }
+    Err(format!("the child answered {outcome:?}").into())
+}
+
+/// Captures much output, keeping `limit_bytes` or the default of it.
+pub(super) fn stream(job: &Job, runtime: &Runtime, limit_bytes: Option<u64>) -> Result<Sample> {
+    let env = ExecEnv::new(Local::new());
+    let capture = limit_bytes.map_or_else(Capture::default, Capture::limit);
+    let spec = |n_bytes: u64| {
+        Spec::new(job.child.as_os_str())
+            .arg(n_bytes.to_string())
+            .env_var("PATH", CHILD_PATH)
+            .stdout(Output::Captured(capture.clone()))
+            .deadline(10 * DEADLINE)
+    };
+    let (small, large) = (spec(1), spec(job.bytes));
+    let n_bytes = job.bytes;
+    let task = runtime.spawn(async move {
+        // What a first call sets up is not the stream's.
+        env.run(small).await?;
+        let before = system::Resident::now()?;
+        let began = Instant::now();
+        let outcome = env.run(large).await?;
+        let elapsed = began.elapsed();
+        let growth = before.peak_growth();
+        if !outcome.success() || outcome.stdout.total_bytes != n_bytes {
+            let what = format!("the child sent {} bytes", outcome.stdout.total_bytes);
+            return Err(what.into());
+        }
+        Ok(Sample::default()
+            .with(BYTES_PER_SECOND, n_bytes as f64 / elapsed.as_secs_f64())
+            .with(GROWTH_BYTES, growth))
+    });
+    runtime.block_on(task)?
+}

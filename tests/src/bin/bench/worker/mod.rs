@@ -1,0 +1,133 @@
+//! One run of one variant, in a process of its own.
+
+use std::str::FromStr;
+
+use tokio::runtime::{Builder, Runtime};
+
+use crate::{
+    Result,
+    job::{Job, Sample},
+};
+
+mod calls; //        the clock around the calls
+mod exec_env; //     what is measured …
+mod posix_spawn; //  … and what it is compared with
+mod std_process;
+mod tokio_process;
+
+/// The argument that makes this program a worker.
+pub(crate) const SUBCOMMAND: &str = "worker";
+
+/// The only variable in the environment of every child.
+pub(crate) const CHILD_PATH: &str = "/usr/bin:/bin";
+
+/// A way to run a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// The C program, or its Rust twin.
+    Baseline,
+    /// The standard library, blocking.
+    Std,
+    /// The standard library where it has to fork.
+    StdForking,
+    /// Tokio's processes, two worker threads.
+    Tokio,
+    /// `ExecEnv` with `Local`, two worker threads.
+    ExecEnv,
+    /// `ExecEnv` with `Local`, all on one thread.
+    ExecEnvOneThread,
+    /// As `ExecEnv`, keeping 64 KiB of each stream.
+    ExecEnvSmall,
+}
+
+impl Variant {
+    const ALL: [Self; 7] = [
+        Self::Baseline,
+        Self::Std,
+        Self::StdForking,
+        Self::Tokio,
+        Self::ExecEnv,
+        Self::ExecEnvOneThread,
+        Self::ExecEnvSmall,
+    ];
+
+    /// The name in tables and arguments.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Baseline => "posix_spawn",
+            Self::Std => "std::process",
+            Self::StdForking => "std::process, forking",
+            Self::Tokio => "tokio::process, 2 workers",
+            Self::ExecEnv => "ExecEnv + Local, 2 workers",
+            Self::ExecEnvOneThread => "ExecEnv + Local, current_thread",
+            Self::ExecEnvSmall => "ExecEnv + Local, 64 KiB kept",
+        }
+    }
+}
+
+impl FromStr for Variant {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|it| it.name() == name);
+        found.ok_or_else(|| format!("no variant is called `{name}`"))
+    }
+}
+
+/// Does what the arguments say and prints the sample.
+pub(crate) fn run(args: &[String]) -> Result {
+    let [variant, work, job @ ..] = args else {
+        return Err("a worker needs a variant and a kind of work".into());
+    };
+    let variant: Variant = variant.parse()?;
+    let job = Job::parse(job)?;
+    let sample = match work.as_str() {
+        "call" => call(variant, &job)?,
+        "stream" => stream(variant, &job)?,
+        _ => return Err(format!("there is no work `{work}`").into()),
+    };
+    print!("{}", sample.to_text());
+    Ok(())
+}
+
+fn call(variant: Variant, job: &Job) -> Result<Sample> {
+    match variant {
+        Variant::Baseline => calls::blocking(job, posix_spawn::call),
+        Variant::Std => calls::blocking(job, std_process::call),
+        Variant::StdForking => calls::blocking(job, std_process::forking_call),
+        Variant::Tokio => calls::concurrent(job, &two_workers()?, tokio_process::call),
+        Variant::ExecEnv => calls::concurrent(job, &two_workers()?, exec_env::caller()),
+        Variant::ExecEnvOneThread => calls::concurrent(job, &one_thread()?, exec_env::caller()),
+        Variant::ExecEnvSmall => Err("is measured with streams only".into()),
+    }
+}
+
+fn stream(variant: Variant, job: &Job) -> Result<Sample> {
+    match variant {
+        Variant::Baseline => posix_spawn::stream(job),
+        Variant::ExecEnv => exec_env::stream(job, &two_workers()?, None),
+        Variant::ExecEnvSmall => exec_env::stream(job, &two_workers()?, Some(64 * 1024)),
+        other => Err(format!("{} is measured with calls only", other.name()).into()),
+    }
+}
+
+fn two_workers() -> Result<Runtime> {
+    Ok(Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+}
+
+fn one_thread() -> Result<Runtime> {
+    Ok(Builder::new_current_thread().enable_all().build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Variant;
+
+    #[test]
+    fn every_variant_is_found_by_its_name() {
+        for variant in Variant::ALL {
+            assert_eq!(variant.name().parse(), Ok(variant));
+        }
+        assert!("fork".parse::<Variant>().is_err());
+    }
+}
