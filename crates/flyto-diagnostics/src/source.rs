@@ -4,8 +4,6 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use serde::Serialize;
-
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Location};
 
@@ -114,7 +112,7 @@ impl fmt::Debug for Source {
 
 /// A half-open range of byte offsets in one [`Source`]. An empty span is a place between two
 /// characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
     /// Offset of the first byte.
     pub start: usize,
@@ -140,7 +138,7 @@ impl Span {
 }
 
 /// Where something stands, in the numbers that editors show: both start at 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// The line. Lines end with a line feed; a carriage return before it belongs to the line.
     pub line: usize,

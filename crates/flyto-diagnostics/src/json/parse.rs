@@ -8,8 +8,8 @@ use crate::source::{Source, Span};
 /// everything that walks its values, recurses once per level.
 pub const MAX_DEPTH: usize = 128;
 
-/// How many values a document may hold, which bounds the memory taken beside the text: about
-/// 150 bytes a value in the worst case.
+/// How many values a document may hold, which bounds the memory taken beside the strings: about
+/// 200 bytes a value in the worst case, an object of many short members.
 pub const MAX_VALUES: usize = 1_000_000;
 
 /// A syntax error. In a box because findings are large and most texts have none.
