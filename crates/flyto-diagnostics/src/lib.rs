@@ -1,19 +1,25 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod at; //        a value together with its text
-mod code; //      names for kinds of findings
-pub mod codes; // the names this crate gives
-mod diagnostic; // one finding
-#[cfg(feature = "files")]
-pub mod files; //  reading files without trusting them
-mod findings; //  many of them
-pub mod json; //  text to values that know where they stand
-mod pointer; //   paths into a document
+// A text and what is said about it.
+mod code;
+pub mod codes;
+mod diagnostic;
+mod findings;
+mod pointer;
+mod source;
+
+// From text to values, and from values to what a program wants.
+mod at;
+pub mod json;
+mod reader;
+
+// Words for people.
 mod quote;
-mod reader; //    reading objects with known keys
-mod similar; //   did you mean
-mod source; //    a named text, spans and places in it //     showing what somebody else wrote
+mod similar;
+
+#[cfg(feature = "files")]
+pub mod files;
 
 pub use at::At;
 pub use code::{Code, CodeInfo};

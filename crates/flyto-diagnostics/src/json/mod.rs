@@ -5,10 +5,10 @@
 //! written. What it refuses, it explains.
 
 mod mistakes;
-mod numbers; //  numbers, and what others take for one
-mod parse; //    the grammar
-mod strings; //  string literals
-mod words; //    words, and text that lacks its double quotes // further things that people write instead of JSON
+mod numbers;
+mod parse;
+mod strings;
+mod words;
 
 pub(crate) use numbers::is_number;
 pub use parse::{MAX_DEPTH, MAX_VALUES, parse};
