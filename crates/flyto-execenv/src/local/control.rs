@@ -160,7 +160,8 @@ impl Control for LocalControl {
         let lost = |err: io::Error| {
             ExecError::new(ExecErrorKind::Lost, "end the program").with_source(err)
         };
-        let left_by_itself = self.watch.try_exited().map_err(lost)?.is_some();
+        let was_seen = self.state().exit.is_some();
+        let left_by_itself = was_seen || self.watch.try_exited().map_err(lost)?.is_some();
         if !left_by_itself {
             if !grace.is_zero() {
                 send(self.leader, self.owns_group, Sig::TERM);

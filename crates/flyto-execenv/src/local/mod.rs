@@ -40,7 +40,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use rustix::io::{Errno, ioctl_fionbio};
+use rustix::{
+    io::{Errno, ioctl_fionbio},
+    pipe::PIPE_BUF,
+};
 use tokio::net::unix::pipe;
 
 use self::control::LocalControl;
@@ -203,8 +206,10 @@ fn prefilled(bytes: &[u8]) -> io::Result<Option<io::PipeReader>> {
         return Ok(None);
     }
     let (reader, mut writer) = io::pipe()?;
-    // A user with many pipes gets small ones (`pipe-user-pages-soft`, pipe(7)).
-    ioctl_fionbio(&writer, true)?;
+    // Every pipe takes this much at once; a user with many gets small ones (pipe(7)).
+    if bytes.len() > PIPE_BUF {
+        ioctl_fionbio(&writer, true)?;
+    }
     Ok(match writer.write(bytes) {
         Ok(n) if n == bytes.len() => Some(reader),
         _ => None,
