@@ -13,6 +13,8 @@ mod registry;
 mod result;
 mod seconds;
 mod tool;
+#[cfg(feature = "validate")]
+mod validate;
 
 pub use call::{
     CallContext, CallId, CancellationToken, InvalidCallId, OutputChannel, OutputChunk, OutputSink,
@@ -30,3 +32,8 @@ pub use registry::{
 };
 pub use result::{Execution, Omitted, ToolResult, UndoInfo};
 pub use tool::{DescribeContext, Tool};
+#[cfg(feature = "validate")]
+pub use validate::{
+    InvalidSchema, SchemaError, SchemaErrorKind, SchemaRole, Validated, Validator, Violation,
+    Violations, compile, validated,
+};

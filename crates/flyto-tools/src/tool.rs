@@ -71,6 +71,7 @@ const _: () = {
 
 /// Shared tools are tools.
 #[async_trait]
+#[deny(clippy::missing_trait_methods)]
 impl<T: Tool + ?Sized> Tool for Arc<T> {
     fn name(&self) -> &str {
         (**self).name()

@@ -1,0 +1,440 @@
+//! Whether a schema is one that can be checked against in bounded time and stack.
+//!
+//! A short schema can ask for more work than there are atoms: thirty definitions that each use the
+//! next one twice are a billion checks of one value. The validator remembers results where a
+//! schema is recursive and nowhere else, so what it would do is counted here before it starts.
+//! Everything in this file walks with a list of its own instead of the call stack.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::{SchemaError, SchemaErrorKind, show};
+
+/// How much work a schema asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cost {
+    /// Most subschemas that one value is checked against, one inside of the other. Each takes
+    /// stack.
+    pub(super) nesting: u64,
+    /// Most often that one value is looked at.
+    pub(super) visits: u64,
+}
+
+/// Levels of JSON in a schema. serde_json reads 128; deeper ones are built by hand.
+const MAX_DEPTH: usize = 128;
+/// JSON values in a schema. The largest published ones (FHIR, OpenAPI of large services) have
+/// some tens of thousands.
+const MAX_VALUES: usize = 100_000;
+/// References: compiling takes time in the square of their number, 0.1 s for a thousand in a row.
+const MAX_REFERENCES: usize = 2_000;
+/// Regular expressions. Compiling a large one takes some milliseconds.
+const MAX_PATTERNS: usize = 500;
+/// Looks at one value: a million take about 0.1 s.
+const MAX_VISITS: u64 = 1_000_000;
+/// The same where `unevaluatedProperties` or `unevaluatedItems` is used, which the validator
+/// expands while it compiles, at about 0.2 ms each.
+const MAX_VISITS_UNEVALUATED: u64 = 4_000;
+
+/// Keywords with one subschema for the same value.
+const SAME: &[&str] = &["not", "if", "then", "else"];
+/// Keywords with a list of subschemas for the same value.
+const SAME_LIST: &[&str] = &["allOf", "anyOf", "oneOf"];
+/// Keywords with subschemas for the same value by name.
+const SAME_MAP: &[&str] = &["dependentSchemas", "dependencies"];
+/// Keywords that lead to a schema elsewhere, for the same value.
+const REFERENCES: &[&str] = &["$ref", "$dynamicRef", "$recursiveRef"];
+/// Keywords with one or several subschemas for each part of the value that others leave over.
+const REST: &[&str] = &["additionalProperties", "items", "prefixItems", "additionalItems"];
+/// Keywords with a subschema for parts of the value that others look at as well.
+const ALSO: &[&str] =
+    &["contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "contentSchema"];
+
+/// Counts what `schema` asks for.
+///
+/// # Errors
+///
+/// [`SchemaErrorKind::TooLarge`], and [`SchemaErrorKind::Circular`] where a schema leads back to
+/// itself without going into the value.
+pub(super) fn cost(schema: &Value) -> Result<Cost, SchemaError> {
+    let survey = Survey::of(schema)?;
+    let graph = Graph::of(schema, &survey)?;
+    graph.cost()
+}
+
+/// What stands where in a schema.
+#[derive(Debug)]
+pub(super) struct Survey<'a> {
+    root: &'a Value,
+    /// Subtrees with an id, by that id.
+    resources: Vec<(&'a str, &'a Value)>,
+    anchors: HashMap<&'a str, Vec<&'a Value>>,
+    has_unevaluated: bool,
+}
+
+impl<'a> Survey<'a> {
+    fn of(root: &'a Value) -> Result<Self, SchemaError> {
+        let mut res = Self::new(root);
+        let (mut n_values, mut n_references, mut n_patterns) = (0, 0, 0);
+        let mut todo = vec![(root, 0)];
+        while let Some((value, depth)) = todo.pop() {
+            n_values += 1;
+            if depth > MAX_DEPTH {
+                return Err(too_large(format!("it has more than {MAX_DEPTH} levels")));
+            }
+            match value {
+                Value::Array(items) => todo.extend(items.iter().map(|it| (it, depth + 1))),
+                Value::Object(map) => {
+                    res.note(map, value);
+                    let has = |key: &&str| map.get(*key).is_some_and(Value::is_string);
+                    n_references += REFERENCES.iter().filter(|key| has(key)).count();
+                    n_patterns += usize::from(map.get("pattern").is_some_and(Value::is_string));
+                    if let Some(Value::Object(patterns)) = map.get("patternProperties") {
+                        n_patterns += patterns.len();
+                    }
+                    todo.extend(map.values().map(|it| (it, depth + 1)));
+                }
+                _ => {}
+            }
+            for (count, max, what) in [
+                (n_values + todo.len(), MAX_VALUES, "values"),
+                (n_references, MAX_REFERENCES, "references"),
+                (n_patterns, MAX_PATTERNS, "patterns"),
+            ] {
+                if count > max {
+                    return Err(too_large(format!("it has more than {max} {what}")));
+                }
+            }
+        }
+        Ok(res)
+    }
+
+    /// Surveys a schema that was found to be within bounds before.
+    pub(super) fn unbounded(root: &'a Value) -> Self {
+        Self::of(root).unwrap_or_else(|_| Self::new(root))
+    }
+
+    fn new(root: &'a Value) -> Self {
+        Self { root, resources: Vec::new(), anchors: HashMap::new(), has_unevaluated: false }
+    }
+
+    fn note(&mut self, map: &'a Map<String, Value>, value: &'a Value) {
+        // The second is how draft 4 writes it.
+        if let Some(Value::String(id)) = map.get("$id").or_else(|| map.get("id")) {
+            self.resources.push((id.trim_end_matches('#'), value));
+        }
+        for key in ["$anchor", "$dynamicAnchor"] {
+            if let Some(Value::String(name)) = map.get(key) {
+                self.anchors.entry(name).or_default().push(value);
+            }
+        }
+        self.has_unevaluated |=
+            map.contains_key("unevaluatedProperties") || map.contains_key("unevaluatedItems");
+    }
+
+    /// Every place that a reference can mean. Where that is not certain, there are several; a
+    /// reference to one of the known dialects has none. What does not exist is for the compiler to
+    /// say.
+    pub(super) fn targets(&self, reference: &str) -> Vec<&'a Value> {
+        let (uri, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let is_named = |id: &str| id == uri || id.ends_with(&format!("/{uri}"));
+        let mut roots: Vec<&Value> = Vec::new();
+        let mut add = |root: &'a Value| {
+            if !roots.iter().any(|it| std::ptr::eq(*it, root)) {
+                roots.push(root);
+            }
+        };
+        if uri.is_empty() {
+            // A pointer counts from the innermost subtree with an id, whichever that is.
+            add(self.root);
+            self.resources.iter().for_each(|(_, root)| add(root));
+        } else if self.resources.iter().any(|(id, _)| is_named(id)) {
+            self.resources.iter().filter(|(id, _)| is_named(id)).for_each(|(_, root)| add(root));
+        } else {
+            // Perhaps a relative form of an id.
+            let inner = self.resources.iter().filter(|(_, root)| !std::ptr::eq(*root, self.root));
+            inner.for_each(|(_, root)| add(root));
+        }
+        let pointer = percent_decoded(fragment);
+        if pointer.is_empty() || pointer.starts_with('/') {
+            roots.iter().filter_map(|root| root.pointer(&pointer)).collect()
+        } else {
+            self.anchors.get(pointer.as_str()).cloned().unwrap_or_default()
+        }
+    }
+}
+
+/// One subschema: where its work goes. The numbers are places in [`Graph::nodes`].
+#[derive(Debug, Default)]
+struct Node {
+    /// Further schemas for the same value.
+    same: Vec<usize>,
+    /// Of these, one applies to a part of the value.
+    either: Vec<usize>,
+    /// Each of these may apply to a part of the value.
+    each: Vec<usize>,
+    unevaluated: bool,
+}
+
+impl Node {
+    fn parts(&self) -> impl Iterator<Item = usize> {
+        self.either.iter().chain(&self.each).copied()
+    }
+
+    fn all(&self) -> impl Iterator<Item = usize> {
+        self.same.iter().copied().chain(self.parts())
+    }
+}
+
+/// The subschemas that can be reached from the root, which is the first.
+#[derive(Debug)]
+struct Graph<'a> {
+    root: &'a Value,
+    schemas: Vec<&'a Value>,
+    nodes: Vec<Node>,
+    has_unevaluated: bool,
+}
+
+impl<'a> Graph<'a> {
+    fn of(root: &'a Value, survey: &Survey<'a>) -> Result<Self, SchemaError> {
+        let mut builder = Builder { places: HashMap::new(), found: Vec::new() };
+        builder.place(root);
+        let mut nodes = Vec::new();
+        let mut n_edges = 0;
+        while let Some(schema) = builder.found.get(nodes.len()).copied() {
+            let node = match schema {
+                Value::Object(map) => builder.node(map, survey),
+                _ => Node::default(),
+            };
+            n_edges += node.all().count();
+            if n_edges > MAX_VALUES * 4 {
+                return Err(too_large("its references are ambiguous in too many ways".into()));
+            }
+            nodes.push(node);
+        }
+        let has_unevaluated = survey.has_unevaluated;
+        Ok(Self { root, schemas: builder.found, nodes, has_unevaluated })
+    }
+
+    fn cost(&self) -> Result<Cost, SchemaError> {
+        let order = self.innermost_first()?;
+        let component = self.components();
+        let mut nesting = vec![1_u64; self.nodes.len()];
+        for &at in &order {
+            let below = self.nodes[at].same.iter().map(|it| nesting[*it]).max();
+            nesting[at] = 1 + below.unwrap_or(0);
+        }
+
+        // Components come leaves first; within one, schemas for the same value come first. What is
+        // left leads back into a component, where the validator remembers results: one visit.
+        let mut by_component = order;
+        by_component.sort_by_key(|at| component[*at]);
+        let mut visits = vec![1_u64; self.nodes.len()];
+        for &at in &by_component {
+            let node = &self.nodes[at];
+            let of = |it: usize| if component[it] == component[at] { 1 } else { visits[it] };
+            let either = node.either.iter().map(|it| of(*it)).max().unwrap_or(0);
+            let each = sum(node.each.iter().map(|it| of(*it)));
+            let same = sum(node.same.iter().map(|it| visits[*it]));
+            // `unevaluated…` goes through the others once more, to find what they looked at.
+            let rounds = if node.unevaluated { 3 } else { 1 };
+            visits[at] = sum([1, either, each, same.saturating_mul(rounds)]);
+        }
+
+        let res = Cost {
+            nesting: nesting.iter().copied().max().unwrap_or(1),
+            visits: visits.iter().copied().max().unwrap_or(1),
+        };
+        let max = if self.has_unevaluated { MAX_VISITS_UNEVALUATED } else { MAX_VISITS };
+        if res.visits > max {
+            let why = format!(
+                "its parts refer to each other so that one value is looked at more than {max} times"
+            );
+            return Err(too_large(why));
+        }
+        Ok(res)
+    }
+
+    fn pointer(&self, at: usize) -> String {
+        show::pointer_to(self.root, self.schemas[at]).unwrap_or_default()
+    }
+
+    /// All schemas, each after those that it applies to the same value.
+    fn innermost_first(&self) -> Result<Vec<usize>, SchemaError> {
+        let mut n_waiting_for: Vec<usize> = self.nodes.iter().map(|it| it.same.len()).collect();
+        let mut used_by = vec![Vec::new(); self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate() {
+            for inner in &node.same {
+                used_by[*inner].push(at);
+            }
+        }
+        let mut order: Vec<usize> =
+            (0..self.nodes.len()).filter(|at| n_waiting_for[*at] == 0).collect();
+        let mut next = 0;
+        while let Some(inner) = order.get(next).copied() {
+            next += 1;
+            for &outer in &used_by[inner] {
+                n_waiting_for[outer] -= 1;
+                if n_waiting_for[outer] == 0 {
+                    order.push(outer);
+                }
+            }
+        }
+        if let Some(at) = n_waiting_for.iter().position(|n| *n > 0) {
+            return Err(SchemaError {
+                pointer: self.pointer(at),
+                kind: SchemaErrorKind::Circular,
+                why: "a schema refers to itself without going into the value".into(),
+            });
+        }
+        Ok(order)
+    }
+
+    /// Numbers the strongly connected components, those that lead nowhere else first (Tarjan).
+    fn components(&self) -> Vec<usize> {
+        const NONE: usize = usize::MAX;
+        let n_nodes = self.nodes.len();
+        let (mut component, mut seen_as, mut low) =
+            (vec![NONE; n_nodes], vec![NONE; n_nodes], vec![0; n_nodes]);
+        let (mut stack, mut n_seen, mut n_components) = (Vec::new(), 0, 0);
+        for start in 0..n_nodes {
+            if seen_as[start] != NONE {
+                continue;
+            }
+            let mut path = vec![(start, self.nodes[start].all())];
+            while let Some((at, edges)) = path.last_mut() {
+                let at = *at;
+                if seen_as[at] == NONE {
+                    seen_as[at] = n_seen;
+                    low[at] = n_seen;
+                    n_seen += 1;
+                    stack.push(at);
+                }
+                match edges.next() {
+                    Some(to) if seen_as[to] == NONE => path.push((to, self.nodes[to].all())),
+                    Some(to) => {
+                        if component[to] == NONE {
+                            low[at] = low[at].min(seen_as[to]);
+                        }
+                    }
+                    None => {
+                        path.pop();
+                        if let Some((outer, _)) = path.last() {
+                            low[*outer] = low[*outer].min(low[at]);
+                        }
+                        if low[at] == seen_as[at] {
+                            while let Some(it) = stack.pop() {
+                                component[it] = n_components;
+                                if it == at {
+                                    break;
+                                }
+                            }
+                            n_components += 1;
+                        }
+                    }
+                }
+            }
+        }
+        component
+    }
+}
+
+/// Finds subschemas and gives each a place.
+struct Builder<'a> {
+    places: HashMap<*const Value, usize>,
+    found: Vec<&'a Value>,
+}
+
+impl<'a> Builder<'a> {
+    fn place(&mut self, schema: &'a Value) -> usize {
+        let next = self.found.len();
+        let place = *self.places.entry(std::ptr::from_ref(schema)).or_insert(next);
+        if place == next {
+            self.found.push(schema);
+        }
+        place
+    }
+
+    fn node(&mut self, map: &'a Map<String, Value>, survey: &Survey<'a>) -> Node {
+        let mut res = Node {
+            unevaluated: map.contains_key("unevaluatedProperties")
+                || map.contains_key("unevaluatedItems"),
+            ..Node::default()
+        };
+        for (key, value) in map {
+            let key = key.as_str();
+            let into = if SAME.contains(&key) || SAME_LIST.contains(&key) || SAME_MAP.contains(&key)
+            {
+                &mut res.same
+            } else if key == "properties" || REST.contains(&key) {
+                &mut res.either
+            } else if key == "patternProperties" || ALSO.contains(&key) {
+                &mut res.each
+            } else {
+                if let (true, Value::String(reference)) = (REFERENCES.contains(&key), value) {
+                    let targets = survey.targets(reference);
+                    res.same.extend(targets.into_iter().map(|it| self.place(it)));
+                }
+                continue;
+            };
+            let named =
+                ["properties", "patternProperties"].contains(&key) || SAME_MAP.contains(&key);
+            match value {
+                Value::Object(schemas) if named => {
+                    into.extend(schemas.values().map(|it| self.place(it)));
+                }
+                Value::Array(schemas) => into.extend(schemas.iter().map(|it| self.place(it))),
+                schema => into.push(self.place(schema)),
+            }
+        }
+        res
+    }
+}
+
+fn too_large(why: String) -> SchemaError {
+    SchemaError { pointer: String::new(), kind: SchemaErrorKind::TooLarge, why }
+}
+
+fn sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers.into_iter().fold(0, u64::saturating_add)
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut res = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, tail)) = rest.split_first() {
+        let digits = tail.get(..2).and_then(|it| std::str::from_utf8(it).ok());
+        match digits.and_then(|it| u8::from_str_radix(it, 16).ok()) {
+            Some(decoded) if byte == b'%' => {
+                res.push(decoded);
+                rest = &tail[2..];
+            }
+            _ => {
+                res.push(byte);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&res).into_owned()
+}
+
+/// The first reference in a schema of which `is_meant` is true: the pointer to its keyword.
+pub(super) fn find_reference(schema: &Value, is_meant: impl Fn(&str) -> bool) -> Option<String> {
+    let mut todo = vec![schema];
+    while let Some(value) = todo.pop() {
+        match value {
+            Value::Array(items) => todo.extend(items.iter().rev()),
+            Value::Object(map) => {
+                for key in REFERENCES {
+                    let reference = map.get(*key).filter(|it| it.as_str().is_some_and(&is_meant));
+                    if let Some(reference) = reference {
+                        return show::pointer_to(schema, reference);
+                    }
+                }
+                todo.extend(map.values().rev());
+            }
+            _ => {}
+        }
+    }
+    None
+}

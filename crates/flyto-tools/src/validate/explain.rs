@@ -1,0 +1,502 @@
+//! Why a value does not fit.
+//!
+//! The checker decides; this walk only finds words. It asks the checker about each part of the
+//! schema, and goes down where the answer is no. Its steps are counted: where they run out, the
+//! places found so far are told.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value, json};
+
+use super::bounds::Survey;
+use super::words::{expectation, measured, types, words};
+use super::{Validator, Violation, Violations, options, show};
+
+/// Questions to the checker. A hundred thousand would take seconds.
+const MAX_QUESTIONS: usize = 2_000;
+/// Schemas inside of schemas that the walk goes into, with a margin to the stack of a thread.
+const MAX_LEVELS: usize = 96;
+/// Violations that are counted before the walk ends.
+const MAX_COUNTED: usize = 100;
+/// Alternatives of an `anyOf` or `oneOf` that are looked into.
+const MAX_ALTERNATIVES: usize = 16;
+/// The URI of a schema that has none of its own.
+const BASE: &str = "flyto:///schema";
+
+/// Says where `value` does not fit.
+pub(super) fn explain(validator: &Validator, value: &Value) -> Violations {
+    let schema = validator.schema();
+    let draft = validator.0.checker.draft();
+    // References of a schema with an id count from that id.
+    let id = schema.get("$id").or_else(|| schema.get("id")).and_then(Value::as_str);
+    let base = id.filter(|it| it.contains(':')).map_or(BASE, |it| it.trim_end_matches('#'));
+    let registry = jsonschema::Registry::new()
+        .draft(draft)
+        .retriever(super::Nothing)
+        .add(base, draft.create_resource_ref(schema))
+        .and_then(jsonschema::RegistryBuilder::prepare);
+    let mut found = Vec::new();
+    if let Ok(registry) = registry {
+        let mut walk = Walk {
+            root: schema,
+            survey: Survey::unbounded(schema),
+            draft,
+            base,
+            registry: &registry,
+            parts: HashMap::new(),
+            n_questions: 0,
+            found: Vec::new(),
+        };
+        walk.schema(&Place { schema, pointer: String::new(), level: 0 }, value, "");
+        found = walk.found;
+    }
+    if found.is_empty() {
+        found.push(violation("", "a value that fits the schema", value));
+    }
+    let n_more = found.len().saturating_sub(Violations::MAX_SHOWN);
+    found.truncate(Violations::MAX_SHOWN);
+    Violations { shown: found, n_more }
+}
+
+struct Walk<'a> {
+    root: &'a Value,
+    survey: Survey<'a>,
+    draft: jsonschema::Draft,
+    /// The URI of the schema.
+    base: &'a str,
+    registry: &'a jsonschema::Registry<'a>,
+    /// Compiled parts of the schema, by their pointers.
+    parts: HashMap<String, Option<jsonschema::Validator>>,
+    n_questions: usize,
+    found: Vec<Violation>,
+}
+
+/// A subschema that the value at hand does not fit.
+struct Place<'a> {
+    schema: &'a Value,
+    pointer: String,
+    level: usize,
+}
+
+impl<'a> Place<'a> {
+    fn inner(&self, schema: &'a Value, steps: &[&str]) -> Self {
+        let pointer = steps.iter().fold(self.pointer.clone(), |at, step| show::join(&at, step));
+        Self { schema, pointer, level: self.level + 1 }
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Goes into a schema that `value`, which stands `at` some place, does not fit.
+    fn schema(&mut self, place: &Place<'a>, value: &Value, at: &str) {
+        let n_before = self.found.len();
+        match place.schema {
+            Value::Object(map) if place.level < MAX_LEVELS => self.keywords(place, map, value, at),
+            Value::Bool(false) => self.found.push(violation(at, "nothing", value)),
+            _ => {}
+        }
+        if self.found.len() == n_before {
+            self.unevaluated(place, value, at);
+        }
+        if self.found.len() == n_before {
+            self.found.push(violation(at, expectation(place.schema), value));
+        }
+    }
+
+    /// Finds a property that no part of the schema knows: without it, the value fits.
+    fn unevaluated(&mut self, place: &Place<'a>, value: &Value, at: &str) {
+        let rule = place.schema.get("unevaluatedProperties");
+        let (Some(_), Value::Object(given)) = (rule, value) else { return };
+        let mut rest = given.clone();
+        for (name, part) in given {
+            rest.shift_remove(name);
+            if !self.fails(place, &Value::Object(rest.clone())) {
+                let expected = "no such property".to_owned();
+                self.found.push(violation(&show::join(at, name), expected, part));
+                return;
+            }
+        }
+    }
+
+    fn keywords(
+        &mut self,
+        place: &Place<'a>,
+        map: &'a Map<String, Value>,
+        value: &Value,
+        at: &str,
+    ) {
+        if let Some(kind) = map.get("type")
+            && self.alone_fails(map, "type", value)
+        {
+            // Of what has the wrong type, nothing else is worth saying.
+            self.found.push(violation(at, types(kind), value));
+            return;
+        }
+        for (key, rule) in map {
+            if self.is_spent() {
+                return;
+            }
+            match (key.as_str(), value) {
+                ("$ref" | "$dynamicRef", _) => self.reference(place, rule, value, at),
+                ("allOf", _) => {
+                    for (inner, schema) in alternatives(place, key, rule) {
+                        if self.fails(&inner, value) {
+                            self.schema(&Place { schema, ..inner }, value, at);
+                        }
+                    }
+                }
+                ("anyOf" | "oneOf", _) => self.choice(place, key, rule, value, at),
+                ("not", _) => {
+                    if !self.fails(&place.inner(rule, &["not"]), value) {
+                        let expected = format!("anything but {}", expectation(rule));
+                        self.found.push(violation(at, expected, value));
+                    }
+                }
+                ("if", _) => {
+                    let branch = if self.fails(&place.inner(rule, &["if"]), value) {
+                        "else"
+                    } else {
+                        "then"
+                    };
+                    if let Some(schema) = map.get(branch) {
+                        self.go(place.inner(schema, &[branch]), value, at);
+                    }
+                }
+                ("dependentSchemas" | "dependencies", Value::Object(given)) => {
+                    for (name, schema) in entries(rule) {
+                        if given.contains_key(name) && !schema.is_array() {
+                            self.go(place.inner(schema, &[key, name]), value, at);
+                        }
+                    }
+                    self.dependent(rule, given, at);
+                }
+                ("dependentRequired", Value::Object(given)) => self.dependent(rule, given, at),
+                ("required", Value::Object(given)) => {
+                    let properties = map.get("properties");
+                    for name in strings(rule).filter(|it| !given.contains_key(*it)) {
+                        let schema = properties.and_then(|it| it.get(name));
+                        let expected = schema.map_or("a value".into(), expectation);
+                        self.missing(at, name, format!("{expected} (it is required)"));
+                    }
+                }
+                ("properties", Value::Object(given)) => {
+                    for (name, schema) in entries(rule) {
+                        if let Some(part) = given.get(name) {
+                            let inner = place.inner(schema, &[key, name]);
+                            self.go(inner, part, &show::join(at, name));
+                        }
+                    }
+                }
+                ("patternProperties", Value::Object(given)) => {
+                    for (pattern, schema) in entries(rule) {
+                        for (name, part) in self.matching(given, pattern) {
+                            let inner = place.inner(schema, &[key, pattern]);
+                            self.go(inner, part, &show::join(at, name));
+                        }
+                    }
+                }
+                ("additionalProperties", Value::Object(given)) => {
+                    self.additional(place, map, rule, given, at);
+                }
+                ("propertyNames", Value::Object(given)) => {
+                    for name in given.keys() {
+                        let name = Value::String(name.clone());
+                        if self.fails(&place.inner(rule, &[key]), &name) {
+                            let names = expectation(rule);
+                            let expected = format!("{names} as the name of each property");
+                            self.found.push(violation(at, expected, &name));
+                        }
+                    }
+                }
+                ("prefixItems" | "items", Value::Array(given)) if rule.is_array() => {
+                    for (nth, (inner, schema)) in alternatives(place, key, rule).enumerate() {
+                        if let Some(part) = given.get(nth) {
+                            let inner = Place { schema, ..inner };
+                            self.go(inner, part, &show::join(at, &nth.to_string()));
+                        }
+                    }
+                }
+                ("items" | "additionalItems", Value::Array(given)) => {
+                    let lead = if key == "items" { "prefixItems" } else { "items" };
+                    let n_lead = match map.get(lead) {
+                        Some(Value::Array(schemas)) => schemas.len(),
+                        // Without a list before it, there is nothing additional.
+                        _ if key == "additionalItems" => given.len(),
+                        _ => 0,
+                    };
+                    for (nth, part) in given.iter().enumerate().skip(n_lead) {
+                        let inner = place.inner(rule, &[key]);
+                        self.go(inner, part, &show::join(at, &nth.to_string()));
+                    }
+                }
+                ("contains", Value::Array(given)) => {
+                    self.contains(&place.inner(rule, &[key]), map, given, at);
+                }
+                _ => {
+                    if let Some(expected) = words(key, rule, map)
+                        && self.alone_fails(map, key, value)
+                    {
+                        self.found.push(Violation {
+                            pointer: at.to_owned(),
+                            expected,
+                            got: measured(key, value),
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes into `inner` if the value does not fit it.
+    fn go(&mut self, inner: Place<'a>, value: &Value, at: &str) {
+        if !self.is_spent() && self.fails(&inner, value) {
+            self.schema(&inner, value, at);
+        }
+    }
+
+    fn reference(&mut self, place: &Place<'a>, rule: &Value, value: &Value, at: &str) {
+        for schema in rule.as_str().map(|it| self.survey.targets(it)).unwrap_or_default() {
+            if let Some(pointer) = show::pointer_to(self.root, schema) {
+                self.go(Place { schema, pointer, level: place.level + 1 }, value, at);
+            }
+        }
+    }
+
+    fn contains(&mut self, inner: &Place<'a>, map: &Map<String, Value>, given: &[Value], at: &str) {
+        let bound = |key: &str| map.get(key).and_then(Value::as_f64);
+        let n_fitting = given.iter().filter(|part| !self.fails(inner, part)).count();
+        let (min, max) = (bound("minContains").unwrap_or(1.0), bound("maxContains"));
+        let wanted = if (n_fitting as f64) < min {
+            format!("at least {}", show::count(&json!(min as u64), "item", "items"))
+        } else if max.is_some_and(|max| n_fitting as f64 > max) {
+            format!("at most {}", show::count(&json!(max.unwrap_or(0.0) as u64), "item", "items"))
+        } else {
+            return;
+        };
+        let expected = format!("{wanted} like {}", expectation(self.resolved(inner.schema)));
+        let got = n_fitting.to_string();
+        self.found.push(Violation { pointer: at.to_owned(), expected, got });
+    }
+
+    /// Tells what is wrong with the alternative that was meant, if one can be told from the others:
+    /// the only one whose type and constants fit.
+    fn choice(&mut self, place: &Place<'a>, key: &str, rule: &'a Value, value: &Value, at: &str) {
+        let places: Vec<Place<'a>> = alternatives(place, key, rule)
+            .map(|(inner, schema)| Place { schema, ..inner })
+            .take(MAX_ALTERNATIVES)
+            .collect();
+        let fitting: Vec<String> = (1..)
+            .zip(&places)
+            .filter(|(_, inner)| !self.fails(inner, value))
+            .map(|(nth, _)| nth.to_string())
+            .collect();
+        if !fitting.is_empty() {
+            if key == "oneOf" && fitting.len() > 1 {
+                let n_all = rule.as_array().map_or(0, Vec::len);
+                let got = format!("one that fits the alternatives {}", show::list(fitting, "and"));
+                let expected = format!("a value that fits exactly one of {n_all} alternatives");
+                self.found.push(Violation { pointer: at.to_owned(), expected, got });
+            }
+            return;
+        }
+        let meant: Vec<usize> = (0..places.len())
+            .filter(|nth| self.could_be_meant(places[*nth].schema, value))
+            .collect();
+        if let [only] = meant.as_slice() {
+            self.schema(&places[*only], value, at);
+            return;
+        }
+        if meant.is_empty() && self.discriminator(&places, value, at) {
+            return;
+        }
+        let mut expected: Vec<String> = Vec::new();
+        for inner in &places {
+            let words = expectation(self.resolved(inner.schema));
+            if !expected.contains(&words) {
+                expected.push(words);
+            }
+        }
+        self.found.push(violation(at, show::list(expected, "or"), value));
+    }
+
+    /// Whether the type of a value fits a schema, and the constants by which one tells objects
+    /// apart.
+    fn could_be_meant(&mut self, schema: &'a Value, value: &Value) -> bool {
+        let Value::Object(map) = self.resolved(schema) else { return false };
+        let own = ["type", "const", "enum"];
+        if own.iter().any(|key| map.contains_key(*key) && self.alone_fails(map, key, value)) {
+            return false;
+        }
+        let Some(Value::Object(properties)) = map.get("properties") else { return true };
+        properties.iter().all(|(name, schema)| match (schema, value.get(name)) {
+            (Value::Object(schema), Some(part)) => ["const", "enum"]
+                .iter()
+                .all(|key| !schema.contains_key(*key) || !self.alone_fails(schema, key, part)),
+            _ => true,
+        })
+    }
+
+    /// Tells which property was to say which alternative is meant, if there is one: a property for
+    /// which each alternative that takes objects has a constant.
+    fn discriminator(&mut self, places: &[Place<'a>], value: &Value, at: &str) -> bool {
+        let Value::Object(given) = value else { return false };
+        let is_constant = |it: &Value| it.get("const").is_some() || it.get("enum").is_some();
+        let objects: Vec<&Map<String, Value>> = places
+            .iter()
+            .filter_map(|it| self.resolved(it.schema).get("properties")?.as_object())
+            .collect();
+        let name = objects.first().into_iter().flat_map(|it| it.keys()).find(|name| {
+            let all = || objects.iter().all(|it| it.get(*name).is_some_and(is_constant));
+            given.contains_key(*name) && all()
+        });
+        let Some(name) = name else { return false };
+        let expected = show::list(objects.iter().map(|it| expectation(&it[name])), "or");
+        self.found.push(violation(&show::join(at, name), expected, &given[name]));
+        true
+    }
+
+    /// What a schema refers to, if it is nothing but a reference to one place.
+    fn resolved(&self, schema: &'a Value) -> &'a Value {
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        match reference.map(|it| self.survey.targets(it)).as_deref() {
+            Some([only]) => only,
+            _ => schema,
+        }
+    }
+
+    fn additional(
+        &mut self,
+        place: &Place<'a>,
+        map: &'a Map<String, Value>,
+        rule: &'a Value,
+        given: &Map<String, Value>,
+        at: &str,
+    ) {
+        let known: Vec<&str> =
+            map.get("properties").into_iter().flat_map(entries).map(|(name, _)| name).collect();
+        let mut by_pattern: Vec<&str> = Vec::new();
+        for (pattern, _) in map.get("patternProperties").into_iter().flat_map(entries) {
+            by_pattern.extend(self.matching(given, pattern).into_iter().map(|(name, _)| name));
+        }
+        for (name, part) in given {
+            if known.contains(&name.as_str()) || by_pattern.contains(&name.as_str()) {
+                continue;
+            }
+            let part_at = show::join(at, name);
+            if *rule == Value::Bool(false) {
+                let expected = match known.as_slice() {
+                    [] => "no such property".into(),
+                    known => format!("no such property (known: {})", show::list(known, "and")),
+                };
+                self.found.push(violation(&part_at, expected, part));
+            } else {
+                self.go(place.inner(rule, &["additionalProperties"]), part, &part_at);
+            }
+        }
+    }
+
+    fn dependent(&mut self, rule: &Value, given: &Map<String, Value>, at: &str) {
+        for (name, needed) in entries(rule).filter(|(name, _)| given.contains_key(*name)) {
+            for missing in strings(needed).filter(|it| !given.contains_key(*it)) {
+                self.missing(at, missing, format!("a value (required beside {name})"));
+            }
+        }
+    }
+
+    fn missing(&mut self, at: &str, name: &str, expected: String) {
+        let pointer = show::join(at, name);
+        self.found.push(Violation { pointer, expected, got: "nothing".into() });
+    }
+
+    /// The properties whose names match.
+    fn matching<'v>(
+        &mut self,
+        given: &'v Map<String, Value>,
+        pattern: &str,
+    ) -> Vec<(&'v str, &'v Value)> {
+        let Some(names) = self.compiled(&json!({ "pattern": pattern })) else { return Vec::new() };
+        let fits = |name: &String| names.is_valid(&Value::String(name.clone()));
+        given.iter().filter(|(name, _)| fits(name)).map(|(name, it)| (name.as_str(), it)).collect()
+    }
+
+    /// Whether a value does not fit a part of the schema.
+    fn fails(&mut self, place: &Place<'_>, value: &Value) -> bool {
+        self.n_questions += 1;
+        if self.n_questions > MAX_QUESTIONS {
+            return false;
+        }
+        if !self.parts.contains_key(&place.pointer) {
+            let reference =
+                json!({ "$ref": format!("{}#{}", self.base, percent_encoded(&place.pointer)) });
+            let part = options()
+                .with_draft(self.draft)
+                .with_registry(self.registry)
+                .build(&reference)
+                .ok();
+            self.parts.insert(place.pointer.clone(), part);
+        }
+        self.parts[&place.pointer].as_ref().is_some_and(|part| !part.is_valid(value))
+    }
+
+    /// Whether a value does not fit one keyword, with those that belong to it.
+    fn alone_fails(&mut self, map: &Map<String, Value>, key: &str, value: &Value) -> bool {
+        let mut alone = Map::new();
+        for (name, rule) in map {
+            // Draft 4 says with a second keyword that a limit itself does not fit.
+            let belongs = matches!(
+                (key, name.as_str()),
+                ("minimum", "exclusiveMinimum") | ("maximum", "exclusiveMaximum")
+            ) && rule.is_boolean();
+            if name == key || belongs {
+                alone.insert(name.clone(), rule.clone());
+            }
+        }
+        self.compiled(&Value::Object(alone)).is_some_and(|part| !part.is_valid(value))
+    }
+
+    /// Compiles a schema that refers to nothing.
+    fn compiled(&mut self, schema: &Value) -> Option<jsonschema::Validator> {
+        self.n_questions += 1;
+        if self.n_questions > MAX_QUESTIONS {
+            return None;
+        }
+        options().with_draft(self.draft).build(schema).ok()
+    }
+
+    fn is_spent(&self) -> bool {
+        self.n_questions > MAX_QUESTIONS || self.found.len() >= MAX_COUNTED
+    }
+}
+
+fn violation(at: &str, expected: impl Into<String>, value: &Value) -> Violation {
+    Violation { pointer: at.to_owned(), expected: expected.into(), got: show::value(value) }
+}
+
+fn entries(rule: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    rule.as_object().into_iter().flatten().map(|(name, it)| (name.as_str(), it))
+}
+
+fn strings(rule: &Value) -> impl Iterator<Item = &str> {
+    rule.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+fn alternatives<'a>(
+    place: &Place<'a>,
+    key: &str,
+    rule: &'a Value,
+) -> impl Iterator<Item = (Place<'a>, &'a Value)> {
+    let schemas = rule.as_array().into_iter().flatten().enumerate();
+    schemas.map(move |(nth, schema)| (place.inner(schema, &[key, &nth.to_string()]), schema))
+}
+
+/// A JSON pointer as the fragment of a URI.
+fn percent_encoded(pointer: &str) -> String {
+    let mut res = String::with_capacity(pointer.len());
+    for byte in pointer.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            res.push(byte.into());
+        } else {
+            res.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    res
+}

@@ -1,0 +1,78 @@
+//! What the keywords of a schema expect, in words.
+
+use serde_json::{Map, Value};
+
+use super::show;
+
+/// What a schema is for, in a few words: its constants, its type, its title, or its first rule.
+pub(super) fn expectation(schema: &Value) -> String {
+    let Value::Object(map) = schema else { return "a value".into() };
+    if let Some(value) = map.get("const") {
+        return show::literal(value);
+    }
+    if let Some(words) = map.get("enum").and_then(|rule| words("enum", rule, map)) {
+        return words;
+    }
+    match (map.get("type"), map.get("title")) {
+        (Some(kind), _) => types(kind),
+        (None, Some(Value::String(title))) => format!("a value for {}", show::quoted(title)),
+        _ => {
+            let first = map.iter().find_map(|(key, rule)| words(key, rule, map));
+            first.unwrap_or_else(|| "a value that fits the schema".into())
+        }
+    }
+}
+
+/// The types of a `type` keyword.
+pub(super) fn types(kind: &Value) -> String {
+    match kind {
+        Value::Array(kinds) => {
+            show::list(kinds.iter().filter_map(Value::as_str).map(show::json_type), "or")
+        }
+        _ => show::json_type(kind.as_str().unwrap_or("a value")).to_owned(),
+    }
+}
+
+/// What a keyword without subschemas expects. `None` for all others.
+pub(super) fn words(key: &str, rule: &Value, map: &Map<String, Value>) -> Option<String> {
+    let strict = |word: &str| map.get(word) == Some(&Value::Bool(true));
+    Some(match key {
+        "const" => show::literal(rule),
+        "enum" => {
+            let values = rule.as_array().into_iter().flatten().map(show::literal);
+            let one_of =
+                if rule.as_array().is_some_and(|it| it.len() > 1) { "one of " } else { "" };
+            format!("{one_of}{}", show::list(values, "or"))
+        }
+        "minimum" if strict("exclusiveMinimum") => format!("more than {rule}"),
+        "maximum" if strict("exclusiveMaximum") => format!("less than {rule}"),
+        "minimum" => format!("at least {rule}"),
+        "maximum" => format!("at most {rule}"),
+        "exclusiveMinimum" if rule.is_number() => format!("more than {rule}"),
+        "exclusiveMaximum" if rule.is_number() => format!("less than {rule}"),
+        "multipleOf" => format!("a multiple of {rule}"),
+        "minLength" => format!("at least {}", show::count(rule, "character", "characters")),
+        "maxLength" => format!("at most {}", show::count(rule, "character", "characters")),
+        "minItems" => format!("at least {}", show::count(rule, "item", "items")),
+        "maxItems" => format!("at most {}", show::count(rule, "item", "items")),
+        "minProperties" => format!("at least {}", show::count(rule, "property", "properties")),
+        "maxProperties" => format!("at most {}", show::count(rule, "property", "properties")),
+        "uniqueItems" => "items that differ from each other".into(),
+        "pattern" => format!("a string that matches {}", rule.as_str().unwrap_or_default()),
+        "format" => format!("a string in the format {}", rule.as_str().unwrap_or_default()),
+        "contentEncoding" => format!("{} text", rule.as_str().unwrap_or_default()),
+        "contentMediaType" => format!("a text of the type {}", rule.as_str().unwrap_or_default()),
+        _ => return None,
+    })
+}
+
+/// What came, measured as the keyword measures.
+pub(super) fn measured(key: &str, value: &Value) -> String {
+    match (key, value) {
+        ("minLength" | "maxLength", Value::String(text)) => {
+            format!("{} in {}", text.chars().count(), show::value(value))
+        }
+        ("minProperties" | "maxProperties", Value::Object(map)) => map.len().to_string(),
+        _ => show::value(value),
+    }
+}
