@@ -1,0 +1,73 @@
+//! What a definition must fulfil, whoever made it. Faults are words that follow a name of the part.
+
+use std::ffi::OsStr;
+
+use flyto_tools::{InvalidNameKind, ToolId, compile};
+use serde_json::Value;
+
+pub(crate) fn name(name: &str) -> Result<(), &'static str> {
+    if name.contains(':') {
+        return Err("holds a colon, which stands between a plugin and its tool");
+    }
+    // Asked here and not only when the tool is registered, so that the file's author hears of it.
+    ToolId::parse(name).map(drop).map_err(|err| match err.why {
+        InvalidNameKind::Empty => "is empty",
+        InvalidNameKind::Blank => "holds white space or a control character",
+        InvalidNameKind::TooLong => "is longer than 256 bytes",
+        InvalidNameKind::Separator => "holds `__`, which stands between a plugin and its tool",
+        _ => "cannot be that of a tool",
+    })
+}
+
+pub(crate) struct CommandFault {
+    /// The string that is at fault; `None` where there is none at all.
+    pub(crate) index: Option<usize>,
+    pub(crate) why: &'static str,
+}
+
+pub(crate) fn command<'a>(words: impl Iterator<Item = &'a OsStr>) -> Result<(), CommandFault> {
+    let mut n_words = 0;
+    for (index, word) in words.enumerate() {
+        n_words += 1;
+        if index == 0 && word.is_empty() {
+            return Err(CommandFault {
+                index: Some(0),
+                why: "begins with an empty string, which names no program",
+            });
+        }
+        if word.as_encoded_bytes().contains(&0) {
+            return Err(CommandFault {
+                index: Some(index),
+                why: "holds a NUL character, at which the system would cut it off",
+            });
+        }
+    }
+    if n_words == 0 {
+        Err(CommandFault { index: None, why: "is empty, and its first string names the program" })
+    } else {
+        Ok(())
+    }
+}
+
+pub(crate) struct SchemaFault {
+    /// JSON Pointer into the schema.
+    pub(crate) pointer: String,
+    pub(crate) why: String,
+}
+
+pub(crate) fn schema(schema: &Value) -> Result<(), SchemaFault> {
+    let fault = |pointer: &str, why: String| Err(SchemaFault { pointer: pointer.to_owned(), why });
+    let Some(root) = schema.as_object() else {
+        return fault("", "is no object".to_owned());
+    };
+    // Model services accept nothing else as the input of a tool.
+    if let Some(kind) = root.get("type")
+        && kind != "object"
+    {
+        return fault("/type", format!("has the root type {kind}, and a call passes in an object"));
+    }
+    match compile(schema) {
+        Ok(_) => Ok(()),
+        Err(err) => fault(&err.pointer, format!("cannot be used: {}", err.why)),
+    }
+}

@@ -1,0 +1,201 @@
+//! What one tool is: the definition, whether it was read from a file or made by a host.
+
+use std::{
+    ffi::{OsStr, OsString},
+    time::Duration,
+};
+
+use serde_json::{Value, json};
+
+use crate::check;
+
+/// How long a call may take when the definition does not say: 30 s, which files written for other
+/// hosts count on.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// One tool: a name, a command that is fixed, and what a call may pass to it.
+///
+/// Every value of this type is usable: it has a name that can be called, a command that a system
+/// can start, and a schema that compiles.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecToolDef {
+    name: String,
+    description: String,
+    input_schema: Value,
+    program: OsString,
+    args: Vec<OsString>,
+    timeout: Duration,
+    grace: Duration,
+    file: Option<String>,
+}
+
+/// Why a definition cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DefinitionError {
+    /// The name cannot be called.
+    #[error("failed to define the tool {name:?}: the name {why}")]
+    InvalidName {
+        /// The name.
+        name: String,
+        /// What is wrong with it, in words that follow "the name".
+        why: &'static str,
+    },
+    /// The command cannot be started.
+    #[error("failed to define the tool {name:?}: the command {why}")]
+    InvalidCommand {
+        /// The name of the tool.
+        name: String,
+        /// What is wrong with the command, in words that follow "the command".
+        why: &'static str,
+    },
+    /// The schema of the input cannot be used.
+    #[error("failed to define the tool {name:?}: the schema of its input {why} (at {pointer:?})")]
+    InvalidSchema {
+        /// The name of the tool.
+        name: String,
+        /// JSON Pointer into the schema.
+        pointer: String,
+        /// What is wrong there, in words that follow "the schema of its input".
+        why: String,
+    },
+}
+
+impl ExecToolDef {
+    /// A tool without description that accepts any object, has [`DEFAULT_TIMEOUT`] and no grace.
+    ///
+    /// `exec` is the program and its fixed arguments. A program without a slash is looked up in the
+    /// host's `PATH`, a relative path is taken from the host's current directory.
+    ///
+    /// # Errors
+    ///
+    /// [`DefinitionError::InvalidName`] when the name is empty, has more than 256 bytes, or holds
+    /// white space, a control character, a colon or `__`; [`DefinitionError::InvalidCommand`] when
+    /// there is no program, its name is empty, or a string holds a NUL character.
+    pub fn new(
+        name: impl Into<String>,
+        exec: impl IntoIterator<Item: Into<OsString>>,
+    ) -> Result<Self, DefinitionError> {
+        let name = name.into();
+        let exec: Vec<OsString> = exec.into_iter().map(Into::into).collect();
+        if let Err(why) = check::name(&name) {
+            return Err(DefinitionError::InvalidName { name, why });
+        }
+        if let Err(fault) = check::command(exec.iter().map(OsString::as_os_str)) {
+            return Err(DefinitionError::InvalidCommand { name, why: fault.why });
+        }
+        Ok(Self::from_checked(name, exec))
+    }
+
+    /// The same for a name and a command that were found good.
+    pub(crate) fn from_checked(name: String, exec: Vec<OsString>) -> Self {
+        let mut words = exec.into_iter();
+        Self {
+            name,
+            description: String::new(),
+            input_schema: json!({"type": "object", "properties": {}}),
+            program: words.next().expect("a command that was checked has a program"),
+            args: words.collect(),
+            timeout: DEFAULT_TIMEOUT,
+            grace: Duration::ZERO,
+            file: None,
+        }
+    }
+
+    /// Sets what the tool does and when to use it.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = description.into();
+        self
+    }
+
+    /// Sets the JSON Schema of the input.
+    ///
+    /// # Errors
+    ///
+    /// [`DefinitionError::InvalidSchema`] when it is no object, has another root type than
+    /// `object`, or does not compile.
+    pub fn with_input_schema(self, schema: Value) -> Result<Self, DefinitionError> {
+        check::schema(&schema).map_err(|fault| DefinitionError::InvalidSchema {
+            name: self.name.clone(),
+            pointer: fault.pointer,
+            why: fault.why,
+        })?;
+        Ok(self.with_checked_schema(schema))
+    }
+
+    /// The same for a schema that was found good.
+    pub(crate) fn with_checked_schema(mut self, schema: Value) -> Self {
+        self.input_schema = schema;
+        self
+    }
+
+    /// Sets how long a call may take; zero is [`DEFAULT_TIMEOUT`], as in a file.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = if timeout.is_zero() { DEFAULT_TIMEOUT } else { timeout };
+        self
+    }
+
+    /// Sets the time between asking the program to end and killing it.
+    #[must_use]
+    pub fn with_grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+
+    /// Says which file the definition is from, for people.
+    #[must_use]
+    pub fn with_file(mut self, name: impl Into<String>) -> Self {
+        self.file = Some(name.into());
+        self
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the tool does and when to use it; may be empty.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The JSON Schema of the input.
+    #[must_use]
+    pub fn input_schema(&self) -> &Value {
+        &self.input_schema
+    }
+
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &OsStr {
+        &self.program
+    }
+
+    /// Its fixed arguments.
+    #[must_use]
+    pub fn args(&self) -> &[OsString] {
+        &self.args
+    }
+
+    /// How long a call may take; never zero.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// The time between asking the program to end and killing it; zero kills at once.
+    #[must_use]
+    pub fn grace(&self) -> Duration {
+        self.grace
+    }
+
+    /// The file it is from, as shown to people; `None` for a definition that a host made.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
+    }
+}

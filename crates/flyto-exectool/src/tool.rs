@@ -1,0 +1,224 @@
+//! A definition as a tool.
+
+use std::{
+    borrow::Cow,
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use flyto_execenv::{Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, Spec, Stdin};
+use flyto_program::{Ran, Streaming, chain, duration_text};
+use flyto_tools::{
+    AuditOperation, CallContext, DescribeContext, Failure, Input, Metadata, Omitted, Origin,
+    PermissionClass, Preview, Tool, ToolError, ToolResult,
+};
+use serde_json::Value;
+
+use crate::ExecToolDef;
+
+/// What the programs of exec tools get of the host: all of its environment, and its directory.
+#[derive(Debug, Clone)]
+pub struct HostContext {
+    /// The host's environment. Programs see the whole of it; their `PATH` is where a bare program
+    /// name is looked up.
+    pub env: Environment,
+    /// The host's current directory, absolute. Programs start in it, and a relative program is
+    /// taken from it.
+    pub current_dir: PathBuf,
+}
+
+/// The tool that a definition declares.
+///
+/// A call starts the program with the arguments of the definition and nothing else; the input is
+/// what the program reads on its standard input, byte for byte; where there is none, end of input
+/// comes at once. The program is trusted like a Git hook: it runs as [`Class::USER_HOOK`] with the
+/// whole environment of the host.
+///
+/// The text of a result:
+///
+/// | what happened | text |
+/// | --- | --- |
+/// | the program printed something | what it printed, whatever its exit code |
+/// | it exited with 0 and printed nothing | nothing |
+/// | it failed and printed on stderr only | `exit code 3` and a line `[stderr] …` |
+/// | it failed and printed nothing | `exit code 3 (no output)` |
+/// | a signal ended it | `exit code -1 (killed by signal 9, SIGKILL)` in place of `exit code 3` |
+/// | it did not start | `error: failed to start "prog": …` |
+/// | its time was over | `error: exec_tool "n" timed out after 10s` |
+/// | the caller cancelled | `error: exec_tool "n" cancelled after 1.5s` |
+/// | it reached a limit | `error: exec_tool "n" reached its limit of output`, what it printed |
+/// | it was lost sight of | `error: exec_tool "n" wait failed: …` |
+///
+/// All but the first two are errors, and so is the first with another exit code than 0;
+/// [`ToolResult::failure`] says which. Output that outgrew the capture limit has its start and its
+/// end, with a line between them that says how much is missing.
+#[derive(Debug)]
+pub struct ExecTool {
+    def: ExecToolDef,
+    metadata: Metadata,
+    env: ExecEnv,
+    /// All of a call's spec but the input.
+    spec: Spec,
+}
+
+impl ExecTool {
+    /// Makes the tool. `env` is where its program will run.
+    ///
+    /// A host with many tools shares one context: `host` may be an `Arc<HostContext>`.
+    #[must_use]
+    pub fn new(def: ExecToolDef, env: ExecEnv, host: impl Into<Arc<HostContext>>) -> Self {
+        let host = host.into();
+        let nothing_declared: [(&str, &str); 0] = [];
+        let mut spec = Spec::new(def.program())
+            .class(Class::USER_HOOK)
+            .args(def.args())
+            .env(EnvPolicy::FullInherit.build(&host.env, nothing_declared))
+            .working_dir(&host.current_dir)
+            .deadline(def.timeout());
+        if !def.grace().is_zero() {
+            spec = spec.grace(def.grace());
+        }
+        let mut metadata = Metadata::new();
+        metadata.permission_class = PermissionClass::GENERIC;
+        metadata.audit_operation = Some(AuditOperation::EXECUTE);
+        if let Some(path) = def.file() {
+            metadata.origin = Origin::ExecFile { path: path.to_owned() };
+        }
+        Self { def, metadata, env, spec }
+    }
+
+    /// The definition.
+    #[must_use]
+    pub fn definition(&self) -> &ExecToolDef {
+        &self.def
+    }
+
+    /// What this host would run for `input`.
+    fn spec(&self, input: &Input) -> Spec {
+        let stdin = if input.is_empty() {
+            Stdin::Null
+        } else {
+            // The text is shared, not copied: an input may have many megabytes.
+            Stdin::Bytes(Bytes::from_owner(Arc::<[u8]>::from(input.text())))
+        };
+        self.spec.clone().stdin(stdin)
+    }
+
+    fn result(&self, ran: &Ran) -> ToolResult {
+        let name = self.def.name();
+        let stdout = ran.stdout();
+        let mut res = match (ran.outcome.ending, ran.failure()) {
+            (Ending::TimedOut, Some(failure)) => {
+                let time = duration_text(ran.deadline.unwrap_or(self.def.timeout()));
+                let text = format!("error: exec_tool {name:?} timed out after {time}");
+                ToolResult::failed(failure, text)
+            }
+            (Ending::Cancelled, Some(failure)) => {
+                let time = duration_text(whole_millis(ran.outcome.wall));
+                let text = format!("error: exec_tool {name:?} cancelled after {time}");
+                ToolResult::failed(failure, text)
+            }
+            (Ending::LimitReached(limit), Some(failure)) => {
+                let limit = limit.name();
+                let mut text = format!("error: exec_tool {name:?} reached its limit of {limit}");
+                if !stdout.text.is_empty() {
+                    text.push('\n');
+                    text.push_str(&stdout.text);
+                }
+                with_omitted(ToolResult::failed(failure, text), stdout.omitted)
+            }
+            (_, Some(failure)) if stdout.text.is_empty() => failed_without_stdout(ran, failure),
+            (_, failure) => {
+                let mut res = ToolResult::text(stdout.text);
+                (res.failure, res.raw) = (failure, stdout.raw);
+                with_omitted(res, stdout.omitted)
+            }
+        };
+        res.execution = Some(ran.execution());
+        res
+    }
+
+    /// A program that did not run to an end that anybody saw.
+    fn not_run(&self, err: &ExecError) -> ToolResult {
+        if err.did_start() {
+            let text =
+                format!("error: exec_tool {:?} wait failed: {}", self.def.name(), chain(err));
+            return ToolResult::failed(Failure::Lost, text);
+        }
+        // The error says most often itself what failed to start; once is enough.
+        let start = format!("failed to start {:?}", self.def.program());
+        let chain = chain(err);
+        let text = if chain.starts_with(&start) {
+            format!("error: {chain}")
+        } else {
+            format!("error: {start}: {chain}")
+        };
+        ToolResult::failed(Failure::NotStarted, text)
+    }
+}
+
+fn failed_without_stdout(ran: &Ran, failure: Failure) -> ToolResult {
+    let (exit, stderr) = (ran.exit_text(), ran.stderr());
+    if stderr.text.is_empty() {
+        return ToolResult::failed(failure, format!("{exit} (no output)"));
+    }
+    let text = format!("{exit}\n[stderr] {}", stderr.text);
+    with_omitted(ToolResult::failed(failure, text), stderr.omitted)
+}
+
+fn with_omitted(mut result: ToolResult, omitted: Option<Omitted>) -> ToolResult {
+    result.omitted = omitted;
+    result
+}
+
+/// Finer than a millisecond says nothing about when somebody cancelled.
+fn whole_millis(time: Duration) -> Duration {
+    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
+}
+
+#[async_trait]
+impl Tool for ExecTool {
+    fn name(&self) -> &str {
+        self.def.name()
+    }
+
+    fn description(&self, _: &DescribeContext) -> Cow<'_, str> {
+        self.def.description().into()
+    }
+
+    fn input_schema(&self) -> &Value {
+        self.def.input_schema()
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn preview(&self, input: &Input) -> Option<Preview> {
+        let words = std::iter::once(self.def.program())
+            .chain(self.def.args().iter().map(OsString::as_os_str));
+        let names = self.spec.env.names().map(OsStr::to_string_lossy);
+        let preview = Preview::new()
+            .with_command_line(words.map(OsStr::to_string_lossy))
+            .with_env_names(names)
+            .with_working_dir(self.spec.working_dir.to_string_lossy())
+            .with_deadline(self.def.timeout());
+        let preview = if input.is_empty() { preview } else { preview.with_stdin(input.text()) };
+        Some(match self.env.check(self.spec(input)) {
+            Ok(_) => preview,
+            Err(err) => preview.with_problem(chain(&err)),
+        })
+    }
+
+    async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+        let ran = flyto_program::run(&self.env, self.spec(&input), ctx, Streaming::Quiet).await;
+        Ok(match ran {
+            Ok(ran) => self.result(&ran),
+            Err(err) => self.not_run(&err),
+        })
+    }
+}

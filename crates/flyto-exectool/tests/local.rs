@@ -1,0 +1,118 @@
+//! Definitions as a user has them, with real programs.
+#![cfg(unix)]
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use expect_test::{Expect, expect};
+use flyto_diagnostics::Source;
+use flyto_execenv::{Environment, ExecEnv, local::Local};
+use flyto_exectool::{ExecTool, HostContext, load, load_file};
+use flyto_tools::{CallContext, Input, Tool, ToolResult};
+
+fn host(dir: &Path) -> HostContext {
+    let env: Environment =
+        [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("TOKEN", "secret")].into_iter().collect();
+    HostContext { env, current_dir: dir.to_owned() }
+}
+
+fn call(tool: &ExecTool, input: Input) -> ToolResult {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime
+        .expect("a runtime")
+        .block_on(tool.execute(&CallContext::new(), input))
+        .expect("it is always a result")
+}
+
+#[test]
+fn the_outcomes_file_does_what_it_says() {
+    let file =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/exec-tools/outcomes.json");
+    let env = ExecEnv::new(Local::new());
+    let mut texts = String::new();
+    for def in load_file(&file).tools.expect("a good file") {
+        let tool = ExecTool::new(def, env.clone(), host(Path::new("/")));
+        let res = call(&tool, Input::empty());
+        texts += &format!("{}: {:?}\n", tool.name(), res.output);
+    }
+    expect![[r#"
+        succeeds: "all is well\n"
+        fails_with_output: "half done\n"
+        fails_with_stderr_only: "exit code 4\n[stderr] no such record\n"
+        fails_silently: "exit code 5 (no output)"
+        killed: "exit code -1 (killed by signal 9, SIGKILL) (no output)"
+        times_out: "error: exec_tool \"times_out\" timed out after 1s"
+        times_out_after_asking: "error: exec_tool \"times_out_after_asking\" timed out after 1s"
+        program_missing: "error: failed to start \"flyto-no-such-program\": no such program in PATH=/usr/local/bin:/usr/bin:/bin"
+        default_time_limit: ""
+    "#]].assert_eq(&texts);
+}
+
+#[track_caller]
+fn check(exec: &str, dir: &Path, input: Input, expect: Expect) {
+    let text = format!(r#"{{"name": "t", "description": "d", "exec": {exec}}}"#);
+    let defs = load(&Source::new("t.json", text)).tools.expect("a good definition");
+    let [def] = defs.try_into().expect("one");
+    let res = call(&ExecTool::new(def, ExecEnv::new(Local::new()), host(dir)), input);
+    expect.assert_eq(&res.output.replace(&dir.display().to_string(), "DIR"));
+}
+
+#[test]
+fn programs_see_what_the_host_has() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let dir = &dir.path().canonicalize().expect("it is there");
+    let none = Input::empty;
+    check(
+        r#"["sh", "-c", "pwd; echo $TOKEN; cat"]"#,
+        dir,
+        none(),
+        expect![[r#"
+        DIR
+        secret
+    "#]],
+    );
+    let input = Input::parse("{\"b\" : 1.50,\n \"a\":\"$(id)\"}").unwrap();
+    check(
+        r#"["cat"]"#,
+        dir,
+        input,
+        expect![[r#"
+        {"b" : 1.50,
+         "a":"$(id)"}"#]],
+    );
+
+    // A relative program is the host's, wherever the file lies.
+    fs::create_dir(dir.join("bin")).expect("created");
+    let script = dir.join("bin/hello");
+    fs::write(&script, "#!/bin/sh\necho hello $0 \"$1\"\n").expect("written");
+    check(
+        r#"["bin/hello"]"#,
+        dir,
+        none(),
+        expect![[
+            r#"error: failed to start "bin/hello": DIR/bin/hello lacks the right to execute: Permission denied (os error 13)"#
+        ]],
+    );
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("set");
+    check(
+        r#"["bin/hello", "a  b"]"#,
+        dir,
+        none(),
+        expect![[r#"
+        hello DIR/bin/hello a  b
+    "#]],
+    );
+    check(
+        r#"["hello"]"#,
+        dir,
+        none(),
+        expect![[
+            r#"error: failed to start "hello": no such program in PATH=/usr/local/bin:/usr/bin:/bin"#
+        ]],
+    );
+    check(
+        r#"["./bin"]"#,
+        dir,
+        none(),
+        expect![[r#"error: failed to start "./bin": DIR/./bin: Permission denied (os error 13)"#]],
+    );
+}
