@@ -1,1 +1,34 @@
-//! plugin
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+// In the order to read them.
+pub mod codes; //   the names of findings
+mod config; //      what the operator decides
+mod context; //     what tools get of the host
+mod discover; //    all plugins of some directories
+mod environment; // the variables that programs see
+mod files; //       what differs between systems
+mod filter; //      which plugins may be used
+mod home; //        `~` in configured paths
+mod load; //        one plugin
+mod manifest; //    what a `plugin.json` says, and reading it
+mod names; //       names of plugins and tools
+mod place; //       findings about parts of a value
+mod result; //      what came of a program, in words
+pub mod schema;
+mod tool; //        a declaration as a tool //  JSON Schemas for editors
+
+pub use crate::{
+    config::{DEFAULT_PLUGIN_DIRS, Grant, PluginConfig},
+    context::{PluginContext, StrictEnv},
+    discover::{Catalogue, DirState, Found, PluginState, SearchedDir},
+    environment::{PLUGIN_DATA, PLUGIN_ROOT, Variable, VariableOrigin},
+    filter::{Filter, Verdict},
+    home::{HomeError, ambient_home_of, expand_home},
+    load::{Depth, LoadOptions, Loaded, MANIFEST_FILE, Plugin, RefusedTool, load, load_source},
+    manifest::{
+        DEFAULT_TIMEOUT, Invocation, MAX_GRACE, MAX_TIMEOUT, Manifest, ToolDef, ToolForm, UndoDef,
+    },
+    names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name},
+    tool::PluginTool,
+};

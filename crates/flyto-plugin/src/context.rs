@@ -1,0 +1,106 @@
+//! What the tools of plugins get of the host.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv};
+
+use crate::config::{Grant, PluginConfig};
+
+/// Whether a variable of the host that a manifest reads must be granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StrictEnv {
+    /// A manifest may read any variable that it names in a declared value.
+    #[default]
+    Off,
+    /// It may read those that the operator granted, and those that every program of a plugin sees.
+    On,
+}
+
+/// What the tools of plugins get of the host: where programs run, and what they may see.
+///
+/// One context serves all plugins; wrapped in an `Arc` it is shared.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PluginContext {
+    /// Where programs run.
+    pub exec_env: ExecEnv,
+    /// The host's environment, from which programs get what the policy passes on, what is granted,
+    /// and what declared values read.
+    pub host_env: Arc<Environment>,
+    /// The directory in which every plugin has one of its own, by its name, as `PLUGIN_DATA`.
+    /// Without one there is no such variable.
+    pub data_root: Option<PathBuf>,
+    /// The directory for output that outgrows [`capture_bytes`](Self::capture_bytes). Without one,
+    /// the middle of such output is lost.
+    pub spill_dir: Option<PathBuf>,
+    /// How much of stdout, and of stderr, is kept in memory.
+    pub capture_bytes: u64,
+    /// What the operator granted, by the name of the plugin.
+    pub grants: BTreeMap<String, Grant>,
+    /// Whether a variable that a manifest reads must be granted.
+    pub strict_env: StrictEnv,
+}
+
+impl PluginContext {
+    /// Programs run in `exec_env` and see what is right of `host_env`. Nothing is granted, and there
+    /// is no place for data or for large output.
+    #[must_use]
+    pub fn new(exec_env: ExecEnv, host_env: impl Into<Arc<Environment>>) -> Self {
+        Self {
+            exec_env,
+            host_env: host_env.into(),
+            data_root: None,
+            spill_dir: None,
+            capture_bytes: DEFAULT_CAPTURE_BYTES,
+            grants: BTreeMap::new(),
+            strict_env: StrictEnv::Off,
+        }
+    }
+
+    /// Sets the directory for what plugins keep. It is created when a tool first runs.
+    #[must_use]
+    pub fn data_root(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.data_root = Some(dir.into());
+        self
+    }
+
+    /// Sets the directory for large output. It is created when a tool first runs; who removes the
+    /// files is the host's to say.
+    #[must_use]
+    pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.spill_dir = Some(dir.into());
+        self
+    }
+
+    /// Sets how much of stdout, and of stderr, is kept in memory.
+    #[must_use]
+    pub fn capture_bytes(mut self, bytes: u64) -> Self {
+        self.capture_bytes = bytes;
+        self
+    }
+
+    /// Takes over the grants of a configuration.
+    #[must_use]
+    pub fn grants(mut self, config: &PluginConfig) -> Self {
+        self.grants.clone_from(&config.grants);
+        self.strict_env = if config.strict_env { StrictEnv::On } else { StrictEnv::Off };
+        self
+    }
+
+    /// The variables that are granted to a plugin.
+    pub(crate) fn granted(&self, plugin: &str) -> &BTreeSet<String> {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        self.grants.get(plugin).map_or(&NONE, |it| &it.env)
+    }
+
+    /// The directory that a plugin keeps its data in; a tool without a plugin has none.
+    pub(crate) fn data_dir(&self, plugin: &str) -> Option<PathBuf> {
+        let root = self.data_root.as_deref().filter(|_| !plugin.is_empty())?;
+        Some(crate::load::absolute(&root.join(Path::new(plugin))))
+    }
+}

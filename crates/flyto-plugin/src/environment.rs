@@ -1,0 +1,314 @@
+//! The variables that programs of plugins see.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    error::Error,
+    ffi::OsString,
+    fmt,
+    path::Path,
+};
+
+use flyto_execenv::{Declared, EnvPolicy, Environment, MissingVariables};
+
+use crate::context::StrictEnv;
+
+/// The variable with the plugin's directory.
+pub const PLUGIN_ROOT: &str = "PLUGIN_ROOT";
+
+/// The variable with the directory in which the plugin may keep what outlives a call.
+pub const PLUGIN_DATA: &str = "PLUGIN_DATA";
+
+/// What the variables of one program are made of.
+///
+/// In this order, each over those before it: what [`EnvPolicy::Minimal`] passes on, [`PLUGIN_ROOT`]
+/// and [`PLUGIN_DATA`], granted names, declared ones. Nothing else is there. Of the host's variables
+/// a declared value reads those that it names; it also reads the plugin's own two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sources<'a> {
+    pub(crate) host: &'a Environment,
+    pub(crate) root: &'a Path,
+    pub(crate) data: Option<&'a Path>,
+    pub(crate) granted: &'a BTreeSet<String>,
+    pub(crate) declared: &'a Declared,
+    pub(crate) strict: StrictEnv,
+}
+
+/// A variable that a program sees, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Why it is there.
+    pub origin: VariableOrigin,
+    /// The variables of the host that its value is made of, other than itself.
+    pub reads: Vec<String>,
+}
+
+/// Why a program sees a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VariableOrigin {
+    /// Every program of a plugin sees it, with the host's value.
+    Host,
+    /// The host sets it for the plugin.
+    Plugin,
+    /// The operator granted it, and it has the host's value.
+    Granted,
+    /// The manifest declares it.
+    Declared,
+}
+
+/// Values that declared variables need and do not get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unresolved {
+    /// Variables that the host does not have.
+    pub(crate) unset: MissingVariables,
+    /// Variables that the host has and the plugin was not granted.
+    pub(crate) refused: BTreeMap<String, Vec<String>>,
+}
+
+impl Unresolved {
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.unset.missing.keys().chain(self.refused.keys()).cloned().collect()
+    }
+}
+
+impl fmt::Display for Unresolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let both = !self.unset.missing.is_empty() && !self.refused.is_empty();
+        if !self.unset.missing.is_empty() {
+            write!(f, "{}", self.unset)?;
+        }
+        if both {
+            f.write_str("; ")?;
+        }
+        for (at, (name, used_in)) in self.refused.iter().enumerate() {
+            match at {
+                0 if self.refused.len() == 1 => f.write_str("variable not granted: ")?,
+                0 => f.write_str("variables not granted: ")?,
+                _ => f.write_str(", ")?,
+            }
+            write!(f, "{name} (used in {})", used_in.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for Unresolved {}
+
+impl Sources<'_> {
+    /// The whole environment.
+    pub(crate) fn build(&self) -> Result<Environment, Unresolved> {
+        let readable = self.readable();
+        let declared = self.declared.expand(&readable).map_err(|err| self.unresolved(err))?;
+        let mut res = EnvPolicy::Minimal.build(self.host, self.own());
+        res.extend(self.granted().filter_map(|name| Some((name, self.host.get(name)?))));
+        res.extend(declared);
+        Ok(res)
+    }
+
+    /// The variables in order of their names, whether or not every value can be made.
+    pub(crate) fn variables(&self) -> Vec<Variable> {
+        let mut res = BTreeMap::new();
+        let minimal = EnvPolicy::MINIMAL_NAMES.into_iter().filter(|it| self.host.get(it).is_some());
+        let granted = self.granted().filter(|it| self.host.get(it).is_some());
+        let own: Vec<_> = self.own().map(|(name, _)| name).collect();
+        let of_host = minimal
+            .map(|name| (name, VariableOrigin::Host))
+            .chain(own.into_iter().map(|name| (name, VariableOrigin::Plugin)))
+            .chain(granted.map(|name| (name, VariableOrigin::Granted)));
+        for (name, origin) in of_host {
+            let reads = Vec::new();
+            res.insert(name, Variable { name: name.to_owned(), origin, reads });
+        }
+        for (name, template) in self.declared.iter() {
+            let mut reads: Vec<_> = template.variables().map(ToOwned::to_owned).collect();
+            reads.sort();
+            reads.dedup();
+            let origin = VariableOrigin::Declared;
+            res.insert(name, Variable { name: name.to_owned(), origin, reads });
+        }
+        res.into_values().collect()
+    }
+
+    fn own(&self) -> impl Iterator<Item = (&'static str, OsString)> {
+        let data = self.data.map(|it| (PLUGIN_DATA, it.as_os_str().to_owned()));
+        std::iter::once((PLUGIN_ROOT, self.root.as_os_str().to_owned())).chain(data)
+    }
+
+    /// The granted names. The plugin's own variables are never the host's.
+    fn granted(&self) -> impl Iterator<Item = &str> {
+        let own = |name: &str| name == PLUGIN_ROOT || name == PLUGIN_DATA;
+        self.granted.iter().map(String::as_str).filter(move |it| !own(it))
+    }
+
+    /// The variables that declared values name and may read.
+    fn readable(&self) -> Environment {
+        let named = self.declared.iter().flat_map(|(_, template)| template.variables());
+        let mut res: Environment = named
+            .filter(|name| self.may_read(name))
+            .filter_map(|name| Some((name, self.host.get(name)?)))
+            .collect();
+        for own in [PLUGIN_ROOT, PLUGIN_DATA] {
+            res.remove(own);
+        }
+        res.extend(self.own());
+        res
+    }
+
+    fn may_read(&self, name: &str) -> bool {
+        self.strict == StrictEnv::Off
+            || self.granted.contains(name)
+            || EnvPolicy::MINIMAL_NAMES.contains(&name)
+    }
+
+    fn unresolved(&self, missing: MissingVariables) -> Unresolved {
+        let (refused, unset) = missing
+            .missing
+            .into_iter()
+            .partition(|(name, _)| !self.may_read(name) && self.host.get(name).is_some());
+        Unresolved { unset: MissingVariables { missing: unset }, refused }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use flyto_execenv::Template;
+
+    use super::*;
+
+    struct Case {
+        host: Environment,
+        granted: BTreeSet<String>,
+        declared: Declared,
+        strict: StrictEnv,
+    }
+
+    impl Case {
+        fn new(declared: &[(&str, &str)]) -> Self {
+            let host = [
+                ("PATH", "/bin"),
+                ("LANG", "C"),
+                ("TOKEN", "secret"),
+                ("EMPTY", ""),
+                ("PLUGIN_ROOT", "/of/another/host"),
+            ];
+            let mut res = Self {
+                host: host.into_iter().collect(),
+                granted: BTreeSet::new(),
+                declared: Declared::new(),
+                strict: StrictEnv::Off,
+            };
+            for (name, value) in declared {
+                res.declared.insert(*name, Template::parse(value).expect("valid"));
+            }
+            res
+        }
+
+        fn granted(mut self, names: &[&str]) -> Self {
+            self.granted = names.iter().map(|&it| it.to_owned()).collect();
+            self
+        }
+
+        fn strict(mut self) -> Self {
+            self.strict = StrictEnv::On;
+            self
+        }
+
+        #[track_caller]
+        fn check(&self, expect: Expect) {
+            let sources = Sources {
+                host: &self.host,
+                root: Path::new("/plugins/p"),
+                data: Some(Path::new("/data/p")),
+                granted: &self.granted,
+                declared: &self.declared,
+                strict: self.strict,
+            };
+            let mut text = String::new();
+            match sources.build() {
+                Ok(env) => {
+                    let origins: BTreeMap<_, _> =
+                        sources.variables().into_iter().map(|it| (it.name, it.origin)).collect();
+                    assert_eq!(env.len(), origins.len());
+                    for (name, value) in env.iter() {
+                        let name = name.to_str().expect("UTF-8");
+                        text += &format!("{name}={} {:?}\n", value.display(), origins[name]);
+                    }
+                }
+                Err(err) => text = format!("{err}\n{}\n", err.names().join(" ")),
+            }
+            expect.assert_eq(&text);
+        }
+    }
+
+    #[test]
+    fn nothing_but_the_four_layers() {
+        Case::new(&[]).check(expect![[r#"
+            LANG=C Host
+            PATH=/bin Host
+            PLUGIN_DATA=/data/p Plugin
+            PLUGIN_ROOT=/plugins/p Plugin
+        "#]]);
+        Case::new(&[("LANG", "de"), ("X", "${TOKEN}:${NONE:-d}")])
+            .granted(&["EMPTY", "NONE", "PLUGIN_ROOT"])
+            .check(expect![[r#"
+                EMPTY= Granted
+                LANG=de Declared
+                PATH=/bin Host
+                PLUGIN_DATA=/data/p Plugin
+                PLUGIN_ROOT=/plugins/p Plugin
+                X=secret:d Declared
+            "#]]);
+    }
+
+    #[test]
+    fn a_declared_value_may_use_the_plugins_own_directories() {
+        Case::new(&[("LIB", "${PLUGIN_ROOT}/lib:$PLUGIN_DATA")]).strict().check(expect![[r#"
+            LANG=C Host
+            LIB=/plugins/p/lib:/data/p Declared
+            PATH=/bin Host
+            PLUGIN_DATA=/data/p Plugin
+            PLUGIN_ROOT=/plugins/p Plugin
+        "#]]);
+    }
+
+    #[test]
+    fn what_is_not_set_is_listed() {
+        Case::new(&[("A", "$X$Y"), ("B", "$X")]).check(expect![[r#"
+            variables not set: X (used in A, B), Y (used in A)
+            X Y
+        "#]]);
+    }
+
+    #[test]
+    fn strict_means_granted() {
+        let declared = [("A", "$TOKEN"), ("B", "$PATH${NONE:-}"), ("C", "${TOKEN:-none}")];
+        Case::new(&declared).strict().check(expect![[r#"
+            variable not granted: TOKEN (used in A)
+            TOKEN
+        "#]]);
+        Case::new(&[("A", "$TOKEN$X")]).strict().check(expect![[r#"
+            variable not set: X (used in A); variable not granted: TOKEN (used in A)
+            X TOKEN
+        "#]]);
+        Case::new(&declared[1..]).strict().check(expect![[r#"
+            B=/bin Declared
+            C=none Declared
+            LANG=C Host
+            PATH=/bin Host
+            PLUGIN_DATA=/data/p Plugin
+            PLUGIN_ROOT=/plugins/p Plugin
+        "#]]);
+        Case::new(&declared[..1]).granted(&["TOKEN"]).strict().check(expect![[r#"
+            A=secret Declared
+            LANG=C Host
+            PATH=/bin Host
+            PLUGIN_DATA=/data/p Plugin
+            PLUGIN_ROOT=/plugins/p Plugin
+            TOKEN=secret Granted
+        "#]]);
+    }
+}

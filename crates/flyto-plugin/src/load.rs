@@ -1,0 +1,244 @@
+//! One plugin: from its directory to what can be used of it.
+
+use std::{
+    ffi::OsString,
+    fmt, fs,
+    path::{Path, PathBuf},
+};
+
+use flyto_diagnostics::{
+    At, Diagnostic, Findings, Location, Source, Span,
+    files::{self, ReadError},
+    json,
+};
+
+use crate::{
+    codes,
+    manifest::{self, Manifest, Place, ToolDef, ToolForm},
+};
+
+/// The name of the file that makes a directory a plugin.
+pub const MANIFEST_FILE: &str = "plugin.json";
+
+/// How manifests are looked at.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct LoadOptions {
+    /// How closely.
+    pub depth: Depth,
+    /// The `PATH` that programs will have; without one nobody can tell whether a program that is
+    /// called by its bare name is there.
+    pub path: Option<OsString>,
+}
+
+/// How closely a manifest is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Depth {
+    /// Everything that can be told from the text and a look at the files it names. Schemas are
+    /// checked in their shape; that one does not compile shows when its tool is first used.
+    #[default]
+    Quick,
+    /// That, and schemas are compiled and programs looked up in the `PATH`: for an author who wants
+    /// to know.
+    Full,
+}
+
+impl LoadOptions {
+    /// Looks quickly, and knows no `PATH`.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how closely manifests are looked at.
+    #[must_use]
+    pub fn depth(mut self, depth: Depth) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// Sets the `PATH` that programs will have.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<OsString>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+}
+
+/// A plugin whose head is in order, with those of its tools that are.
+#[derive(Clone, PartialEq)]
+pub struct Plugin {
+    dir: PathBuf,
+    source: Source,
+    name: Span,
+    manifest: Manifest,
+    refused: Vec<RefusedTool>,
+}
+
+/// An entry of `tools` that cannot be used; the findings say why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RefusedTool {
+    /// The name as it is written, where one is.
+    pub name: Option<String>,
+    /// The form in which it is declared.
+    pub form: ToolForm,
+    /// Where the entry stands in the manifest.
+    pub span: Span,
+}
+
+impl Plugin {
+    /// The plugin's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.manifest.name
+    }
+
+    /// The plugin's directory, absolute.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What the manifest says.
+    #[must_use]
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The tools that can be used, in the order of the manifest.
+    #[must_use]
+    pub fn tools(&self) -> &[ToolDef] {
+        &self.manifest.tools
+    }
+
+    /// The entries of `tools` that cannot be used, in the order of the manifest.
+    #[must_use]
+    pub fn refused(&self) -> &[RefusedTool] {
+        &self.refused
+    }
+
+    /// The text of the manifest.
+    #[must_use]
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Where the name stands.
+    #[must_use]
+    pub fn name_location(&self) -> Location {
+        Location::text(&self.source, self.name)
+    }
+}
+
+/// Shows the manifest without its text.
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin")
+            .field("dir", &self.dir)
+            .field("manifest", &self.manifest)
+            .field("refused", &self.refused)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came of looking at one plugin.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// The plugin, unless its head cannot be used.
+    pub plugin: Option<Plugin>,
+    /// Everything that is wrong or odd about it.
+    pub findings: Findings,
+}
+
+/// Loads the plugin at `path`: its directory, or the manifest in it by whatever name.
+///
+/// A relative path is taken from the current directory. Findings name the path as it is given. What
+/// cannot be read, is no file or is larger than [`files::MAX_FILE_BYTES`] is a finding like any
+/// other.
+#[must_use]
+pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
+    let path = path.as_ref();
+    let (file, dir) = if path.is_dir() {
+        (path.join(MANIFEST_FILE), path)
+    } else {
+        (path.to_owned(), path.parent().unwrap_or(Path::new("")))
+    };
+    let mut findings = Findings::new();
+    let plugin = match read_source(&file) {
+        Ok(source) => return load_source(&source, dir, options),
+        Err(Unread::Missing) => {
+            let name = file.display().to_string();
+            let place = Location::file(name);
+            let diag = Diagnostic::error(codes::NO_MANIFEST, place, "there is no manifest");
+            findings.push(diag.with_help("a plugin is a directory with a `plugin.json`"));
+            None
+        }
+        Err(Unread::Found(diagnostic)) => {
+            findings.push(diagnostic);
+            None
+        }
+    };
+    Loaded { plugin, findings }
+}
+
+/// Loads a plugin from the text of its manifest. Programs and directories that it names are looked
+/// for from `dir`, the plugin's directory; a relative one is taken from the current directory.
+#[must_use]
+pub fn load_source(source: &Source, dir: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
+    let dir = absolute(dir.as_ref());
+    let mut findings = Findings::new();
+    let plugin = match json::parse(source) {
+        Ok(root) => {
+            let place = Place { dir: &dir, options };
+            from_json(At::root(source, &root), place, &mut findings)
+        }
+        Err(diagnostic) => {
+            findings.push(diagnostic);
+            None
+        }
+    };
+    Loaded { plugin, findings }
+}
+
+/// Why there is no text.
+pub(crate) enum Unread {
+    /// There is no such file.
+    Missing,
+    /// There is something, and this is wrong with it.
+    Found(Box<Diagnostic>),
+}
+
+/// Reads the text of a manifest.
+pub(crate) fn read_source(file: &Path) -> Result<Source, Unread> {
+    match files::read(file) {
+        Ok(bytes) => Source::from_bytes(file.display().to_string(), bytes).map_err(Unread::Found),
+        Err(ReadError::Missing) if fs::symlink_metadata(file).is_err() => Err(Unread::Missing),
+        Err(ReadError::Missing) => {
+            let place = Location::file(file.display().to_string());
+            let diag = Diagnostic::error(codes::NO_MANIFEST, place, "the link leads nowhere");
+            Err(Unread::Found(Box::new(diag)))
+        }
+        Err(err) => Err(Unread::Found(Box::new(files::unreadable(file, &err)))),
+    }
+}
+
+/// Makes a plugin of a manifest that is JSON.
+pub(crate) fn from_json(root: At<'_>, place: Place<'_>, findings: &mut Findings) -> Option<Plugin> {
+    let read = manifest::read(root, place, findings).ok()?;
+    Some(Plugin {
+        dir: place.dir.to_owned(),
+        source: root.source().clone(),
+        name: read.name,
+        manifest: read.manifest,
+        refused: read.refused,
+    })
+}
+
+/// The directory from the root on. Where the current directory is gone, nothing can be said.
+pub(crate) fn absolute(dir: &Path) -> PathBuf {
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
+}

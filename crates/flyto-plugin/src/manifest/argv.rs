@@ -1,0 +1,82 @@
+//! The form that has a command and its arguments.
+
+use std::ffi::OsString;
+
+use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
+
+use super::{
+    Invocation, command,
+    program::{self, Looks},
+    tool::refuse_nul,
+};
+use crate::codes;
+
+pub(super) fn read(
+    reader: &mut ObjectReader<'_, '_>,
+    looks: &Looks<'_>,
+) -> Result<Invocation, Reported> {
+    let command = reader.required_string("command");
+    let args = reader.optional_string_array("args");
+    let command = command.and_then(|command| check_command(reader, command, looks));
+    let args = args.and_then(|args| check_args(reader, args.unwrap_or_default()));
+    Ok(Invocation::Argv { command: command?, args: args? })
+}
+
+fn check_command(
+    reader: &mut ObjectReader<'_, '_>,
+    command: &str,
+    looks: &Looks<'_>,
+) -> Result<OsString, Reported> {
+    let at = reader.at("command");
+    if command.trim().is_empty() {
+        let what = "\"command\" is empty";
+        let diag = at.error(flyto_diagnostics::codes::BAD_VALUE, what);
+        let help = "write the name of a program, or the path of one, such as `./run.sh`";
+        return Err(reader.push(diag.with_help(help)));
+    }
+    if let Err(diagnostic) = refuse_nul(at, "\"command\"") {
+        return Err(reader.push(diagnostic));
+    }
+    let is_line = command.contains(char::is_whitespace) || command.contains("{{");
+    if is_line && !looks.is_there(command) {
+        let has_args = reader.is_present("args");
+        return Err(reader.push(command::not_a_program(at, command, has_args)));
+    }
+    if let Some(warning) = program::check(at, command, looks) {
+        reader.push(warning);
+    }
+    Ok(command.into())
+}
+
+fn check_args(
+    reader: &mut ObjectReader<'_, '_>,
+    args: Vec<&str>,
+) -> Result<Vec<OsString>, Reported> {
+    let mut failed = None;
+    for (index, at) in reader.at("args").items().take(args.len()).enumerate() {
+        if let Err(diagnostic) = refuse_nul(at, &format!("argument {}", index + 1)) {
+            failed = Some(reader.push(diagnostic));
+        }
+    }
+    let properties = reader.at("input_schema").member("properties");
+    for (arg, at) in args.iter().zip(reader.at("args").items()) {
+        if let Some(warning) = placeholder(at, arg, properties) {
+            reader.push(warning);
+        }
+    }
+    failed.map_or_else(|| Ok(args.into_iter().map(Into::into).collect()), Err)
+}
+
+/// A warning about `{{name}}` where `name` is a property of the input. Other braces are left alone:
+/// they are the language of many programs.
+fn placeholder(at: At<'_>, arg: &str, properties: Option<At<'_>>) -> Option<Diagnostic> {
+    let properties = properties?.value().as_object()?;
+    let name = arg.split("{{").skip(1).find_map(|rest| {
+        let name = rest.split_once("}}")?.0.trim();
+        properties.iter().any(|it| it.key.value == name).then_some(name)
+    })?;
+    let what = format!("{} stays as it is; nothing is put into arguments", quoted(arg));
+    let diag = at.warning(codes::PLACEHOLDER, what);
+    let help = format!("take {} from the input, which is on stdin as JSON", quoted(name));
+    Some(diag.with_help(help))
+}

@@ -1,0 +1,112 @@
+//! Command lines where a program belongs, and what was probably meant.
+
+use flyto_diagnostics::{At, Diagnostic, quoted};
+use serde_json::Value;
+
+use crate::codes;
+
+/// The finding that `command`, which holds blanks or `{{`, names no program.
+pub(super) fn not_a_program(at: At<'_>, command: &str, has_args: bool) -> Diagnostic {
+    if command.contains("{{") {
+        return template(at, command);
+    }
+    let what = format!("{} is a command line, and no program has that name", quoted(command));
+    let diag = at.error(codes::COMMAND_LINE, what).with_reason(
+        "\"command\" is one program and \"args\" are its arguments; no shell is involved",
+    );
+    let (program, args) = match plain_words(command) {
+        Some(mut words) if !words.is_empty() => (words.remove(0), words),
+        _ => ("sh".to_owned(), vec!["-c".to_owned(), command.to_owned()]),
+    };
+    let args = Value::from(args);
+    let meant = format!("{}, \"args\": {}", Value::from(program), spaced(&args));
+    if has_args {
+        let first = "put these in front of the arguments that are there";
+        diag.with_help(format!("write `\"command\": {meant}`, and {first}"))
+    } else {
+        diag.with_help(format!("write `\"command\": {meant}`")).with_suggestion(at.span(), meant)
+    }
+}
+
+fn template(at: At<'_>, command: &str) -> Diagnostic {
+    let what = format!("{} has a placeholder, and nothing is put into a command", quoted(command));
+    at.error(codes::PLACEHOLDER, what)
+        .with_reason("the program of this form reads the input as JSON from stdin")
+        .with_help(
+            "take it from there; or, for a template, write \"parameters\" in place of \
+             \"input_schema\", and no \"args\"",
+        )
+}
+
+/// An array of strings with a blank behind each comma, as people write it.
+fn spaced(array: &Value) -> String {
+    let items: Vec<_> = array.as_array().into_iter().flatten().map(ToString::to_string).collect();
+    format!("[{}]", items.join(", "))
+}
+
+/// The words of a line that a shell would only split; `None` where it would do more.
+fn plain_words(line: &str) -> Option<Vec<String>> {
+    let mut res = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\t' => res.extend(word.take()),
+            '\'' => {
+                let (quoted, rest) = chars.as_str().split_once('\'')?;
+                word.get_or_insert_default().push_str(quoted);
+                chars = rest.chars();
+            }
+            '"' => {
+                let (quoted, rest) = chars.as_str().split_once('"')?;
+                if quoted.contains(['$', '`', '\\']) {
+                    return None;
+                }
+                word.get_or_insert_default().push_str(quoted);
+                chars = rest.chars();
+            }
+            '\\' => word.get_or_insert_default().push(chars.next()?),
+            // An assignment in front of the program, and a comment or home directory at the start of
+            // a word, are the shell's too.
+            '=' if res.is_empty() => return None,
+            '#' | '~' if word.is_none() => return None,
+            '|' | '&' | ';' | '<' | '>' | '(' | ')' | '$' | '`' | '*' | '?' | '[' | '{' | '\n'
+            | '\r' => return None,
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    res.extend(word);
+    Some(res)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(line: &str, expect: Expect) {
+        expect.assert_eq(&format!("{:?}", plain_words(line)));
+    }
+
+    #[test]
+    fn lines_that_need_no_shell() {
+        check("git status  --porcelain", expect![[r#"Some(["git", "status", "--porcelain"])"#]]);
+        check(
+            r#"grep -e 'a b' "c d" e\ f ''"#,
+            expect![[r#"Some(["grep", "-e", "a b", "c d", "e f", ""])"#]],
+        );
+        check("a --b=c x~ #", expect!["None"]);
+        check("a --b=c x~#", expect![[r#"Some(["a", "--b=c", "x~#"])"#]]);
+    }
+
+    #[test]
+    fn lines_that_need_one() {
+        for line in
+            ["a | b", "a && b", "a > b", "echo $HOME", "X=1 a", "a *", "a ~/b", "a 'b", r#"a "$b""#]
+        {
+            assert_eq!(plain_words(line), None, "{line}");
+        }
+    }
+}

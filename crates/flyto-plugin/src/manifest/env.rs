@@ -1,0 +1,92 @@
+//! Declared variables.
+
+use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
+use flyto_execenv::{Declared, Template, TemplateError};
+
+use super::literal::span_within;
+use crate::{
+    codes,
+    environment::{PLUGIN_DATA, PLUGIN_ROOT},
+    place::{about_key, moved},
+};
+
+/// Whether the host itself sets the variable for every program of a plugin.
+pub(crate) fn is_reserved(name: &str) -> bool {
+    name == PLUGIN_ROOT || name == PLUGIN_DATA
+}
+
+/// Why a text cannot be the name of a variable, in words that follow it.
+pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("is empty")
+    } else if name.contains('=') {
+        Some("holds `=`, which stands between name and value")
+    } else if name.contains('\0') {
+        Some("holds a NUL character")
+    } else {
+        None
+    }
+}
+
+pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
+    let Some(members) = reader.optional_string_map("env")? else { return Ok(Declared::new()) };
+    let env = reader.at("env");
+    let mut res = Declared::new();
+    let mut failed = None;
+    // The map was read from this object, so members and strings go together.
+    for ((name, text), (_, at)) in members.into_iter().zip(env.members()) {
+        match variable(env, name, at, text) {
+            Ok(template) => res.insert(name, template),
+            Err(diagnostic) => failed = Some(reader.push(diagnostic)),
+        }
+    }
+    failed.map_or(Ok(res), Err)
+}
+
+fn variable(env: At<'_>, name: &str, at: At<'_>, text: &str) -> Result<Template, Box<Diagnostic>> {
+    if let Some(why) = name_fault(name) {
+        let what = format!("the name {} of a variable {why}", quoted(name));
+        return Err(Box::new(about_key(env, name, codes::BAD_VARIABLE, what)));
+    }
+    if is_reserved(name) {
+        let what = format!("{name} is set by the host");
+        let diag = about_key(env, name, codes::RESERVED_VARIABLE, what);
+        let help = format!("use ${{{name}}} in the value of another variable, or read it as it is");
+        return Err(Box::new(diag.with_help(help)));
+    }
+    if let Some(nul) = text.find('\0') {
+        let what = format!("the value of {name} holds a NUL character");
+        let span = span_within(at, nul, nul + 1);
+        let diag = at.error(codes::NUL, what);
+        return Err(Box::new(moved(diag, at, span)));
+    }
+    Template::parse(text).map_err(|err| Box::new(bad_template(at, name, text, &err)))
+}
+
+fn bad_template(at: At<'_>, name: &str, text: &str, err: &TemplateError) -> Diagnostic {
+    let start = err.offset();
+    let rest = &text[start..];
+    let (end, what) = match err {
+        TemplateError::BadName { found, .. } => {
+            let end = start + rest.find('}').map_or(rest.len(), |at| at + 1);
+            (end, format!("`${{{found}}}` in the value of {name} names no variable"))
+        }
+        _ => (text.len(), format!("`${{` in the value of {name} is not closed")),
+    };
+    let span = span_within(at, start, end);
+    let diag = at.error(codes::BAD_REFERENCE, what);
+    let diag = moved(diag, at, span)
+        .with_help("write `${NAME}` or `${NAME:-default}`, and `$$` for a dollar");
+    // What other programs write for the same thing.
+    match err {
+        TemplateError::BadName { found, .. } => match found.strip_prefix("env:") {
+            Some(variable)
+                if variable.bytes().all(|it| it == b'_' || it.is_ascii_alphanumeric()) =>
+            {
+                diag.with_suggestion(span, format!("${{{variable}}}"))
+            }
+            _ => diag,
+        },
+        _ => diag,
+    }
+}

@@ -1,0 +1,277 @@
+//! What is said about the plugin as a whole.
+
+use std::collections::HashMap;
+
+use flyto_diagnostics::{At, Diagnostic, Findings, Location, ObjectReader, Reported, Span, quoted};
+
+use super::{
+    Manifest, ToolDef, ToolForm, binary,
+    form::Execution,
+    tool::{self, Place},
+};
+use crate::{codes, load::RefusedTool, names::NameKind};
+
+/// A manifest that can be used, and where in the text its parts stand.
+pub(crate) struct Read {
+    pub(crate) manifest: Manifest,
+    pub(crate) name: Span,
+    pub(crate) refused: Vec<RefusedTool>,
+}
+
+/// Reads a whole manifest.
+pub(crate) fn read(
+    root: At<'_>,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Result<Read, Reported> {
+    if let Some(diagnostic) = one_tool_alone(root) {
+        return Err(findings.push(diagnostic));
+    }
+    let mut reader = ObjectReader::new(root, findings)?;
+    let name = name(&mut reader);
+    let version = version(&mut reader);
+    let description = reader.optional_string("description");
+    let author = reader.optional_string("author");
+    let execution = execution(&mut reader);
+    let tools = reader.optional_array("tools");
+    let servers = reader.optional_object("mcpServers");
+    // Editors find the schema of the file by it.
+    reader.allow("$schema");
+    reader.suggest_for("mcp_servers", "mcpServers");
+    reader.suggest_for("servers", "mcpServers");
+    reader.suggest_for("id", "name");
+
+    let something = something(&mut reader, tools, servers);
+    if let Ok(Some(servers)) = servers {
+        refuse_servers(servers, reader.findings());
+    }
+    let entries = match (tools, execution) {
+        (Ok(Some(tools)), Ok(execution)) => entries(tools, execution, place, reader.findings()),
+        _ => Entries::default(),
+    };
+    let name_span = reader.at("name").span();
+    reader.finish();
+
+    let name = name?;
+    execution?;
+    something?;
+    let text = |text: Result<Option<&str>, Reported>| {
+        text.ok().flatten().filter(|it| !it.trim().is_empty()).map(ToOwned::to_owned)
+    };
+    let manifest = Manifest {
+        name: name.to_owned(),
+        version: text(version),
+        description: text(description),
+        author: text(author),
+        tools: entries.tools,
+    };
+    Ok(Read { manifest, name: name_span, refused: entries.refused })
+}
+
+/// A manifest that is one tool, with nothing around it.
+fn one_tool_alone(root: At<'_>) -> Option<Diagnostic> {
+    let has = |key: &str| root.member(key).is_some();
+    if has("tools") || has("mcpServers") || !has("command") {
+        return None;
+    }
+    let at = root.member("command")?;
+    let key = root.value().member("command")?.key.span;
+    let what = "\"command\" belongs to a tool, and the manifest has no \"tools\"";
+    let diag = Diagnostic::error(codes::FLAT, Location::text(root.source(), key), what);
+    let moved: Vec<_> = ["command", "args", "parameters", "input_schema", "timeout_secs"]
+        .into_iter()
+        .filter(|it| has(it))
+        .map(quoted)
+        .collect();
+    let help = format!(
+        "move {} into a tool: `\"tools\": [{{\"name\": …, \"description\": …, \"command\": …}}]`",
+        moved.join(", ")
+    );
+    Some(diag.with_pointer(at.pointer()).with_help(help))
+}
+
+fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
+    let name = reader.required_string("name")?;
+    let Err(fault) = NameKind::Plugin.check(name) else { return Ok(name) };
+    let at = reader.at("name");
+    let what = format!("the name {} of a plugin {fault}", quoted(name));
+    let diag = at.error(codes::BAD_PLUGIN_NAME, what);
+    let diag = diag.with_help(format!("a name is made of {}", NameKind::Plugin.rule()));
+    Err(reader.push(match NameKind::Plugin.mended(name) {
+        Some(better) => diag.with_suggestion(at.span(), quoted(&better)),
+        None => diag,
+    }))
+}
+
+fn version<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<&'v str>, Reported> {
+    let version = reader.optional_string("version")?;
+    if version.is_none_or(|it| !it.trim().is_empty()) {
+        return Ok(version);
+    }
+    let at = reader.at("version");
+    let diag = at.error(codes::BLANK, "\"version\" is blank");
+    Err(reader.push(diag.with_help("write a version, such as \"1.0.0\", or leave the key out")))
+}
+
+fn execution(reader: &mut ObjectReader<'_, '_>) -> Result<Execution, Reported> {
+    let choices = [("command", Execution::Command), ("binary", Execution::Binary)];
+    let execution = reader.optional_one_of("execution", &choices);
+    match execution.map(Option::unwrap_or_default) {
+        Ok(Execution::Binary) => binary::check(reader).map(|()| Execution::Binary),
+        Ok(Execution::Command) => {
+            if let Ok(Some(binary)) =
+                reader.optional("binary").map(|it| it.filter(|it| !it.value().is_null()))
+            {
+                let what = "\"binary\" has no effect without `\"execution\": \"binary\"`";
+                reader.push(binary.warning(codes::UNUSED_BINARY, what));
+            }
+            Ok(Execution::Command)
+        }
+        Err(reported) => {
+            reader.allow("binary");
+            Err(reported)
+        }
+    }
+}
+
+type Part<'v> = Result<Option<At<'v>>, Reported>;
+
+/// Refuses a plugin that offers nothing.
+fn something(
+    reader: &mut ObjectReader<'_, '_>,
+    tools: Part<'_>,
+    servers: Part<'_>,
+) -> Result<(), Reported> {
+    let n_tools = tools?.map_or(0, |it| it.items().len());
+    let n_servers = servers?.map_or(0, |it| it.members().len());
+    if n_tools + n_servers > 0 {
+        return Ok(());
+    }
+    if reader.is_present("tools") || reader.is_present("mcpServers") {
+        let at = reader.at(if reader.is_present("tools") { "tools" } else { "mcpServers" });
+        let diag = at.error(codes::NOTHING_OFFERED, "the plugin has neither a tool nor a server");
+        return Err(reader.push(diag.with_help("add a tool to \"tools\"")));
+    }
+    // Reports what is missing, or the key that looks like it.
+    reader.required_array("tools").map(|_| ())
+}
+
+fn refuse_servers(servers: At<'_>, findings: &mut Findings) {
+    for (name, at) in servers.members() {
+        if at.value().as_object().is_none() {
+            let what = format!(
+                "the server {} must be an object, found {}",
+                quoted(name),
+                at.value().describe()
+            );
+            findings.push(at.error(flyto_diagnostics::codes::WRONG_TYPE, what));
+            continue;
+        }
+        let what = format!("the server {} cannot be started yet", quoted(name));
+        findings.push(
+            at.error(codes::SERVER, what)
+                .with_reason("servers of the Model Context Protocol are understood and not started")
+                .with_help("declare what it offers as tools of the plugin"),
+        );
+    }
+}
+
+#[derive(Default)]
+struct Entries {
+    tools: Vec<ToolDef>,
+    refused: Vec<RefusedTool>,
+}
+
+fn entries(
+    tools: At<'_>,
+    execution: Execution,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Entries {
+    let mut read: Vec<_> = tools
+        .items()
+        .map(|at| {
+            let form = ToolForm::of(at, execution);
+            Entry { at, form, tool: tool::read(at, form, place, findings).ok() }
+        })
+        .collect();
+    refuse_equal_names(&mut read, findings);
+    drop_wrong_undo(&mut read, findings);
+
+    let mut res = Entries::default();
+    for Entry { at, form, tool } in read {
+        match tool {
+            Some(tool) => res.tools.push(tool),
+            None => {
+                let name = written_name(at).map(ToOwned::to_owned);
+                res.refused.push(RefusedTool { name, form, span: at.span() });
+            }
+        }
+    }
+    res
+}
+
+struct Entry<'v> {
+    at: At<'v>,
+    form: ToolForm,
+    tool: Option<ToolDef>,
+}
+
+/// The name as it stands in the text, whether or not the entry can be used.
+fn written_name(at: At<'_>) -> Option<&str> {
+    at.member("name")?.value().as_str()
+}
+
+/// The first of two equal names stays; further names of a tool yield to any tool's name.
+fn refuse_equal_names<'v>(entries: &mut [Entry<'v>], findings: &mut Findings) {
+    let mut owners: HashMap<&'v str, At<'v>> = HashMap::new();
+    for entry in entries.iter_mut() {
+        let Some(at) = entry.at.member("name") else { continue };
+        let Some(name) = at.value().as_str() else { continue };
+        if let Some(first) = owners.get(name) {
+            findings.push(taken(at, name, "name", *first));
+            entry.tool = None;
+        } else {
+            owners.insert(name, at);
+        }
+    }
+    for entry in entries.iter_mut().filter(|it| it.tool.is_some()) {
+        let Some(aliases) = entry.at.member("aliases") else { continue };
+        for at in aliases.items() {
+            let Some(name) = at.value().as_str() else { continue };
+            if let Some(first) = owners.get(name) {
+                findings.push(taken(at, name, "alias", *first));
+                entry.tool = None;
+            } else {
+                owners.insert(name, at);
+            }
+        }
+    }
+}
+
+fn taken(at: At<'_>, name: &str, what: &str, first: At<'_>) -> Diagnostic {
+    at.error(codes::DUPLICATE_TOOL, format!("the {what} {} is taken", quoted(name)))
+        .with_reason("a tool is called by its name, so every name of a plugin stands for one tool")
+        .with_help("choose another name")
+        .with_related(first.location(), "it is here first")
+}
+
+/// What takes a call back must be a tool that can be called; else that entry alone has no effect.
+fn drop_wrong_undo(entries: &mut [Entry<'_>], findings: &mut Findings) {
+    let names: Vec<String> =
+        entries.iter().filter_map(|it| it.tool.as_ref()).map(|it| it.name.clone()).collect();
+    for entry in entries {
+        let Some(tool) = &mut entry.tool else { continue };
+        let Some(undo) = tool.undo.take_if(|it| !names.contains(&it.tool)) else { continue };
+        let at = entry.at.at_pointer("/undo/tool").unwrap_or(entry.at);
+        let what = format!("{} is no tool of this plugin that can be called", quoted(&undo.tool));
+        let diag = at.error(codes::UNDO_TOOL, what);
+        let near = flyto_diagnostics::closest(&undo.tool, names.iter().map(String::as_str));
+        findings.push(match near {
+            Some(near) => diag
+                .with_help(format!("did you mean {}?", quoted(near)))
+                .with_suggestion(at.span(), quoted(near)),
+            None => diag.with_help("name a tool of the same plugin, without the plugin's name"),
+        });
+    }
+}

@@ -1,0 +1,99 @@
+//! What a tool says about itself.
+
+use flyto_diagnostics::{Diagnostic, ObjectReader, Reported, closest, quoted};
+use flyto_tools::{AuditOperation, Metadata, PermissionClass};
+
+use super::tool::non_blank;
+use crate::{codes, names::NameKind};
+
+const CLASSES: [PermissionClass; 5] = [
+    PermissionClass::BASH,
+    PermissionClass::FILE,
+    PermissionClass::WEBFETCH,
+    PermissionClass::READONLY,
+    PermissionClass::GENERIC,
+];
+
+pub(super) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Metadata, Reported> {
+    let title = non_blank(reader, "title");
+    let aliases = aliases(reader);
+    let search_hint = non_blank(reader, "search_hint");
+    let permission_class = permission_class(reader);
+    let audit_operation = non_blank(reader, "audit_operation");
+    let concurrency_safe = reader.optional_bool("concurrency_safe");
+    let read_only = reader.optional_bool("read_only");
+    let destructive = reader.optional_bool("destructive");
+    let idempotent = reader.optional_bool("idempotent");
+    let open_world = reader.optional_bool("open_world");
+    let requires_checkpoint = reader.optional_bool("requires_checkpoint");
+    let requires_reverse_thinking = reader.optional_bool("requires_reverse_thinking");
+    let version = non_blank(reader, "version");
+
+    let mut res = Metadata::new();
+    res.title = title?;
+    res.aliases = aliases?;
+    res.search_hint = search_hint?;
+    res.permission_class = permission_class?;
+    res.audit_operation = audit_operation?.map(AuditOperation::new);
+    res.concurrency_safe = concurrency_safe?;
+    res.read_only = read_only?;
+    res.destructive = destructive?;
+    res.idempotent = idempotent?;
+    res.open_world = open_world?;
+    res.requires_checkpoint = requires_checkpoint?.unwrap_or_default();
+    res.requires_reverse_thinking = requires_reverse_thinking?.unwrap_or_default();
+    res.version = version?;
+    Ok(res)
+}
+
+fn aliases(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<String>, Reported> {
+    let Some(names) = reader.optional_string_array("aliases")? else { return Ok(Vec::new()) };
+    let mut failed = None;
+    for (name, at) in names.iter().zip(reader.at("aliases").items()) {
+        if let Err(fault) = NameKind::ArgvTool.check(name) {
+            let what = format!("the alias {} {fault}", quoted(name));
+            let help = format!("a name is made of {}", NameKind::ArgvTool.rule());
+            failed = Some(reader.push(at.error(codes::BAD_TOOL_NAME, what).with_help(help)));
+        }
+    }
+    failed.map_or_else(|| Ok(names.into_iter().map(ToOwned::to_owned).collect()), Err)
+}
+
+/// The class. Any name is accepted, since a host may know more of them than are known here.
+fn permission_class(reader: &mut ObjectReader<'_, '_>) -> Result<PermissionClass, Reported> {
+    let name = reader.optional_string("permission_class")?.unwrap_or_default();
+    if name.is_empty() {
+        return Ok(PermissionClass::BASH);
+    }
+    if !CLASSES.iter().any(|it| it.as_str() == name) {
+        let unknown = unknown_class(reader, name);
+        reader.push(unknown);
+    }
+    Ok(PermissionClass::new(name.to_owned()))
+}
+
+fn unknown_class(reader: &ObjectReader<'_, '_>, name: &str) -> Diagnostic {
+    let at = reader.at("permission_class");
+    let known = CLASSES.iter().map(PermissionClass::as_str);
+    let reason =
+        "a host that does not know the class decides by its rules, and asks where none fits";
+    match closest(name, known.clone()) {
+        Some(near) => at
+            .warning(
+                codes::UNKNOWN_PERMISSION_CLASS,
+                format!("the permission class {} is not known", quoted(name)),
+            )
+            .with_reason(reason)
+            .with_help(format!("did you mean {}?", quoted(near)))
+            .with_suggestion(at.span(), quoted(near)),
+        None => {
+            let known: Vec<_> = known.map(quoted).collect();
+            at.note(
+                codes::UNKNOWN_PERMISSION_CLASS,
+                format!("the permission class {} is not one of Flyto's own", quoted(name)),
+            )
+            .with_reason(reason)
+            .with_help(format!("its own are {}", known.join(", ")))
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! What a `plugin.json` says, and reading it.
+
+mod argv; //     the form that has a command and its arguments
+mod binary; //   the section about a plugin's one program
+mod command; //  command lines where a program belongs
+mod env; //      declared variables
+mod form; //     which form a tool has
+mod head; //     what is said about the plugin as a whole
+mod literal; //  places inside a JSON string
+mod metadata; // what a tool says about itself
+mod program; //  the file that a tool runs
+mod schema; //   schemas of input and output
+mod tool; //     one entry of `tools`
+mod undo; //     how a call is taken back
+
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::LazyLock, time::Duration};
+
+use flyto_execenv::{Declared, Limits, Sha256};
+use flyto_tools::{Metadata, PermissionClass};
+use serde_json::{Value, json};
+
+pub use self::form::ToolForm;
+pub(crate) use self::{
+    env::{is_reserved, name_fault},
+    head::read,
+    tool::{Place, start_dir},
+};
+
+/// The time a tool gets whose manifest names none: 30 s.
+pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest time that a manifest can ask for: one week. What is longer is a slip of the pen, such
+/// as milliseconds, or a service, which is no tool.
+pub const MAX_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// The longest grace that a manifest can ask for: 10 minutes. A person who cancels waits for it.
+pub const MAX_GRACE: Duration = Duration::from_secs(10 * 60);
+
+/// What a plugin says about itself and its tools.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Manifest {
+    /// The name, which keeps the rules of [`check_plugin_name`](crate::check_plugin_name).
+    pub name: String,
+    /// The version in whatever form the author counts; not blank.
+    pub version: Option<String>,
+    /// What the plugin is for, for people.
+    pub description: Option<String>,
+    /// Who made it.
+    pub author: Option<String>,
+    /// The tools that can be used, in the order of the manifest. An entry with an error is not
+    /// among them; see [`Plugin::refused`](crate::Plugin::refused).
+    pub tools: Vec<ToolDef>,
+}
+
+/// How one tool is declared: what it is called and what runs.
+///
+/// A manifest gives these, and a host that embeds a program of its own makes them with
+/// [`ToolDef::argv`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ToolDef {
+    /// The name within the plugin.
+    pub name: String,
+    /// What the tool does and when to use it, for the model.
+    pub description: String,
+    /// JSON Schema of the input; an object at its root.
+    pub input_schema: Value,
+    /// JSON Schema of the result, for a tool that prints JSON.
+    pub output_schema: Option<Value>,
+    /// What is run for a call.
+    pub invocation: Invocation,
+    /// Variables that the program gets beside those every plugin program has.
+    pub env: Declared,
+    /// The directory in which the program starts: absolute, or relative to the plugin's. `None` is
+    /// the plugin's own.
+    pub work_dir: Option<PathBuf>,
+    /// The time from the start until the program is ended. Zero is [`DEFAULT_TIMEOUT`].
+    pub timeout: Duration,
+    /// The time between asking the program to stop and killing it. Zero kills at once.
+    pub grace: Duration,
+    /// Upper bounds that the tool sets itself. The operator's policy may be tighter.
+    pub limits: Limits,
+    /// The digest of the file that must run.
+    pub sha256: Option<Sha256>,
+    /// Whether output is shown as it comes, and `::progress 0.4 text` on stderr is progress.
+    pub stream: bool,
+    /// The tool that takes a call back.
+    pub undo: Option<UndoDef>,
+    /// What the tool declares about itself. Aliases are names within the plugin; the origin is set
+    /// when the tool is made.
+    pub metadata: Metadata,
+}
+
+/// What is run for a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Invocation {
+    /// A program with fixed arguments, which reads the input as JSON from stdin. No shell.
+    Argv {
+        /// A name that is looked up in `PATH`, or a path; a relative path is taken from the
+        /// working directory.
+        command: OsString,
+        /// The arguments, byte for byte.
+        args: Vec<OsString>,
+    },
+}
+
+impl Invocation {
+    /// The form in which a manifest declares it.
+    #[must_use]
+    pub const fn form(&self) -> ToolForm {
+        match self {
+            Self::Argv { .. } => ToolForm::Argv,
+        }
+    }
+}
+
+/// Which tool takes a call back. It is called with the input of the call that is taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UndoDef {
+    /// The name of a tool of the same plugin.
+    pub tool: String,
+    /// What taking it back does, in words for people.
+    pub description: String,
+}
+
+impl UndoDef {
+    /// Calling `tool` with the same input takes the call back; `description` says so in words.
+    #[must_use]
+    pub fn new(tool: impl Into<String>, description: impl Into<String>) -> Self {
+        Self { tool: tool.into(), description: description.into() }
+    }
+}
+
+impl ToolDef {
+    /// A tool that runs `command` with `args`, and everything else as in a manifest that says no
+    /// more: any object as input, [`DEFAULT_TIMEOUT`], the permission class `bash`.
+    ///
+    /// ```
+    /// use flyto_plugin::ToolDef;
+    ///
+    /// let mut kernel = ToolDef::argv("kernel", "uname", ["-r"]);
+    /// kernel.description = "Returns the release of the running kernel.".to_owned();
+    /// kernel.metadata.read_only = Some(true);
+    /// ```
+    #[must_use]
+    pub fn argv(
+        name: impl Into<String>,
+        command: impl Into<OsString>,
+        args: impl IntoIterator<Item: Into<OsString>>,
+    ) -> Self {
+        let mut metadata = Metadata::new();
+        metadata.permission_class = PermissionClass::BASH;
+        Self {
+            name: name.into(),
+            description: String::new(),
+            input_schema: any_object().clone(),
+            output_schema: None,
+            invocation: Invocation::Argv {
+                command: command.into(),
+                args: args.into_iter().map(Into::into).collect(),
+            },
+            env: Declared::new(),
+            work_dir: None,
+            timeout: DEFAULT_TIMEOUT,
+            grace: Duration::ZERO,
+            limits: Limits::new(),
+            sha256: None,
+            stream: false,
+            undo: None,
+            metadata,
+        }
+    }
+
+    /// The form in which the tool is declared.
+    #[must_use]
+    pub const fn form(&self) -> ToolForm {
+        self.invocation.form()
+    }
+
+    /// The variables that declared values read from the host, each with the declared names that use
+    /// it.
+    #[must_use]
+    pub fn reads(&self) -> BTreeMap<&str, Vec<&str>> {
+        let mut res: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (name, template) in self.env.iter() {
+            for variable in template.variables().filter(|it| !is_reserved(it)) {
+                let users = res.entry(variable).or_default();
+                if !users.contains(&name) {
+                    users.push(name);
+                }
+            }
+        }
+        res
+    }
+}
+
+/// The schema of a tool that names none.
+fn any_object() -> &'static Value {
+    static ANY: LazyLock<Value> =
+        LazyLock::new(|| json!({"type": "object", "properties": {}, "additionalProperties": true}));
+    &ANY
+}

@@ -1,0 +1,120 @@
+//! The file that a tool runs, as far as it can be seen when the manifest is read.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, Metadata},
+    path::{Path, PathBuf},
+};
+
+use flyto_diagnostics::{At, Diagnostic, quoted};
+use flyto_execenv::Declared;
+use serde_json::Value;
+
+use super::tool::Place;
+use crate::{codes, files, load::Depth};
+
+/// Where a program is looked for.
+pub(super) struct Looks<'a> {
+    /// The directory in which it starts; `None` where that could not be read.
+    pub(super) start_dir: Option<PathBuf>,
+    /// The declared variables, among which may be a `PATH`.
+    pub(super) env: Option<&'a Declared>,
+    pub(super) place: Place<'a>,
+}
+
+impl Looks<'_> {
+    /// Whether there is a file that `command` stands for.
+    pub(super) fn is_there(&self, command: &str) -> bool {
+        if command.contains('/') {
+            self.resolved(command).is_some_and(|it| it.is_file())
+        } else {
+            self.found_in_path(command).unwrap_or(false)
+        }
+    }
+
+    fn resolved(&self, command: &str) -> Option<PathBuf> {
+        // Taken apart and put together, a path loses its `.`s.
+        Some(self.start_dir.as_ref()?.join(command).components().collect())
+    }
+
+    /// Whether a name is that of a program in the `PATH` that the tool will have; `None` where
+    /// nobody can tell.
+    fn found_in_path(&self, name: &str) -> Option<bool> {
+        let declares_path = self.env?.iter().any(|(name, _)| name == "PATH");
+        let path = self.place.options.path.as_deref().filter(|_| !declares_path)?;
+        let start_dir = self.start_dir.as_ref()?;
+        Some(std::env::split_paths(path).any(|dir| {
+            let file = start_dir.join(dir).join(name);
+            fs::metadata(file).is_ok_and(|it| it.is_file() && files::is_executable(&it))
+        }))
+    }
+}
+
+/// A warning when the program is not there, or cannot be run. It may come later, or lie where
+/// another backend runs it, so this is never an error.
+pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diagnostic> {
+    let full = looks.place.options.depth == Depth::Full;
+    if command.contains('/') {
+        let path = looks.resolved(command)?;
+        return match fs::metadata(&path) {
+            Ok(metadata) => cannot_run(at, &path, &metadata),
+            Err(_) => Some(missing(at, command, &path)),
+        };
+    }
+    // A script that is called by its bare name is a frequent slip, and its name shows it.
+    if full || Path::new(command).extension().is_some() {
+        let missing = looks.found_in_path(command) == Some(false);
+        if missing && looks.resolved(command).is_some_and(|it| it.is_file()) {
+            return Some(needs_dot_slash(at, command));
+        }
+        if missing && full {
+            let what = format!("the program {} is not in the PATH", quoted(command));
+            return Some(at.warning(codes::NO_PROGRAM, what));
+        }
+    }
+    None
+}
+
+fn cannot_run(at: At<'_>, path: &Path, metadata: &Metadata) -> Option<Diagnostic> {
+    let shown = quoted(&path.to_string_lossy());
+    if metadata.is_dir() {
+        return Some(at.warning(codes::NO_PROGRAM, format!("{shown} is a directory")));
+    }
+    if files::is_executable(metadata) {
+        return None;
+    }
+    let what = format!("the program {shown} is not executable");
+    let help = format!("chmod +x {}", shell_word(path.as_os_str()));
+    Some(at.warning(codes::NO_PROGRAM, what).with_help(help))
+}
+
+fn missing(at: At<'_>, command: &str, path: &Path) -> Diagnostic {
+    let shown = quoted(&path.to_string_lossy());
+    let diag = at.warning(codes::NO_PROGRAM, format!("the program {shown} is not there"));
+    if command.starts_with("~/") {
+        diag.with_help("`~` is not expanded here; write the whole path")
+    } else if Path::new(command).is_relative() {
+        diag.with_help("a relative path is taken from the working directory of the tool")
+    } else {
+        diag
+    }
+}
+
+fn needs_dot_slash(at: At<'_>, command: &str) -> Diagnostic {
+    let better = format!("./{command}");
+    let what = format!("{} is looked up in the PATH, where it is not", quoted(command));
+    at.warning(codes::NO_PROGRAM, what)
+        .with_help(format!("write {} for the file in the working directory", quoted(&better)))
+        .with_suggestion(at.span(), Value::from(better).to_string())
+}
+
+/// A path as one word of a shell.
+fn shell_word(path: &OsStr) -> String {
+    let text = path.to_string_lossy();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
+    if text.chars().all(plain) {
+        text.into_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}

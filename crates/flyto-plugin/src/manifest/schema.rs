@@ -1,0 +1,342 @@
+//! Schemas of input and output.
+//!
+//! A schema is checked here against the shape of its keywords, which costs microseconds and knows
+//! the place of a mistake. Whether it compiles (patterns, anchors) is asked where a manifest is
+//! checked in full; otherwise that shows when the tool is first used.
+
+use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, closest, quoted};
+use serde_json::Value;
+
+use super::tool::Place;
+use crate::{codes, load::Depth};
+
+/// What a keyword of JSON Schema 2020-12 takes.
+#[derive(Clone, Copy, PartialEq)]
+enum Takes {
+    Schema,
+    SchemaMap,
+    SchemaList,
+    Text,
+    Count,
+    Number,
+    Flag,
+    List,
+    Names,
+    NamesMap,
+    Type,
+    Reference,
+}
+
+/// The keywords whose values have a fixed shape; every other key is an annotation.
+const KEYWORDS: &[(&str, Takes)] = &[
+    ("type", Takes::Type),
+    ("properties", Takes::SchemaMap),
+    ("required", Takes::Names),
+    ("description", Takes::Text),
+    ("title", Takes::Text),
+    ("enum", Takes::List),
+    ("items", Takes::Schema),
+    ("additionalProperties", Takes::Schema),
+    ("$ref", Takes::Reference),
+    ("$defs", Takes::SchemaMap),
+    ("definitions", Takes::SchemaMap),
+    ("pattern", Takes::Text),
+    ("format", Takes::Text),
+    ("minimum", Takes::Number),
+    ("maximum", Takes::Number),
+    ("exclusiveMinimum", Takes::Number),
+    ("exclusiveMaximum", Takes::Number),
+    ("multipleOf", Takes::Number),
+    ("minLength", Takes::Count),
+    ("maxLength", Takes::Count),
+    ("minItems", Takes::Count),
+    ("maxItems", Takes::Count),
+    ("minContains", Takes::Count),
+    ("maxContains", Takes::Count),
+    ("minProperties", Takes::Count),
+    ("maxProperties", Takes::Count),
+    ("uniqueItems", Takes::Flag),
+    ("readOnly", Takes::Flag),
+    ("writeOnly", Takes::Flag),
+    ("deprecated", Takes::Flag),
+    ("examples", Takes::List),
+    ("allOf", Takes::SchemaList),
+    ("anyOf", Takes::SchemaList),
+    ("oneOf", Takes::SchemaList),
+    ("prefixItems", Takes::SchemaList),
+    ("not", Takes::Schema),
+    ("if", Takes::Schema),
+    ("then", Takes::Schema),
+    ("else", Takes::Schema),
+    ("contains", Takes::Schema),
+    ("propertyNames", Takes::Schema),
+    ("unevaluatedItems", Takes::Schema),
+    ("unevaluatedProperties", Takes::Schema),
+    ("contentSchema", Takes::Schema),
+    ("patternProperties", Takes::SchemaMap),
+    ("dependentSchemas", Takes::SchemaMap),
+    ("dependentRequired", Takes::NamesMap),
+    ("$schema", Takes::Text),
+    ("$id", Takes::Text),
+    ("$anchor", Takes::Text),
+    ("$dynamicAnchor", Takes::Text),
+    ("$dynamicRef", Takes::Text),
+    ("$comment", Takes::Text),
+    ("contentEncoding", Takes::Text),
+    ("contentMediaType", Takes::Text),
+];
+
+const TYPES: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
+
+/// The most findings about one schema: one that is wrong throughout says so in the first few.
+const MOST_FINDINGS: usize = 8;
+
+/// Reads the schema under `key`; `None` where there is none.
+pub(super) fn read(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+    place: Place<'_>,
+) -> Result<Option<Value>, Reported> {
+    let Some(value) = reader.optional_json(key)? else { return Ok(None) };
+    if value.is_null() {
+        return Ok(None);
+    }
+    let at = reader.at(key);
+    check(at, key, reader.findings())?;
+    if place.options.depth == Depth::Full {
+        compile(at, key, &value, reader.findings())?;
+    }
+    Ok(Some(value))
+}
+
+fn check(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Reported> {
+    check_root(at, key, findings)?;
+    // Earlier drafts give some keywords another shape; only a compiler knows them all.
+    let dialect = at.member("$schema").and_then(|it| it.value().as_str());
+    if dialect.is_some_and(|it| !it.contains("2020-12")) {
+        return Ok(());
+    }
+    let mut walk = Walk { root: at, key, findings, n_findings: 0, failed: None };
+    walk.object(at);
+    walk.failed.map_or(Ok(()), Err)
+}
+
+/// The root describes an object: a call passes in one, and clients of the Model Context Protocol
+/// drop every tool of a server that has one with another root.
+fn check_root(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Reported> {
+    let members = at.value().as_object();
+    let Some(members) = members else {
+        let what =
+            format!("{} must be a schema, which is an object, found {}", quoted(key), found(at));
+        let help = "leave the key out to accept any object";
+        return Err(findings.push(at.error(codes::BAD_SCHEMA, what).with_help(help)));
+    };
+    match at.member("type") {
+        Some(kind) if kind.value().as_str() == Some("object") => Ok(()),
+        Some(kind) => {
+            let what = format!("the root of {} must have the type \"object\"", quoted(key));
+            let diag = kind.error(codes::BAD_SCHEMA, what);
+            Err(findings.push(match key {
+                "output_schema" => diag
+                    .with_reason("clients accept nothing but an object as a structured result")
+                    .with_help("put the value under a key of an object, such as `result`"),
+                _ => diag
+                    .with_reason("the input of a call is always an object")
+                    .with_suggestion(kind.span(), "\"object\""),
+            }))
+        }
+        None => {
+            let inside = Span::empty(at.span().start + 1);
+            let comma = if members.is_empty() { "" } else { ", " };
+            let what = format!("the root of {} names no type", quoted(key));
+            findings.push(
+                at.warning(codes::BAD_SCHEMA, what)
+                    .with_reason("several clients drop a tool whose schema does not say that it is an object")
+                    .with_help("add `\"type\": \"object\"`")
+                    .with_suggestion(inside, format!("\"type\": \"object\"{comma}")),
+            );
+            Ok(())
+        }
+    }
+}
+
+fn compile(at: At<'_>, key: &str, schema: &Value, findings: &mut Findings) -> Result<(), Reported> {
+    flyto_tools::compile(schema).map(|_| ()).map_err(|err| {
+        let place = at.at_pointer(&err.pointer).unwrap_or(at);
+        let what = format!("{} cannot be used: {}", quoted(key), err.why);
+        findings.push(place.error(codes::BAD_SCHEMA, what))
+    })
+}
+
+struct Walk<'v, 'f> {
+    root: At<'v>,
+    key: &'f str,
+    findings: &'f mut Findings,
+    n_findings: usize,
+    failed: Option<Reported>,
+}
+
+impl<'v> Walk<'v, '_> {
+    fn schema(&mut self, at: At<'v>) {
+        if at.value().as_object().is_some() {
+            self.object(at);
+        } else if at.value().as_bool().is_none() {
+            let what = format!("expected a schema, which is an object, found {}", found(at));
+            self.push(at.error(codes::BAD_SCHEMA, what));
+        }
+    }
+
+    fn object(&mut self, at: At<'v>) {
+        for (key, value) in at.members() {
+            if let Some((_, takes)) = KEYWORDS.iter().find(|it| it.0 == key) {
+                self.keyword(key, *takes, value);
+            }
+        }
+    }
+
+    fn keyword(&mut self, key: &str, takes: Takes, at: At<'v>) {
+        let value = at.value();
+        let number = || value.to_json().as_f64();
+        let fits = match takes {
+            Takes::Schema => {
+                if key == "items" && value.as_array().is_some() {
+                    let what = "\"items\" is one schema for all items";
+                    let help = "a schema for each position goes into \"prefixItems\"";
+                    return self.push(at.error(codes::BAD_SCHEMA, what).with_help(help));
+                }
+                return self.schema(at);
+            }
+            Takes::SchemaMap if value.as_object().is_some() => {
+                return at.members().for_each(|(_, it)| self.schema(it));
+            }
+            Takes::SchemaList if value.as_array().is_some_and(|it| !it.is_empty()) => {
+                return at.items().for_each(|it| self.schema(it));
+            }
+            Takes::Type => return self.types(at),
+            Takes::Reference if value.as_str().is_some() => return self.reference(at),
+            Takes::SchemaMap | Takes::SchemaList | Takes::Reference => false,
+            Takes::Text => value.as_str().is_some(),
+            Takes::Count => number().is_some_and(|it| it >= 0.0 && it.fract() == 0.0),
+            Takes::Number => number().is_some_and(|it| key != "multipleOf" || it > 0.0),
+            Takes::Flag => value.as_bool().is_some(),
+            Takes::List => value.as_array().is_some(),
+            Takes::Names => is_names(at),
+            Takes::NamesMap => {
+                value.as_object().is_some() && at.members().all(|(_, it)| is_names(it))
+            }
+        };
+        if !fits {
+            let what = format!("{} must be {}, found {}", quoted(key), takes.name(key), found(at));
+            let diag = at.error(codes::BAD_SCHEMA, what);
+            self.push(match (takes, value.as_bool()) {
+                (Takes::Names, Some(_)) => diag.with_help(
+                    "list the names of the properties that must be there, beside \"properties\"",
+                ),
+                _ => diag,
+            });
+        }
+    }
+
+    fn types(&mut self, at: At<'v>) {
+        let single = at.value().as_array().is_none();
+        let names: Vec<_> = if single { vec![at] } else { at.items().collect() };
+        if names.is_empty() {
+            self.push(at.error(codes::BAD_SCHEMA, "\"type\" is an empty list, which nothing fits"));
+        }
+        for at in names {
+            let name = at.value().as_str();
+            if name.is_some_and(|it| TYPES.contains(&it)) {
+                continue;
+            }
+            let what = format!("there is no type {}", name.map_or_else(|| found(at), quoted));
+            let known: Vec<_> = TYPES.iter().map(|it| quoted(it)).collect();
+            let diag = at.error(codes::BAD_SCHEMA, what);
+            self.push(match name.and_then(meant) {
+                Some(near) => diag
+                    .with_help(format!("did you mean {}?", quoted(near)))
+                    .with_suggestion(at.span(), quoted(near)),
+                None => diag.with_help(format!("the types are {}", known.join(", "))),
+            });
+        }
+    }
+
+    fn reference(&mut self, at: At<'v>) {
+        let target = at.value().as_str().unwrap_or_default();
+        let diag = match target.strip_prefix('#') {
+            Some(pointer) if pointer.is_empty() || pointer.contains('%') => return,
+            Some(pointer) if pointer.starts_with('/') => {
+                if self.root.at_pointer(pointer).is_some() {
+                    return;
+                }
+                let what = format!("there is nothing at {} in the schema", quoted(target));
+                at.error(codes::SCHEMA_REFERENCE, what)
+            }
+            // An anchor; the compiler finds it.
+            Some(_) => return,
+            None if target.starts_with("https://json-schema.org/draft/") || has_id(self.root) => {
+                return;
+            }
+            None => at
+                .error(codes::SCHEMA_REFERENCE, format!("the schema refers to {}", quoted(target)))
+                .with_reason("a schema is never fetched, neither from the network nor from a file")
+                .with_help(format!(
+                    "copy it into \"$defs\" of {} and refer to `#/$defs/NAME`",
+                    quoted(self.key)
+                )),
+        };
+        self.push(diag);
+    }
+
+    fn push(&mut self, diagnostic: Diagnostic) {
+        self.n_findings += 1;
+        if self.n_findings <= MOST_FINDINGS {
+            self.failed = Some(self.findings.push(diagnostic));
+        }
+    }
+}
+
+impl Takes {
+    fn name(self, key: &str) -> &'static str {
+        match self {
+            Self::Schema => "a schema",
+            Self::SchemaMap => "an object of schemas",
+            Self::SchemaList => "an array of schemas that is not empty",
+            Self::Text | Self::Reference => "a string",
+            Self::Count => "a whole number that is not negative",
+            Self::Number if key == "multipleOf" => "a number above zero",
+            Self::Number => "a number",
+            Self::Flag => "`true` or `false`",
+            Self::List => "an array",
+            Self::Names => "an array of names",
+            Self::NamesMap => "an object of arrays of names",
+            Self::Type => "the name of a type",
+        }
+    }
+}
+
+fn is_names(at: At<'_>) -> bool {
+    at.value().as_array().is_some_and(|it| it.iter().all(|name| name.as_str().is_some()))
+}
+
+/// The type that somebody meant: what other languages call it, or a slip of the pen.
+fn meant(written: &str) -> Option<&'static str> {
+    match written.to_ascii_lowercase().as_str() {
+        "str" | "text" => Some("string"),
+        "int" | "long" => Some("integer"),
+        "float" | "double" | "decimal" => Some("number"),
+        "bool" => Some("boolean"),
+        "list" | "tuple" => Some("array"),
+        "dict" | "map" | "record" => Some("object"),
+        "none" | "nil" => Some("null"),
+        lower => closest(lower, TYPES),
+    }
+}
+
+/// Whether a part of the schema has a name of its own, which references may use.
+fn has_id(at: At<'_>) -> bool {
+    at.member("$id").is_some() || at.members().any(|(_, it)| has_id(it)) || at.items().any(has_id)
+}
+
+fn found(at: At<'_>) -> String {
+    at.value().describe()
+}

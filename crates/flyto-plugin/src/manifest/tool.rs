@@ -1,0 +1,348 @@
+//! One entry of `tools`.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted};
+use flyto_execenv::{Limits, Sha256};
+
+use super::{
+    DEFAULT_TIMEOUT, MAX_GRACE, MAX_TIMEOUT, ToolDef, ToolForm, any_object, argv, env,
+    literal::span_within, metadata, program, schema, undo,
+};
+use crate::{codes, load::LoadOptions, names::NameKind, place::moved};
+
+/// Where a manifest lies, and how closely it is looked at.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The plugin's directory, absolute.
+    pub(crate) dir: &'a Path,
+    pub(crate) options: &'a LoadOptions,
+}
+
+/// The keys that stand for each other, each with the spelling of this form first.
+struct Spelling {
+    work_dir: (&'static str, &'static str),
+    timeout: (&'static str, &'static str),
+}
+
+pub(super) fn read(
+    at: At<'_>,
+    form: ToolForm,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Result<ToolDef, Reported> {
+    let mut reader = ObjectReader::new(at, findings)?;
+    let spelling = spelling(form);
+    reader.also_spelled(spelling.work_dir.0, spelling.work_dir.1);
+    reader.also_spelled(spelling.timeout.0, spelling.timeout.1);
+    hints(&mut reader, spelling.work_dir.0, spelling.timeout.0);
+
+    let name = name(&mut reader, form);
+    let description = description(&mut reader, name.ok());
+    let schemas = schemas(&mut reader, form, place);
+    let work_dir = work_dir(&mut reader, spelling.work_dir.0, form, place);
+    let env = env::read(&mut reader);
+    let sha256 = sha256(&mut reader);
+    let invocation = match form {
+        ToolForm::Argv => {
+            let start_dir = work_dir.as_ref().ok().map(|it| start_dir(place.dir, it.as_deref()));
+            let looks = program::Looks { start_dir, env: env.as_ref().ok(), place };
+            argv::read(&mut reader, &looks)
+        }
+        ToolForm::Template | ToolForm::Binary => Err(not_yet(&mut reader, form, name.ok())),
+    };
+    let timeout = timeout(&mut reader, spelling.timeout.0);
+    let grace = grace(&mut reader);
+    let stream = reader.optional_bool("stream");
+    let limits = limits(&mut reader);
+    let undo = undo::read(&mut reader);
+    let metadata = metadata::read(&mut reader);
+    reader.finish();
+
+    let (input_schema, output_schema) = schemas?;
+    Ok(ToolDef {
+        name: name?.to_owned(),
+        description: description?,
+        input_schema: input_schema.unwrap_or_else(|| any_object().clone()),
+        output_schema,
+        invocation: invocation?,
+        env: env?,
+        work_dir: work_dir?,
+        timeout: timeout?,
+        grace: grace?,
+        limits: limits?,
+        sha256: sha256?,
+        stream: stream?.unwrap_or_default(),
+        undo: undo?,
+        metadata: metadata?,
+    })
+}
+
+/// The directory in which a program starts.
+pub(crate) fn start_dir(dir: &Path, work_dir: Option<&Path>) -> PathBuf {
+    work_dir.map_or_else(|| dir.to_owned(), |it| dir.join(it))
+}
+
+/// A text that says something. A blank one counts as left out, with a warning.
+pub(super) fn non_blank(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+) -> Result<Option<String>, Reported> {
+    let Some(text) = reader.optional_string(key)? else { return Ok(None) };
+    if text.trim().is_empty() {
+        let at = reader.at(key);
+        let what = format!("{} is blank and counts as left out", quoted(key));
+        reader.push(at.warning(codes::BLANK, what));
+        return Ok(None);
+    }
+    Ok(Some(text.to_owned()))
+}
+
+/// Refuses a NUL character, which no argument and no path can hold.
+pub(super) fn refuse_nul(at: At<'_>, label: &str) -> Result<(), Box<Diagnostic>> {
+    let Some(nul) = at.value().as_str().and_then(|it| it.find('\0')) else { return Ok(()) };
+    let what = format!("{label} holds a NUL character");
+    let diag = at.error(codes::NUL, what);
+    let diag = diag.with_reason("the system ends arguments, variables and paths at it");
+    Err(Box::new(moved(diag, at, span_within(at, nul, nul + 1))))
+}
+
+const fn spelling(form: ToolForm) -> Spelling {
+    let (work_dir, timeout) = (("work_dir", "working_dir"), ("timeout_seconds", "timeout_secs"));
+    match form {
+        ToolForm::Argv => Spelling { work_dir, timeout },
+        ToolForm::Template | ToolForm::Binary => {
+            Spelling { work_dir: (work_dir.1, work_dir.0), timeout: (timeout.1, timeout.0) }
+        }
+    }
+}
+
+/// Names from other formats that no likeness of letters leads to.
+fn hints(reader: &mut ObjectReader<'_, '_>, work_dir: &'static str, timeout: &'static str) {
+    for (other, key) in [
+        ("cwd", work_dir),
+        ("dir", work_dir),
+        ("directory", work_dir),
+        ("deadline", timeout),
+        ("cmd", "command"),
+        ("exec", "command"),
+        ("run", "command"),
+        ("program", "command"),
+        ("arguments", "args"),
+        ("argv", "args"),
+        ("environment", "env"),
+        ("schema", "input_schema"),
+        ("input", "input_schema"),
+        ("returns", "output_schema"),
+        ("permission", "permission_class"),
+        ("category", "permission_class"),
+        ("digest", "sha256"),
+        ("hash", "sha256"),
+        ("streaming", "stream"),
+    ] {
+        reader.suggest_for(other, key);
+    }
+}
+
+fn name<'v>(reader: &mut ObjectReader<'v, '_>, form: ToolForm) -> Result<&'v str, Reported> {
+    let name = reader.required_string("name")?;
+    let kind = match form {
+        ToolForm::Argv => NameKind::ArgvTool,
+        ToolForm::Template | ToolForm::Binary => NameKind::OtherTool,
+    };
+    let Err(fault) = kind.check(name) else { return Ok(name) };
+    let at = reader.at("name");
+    let what = format!("the name {} of a tool {fault}", quoted(name));
+    let diag = at.error(codes::BAD_TOOL_NAME, what);
+    let diag = diag.with_help(format!("a name is made of {}", kind.rule()));
+    Err(reader.push(match kind.mended(name) {
+        Some(better) => diag.with_suggestion(at.span(), quoted(&better)),
+        None => diag,
+    }))
+}
+
+fn description(reader: &mut ObjectReader<'_, '_>, name: Option<&str>) -> Result<String, Reported> {
+    let text = reader.optional_string("description")?.unwrap_or_default();
+    if text.trim().is_empty() {
+        let at = reader.at("description");
+        let what = match name {
+            Some(name) => format!("the tool {} has no description", quoted(name)),
+            None => "a tool has no description".to_owned(),
+        };
+        reader.push(
+            at.warning(codes::NO_DESCRIPTION, what)
+                .with_reason("a model chooses a tool by its description")
+                .with_help("say in a sentence or two what the tool does and when to use it"),
+        );
+    }
+    Ok(text.to_owned())
+}
+
+/// The schemas of input and output.
+fn schemas(
+    reader: &mut ObjectReader<'_, '_>,
+    form: ToolForm,
+    place: Place<'_>,
+) -> Result<(Option<serde_json::Value>, Option<serde_json::Value>), Reported> {
+    let why = match form {
+        ToolForm::Binary => "both are the schema of the input",
+        _ => "\"parameters\" makes the tool a template, whose input has no other schema",
+    };
+    let exclusive = reader.exclusive("parameters", "input_schema", why);
+    let input = match form {
+        ToolForm::Argv => schema::read(reader, "input_schema", place),
+        // What a template or binary plugin calls its parameters was never checked, and many leave
+        // it empty, so the key only has to be there once.
+        ToolForm::Template | ToolForm::Binary => {
+            reader.optional("parameters").and(reader.optional("input_schema")).map(|_| None)
+        }
+    };
+    let output = schema::read(reader, "output_schema", place);
+    exclusive?;
+    Ok((input?, output?))
+}
+
+fn work_dir(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+    form: ToolForm,
+    place: Place<'_>,
+) -> Result<Option<PathBuf>, Reported> {
+    let Some(text) = reader.optional_string(key)?.filter(|it| !it.is_empty()) else {
+        return Ok(None);
+    };
+    let at = reader.at(key);
+    if let Err(diagnostic) = refuse_nul(at, &quoted(key)) {
+        return Err(reader.push(diagnostic));
+    }
+    // The other forms start in a directory that only the session knows.
+    if form == ToolForm::Argv {
+        let dir = start_dir(place.dir, Some(Path::new(text)));
+        if !dir.is_dir() {
+            let what =
+                format!("the working directory {} is not there", quoted(&dir.to_string_lossy()));
+            let diag = at.warning(codes::NO_WORKING_DIR, what);
+            reader.push(match text.starts_with('~') {
+                true => diag.with_help("`~` is not expanded here; write the whole path"),
+                false => diag.with_help("a relative path is taken from the plugin's directory"),
+            });
+        }
+    }
+    Ok(Some(PathBuf::from(text)))
+}
+
+fn timeout(reader: &mut ObjectReader<'_, '_>, key: &'static str) -> Result<Duration, Reported> {
+    let Some(seconds) = reader.optional_i64(key)? else { return Ok(DEFAULT_TIMEOUT) };
+    let at = reader.at(key);
+    if seconds <= 0 {
+        let what = format!("{seconds} stands for the default of {} s", DEFAULT_TIMEOUT.as_secs());
+        let diag = at.warning(codes::NO_TIMEOUT, what);
+        reader.push(diag.with_help("write how many seconds the tool may take, or leave it out"));
+        return Ok(DEFAULT_TIMEOUT);
+    }
+    bounded(reader, key, seconds.unsigned_abs(), MAX_TIMEOUT)
+}
+
+fn grace(reader: &mut ObjectReader<'_, '_>) -> Result<Duration, Reported> {
+    let Some(seconds) = reader.optional_u64("grace_seconds")? else { return Ok(Duration::ZERO) };
+    bounded(reader, "grace_seconds", seconds, MAX_GRACE)
+}
+
+fn bounded(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+    seconds: u64,
+    max: Duration,
+) -> Result<Duration, Reported> {
+    if seconds <= max.as_secs() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let at = reader.at(key);
+    let what = format!("{} is at most {} s, found {seconds} s", quoted(key), max.as_secs());
+    let diag = at.error(flyto_diagnostics::codes::BAD_VALUE, what);
+    Err(reader.push(diag.with_help("the unit is seconds, not milliseconds")))
+}
+
+/// The digest as 64 hexadecimal digits.
+pub(super) fn sha256(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Sha256>, Reported> {
+    let Some(text) = reader.optional_string("sha256")? else { return Ok(None) };
+    if let Some(digest) = digest(text) {
+        return Ok(Some(digest));
+    }
+    let at = reader.at("sha256");
+    let what = match text.bytes().all(|it| it.is_ascii_hexdigit()) {
+        true => format!("a SHA-256 digest has 64 hexadecimal digits, found {}", text.len()),
+        false => format!("{} is no SHA-256 digest", quoted(text)),
+    };
+    let help = "`sha256sum FILE` prints it; leave the key out if the file may change";
+    Err(reader.push(at.error(codes::BAD_DIGEST, what).with_help(help)))
+}
+
+fn digest(text: &str) -> Option<Sha256> {
+    let digits: Vec<u8> =
+        text.chars().map(|it| it.to_digit(16)?.try_into().ok()).collect::<Option<_>>()?;
+    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+    // An odd digit at the end is one too many, which the length shows.
+    (digits.len() == 64).then(|| bytes.try_into().ok().map(Sha256)).flatten()
+}
+
+fn limits(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
+    let Some(at) = reader.optional_object("limits")? else { return Ok(Limits::new()) };
+    let mut reader = ObjectReader::new(at, reader.findings())?;
+    let cpu_seconds = above_zero(&mut reader, "cpu_seconds");
+    let memory_bytes = above_zero(&mut reader, "memory_bytes");
+    let processes = above_zero(&mut reader, "processes");
+    let file_size_bytes = above_zero(&mut reader, "file_size_bytes");
+    let open_files = above_zero(&mut reader, "open_files");
+    let output_bytes = above_zero(&mut reader, "output_bytes");
+    reader.finish();
+
+    let mut res = Limits::new();
+    res.cpu_time = cpu_seconds?.map(Duration::from_secs);
+    res.memory_bytes = memory_bytes?;
+    res.processes = processes?;
+    res.file_size_bytes = file_size_bytes?;
+    res.open_files = open_files?;
+    res.output_bytes = output_bytes?;
+    Ok(res)
+}
+
+fn above_zero(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+) -> Result<Option<u64>, Reported> {
+    let number = reader.optional_u64(key)?;
+    if number != Some(0) {
+        return Ok(number);
+    }
+    let at = reader.at(key);
+    let what = format!("{} must be above 0; leave it out for no limit", quoted(key));
+    Err(reader.push(at.error(flyto_diagnostics::codes::BAD_VALUE, what)))
+}
+
+/// Refuses a tool of a form that is understood and cannot be run.
+fn not_yet(reader: &mut ObjectReader<'_, '_>, form: ToolForm, name: Option<&str>) -> Reported {
+    let tool = name.map_or_else(|| "a tool".to_owned(), |it| format!("the tool {}", quoted(it)));
+    reader.allow("command");
+    let diag = if form == ToolForm::Binary {
+        let what = format!("{tool} belongs to a binary plugin, which cannot be run yet");
+        reader.at("name").error(codes::BINARY_FORM, what)
+    } else {
+        reader.allow("category");
+        let why = "\"parameters\" makes the tool a template, which has no list of arguments";
+        if let Err(reported) = reader.exclusive("parameters", "args", why) {
+            return reported;
+        }
+        let what = format!("{tool} is a template, which cannot be run yet");
+        reader
+            .at("parameters")
+            .error(codes::TEMPLATE_FORM, what)
+            .with_reason("\"parameters\" makes a tool a template, with `{{name}}` in its command")
+    };
+    let help = "declare it with \"input_schema\", a program as \"command\" and its \"args\"; the \
+                program reads the input as JSON from stdin";
+    reader.push(diag.with_help(help))
+}

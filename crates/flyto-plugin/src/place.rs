@@ -1,0 +1,23 @@
+//! Findings about a part of a value, or about a key.
+
+use flyto_diagnostics::{At, Code, Diagnostic, Location, Span};
+
+/// The finding, at another part of the same text.
+pub(crate) fn moved(mut finding: Diagnostic, at: At<'_>, span: Span) -> Diagnostic {
+    finding.location = Location::text(at.source(), span);
+    finding
+}
+
+/// An error about a key of an object of names, rather than about its value.
+pub(crate) fn about_key(
+    object: At<'_>,
+    key: &str,
+    code: Code,
+    what: impl Into<String>,
+) -> Diagnostic {
+    let finding = object.error(code, what).with_pointer(object.pointer().join(key));
+    match object.value().member(key) {
+        Some(member) => moved(finding, object, member.key.span),
+        None => finding,
+    }
+}

@@ -1,0 +1,81 @@
+//! What came of a program, in the words of a result.
+
+use std::time::Duration;
+
+use flyto_execenv::Ending;
+use flyto_program::{Ran, Text, duration_text};
+use flyto_tools::{Failure, ToolResult};
+
+/// The result of the tool `name`.
+pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
+    let stdout = ran.stdout();
+    let mut res = match (ran.outcome.ending, ran.failure()) {
+        (_, None) if prints_json => with_data(name, stdout),
+        (_, None) => from_stdout(stdout),
+        (Ending::TimedOut, Some(failure)) => {
+            let time = duration_text(whole_millis(ran.deadline.unwrap_or(ran.outcome.wall)));
+            let text = format!("plugin tool {name:?} timed out after {time}");
+            with_stderr(failure, text, ran)
+        }
+        (Ending::Cancelled, Some(failure)) => {
+            let time = duration_text(whole_millis(ran.outcome.wall));
+            let text = format!("plugin tool {name:?} cancelled after {time}");
+            with_stderr(failure, text, ran)
+        }
+        (Ending::LimitReached(limit), Some(failure)) => {
+            let text = format!("plugin tool {name:?} reached its limit of {}", limit.name());
+            with_both(failure, text, stdout, ran)
+        }
+        (_, Some(failure)) => with_both(failure, ran.exit_text(), stdout, ran),
+    };
+    res.execution = Some(ran.execution());
+    res
+}
+
+fn from_stdout(stdout: Text) -> ToolResult {
+    let mut res = ToolResult::text(stdout.text);
+    res.raw = stdout.raw;
+    res.omitted = stdout.omitted;
+    res
+}
+
+/// The result of a program that promises JSON.
+fn with_data(name: &str, stdout: Text) -> ToolResult {
+    let read = if stdout.omitted.is_some() {
+        Err("it is too long to be kept whole".to_owned())
+    } else {
+        serde_json::from_str(&stdout.text).map_err(|err| err.to_string())
+    };
+    match read {
+        Ok(data) => from_stdout(stdout).with_data(data),
+        Err(why) => {
+            let text =
+                format!("plugin tool {name:?}: stdout is no JSON: {why}\nstdout: {}", stdout.text);
+            let mut res = ToolResult::failed(Failure::BadOutput, text);
+            res.raw = stdout.raw;
+            res.omitted = stdout.omitted;
+            res
+        }
+    }
+}
+
+fn with_stderr(failure: Failure, first: String, ran: &Ran) -> ToolResult {
+    let stderr = ran.stderr();
+    let mut res = ToolResult::failed(failure, format!("{first}\nstderr: {}", stderr.text));
+    res.omitted = stderr.omitted;
+    res
+}
+
+fn with_both(failure: Failure, first: String, stdout: Text, ran: &Ran) -> ToolResult {
+    let stderr = ran.stderr();
+    let text = format!("{first}\nstdout: {}\nstderr: {}", stdout.text, stderr.text);
+    let mut res = ToolResult::failed(failure, text);
+    res.raw = stdout.raw;
+    res.omitted = stdout.omitted.or(stderr.omitted);
+    res
+}
+
+/// Finer than a millisecond says nothing about when a call was ended.
+fn whole_millis(time: Duration) -> Duration {
+    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
+}

@@ -1,0 +1,217 @@
+//! JSON Schemas of what people write, for editors.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde_json::{Map, Value};
+
+/// The JSON Schema (draft 2020-12) of a `plugin.json`.
+///
+/// It accepts what loads without a finding, so that an editor that knows it underlines a misspelt
+/// key. What a schema cannot say is left to the loader: names that occur twice, programs that are
+/// not there, an `input_schema` that does not compile.
+#[must_use]
+pub fn plugin() -> Value {
+    of::<Plugin>()
+}
+
+/// The JSON Schema (draft 2020-12) of the `plugins` object of a configuration.
+#[must_use]
+pub fn plugin_config() -> Value {
+    of::<PluginConfig>()
+}
+
+fn of<T: JsonSchema>() -> Value {
+    SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().into()
+}
+
+/// A plugin: a directory with this file and the programs that its tools run.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, title = "Flyto plugin")]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Plugin {
+    /// Where the schema of this file lies, for editors.
+    #[schemars(rename = "$schema")]
+    schema: Option<String>,
+    /// The name, which stands before the names of the tools: letters, digits and `-`.
+    #[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"))]
+    name: String,
+    /// The version, in whatever form you count.
+    #[schemars(regex(pattern = r"\S"))]
+    version: Option<String>,
+    /// What the plugin is for, for people.
+    description: Option<String>,
+    /// Who made it.
+    author: Option<String>,
+    /// How tools are run: each has a command of its own.
+    #[schemars(extend("const" = "command"))]
+    execution: Option<String>,
+    /// The tools.
+    #[schemars(length(min = 1))]
+    tools: Vec<Tool>,
+}
+
+/// A program that reads the input of a call as JSON from stdin and prints the result on stdout. An
+/// exit code other than 0 says that the call failed, and stderr says why.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Tool {
+    /// The name within the plugin: letters, digits, `_` and `-`, a letter first.
+    #[schemars(regex(pattern = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$"))]
+    name: String,
+    /// What the tool does, what it returns, and when to use it. A model chooses tools by this text.
+    #[schemars(regex(pattern = r"\S"))]
+    description: String,
+    /// The program: a name that is looked up in `PATH`, or a path such as `./run.sh`, which is taken
+    /// from the working directory. No shell is involved.
+    #[schemars(regex(pattern = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"))]
+    command: String,
+    /// The arguments of the program, one string each.
+    #[schemars(inner(regex(pattern = r"^[^\u0000]*$")))]
+    args: Option<Vec<String>>,
+    /// JSON Schema of the input. Default: any object.
+    #[schemars(with = "Option<ObjectSchema>")]
+    input_schema: (),
+    /// JSON Schema of the result, for a program that prints JSON.
+    #[schemars(with = "Option<ObjectSchema>")]
+    output_schema: (),
+    /// Variables for the program. `${NAME}` in a value is a variable of the host, and
+    /// `${NAME:-default}` the default where that is unset or empty.
+    #[schemars(extend("propertyNames" = {
+        "pattern": "^[^=\\u0000]+$",
+        "not": { "enum": ["PLUGIN_ROOT", "PLUGIN_DATA"] }
+    }))]
+    env: Option<BTreeMap<String, String>>,
+    /// The directory in which the program starts, as a path from the plugin's. Default: the
+    /// plugin's own.
+    work_dir: Option<String>,
+    /// How many seconds a call may take, up to one week. Default: 30.
+    #[schemars(range(min = 1, max = 604_800))]
+    timeout_seconds: Option<u64>,
+    /// Seconds between asking the program to end and killing it, up to 600. Default: 0, which kills
+    /// at once.
+    #[schemars(range(max = 600))]
+    grace_seconds: Option<u64>,
+    /// Upper bounds for the program. The operator's may be tighter.
+    limits: Option<Limits>,
+    /// The SHA-256 digest of the program's file as 64 hexadecimal digits.
+    #[schemars(regex(pattern = r"^[0-9A-Fa-f]{64}$"))]
+    sha256: Option<String>,
+    /// Shows lines of stdout as they come, and takes lines `::progress 0.4 text` on stderr as
+    /// progress.
+    stream: Option<bool>,
+    /// How a call is taken back.
+    undo: Option<Undo>,
+    /// Which check decides about a call: `bash` (the default), `file`, `webfetch`, `readonly`,
+    /// `generic`, or one that the host knows.
+    permission_class: Option<String>,
+    /// How a call is filed in the audit log: `write`, `edit`, `read`, `execute`, `delete`, `invoke`,
+    /// or another word.
+    audit_operation: Option<String>,
+    /// Calls may run beside each other and beside calls of other tools.
+    concurrency_safe: Option<bool>,
+    /// Calls change nothing.
+    read_only: Option<bool>,
+    /// Calls may do what cannot be taken back.
+    destructive: Option<bool>,
+    /// A second call with the same input changes nothing further.
+    idempotent: Option<bool>,
+    /// Calls reach beyond this machine.
+    open_world: Option<bool>,
+    /// A call waits for a release.
+    requires_checkpoint: Option<bool>,
+    /// A call is challenged before it runs.
+    requires_reverse_thinking: Option<bool>,
+    /// The name for people.
+    #[schemars(regex(pattern = r"\S"))]
+    title: Option<String>,
+    /// Further names within the plugin.
+    #[schemars(inner(regex(pattern = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")))]
+    aliases: Option<Vec<String>>,
+    /// A few words that a search should find the tool by.
+    #[schemars(regex(pattern = r"\S"))]
+    search_hint: Option<String>,
+    /// The version of the tool. Default: the plugin's.
+    #[schemars(regex(pattern = r"\S"))]
+    version: Option<String>,
+}
+
+/// A JSON Schema whose root describes an object.
+#[derive(JsonSchema)]
+#[schemars(transparent, extend("properties" = { "type": { "const": "object" } }, "required" = ["type"]))]
+#[expect(dead_code, reason = "read by the derive only")]
+struct ObjectSchema(Map<String, Value>);
+
+/// Upper bounds for a program. One that the backend cannot keep makes a call fail before anything
+/// starts.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Limits {
+    /// Seconds of processor time.
+    #[schemars(range(min = 1))]
+    cpu_seconds: Option<u64>,
+    /// Memory in bytes.
+    #[schemars(range(min = 1))]
+    memory_bytes: Option<u64>,
+    /// Processes and threads alive at once.
+    #[schemars(range(min = 1))]
+    processes: Option<u64>,
+    /// Size in bytes of any one file that is written.
+    #[schemars(range(min = 1))]
+    file_size_bytes: Option<u64>,
+    /// Open files of one process.
+    #[schemars(range(min = 1))]
+    open_files: Option<u64>,
+    /// Bytes of stdout and stderr together, after which the program is ended.
+    #[schemars(range(min = 1))]
+    output_bytes: Option<u64>,
+}
+
+/// How a call is taken back: by calling another tool with the same input.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Undo {
+    /// The name of a tool of the same plugin.
+    tool: String,
+    /// What taking it back does, for people.
+    #[schemars(regex(pattern = r"\S"))]
+    description: Option<String>,
+}
+
+/// What the operator decides about plugins.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, title = "Flyto plugin settings")]
+#[expect(dead_code, reason = "read by the derive only")]
+struct PluginConfig {
+    /// Whether plugins are used at all. Default: `false`.
+    enabled: Option<bool>,
+    /// Where plugins are searched; `~` and `~user` stand for home directories. Default:
+    /// `["~/.flyto/plugins", "~/.zeptoclaw/plugins"]`.
+    plugin_dirs: Option<Vec<String>>,
+    /// The only plugins that are used; all where the list is empty.
+    allowed_plugins: Option<Vec<PluginName>>,
+    /// Plugins that are never used, also when they are allowed.
+    blocked_plugins: Option<Vec<PluginName>>,
+    /// What plugins get beyond what every plugin gets, by name.
+    grants: Option<BTreeMap<PluginName, Grant>>,
+    /// Whether a variable of the host that a manifest reads must be granted, too. Default: `false`.
+    strict_env: Option<bool>,
+}
+
+/// The name of a plugin, as its manifest writes it.
+#[derive(JsonSchema, PartialEq, Eq, PartialOrd, Ord)]
+#[schemars(transparent)]
+struct PluginName(#[schemars(regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9-]{0,63}$"))] String);
+
+/// What one plugin gets beyond what every plugin gets.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Grant {
+    /// Names of variables of the host that its programs see.
+    #[schemars(inner(regex(pattern = r"^[^=\u0000]+$")))]
+    env: Option<Vec<String>>,
+}

@@ -1,0 +1,281 @@
+//! A declaration as a tool.
+
+use std::{
+    borrow::Cow,
+    ffi::{OsStr, OsString},
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use flyto_execenv::{Capture, Class, Environment, Output, Program, Spec, Stdin};
+use flyto_program::{Streaming, chain, tool_error};
+use flyto_tools::{
+    CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Tool, ToolError,
+    ToolErrorKind, ToolResult, UndoInfo,
+};
+use serde_json::Value;
+
+use crate::{
+    context::PluginContext,
+    environment::{Sources, Unresolved, Variable},
+    files,
+    load::{self, Plugin},
+    manifest::{DEFAULT_TIMEOUT, Invocation, ToolDef, start_dir},
+    result,
+};
+
+/// The tool that a plugin declares.
+///
+/// A call starts the program as a Unix filter: the input is what it reads on stdin, byte for byte,
+/// and end of input comes at once where there is none; its stdout is the result, untrimmed. It runs
+/// as [`Class::PLUGIN_TOOL`] in a process group of its own, and sees four kinds of variables: `PATH`,
+/// `HOME`, `LANG` and `LC_ALL` of the host, [`PLUGIN_ROOT`](crate::PLUGIN_ROOT) and
+/// [`PLUGIN_DATA`](crate::PLUGIN_DATA), what the operator granted, what the manifest declares.
+///
+/// The text of a result:
+///
+/// | what happened | text |
+/// | --- | --- |
+/// | it exited with 0 | what it printed on stdout |
+/// | it exited with another code | `exit code 3`, then lines `stdout: …` and `stderr: …` |
+/// | a signal ended it | `exit code -1 (killed by signal 9, SIGKILL)` in place of `exit code 3` |
+/// | its time was over | `plugin tool "p:t" timed out after 30s` and a line `stderr: …` |
+/// | the caller cancelled | `plugin tool "p:t" cancelled after 1.5s` and a line `stderr: …` |
+/// | it reached a limit | `plugin tool "p:t" reached its limit of output`, then lines `stdout: …` and `stderr: …` |
+/// | a declared variable has no value | `plugin tool "p:t": resolve env failed: …` |
+/// | it declares an output schema and printed no JSON | `plugin tool "p:t": stdout is no JSON: …` and a line `stdout: …` |
+///
+/// All but the first are errors, and [`ToolResult::failure`] says which. A program that cannot be
+/// started is a [`ToolError`] with the text `plugin tool "p:t" exec failed` and its cause.
+#[derive(Debug)]
+pub struct PluginTool {
+    name: String,
+    def: ToolDef,
+    metadata: Metadata,
+    dir: PathBuf,
+    plugin: String,
+    ctx: Arc<PluginContext>,
+}
+
+impl PluginTool {
+    /// Makes the tool. `dir` is the plugin's directory; a relative one is taken from the current
+    /// directory. `plugin` is the plugin's name, which stands before the tool's own; it may be empty.
+    ///
+    /// A host with many tools shares one context: `ctx` may be an `Arc<PluginContext>`.
+    #[must_use]
+    pub fn new(
+        def: ToolDef,
+        dir: impl AsRef<Path>,
+        plugin: impl Into<String>,
+        ctx: impl Into<Arc<PluginContext>>,
+    ) -> Self {
+        let plugin = plugin.into();
+        let full = |name: &str| match plugin.as_str() {
+            "" => name.to_owned(),
+            plugin => format!("{plugin}:{name}"),
+        };
+        let name = full(&def.name);
+        let mut metadata = def.metadata.clone();
+        // A further name lives where the tool's own does; a plugin cannot take one outside.
+        metadata.aliases = metadata.aliases.iter().map(|it| full(it)).collect();
+        if !plugin.is_empty() {
+            metadata.origin = Origin::Plugin { plugin: plugin.clone() };
+        }
+        Self { name, metadata, dir: load::absolute(dir.as_ref()), plugin, ctx: ctx.into(), def }
+    }
+
+    /// Every tool of a plugin, in the order of its manifest. A tool without a version of its own has
+    /// the plugin's.
+    pub fn all(plugin: &Plugin, ctx: &Arc<PluginContext>) -> Vec<Self> {
+        let tools = plugin.tools().iter().cloned();
+        let version = &plugin.manifest().version;
+        tools
+            .map(|mut def| {
+                def.metadata.version = def.metadata.version.take().or_else(|| version.clone());
+                Self::new(def, plugin.dir(), plugin.name(), Arc::clone(ctx))
+            })
+            .collect()
+    }
+
+    /// The declaration.
+    #[must_use]
+    pub fn definition(&self) -> &ToolDef {
+        &self.def
+    }
+
+    /// The plugin's name; empty for a tool without one.
+    #[must_use]
+    pub fn plugin(&self) -> &str {
+        &self.plugin
+    }
+
+    /// The plugin's directory, absolute.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The variables that the program sees, and why, in order of their names.
+    #[must_use]
+    pub fn variables(&self) -> Vec<Variable> {
+        self.with_sources(|it| it.variables())
+    }
+
+    fn with_sources<T>(&self, f: impl FnOnce(Sources<'_>) -> T) -> T {
+        let data = self.ctx.data_dir(&self.plugin);
+        f(Sources {
+            host: &self.ctx.host_env,
+            root: &self.dir,
+            data: data.as_deref(),
+            granted: self.ctx.granted(&self.plugin),
+            declared: &self.def.env,
+            strict: self.ctx.strict_env,
+        })
+    }
+
+    /// All that a call starts, with these variables.
+    fn spec(&self, env: Environment, input: &Input) -> Spec {
+        let def = &self.def;
+        let Invocation::Argv { command, args } = &def.invocation;
+        let program = match def.sha256 {
+            Some(sha256) => Program::Pinned { path: command.into(), sha256 },
+            None => Program::Named(command.clone()),
+        };
+        let stdin = if input.is_empty() {
+            Stdin::Null
+        } else {
+            // The text is shared, not copied: an input may have many megabytes.
+            Stdin::Bytes(Bytes::from_owner(Arc::<[u8]>::from(input.text())))
+        };
+        let timeout = if def.timeout.is_zero() { DEFAULT_TIMEOUT } else { def.timeout };
+        let capture = Capture::limit(self.ctx.capture_bytes);
+        let stdout = match self.spill_file() {
+            Some(path) => capture.clone().spill_to(path),
+            None => capture.clone(),
+        };
+        let spec = Spec::new(program)
+            .class(Class::PLUGIN_TOOL)
+            .args(args)
+            .env(env)
+            .working_dir(start_dir(&self.dir, def.work_dir.as_deref()))
+            .stdin(stdin)
+            .stdout(Output::Captured(stdout))
+            .stderr(Output::Captured(capture))
+            .deadline(timeout)
+            .limits(def.limits.clone());
+        if def.grace.is_zero() { spec } else { spec.grace(def.grace) }
+    }
+
+    /// A name that no other call of this or another process has, as the file must not be there.
+    fn spill_file(&self) -> Option<PathBuf> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let dir = self.ctx.spill_dir.as_deref()?;
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let name = self.name.replace(':', "__");
+        Some(dir.join(format!("{name}-{}-{number}.stdout", std::process::id())))
+    }
+
+    /// Makes the directories that a call relies on.
+    fn make_dirs(&self) -> io::Result<()> {
+        let data = self.ctx.data_dir(&self.plugin);
+        for dir in data.as_deref().into_iter().chain(self.ctx.spill_dir.as_deref()) {
+            if !dir.is_dir() {
+                files::create_private_dir(dir)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn exec_failed(&self) -> String {
+        format!("plugin tool {:?} exec failed", self.name)
+    }
+
+    fn unresolved(&self, err: &Unresolved) -> ToolResult {
+        let text = format!("plugin tool {:?}: resolve env failed: {err}", self.name);
+        ToolResult::failed(Failure::Environment { missing: err.names() }, text)
+    }
+
+    /// The call that takes this one back.
+    fn undo(&self, input: &Input) -> Option<UndoInfo> {
+        let undo = self.def.undo.as_ref()?;
+        let tool = match self.plugin.as_str() {
+            "" => undo.tool.clone(),
+            plugin => format!("{plugin}:{}", undo.tool),
+        };
+        Some(UndoInfo::new(&undo.description, tool, input.value().clone()))
+    }
+}
+
+#[async_trait]
+impl Tool for PluginTool {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn description(&self, _: &DescribeContext) -> Cow<'_, str> {
+        self.def.description.as_str().into()
+    }
+
+    fn input_schema(&self) -> &Value {
+        &self.def.input_schema
+    }
+
+    fn output_schema(&self) -> Option<&Value> {
+        self.def.output_schema.as_ref()
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    fn preview(&self, input: &Input) -> Option<Preview> {
+        let built = self.with_sources(|it| it.build());
+        let unresolved = built.as_ref().err().map(ToString::to_string);
+        let spec = self.spec(built.unwrap_or_default(), input);
+        let words = std::iter::once(spec.program.as_os_str())
+            .chain(spec.args.iter().map(OsString::as_os_str))
+            .map(OsStr::to_string_lossy);
+        let mut res = Preview::new()
+            .with_command_line(words)
+            .with_env_names(self.variables().into_iter().map(|it| it.name))
+            .with_working_dir(spec.working_dir.to_string_lossy());
+        res.deadline = spec.deadline;
+        if !input.is_empty() {
+            res = res.with_stdin(input.text());
+        }
+        if let Some(problem) = unresolved {
+            res = res.with_problem(problem);
+        }
+        Some(match self.ctx.exec_env.check(spec) {
+            Ok(_) => res,
+            Err(err) => res.with_problem(chain(&err)),
+        })
+    }
+
+    async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+        let env = match self.with_sources(|it| it.build()) {
+            Ok(env) => env,
+            Err(err) => return Ok(self.unresolved(&err)),
+        };
+        self.make_dirs().map_err(|err| {
+            ToolError::new(ToolErrorKind::NotStartable, self.exec_failed()).with_source(err)
+        })?;
+        let streaming = if self.def.stream { Streaming::Lines } else { Streaming::Quiet };
+        let spec = self.spec(env, &input);
+        let ran = flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming)
+            .await
+            .map_err(|err| tool_error(self.exec_failed(), err))?;
+        let res = result::of(&self.name, &ran, self.def.output_schema.is_some());
+        let undo = self.undo(&input).filter(|_| !res.is_error());
+        Ok(match undo {
+            Some(undo) => res.with_undo(undo),
+            None => res,
+        })
+    }
+}

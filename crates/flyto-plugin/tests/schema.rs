@@ -1,0 +1,105 @@
+//! The schemas for editors accept what loads without a finding.
+
+use std::{fs, path::Path};
+
+use flyto_diagnostics::{At, Findings, Severity, Source, json};
+use flyto_plugin::{LoadOptions, PluginConfig, load_source, schema};
+use jsonschema::Validator;
+use serde_json::Value;
+
+fn validator(schema: &Value) -> Validator {
+    jsonschema::draft202012::new(schema).expect("a valid schema")
+}
+
+/// Whether a tool with these members is accepted, by the schema and by the loader alike.
+#[track_caller]
+fn check(members: &str, accepted: bool) {
+    let text = format!(
+        r#"{{"name": "p", "tools": [{{"name": "t", "description": "d", "command": "ls"{members}}}]}}"#
+    );
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    let findings = load_source(&Source::new("p", text), "/", &LoadOptions::new()).findings;
+    // A note asks for no change.
+    let odd = findings.iter().any(|it| it.severity != Severity::Note);
+    assert_eq!(!odd, accepted, "{findings:?}");
+    let schema = validator(&schema::plugin());
+    let errors: Vec<_> = schema.iter_errors(&value).map(|it| it.to_string()).collect();
+    assert_eq!(errors.is_empty(), accepted, "{errors:?}");
+}
+
+#[test]
+fn what_is_in_order_is_accepted() {
+    for members in [
+        "",
+        r#", "args": ["", "-l"], "env": {"A": "$B"}, "timeout_seconds": 5"#,
+        r#", "input_schema": {"type": "object", "x": 1}, "output_schema": {"type": "object"}"#,
+        r#", "permission_class": "database", "audit_operation": "x", "aliases": ["u"]"#,
+        r#", "limits": {"memory_bytes": 1}, "undo": {"tool": "t"}, "stream": true, "title": null"#,
+    ] {
+        check(members, true);
+    }
+}
+
+#[test]
+fn what_has_a_finding_is_underlined() {
+    for members in [
+        r#", "arg": ["-l"]"#,
+        r#", "args": "-l""#,
+        r#", "args": ["\u0000"]"#,
+        r#", "timeout_seconds": 0"#,
+        r#", "timeout_seconds": 604801"#,
+        r#", "input_schema": {"type": "array"}"#,
+        r#", "input_schema": {}"#,
+        r#", "env": {"PLUGIN_ROOT": "x"}"#,
+        r#", "env": {"A=B": "x"}"#,
+        r#", "sha256": "abc""#,
+        r#", "limits": {"memory": 1}"#,
+        r#", "title": " ""#,
+        r#", "aliases": ["a b"]"#,
+        r#", "parameters": {}"#,
+    ] {
+        check(members, false);
+    }
+}
+
+#[test]
+fn every_fixture_is_accepted() {
+    let schema = validator(&schema::plugin());
+    for collection in ["plugins", "hostile/plugins"] {
+        let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures");
+        for entry in fs::read_dir(Path::new(dir).join(collection)).expect("fixtures") {
+            let file = entry.expect("an entry").path().join("plugin.json");
+            let Ok(text) = fs::read_to_string(&file) else { continue };
+            let value = serde_json::from_str(&text).expect("JSON");
+            let errors: Vec<_> = schema.iter_errors(&value).map(|it| it.to_string()).collect();
+            assert!(errors.is_empty(), "{}: {errors:?}", file.display());
+        }
+    }
+}
+
+#[track_caller]
+fn check_config(text: &str, accepted: bool) {
+    let source = Source::new("config.json", text);
+    let root = json::parse(&source).expect("JSON");
+    let mut findings = Findings::new();
+    let _ = PluginConfig::read(At::root(&source, &root), &mut findings);
+    assert_eq!(findings.is_empty(), accepted, "{findings:?}");
+    let schema = validator(&schema::plugin_config());
+    assert_eq!(schema.is_valid(&root.to_json()), accepted, "{text}");
+}
+
+#[test]
+fn configurations() {
+    check_config("{}", true);
+    check_config(
+        r#"{"enabled": true, "plugin_dirs": ["~/p"], "allowed_plugins": ["a"],
+            "blocked_plugins": ["b"], "grants": {"a": {"env": ["T"]}}, "strict_env": false}"#,
+        true,
+    );
+    check_config(r#"{"enable": true}"#, false);
+    check_config(r#"{"directories": []}"#, false);
+    check_config(r#"{"blocked_plugins": ["a*"]}"#, false);
+    check_config(r#"{"grants": {"a_b": {}}}"#, false);
+    check_config(r#"{"grants": {"a": {"env": ["A=B"]}}}"#, false);
+    check_config(r#"{"grants": {"a": {"net": true}}}"#, false);
+}
