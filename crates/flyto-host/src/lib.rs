@@ -1,1 +1,19 @@
-//! host
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+// In the order to read them.
+mod bound; //     keeping a result's text short
+pub mod codes; // what can be wrong with a configuration
+mod config; //    what the host is told, and by whom
+mod host; //      all sources in one registry, and the path of a call
+mod places; //    where files lie, and what the host sees of its process
+mod report; //    what became of every source
+pub mod schema;
+mod validate; //  checking files without using them // JSON Schemas for editors
+
+pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
+pub use config::{Config, Flags, Origin, load_config};
+pub use host::{CallError, Host, Plan, all_codes, explain};
+pub use places::{Places, Surroundings};
+pub use report::{ExecFile, LoadReport};
+pub use validate::{Validation, validate_path};

@@ -1,0 +1,147 @@
+//! Keeping a result's text short enough for a model, and the whole of it for people.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use flyto_program::omission_notice;
+use flyto_tools::{CallId, Omitted, ToolResult};
+
+/// Bytes of text that a model gets unless the configuration says otherwise: 64 KiB, some 16,000
+/// tokens.
+pub const DEFAULT_OUTPUT_LIMIT_BYTES: u64 = 64 * 1024;
+
+/// How long the whole of an output that was too long is kept: 7 days.
+const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Cuts the middle out of a text that is longer than `limit` bytes. Nothing is cut silently: a line
+/// says how much is missing and where the whole of it lies, if `dir` could take it.
+pub(crate) fn bound(
+    mut result: ToolResult,
+    limit: u64,
+    dir: Option<&Path>,
+    id: &CallId,
+) -> ToolResult {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let text = &result.output;
+    if text.len() <= limit {
+        return result;
+    }
+    let head_end = text.floor_char_boundary(limit - limit / 2);
+    let tail_start = text.ceil_char_boundary(text.len() - limit / 2);
+    let cut = (tail_start - head_end) as u64;
+
+    let (before, kept) = match result.omitted.take() {
+        Some(it) => (it.bytes, it.whole),
+        None => (0, None),
+    };
+    let mut omitted = Omitted::new(before + cut);
+    // An output of which the program's runner already left something out is no whole.
+    let whole = kept.or_else(|| {
+        let bytes = result.raw.as_deref().unwrap_or(text.as_bytes());
+        let file = (before == 0).then(|| keep(bytes, dir?, id).ok()).flatten()?;
+        Some(file.to_string_lossy().into_owned())
+    });
+    if let Some(whole) = whole {
+        omitted = omitted.with_whole(whole);
+    }
+    let notice = omission_notice(&omitted);
+    result.output = format!("{}\n{notice}\n{}", &text[..head_end], &text[tail_start..]);
+    result.raw = None;
+    result.omitted = Some(omitted);
+    result
+}
+
+/// Writes an output to a new file in `dir` that only the user can read, and removes old ones.
+fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        builder.mode(0o700);
+        options.mode(0o600);
+    }
+    builder.create(dir)?;
+    remove_old(dir);
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // An id may come from outside; only its letters, digits and dashes make a file name.
+    let id: String =
+        id.as_str().chars().filter(|it| it.is_ascii_alphanumeric() || *it == '-').collect();
+    let path = dir.join(format!("{}-{}-{id}.txt", since.as_millis(), std::process::id()));
+    let mut file = options.open(&path)?;
+    if let Err(err) = file.write_all(bytes) {
+        // Half of an output under the name of the whole would mislead.
+        let _ = fs::remove_file(&path);
+        return Err(err);
+    }
+    Ok(path)
+}
+
+fn remove_old(dir: &Path) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten() {
+        let age = entry.metadata().and_then(|it| it.modified()).map(|it| it.elapsed());
+        if age.is_ok_and(|it| it.is_ok_and(|age| age > KEEP)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call_id() -> CallId {
+        CallId::new("a/../b-1").expect("printable")
+    }
+
+    #[test]
+    fn a_short_text_stays_as_it_is() {
+        let result = ToolResult::text("é".repeat(5));
+        assert_eq!(bound(result.clone(), 10, None, &call_id()), result);
+    }
+
+    #[test]
+    fn a_long_text_keeps_both_ends_and_its_whole() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let text = format!("{}{}", "ä".repeat(100), "ö".repeat(100));
+        let res = bound(ToolResult::text(text.clone()), 21, Some(dir.path()), &call_id());
+        let omitted = res.omitted.expect("something was cut");
+        let whole = omitted.whole.expect("it was kept");
+        assert_eq!(omitted.bytes, 400 - 20);
+        assert_eq!(fs::read_to_string(&whole).expect("written"), text);
+        assert_eq!(
+            res.output,
+            format!("äääää\n[… 380 bytes omitted, the whole is in {whole} …]\nööööö")
+        );
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(&whole).expect("there").permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn a_whole_that_cannot_be_kept_is_not_promised() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("file");
+        fs::write(&file, "").expect("written");
+        let res = bound(ToolResult::text("0123456789"), 4, Some(&file), &call_id());
+        assert_eq!(res.output, "01\n[… 6 bytes omitted …]\n89");
+        assert_eq!(res.omitted, Some(Omitted::new(6)));
+    }
+
+    #[test]
+    fn what_was_left_out_before_counts_as_well() {
+        let before = Omitted::new(1000).with_whole("/spill");
+        let res = bound(ToolResult::text("0123456789").with_omitted(before), 4, None, &call_id());
+        assert_eq!(res.omitted, Some(Omitted::new(1006).with_whole("/spill")));
+    }
+}

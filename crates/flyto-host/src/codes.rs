@@ -1,0 +1,86 @@
+//! What can be wrong with a configuration, explained.
+
+use flyto_diagnostics::{Code, CodeInfo};
+
+/// A project's file asks for more than the user allows.
+pub const UNTRUSTED: Code = Code::new("F0301");
+/// A path that is neither absolute nor can be made so.
+pub const NO_HOME: Code = Code::new("F0302");
+/// A variable of the environment that cannot be read.
+pub const BAD_VARIABLE: Code = Code::new("F0303");
+/// A tool whose name is taken.
+pub const NAME_TAKEN: Code = Code::new("F0304");
+/// A file that is none of those that Flyto knows.
+pub const UNKNOWN_FILE: Code = Code::new("F0305");
+
+/// Every code of this crate with its explanation.
+pub const CODES: &[CodeInfo] = &[
+    CodeInfo::new(
+        UNTRUSTED,
+        "a project's configuration asks for more than it may",
+        "\
+The file `.flyto/config.json` comes with a project, and a project may be somebody else's. So it can
+only narrow what your own configuration allows: switch plugins off, block some, allow fewer, lower a
+limit. What would widen it (more plugin directories, more tools, grants) is left out until you trust
+the directory.
+
+To trust it, add its path to your own configuration, `~/.config/flyto/config.json`:
+
+    { \"trusted_dirs\": [\"/home/ada/projects/site\"] }
+
+Look at the file first: the tools that it brings run with your rights.
+",
+    ),
+    CodeInfo::new(
+        NO_HOME,
+        "a path starts with `~`, and the home directory is not known",
+        "\
+A path in the configuration starts with `~`, which stands for a home directory. The environment has
+no HOME with an absolute path, or there is no user of the name behind the `~`. Write the path out,
+such as `/home/ada/.flyto/plugins`.
+",
+    ),
+    CodeInfo::new(
+        BAD_VARIABLE,
+        "a variable of the environment has a value that means nothing",
+        "\
+Flyto reads a few variables whose names begin with FLYTO_. FLYTO_PLUGINS and FLYTO_EXEC_TOOLS hold
+paths with colons between them, FLYTO_CONFIG holds one path, FLYTO_OUTPUT_LIMIT a number of bytes
+such as 65536. A variable that is set but empty counts as not set.
+",
+    ),
+    CodeInfo::new(
+        NAME_TAKEN,
+        "two tools want one name",
+        "\
+A tool's name, and each of its aliases, leads to one tool. The tool that was there first keeps the
+name; the other is left out, never put in its place. Plugins come before definition files, directories
+and files in the order in which they are given, plugins of one directory in the order of their names.
+
+Rename one of the two, or block the plugin that you do not want:
+
+    { \"plugins\": { \"blocked_plugins\": [\"other-plugin\"] } }
+",
+    ),
+    CodeInfo::new(
+        UNKNOWN_FILE,
+        "the file is none of those that Flyto reads",
+        "\
+Flyto tells what a file is by its content: a manifest has `tools` or `mcpServers`, a tool definition
+has `exec` (or is an array of such objects), a configuration has `plugins`, `exec_tools`,
+`output_limit_bytes` or `trusted_dirs`. A directory is a plugin if it holds a `plugin.json`, or a
+directory of plugins. The file has none of these keys.
+",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_in_order_and_explained() {
+        assert!(CODES.is_sorted_by(|a, b| a.code < b.code));
+        assert!(CODES.iter().all(|it| it.explanation.len() > 100));
+    }
+}

@@ -1,0 +1,129 @@
+//! One configuration file.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use flyto_diagnostics::{At, Findings, ObjectReader, Reported, Source, json};
+use flyto_plugin::PluginConfig;
+
+use crate::{codes, places::Places};
+
+/// What one file says, and which of its keys it has.
+#[derive(Debug, Default)]
+pub(crate) struct FileConfig {
+    pub(crate) plugins: PluginConfig,
+    pub(crate) plugin_dirs: Vec<PathBuf>,
+    pub(crate) exec_tools: Vec<PathBuf>,
+    pub(crate) output_limit_bytes: u64,
+    pub(crate) trusted_dirs: Vec<PathBuf>,
+    /// Keys that are there, with dots: `plugins.enabled`.
+    pub(crate) set: BTreeSet<&'static str>,
+    /// The text, for findings about a value of it.
+    pub(crate) text: Option<(Source, json::Value)>,
+}
+
+/// The keys that say that a file is a configuration.
+const KEYS: [&str; 4] = ["plugins", "exec_tools", "output_limit_bytes", "trusted_dirs"];
+
+/// Keys of the section about plugins, as [`FileConfig::set`] names them.
+const PLUGIN_KEYS: [(&str, &str); 7] = [
+    ("enabled", "plugins.enabled"),
+    ("plugin_dirs", "plugins.plugin_dirs"),
+    ("directories", "plugins.plugin_dirs"),
+    ("allowed_plugins", "plugins.allowed_plugins"),
+    ("blocked_plugins", "plugins.blocked_plugins"),
+    ("grants", "plugins.grants"),
+    ("strict_env", "plugins.strict_env"),
+];
+
+/// Whether an object is a configuration, judged by its keys.
+pub(crate) fn is_config(root: &json::Value) -> bool {
+    KEYS.iter().any(|key| root.get(key).is_some())
+}
+
+/// Reads a file; `None` where it cannot be used at all. Relative paths in it start from its
+/// directory.
+pub(crate) fn read_config_file(
+    source: &Source,
+    dir: &Path,
+    places: &Places,
+    findings: &mut Findings,
+) -> Option<FileConfig> {
+    let root = findings.take(json::parse(source)).ok()?;
+    let mut res = read_root(At::root(source, &root), dir, places, findings).ok()?;
+    res.text = Some((source.clone(), root));
+    Some(res)
+}
+
+fn read_root(
+    at: At<'_>,
+    dir: &Path,
+    places: &Places,
+    findings: &mut Findings,
+) -> Result<FileConfig, Reported> {
+    let mut res = FileConfig::default();
+    let mut reader = ObjectReader::new(at, findings)?;
+    // Editors look for it; the host does not.
+    reader.allow("$schema");
+    if let Ok(Some(section)) = reader.optional_object("plugins") {
+        for (key, name) in PLUGIN_KEYS {
+            if section.member(key).is_some() {
+                res.set.insert(name);
+            }
+        }
+        res.plugins = PluginConfig::read(section, reader.findings())?;
+        res.plugin_dirs = res
+            .plugins
+            .plugin_dirs
+            .iter()
+            .filter_map(|text| {
+                let path = expand_path(text, dir, places);
+                path.map_err(|why| reader.push(section.error(codes::NO_HOME, why))).ok()
+            })
+            .collect();
+    }
+    if let Some(paths) = read_paths(&mut reader, "exec_tools", dir, places) {
+        res.exec_tools = paths;
+        res.set.insert("exec_tools");
+    }
+    if let Some(paths) = read_paths(&mut reader, "trusted_dirs", dir, places) {
+        res.trusted_dirs = paths;
+        res.set.insert("trusted_dirs");
+    }
+    if let Ok(Some(limit)) = reader.optional_u64("output_limit_bytes") {
+        res.output_limit_bytes = limit;
+        res.set.insert("output_limit_bytes");
+    }
+    reader.finish();
+    Ok(res)
+}
+
+fn read_paths(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+    dir: &Path,
+    places: &Places,
+) -> Option<Vec<PathBuf>> {
+    let texts = reader.optional_string_array(key).ok()??;
+    let at = reader.at(key);
+    let mut res = Vec::with_capacity(texts.len());
+    for (index, text) in texts.into_iter().enumerate() {
+        match expand_path(text, dir, places) {
+            Ok(path) => res.push(path),
+            Err(why) => {
+                let place = at.item(index).unwrap_or(at);
+                reader.push(place.error(codes::NO_HOME, why).with_help("write the path out"));
+            }
+        }
+    }
+    Some(res)
+}
+
+/// A path of a configuration: `~` is a home directory, a relative path starts from `dir`.
+pub(crate) fn expand_path(text: &str, dir: &Path, places: &Places) -> Result<PathBuf, String> {
+    flyto_plugin::expand_home(text, places.home.as_deref(), flyto_plugin::ambient_home_of)
+        .map(|path| dir.join(path))
+        .map_err(|err| err.to_string())
+}

@@ -1,0 +1,266 @@
+//! Which of several sources of configuration wins.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use flyto_diagnostics::{At, Diagnostic, Findings, Location, files};
+use flyto_plugin::DEFAULT_PLUGIN_DIRS;
+
+use super::{
+    Config, Origin,
+    file::{FileConfig, expand_path, read_config_file},
+};
+use crate::{codes, places::Surroundings};
+
+/// What the program's flags say; they win over everything else.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Flags {
+    /// The configuration file to read in place of the user's and the project's: `--config FILE`.
+    pub config: Option<PathBuf>,
+    /// Directories of plugins in place of the configured ones: `--plugins DIR`. They are used also
+    /// where plugins are switched off.
+    pub plugins: Vec<PathBuf>,
+    /// Files with tool definitions in place of the configured ones: `--exec-tools FILE`.
+    pub exec_tools: Vec<PathBuf>,
+    /// Bytes of a result's text: `--output-limit BYTES`.
+    pub output_limit_bytes: Option<u64>,
+}
+
+/// Reads all sources of configuration and weighs them.
+///
+/// A flag wins over a variable `FLYTO_…`, that over the project's `.flyto/config.json`, that over
+/// the user's file, that over the defaults. The project's file belongs to the nearest directory from
+/// the current one upwards that has one. It only narrows what the user's file allows, until that
+/// lists the directory in `trusted_dirs`. A file that is named by a flag or by `FLYTO_CONFIG` is
+/// read in place of both.
+///
+/// A file that is not there is no problem unless it was named. Where the findings have an error the
+/// configuration is not to be used: a block that could not be read would not hold.
+#[must_use]
+pub fn load_config(surroundings: &Surroundings, flags: &Flags) -> (Config, Findings) {
+    let mut findings = Findings::new();
+    let mut config = Config {
+        // Without a home there are no directories by default.
+        plugin_dirs: DEFAULT_PLUGIN_DIRS
+            .iter()
+            .filter_map(|it| expand_path(it, &surroundings.current_dir, &surroundings.places).ok())
+            .collect(),
+        ..Config::default()
+    };
+    let named = match &flags.config {
+        Some(path) => Some(surroundings.current_dir.join(path)),
+        None => variable(surroundings, "FLYTO_CONFIG").map(|it| surroundings.current_dir.join(it)),
+    };
+    if let Some(path) = named {
+        if let Some(file) = open(&path, true, surroundings, &mut findings) {
+            overlay(&mut config, file, &Origin::Named(path));
+        }
+    } else {
+        let mut trusted = Vec::new();
+        let user = surroundings.places.config_file.clone();
+        if let Some(path) = &user
+            && let Some(file) = open(path, false, surroundings, &mut findings)
+        {
+            trusted.clone_from(&file.trusted_dirs);
+            overlay(&mut config, file, &Origin::User(path.clone()));
+        }
+        if let Some(path) = project_file(&surroundings.current_dir, user.as_deref())
+            && let Some(file) = open(&path, false, surroundings, &mut findings)
+        {
+            let root = path.parent().and_then(Path::parent).unwrap_or(&path);
+            if is_trusted(root, &trusted) {
+                overlay(&mut config, file, &Origin::Project(path));
+            } else {
+                narrow(&mut config, file, &path, &mut findings);
+            }
+        }
+    }
+    apply_variables(&mut config, surroundings, &mut findings);
+    apply_flags(&mut config, surroundings, flags);
+    (config, findings)
+}
+
+/// The project's file: in the nearest directory upwards that has one. The user's own file is none.
+fn project_file(current_dir: &Path, user: Option<&Path>) -> Option<PathBuf> {
+    current_dir
+        .ancestors()
+        .map(|dir| dir.join(".flyto").join("config.json"))
+        .find(|it| it.is_file())
+        .filter(|it| Some(it.as_path()) != user)
+}
+
+/// Whether the user trusts `root`, by its real path: a link into a trusted directory is not enough,
+/// and one out of it is.
+fn is_trusted(root: &Path, trusted: &[PathBuf]) -> bool {
+    let Ok(root) = root.canonicalize() else { return false };
+    trusted.iter().filter_map(|it| it.canonicalize().ok()).any(|it| root.starts_with(it))
+}
+
+fn open(
+    path: &Path,
+    was_named: bool,
+    surroundings: &Surroundings,
+    findings: &mut Findings,
+) -> Option<FileConfig> {
+    if !was_named && !path.exists() {
+        return None;
+    }
+    let source = findings.take(files::open(path)).ok()?;
+    let dir = path.parent().unwrap_or(path);
+    read_config_file(&source, dir, &surroundings.places, findings)
+}
+
+/// Sets everything that `file` sets.
+fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
+    let FileConfig { plugins, plugin_dirs, exec_tools, output_limit_bytes, set, .. } = file;
+    let mut takes = |key: &'static str| {
+        let is_set = set.contains(key);
+        if is_set {
+            config.origins.insert(key, origin.clone());
+        }
+        is_set
+    };
+    if takes("plugins.enabled") {
+        config.plugins.enabled = plugins.enabled;
+    }
+    if takes("plugins.plugin_dirs") {
+        config.plugins.plugin_dirs = plugins.plugin_dirs;
+        config.plugin_dirs = plugin_dirs;
+    }
+    if takes("plugins.allowed_plugins") {
+        config.plugins.allowed_plugins = plugins.allowed_plugins;
+    }
+    if takes("plugins.blocked_plugins") {
+        config.plugins.blocked_plugins = plugins.blocked_plugins;
+    }
+    if takes("plugins.grants") {
+        config.plugins.grants = plugins.grants;
+    }
+    if takes("plugins.strict_env") {
+        config.plugins.strict_env = plugins.strict_env;
+    }
+    if takes("exec_tools") {
+        config.exec_tools = exec_tools;
+    }
+    if takes("output_limit_bytes") {
+        config.output_limit_bytes = output_limit_bytes;
+    }
+}
+
+/// Takes from an untrusted `file` what allows less, and warns of the rest.
+fn narrow(config: &mut Config, file: FileConfig, path: &Path, findings: &mut Findings) {
+    let FileConfig { plugins, output_limit_bytes, set, text, .. } = file;
+    let origin = Origin::Project(path.to_owned());
+    let mut took: BTreeSet<&'static str> = BTreeSet::new();
+    if set.contains("plugins.enabled") && !plugins.enabled {
+        config.plugins.enabled = false;
+        took.insert("plugins.enabled");
+    }
+    if set.contains("plugins.blocked_plugins") {
+        config.plugins.blocked_plugins.extend(plugins.blocked_plugins);
+        took.insert("plugins.blocked_plugins");
+    }
+    if set.contains("plugins.allowed_plugins") && !plugins.allowed_plugins.is_empty() {
+        let allowed = &mut config.plugins.allowed_plugins;
+        if allowed.is_empty() {
+            *allowed = plugins.allowed_plugins;
+        } else {
+            allowed.retain(|it| plugins.allowed_plugins.contains(it));
+            if allowed.is_empty() {
+                // An empty list would allow everything.
+                config.plugins.enabled = false;
+            }
+        }
+        took.insert("plugins.allowed_plugins");
+    }
+    if set.contains("plugins.strict_env") && plugins.strict_env {
+        config.plugins.strict_env = true;
+        took.insert("plugins.strict_env");
+    }
+    if set.contains("output_limit_bytes") && output_limit_bytes <= config.output_limit_bytes {
+        config.output_limit_bytes = output_limit_bytes;
+        took.insert("output_limit_bytes");
+    }
+    for key in &took {
+        config.origins.insert(key, origin.clone());
+    }
+    let Some((source, root)) = text else { return };
+    let dir = path.parent().and_then(Path::parent).unwrap_or(path);
+    for key in set.difference(&took) {
+        let message = format!("{key:?} of an untrusted project is left out: it can only narrow");
+        let help = format!("to trust the project, add {dir:?} to `trusted_dirs` of your own file");
+        let pointer = format!("/{}", key.replace('.', "/"));
+        let at = At::root(&source, &root);
+        let at = at.at_pointer(&pointer).unwrap_or(at);
+        findings.push(at.warning(codes::UNTRUSTED, message).with_help(help));
+    }
+}
+
+fn apply_variables(config: &mut Config, surroundings: &Surroundings, findings: &mut Findings) {
+    let paths = |name| -> Option<Vec<PathBuf>> {
+        let value = variable(surroundings, name)?;
+        let dir = &surroundings.current_dir;
+        Some(std::env::split_paths(&value).map(|it| dir.join(it)).collect())
+    };
+    if let Some(dirs) = paths("FLYTO_PLUGINS") {
+        use_plugin_dirs(config, dirs, Origin::Variable("FLYTO_PLUGINS"));
+    }
+    if let Some(files) = paths("FLYTO_EXEC_TOOLS") {
+        config.exec_tools = files;
+        config.origins.insert("exec_tools", Origin::Variable("FLYTO_EXEC_TOOLS"));
+    }
+    if let Some(value) = variable(surroundings, "FLYTO_OUTPUT_LIMIT") {
+        match value.to_str().map(str::parse) {
+            Some(Ok(limit)) => {
+                config.output_limit_bytes = limit;
+                let origin = Origin::Variable("FLYTO_OUTPUT_LIMIT");
+                config.origins.insert("output_limit_bytes", origin);
+            }
+            _ => {
+                let message = format!("{value:?} is no number of bytes");
+                findings.push(
+                    Diagnostic::error(
+                        codes::BAD_VARIABLE,
+                        Location::file("$FLYTO_OUTPUT_LIMIT"),
+                        message,
+                    )
+                    .with_help("write a number such as 65536, or unset the variable"),
+                );
+            }
+        }
+    }
+}
+
+fn apply_flags(config: &mut Config, surroundings: &Surroundings, flags: &Flags) {
+    let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
+        paths.iter().map(|it| surroundings.current_dir.join(it)).collect()
+    };
+    if !flags.plugins.is_empty() {
+        use_plugin_dirs(config, absolute(&flags.plugins), Origin::Flag("--plugins"));
+    }
+    if !flags.exec_tools.is_empty() {
+        config.exec_tools = absolute(&flags.exec_tools);
+        config.origins.insert("exec_tools", Origin::Flag("--exec-tools"));
+    }
+    if let Some(limit) = flags.output_limit_bytes {
+        config.output_limit_bytes = limit;
+        config.origins.insert("output_limit_bytes", Origin::Flag("--output-limit"));
+    }
+}
+
+/// Who names directories of plugins wants plugins.
+fn use_plugin_dirs(config: &mut Config, dirs: Vec<PathBuf>, origin: Origin) {
+    config.plugins.enabled = true;
+    config.plugins.plugin_dirs = dirs.iter().map(|it| it.display().to_string()).collect();
+    config.plugin_dirs = dirs;
+    config.origins.insert("plugins.enabled", origin.clone());
+    config.origins.insert("plugins.plugin_dirs", origin);
+}
+
+/// A variable of the environment; set but empty counts as not set.
+fn variable<'a>(surroundings: &'a Surroundings, name: &str) -> Option<&'a std::ffi::OsStr> {
+    surroundings.env.get(name).filter(|it| !it.is_empty())
+}

@@ -1,0 +1,77 @@
+//! What the host is told: by its program's flags, the environment, the project and the user.
+
+mod file; //   one configuration file
+mod layers; // which of them wins
+
+use std::{collections::BTreeMap, fmt, path::PathBuf};
+
+use flyto_plugin::PluginConfig;
+use serde::{Serialize, Serializer};
+
+pub(crate) use self::file::{is_config, read_config_file};
+pub use self::layers::{Flags, load_config};
+use crate::bound::DEFAULT_OUTPUT_LIMIT_BYTES;
+
+/// What a host does, after all its sources have been weighed.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Config {
+    /// Which plugins may be used, and what they get. Its `plugin_dirs` are as they are written.
+    pub plugins: PluginConfig,
+    /// Where plugins lie: `plugins.plugin_dirs` as absolute paths.
+    pub plugin_dirs: Vec<PathBuf>,
+    /// Files with tool definitions.
+    pub exec_tools: Vec<PathBuf>,
+    /// Bytes of a result's text; more is cut in the middle.
+    pub output_limit_bytes: u64,
+    /// Where each value comes from, by its key in a configuration file, such as
+    /// `plugins.plugin_dirs`. A key that nobody set is not in it.
+    pub origins: BTreeMap<&'static str, Origin>,
+}
+
+impl Default for Config {
+    /// Plugins are off, and there are no directories and no files.
+    fn default() -> Self {
+        Self {
+            plugins: PluginConfig::default(),
+            plugin_dirs: Vec::new(),
+            exec_tools: Vec::new(),
+            output_limit_bytes: DEFAULT_OUTPUT_LIMIT_BYTES,
+            origins: BTreeMap::new(),
+        }
+    }
+}
+
+/// Who set a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// The user's configuration file.
+    User(PathBuf),
+    /// The file in a project's directory.
+    Project(PathBuf),
+    /// A file that was named on the command line or in `FLYTO_CONFIG`.
+    Named(PathBuf),
+    /// A variable of the environment.
+    Variable(&'static str),
+    /// A flag of the program.
+    Flag(&'static str),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(path) | Self::Project(path) | Self::Named(path) => {
+                write!(f, "{}", path.display())
+            }
+            Self::Variable(name) => write!(f, "${name}"),
+            Self::Flag(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,110 @@
+//! Where the files of one user lie, and what the host sees of its surroundings.
+
+use std::path::{Path, PathBuf};
+
+use flyto_execenv::Environment;
+
+/// What a host sees of the process it runs in: passed in once, never read behind the back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Surroundings {
+    /// The environment of the process.
+    pub env: Environment,
+    /// The directory it was started in; absolute.
+    pub current_dir: PathBuf,
+    /// Where the user's files lie.
+    pub places: Places,
+}
+
+impl Surroundings {
+    /// Surroundings with the places that `env` names.
+    #[must_use]
+    pub fn new(env: Environment, current_dir: impl Into<PathBuf>) -> Self {
+        let places = Places::from_env(&env);
+        Self { env, current_dir: current_dir.into(), places }
+    }
+
+    /// The surroundings of this process, read now.
+    ///
+    /// # Errors
+    ///
+    /// The current directory cannot be told: it was removed, or may not be read.
+    pub fn ambient() -> std::io::Result<Self> {
+        Ok(Self::new(Environment::ambient(), std::env::current_dir()?))
+    }
+}
+
+/// Where the files of one user lie: the XDG Base Directory Specification, with its defaults below
+/// `$HOME`. A place is `None` where neither its own variable nor `HOME` says anything; relative
+/// values are ignored, as the specification demands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Places {
+    /// The home directory: `$HOME`.
+    pub home: Option<PathBuf>,
+    /// The user's configuration file: `$XDG_CONFIG_HOME/flyto/config.json`.
+    pub config_file: Option<PathBuf>,
+    /// What may be lost with some regret: `$XDG_STATE_HOME/flyto`. Output that was too long for a
+    /// result lies below.
+    pub state_dir: Option<PathBuf>,
+    /// What plugins keep: `$XDG_DATA_HOME/flyto/plugins`, one directory for each.
+    pub plugin_data_dir: Option<PathBuf>,
+}
+
+impl Places {
+    /// The places that an environment names.
+    #[must_use]
+    pub fn from_env(env: &Environment) -> Self {
+        let dir = |name| {
+            let path = Path::new(env.get(name)?);
+            path.is_absolute().then(|| path.to_owned())
+        };
+        let home = dir("HOME");
+        let base = |name, below_home| {
+            dir(name).or_else(|| Some(home.as_ref()?.join(below_home))).map(|it| it.join("flyto"))
+        };
+        Self {
+            config_file: base("XDG_CONFIG_HOME", ".config").map(|it| it.join("config.json")),
+            state_dir: base("XDG_STATE_HOME", ".local/state"),
+            plugin_data_dir: base("XDG_DATA_HOME", ".local/share").map(|it| it.join("plugins")),
+            home,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(env: &[(&str, &str)], expect: Expect) {
+        let Places { home, config_file, state_dir, plugin_data_dir } =
+            Places::from_env(&env.iter().copied().collect());
+        let shown = [home, config_file, state_dir, plugin_data_dir]
+            .map(|it| it.map_or("-".to_owned(), |it| it.display().to_string()));
+        expect.assert_eq(&shown.join(" "));
+    }
+
+    #[test]
+    fn places_follow_the_xdg_variables() {
+        check(&[], expect!["- - - -"]);
+        check(
+            &[("HOME", "/h")],
+            expect![
+                "/h /h/.config/flyto/config.json /h/.local/state/flyto /h/.local/share/flyto/plugins"
+            ],
+        );
+        check(
+            &[
+                ("HOME", "/h"),
+                ("XDG_CONFIG_HOME", "/c"),
+                ("XDG_STATE_HOME", "rel"),
+                ("XDG_DATA_HOME", ""),
+            ],
+            expect!["/h /c/flyto/config.json /h/.local/state/flyto /h/.local/share/flyto/plugins"],
+        );
+        check(&[("XDG_STATE_HOME", "/s")], expect!["- - /s/flyto -"]);
+    }
+}

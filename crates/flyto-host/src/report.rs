@@ -1,0 +1,123 @@
+//! What became of every source of tools.
+
+use std::path::PathBuf;
+
+use flyto_diagnostics::{Diagnostic, Findings};
+use flyto_plugin::{Catalogue, DirState, Found};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+/// What became of every source of tools: nothing is left out silently.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct LoadReport {
+    /// The plugins, and the directories in which they were searched.
+    pub catalogue: Catalogue,
+    /// The files with tool definitions.
+    pub exec_files: Vec<ExecFile>,
+    /// Tools that could not be registered: another one has the name.
+    pub names: Findings,
+}
+
+/// A file with tool definitions.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ExecFile {
+    /// The path as it was given.
+    pub path: PathBuf,
+    /// The names of its tools; `None` where the file was refused.
+    pub tools: Option<Vec<String>>,
+    /// What is wrong or odd about it.
+    pub findings: Findings,
+}
+
+impl LoadReport {
+    /// Everything that is wrong or odd, in the order of the sources.
+    pub fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
+        let files = self.exec_files.iter().flat_map(|it| it.findings.iter());
+        self.catalogue.findings().chain(files).chain(self.names.iter())
+    }
+
+    /// What became of the plugin of this name, loaded or not. Where several have it, the one that
+    /// is in use comes first.
+    #[must_use]
+    pub fn plugin(&self, name: &str) -> Option<&Found> {
+        let named = || self.catalogue.found.iter().filter(|it| it.name.as_deref() == Some(name));
+        named().find(|it| it.plugin.is_some()).or_else(|| named().next())
+    }
+}
+
+impl Serialize for LoadReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let dirs: Vec<_> = self
+            .catalogue
+            .dirs
+            .iter()
+            .map(|it| Dir { path: it.path.display().to_string(), state: dir_state(it.state) })
+            .collect();
+        let plugins: Vec<_> = self.catalogue.found.iter().map(Plugin::new).collect();
+        let files: Vec<_> = self
+            .exec_files
+            .iter()
+            .map(|it| File {
+                path: it.path.display().to_string(),
+                state: if it.tools.is_some() { "loaded" } else { "refused" },
+                tools: it.tools.as_deref().unwrap_or_default(),
+            })
+            .collect();
+        let findings: Vec<_> = self.findings().collect();
+        let mut shown = serializer.serialize_struct("LoadReport", 4)?;
+        shown.serialize_field("plugin_dirs", &dirs)?;
+        shown.serialize_field("plugins", &plugins)?;
+        shown.serialize_field("exec_files", &files)?;
+        shown.serialize_field("findings", &findings)?;
+        shown.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Dir {
+    path: String,
+    state: &'static str,
+}
+
+#[derive(Serialize)]
+struct Plugin<'a> {
+    name: Option<&'a str>,
+    dir: String,
+    version: Option<&'a str>,
+    state: &'static str,
+    tools: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    path: String,
+    state: &'static str,
+    tools: &'a [String],
+}
+
+impl<'a> Plugin<'a> {
+    fn new(found: &'a Found) -> Self {
+        let plugin = found.plugin.as_deref();
+        Self {
+            name: found.name.as_deref(),
+            dir: found.dir.display().to_string(),
+            version: plugin.and_then(|it| it.manifest().version.as_deref()),
+            state: found.state.name(),
+            tools: plugin
+                .map(|it| it.tools().iter().map(|tool| tool.name.as_str()).collect())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+fn dir_state(state: DirState) -> &'static str {
+    match state {
+        DirState::Searched => "searched",
+        DirState::Plugin => "plugin",
+        DirState::Missing => "missing",
+        DirState::Unreadable => "unreadable",
+        DirState::Repeated => "repeated",
+        _ => "unknown",
+    }
+}

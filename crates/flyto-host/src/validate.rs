@@ -1,0 +1,105 @@
+//! Checking files without using them.
+
+use std::{ffi::OsString, io, path::Path};
+
+use flyto_diagnostics::{At, Diagnostic, Findings, Location, Source, files, json};
+use flyto_plugin::{Catalogue, Depth, Filter, LoadOptions, MANIFEST_FILE};
+
+use crate::{
+    codes,
+    config::{is_config, read_config_file},
+    places::Surroundings,
+};
+
+/// What was checked, and what was found.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Validation {
+    /// The files and directories that were looked at, with what they are: `plugin`, `exec tools`,
+    /// `configuration`.
+    pub checked: Vec<(String, &'static str)>,
+    /// Everything that is wrong or odd.
+    pub findings: Findings,
+}
+
+/// Checks a plugin, a directory of plugins, a file with tool definitions or a configuration; which
+/// of them it is shows in its content. Nothing is started. Schemas are compiled, and programs are
+/// looked up.
+///
+/// # Errors
+///
+/// There is nothing at `path`, or it cannot be reached.
+pub fn validate_path(path: &Path, surroundings: &Surroundings) -> io::Result<Validation> {
+    let metadata = std::fs::metadata(path)?;
+    let mut res = Validation::default();
+    if metadata.is_dir() {
+        validate_dir(path, surroundings, &mut res);
+    } else {
+        validate_file(path, surroundings, &mut res);
+    }
+    Ok(res)
+}
+
+fn options(surroundings: &Surroundings) -> LoadOptions {
+    let path = surroundings.env.get("PATH").map_or_else(OsString::new, ToOwned::to_owned);
+    LoadOptions::new().depth(Depth::Full).path(path)
+}
+
+fn validate_dir(dir: &Path, surroundings: &Surroundings, res: &mut Validation) {
+    let catalogue = Catalogue::discover([dir], &Filter::new(), &options(surroundings));
+    res.checked.extend(catalogue.found.iter().map(|it| (it.dir.display().to_string(), "plugin")));
+    for finding in catalogue.findings() {
+        res.findings.push(finding.clone());
+    }
+    if res.checked.is_empty() && res.findings.is_empty() {
+        let place = Location::file(dir.display().to_string());
+        let what = "the directory holds neither a plugin nor plugins";
+        let help = format!("a plugin is a directory with a `{MANIFEST_FILE}`");
+        res.findings.push(Diagnostic::error(codes::UNKNOWN_FILE, place, what).with_help(help));
+    }
+}
+
+fn validate_file(path: &Path, surroundings: &Surroundings, res: &mut Validation) {
+    let name = path.display().to_string();
+    let Ok(source) = res.findings.take(files::open(path)) else { return };
+    if path.file_name().is_some_and(|it| it == MANIFEST_FILE) {
+        res.checked.push((name, "plugin"));
+        return validate_plugin(&source, path, surroundings, res);
+    }
+    let root = match json::parse(&source) {
+        Ok(root) => root,
+        // What it was meant to be cannot be told; the mistake can.
+        Err(diagnostic) => {
+            res.findings.push(diagnostic);
+            return;
+        }
+    };
+    let has = |key: &str| root.get(key).is_some();
+    if root.as_array().is_some() || has("exec") {
+        res.checked.push((name, "exec tools"));
+        res.findings.append(flyto_exectool::load(&source).findings);
+    } else if has("tools") || has("mcpServers") {
+        res.checked.push((name, "plugin"));
+        validate_plugin(&source, path, surroundings, res);
+    } else if is_config(&root) {
+        res.checked.push((name, "configuration"));
+        let dir = path.parent().unwrap_or(path);
+        read_config_file(&source, dir, &surroundings.places, &mut res.findings);
+    } else {
+        let at = At::root(&source, &root);
+        let what = "the file is neither a manifest nor tool definitions nor a configuration";
+        let help = "a manifest has `tools`, a definition `exec`, a configuration `plugins` or `exec_tools`";
+        res.findings.push(at.error(codes::UNKNOWN_FILE, what).with_help(help));
+    }
+}
+
+fn validate_plugin(
+    source: &Source,
+    path: &Path,
+    surroundings: &Surroundings,
+    res: &mut Validation,
+) {
+    let dir = surroundings.current_dir.join(path);
+    let dir = dir.parent().unwrap_or(&dir);
+    res.findings.append(flyto_plugin::load_source(source, dir, &options(surroundings)).findings);
+}
