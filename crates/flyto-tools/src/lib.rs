@@ -1,18 +1,28 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+// In the order to read them: the contract,
+mod tool;
+
+// what a call gets, and what comes of it,
 mod call;
 mod error;
 mod failure;
 mod input;
-mod metadata;
-mod name;
-mod native;
-mod preview;
-mod registry;
 mod result;
 mod seconds;
-mod tool;
+
+// what a tool says about itself and about a call,
+mod metadata;
+mod preview;
+
+// what it is called, and where it is kept,
+mod name;
+mod registry;
+
+// tools that are functions, and what is made of tools.
+pub mod export;
+mod native;
 #[cfg(feature = "validate")]
 mod validate;
 

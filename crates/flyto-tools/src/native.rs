@@ -24,6 +24,9 @@ use crate::preview::Preview;
 use crate::result::ToolResult;
 use crate::tool::{DescribeContext, Tool};
 
+#[cfg(test)]
+mod tests;
+
 /// A tool that is an async function of one argument type, whose JSON Schema is derived.
 ///
 /// Field names, doc comments and serde attributes of the type become the schema that the model
@@ -108,8 +111,19 @@ pub enum NativeToolError {
 
 /// The argument type of a tool that takes none. Fields that a caller sends all the same are
 /// ignored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct NoInput {}
+
+/// By hand, for a derived one would tell the model what the type is for.
+impl JsonSchema for NoInput {
+    fn schema_name() -> Cow<'static, str> {
+        "NoInput".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "object", "properties": {}})
+    }
+}
 
 impl NativeTool {
     /// Starts a tool with its name and what it does, for the model.
@@ -204,6 +218,10 @@ impl Tool for NativeTool {
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+        if ctx.cancellation().is_cancelled() {
+            let message = format!("failed to start {}: the call was taken back", self.about.name);
+            return Err(ToolError::new(ToolErrorKind::Cancelled, message));
+        }
         let call = match self.function.call(ctx.clone(), &input) {
             Ok(call) => call,
             Err(why) => return Ok(ToolResult::failed(Failure::BadInput, why)),
@@ -260,10 +278,11 @@ where
 }
 
 fn read_arguments<A: DeserializeOwned>(input: &Input) -> Result<A, String> {
-    // Read from the text, which holds numbers that the value has to round.
-    let text = if input.is_empty() { "{}" } else { input.as_str() };
-    let mut reader = serde_json::Deserializer::from_str(text);
-    serde_path_to_error::deserialize(&mut reader).map_err(|err| {
+    // serde would read a struct from an array as well, which no schema says.
+    if !input.value().is_object() {
+        return Err("invalid input: (root): expected an object".to_owned());
+    }
+    serde_path_to_error::deserialize(input.value()).map_err(|err| {
         let pointer = json_pointer(err.path());
         let place = if pointer.is_empty() { "(root)" } else { &pointer };
         format!("invalid input: {place}: {}", err.inner())

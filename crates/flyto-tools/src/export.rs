@@ -1,0 +1,732 @@
+//! Tools in the shapes that model APIs and clients take.
+//!
+//! Names are wire names; [`Snapshot::get`](crate::Snapshot::get) leads back from them. Schemas are
+//! passed on as they are, with their key order, with two exceptions that change no meaning, because
+//! one tool that breaks either rule makes clients drop the whole list:
+//!
+//! - a root without `type` gets `"type": "object"`: arguments are an object in all of these APIs;
+//! - for MCP, a property whose schema is `true` or `false` gets `{}` or `{"not": {}}`.
+//!
+//! A schema that an API cannot take is an error of that tool, and the other tools are exported.
+//! Limits that depend on the model behind an API (depth, number of properties, supported keywords)
+//! are not checked.
+//!
+//! ```
+//! use flyto_tools::export::{Format, export};
+//! use flyto_tools::{DescribeContext, Registry};
+//!
+//! let registry = Registry::new();
+//! let res = export(registry.snapshot().iter(), Format::Gemini, &DescribeContext::new());
+//! assert_eq!(res.tools, serde_json::json!({"functionDeclarations": []}));
+//! assert!(res.refused.is_empty());
+//! ```
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde_json::{Map, Value, json};
+
+use crate::name::ToolId;
+use crate::registry::Entry;
+use crate::tool::DescribeContext;
+
+/// A shape in which tools are handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// [Model Context Protocol]: the `tools` of `tools/list`.
+    ///
+    /// All four hints are given, because clients take a missing `destructiveHint` or
+    /// `openWorldHint` for true. They show what is declared, as
+    /// [`is_destructive`](crate::Metadata::is_destructive) does: they inform, and clients must not
+    /// trust them. An output schema is given if its root is an object, which older clients demand.
+    ///
+    /// [Model Context Protocol]: https://modelcontextprotocol.io/specification/2025-11-25/server/tools
+    Mcp,
+    /// [OpenAI Responses API]: `tools`. `strict` is false, for strict schemas are a dialect.
+    ///
+    /// [OpenAI Responses API]: https://platform.openai.com/docs/guides/function-calling
+    OpenAiResponses,
+    /// [OpenAI Chat Completions API]: `tools`.
+    ///
+    /// [OpenAI Chat Completions API]: https://platform.openai.com/docs/guides/function-calling?api-mode=chat
+    OpenAiChat,
+    /// [Anthropic Messages API]: `tools`.
+    ///
+    /// [Anthropic Messages API]: https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
+    Anthropic,
+    /// [Gemini API]: one element of `tools`. Schemas go into `parametersJsonSchema`, which takes
+    /// JSON Schema, not into `parameters`, which takes a dialect.
+    ///
+    /// [Gemini API]: https://ai.google.dev/api/caching#FunctionDeclaration
+    Gemini,
+}
+
+/// Tools in one shape.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Export {
+    /// The tools: an array, or for Gemini the object that holds it.
+    pub tools: Value,
+    /// Tools that cannot be handed over, and why.
+    pub refused: Vec<ExportError>,
+}
+
+/// A tool that cannot be handed over in some shape.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("failed to export {tool} as {format}: {why}")]
+#[non_exhaustive]
+pub struct ExportError {
+    /// The tool.
+    pub tool: ToolId,
+    /// The shape.
+    pub format: Format,
+    /// What is in the way.
+    pub why: ExportErrorKind,
+}
+
+/// What keeps a tool from being handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportErrorKind {
+    /// The root of the input schema describes something else than an object.
+    #[error("the type at the root of its input schema is not \"object\"")]
+    NoObject,
+    /// The API refuses this keyword at the root of an input schema.
+    #[error("its input schema has {0:?} at the root, which the API does not take")]
+    Keyword(&'static str),
+}
+
+/// Hands over several tools. The order is kept.
+#[must_use]
+pub fn export<'a>(
+    entries: impl IntoIterator<Item = &'a Entry>,
+    format: Format,
+    ctx: &DescribeContext,
+) -> Export {
+    let mut tools = Vec::new();
+    let mut refused = Vec::new();
+    for entry in entries {
+        match export_one(entry, format, ctx) {
+            Ok(tool) => tools.push(tool),
+            Err(err) => refused.push(err),
+        }
+    }
+    let tools = match format {
+        Format::Gemini => json!({ "functionDeclarations": tools }),
+        _ => Value::Array(tools),
+    };
+    Export { tools, refused }
+}
+
+/// Hands over one tool: an element of the array in [`Export::tools`].
+///
+/// # Errors
+///
+/// [`ExportError`] where the API cannot take its schema.
+pub fn export_one(
+    entry: &Entry,
+    format: Format,
+    ctx: &DescribeContext,
+) -> Result<Value, ExportError> {
+    let refuse = |why| ExportError { tool: entry.id().clone(), format, why };
+    let mut schema = object_schema(entry.tool().input_schema()).map_err(refuse)?;
+    for keyword in format.refused_keywords() {
+        if schema.contains_key(*keyword) {
+            return Err(refuse(ExportErrorKind::Keyword(keyword)));
+        }
+    }
+    let name = entry.wire_name();
+    let description = entry.tool().description(ctx);
+    Ok(match format {
+        Format::Mcp => {
+            spell_out_booleans(&mut schema);
+            mcp(entry, &description, schema)
+        }
+        Format::OpenAiResponses => json!({
+            "type": "function",
+            "name": name,
+            "description": description,
+            "parameters": schema,
+            "strict": false,
+        }),
+        Format::OpenAiChat => json!({
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": description,
+                "parameters": schema,
+                "strict": false,
+            },
+        }),
+        Format::Anthropic => json!({
+            "name": name,
+            "description": description,
+            "input_schema": schema,
+        }),
+        Format::Gemini => json!({
+            "name": name,
+            "description": description,
+            "parametersJsonSchema": schema,
+        }),
+    })
+}
+
+fn mcp(entry: &Entry, description: &str, input_schema: Map<String, Value>) -> Value {
+    let metadata = entry.tool().metadata();
+    let mut tool = Map::new();
+    tool.insert("name".into(), entry.wire_name().into());
+    if let Some(title) = &metadata.title {
+        tool.insert("title".into(), title.as_str().into());
+    }
+    tool.insert("description".into(), description.into());
+    tool.insert("inputSchema".into(), input_schema.into());
+    let output_schema = entry.tool().output_schema();
+    if let Some(schema) = output_schema.filter(|it| it.get("type") == Some(&json!("object"))) {
+        tool.insert("outputSchema".into(), schema.clone());
+    }
+    let mut annotations = Map::new();
+    if let Some(title) = &metadata.title {
+        annotations.insert("title".into(), title.as_str().into());
+    }
+    for (hint, value) in [
+        ("readOnlyHint", metadata.is_read_only()),
+        ("destructiveHint", metadata.is_destructive()),
+        ("idempotentHint", metadata.is_idempotent()),
+        ("openWorldHint", metadata.is_open_world()),
+    ] {
+        annotations.insert(hint.into(), value.into());
+    }
+    tool.insert("annotations".into(), annotations.into());
+    tool.into()
+}
+
+/// The schema with `"type": "object"` at its root.
+fn object_schema(schema: &Value) -> Result<Map<String, Value>, ExportErrorKind> {
+    let object = json!("object");
+    match schema {
+        Value::Bool(true) => Ok(Map::from_iter([("type".into(), object)])),
+        Value::Object(map) if map.get("type") == Some(&object) => Ok(map.clone()),
+        Value::Object(map) if !map.contains_key("type") => {
+            let mut typed = Map::from_iter([("type".into(), object)]);
+            typed.extend(map.clone());
+            Ok(typed)
+        }
+        _ => Err(ExportErrorKind::NoObject),
+    }
+}
+
+fn spell_out_booleans(schema: &mut Map<String, Value>) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut) {
+        match property {
+            Value::Bool(true) => *property = json!({}),
+            Value::Bool(false) => *property = json!({"not": {}}),
+            _ => {}
+        }
+    }
+}
+
+impl Format {
+    /// Every shape.
+    pub const ALL: &[Self] =
+        &[Self::Mcp, Self::OpenAiResponses, Self::OpenAiChat, Self::Anthropic, Self::Gemini];
+
+    /// Its name, as people type it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mcp => "mcp",
+            Self::OpenAiResponses => "openai",
+            Self::OpenAiChat => "openai-chat",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// Keywords that the API refuses at the root of an input schema.
+    fn refused_keywords(self) -> &'static [&'static str] {
+        match self {
+            Self::Mcp | Self::Gemini => &[],
+            Self::OpenAiResponses | Self::OpenAiChat => &["oneOf", "anyOf", "allOf", "enum", "not"],
+            Self::Anthropic => &["oneOf", "anyOf", "allOf"],
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A name that no [`Format`] has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "failed to find the format {name:?}: there are mcp, openai, openai-chat, anthropic, gemini"
+)]
+pub struct UnknownFormat {
+    /// The name.
+    pub name: String,
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFormat> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|it| it.as_str() == name).ok_or_else(|| UnknownFormat { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::{CallContext, Input, Metadata, Registry, Tool, ToolError, ToolResult};
+
+    /// A tool of which everything that is exported can be set.
+    #[derive(Debug, Default)]
+    struct Shown {
+        name: &'static str,
+        schema: Value,
+        output: Option<Value>,
+        metadata: Metadata,
+    }
+
+    #[async_trait]
+    impl Tool for Shown {
+        fn name(&self) -> &str {
+            self.name
+        }
+
+        fn description(&self, ctx: &DescribeContext) -> Cow<'_, str> {
+            match ctx.fact("working_dir") {
+                Some(dir) => format!("Counts words below {dir}.").into(),
+                None => "Counts words.".into(),
+            }
+        }
+
+        fn input_schema(&self) -> &Value {
+            &self.schema
+        }
+
+        fn output_schema(&self) -> Option<&Value> {
+            self.output.as_ref()
+        }
+
+        fn metadata(&self) -> &Metadata {
+            &self.metadata
+        }
+
+        async fn execute(&self, _: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+            Ok(ToolResult::text(input.as_str()))
+        }
+    }
+
+    fn count() -> Shown {
+        let mut metadata = Metadata::new();
+        metadata.title = Some("Count words".into());
+        metadata.read_only = Some(true);
+        metadata.open_world = Some(false);
+        Shown {
+            name: "text-stats:count",
+            schema: json!({
+                "type": "object",
+                "properties": {"path": {"type": "string"}, "extra": true, "none": false},
+                "required": ["path"],
+                "additionalProperties": false,
+            }),
+            output: Some(json!({"type": "object", "properties": {"words": {"type": "integer"}}})),
+            metadata,
+        }
+    }
+
+    #[track_caller]
+    fn check(tools: Vec<Shown>, format: Format, expect: Expect) {
+        let registry = Registry::new();
+        for tool in tools {
+            registry.register("test", Arc::new(tool)).unwrap();
+        }
+        let ctx = DescribeContext::new().with_fact("working_dir", "/srv");
+        let res = export(registry.snapshot().iter(), format, &ctx);
+        let mut shown = format!("{:#}\n", res.tools);
+        for err in res.refused {
+            shown.push_str(&format!("{err}\n"));
+        }
+        expect.assert_eq(&shown);
+    }
+
+    #[test]
+    fn mcp_shows_every_hint() {
+        let plain = Shown { name: "7zip:list", schema: json!({}), ..Shown::default() };
+        check(
+            vec![count(), plain],
+            Format::Mcp,
+            expect![[r#"
+            [
+              {
+                "name": "zip__list-1f5bb9",
+                "description": "Counts words below \"/srv\".",
+                "inputSchema": {
+                  "type": "object"
+                },
+                "annotations": {
+                  "readOnlyHint": false,
+                  "destructiveHint": false,
+                  "idempotentHint": false,
+                  "openWorldHint": true
+                }
+              },
+              {
+                "name": "text-stats__count",
+                "title": "Count words",
+                "description": "Counts words below \"/srv\".",
+                "inputSchema": {
+                  "type": "object",
+                  "properties": {
+                    "path": {
+                      "type": "string"
+                    },
+                    "extra": {},
+                    "none": {
+                      "not": {}
+                    }
+                  },
+                  "required": [
+                    "path"
+                  ],
+                  "additionalProperties": false
+                },
+                "outputSchema": {
+                  "type": "object",
+                  "properties": {
+                    "words": {
+                      "type": "integer"
+                    }
+                  }
+                },
+                "annotations": {
+                  "title": "Count words",
+                  "readOnlyHint": true,
+                  "destructiveHint": false,
+                  "idempotentHint": false,
+                  "openWorldHint": false
+                }
+              }
+            ]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn openai_responses() {
+        check(
+            vec![count()],
+            Format::OpenAiResponses,
+            expect![[r#"
+            [
+              {
+                "type": "function",
+                "name": "text-stats__count",
+                "description": "Counts words below \"/srv\".",
+                "parameters": {
+                  "type": "object",
+                  "properties": {
+                    "path": {
+                      "type": "string"
+                    },
+                    "extra": true,
+                    "none": false
+                  },
+                  "required": [
+                    "path"
+                  ],
+                  "additionalProperties": false
+                },
+                "strict": false
+              }
+            ]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn openai_chat() {
+        check(
+            vec![count()],
+            Format::OpenAiChat,
+            expect![[r#"
+            [
+              {
+                "type": "function",
+                "function": {
+                  "name": "text-stats__count",
+                  "description": "Counts words below \"/srv\".",
+                  "parameters": {
+                    "type": "object",
+                    "properties": {
+                      "path": {
+                        "type": "string"
+                      },
+                      "extra": true,
+                      "none": false
+                    },
+                    "required": [
+                      "path"
+                    ],
+                    "additionalProperties": false
+                  },
+                  "strict": false
+                }
+              }
+            ]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn anthropic() {
+        check(
+            vec![count()],
+            Format::Anthropic,
+            expect![[r#"
+            [
+              {
+                "name": "text-stats__count",
+                "description": "Counts words below \"/srv\".",
+                "input_schema": {
+                  "type": "object",
+                  "properties": {
+                    "path": {
+                      "type": "string"
+                    },
+                    "extra": true,
+                    "none": false
+                  },
+                  "required": [
+                    "path"
+                  ],
+                  "additionalProperties": false
+                }
+              }
+            ]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn gemini() {
+        check(
+            vec![count()],
+            Format::Gemini,
+            expect![[r#"
+            {
+              "functionDeclarations": [
+                {
+                  "name": "text-stats__count",
+                  "description": "Counts words below \"/srv\".",
+                  "parametersJsonSchema": {
+                    "type": "object",
+                    "properties": {
+                      "path": {
+                        "type": "string"
+                      },
+                      "extra": true,
+                      "none": false
+                    },
+                    "required": [
+                      "path"
+                    ],
+                    "additionalProperties": false
+                  }
+                }
+              ]
+            }
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_schema_that_no_api_takes_costs_its_own_tool_only() {
+        let tool = |name, schema| Shown { name, schema, ..Shown::default() };
+        for (format, expect) in [
+            (
+                Format::Mcp,
+                expect![[r#"
+                [
+                  {
+                    "name": "c",
+                    "description": "Counts words below \"/srv\".",
+                    "inputSchema": {
+                      "type": "object",
+                      "oneOf": [
+                        {
+                          "required": [
+                            "x"
+                          ]
+                        },
+                        {
+                          "required": [
+                            "y"
+                          ]
+                        }
+                      ]
+                    },
+                    "annotations": {
+                      "readOnlyHint": false,
+                      "destructiveHint": false,
+                      "idempotentHint": false,
+                      "openWorldHint": true
+                    }
+                  },
+                  {
+                    "name": "d",
+                    "description": "Counts words below \"/srv\".",
+                    "inputSchema": {
+                      "type": "object",
+                      "not": {
+                        "required": [
+                          "x"
+                        ]
+                      }
+                    },
+                    "annotations": {
+                      "readOnlyHint": false,
+                      "destructiveHint": false,
+                      "idempotentHint": false,
+                      "openWorldHint": true
+                    }
+                  },
+                  {
+                    "name": "f",
+                    "description": "Counts words below \"/srv\".",
+                    "inputSchema": {
+                      "type": "object"
+                    },
+                    "annotations": {
+                      "readOnlyHint": false,
+                      "destructiveHint": false,
+                      "idempotentHint": false,
+                      "openWorldHint": true
+                    }
+                  }
+                ]
+                failed to export a as mcp: the type at the root of its input schema is not "object"
+                failed to export b as mcp: the type at the root of its input schema is not "object"
+                failed to export e as mcp: the type at the root of its input schema is not "object"
+            "#]],
+            ),
+            (
+                Format::OpenAiChat,
+                expect![[r#"
+                [
+                  {
+                    "type": "function",
+                    "function": {
+                      "name": "f",
+                      "description": "Counts words below \"/srv\".",
+                      "parameters": {
+                        "type": "object"
+                      },
+                      "strict": false
+                    }
+                  }
+                ]
+                failed to export a as openai-chat: the type at the root of its input schema is not "object"
+                failed to export b as openai-chat: the type at the root of its input schema is not "object"
+                failed to export c as openai-chat: its input schema has "oneOf" at the root, which the API does not take
+                failed to export d as openai-chat: its input schema has "not" at the root, which the API does not take
+                failed to export e as openai-chat: the type at the root of its input schema is not "object"
+            "#]],
+            ),
+            (
+                Format::Anthropic,
+                expect![[r#"
+                [
+                  {
+                    "name": "d",
+                    "description": "Counts words below \"/srv\".",
+                    "input_schema": {
+                      "type": "object",
+                      "not": {
+                        "required": [
+                          "x"
+                        ]
+                      }
+                    }
+                  },
+                  {
+                    "name": "f",
+                    "description": "Counts words below \"/srv\".",
+                    "input_schema": {
+                      "type": "object"
+                    }
+                  }
+                ]
+                failed to export a as anthropic: the type at the root of its input schema is not "object"
+                failed to export b as anthropic: the type at the root of its input schema is not "object"
+                failed to export c as anthropic: its input schema has "oneOf" at the root, which the API does not take
+                failed to export e as anthropic: the type at the root of its input schema is not "object"
+            "#]],
+            ),
+        ] {
+            check(
+                vec![
+                    tool("a", json!({"type": "array"})),
+                    tool("b", json!({"type": ["object", "null"]})),
+                    tool("c", json!({"oneOf": [{"required": ["x"]}, {"required": ["y"]}]})),
+                    tool("d", json!({"not": {"required": ["x"]}})),
+                    tool("e", json!(false)),
+                    tool("f", json!(true)),
+                ],
+                format,
+                expect,
+            );
+        }
+    }
+
+    #[test]
+    fn an_output_schema_that_is_no_object_is_left_out() {
+        let tool = Shown {
+            name: "list",
+            schema: json!({"type": "object"}),
+            output: Some(json!({"type": "array"})),
+            ..Shown::default()
+        };
+        check(
+            vec![tool],
+            Format::Mcp,
+            expect![[r#"
+            [
+              {
+                "name": "list",
+                "description": "Counts words below \"/srv\".",
+                "inputSchema": {
+                  "type": "object"
+                },
+                "annotations": {
+                  "readOnlyHint": false,
+                  "destructiveHint": false,
+                  "idempotentHint": false,
+                  "openWorldHint": true
+                }
+              }
+            ]
+        "#]],
+        );
+    }
+
+    #[test]
+    fn formats_are_found_by_their_names() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(*format));
+        }
+        "OpenAI".parse::<Format>().unwrap_err();
+    }
+}
