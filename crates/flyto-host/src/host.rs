@@ -256,15 +256,16 @@ impl Host {
             }
             (found, _) => CallError::NotFound {
                 name: name.to_owned(),
-                similar: self.similar(name),
+                // Of a plugin that is there, what it lacks says more than what others have.
+                similar: self.similar(name, found.is_none()),
                 findings: found.map_or_else(Vec::new, |it| why_not(it, tool.unwrap_or(name))),
             },
         }
     }
 
     /// Names near to one that is not there: those that differ by a slip, then those of which it is
-    /// a part.
-    fn similar(&self, name: &str) -> Vec<String> {
+    /// a part, then, if nothing is near, what a search finds.
+    fn similar(&self, name: &str, search: bool) -> Vec<String> {
         let tools = self.registry.snapshot();
         let names = || {
             tools.iter().flat_map(|it| {
@@ -276,7 +277,7 @@ impl Host {
         // Who leaves out the plugin means the tool.
         let tool = |it: &str| it.split_once(':').is_some_and(|(_, tool)| tool == name);
         res.extend(names().filter(|it| tool(it)).map(ToOwned::to_owned));
-        if res.is_empty() {
+        if res.is_empty() && search {
             res.extend(
                 tools.search(name, MAX_SIMILAR).into_iter().map(|it| it.entry.id().to_string()),
             );

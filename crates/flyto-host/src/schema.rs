@@ -43,10 +43,12 @@ struct Config {
     trusted_dirs: Option<Vec<String>>,
 }
 
-fn plugins(_: &mut SchemaGenerator) -> Schema {
-    let mut schema = flyto_plugin::schema::plugin_config();
-    if let Some(schema) = schema.as_object_mut() {
-        schema.remove("$schema");
+fn plugins(generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = Schema::try_from(flyto_plugin::schema::plugin_config()).unwrap_or_default();
+    schema.remove("$schema");
+    // References lead to the definitions of the whole document.
+    if let Some(Value::Object(definitions)) = schema.remove("$defs") {
+        generator.definitions_mut().extend(definitions);
     }
-    Schema::try_from(schema).unwrap_or_default()
+    schema
 }

@@ -1,0 +1,220 @@
+//! Which source of configuration wins, and what a project may do.
+
+use std::{fs, path::Path};
+
+use expect_test::{Expect, expect};
+use flyto_execenv::Environment;
+use flyto_host::{Config, Flags, Surroundings, load_config};
+use tempfile::TempDir;
+
+/// A home with a user's file, and a project with one of its own below it.
+struct World {
+    dir: TempDir,
+    env: Environment,
+    flags: Flags,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let home = dir.path().join("home");
+        fs::create_dir_all(home.join("project/.flyto")).expect("created");
+        fs::create_dir_all(home.join("project/src/deep")).expect("created");
+        let env = [("HOME", home.as_os_str())].into_iter().collect();
+        Self { dir, env, flags: Flags::default() }
+    }
+
+    fn file(self, path: &str, text: &str) -> Self {
+        let path = self.dir.path().join(path);
+        fs::create_dir_all(path.parent().expect("below the directory")).expect("created");
+        fs::write(path, text.replace("$DIR", &self.dir.path().display().to_string()))
+            .expect("written");
+        self
+    }
+
+    fn user(self, text: &str) -> Self {
+        self.file("home/.config/flyto/config.json", text)
+    }
+
+    fn project(self, text: &str) -> Self {
+        self.file("home/project/.flyto/config.json", text)
+    }
+
+    fn variable(mut self, name: &str, value: &str) -> Self {
+        self.env.set(name, value.replace("$DIR", &self.dir.path().display().to_string()));
+        self
+    }
+
+    fn load(&self) -> (Config, String) {
+        let current = self.dir.path().join("home/project/src/deep");
+        let surroundings = Surroundings::new(self.env.clone(), current);
+        let (config, findings) = load_config(&surroundings, &self.flags);
+        let shown: Vec<String> = findings.into_vec().iter().map(|it| it.to_string()).collect();
+        (config, shown.join("\n"))
+    }
+
+    #[track_caller]
+    fn check(&self, expect: Expect) {
+        let (config, findings) = self.load();
+        let paths = |paths: &[std::path::PathBuf]| {
+            paths.iter().map(|it| it.display().to_string()).collect::<Vec<_>>().join(" ")
+        };
+        let mut lines = vec![
+            format!("plugins {} in {}", config.plugins.enabled, paths(&config.plugin_dirs)),
+            format!("allowed {:?}", config.plugins.allowed_plugins),
+            format!("blocked {:?}", config.plugins.blocked_plugins),
+            format!("exec tools {}", paths(&config.exec_tools)),
+            format!("output limit {}", config.output_limit_bytes),
+        ];
+        lines.extend(config.origins.iter().map(|(key, origin)| format!("{key} <- {origin}")));
+        lines.push(findings);
+        let text = lines.join("\n").replace(&self.dir.path().display().to_string(), "$DIR");
+        expect.assert_eq(text.trim_end());
+    }
+}
+
+#[test]
+fn without_any_file_plugins_are_off() {
+    World::new().check(expect![[r#"
+        plugins false in $DIR/home/.flyto/plugins $DIR/home/.zeptoclaw/plugins
+        allowed {}
+        blocked {}
+        exec tools 
+        output limit 65536"#]]);
+}
+
+#[test]
+fn the_users_file_is_read_and_its_paths_start_from_it() {
+    World::new()
+        .user(
+            r#"{"plugins": {"enabled": true, "plugin_dirs": ["~/mine", "rel", "/abs"]},
+                "exec_tools": ["tools.json"], "output_limit_bytes": 100}"#,
+        )
+        .check(expect![[r#"
+            plugins true in $DIR/home/mine $DIR/home/.config/flyto/rel /abs
+            allowed {}
+            blocked {}
+            exec tools $DIR/home/.config/flyto/tools.json
+            output limit 100
+            exec_tools <- $DIR/home/.config/flyto/config.json
+            output_limit_bytes <- $DIR/home/.config/flyto/config.json
+            plugins.enabled <- $DIR/home/.config/flyto/config.json
+            plugins.plugin_dirs <- $DIR/home/.config/flyto/config.json"#]]);
+}
+
+#[test]
+fn an_untrusted_project_only_narrows() {
+    World::new()
+        .user(
+            r#"{"plugins": {"enabled": true, "plugin_dirs": ["/mine"], "blocked_plugins": ["x"],
+                "allowed_plugins": ["a", "b"]}, "output_limit_bytes": 100}"#,
+        )
+        .project(
+            r#"{"plugins": {"plugin_dirs": ["/theirs"], "blocked_plugins": ["y"],
+                "allowed_plugins": ["b", "c"], "grants": {"b": {"env": ["TOKEN"]}}},
+                "exec_tools": ["evil.json"], "output_limit_bytes": 50}"#,
+        )
+        .check(expect![[r#"
+            plugins true in /mine
+            allowed {"b"}
+            blocked {"x", "y"}
+            exec tools 
+            output limit 50
+            output_limit_bytes <- $DIR/home/project/.flyto/config.json
+            plugins.allowed_plugins <- $DIR/home/project/.flyto/config.json
+            plugins.blocked_plugins <- $DIR/home/project/.flyto/config.json
+            plugins.enabled <- $DIR/home/.config/flyto/config.json
+            plugins.plugin_dirs <- $DIR/home/.config/flyto/config.json
+            $DIR/home/project/.flyto/config.json:1:29: warning[F0301]: "plugins.plugin_dirs" of an untrusted project is left out: it can only narrow
+            $DIR/home/project/.flyto/config.json:2:58: warning[F0301]: "plugins.grants" of an untrusted project is left out: it can only narrow
+            $DIR/home/project/.flyto/config.json:3:31: warning[F0301]: "exec_tools" of an untrusted project is left out: it can only narrow"#]]);
+}
+
+#[test]
+fn an_untrusted_project_cannot_empty_the_list_of_allowed_plugins() {
+    let world = World::new()
+        .user(r#"{"plugins": {"enabled": true, "allowed_plugins": ["a"]}}"#)
+        .project(r#"{"plugins": {"enabled": true, "allowed_plugins": ["b"]}, "output_limit_bytes": 9999999}"#);
+    let (config, findings) = world.load();
+    // No plugin is on both lists, so none may be used; an empty list would allow all.
+    assert!(!config.plugins.enabled);
+    assert_eq!(config.output_limit_bytes, 65536);
+    assert!(findings.contains("plugins.enabled") && findings.contains("output_limit_bytes"));
+}
+
+#[test]
+fn a_trusted_project_wins_over_the_user() {
+    World::new()
+        .user(r#"{"trusted_dirs": ["~/project"], "plugins": {"plugin_dirs": ["/mine"]}}"#)
+        .project(r#"{"plugins": {"enabled": true, "plugin_dirs": ["../plugins"]}}"#)
+        .check(expect![[r#"
+            plugins true in $DIR/home/project/.flyto/../plugins
+            allowed {}
+            blocked {}
+            exec tools 
+            output limit 65536
+            plugins.enabled <- $DIR/home/project/.flyto/config.json
+            plugins.plugin_dirs <- $DIR/home/project/.flyto/config.json"#]]);
+}
+
+#[test]
+fn a_project_cannot_trust_itself() {
+    let world = World::new().project(
+        r#"{"trusted_dirs": ["."], "plugins": {"enabled": true, "plugin_dirs": ["/theirs"]}}"#,
+    );
+    let (config, findings) = world.load();
+    assert!(!config.plugins.enabled, "{findings}");
+    assert!(findings.contains(r#""trusted_dirs" of an untrusted project"#), "{findings}");
+}
+
+#[test]
+fn variables_win_over_files_and_flags_over_variables() {
+    let mut world = World::new()
+        .user(r#"{"exec_tools": ["/user.json"], "output_limit_bytes": 1, "plugins": {"blocked_plugins": ["x"]}}"#)
+        .variable("FLYTO_PLUGINS", "/a:b")
+        .variable("FLYTO_EXEC_TOOLS", "/v.json")
+        .variable("FLYTO_OUTPUT_LIMIT", "2");
+    world.flags.exec_tools.push("/f.json".into());
+    world.flags.output_limit_bytes = Some(3);
+    world.check(expect![[r#"
+        plugins true in /a $DIR/home/project/src/deep/b
+        allowed {}
+        blocked {"x"}
+        exec tools /f.json
+        output limit 3
+        exec_tools <- --exec-tools
+        output_limit_bytes <- --output-limit
+        plugins.blocked_plugins <- $DIR/home/.config/flyto/config.json
+        plugins.enabled <- $FLYTO_PLUGINS
+        plugins.plugin_dirs <- $FLYTO_PLUGINS"#]]);
+}
+
+#[test]
+fn a_named_file_is_read_in_place_of_user_and_project() {
+    let mut world = World::new()
+        .user(r#"{"output_limit_bytes": 1}"#)
+        .project(r#"{"output_limit_bytes": 2}"#)
+        .file("named.json", r#"{"output_limit_bytes": 3}"#)
+        .variable("FLYTO_CONFIG", "$DIR/named.json");
+    assert_eq!(world.load().0.output_limit_bytes, 3);
+
+    world.flags.config = Some(world.dir.path().join("missing.json"));
+    let (_, findings) = world.load();
+    assert!(findings.contains("there is no such file"), "{findings}");
+}
+
+#[track_caller]
+fn check_unusable(world: &World, part: &str) {
+    let surroundings = Surroundings::new(world.env.clone(), Path::new("/"));
+    let (_, findings) = load_config(&surroundings, &world.flags);
+    assert!(findings.has_errors());
+    assert!(findings.iter().any(|it| it.to_string().contains(part)), "{findings:?}");
+}
+
+#[test]
+fn a_configuration_that_is_half_understood_is_not_to_be_used() {
+    check_unusable(&World::new().user("{"), "config.json:1:2: error[F0012]");
+    check_unusable(&World::new().user(r#"{"plugins": {"blocked_plugins": "x"}}"#), "F0023");
+    check_unusable(&World::new().user(r#"{"exec_tools": ["~nobody-here/x"]}"#), "F0302");
+    check_unusable(&World::new().variable("FLYTO_OUTPUT_LIMIT", "many"), "F0303");
+}

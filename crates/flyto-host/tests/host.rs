@@ -1,0 +1,241 @@
+//! All sources in one registry, and the path of a call.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use expect_test::{Expect, expect};
+use flyto_execenv::{ExecEnv, local::Local};
+use flyto_host::{CallError, Config, Host, Surroundings, explain, validate_path};
+use flyto_tools::{CallContext, Failure, Input, NativeTool, NoInput, ToolErrorKind, ToolResult};
+use tempfile::TempDir;
+
+struct World {
+    dir: TempDir,
+    config: Config,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut config = Config::default();
+        config.plugins.enabled = true;
+        config.plugin_dirs = vec![dir.path().join("plugins")];
+        Self { dir, config }
+    }
+
+    fn write(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.dir.path().join(path);
+        fs::create_dir_all(path.parent().expect("below the directory")).expect("created");
+        fs::write(&path, text).expect("written");
+        path
+    }
+
+    /// A plugin whose tool `run` is a line of shell.
+    fn plugin(self, name: &str, script: &str) -> Self {
+        let manifest = serde_json::json!({
+            "name": name,
+            "tools": [{
+                "name": "run",
+                "description": "Runs.",
+                "input_schema": {
+                    "type": "object",
+                    "properties": {"n": {"type": "integer"}},
+                    "additionalProperties": false,
+                },
+                "command": "sh",
+                "args": ["-c", script],
+                "timeout_seconds": 20,
+            }],
+        });
+        self.write(&format!("plugins/{name}/plugin.json"), &manifest.to_string());
+        self
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        let env = [("PATH", "/usr/bin:/bin".as_ref()), ("HOME", self.dir.path().as_os_str())];
+        Surroundings::new(env.into_iter().collect(), self.dir.path())
+    }
+
+    fn host(&self) -> Host {
+        Host::new(ExecEnv::new(Local::new()), self.surroundings(), self.config.clone())
+    }
+}
+
+async fn call(host: &Host, name: &str, input: &str) -> Result<ToolResult, CallError> {
+    host.call(name, Input::parse(input).expect("JSON"), &CallContext::new()).await
+}
+
+#[tokio::test]
+async fn a_call_is_looked_up_checked_run_and_bounded() {
+    let mut world = World::new().plugin("p", "cat; printf %0100d 0");
+    world.config.output_limit_bytes = 20;
+    let host = world.host();
+
+    let bad = call(&host, "p:run", r#"{"n": "x"}"#).await.expect("a result");
+    assert_eq!(bad.failure, Some(Failure::BadInput));
+    assert!(bad.execution.is_none(), "nothing ran");
+
+    // The wire name leads to the same tool.
+    let good = call(&host, "p__run", r#"{"n": 1}"#).await.expect("a result");
+    assert_eq!(good.failure, None);
+    let omitted = good.omitted.expect("the text was cut");
+    assert_eq!(omitted.bytes, 108 - 20);
+    let whole = omitted.whole.expect("the whole was kept");
+    assert!(Path::new(&whole).starts_with(world.dir.path().join(".local/state/flyto/output")));
+    assert_eq!(fs::read_to_string(whole).expect("written"), format!(r#"{{"n": 1}}{:0100}"#, 0));
+}
+
+#[track_caller]
+fn check_missing(host: &Host, name: &str, expect: Expect) {
+    let shown = match host.find(name).expect_err("no such tool") {
+        CallError::NotFound { similar, findings, .. } => {
+            let codes: Vec<_> = findings.iter().map(|it| it.code.as_str()).collect();
+            format!("not found, similar {similar:?}, because of {codes:?}")
+        }
+        err => err.to_string(),
+    };
+    expect.assert_eq(&shown);
+}
+
+#[test]
+fn a_missing_tool_is_explained() {
+    let mut world =
+        World::new().plugin("text", "true").plugin("held", "true").plugin("extra", "true");
+    world.write("plugins/broken/plugin.json", r#"{"name": "broken", "tools": {}}"#);
+    world.write(
+        "plugins/partly/plugin.json",
+        r#"{"name": "partly", "tools": [{"name": "bad", "description": "x"},
+            {"name": "good", "description": "x", "command": "true"}]}"#,
+    );
+    world.config.plugins.blocked_plugins.insert("held".to_owned());
+    let host = world.host();
+    check_missing(
+        &host,
+        "text:rum",
+        expect![[r#"not found, similar ["text:run"], because of []"#]],
+    );
+    check_missing(
+        &host,
+        "run",
+        expect![[r#"not found, similar ["extra:run", "text:run"], because of []"#]],
+    );
+    check_missing(&host, "zzz", expect!["not found, similar [], because of []"]);
+    check_missing(&host, "broken:x", expect![[r#"not found, similar [], because of ["F0023"]"#]]);
+    check_missing(&host, "partly:bad", expect![[r#"not found, similar [], because of ["F0022"]"#]]);
+    check_missing(
+        &host,
+        "held:run",
+        expect![[r#"the tool "held:run" cannot be used: plugin "held" is blocked"#]],
+    );
+    check_missing(
+        &host,
+        "held__run",
+        expect![[r#"the tool "held__run" cannot be used: plugin "held" is blocked"#]],
+    );
+}
+
+#[tokio::test]
+async fn definition_files_and_native_tools_are_sources_too() {
+    let mut world = World::new();
+    let file =
+        world.write("tools.json", r#"[{"name": "echo", "description": "x", "exec": ["cat"]}]"#);
+    let twice =
+        world.write("twice.json", r#"{"name": "echo", "description": "x", "exec": ["true"]}"#);
+    let broken = world.write("broken.json", r#"[{"name": "a b", "exec": ["true"]}]"#);
+    world.config.exec_tools = vec![file, twice, broken];
+    let host = world.host();
+    let hello = NativeTool::builder("hello", "Says hello.")
+        .run(|_ctx, _: NoInput| async { "hello" })
+        .expect("a tool");
+    host.add_tool("host", hello).expect("the name is free");
+
+    assert_eq!(call(&host, "echo", "{}").await.expect("a result").output, "{}");
+    assert_eq!(call(&host, "hello", "{}").await.expect("a result").output, "hello");
+    let codes: Vec<_> = host.report().findings().map(|it| it.code.as_str()).collect();
+    assert_eq!(codes.last(), Some(&"F0304"), "the second `echo` is left out, and that is said");
+    assert!(host.report().exec_files[2].tools.is_none());
+    for code in codes {
+        assert!(explain(code).is_some(), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_tried_is_an_error_and_one_that_fails_a_result() {
+    let world = World::new().plugin("p", "echo no >&2; exit 3");
+    world.write(
+        "plugins/q/plugin.json",
+        r#"{"name": "q", "tools": [{"name": "run", "description": "x", "command": "no-such-program"}]}"#,
+    );
+    let host = world.host();
+    let failed = call(&host, "p:run", "{}").await.expect("a result");
+    assert_eq!(failed.failure, Some(Failure::exit_code(3)));
+    assert_eq!(failed.output, "exit code 3\nstdout: \nstderr: no\n");
+    match call(&host, "q:run", "{}").await {
+        Err(CallError::Tool(err)) => assert_eq!(err.kind(), ToolErrorKind::ProgramMissing),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_plan_shows_and_starts_nothing() {
+    let world = World::new().plugin("p", "touch ran");
+    let plan =
+        world.host().plan("p:run", &Input::parse(r#"{"n": "x"}"#).expect("JSON")).expect("a plan");
+    let preview = plan.preview.expect("programs can say");
+    assert_eq!(preview.command_line.expect("a program"), ["sh", "-c", "touch ran"]);
+    assert!(plan.violations.is_some());
+    assert!(!world.dir.path().join("plugins/p/ran").exists());
+}
+
+#[test]
+fn plugins_that_are_switched_off_are_not_even_read() {
+    let mut world = World::new().plugin("p", "true");
+    world.config.plugins.enabled = false;
+    let host = world.host();
+    assert!(host.registry().snapshot().is_empty());
+    assert!(host.report().catalogue.found.is_empty());
+}
+
+#[track_caller]
+fn check_validation(world: &World, path: &str, expect: Expect) {
+    let res =
+        validate_path(&world.dir.path().join(path), &world.surroundings()).expect("it is there");
+    let kinds: Vec<_> = res.checked.iter().map(|it| it.1).collect();
+    let codes: Vec<_> = res.findings.iter().map(|it| it.code.as_str()).collect();
+    expect.assert_eq(&format!("{kinds:?} {codes:?}"));
+}
+
+#[test]
+fn what_a_file_is_shows_in_its_content() {
+    let world = World::new().plugin("p", "true");
+    world.write("tool.json", r#"{"name": "a", "description": "x", "exec": ["true"]}"#);
+    world.write("list.json", "[]");
+    world.write("config.json", r#"{"plugins": {"enabledd": true}}"#);
+    world.write("other.json", r#"{"colour": "red"}"#);
+    world.write("broken.json", "{,}");
+    world.write("bare/file.txt", "");
+    check_validation(&world, "plugins", expect![[r#"["plugin"] []"#]]);
+    check_validation(&world, "plugins/p", expect![[r#"["plugin"] []"#]]);
+    check_validation(&world, "plugins/p/plugin.json", expect![[r#"["plugin"] []"#]]);
+    check_validation(&world, "tool.json", expect![[r#"["exec tools"] []"#]]);
+    check_validation(&world, "list.json", expect![[r#"["exec tools"] []"#]]);
+    check_validation(&world, "config.json", expect![[r#"["configuration"] ["F0021"]"#]]);
+    check_validation(&world, "other.json", expect![[r#"[] ["F0305"]"#]]);
+    check_validation(&world, "broken.json", expect![[r#"[] ["F0005"]"#]]);
+    check_validation(&world, "bare", expect![[r#"[] ["F0305"]"#]]);
+    assert!(validate_path(&world.dir.path().join("nowhere"), &world.surroundings()).is_err());
+}
+
+#[test]
+fn the_schema_of_the_configuration_knows_its_keys() {
+    let schema = flyto_host::schema::config();
+    let validator = flyto_tools::compile(&schema).expect("a schema");
+    let check = |text: &str| validator.check(&serde_json::from_str(text).expect("JSON")).is_ok();
+    assert!(check(r#"{"plugins": {"enabled": true, "plugin_dirs": ["x"]}, "exec_tools": ["a"]}"#));
+    assert!(check("{}"));
+    assert!(!check(r#"{"plugin": {}}"#));
+    assert!(!check(r#"{"output_limit_bytes": -1}"#));
+    assert!(!check(r#"{"plugins": {"enabled": "yes"}}"#));
+}
