@@ -6,7 +6,11 @@ use serde_json::Value;
 /// The JSON Schema (draft 2020-12) of a configuration.
 #[must_use]
 pub fn config() -> Value {
-    SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>().into()
+    let mut schema =
+        SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Config>();
+    // A part with a schema of its own counts as required, whatever its type.
+    schema.remove("required");
+    schema.into()
 }
 
 /// The JSON Schema of a plugin's manifest.
