@@ -111,7 +111,7 @@ impl fmt::Debug for Running {
 /// - `deadline-ends-the-tree` — after a deadline nothing of the kill scope is alive, and the outcome is `TimedOut` with the output so far.
 /// - `deadline-covers-stdin` — the deadline holds for a program that never reads its input.
 /// - `cancel-ends-the-tree` — after a cancellation nothing of the kill scope is alive, and the outcome is `Cancelled`.
-/// - `grace-asks-first` — with a grace, the program is asked to end, and what it prints then is kept.
+/// - `grace-asks-first` — with a grace, the program is asked to end, also a stopped one, and what it prints then is kept.
 /// - `grace-is-bounded` — a program that ignores the request is killed after the grace.
 /// - `no-grace-kills-at-once` — without a grace, a program that would end cleanly when asked is not asked.
 /// - `stopped-is-ended` — a stopped program ends by its deadline as well.

@@ -45,7 +45,7 @@ use self::ctx::Ctx;
 pub use self::{
     failure::Failure,
     probe::Probe,
-    report::{Report, run_all},
+    report::{Report, run_all, run_some},
 };
 use crate::ExecEnv;
 
@@ -282,7 +282,7 @@ pub const CASES: &[Case] = &[
     ),
     case!(
         "grace-asks-first",
-        "with a grace, the program is asked to end, and what it prints then is kept.",
+        "with a grace, the program is asked to end, also a stopped one, and what it prints then is kept.",
         end::grace_asks_first
     ),
     case!(

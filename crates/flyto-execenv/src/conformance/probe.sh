@@ -24,7 +24,7 @@ probe() {
       close-output) exec >/dev/null 2>&1 ;;
       # Blocks of 64 KiB of zero bytes.
       fill) dd if=/dev/zero bs=65536 count="$1" 2>/dev/null && shift ;;
-      # The same, and after each block its number into a file.
+      # The same, eight blocks at a time, and after each time the number of blocks into a file.
       fill-and-note) fill_and_note "$1" "$2" && shift 2 ;;
       burn) burn "$1" && shift ;;
 
@@ -119,8 +119,8 @@ burn() {
 fill_and_note() {
   n=0
   while [ $n -lt "$1" ]; do
-    dd if=/dev/zero bs=65536 count=1 2>/dev/null || return 1
-    n=$((n + 1))
+    dd if=/dev/zero bs=65536 count=8 2>/dev/null || return 1
+    n=$((n + 8))
     echo $n >"$2"
   done
 }

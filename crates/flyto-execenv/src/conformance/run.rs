@@ -21,6 +21,10 @@ const BLOCK_BYTES: u64 = 64 * 1024;
 /// More than any pipe holds: Linux lets a user have pipes of 1 MiB (pipe(7)).
 const BIG_BYTES: usize = 4 * 1024 * 1024;
 
+/// Time between two looks at a program that is expected to halt. On a busy machine it may look halted
+/// too early; then the case passes without proof, and never fails without reason.
+const BETWEEN_LOOKS: std::time::Duration = std::time::Duration::from_millis(20);
+
 /// Calls at once where many are needed.
 const AT_ONCE: usize = 24;
 
@@ -176,14 +180,16 @@ pub(super) async fn slow_observer_slows_the_program(ctx: &Ctx<'_>) -> Result<(),
     let run = ctx.env.run_with(spec, RunOptions::new().observer(observer));
     let watch = async {
         let first = chunks.recv().await.map_or(0, |it| it.bytes.len() as u64);
-        // Nothing more is taken until the program has come to a halt.
-        let (mut before, mut n_same) = (String::new(), 0);
+        // Nothing more is taken until the program has come to a halt; before its first note there is
+        // no file.
+        let (mut before, mut n_same) = (None, 0);
         while n_same < 5 {
-            let now = ctx.text(&["show", &notes]).await.unwrap_or_default();
-            n_same = if !now.is_empty() && now == before { n_same + 1 } else { 0 };
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            let now = ctx.text(&["show", &notes]).await.ok();
+            n_same = if now == before { n_same + 1 } else { 0 };
             before = now;
         }
-        let n_written: u64 = before.trim_end().parse().unwrap_or(u64::MAX);
+        let n_written: u64 = before.map_or(Ok(0), |it| it.trim_end().parse()).unwrap_or(u64::MAX);
         let mut taken = first;
         while let Some(chunk) = chunks.recv().await {
             taken += chunk.bytes.len() as u64;
@@ -200,10 +206,7 @@ pub(super) async fn slow_observer_slows_the_program(ctx: &Ctx<'_>) -> Result<(),
 }
 
 pub(super) async fn piped_streams_talk(ctx: &Ctx<'_>) -> Result<(), Failure> {
-    let spec = ctx
-        .spec(&["echo-lines", "warn", "end of input", "exit", "7"])
-        .stdin(Stdin::Piped)
-        .stdout(Output::Piped);
+    let spec = ctx.spec(&["echo-lines", "exit", "7"]).stdin(Stdin::Piped).stdout(Output::Piped);
     if !ctx.has(Capability::PipedStreams) {
         return match ctx.env.start(spec, RunOptions::new()).await {
             Ok(_) => Err(Failure::new("piped streams are not declared, and it ran")),
@@ -224,8 +227,7 @@ pub(super) async fn piped_streams_talk(ctx: &Ctx<'_>) -> Result<(), Failure> {
     drop(stdin);
     equal("after the end", lines.next_line().await.map_err(broken)?, None)?;
     let outcome = process.wait().await?;
-    equal("ending", outcome.ending, Ending::Exited(Exit::Code(7)))?;
-    equal("stderr", &*outcome.stderr.bytes(), b"end of input\n")
+    equal("ending", outcome.ending, Ending::Exited(Exit::Code(7)))
 }
 
 pub(super) async fn calls_do_not_mix(ctx: &Ctx<'_>) -> Result<(), Failure> {
