@@ -284,6 +284,7 @@ impl<'a> Walk<'a> {
             .map(|(inner, schema)| Place { schema, ..inner })
             .take(MAX_ALTERNATIVES)
             .collect();
+        let n_all = rule.as_array().map_or(0, Vec::len);
         let fitting: Vec<String> = (1..)
             .zip(&places)
             .filter(|(_, inner)| !self.fails(inner, value))
@@ -291,7 +292,6 @@ impl<'a> Walk<'a> {
             .collect();
         if !fitting.is_empty() {
             if key == "oneOf" && fitting.len() > 1 {
-                let n_all = rule.as_array().map_or(0, Vec::len);
                 let got = format!("one that fits the alternatives {}", show::list(fitting, "and"));
                 let expected = format!("a value that fits exactly one of {n_all} alternatives");
                 self.found.push(Violation { pointer: at.to_owned(), expected, got });
@@ -305,14 +305,22 @@ impl<'a> Walk<'a> {
             self.schema(&places[*only], value, at);
             return;
         }
-        if meant.is_empty() && self.discriminator(&places, value, at) {
+        if self.discriminator(&places, value, at) {
             return;
         }
         let mut expected: Vec<String> = Vec::new();
         for inner in &places {
-            let words = expectation(self.resolved(inner.schema));
-            if !expected.contains(&words) {
-                expected.push(words);
+            let schema = self.resolved(inner.schema);
+            let words = expectation(schema);
+            let has_type = |it: &Map<String, Value>| it.contains_key("type");
+            match schema.as_object().filter(|it| has_type(it)) {
+                // To ask for an object where there is one would help nobody.
+                Some(map) if !self.alone_fails(map, "type", value) => {
+                    expected = vec![format!("a value that fits one of {n_all} alternatives")];
+                    break;
+                }
+                _ if expected.contains(&words) => {}
+                _ => expected.push(words),
             }
         }
         self.found.push(violation(at, show::list(expected, "or"), value));
@@ -328,11 +336,14 @@ impl<'a> Walk<'a> {
         }
         let Some(Value::Object(properties)) = map.get("properties") else { return true };
         properties.iter().all(|(name, schema)| match (schema, value.get(name)) {
-            (Value::Object(schema), Some(part)) => ["const", "enum"]
-                .iter()
-                .all(|key| !schema.contains_key(*key) || !self.alone_fails(schema, key, part)),
+            (Value::Object(schema), Some(part)) => self.constants_fit(schema, part),
             _ => true,
         })
+    }
+
+    fn constants_fit(&mut self, schema: &Map<String, Value>, value: &Value) -> bool {
+        let mut constants = ["const", "enum"].iter().filter(|key| schema.contains_key(**key));
+        constants.all(|key| !self.alone_fails(schema, key, value))
     }
 
     /// Tells which property was to say which alternative is meant, if there is one: a property for
@@ -344,13 +355,24 @@ impl<'a> Walk<'a> {
             .iter()
             .filter_map(|it| self.resolved(it.schema).get("properties")?.as_object())
             .collect();
-        let name = objects.first().into_iter().flat_map(|it| it.keys()).find(|name| {
-            let all = || objects.iter().all(|it| it.get(*name).is_some_and(is_constant));
-            given.contains_key(*name) && all()
+        let name = objects
+            .first()
+            .into_iter()
+            .flat_map(|it| it.keys())
+            .find(|name| objects.iter().all(|it| it.get(*name).is_some_and(is_constant)));
+        let Some(name) = name.filter(|_| objects.len() > 1) else { return false };
+        let fits_one = given.get(name).is_some_and(|part| {
+            let constants = objects.iter().filter_map(|it| it[name].as_object());
+            constants.into_iter().any(|it| self.constants_fit(it, part))
         });
-        let Some(name) = name else { return false };
+        if fits_one {
+            return false;
+        }
         let expected = show::list(objects.iter().map(|it| expectation(&it[name])), "or");
-        self.found.push(violation(&show::join(at, name), expected, &given[name]));
+        match given.get(name) {
+            Some(part) => self.found.push(violation(&show::join(at, name), expected, part)),
+            None => self.missing(at, name, format!("{expected} (it is required)")),
+        }
         true
     }
 

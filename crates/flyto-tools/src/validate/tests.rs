@@ -130,6 +130,7 @@ fn alternatives_are_told_by_the_one_that_was_meant() {
             json!({"op": "add", "n": "1"}),
             json!({"op": "delete", "path": 7}),
             json!({"op": "rename"}),
+            json!({"n": 1}),
             json!(5),
         ],
         expect![[r#"
@@ -139,6 +140,8 @@ fn alternatives_are_told_by_the_one_that_was_meant() {
               /path: expected a string, got the number 7
             {"op":"rename"}
               /op: expected "add" or "delete", got the string "rename"
+            {"n":1}
+              /op: expected "add" or "delete" (it is required), got nothing
             5
               (root): expected a string or an object, got the number 5
         "#]],
@@ -153,6 +156,24 @@ fn alternatives_are_told_by_the_one_that_was_meant() {
               (root): expected at least 2, got the number 1.5
             false
               (root): expected a value that fits exactly one of 3 alternatives, got one that fits the alternatives 2 and 3
+        "#]],
+    );
+}
+
+#[test]
+fn alternatives_that_cannot_be_told_apart_are_counted() {
+    check(
+        &json!({"anyOf": [
+            {"type": "object", "required": ["a"]},
+            {"type": "object", "required": ["b"]},
+            {"type": "null"},
+        ]}),
+        &[json!({}), json!("x")],
+        expect![[r#"
+            {}
+              (root): expected a value that fits one of 3 alternatives, got an empty object
+            "x"
+              (root): expected an object or null, got the string "x"
         "#]],
     );
 }
