@@ -2,7 +2,8 @@
 //!
 //! Bytes are read straight into the place where they stay: the start into a growing buffer, the end
 //! into a ring. Nothing is copied a second time, so a capture reads as fast as a loop that throws
-//! everything away (`cargo xtask bench stream`).
+//! everything away (`cargo xtask bench stream`). A ring that is smaller than a read is the exception:
+//! there a copy of the last few bytes costs less than many small reads.
 
 use std::{
     fs::{File, OpenOptions},
@@ -15,11 +16,20 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::{Capture, Captured, outcome::Spill};
 
-/// Bytes asked for in one read: 64 KiB, what a pipe holds by default (pipe(7)).
-const READ_BYTES: usize = 64 * 1024;
+/// Bytes asked for in one read: 128 KiB, twice what a pipe holds by default (pipe(7)). A read that
+/// does not fill its buffer tells the event loop that the pipe is empty, which saves a second one.
+const READ_BYTES: usize = 128 * 1024;
+
+/// The end of a stream that is kept at most: 256 KiB. Endless output goes round and round in it, and
+/// a ring that fits a core's second-level cache is read into at the speed of a buffer.
+const LARGEST_RING_BYTES: usize = 256 * 1024;
 
 /// The first read is small, since most tools print little.
 const FIRST_READ_BYTES: usize = 4 * 1024;
+
+/// What a buffer grows to once the first read was not enough: 256 KiB, twice what the C library
+/// takes for a block of its own (mallopt(3), `M_MMAP_THRESHOLD`).
+const LARGE_BLOCK_BYTES: usize = 256 * 1024;
 
 #[derive(Debug)]
 pub(crate) struct Recorder {
@@ -46,11 +56,12 @@ enum SpillState {
 impl Recorder {
     pub(crate) fn new(capture: &Capture) -> Self {
         let limit = usize::try_from(capture.limit_bytes).unwrap_or(usize::MAX);
+        let ring_limit = (limit / 2).min(LARGEST_RING_BYTES);
         Self {
             head: Vec::new(),
-            head_limit: limit - limit / 2,
+            head_limit: limit - ring_limit,
             ring: Vec::new(),
-            ring_limit: limit / 2,
+            ring_limit,
             ring_at: 0,
             scratch: Vec::new(),
             total_bytes: 0,
@@ -73,28 +84,30 @@ impl Recorder {
     where
         R: AsyncRead + Unpin + ?Sized,
     {
+        let ring_is_full = self.ring.len() == self.ring_limit;
         let new = if self.head.len() < self.head_limit {
             let from = self.head.len();
-            read_into(reader, &mut self.head, self.head_limit).await?;
+            let wanted = if from == 0 { FIRST_READ_BYTES } else { READ_BYTES };
+            read_into(reader, &mut self.head, wanted, self.head_limit).await?;
             &self.head[from..]
-        } else if self.ring.len() < self.ring_limit {
+        } else if self.ring_limit < READ_BYTES || (ring_is_full && self.spill.is_waiting()) {
+            self.scratch.clear();
+            read_into(reader, &mut self.scratch, READ_BYTES, READ_BYTES).await?;
+            if self.ring.len() + self.scratch.len() > self.ring_limit {
+                self.start_spill();
+            }
+            self.push_to_ring();
+            &self.scratch[..]
+        } else if !ring_is_full {
             let from = self.ring.len();
-            read_into(reader, &mut self.ring, self.ring_limit).await?;
+            read_into(reader, &mut self.ring, READ_BYTES, self.ring_limit).await?;
             &self.ring[from..]
-        } else if self.ring_limit > 0 && !matches!(self.spill, SpillState::Waiting(_)) {
+        } else {
             let from = self.ring_at;
             let end = self.ring_limit.min(from + READ_BYTES);
             let n = reader.read(&mut self.ring[from..end]).await?;
             self.ring_at = (from + n) % self.ring_limit;
             &self.ring[from..from + n]
-        } else {
-            self.scratch.clear();
-            read_into(reader, &mut self.scratch, READ_BYTES).await?;
-            if !self.scratch.is_empty() {
-                self.start_spill();
-                self.push_to_ring();
-            }
-            &self.scratch[..]
         };
         self.total_bytes += new.len() as u64;
         self.spill.append(new);
@@ -117,17 +130,20 @@ impl Recorder {
         }
     }
 
-    /// Moves the scratch bytes over the ring's oldest.
+    /// Copies the scratch bytes to the end of the ring, over its oldest once it is full.
     fn push_to_ring(&mut self) {
         if self.ring_limit == 0 {
             return;
         }
         let skipped = self.scratch.len().saturating_sub(self.ring_limit);
         let new = &self.scratch[skipped..];
-        let (before_wrap, after_wrap) = new.split_at(new.len().min(self.ring_limit - self.ring_at));
+        let (appended, rest) = new.split_at(new.len().min(self.ring_limit - self.ring.len()));
+        self.ring.extend_from_slice(appended);
+        let (before_wrap, after_wrap) =
+            rest.split_at(rest.len().min(self.ring_limit - self.ring_at));
         self.ring[self.ring_at..][..before_wrap.len()].copy_from_slice(before_wrap);
         self.ring[..after_wrap.len()].copy_from_slice(after_wrap);
-        self.ring_at = (self.ring_at + new.len()) % self.ring_limit;
+        self.ring_at = (self.ring_at + rest.len()) % self.ring_limit;
     }
 
     pub(crate) fn finish(mut self) -> Captured {
@@ -145,6 +161,10 @@ impl Recorder {
 }
 
 impl SpillState {
+    fn is_waiting(&self) -> bool {
+        matches!(self, Self::Waiting(_))
+    }
+
     fn append(&mut self, bytes: &[u8]) {
         if let Self::Writing { path, file } = self
             && let Err(error) = file.write_all(bytes)
@@ -163,17 +183,25 @@ fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Appends one read to `buffer`, which grows as needed up to `limit`.
-async fn read_into<R>(reader: &mut R, buffer: &mut Vec<u8>, limit: usize) -> io::Result<()>
+/// Appends one read of at most `wanted` bytes to `buffer`, which grows as needed up to `limit`.
+async fn read_into<R>(
+    reader: &mut R,
+    buffer: &mut Vec<u8>,
+    wanted: usize,
+    limit: usize,
+) -> io::Result<()>
 where
     R: AsyncRead + Unpin + ?Sized,
 {
-    let left = limit - buffer.len();
-    let room = left.min(if buffer.is_empty() { FIRST_READ_BYTES } else { READ_BYTES });
+    let room = wanted.min(limit - buffer.len());
     if buffer.capacity() - buffer.len() < room {
-        // Doubling keeps the number of moves small; the limit keeps the last one from overshooting.
-        let target = (buffer.capacity() * 2).max(buffer.len() + room).min(limit);
-        buffer.reserve_exact(target - buffer.len());
+        let target = if buffer.len() + room <= FIRST_READ_BYTES {
+            FIRST_READ_BYTES
+        } else {
+            // Blocks of this size grow in place: the C library moves pages, not bytes (mremap(2)).
+            (buffer.capacity() * 2).max(buffer.len() + room).max(LARGE_BLOCK_BYTES)
+        };
+        buffer.reserve_exact(target.min(limit) - buffer.len());
     }
     let mut window = buffer.limit(room);
     reader.read_buf(&mut window).await?;

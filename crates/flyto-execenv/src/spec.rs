@@ -130,8 +130,8 @@ pub enum Stdin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capture {
-    /// Bytes kept, half from the start and half from the end; default
-    /// [`DEFAULT_CAPTURE_BYTES`]. The number of bytes printed is counted whatever the limit.
+    /// Bytes kept; default [`DEFAULT_CAPTURE_BYTES`]. Half of them, and at most 256 KiB, are the end
+    /// of the stream, the rest its start. The number of bytes printed is counted whatever the limit.
     pub limit_bytes: u64,
     /// A file for the whole stream. It is created, readable by its owner only, when more than
     /// `limit_bytes` arrive; until then nothing is missing from memory. It must not exist before.
