@@ -31,6 +31,8 @@
 mod ctx;
 mod end;
 mod failure;
+#[cfg(feature = "scripted")]
+mod in_memory;
 mod left;
 mod probe;
 mod report;
@@ -42,6 +44,8 @@ use std::{fmt, pin::Pin};
 use tokio::{sync::RwLock, time::timeout};
 
 use self::ctx::Ctx;
+#[cfg(feature = "scripted")]
+pub use self::in_memory::in_memory_probe;
 pub use self::{
     failure::Failure,
     probe::Probe,
