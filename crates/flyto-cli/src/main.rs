@@ -1,1 +1,90 @@
-fn main() {}
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+// In the order to read them.
+mod args; //     what stands on the command line
+mod call; //     the verb that runs something
+mod exit; //     what the exit code says
+mod findings; // findings with a caret
+mod preview; //  what a call would run
+mod screen; //   where words go, and how they may look there
+mod session; //  from options to a host with its tools
+mod stop; //     why a verb ends early
+mod table; //    aligned columns
+mod verbs; //    what each verb answers
+mod words; //    numbers, times and command lines
+
+use std::ffi::OsString;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use flyto_execenv::Environment;
+use flyto_host::Surroundings;
+
+use crate::args::{Args, Presets};
+use crate::exit::Exit;
+use crate::screen::{Screen, complain};
+use crate::session::Session;
+use crate::stop::Stop;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    guarded(|| run(&words)).into()
+}
+
+fn run(words: &[OsString]) -> Exit {
+    let env = Environment::ambient();
+    let args = match Args::parse_words(words) {
+        Ok(args) => args,
+        Err(err) => return refuse(&err, &Screen::before_parsing(Presets::of(words), &env)),
+    };
+    let Args { common, verb } = args;
+    let screen = Screen::new(&common, &env);
+    let res = std::env::current_dir()
+        .map_err(|err| Stop::usage(format!("the current directory cannot be told: {err}")))
+        .map(|dir| Session::new(common, screen, Surroundings::new(env, dir)))
+        .and_then(|session| verbs::run(&verb, &session));
+    res.unwrap_or_else(|stop| stop.report(&screen))
+}
+
+/// Says what is wrong with a command line, or gives the help that it asks for.
+fn refuse(err: &clap::Error, screen: &Screen) -> Exit {
+    if !err.use_stderr() {
+        // Help and version are answers; whoever closed stdout has enough of them.
+        let _ = err.print();
+        return Exit::Ok;
+    }
+    if !screen.is_json() {
+        let _ = err.print();
+        return Exit::Usage;
+    }
+    let text = err.to_string();
+    let mut paragraphs = text.trim().split("\n\n");
+    let message = paragraphs.next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(message);
+    let stop = Stop::usage(message);
+    paragraphs.fold(stop, |stop, it| stop.with_help(it.trim())).report(screen)
+}
+
+/// Runs the program; a fault in it is told in a few words and has an exit code of its own.
+fn guarded(run: impl FnOnce() -> Exit) -> Exit {
+    panic::set_hook(Box::new(|fault| {
+        let what = fault.payload_as_str().unwrap_or("unknown");
+        let place = fault.location().map(|it| format!(" ({it})")).unwrap_or_default();
+        complain(format_args!("flyto: internal error: {what}{place}\n"));
+    }));
+    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Internal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_program_has_its_own_code() {
+        let exit = guarded(|| panic!("what cannot be"));
+        // The other tests of this binary want the usual report.
+        drop(panic::take_hook());
+        assert_eq!(exit.code(), 70);
+    }
+}

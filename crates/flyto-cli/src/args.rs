@@ -1,0 +1,387 @@
+//! What stands on the command line.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{
+    Args as Group, ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
+    ValueEnum,
+};
+use flyto_tools::export;
+
+/// Runs programs as typed tools.
+#[derive(Debug, Parser)]
+#[command(
+    name = "flyto",
+    version,
+    about = "Runs programs as typed tools: with a schema, a deadline and clean-up",
+    after_help = AFTER_HELP,
+    arg_required_else_help = true,
+    disable_help_subcommand = true,
+    max_term_width = 100
+)]
+pub(crate) struct Args {
+    /// Options before the verb; [`Args::parse_from`] adds those behind it.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  flyto --plugins plugins list
+  flyto --plugins plugins call text-stats:count text='a stitch in time' top:=3
+  flyto validate plugins/text-stats
+  flyto --config flyto.json show text-stats:count --as mcp
+
+Options may stand before or behind the verb. A source flag takes the place of the configured
+sources of its kind; blocks and grants of the configuration hold all the same.
+
+Exit codes:
+    0  ok
+    1  the tool failed
+    2  the command line is wrong
+    3  the input breaks the tool's schema, or `validate` found errors
+    4  no such tool, file or code
+    5  not allowed: the plugin is blocked or disabled
+    6  the call timed out
+    7  the call could not be tried: program missing, backend unreachable
+   70  a fault of this program
+   74  the answer could not be written, as on a full disk; a closed stdout is no error
+  130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+With `--format json`, the answer is one JSON document on stdout, and an error is one JSON document
+on stderr: {\"error\": {\"kind\", \"message\", \"exit_code\", \"help\", \"findings\"}}.";
+
+/// Options of every verb.
+#[derive(Clone, Debug, Default, Group)]
+pub(crate) struct Common {
+    /// Takes plugins from DIR; repeatable
+    ///
+    /// DIR is a plugin itself, or holds one directory for each plugin. Plugins count as enabled
+    /// then, and those of the configuration are left out.
+    #[arg(long, value_name = "DIR", help_heading = "Sources")]
+    pub(crate) plugins: Vec<PathBuf>,
+    /// Takes exec tools from FILE; repeatable
+    ///
+    /// Those of the configuration are left out then. Also known as `--tools-schema`.
+    #[arg(long, value_name = "FILE", alias = "tools-schema", help_heading = "Sources")]
+    pub(crate) exec_tools: Vec<PathBuf>,
+    /// Reads the configuration from FILE
+    ///
+    /// The user's own (`$XDG_CONFIG_HOME/flyto/config.json`) and the project's
+    /// (`.flyto/config.json`) are not read then.
+    #[arg(long, value_name = "FILE", help_heading = "Sources")]
+    pub(crate) config: Option<PathBuf>,
+    /// Answers for people, or as one JSON document [default: human]
+    #[arg(long, value_enum, value_name = "FORMAT", help_heading = "Output")]
+    pub(crate) format: Option<Format>,
+    /// Colours: `auto` is on a terminal, unless `NO_COLOR` is set [default: auto]
+    #[arg(long, value_enum, value_name = "WHEN", help_heading = "Output")]
+    pub(crate) color: Option<When>,
+    /// Says nothing but the answer and errors
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Says more: what ran, how long, and under which limits
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) verbose: bool,
+}
+
+impl Common {
+    /// Adds the options that stand behind the verb. Where an option takes one value, the later one
+    /// counts.
+    fn add(&mut self, behind: Self) {
+        let Self { plugins, exec_tools, config, format, color, quiet, verbose } = behind;
+        self.plugins.extend(plugins);
+        self.exec_tools.extend(exec_tools);
+        self.config = config.or(self.config.take());
+        self.format = format.or(self.format);
+        self.color = color.or(self.color);
+        self.quiet |= quiet;
+        self.verbose |= verbose;
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Lists tools, and says what did not load
+    List(List),
+    /// Shows a tool: schema, metadata, what it runs and what it gets
+    Show(Show),
+    /// Calls a tool and prints its output
+    Call(Call),
+    /// Checks manifests, exec-tool files and configurations, and points at each mistake
+    Validate(Validate),
+    /// Prints the JSON Schema of a kind of file, for editors
+    Schema(Schema),
+    /// Explains the code of a finding
+    Explain(Explain),
+    /// Prints a completion script for a shell
+    Completions(Completions),
+}
+
+impl Verb {
+    fn common(&mut self) -> &mut Common {
+        match self {
+            Self::List(it) => &mut it.common,
+            Self::Show(it) => &mut it.common,
+            Self::Call(it) => &mut it.common,
+            Self::Validate(it) => &mut it.common,
+            Self::Schema(it) => &mut it.common,
+            Self::Explain(it) => &mut it.common,
+            Self::Completions(it) => &mut it.common,
+        }
+    }
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct List {
+    /// Lists the tools that fit these words, best first
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
+    /// Shows every problem in full, with its place
+    #[arg(long)]
+    pub(crate) problems: bool,
+    /// Shows the names under which models and MCP clients know the tools
+    #[arg(long)]
+    pub(crate) wire: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Show {
+    /// Id, alias or wire name
+    pub(crate) name: String,
+    /// Prints the tool in the shape that an API takes, as JSON
+    #[arg(long = "as", value_name = "SHAPE", value_parser = shape())]
+    pub(crate) shape: Option<export::Format>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Examples:
+  flyto call text-stats:count text='a stitch in time' top:=3
+  flyto call text-stats:count --json '{\"path\": \"/etc/hosts\"}'
+  jq -n '{text: \"piped\"}' | flyto call text-stats:count --json -
+  flyto call text-stats:count text=x --dry-run
+
+stdout is the tool's output and nothing else, also when the call fails. What the tool says on stderr
+beside it follows on stderr, unless --quiet. With --dry-run the exit code is 1 if something that is
+known would keep the call from starting.")]
+pub(crate) struct Call {
+    /// Id, alias or wire name
+    pub(crate) name: String,
+    /// Input: `key=text`, or `key:=JSON` for numbers, booleans, arrays and objects
+    ///
+    /// Keys are taken literally; a dot in a key does not nest. A pair that begins with `-` stands
+    /// behind `--`.
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) pairs: Vec<OsString>,
+    /// The whole input as JSON, passed on byte for byte; `-` reads it from stdin
+    #[arg(long, value_name = "JSON", allow_negative_numbers = true)]
+    pub(crate) json: Option<OsString>,
+    /// Shows what would run, and runs nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Gives the call SECONDS at most; the tool's own limit holds if it is shorter
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<std::time::Duration>,
+    /// Cuts the middle out of an output that is longer than BYTES, as for a model
+    ///
+    /// Without it, everything that was captured is printed.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) output_limit: Option<u64>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Validate {
+    /// Plugin directories, directories of plugins, manifests, exec-tool files, configurations
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Makes every warning an error
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Schema {
+    /// The kind of file
+    #[arg(value_enum)]
+    pub(crate) kind: SchemaKind,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Explain {
+    /// The code, such as F0101
+    pub(crate) code: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    #[default]
+    Human,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaKind {
+    /// `plugin.json`
+    Plugin,
+    /// A file of exec tools
+    ExecTool,
+    /// `config.json`
+    Config,
+}
+
+impl Args {
+    /// Reads a command line. The first word is the program itself.
+    pub(crate) fn parse_words(words: &[OsString]) -> Result<Self, clap::Error> {
+        let color = match Presets::of(words).color {
+            When::Auto => ColorChoice::Auto,
+            When::Always => ColorChoice::Always,
+            When::Never => ColorChoice::Never,
+        };
+        let mut command = Self::command().color(color);
+        let matches = command.try_get_matches_from_mut(words)?;
+        let mut res = Self::from_arg_matches(&matches).map_err(|err| err.format(&mut command))?;
+        let behind = std::mem::take(res.verb.common());
+        res.common.add(behind);
+        Ok(res)
+    }
+}
+
+/// What has to be known of a command line that may not be readable: how to say so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Presets {
+    pub(crate) format: Format,
+    pub(crate) color: When,
+}
+
+impl Presets {
+    pub(crate) fn of(words: &[OsString]) -> Self {
+        let mut res = Self::default();
+        let mut words = words.iter().skip(1).filter_map(|it| it.to_str());
+        while let Some(word) = words.next() {
+            if word == "--" {
+                break;
+            }
+            let (flag, value) = word.split_once('=').map_or((word, None), |(a, b)| (a, Some(b)));
+            if flag == "--format" {
+                let value = value.or_else(|| words.next()).unwrap_or_default();
+                res.format = Format::from_str(value, false).unwrap_or(res.format);
+            } else if flag == "--color" {
+                let value = value.or_else(|| words.next()).unwrap_or_default();
+                res.color = When::from_str(value, false).unwrap_or(res.color);
+            }
+        }
+        res
+    }
+}
+
+/// The shapes in which a tool can be handed over, by their names.
+fn shape() -> impl TypedValueParser<Value = export::Format> {
+    let names = export::Format::ALL.iter().map(|it| it.as_str());
+    PossibleValuesParser::new(names).try_map(|it| it.parse::<export::Format>())
+}
+
+/// Reads a number of seconds, with a fraction if need be. More than a year is cut to one, for
+/// clocks that cannot add more.
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
+    const LONGEST_SECONDS: f64 = 366.0 * 24.0 * 60.0 * 60.0;
+    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    if seconds > 0.0 {
+        Ok(std::time::Duration::from_secs_f64(seconds.min(LONGEST_SECONDS)))
+    } else {
+        Err("expected more than 0 seconds".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, clap::Error> {
+        let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        Args::parse_words(&words)
+    }
+
+    #[test]
+    fn the_definition_holds_together() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn options_stand_on_either_side_of_the_verb() {
+        let args = parse("flyto --plugins a -q list --plugins b --format json -v").unwrap();
+        let common = args.common;
+        assert_eq!(common.plugins, [PathBuf::from("a"), PathBuf::from("b")]);
+        assert_eq!(common.format, Some(Format::Json));
+        assert!(common.quiet && common.verbose);
+        let args = parse("flyto --config a --color never list --config b").unwrap();
+        assert_eq!(args.common.config, Some(PathBuf::from("b")));
+        assert_eq!(args.common.color, Some(When::Never));
+    }
+
+    #[test]
+    fn pairs_keep_what_looks_like_an_option() {
+        let args = parse("flyto call p:t n:=-1 a=-rf --timeout 1.5 -- -x=1 --y=2").unwrap();
+        let Verb::Call(call) = args.verb else { panic!("another verb") };
+        assert_eq!(call.pairs, ["n:=-1", "a=-rf", "-x=1", "--y=2"]);
+        assert_eq!(call.timeout, Some(std::time::Duration::from_millis(1500)));
+        let args = parse("flyto call p:t --json -5").unwrap();
+        let Verb::Call(call) = args.verb else { panic!("another verb") };
+        assert_eq!(call.json, Some("-5".into()));
+    }
+
+    #[test]
+    fn seconds_are_positive() {
+        for bad in ["0", "-1", "nan", "inf s", "x", ""] {
+            assert!(seconds(bad).is_err(), "{bad}");
+        }
+        assert!(seconds("inf").is_ok());
+    }
+
+    #[track_caller]
+    fn check_presets(line: &str, format: Format, color: When) {
+        let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
+        assert_eq!(Presets::of(&words), Presets { format, color }, "{line}");
+    }
+
+    #[test]
+    fn format_and_colour_are_seen_in_what_is_no_command_line() {
+        check_presets("flyto nonsense --format json", Format::Json, When::Auto);
+        check_presets("flyto --format=json --color=never -", Format::Json, When::Never);
+        check_presets("flyto --format xml", Format::Human, When::Auto);
+        check_presets("flyto call x -- --format json", Format::Human, When::Auto);
+    }
+}

@@ -1,0 +1,148 @@
+//! `call`: one call of one tool, from the words of the command line to the exit code.
+
+mod input;
+mod live;
+mod report;
+mod signals;
+mod status;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use flyto_host::Plan;
+use flyto_tools::{
+    CallContext, CancellationToken, Failure, Input, Preview, Progress, ToolResult, Violation,
+};
+use serde::Serialize;
+
+use self::live::{Live, Shown};
+use self::signals::Signals;
+use self::status::Status;
+use crate::args::Call;
+use crate::exit::Exit;
+use crate::preview;
+use crate::session::{Loaded, Session};
+use crate::stop::Stop;
+use crate::table::facts;
+use crate::words::tame;
+
+pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
+    // A mistake on the command line shows before anything is loaded. stdin is read only for a tool
+    // that is there: the words of a person at a terminal are not to be lost.
+    let is_from_stdin = args.json.as_deref().is_some_and(|it| it == "-");
+    let early = if is_from_stdin { None } else { Some(input::input(args, io::empty())?) };
+    let loaded = session.load(args.output_limit.unwrap_or(u64::MAX))?;
+    loaded.find(&args.name)?;
+    let input = match early {
+        Some(input) => input,
+        None => input::input(args, io::stdin().lock())?,
+    };
+    if args.dry_run {
+        return dry_run(args, &loaded, &input, session);
+    }
+    let made = make(args, &loaded, input, session)?;
+    report::show(args, made, session)
+}
+
+/// A call that was made.
+#[derive(Debug)]
+struct Made {
+    result: ToolResult,
+    exit: Exit,
+    /// What was shown while it ran.
+    shown: Shown,
+    working_dir: Option<String>,
+}
+
+fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result<Made, Stop> {
+    let screen = session.screen;
+    let preview = loaded.find(&args.name)?.tool().preview(&input);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(Stop::internal)?;
+    let now = Instant::now();
+    let deadline = args.timeout.map(|it| now + it);
+    // A tool whose limit ends later than clocks can tell has none that matters here.
+    let own = preview.as_ref().and_then(|it| now.checked_add(it.deadline?));
+    let ends = deadline.into_iter().chain(own).min();
+
+    let shows_status = screen.stderr.terminal && !screen.quiet && !screen.is_json();
+    let width = screen.stderr.width.filter(|_| shows_status);
+    let status = Arc::new(Status::new(&args.name, width));
+    let cancellation = CancellationToken::new();
+    let live = Live::new(Arc::clone(&status), ends, cancellation.clone(), !screen.quiet);
+    let mut ctx = CallContext::new().with_cancellation(cancellation.clone());
+    if let Some(deadline) = deadline {
+        ctx = ctx.with_deadline(deadline);
+    }
+    if !screen.is_json() {
+        ctx = ctx.with_output(live.clone());
+    }
+    if status.is_active() {
+        let status = Arc::clone(&status);
+        ctx = ctx.with_progress(move |progress: Progress| status.progress(&progress));
+    }
+    let signals = Signals::listen(cancellation, live.clone()).map_err(Stop::internal)?;
+    let res = runtime.block_on(drive(loaded.host.call(&args.name, input, &ctx), &signals, &status));
+    let killed = signals.call_ended();
+    status.erase();
+    let res = match (res, killed) {
+        (Some(res), None) => res,
+        // The second signal: nobody wants to wait for a result, or for a reader of it.
+        (_, killed) => return Err(Stop::Killed(killed.unwrap_or(Exit::Internal))),
+    };
+    let shown = live.finish().map_err(Stop::output)?;
+    let result = res.map_err(|err| loaded.not_called(err))?;
+    let exit = match &result.failure {
+        Some(Failure::Cancelled) => signals.exit(),
+        _ => None,
+    };
+    let exit = exit.unwrap_or_else(|| Exit::of_result(&result));
+    let working_dir = preview.and_then(|it| it.working_dir);
+    Ok(Made { result, exit, shown, working_dir })
+}
+
+/// Carries the call through. `None`: it was dropped half way.
+async fn drive<T>(call: impl Future<Output = T>, signals: &Signals, status: &Status) -> Option<T> {
+    let mut ticks = tokio::time::interval(status::PERIOD);
+    tokio::pin!(call);
+    loop {
+        tokio::select! {
+            biased;
+            res = &mut call => return Some(res),
+            () = signals.kill() => return None,
+            _ = ticks.tick(), if status.is_active() => status.tick(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct DryRun<'a> {
+    tool: &'a str,
+    preview: Option<&'a Preview>,
+    /// Where the input breaks the schema; the first of such places.
+    violations: &'a [Violation],
+}
+
+fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Result<Exit, Stop> {
+    let plan = loaded.host.plan(&args.name, input).map_err(|err| loaded.not_called(err))?;
+    let Plan { tool, mut preview, violations, .. } = plan;
+    if let (Some(preview), Some(timeout)) = (&mut preview, args.timeout) {
+        preview.deadline = Some(preview.deadline.map_or(timeout, |it| it.min(timeout)));
+    }
+    let screen = session.screen;
+    if screen.is_json() {
+        let violations = violations.as_ref().map_or(&[][..], |it| &it.shown);
+        screen.document(&DryRun { tool: &tool, preview: preview.as_ref(), violations })?;
+    } else {
+        let mut rows = preview.as_ref().map(preview::facts).unwrap_or_default();
+        rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
+        screen.answer(facts(screen.stdout, &rows))?;
+    }
+    let has_problems = preview.is_some_and(|it| !it.problems.is_empty());
+    Ok(match violations {
+        Some(_) => Exit::Invalid,
+        None if has_problems => Exit::ToolFailed,
+        None => Exit::Ok,
+    })
+}

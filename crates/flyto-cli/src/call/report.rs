@@ -1,0 +1,183 @@
+//! What came of a call, on stdout and beside it.
+
+use std::fs::File;
+use std::io;
+
+use flyto_tools::{Execution, ToolResult};
+use serde::Serialize;
+
+use super::Made;
+use crate::args::Call;
+use crate::exit::Exit;
+use crate::screen::{Screen, complain, look};
+use crate::session::Session;
+use crate::stop::Stop;
+use crate::table::facts;
+use crate::words::{bytes, command_line, one_line, tame, time};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    tool: &'a str,
+    exit_code: u8,
+    #[serde(flatten)]
+    result: &'a ToolResult,
+}
+
+/// Shows the result, and gives the exit code.
+pub(super) fn show(args: &Call, made: Made, session: &Session) -> Result<Exit, Stop> {
+    let screen = session.screen;
+    let Made { result, exit, .. } = &made;
+    if screen.is_json() {
+        let document = Document { tool: &args.name, exit_code: exit.code(), result };
+        screen.document(&document)?;
+        return Ok(*exit);
+    }
+    let printed = print(args, &made, &screen)?;
+    remark(&made, printed, &screen);
+    if screen.verbose {
+        complain(execution(&made, &args.name, &screen));
+    }
+    Ok(*exit)
+}
+
+/// How much of the output is on stdout now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Printed {
+    Whole,
+    /// The result's text, which has a gap that it tells of.
+    Text,
+    /// What the tool printed, line by line, but not how it ended.
+    Live,
+}
+
+/// Prints the output byte for byte, unless it was shown while the tool ran.
+fn print(args: &Call, made: &Made, screen: &Screen) -> Result<Printed, Stop> {
+    let result = &made.result;
+    if made.shown.stdout {
+        return Ok(if result.is_error() { Printed::Live } else { Printed::Whole });
+    }
+    let output = result.raw.as_deref().unwrap_or(result.output.as_bytes());
+    let omitted = result.omitted.as_ref();
+    // The text of a success is the tool's output, so the whole of it may stand in the text's place.
+    let whole = omitted.and_then(|it| it.whole.as_ref()).filter(|_| !result.is_error());
+    if let Some(Ok(mut whole)) = whole.filter(|_| args.output_limit.is_none()).map(File::open) {
+        io::copy(&mut whole, &mut io::stdout().lock()).map_err(Stop::output)?;
+        return Ok(Printed::Whole);
+    }
+    screen.answer(output)?;
+    let ends_within_line = output.last().is_some_and(|it| *it != b'\n');
+    if ends_within_line && screen.stdout.terminal && screen.stderr.terminal {
+        // What follows on the terminal starts on a line of its own, and stdout stays as it is.
+        complain('\n');
+    }
+    Ok(if omitted.is_some() { Printed::Text } else { Printed::Whole })
+}
+
+/// Says what stdout does not: what the tool said beside its output, and what is missing.
+fn remark(made: &Made, printed: Printed, screen: &Screen) {
+    let Made { result, shown, .. } = made;
+    if screen.quiet {
+        return;
+    }
+    let stderr = result.execution.as_ref().and_then(|it| it.stderr.as_deref());
+    let is_told = |text: &str| printed != Printed::Live && result.output.contains(text.trim_end());
+    if let Some(stderr) = stderr.filter(|it| !shown.stderr && !is_told(it)) {
+        let end = if stderr.ends_with('\n') { "" } else { "\n" };
+        complain(format_args!("{stderr}{end}"));
+    }
+    if printed == Printed::Live
+        && let Some(failure) = &result.failure
+    {
+        let error = screen.stderr.styled(look::ERROR, "error");
+        complain(format_args!("{error}: {failure}\n"));
+    }
+    if shown.dropped_bytes > 0 {
+        let n = bytes(shown.dropped_bytes);
+        screen.note(format_args!("{n} of the output were not read until the call ended"));
+    }
+    if let Some(omitted) = result.omitted.as_ref().filter(|_| printed == Printed::Text) {
+        let n = bytes(omitted.bytes);
+        match &omitted.whole {
+            Some(whole) => screen.note(format_args!(
+                "{n} of the output were left out; the whole is in {}",
+                one_line(whole)
+            )),
+            None => screen.note(format_args!("{n} of the output were left out")),
+        }
+    }
+}
+
+/// What ran and how long, for `--verbose`.
+fn execution(made: &Made, name: &str, screen: &Screen) -> String {
+    let page = screen.stderr;
+    let result = &made.result;
+    let ended = result.failure.as_ref().map_or_else(|| "ok".to_owned(), ToString::to_string);
+    let mut rows = vec![("tool", one_line(name)), ("ended", tame(&ended))];
+    if let Some(execution) = &result.execution {
+        rows.extend(execution_facts(execution, made.working_dir.as_deref()));
+    }
+    facts(page, &rows)
+}
+
+fn execution_facts(it: &Execution, working_dir: Option<&str>) -> Vec<(&'static str, String)> {
+    let mut rows = Vec::new();
+    if !it.command_line.is_empty() {
+        rows.push(("ran", tame(&command_line(&it.command_line))));
+    }
+    if let Some(dir) = working_dir {
+        rows.push(("in", one_line(dir)));
+    }
+    rows.push(("on", one_line(&it.backend)));
+    let mut took = vec![format!("{} wall", time(it.wall))];
+    took.extend(it.cpu.map(|it| format!("{} CPU", time(it))));
+    took.extend(it.peak_memory_bytes.map(|it| format!("{} peak memory", bytes(it))));
+    rows.push(("took", took.join(", ")));
+    let (stdout, stderr) = (bytes(it.stdout_bytes), bytes(it.stderr_bytes));
+    rows.push(("wrote", format!("{stdout} to stdout, {stderr} to stderr")));
+    if let Some(n) = it.leaked.filter(|it| *it > 0) {
+        let what = if n == 1 { "process" } else { "processes" };
+        rows.push(("left behind", format!("{n} {what}, ended")));
+    }
+    if it.pipe_held {
+        rows.push(("held open", "its output, by a process that it left behind".to_owned()));
+    }
+    if !it.enforced.is_empty() {
+        rows.push(("in force", one_line(&it.enforced.join(", "))));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use expect_test::expect;
+
+    use super::*;
+    use crate::screen::Page;
+
+    #[test]
+    fn an_execution_reads_as_facts() {
+        let mut it = Execution::new("local");
+        it.command_line = vec!["./count.py".into(), "a b".into()];
+        it.wall = Duration::from_millis(34);
+        it.cpu = Some(Duration::from_millis(28));
+        it.peak_memory_bytes = Some(10_276_045);
+        it.stdout_bytes = 52;
+        it.enforced = vec!["deadline".into(), "process-group".into()];
+        it.leaked = Some(2);
+        it.pipe_held = true;
+        let rows = execution_facts(&it, Some("/plugins/text-stats"));
+        expect![[r#"
+            ran          ./count.py 'a b'
+            in           /plugins/text-stats
+            on           local
+            took         34 ms wall, 28 ms CPU, 9.8 MiB peak memory
+            wrote        52 B to stdout, 0 B to stderr
+            left behind  2 processes, ended
+            held open    its output, by a process that it left behind
+            in force     deadline, process-group
+        "#]]
+        .assert_eq(&facts(Page::default(), &rows));
+    }
+}

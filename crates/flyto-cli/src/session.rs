@@ -1,0 +1,120 @@
+//! From the options of a command line to a host with its tools.
+
+use std::path::Path;
+
+use flyto_diagnostics::{Diagnostic, Findings};
+use flyto_execenv::ExecEnv;
+use flyto_execenv::local::Local;
+use flyto_host::{CallError, Flags, Host, Surroundings, load_config};
+use flyto_tools::Entry;
+
+use crate::args::Common;
+use crate::exit::Exit;
+use crate::screen::Screen;
+use crate::stop::{Stop, chain};
+use crate::words::one_line;
+
+/// What every verb has: the options, the surroundings, and the screen.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) screen: Screen,
+    surroundings: Surroundings,
+    flags: Flags,
+}
+
+impl Session {
+    pub(crate) fn new(common: Common, screen: Screen, surroundings: Surroundings) -> Self {
+        let mut flags = Flags::default();
+        flags.config = common.config;
+        flags.plugins = common.plugins;
+        flags.exec_tools = common.exec_tools;
+        Self { screen, surroundings, flags }
+    }
+
+    /// The host with all sources loaded. What did not load is in its report.
+    ///
+    /// `output_limit` is how many bytes of a result's text are kept.
+    pub(crate) fn load(&self, output_limit: u64) -> Result<Loaded, Stop> {
+        let Self { surroundings, flags, .. } = self;
+        let mut flags = flags.clone();
+        flags.output_limit_bytes = Some(output_limit);
+        let mut named = flags.plugins.iter().chain(&flags.exec_tools).chain(&flags.config);
+        if let Some(path) = named.find(|it| self.is_missing(it)) {
+            return Err(no_such_file(path));
+        }
+        let (config, findings) = load_config(surroundings, &flags);
+        if findings.has_errors() {
+            return Err(Stop::new(Exit::Invalid, "the configuration cannot be used")
+                .with_findings(findings.into_vec()));
+        }
+        let plugins_off = !config.plugins.enabled;
+        let host = Host::new(ExecEnv::new(Local::new()), surroundings.clone(), config);
+        Ok(Loaded { host, config: findings, plugins_off })
+    }
+
+    pub(crate) fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
+    }
+
+    /// Whether there is nothing of a name that somebody wrote on the command line. That is an error;
+    /// a directory that the configuration names may well come later.
+    pub(crate) fn is_missing(&self, path: &Path) -> bool {
+        matches!(self.surroundings.current_dir.join(path).try_exists(), Ok(false))
+    }
+}
+
+/// A host with its tools, and what was said about the configuration on the way.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) host: Host,
+    config: Findings,
+    /// Whether plugins are switched off.
+    plugins_off: bool,
+}
+
+impl Loaded {
+    /// The tool of this name.
+    pub(crate) fn find(&self, name: &str) -> Result<Entry, Stop> {
+        self.host.find(name).map_err(|err| self.not_called(err))
+    }
+
+    /// Everything that is wrong or odd about the sources, the configuration first.
+    pub(crate) fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.config.iter().chain(self.host.report().findings())
+    }
+
+    /// What to do about missing tools where plugins are switched off.
+    pub(crate) fn switched_off(&self) -> Option<&'static str> {
+        let help = "plugins are switched off; `--plugins DIR` or `\"enabled\": true` in the \
+                    configuration switches them on";
+        self.plugins_off.then_some(help)
+    }
+
+    /// Why a call gave no result.
+    pub(crate) fn not_called(&self, err: CallError) -> Stop {
+        let message = chain(&err);
+        match err {
+            CallError::NotFound { similar, findings, .. } => {
+                // Where it is known what is wrong with this very tool, no other one is meant.
+                let is_known = !findings.is_empty();
+                let mut stop = Stop::new(Exit::NotFound, message).with_findings(findings);
+                if !similar.is_empty() && !is_known {
+                    let similar: Vec<_> = similar.iter().map(|it| one_line(it)).collect();
+                    stop = stop.with_help(format!("did you mean {}?", similar.join(" or ")));
+                }
+                match self.switched_off() {
+                    Some(help) => stop.with_help(help),
+                    None => stop,
+                }
+            }
+            CallError::PluginHeldBack { .. } => Stop::new(Exit::NotAllowed, message),
+            CallError::Tool(err) => Stop::new(Exit::of_error(&err), message),
+            // What a later host refuses for a reason of its own did not take place either.
+            _ => Stop::new(Exit::NotTried, message),
+        }
+    }
+}
+
+pub(crate) fn no_such_file(path: &Path) -> Stop {
+    Stop::new(Exit::NotFound, format!("there is no file or directory {}", path.display()))
+}

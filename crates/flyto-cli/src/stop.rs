@@ -1,0 +1,142 @@
+//! Why a verb did not come to its end, and how that is said.
+
+use std::error::Error;
+use std::io;
+
+use flyto_diagnostics::Diagnostic;
+use serde::Serialize;
+
+use crate::exit::Exit;
+use crate::findings::Drawing;
+use crate::screen::{Page, Screen, complain, look};
+use crate::words::tame;
+
+/// Why a verb ends early.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// Whoever read stdout has enough. That is no failure, and nobody is told.
+    Closed,
+    /// A signal ended the verb before it had an answer. Whoever sent it knows.
+    Killed(Exit),
+    /// Something is to be said.
+    Error(Box<Trouble>),
+}
+
+/// What is to be said about an error.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    exit: Exit,
+    /// One sentence in lower case without a full stop.
+    message: String,
+    /// What to do about it, one sentence each.
+    help: Vec<String>,
+    /// What was found in files or texts and led to this.
+    findings: Vec<Diagnostic>,
+}
+
+impl Stop {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self::Error(Box::new(Trouble {
+            exit,
+            message: message.into(),
+            help: Vec::new(),
+            findings: Vec::new(),
+        }))
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub(crate) fn internal(err: impl Error) -> Self {
+        Self::new(Exit::Internal, chain(&err))
+    }
+
+    /// The end of a verb that cannot write its answer.
+    pub(crate) fn output(err: io::Error) -> Self {
+        match err.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::new(Exit::OutputLost, format!("stdout cannot be written: {err}")),
+        }
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn with_help(mut self, help: impl Into<String>) -> Self {
+        if let Self::Error(trouble) = &mut self {
+            trouble.help.push(help.into());
+        }
+        self
+    }
+
+    /// Adds what was found in files or texts.
+    pub(crate) fn with_findings(mut self, findings: impl IntoIterator<Item = Diagnostic>) -> Self {
+        if let Self::Error(trouble) = &mut self {
+            trouble.findings.extend(findings);
+        }
+        self
+    }
+
+    /// Says it, and gives the exit code.
+    pub(crate) fn report(self, screen: &Screen) -> Exit {
+        let trouble = match self {
+            Self::Closed => return Exit::Ok,
+            Self::Killed(exit) => return exit,
+            Self::Error(trouble) => trouble,
+        };
+        complain(if screen.is_json() { trouble.document() } else { trouble.text(screen.stderr) });
+        trouble.exit
+    }
+}
+
+impl Trouble {
+    /// The error for people: what was found, what it led to, what to do.
+    pub(crate) fn text(&self, page: Page) -> String {
+        let mut res = String::new();
+        let drawing = Drawing::new(page);
+        for finding in &self.findings {
+            res.push_str(&format!("{}\n\n", drawing.draw(finding)));
+        }
+        let error = page.styled(look::ERROR, "error");
+        res.push_str(&format!("{error}: {}\n", tame(&self.message)));
+        for help in &self.help {
+            let name = page.styled(look::HELP, "help");
+            res.push_str(&format!("  {name}: {}\n", tame(help)));
+        }
+        res
+    }
+
+    fn document(&self) -> String {
+        let Self { exit, message, help, findings } = self;
+        let (kind, exit_code) = (exit.word(), exit.code());
+        let error = ErrorDocument { kind, message, exit_code, help, findings };
+        // Texts, numbers and findings have no reason to fail.
+        let text = serde_json::to_string_pretty(&Wrapped { error }).unwrap_or_default();
+        format!("{text}\n")
+    }
+}
+
+/// The one JSON document of an error.
+#[derive(Serialize)]
+struct Wrapped<'a> {
+    error: ErrorDocument<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorDocument<'a> {
+    kind: &'static str,
+    message: &'a str,
+    exit_code: u8,
+    help: &'a [String],
+    findings: &'a [Diagnostic],
+}
+
+/// An error and its causes in one line, separated by colons.
+pub(crate) fn chain(err: &dyn Error) -> String {
+    let mut res = err.to_string();
+    let mut cause = err.source();
+    while let Some(err) = cause {
+        res.push_str(&format!(": {err}"));
+        cause = err.source();
+    }
+    res
+}

@@ -1,0 +1,151 @@
+//! `list`: the tools that are there, and what did not load.
+
+use flyto_diagnostics::Diagnostic;
+use flyto_host::LoadReport;
+use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot};
+use serde::Serialize;
+
+use crate::args::List;
+use crate::exit::Exit;
+use crate::findings::{Drawing, summary};
+use crate::screen::complain;
+use crate::session::{Loaded, Session};
+use crate::stop::Stop;
+use crate::table::Table;
+use crate::words::{counted, one_line};
+
+/// One tool of the JSON document.
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    wire_name: &'a str,
+    description: String,
+    metadata: &'a Metadata,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    tools: Vec<Tool<'a>>,
+    report: &'a LoadReport,
+    /// Those of the report, behind those about the configuration.
+    findings: Vec<&'a Diagnostic>,
+}
+
+pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
+    let loaded = session.load(u64::MAX)?;
+    let tools = loaded.host.registry().snapshot();
+    let entries: Vec<Entry> = if args.words.is_empty() {
+        tools.iter().cloned().collect()
+    } else {
+        let hits = tools.search(&args.words.join(" "), usize::MAX);
+        hits.into_iter().map(|hit| hit.entry).collect()
+    };
+    let ctx = DescribeContext::new().with_tools(tools.clone());
+    let screen = session.screen;
+    if screen.is_json() {
+        let tools = entries.iter().map(|it| Tool::new(it, &ctx)).collect();
+        let findings = loaded.findings().collect();
+        screen.document(&Document { tools, report: loaded.host.report(), findings })?;
+        return Ok(Exit::Ok);
+    }
+    if args.problems {
+        return show_problems(&loaded, session);
+    }
+    if !entries.is_empty() {
+        let table = table(&entries, args.wire, &ctx);
+        screen.answer(table.draw(screen.stdout))?;
+    }
+    for remark in remarks(&entries, &tools, &loaded) {
+        screen.note(remark);
+    }
+    let findings: Vec<_> = loaded.findings().collect();
+    if !findings.is_empty() {
+        screen.note(format_args!("{}; --problems shows them", summary(findings)));
+    }
+    Ok(Exit::Ok)
+}
+
+impl<'a> Tool<'a> {
+    fn new(entry: &'a Entry, ctx: &DescribeContext) -> Self {
+        let tool = entry.tool();
+        Self {
+            name: entry.id().as_str(),
+            wire_name: entry.wire_name(),
+            description: tool.description(ctx).into_owned(),
+            metadata: tool.metadata(),
+        }
+    }
+}
+
+fn table(entries: &[Entry], wire: bool, ctx: &DescribeContext) -> Table {
+    let mut head = vec!["NAME"];
+    head.extend(wire.then_some("WIRE NAME"));
+    head.extend(["CLASS", "TRAITS", "DESCRIPTION"]);
+    let mut res = Table::new(head);
+    for entry in entries {
+        let tool = entry.tool();
+        let metadata = tool.metadata();
+        let mut cells = vec![one_line(entry.id().as_str())];
+        cells.extend(wire.then(|| entry.wire_name().to_owned()));
+        cells.push(one_line(metadata.permission_class.as_str()));
+        cells.push(traits(metadata));
+        cells.push(one_line(&tool.description(ctx)));
+        res.row(cells);
+    }
+    res
+}
+
+/// What a tool declares of itself, in words that are true only where they were declared.
+fn traits(metadata: &Metadata) -> String {
+    let traits = [
+        (metadata.is_read_only(), "read-only"),
+        (metadata.is_destructive(), "destructive"),
+        (metadata.is_concurrency_safe(), "concurrent"),
+        (metadata.requires_checkpoint, "checkpoint"),
+    ];
+    let declared: Vec<_> = traits.iter().filter(|(it, _)| *it).map(|(_, name)| *name).collect();
+    if declared.is_empty() { "-".to_owned() } else { declared.join(", ") }
+}
+
+/// What is to be said about a short list, and about plugins that are held back.
+fn remarks(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> {
+    let mut res = Vec::new();
+    if entries.is_empty() && !tools.is_empty() {
+        res.push(format!("none of {} fits", counted(tools.len(), "tool")));
+    } else if entries.is_empty() {
+        res.push("there are no tools; `--plugins DIR` and `--exec-tools FILE` add some".to_owned());
+        res.extend(loaded.switched_off().map(ToOwned::to_owned));
+    }
+    for found in &loaded.host.report().catalogue.found {
+        let is_held_back = found.plugin.is_none() && found.findings.is_empty();
+        if let Some(name) = found.name.as_ref().filter(|_| is_held_back) {
+            res.push(format!("the plugin {} is {}", one_line(name), found.state));
+        }
+    }
+    res
+}
+
+fn show_problems(loaded: &Loaded, session: &Session) -> Result<Exit, Stop> {
+    let screen = session.screen;
+    let drawing = Drawing::new(screen.stdout);
+    let findings: Vec<&Diagnostic> = loaded.findings().collect();
+    for finding in &findings {
+        screen.answer(format!("{}\n\n", drawing.draw(finding)))?;
+    }
+    if !screen.quiet {
+        complain(format_args!("{}\n", summary(findings)));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Where a tool comes from, in words.
+pub(super) fn origin(origin: &Origin) -> String {
+    match origin {
+        Origin::Native => "the host itself".to_owned(),
+        Origin::Plugin { plugin } => format!("plugin {}", one_line(plugin)),
+        Origin::ExecFile { path } => format!("exec-tool file {}", one_line(path)),
+        Origin::Evolved { version } => format!("written at run time, version {version}"),
+        Origin::McpServer { server } => format!("MCP server {}", one_line(server)),
+        _ => "elsewhere".to_owned(),
+    }
+}

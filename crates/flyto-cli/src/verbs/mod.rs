@@ -1,0 +1,25 @@
+//! What each verb answers.
+
+mod completions;
+mod explain;
+mod list;
+mod schema;
+mod show;
+mod validate;
+
+use crate::args::Verb;
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::stop::Stop;
+
+pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
+    match verb {
+        Verb::List(args) => list::run(args, session),
+        Verb::Show(args) => show::run(args, session),
+        Verb::Call(args) => crate::call::run(args, session),
+        Verb::Validate(args) => validate::run(args, session),
+        Verb::Schema(args) => schema::run(args, session),
+        Verb::Explain(args) => explain::run(args, session),
+        Verb::Completions(args) => completions::run(args, session),
+    }
+}

@@ -1,0 +1,158 @@
+//! `show`: everything about one tool.
+
+use flyto_diagnostics::Diagnostic;
+use flyto_host::Host;
+use flyto_tools::{DescribeContext, Entry, Input, Metadata, Preview, export::export_one};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::Show;
+use crate::exit::Exit;
+use crate::findings::Drawing;
+use crate::preview;
+use crate::screen::{complain, look};
+use crate::session::Session;
+use crate::stop::{Stop, chain};
+use crate::table::facts;
+use crate::verbs::list::origin;
+use crate::words::{one_line, tame};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    name: &'a str,
+    wire_name: &'a str,
+    owner: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_schema: Option<&'a Value>,
+    /// As declared; what nobody declared is left out.
+    metadata: &'a Metadata,
+    /// What a call without input would touch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preview: Option<&'a Preview>,
+    findings: Vec<&'a Diagnostic>,
+}
+
+pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
+    let loaded = session.load(u64::MAX)?;
+    let (host, entry) = (&loaded.host, loaded.find(&args.name)?);
+    let tools = host.registry().snapshot();
+    let ctx = DescribeContext::new().with_tools(tools);
+    let screen = session.screen;
+    if let Some(shape) = args.shape {
+        let exported = export_one(&entry, shape, &ctx);
+        screen.document(&exported.map_err(|err| Stop::new(Exit::Invalid, chain(&err)))?)?;
+        return Ok(Exit::Ok);
+    }
+    let description = entry.tool().description(&ctx);
+    let preview = entry.tool().preview(&Input::empty());
+    let findings = findings_about(host, &entry);
+    if screen.is_json() {
+        let tool = entry.tool();
+        screen.document(&Document {
+            name: entry.id().as_str(),
+            wire_name: entry.wire_name(),
+            owner: entry.owner().as_str(),
+            description: &description,
+            input_schema: tool.input_schema(),
+            output_schema: tool.output_schema(),
+            metadata: tool.metadata(),
+            preview: preview.as_ref(),
+            findings,
+        })?;
+        return Ok(Exit::Ok);
+    }
+    screen.answer(page(host, &entry, &description, preview.as_ref(), session))?;
+    let drawing = Drawing::new(screen.stderr);
+    for finding in findings.into_iter().filter(|_| !screen.quiet) {
+        complain(format_args!("{}\n\n", drawing.draw(finding)));
+    }
+    Ok(Exit::Ok)
+}
+
+/// The page for people.
+fn page(
+    host: &Host,
+    entry: &Entry,
+    description: &str,
+    preview: Option<&Preview>,
+    session: &Session,
+) -> String {
+    let tool = entry.tool();
+    let metadata = tool.metadata();
+    let page = session.screen.stdout;
+    let mut head = page.styled(look::NAME, one_line(entry.id().as_str()));
+    if let Some(title) = &metadata.title {
+        head.push_str(&format!("  {}", page.styled(look::HEAD, one_line(title))));
+    }
+    let mut rows = vec![("from", source(host, metadata)), ("wire name", entry.wire_name().into())];
+    if !entry.aliases().is_empty() {
+        let aliases: Vec<_> = entry.aliases().iter().map(|it| one_line(it.as_str())).collect();
+        rows.push(("aliases", aliases.join(" ")));
+    }
+    rows.extend(preview.map(preview::facts).unwrap_or_default());
+    rows.extend(declared(metadata));
+
+    let mut res = format!("{head}\n\n{}\n\n", tame(description.trim_end()));
+    res.push_str(&facts(page, &rows));
+    for (name, schema) in [("input", Some(tool.input_schema())), ("output", tool.output_schema())] {
+        if let Some(schema) = schema {
+            let head = page.styled(look::HEAD, format_args!("{name} schema"));
+            res.push_str(&format!("\n{head}\n{}\n", tame(&format!("{schema:#}"))));
+        }
+    }
+    res
+}
+
+fn source(host: &Host, metadata: &Metadata) -> String {
+    let mut res = origin(&metadata.origin);
+    if let Some(version) = &metadata.version {
+        res.push_str(&format!(" {}", one_line(version)));
+    }
+    if let flyto_tools::Origin::Plugin { plugin } = &metadata.origin
+        && let Some(found) = host.report().plugin(plugin)
+    {
+        res.push_str(&format!(" in {}", one_line(&found.dir.to_string_lossy())));
+    }
+    res
+}
+
+/// What a tool says about itself, and how the gaps are read.
+fn declared(metadata: &Metadata) -> Vec<(&'static str, String)> {
+    let word = |declared: Option<bool>, counts: &str| match declared {
+        Some(true) => "yes".to_owned(),
+        Some(false) => "no".to_owned(),
+        None => format!("undeclared, {counts}"),
+    };
+    let as_destructive =
+        if metadata.counts_as_destructive() { "counts as yes" } else { "counts as no" };
+    let mut res = vec![
+        ("class", one_line(metadata.permission_class.as_str())),
+        ("read-only", word(metadata.read_only, "counts as no")),
+        ("destructive", word(metadata.destructive, as_destructive)),
+        ("concurrent", word(metadata.concurrency_safe, "counts as no")),
+        ("idempotent", word(metadata.idempotent, "counts as no")),
+        ("open world", word(metadata.open_world, "counts as yes")),
+    ];
+    if let Some(operation) = &metadata.audit_operation {
+        res.push(("audited as", one_line(operation.as_str())));
+    }
+    if metadata.requires_checkpoint {
+        res.push(("waits for", "a checkpoint".to_owned()));
+    }
+    if metadata.requires_reverse_thinking {
+        res.push(("challenged", "before each call".to_owned()));
+    }
+    if let Some(hint) = &metadata.search_hint {
+        res.push(("search hint", one_line(hint)));
+    }
+    res
+}
+
+/// What was found in the plugin or file that the tool comes from.
+fn findings_about<'a>(host: &'a Host, entry: &Entry) -> Vec<&'a Diagnostic> {
+    let id = entry.id();
+    let found = id.owner().and_then(|plugin| host.report().plugin(plugin));
+    found.map(|it| it.findings_about(id.tool()).collect()).unwrap_or_default()
+}

@@ -1,0 +1,495 @@
+//! `flyto call`, end to end: what is on stdout, what beside it, and the exit code.
+
+use crate::place::Place;
+use expect_test::expect;
+
+/// Prints its input.
+const CAT: (&str, &str, &str) = ("cat", "cat", "");
+
+#[test]
+fn stdout_is_the_output_and_nothing_else() {
+    let place = Place::with_tools(&[
+        ("line", "echo one; printf two", ""),
+        ("nothing", ":", ""),
+        ("bytes", r"printf '\377\000\n'", ""),
+    ]);
+    place.call(&["p:line"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        one
+        two⏎
+    "#]]);
+    place.call(&["p:nothing"]).check(expect![[r#"
+        exit code 0
+    "#]]);
+    assert_eq!(place.call(&["p:bytes"]).run().stdout, b"\xff\x00\n");
+}
+
+#[test]
+fn the_input_arrives_as_it_is_written() {
+    let place = Place::with_tools(&[CAT]);
+    place.call(&["p:cat"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        {}⏎
+    "#]]);
+    place.call(&["p:cat", "a=1", "b:=1.50", "n:=-1", "c:={\"x\": [1,  2]}"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        {"a":"1","b":1.50,"n":-1,"c":{"x": [1,  2]}}⏎
+    "#]]);
+    place.call(&["p:cat", "--json", " {\"b\":1,  \"a\":1e2}"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+         {"b":1,  "a":1e2}⏎
+    "#]]);
+    place.call(&["p:cat", "--json", "-"]).stdin(b"{\"from\":\n \"stdin\"}\n").check(expect![[r#"
+        exit code 0
+        -- stdout
+        {"from":
+         "stdin"}
+    "#]]);
+    place.call(&["p:cat", "--", "-x=1", "--y=2"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        {"-x":"1","--y":"2"}⏎
+    "#]]);
+}
+
+#[test]
+fn a_large_input_arrives_whole() {
+    let place = Place::with_tools(&[("count", "wc -c", "")]);
+    let text = format!("{{\"a\": \"{}\"}}", "x".repeat(8 << 20));
+    let ran = place.call(&["p:count", "--json", "-"]).stdin(text.as_bytes()).run();
+    assert_eq!(ran.stdout().trim(), text.len().to_string());
+}
+
+#[test]
+fn a_large_output_arrives_whole() {
+    let place = Place::with_tools(&[("flood", "head -c 9000000 /dev/zero", "")]);
+    let ran = place.call(&["p:flood"]).run();
+    assert_eq!((ran.code, ran.stdout.len()), (Some(0), 9_000_000));
+    assert!(ran.stdout.iter().all(|it| *it == 0));
+}
+
+#[test]
+fn an_output_limit_cuts_the_middle_and_says_so() {
+    let place = Place::with_tools(&[("digits", "printf 0123456789", "")]);
+    let ran = place.call(&["p:digits", "--output-limit", "4"]).run();
+    assert!(ran.stdout().starts_with("01\n[… 6 bytes omitted"), "{}", ran.stdout());
+    assert!(ran.stdout().ends_with("\n89"), "{}", ran.stdout());
+    assert!(ran.stderr().starts_with("6 B of the output were left out"), "{}", ran.stderr());
+}
+
+#[test]
+fn hostile_values_are_values() {
+    let place = Place::with_tools(&[CAT]);
+    place
+        .call(&["p:cat", "a='; touch pwned", "b=$(touch pwned)\n`touch pwned`", "c={{x}}", "d=-rf"])
+        .check(expect![[r#"
+            exit code 0
+            -- stdout
+            {"a":"'; touch pwned","b":"$(touch pwned)\n`touch pwned`","c":"{{x}}","d":"-rf"}⏎
+        "#]]);
+    place.call(&["p:cat", "--json", "{\"a\": \"\\u0000\"}"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        {"a": "\u0000"}⏎
+    "#]]);
+    assert!(!place.exists("pwned") && !place.exists("plugins/p/pwned"));
+}
+
+#[test]
+fn a_tool_has_several_names() {
+    let place = Place::with_tools(&[("cat", "cat", r#""aliases": ["kitty"]"#)]);
+    for name in ["p:cat", "p__cat", "p:kitty"] {
+        assert_eq!(place.call(&[name, "a=b"]).run().stdout(), r#"{"a":"b"}"#, "{name}");
+    }
+}
+
+#[test]
+fn a_failure_is_on_stdout_too() {
+    let place = Place::with_tools(&[
+        ("fails", "echo half; echo why >&2; exit 3", ""),
+        ("killed", "kill -KILL $$", ""),
+        ("needs", "echo no", r#""env": {"TOKEN": "${FLYTO_TEST_TOKEN}"}"#),
+    ]);
+    place.call(&["p:fails"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        exit code 3
+        stdout: half
+
+        stderr: why
+    "#]]);
+    place.call(&["p:killed"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        exit code -1 (killed by signal 9, SIGKILL)
+        stdout: 
+        stderr: ⏎
+    "#]]);
+    place.call(&["p:needs"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        plugin tool "p:needs": resolve env failed: variable not set: FLYTO_TEST_TOKEN (used in TOKEN)⏎
+    "#]]);
+}
+
+#[test]
+fn what_a_tool_says_beside_its_output_is_on_stderr() {
+    let place = Place::with_tools(&[("warns", "echo done; printf 'careful' >&2", "")]);
+    place.call(&["p:warns"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        done
+        -- stderr
+        careful
+    "#]]);
+    place.call(&["p:warns", "-q"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        done
+    "#]]);
+}
+
+#[test]
+fn an_input_that_breaks_the_schema_starts_nothing() {
+    let schema = r#""input_schema": {"type": "object", "properties": {"n": {"type": "integer"}},
+        "required": ["n"], "additionalProperties": false}"#;
+    let place = Place::with_tools(&[("strict", "touch ran; cat", schema)]);
+    place.call(&["p:strict", "n=3"]).check(expect![[r#"
+        exit code 3
+        -- stdout
+        invalid input: /n: expected an integer, got the string "3"⏎
+    "#]]);
+    place.call(&["p:strict", "m:=3"]).check(expect![[r#"
+        exit code 3
+        -- stdout
+        invalid input:
+          /n: expected an integer (it is required), got nothing
+          /m: expected no such property (known: n), got the number 3⏎
+    "#]]);
+    assert!(!place.exists("plugins/p/ran"));
+    place.call(&["p:strict", "n:=3"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        {"n":3}⏎
+    "#]]);
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_ended() {
+    let place = Place::with_tools(&[
+        ("hangs", "echo so far; echo beside >&2; sleep 1000", r#""timeout_seconds": 1"#),
+        ("patient", "sleep 1000", ""),
+    ]);
+    place.call(&["p:hangs"]).check(expect![[r#"
+        exit code 6
+        -- stdout
+        plugin tool "p:hangs" timed out after 1s
+        stderr: beside
+    "#]]);
+    let ran = place.call(&["p:patient", "--timeout", "0.2"]).run();
+    assert_eq!(ran.code, Some(6));
+    assert!(ran.stdout().starts_with("plugin tool \"p:patient\" timed out after "));
+}
+
+#[test]
+fn an_unknown_tool_has_neighbours_and_reasons() {
+    let place = Place::with_tools(&[CAT]);
+    place.call(&["p:cta"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no tool "p:cta"
+          help: did you mean p:cat?
+    "#]]);
+    place.write(
+        "plugins/broken/plugin.json",
+        r#"{"name": "broken", "tools": [{"name": "t", "comand": "true"}]}"#,
+    );
+    place.call(&["broken:t"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        warning[F0121]: the tool "t" has no description
+         --> DIR/plugins/broken/plugin.json:1:30
+          |
+        1 | {"name": "broken", "tools": [{"name": "t", "comand": "true"}]}
+          |                              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          |
+          = at: /tools/0
+          = note: a model chooses a tool by its description
+          = help: say in a sentence or two what the tool does and when to use it
+
+        error[F0022]: the key "command" is missing
+         --> DIR/plugins/broken/plugin.json:1:30
+          |
+        1 | {"name": "broken", "tools": [{"name": "t", "comand": "true"}]}
+          |                              ^             -------- this key is unknown
+          |
+          = at: /tools/0
+        help: "comand" looks like it; write "command"
+          |
+        1 | {"name": "broken", "tools": [{"name": "t", "command": "true"}]}
+          |                                                +
+
+        error: there is no tool "broken:t"
+    "#]]);
+}
+
+#[test]
+fn a_missing_source_is_no_such_file() {
+    let place = Place::new();
+    place.flyto(&["--plugins", "nowhere", "call", "p:t"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no file or directory nowhere
+    "#]]);
+    place.flyto(&["--exec-tools", "nowhere.json", "list"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no file or directory nowhere.json
+    "#]]);
+    place.flyto(&["--config", "nowhere.json", "list"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no file or directory nowhere.json
+    "#]]);
+}
+
+#[test]
+fn a_plugin_that_is_held_back_is_not_called() {
+    let place = Place::with_tools(&[CAT]);
+    place.write("blocks.json", r#"{"plugins": {"blocked_plugins": ["p"]}}"#);
+    place.call(&["p:cat", "--config", "blocks.json"]).check(expect![[r#"
+        exit code 5
+        -- stderr
+        error: the tool "p:cat" cannot be used: plugin "p" is blocked
+    "#]]);
+    place.write("off.json", r#"{"plugins": {"enabled": false, "plugin_dirs": ["plugins"]}}"#);
+    place.flyto(&["--config", "off.json", "call", "p:cat"]).check(expect![[r#"
+        exit code 5
+        -- stderr
+        error: the tool "p:cat" cannot be used: plugin "p" is disabled
+    "#]]);
+}
+
+#[test]
+fn what_cannot_be_tried_says_why() {
+    let place = Place::new();
+    place.write(
+        "plugins/p/plugin.json",
+        r#"{"name": "p", "tools": [
+            {"name": "gone", "description": "x", "command": "flyto-no-such-program"},
+            {"name": "lost", "description": "x", "command": "true", "work_dir": "nowhere"}]}"#,
+    );
+    place.call(&["p:gone"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: plugin tool "p:gone" exec failed: failed to start "flyto-no-such-program": no such program in PATH=/usr/local/bin:/usr/bin:/bin
+    "#]]);
+    place.call(&["p:lost"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: plugin tool "p:lost" exec failed: failed to start "true": its working directory is DIR/plugins/p/nowhere: No such file or directory (os error 2)
+    "#]]);
+}
+
+#[test]
+fn an_exec_tool_that_does_not_start_is_a_result() {
+    let place = Place::new();
+    place.write(
+        "tools.json",
+        r#"{"name": "gone", "description": "x", "exec": ["no-such-program"]}"#,
+    );
+    place.flyto(&["--tools-schema", "tools.json", "call", "gone"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        error: failed to start "no-such-program": no such program in PATH=/usr/local/bin:/usr/bin:/bin⏎
+    "#]]);
+}
+
+#[test]
+fn a_wrong_command_line_is_explained() {
+    let place = Place::with_tools(&[CAT]);
+    place.call(&["p:cat", "foo"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: the argument "foo" is no pair of key and value
+          help: write key=text, or key:=JSON for numbers, booleans, arrays and objects
+    "#]]);
+    place.call(&["p:cat", "a=1", "a=2"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: the key "a" is given twice
+          help: for an array, write a:='[…]'
+    "#]]);
+    place.call(&["p:cat", "n:=01"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error[F0010]: "01" is not a number
+         --> the value of n:1:1
+          |
+        1 | 01
+          | ^^
+          |
+        help: a number has no leading zeros; write 1
+          |
+        1 - 01
+        1 + 1
+          |
+
+        error: the value of n is not usable JSON
+          help: for the text as it is, write n=…
+    "#]]);
+    place.call(&["p:cat", "a=1", "--json", "{}"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: the input is given twice: by --json and by pairs
+          help: put everything into --json, or leave --json out
+    "#]]);
+    place.call(&["p:cat", "--json", "{\"a\": }"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error[F0005]: expected a value after the colon, found `}`
+         --> --json:1:7
+          |
+        1 | {"a": }
+          |       ^
+          |
+          = help: write a value, such as `null`
+
+        error: --json is not usable JSON
+    "#]]);
+    place.call(&["p:cat", "--timeout", "0"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: invalid value '0' for '--timeout <SECONDS>': expected more than 0 seconds
+
+        For more information, try '--help'.
+    "#]]);
+    place.call(&["p:cat", "--dry-rnu"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: unexpected argument '--dry-rnu' found
+
+          tip: a similar argument exists: '--dry-run'
+
+        Usage: flyto call --dry-run <NAME> [KEY=VALUE]...
+
+        For more information, try '--help'.
+    "#]]);
+}
+
+#[test]
+fn a_dry_run_shows_what_would_run() {
+    let place = Place::with_tools(&[
+        ("t", "touch ran", r#""env": {"MODE": "${MODE:-fast}"}, "timeout_seconds": 90"#),
+        ("needs", "touch ran", r#""env": {"TOKEN": "${FLYTO_TEST_TOKEN}"}"#),
+    ]);
+    place.call(&["p:t", "a=b", "--dry-run"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        runs         sh t.sh
+        in           DIR/plugins/p
+        environment  HOME MODE PATH PLUGIN_DATA PLUGIN_ROOT
+        deadline     1 min 30 s
+        stdin        9 B
+    "#]]);
+    place.call(&["p:t", "--dry-run", "--timeout", "1.5"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        runs         sh t.sh
+        in           DIR/plugins/p
+        environment  HOME MODE PATH PLUGIN_DATA PLUGIN_ROOT
+        deadline     1.5 s
+        stdin        2 B
+    "#]]);
+    place.call(&["p:needs", "--dry-run"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        runs         sh needs.sh
+        in           DIR/plugins/p
+        environment  HOME PATH PLUGIN_DATA PLUGIN_ROOT TOKEN
+        deadline     30 s
+        stdin        2 B
+        problem      variable not set: FLYTO_TEST_TOKEN (used in TOKEN)
+    "#]]);
+    assert!(!place.exists("plugins/p/ran"));
+}
+
+#[test]
+fn verbose_says_what_ran() {
+    let place = Place::with_tools(&[("t", "echo hi", "")]);
+    place.call(&["p:t", "-v"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        hi
+        -- stderr
+        tool      p:t
+        ended     ok
+        ran       sh t.sh
+        in        DIR/plugins/p
+        on        local
+        took         MEASURED
+        wrote     3 B to stdout, 0 B to stderr
+        in force  group-kill
+    "#]]);
+}
+
+#[test]
+fn json_is_one_document() {
+    let place = Place::with_tools(&[
+        ("ok", "echo hi; echo beside >&2", ""),
+        ("fails", "exit 3", ""),
+        ("bytes", r"printf '\377'", ""),
+    ]);
+    let call = |name: &str| {
+        let ran = place.call(&[name, "--format", "json", "-v"]).run();
+        assert_eq!(ran.stderr(), "");
+        (ran.code, ran.json())
+    };
+    let (code, ok) = call("p:ok");
+    assert_eq!((code, &ok["exit_code"], &ok["output"]), (Some(0), &0.into(), &"hi\n".into()));
+    assert_eq!((&ok["tool"], &ok["is_error"]), (&"p:ok".into(), &false.into()));
+    assert_eq!(ok["execution"]["stderr"], "beside\n");
+    let (code, fails) = call("p:fails");
+    assert_eq!((code, &fails["exit_code"]), (Some(1), &1.into()));
+    assert_eq!(fails["failure"], serde_json::json!({"kind": "exit_code", "code": 3}));
+    assert_eq!(call("p:bytes").1["raw_base64"], "/w==");
+    let dry = place.call(&["p:ok", "--dry-run", "--format", "json"]).run().json();
+    assert_eq!(dry["preview"]["command_line"], serde_json::json!(["sh", "ok.sh"]));
+}
+
+#[test]
+fn errors_as_json_are_one_document_on_stderr() {
+    let place = Place::with_tools(&[CAT]);
+    for (words, code, kind) in [
+        (&["p:cta"][..], 4, "not_found"),
+        (&["p:cat", "foo"], 2, "usage"),
+        (&["p:cat", "a:=tru"], 2, "usage"),
+        (&["p:cat", "--no-such-flag"], 2, "usage"),
+    ] {
+        let ran = place.call(&[words, &["--format", "json"]].concat()).run();
+        let error = &ran.json_error()["error"];
+        assert_eq!(ran.code, Some(code), "{words:?}");
+        assert_eq!(
+            (&error["exit_code"], &error["kind"]),
+            (&code.into(), &kind.into()),
+            "{words:?}"
+        );
+        assert!(error["message"].is_string() && error["findings"].is_array(), "{words:?}");
+    }
+}
+
+#[test]
+fn ten_at_once_do_not_meet() {
+    let place = Place::with_tools(&[CAT]);
+    let running: Vec<_> =
+        (0..10).map(|n| (n, place.call(&["p:cat", &format!("n:={n}")]).start())).collect();
+    for (n, child) in running {
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{{\"n\":{n}}}"));
+        assert_eq!(output.status.code(), Some(0));
+    }
+}

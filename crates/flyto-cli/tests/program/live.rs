@@ -1,0 +1,281 @@
+//! Calls while they run: streaming, signals, readers that go or do not read, the status line.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::place::{Place, Ran};
+use expect_test::expect;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+/// Tells two process ids, its own and that of a child, and then waits for ever.
+const HANGS: &str = "sleep 1000 & echo $$ $!; wait";
+
+const STREAM: &str = r#""stream": true"#;
+
+/// Long enough for any machine; a test that comes to it fails.
+const GUARD: Duration = Duration::from_secs(60);
+
+fn interrupt(child: &Child, signal: Signal) {
+    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    kill_process(pid, signal).unwrap();
+}
+
+/// Reads the line of [`HANGS`].
+fn pids(reader: &mut impl std::io::BufRead) -> Vec<Pid> {
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    line.split_whitespace().map(|it| Pid::from_raw(it.parse().unwrap()).unwrap()).collect()
+}
+
+/// Whether a process is there and no mere entry that waits for its parent.
+fn is_alive(pid: Pid) -> bool {
+    if rustix::process::test_kill_process(pid).is_err() {
+        return false;
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    let state = stat.ok().and_then(|it| it.rsplit(')').next()?.trim_start().chars().next());
+    !matches!(state, Some('Z' | 'X'))
+}
+
+#[track_caller]
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < GUARD, "never: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Sends a signal to a call that hangs, and checks how it ends.
+#[track_caller]
+fn check_signal(signal: Signal, code: i32) {
+    let place = Place::with_tools(&[("hangs", HANGS, STREAM)]);
+    let mut child = place.call(&["p:hangs"]).start();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let pids = pids(&mut stdout);
+    assert_eq!(pids.len(), 2);
+    interrupt(&child, signal);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!pids.into_iter().any(is_alive), "the tool has outlived the call");
+}
+
+#[test]
+fn ctrl_c_ends_the_tool_and_what_it_started() {
+    check_signal(Signal::INT, 130);
+}
+
+#[test]
+fn other_ways_to_ask_for_an_end_work_as_well() {
+    check_signal(Signal::TERM, 143);
+    check_signal(Signal::HUP, 129);
+}
+
+#[test]
+fn an_interrupted_call_shows_what_there_is() {
+    let place = Place::with_tools(&[("t", "touch ran; sleep 1000", "")]);
+    let child = place.call(&["p:t"]).start();
+    wait_until("the tool runs", || place.exists("plugins/p/ran"));
+    interrupt(&child, Signal::INT);
+    let ran = Ran::new(child.wait_with_output().unwrap(), &place);
+    assert_eq!(ran.code, Some(130));
+    assert!(ran.stdout().starts_with("plugin tool \"p:t\" cancelled after "), "{}", ran.stdout());
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_the_grace() {
+    let script = "trap ': >asked' TERM; echo $$; while :; do sleep 1; done";
+    let place =
+        Place::with_tools(&[("stubborn", script, r#""stream": true, "grace_seconds": 50"#)]);
+    let mut child = place.call(&["p:stubborn"]).start();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let pids = pids(&mut stdout);
+    let start = Instant::now();
+    interrupt(&child, Signal::INT);
+    wait_until("the tool is asked to end", || place.exists("plugins/p/asked"));
+    interrupt(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(start.elapsed() < Duration::from_secs(50));
+    wait_until("the tool is gone", || !pids.iter().any(|it| is_alive(*it)));
+}
+
+#[test]
+fn lines_are_shown_as_they_come_and_once() {
+    let script = "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two; echo beside >&2";
+    let place = Place::with_tools(&[("streams", script, STREAM)]);
+    let mut child = place.call(&["p:streams"]).start();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut shown = String::new();
+    stdout.read_line(&mut shown).unwrap();
+    assert_eq!(shown, "one\n");
+    place.write("plugins/p/go", "");
+    stdout.read_to_string(&mut shown).unwrap();
+    assert_eq!(shown, "one\ntwo\n");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "beside\n");
+}
+
+#[test]
+fn a_stream_that_fails_says_so_beside_it() {
+    let script = "echo one; echo '::progress 0.5 half' >&2; echo why >&2; exit 3";
+    let place = Place::with_tools(&[("streams", script, STREAM)]);
+    place.call(&["p:streams"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        one
+        -- stderr
+        why
+        error: exit code 3
+    "#]]);
+    let json = place.call(&["p:streams", "--format", "json"]).run();
+    assert_eq!(json.json()["exit_code"], 1);
+    assert_eq!(json.stderr(), "");
+}
+
+#[test]
+fn a_reader_who_has_enough_ends_the_call() {
+    let script = "echo $$; while [ ! -e gone ]; do sleep 0.05; done; while :; do echo more; done";
+    let place = Place::with_tools(&[("endless", script, STREAM)]);
+    let mut child = place.call(&["p:endless"]).start();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let pids = pids(&mut stdout);
+    drop(stdout);
+    place.write("plugins/p/gone", "");
+    let ran = Ran::new(child.wait_with_output().unwrap(), &place);
+    assert_eq!((ran.code, ran.stderr()), (Some(0), String::new()));
+    assert!(!pids.into_iter().any(is_alive));
+}
+
+#[test]
+fn a_reader_who_does_not_read_does_not_stop_the_clock() {
+    let script = "echo $$; while :; do echo 'more and more and more'; done";
+    let place =
+        Place::with_tools(&[("endless", script, r#""stream": true, "timeout_seconds": 1"#)]);
+    let mut child = place.call(&["p:endless"]).start();
+    let mut stdout = BufReader::with_capacity(16, child.stdout.take().unwrap());
+    let pids = pids(&mut stdout);
+    wait_until("the deadline ends the tool", || !pids.iter().any(|it| is_alive(*it)));
+    let mut rest = Vec::new();
+    stdout.read_to_end(&mut rest).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(6));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("were not read until the call ended"), "{stderr}");
+}
+
+#[test]
+fn a_reader_who_does_not_read_does_not_keep_ctrl_c_away() {
+    let script = "echo $$; while :; do echo 'more and more and more'; done";
+    let place = Place::with_tools(&[("endless", script, STREAM)]);
+    let mut child = place.call(&["p:endless"]).start();
+    let mut stdout = BufReader::with_capacity(16, child.stdout.take().unwrap());
+    let pids = pids(&mut stdout);
+    interrupt(&child, Signal::INT);
+    wait_until("the tool is gone", || !pids.iter().any(|it| is_alive(*it)));
+    // The program still waits for its reader, and can be told not to.
+    interrupt(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// A terminal: what is read from the first is what the program wrote to the second.
+fn terminal(columns: u16) -> (File, OwnedFd) {
+    let controller =
+        openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap();
+    let user =
+        rustix::fs::open(&name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty());
+    let user = user.unwrap();
+    let size = rustix::termios::Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    rustix::termios::tcsetwinsize(&user, size).unwrap();
+    (controller.into(), user)
+}
+
+/// Reads from a terminal until `text` is there, and gives everything so far.
+fn read_until(terminal: &mut File, text: &str) -> String {
+    let mut seen = Vec::new();
+    let mut buffer = [0; 4096];
+    while !String::from_utf8_lossy(&seen).contains(text) {
+        let n = terminal.read(&mut buffer).unwrap();
+        seen.extend_from_slice(&buffer[..n]);
+    }
+    String::from_utf8_lossy(&seen).into_owned()
+}
+
+#[test]
+fn a_long_call_has_a_status_line_on_a_terminal() {
+    let script =
+        "echo '::progress 0.4 reading' >&2; while [ ! -e go ]; do sleep 0.05; done; echo done";
+    let place = Place::with_tools(&[("slow", script, STREAM)]);
+    let (mut controller, user) = terminal(80);
+    let mut child = place
+        .call(&["p:slow"])
+        .command(|it| {
+            it.stderr(Stdio::from(user));
+        })
+        .start();
+    let seen = read_until(&mut controller, "40% reading");
+    assert!(seen.contains(" p:slow 0s"), "{seen:?}");
+    place.write("plugins/p/go", "");
+    // The line is taken away before the output comes.
+    let mut stdout = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
+    assert_eq!(stdout, "done\n");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut rest = Vec::new();
+    // A terminal whose last user is gone ends with an error on Linux.
+    let _ = controller.read_to_end(&mut rest);
+    let all = seen + &String::from_utf8_lossy(&rest);
+    assert!(all.ends_with("\r\u{1b}[2K"), "{all:?}");
+}
+
+#[test]
+fn a_quiet_call_has_no_status_line() {
+    let place = Place::with_tools(&[("slow", "sleep 0.8; echo done", "")]);
+    let (mut controller, user) = terminal(80);
+    let child = place
+        .call(&["p:slow", "-q"])
+        .command(|it| {
+            it.stderr(Stdio::from(user));
+        })
+        .start();
+    assert_eq!(child.wait_with_output().unwrap().stdout, b"done\n");
+    let mut seen = Vec::new();
+    let _ = controller.read_to_end(&mut seen);
+    assert_eq!(seen, b"");
+}
+
+#[test]
+fn a_terminal_has_colours_and_a_width() {
+    let place = Place::with_tools(&[("t", "true", r#""title": "A title""#)]);
+    let list = |env: &[(&str, &str)]| {
+        let (mut controller, user) = terminal(30);
+        let mut flyto = place.flyto(&["--plugins", "plugins", "list"]).command(|it| {
+            it.stdout(Stdio::from(user));
+        });
+        for (name, value) in env {
+            flyto = flyto.env(name, value);
+        }
+        // The command holds the terminal open until it is dropped.
+        let status = flyto.start().wait().unwrap();
+        assert_eq!(status.code(), Some(0));
+        let mut seen = Vec::new();
+        let _ = controller.read_to_end(&mut seen);
+        String::from_utf8(seen).unwrap()
+    };
+    assert!(list(&[]).contains('\u{1b}'));
+    assert!(!list(&[("NO_COLOR", "1")]).contains('\u{1b}'));
+    assert!(!list(&[("TERM", "dumb")]).contains('\u{1b}'));
+    expect![[r#"
+        NAME  CLASS  TRAITS  DESCRIPTION
+        p:t   bash   -       The tool t.
+    "#]]
+    .assert_eq(&list(&[("NO_COLOR", "1")]));
+}

@@ -1,0 +1,8 @@
+//! The program as a user meets it: words in, stdout, stderr and an exit code out.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod call; //  calls of tools
+mod live; //  calls while they run
+mod place; // where a test lives, and the program in it
+mod verbs; // every other verb

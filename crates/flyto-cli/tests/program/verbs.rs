@@ -1,0 +1,659 @@
+//! Every verb but `call`, end to end.
+
+use crate::place::Place;
+use expect_test::expect;
+
+fn place() -> Place {
+    let place = Place::with_tools(&[
+        (
+            "count",
+            "wc -w",
+            r#""title": "Count words", "read_only": true, "concurrency_safe": true,
+            "permission_class": "readonly", "search_hint": "word length", "aliases": ["wc"]"#,
+        ),
+        ("wipe", "true", r#""destructive": true, "env": {"MODE": "${MODE:-fast}"}"#),
+    ]);
+    place.write(
+        "tools.json",
+        r#"[{"name": "kernel", "description": "The kernel's name.", "exec": ["uname"]}]"#,
+    );
+    place
+}
+
+const SOURCES: [&str; 4] = ["--plugins", "plugins", "--exec-tools", "tools.json"];
+
+fn words<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [&SOURCES[..], words].concat()
+}
+
+#[test]
+fn list_shows_the_tools() {
+    let place = place();
+    place.flyto(&words(&["list"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     CLASS     TRAITS                 DESCRIPTION
+        kernel   generic   -                      The kernel's name.
+        p:count  readonly  read-only, concurrent  The tool count.
+        p:wipe   bash      destructive            The tool wipe.
+    "#]]);
+    place.flyto(&words(&["list", "--wire"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     WIRE NAME  CLASS     TRAITS                 DESCRIPTION
+        kernel   kernel     generic   -                      The kernel's name.
+        p:count  p__count   readonly  read-only, concurrent  The tool count.
+        p:wipe   p__wipe    bash      destructive            The tool wipe.
+    "#]]);
+    place.flyto(&words(&["list", "words"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     CLASS     TRAITS                 DESCRIPTION
+        p:count  readonly  read-only, concurrent  The tool count.
+    "#]]);
+    place.flyto(&words(&["list", "zebra"])).check(expect![[r#"
+        exit code 0
+        -- stderr
+        none of 3 tools fits
+    "#]]);
+    Place::new().flyto(&["list"]).check(expect![[r#"
+        exit code 0
+        -- stderr
+        there are no tools; `--plugins DIR` and `--exec-tools FILE` add some
+        plugins are switched off; `--plugins DIR` or `"enabled": true` in the configuration switches them on
+    "#]]);
+}
+
+#[test]
+fn list_tells_of_problems() {
+    let place = place();
+    place.write(
+        "plugins/broken/plugin.json",
+        "{\n  \"name\": \"broken\",\n  \"tools\": [{\"name\": \"t\"}]\n}\n",
+    );
+    place.flyto(&words(&["list"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     CLASS     TRAITS                 DESCRIPTION
+        kernel   generic   -                      The kernel's name.
+        p:count  readonly  read-only, concurrent  The tool count.
+        p:wipe   bash      destructive            The tool wipe.
+        -- stderr
+        1 error, 1 warning; --problems shows them
+    "#]]);
+    place.flyto(&words(&["list", "-q"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     CLASS     TRAITS                 DESCRIPTION
+        kernel   generic   -                      The kernel's name.
+        p:count  readonly  read-only, concurrent  The tool count.
+        p:wipe   bash      destructive            The tool wipe.
+    "#]]);
+    place.flyto(&words(&["list", "--problems"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        warning[F0121]: the tool "t" has no description
+         --> DIR/plugins/broken/plugin.json:3:13
+          |
+        3 |   "tools": [{"name": "t"}]
+          |             ^^^^^^^^^^^^^
+          |
+          = at: /tools/0
+          = note: a model chooses a tool by its description
+          = help: say in a sentence or two what the tool does and when to use it
+
+        error[F0022]: the key "command" is missing
+         --> DIR/plugins/broken/plugin.json:3:13
+          |
+        3 |   "tools": [{"name": "t"}]
+          |             ^
+          |
+          = at: /tools/0
+          = help: add `"command": "…"`
+
+        -- stderr
+        1 error, 1 warning
+    "#]]);
+    place.write("config.json", r#"{"plugins": {"blocked_plugins": ["p", "broken"]}}"#);
+    place.flyto(&words(&["list", "--config", "config.json"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME    CLASS    TRAITS  DESCRIPTION
+        kernel  generic  -       The kernel's name.
+        -- stderr
+        the plugin broken is blocked
+        the plugin p is blocked
+    "#]]);
+}
+
+#[test]
+fn show_tells_everything_about_a_tool() {
+    let place = place();
+    place.flyto(&words(&["show", "p:count"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        p:count  Count words
+
+        The tool count.
+
+        from         plugin p in DIR/plugins/p
+        wire name    p__count
+        aliases      p:wc
+        runs         sh count.sh
+        in           DIR/plugins/p
+        environment  HOME PATH PLUGIN_DATA PLUGIN_ROOT
+        deadline     30 s
+        class        readonly
+        read-only    yes
+        destructive  undeclared, counts as yes
+        concurrent   yes
+        idempotent   undeclared, counts as no
+        open world   undeclared, counts as yes
+        search hint  word length
+
+        input schema
+        {
+          "type": "object",
+          "properties": {},
+          "additionalProperties": true
+        }
+    "#]]);
+    place.flyto(&words(&["show", "p__wipe"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        p:wipe
+
+        The tool wipe.
+
+        from         plugin p in DIR/plugins/p
+        wire name    p__wipe
+        runs         sh wipe.sh
+        in           DIR/plugins/p
+        environment  HOME MODE PATH PLUGIN_DATA PLUGIN_ROOT
+        deadline     30 s
+        class        bash
+        read-only    undeclared, counts as no
+        destructive  yes
+        concurrent   undeclared, counts as no
+        idempotent   undeclared, counts as no
+        open world   undeclared, counts as yes
+
+        input schema
+        {
+          "type": "object",
+          "properties": {},
+          "additionalProperties": true
+        }
+    "#]]);
+    place.flyto(&words(&["show", "kernel"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        kernel
+
+        The kernel's name.
+
+        from         exec-tool file DIR/tools.json
+        wire name    kernel
+        runs         uname
+        in           DIR
+        environment  HOME PATH
+        deadline     30 s
+        class        generic
+        read-only    undeclared, counts as no
+        destructive  undeclared, counts as yes
+        concurrent   undeclared, counts as no
+        idempotent   undeclared, counts as no
+        open world   undeclared, counts as yes
+        audited as   execute
+
+        input schema
+        {
+          "type": "object",
+          "properties": {}
+        }
+    "#]]);
+    place.flyto(&words(&["show", "kernl"])).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no tool "kernl"
+          help: did you mean kernel?
+    "#]]);
+}
+
+#[test]
+fn show_exports_a_tool() {
+    let place = place();
+    for shape in ["mcp", "openai", "openai-chat", "anthropic", "gemini"] {
+        let ran = place.flyto(&words(&["show", "p:count", "--as", shape])).run();
+        assert_eq!(ran.code, Some(0), "{shape}");
+        assert!(ran.json().to_string().contains("\"p__count\""), "{shape}");
+    }
+}
+
+#[test]
+fn validate_points_at_mistakes() {
+    let place = place();
+    place.write(
+        "bad.json",
+        "{\n  \"name\": \"bad\",\n  \"tools\": [\n    {\n      \"name\": \"t\",\n      \"description\": \"x\",\n      \"comand\": \"true\"\n    }\n  ]\n}\n",
+    );
+    place.write(
+        "odd/plugin.json",
+        "{\n  \"name\": \"odd\",\n  \"tools\": [{\"name\": \"t\", \"description\": \"x\", \"command\": \"sh\", \"read_olny\": true}]\n}\n",
+    );
+    place.flyto(&["validate", "plugins", "tools.json"]).check(expect![[r#"
+        exit code 0
+        -- stderr
+        ok: no findings in 1 plugin, 1 exec-tool file
+    "#]]);
+    place.flyto(&["validate", "bad.json"]).check(expect![[r#"
+        exit code 3
+        -- stdout
+        error[F0022]: the key "command" is missing
+         --> bad.json:4:5
+          |
+        4 |     {
+          |     ^
+        ...
+        7 |       "comand": "true"
+          |       -------- this key is unknown
+          |
+          = at: /tools/0
+        help: "comand" looks like it; write "command"
+          |
+        7 |       "command": "true"
+          |           +
+
+        -- stderr
+        failed: 1 error in 1 plugin
+    "#]]);
+    place.flyto(&["validate", "odd"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        warning[F0021]: unknown key "read_olny"
+         --> odd/plugin.json:3:64
+          |
+        3 |   "tools": [{"name": "t", "description": "x", "command": "sh", "read_olny": true}]
+          |                                                                ^^^^^^^^^^^
+          |
+          = at: /tools/0/read_olny
+        help: did you mean "read_only"?
+          |
+        3 -   "tools": [{"name": "t", "description": "x", "command": "sh", "read_olny": true}]
+        3 +   "tools": [{"name": "t", "description": "x", "command": "sh", "read_only": true}]
+          |
+
+        -- stderr
+        ok: 1 warning in 1 plugin
+    "#]]);
+    place.flyto(&["validate", "odd", "--strict", "-q"]).check(expect![[r#"
+        exit code 3
+        -- stdout
+        error[F0021]: unknown key "read_olny"
+         --> odd/plugin.json:3:64
+          |
+        3 |   "tools": [{"name": "t", "description": "x", "command": "sh", "read_olny": true}]
+          |                                                                ^^^^^^^^^^^
+          |
+          = at: /tools/0/read_olny
+        help: did you mean "read_only"?
+          |
+        3 -   "tools": [{"name": "t", "description": "x", "command": "sh", "read_olny": true}]
+        3 +   "tools": [{"name": "t", "description": "x", "command": "sh", "read_only": true}]
+          |
+
+    "#]]);
+    place.flyto(&["validate", "nowhere"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no file or directory nowhere
+    "#]]);
+    let json = place.flyto(&["validate", "bad.json", "odd", "--format", "json"]).run();
+    assert_eq!((json.code, &json.json()["ok"]), (Some(3), &false.into()));
+    assert_eq!(json.json()["findings"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn schemas_are_json_schemas() {
+    let place = Place::new();
+    for kind in ["plugin", "exec-tool", "config"] {
+        let ran = place.flyto(&["schema", kind]).run();
+        assert_eq!(ran.code, Some(0), "{kind}");
+        assert!(ran.json()["$schema"].is_string(), "{kind}");
+    }
+}
+
+#[test]
+fn explain_tells_more() {
+    let place = Place::new();
+    place.flyto(&["explain", "f0007"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        F0007: a comma behind the last item
+
+        Commas stand between items and between members, not behind the last one.
+
+        Wrong:
+
+            ["-l", "-a",]
+
+        Right:
+
+            ["-l", "-a"]
+    "#]]);
+    place.flyto(&["explain", "F00007"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no code "F00007"
+          help: did you mean F0007?
+    "#]]);
+    place.flyto(&["explain", "nonsense"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no code "nonsense"
+          help: a code is the letter F and four digits, such as F0101
+    "#]]);
+}
+
+#[test]
+fn completions_name_the_verbs() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = place.flyto(&["completions", shell]).run();
+        assert_eq!(ran.code, Some(0), "{shell}");
+        assert!(
+            ran.stdout().contains("validate") && ran.stdout().contains("exec-tools"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn help_fits_a_page() {
+    let place = Place::new();
+    place.flyto(&["--help"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        Runs programs as typed tools: with a schema, a deadline and clean-up
+
+        Usage: flyto [OPTIONS] <COMMAND>
+
+        Commands:
+          list         Lists tools, and says what did not load
+          show         Shows a tool: schema, metadata, what it runs and what it gets
+          call         Calls a tool and prints its output
+          validate     Checks manifests, exec-tool files and configurations, and points at each mistake
+          schema       Prints the JSON Schema of a kind of file, for editors
+          explain      Explains the code of a finding
+          completions  Prints a completion script for a shell
+
+        Options:
+          -h, --help
+                  Print help (see a summary with '-h')
+
+          -V, --version
+                  Print version
+
+        Sources:
+              --plugins <DIR>
+                  Takes plugins from DIR; repeatable
+          
+                  DIR is a plugin itself, or holds one directory for each plugin. Plugins count as enabled
+                  then, and those of the configuration are left out.
+
+              --exec-tools <FILE>
+                  Takes exec tools from FILE; repeatable
+          
+                  Those of the configuration are left out then. Also known as `--tools-schema`.
+
+              --config <FILE>
+                  Reads the configuration from FILE
+          
+                  The user's own (`$XDG_CONFIG_HOME/flyto/config.json`) and the project's
+                  (`.flyto/config.json`) are not read then.
+
+        Output:
+              --format <FORMAT>
+                  Answers for people, or as one JSON document [default: human]
+          
+                  [possible values: human, json]
+
+              --color <WHEN>
+                  Colours: `auto` is on a terminal, unless `NO_COLOR` is set [default: auto]
+          
+                  [possible values: auto, always, never]
+
+          -q, --quiet
+                  Says nothing but the answer and errors
+
+          -v, --verbose
+                  Says more: what ran, how long, and under which limits
+
+        Examples:
+          flyto --plugins plugins list
+          flyto --plugins plugins call text-stats:count text='a stitch in time' top:=3
+          flyto validate plugins/text-stats
+          flyto --config flyto.json show text-stats:count --as mcp
+
+        Options may stand before or behind the verb. A source flag takes the place of the configured
+        sources of its kind; blocks and grants of the configuration hold all the same.
+
+        Exit codes:
+            0  ok
+            1  the tool failed
+            2  the command line is wrong
+            3  the input breaks the tool's schema, or `validate` found errors
+            4  no such tool, file or code
+            5  not allowed: the plugin is blocked or disabled
+            6  the call timed out
+            7  the call could not be tried: program missing, backend unreachable
+           70  a fault of this program
+           74  the answer could not be written, as on a full disk; a closed stdout is no error
+          130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+
+        With `--format json`, the answer is one JSON document on stdout, and an error is one JSON document
+        on stderr: {"error": {"kind", "message", "exit_code", "help", "findings"}}.
+    "#]]);
+    place.flyto(&["call", "--help"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        Calls a tool and prints its output
+
+        Usage: flyto call [OPTIONS] <NAME> [KEY=VALUE]...
+
+        Arguments:
+          <NAME>
+                  Id, alias or wire name
+
+          [KEY=VALUE]...
+                  Input: `key=text`, or `key:=JSON` for numbers, booleans, arrays and objects
+          
+                  Keys are taken literally; a dot in a key does not nest. A pair that begins with `-` stands
+                  behind `--`.
+
+        Options:
+              --json <JSON>
+                  The whole input as JSON, passed on byte for byte; `-` reads it from stdin
+
+              --dry-run
+                  Shows what would run, and runs nothing
+
+              --timeout <SECONDS>
+                  Gives the call SECONDS at most; the tool's own limit holds if it is shorter
+
+              --output-limit <BYTES>
+                  Cuts the middle out of an output that is longer than BYTES, as for a model
+          
+                  Without it, everything that was captured is printed.
+
+          -h, --help
+                  Print help (see a summary with '-h')
+
+        Sources:
+              --plugins <DIR>
+                  Takes plugins from DIR; repeatable
+          
+                  DIR is a plugin itself, or holds one directory for each plugin. Plugins count as enabled
+                  then, and those of the configuration are left out.
+
+              --exec-tools <FILE>
+                  Takes exec tools from FILE; repeatable
+          
+                  Those of the configuration are left out then. Also known as `--tools-schema`.
+
+              --config <FILE>
+                  Reads the configuration from FILE
+          
+                  The user's own (`$XDG_CONFIG_HOME/flyto/config.json`) and the project's
+                  (`.flyto/config.json`) are not read then.
+
+        Output:
+              --format <FORMAT>
+                  Answers for people, or as one JSON document [default: human]
+          
+                  [possible values: human, json]
+
+              --color <WHEN>
+                  Colours: `auto` is on a terminal, unless `NO_COLOR` is set [default: auto]
+          
+                  [possible values: auto, always, never]
+
+          -q, --quiet
+                  Says nothing but the answer and errors
+
+          -v, --verbose
+                  Says more: what ran, how long, and under which limits
+
+        Examples:
+          flyto call text-stats:count text='a stitch in time' top:=3
+          flyto call text-stats:count --json '{"path": "/etc/hosts"}'
+          jq -n '{text: "piped"}' | flyto call text-stats:count --json -
+          flyto call text-stats:count text=x --dry-run
+
+        stdout is the tool's output and nothing else, also when the call fails. What the tool says on stderr
+        beside it follows on stderr, unless --quiet. With --dry-run the exit code is 1 if something that is
+        known would keep the call from starting.
+    "#]]);
+    assert_eq!(
+        place.flyto(&["--version"]).run().stdout(),
+        concat!("flyto ", env!("CARGO_PKG_VERSION"), "\n")
+    );
+    assert_eq!(place.flyto(&[]).run().code, Some(2));
+}
+
+#[test]
+fn every_answer_can_be_json() {
+    let place = place();
+    for verb in [
+        &["list"][..],
+        &["list", "--problems"],
+        &["list", "words"],
+        &["show", "p:count"],
+        &["call", "kernel"],
+        &["call", "kernel", "--dry-run"],
+        &["validate", "plugins"],
+        &["schema", "plugin"],
+        &["explain", "F0001"],
+        &["completions", "bash"],
+    ] {
+        let ran = place.flyto(&words(&[verb, &["--format", "json"]].concat())).run();
+        assert_eq!(ran.code, Some(0), "{verb:?}");
+        assert!(ran.json().is_object(), "{verb:?}");
+        assert_eq!(ran.stderr(), "", "{verb:?}");
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_stops_everything() {
+    let place = place();
+    place.write("broken.json", "{\"plugins\": {\"enabled\": true,}}");
+    place.flyto(&["--config", "broken.json", "list"]).check(expect![[r#"
+        exit code 3
+        -- stderr
+        error[F0007]: a comma behind the last member of an object
+         --> DIR/broken.json:1:29
+          |
+        1 | {"plugins": {"enabled": true,}}
+          |                             ^
+          |
+        help: remove the comma
+          |
+        1 - {"plugins": {"enabled": true,}}
+        1 + {"plugins": {"enabled": true}}
+          |
+
+        error: the configuration cannot be used
+    "#]]);
+    // A directory in the place of a file cannot be read, whoever runs the tests.
+    place.flyto(&["--config", "plugins", "list"]).check(expect![[r#"
+        exit code 3
+        -- stderr
+        error[F0001]: the file cannot be read: it is a directory
+        --> DIR/plugins
+
+        error: the configuration cannot be used
+    "#]]);
+    place.write("home/.config/flyto/config.json", "{\"plugins\": 3}");
+    place.flyto(&["list"]).check(expect![[r#"
+        exit code 3
+        -- stderr
+        error[F0023]: "plugins" must be an object, found the number 3
+         --> DIR/home/.config/flyto/config.json:1:13
+          |
+        1 | {"plugins": 3}
+          |             ^
+          |
+          = at: /plugins
+
+        error: the configuration cannot be used
+    "#]]);
+}
+
+#[test]
+fn colour_is_for_those_who_want_it() {
+    let place = place();
+    let has_colour = |flyto: crate::place::Flyto<'_>| flyto.run().stdout().contains('\u{1b}');
+    let list = |more: &[&str]| place.flyto(&words(&[&["list"], more].concat()));
+    assert!(!has_colour(list(&[])));
+    assert!(has_colour(list(&["--color", "always"])));
+    assert!(!has_colour(list(&["--color", "never"])));
+    // Whoever asks for colours on the command line means it.
+    assert!(has_colour(list(&["--color", "always"]).env("NO_COLOR", "1")));
+    let error = place.flyto(&["nonsense", "--color", "always"]).run();
+    assert!(error.stderr().contains('\u{1b}'));
+}
+
+#[test]
+fn a_reader_who_has_enough_is_no_error() {
+    let place = place();
+    for verb in [
+        &["list"][..],
+        &["show", "p:count"],
+        &["call", "kernel"],
+        &["--help"],
+        &["schema", "plugin"],
+    ] {
+        let mut child = place.flyto(&words(verb)).start();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{verb:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{verb:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let place = place();
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        // Only some systems have a device that is always full.
+        return;
+    };
+    let output = place.flyto(&words(&["list"])).command(|it| {
+        it.stdout(full);
+    });
+    output.check(expect![[r#"
+        exit code 74
+        -- stderr
+        error: stdout cannot be written: No space left on device (os error 28)
+    "#]]);
+}
