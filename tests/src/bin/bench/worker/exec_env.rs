@@ -19,17 +19,13 @@ use crate::{
 /// Far beyond any call here; the clock runs all the same.
 const DEADLINE: Duration = Duration::from_secs(30);
 
+/// Output before the measured one.
+const SMALL_BYTES: u64 = 1024 * 1024;
+
 static REQUEST: [u8; REQUEST_BYTES] = [b'x'; REQUEST_BYTES];
 
-/// Calls with a deadline, bounded capture and a group kill.
-pub(super) fn caller() -> impl Fn(Arc<Job>) -> CallFuture + Clone + Send + Sync + 'static {
-    let env = ExecEnv::new(Local::new());
-    move |job| Box::pin(call(env.clone(), job))
-}
-
-type CallFuture = std::pin::Pin<Box<dyn Future<Output = Result> + Send>>;
-
-async fn call(env: ExecEnv, job: Arc<Job>) -> Result {
+/// One call with a deadline, bounded capture and a group kill.
+pub(super) async fn call(env: ExecEnv, job: Arc<Job>) -> Result {
     let spec = Spec::new(job.child.as_os_str())
         .env_var("PATH", CHILD_PATH)
         .stdin_bytes(Bytes::from_static(&REQUEST))
@@ -42,21 +38,28 @@ async fn call(env: ExecEnv, job: Arc<Job>) -> Result {
     Err(format!("the child answered {outcome:?}").into())
 }
 
+/// The handle of a host.
+pub(super) fn env() -> ExecEnv {
+    ExecEnv::new(Local::new())
+}
+
 /// Captures much output, keeping `limit_bytes` or the default of it.
 pub(super) fn stream(job: &Job, runtime: &Runtime, limit_bytes: Option<u64>) -> Result<Sample> {
-    let env = ExecEnv::new(Local::new());
+    let env = env();
     let capture = limit_bytes.map_or_else(Capture::default, Capture::limit);
-    let spec = |n_bytes: u64| {
+    let spec = |n_bytes: u64, capture: Capture| {
         Spec::new(job.child.as_os_str())
             .arg(n_bytes.to_string())
             .env_var("PATH", CHILD_PATH)
-            .stdout(Output::Captured(capture.clone()))
+            .stdout(Output::Captured(capture))
             .deadline(10 * DEADLINE)
     };
-    let (small, large) = (spec(1), spec(job.bytes));
+    // Small, and all the same more than is kept: it goes through all the code of the large one.
+    let (small, large) =
+        (spec(SMALL_BYTES, Capture::limit(SMALL_BYTES / 8)), spec(job.bytes, capture));
     let n_bytes = job.bytes;
     let task = runtime.spawn(async move {
-        // What a first call sets up is not the stream's.
+        // What a first call sets up, and the pages of its code, are not the stream's.
         env.run(small).await?;
         let before = system::Resident::now()?;
         let began = Instant::now();

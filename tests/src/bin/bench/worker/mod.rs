@@ -96,10 +96,15 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::Std => calls::blocking(job, std_process::call),
         Variant::StdForking => calls::blocking(job, std_process::forking_call),
         Variant::Tokio => calls::concurrent(job, &two_workers()?, tokio_process::call),
-        Variant::ExecEnv => calls::concurrent(job, &two_workers()?, exec_env::caller()),
-        Variant::ExecEnvOneThread => calls::concurrent(job, &one_thread()?, exec_env::caller()),
+        Variant::ExecEnv => exec_env_call(job, &two_workers()?),
+        Variant::ExecEnvOneThread => exec_env_call(job, &one_thread()?),
         Variant::ExecEnvSmall => Err("is measured with streams only".into()),
     }
+}
+
+fn exec_env_call(job: &Job, runtime: &Runtime) -> Result<Sample> {
+    let env = exec_env::env();
+    calls::concurrent(job, runtime, move |job| exec_env::call(env.clone(), job))
 }
 
 fn stream(variant: Variant, job: &Job) -> Result<Sample> {
