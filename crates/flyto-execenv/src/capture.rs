@@ -6,7 +6,7 @@
 //! there a copy of the last few bytes costs less than many small reads.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{DirBuilder, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -174,12 +174,21 @@ impl SpillState {
     }
 }
 
-/// A new file that only its owner can read.
+/// A new file that only its owner can read, with the directories above it.
 fn create_private(path: &Path) -> io::Result<File> {
+    let mut dirs = DirBuilder::new();
+    dirs.recursive(true);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        dirs.mode(0o700);
+        options.mode(0o600);
+    }
+    if let Some(dir) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        dirs.create(dir)?;
+    }
     options.open(path)
 }
 
@@ -247,7 +256,7 @@ mod tests {
             spilling: bool,
         ) {
             let dir = tempfile::tempdir().expect("a directory");
-            let path = dir.path().join("whole");
+            let path = dir.path().join("made/as needed/whole");
             let capture = Capture { spill: spilling.then(|| path.clone()), ..Capture::limit(limit) };
             let captured = record(&input, piece, &capture);
 

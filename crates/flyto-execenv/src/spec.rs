@@ -135,6 +135,7 @@ pub struct Capture {
     pub limit_bytes: u64,
     /// A file for the whole stream. It is created, readable by its owner only, when more than
     /// `limit_bytes` arrive; until then nothing is missing from memory. It must not exist before.
+    /// Missing directories above it are made, open to their owner only.
     pub spill: Option<PathBuf>,
 }
 

@@ -31,10 +31,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     for finding in &loaded.findings {
         writeln!(stderr(), "{finding}")?;
     }
-    let host = Arc::new(HostContext {
-        env: Environment::ambient(),
-        current_dir: std::env::current_dir()?,
-    });
+    let host = Arc::new(HostContext::new(Environment::ambient(), std::env::current_dir()?));
     let env = ExecEnv::new(Local::new());
     let mut tools = loaded
         .tools

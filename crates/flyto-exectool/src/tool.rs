@@ -10,8 +10,10 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use flyto_execenv::{Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, Spec, Stdin};
-use flyto_program::{Ran, Streaming, chain, duration_text};
+use flyto_execenv::{
+    Capture, Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, Output, Spec, Stdin,
+};
+use flyto_program::{Ran, Streaming, chain, duration_text, spill_path};
 use flyto_tools::{
     AuditOperation, CallContext, DescribeContext, Failure, Input, Metadata, Omitted, Origin,
     PermissionClass, Preview, Tool, ToolError, ToolResult,
@@ -22,6 +24,7 @@ use crate::ExecToolDef;
 
 /// What the programs of exec tools get of the host: all of its environment, and its directory.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct HostContext {
     /// The host's environment. Programs see the whole of it; their `PATH` is where a bare program
     /// name is looked up.
@@ -29,6 +32,26 @@ pub struct HostContext {
     /// The host's current directory, absolute. Programs start in it, and a relative program is
     /// taken from it.
     pub current_dir: PathBuf,
+    /// The directory for stdout that is too long to be kept in memory. Without one, the middle of
+    /// such output is lost. It is made when it is needed; who removes the files is the host's to
+    /// say.
+    pub spill_dir: Option<PathBuf>,
+}
+
+impl HostContext {
+    /// Programs see all of `env` and start in `current_dir`, which must be absolute. There is no
+    /// place for long output.
+    #[must_use]
+    pub fn new(env: Environment, current_dir: impl Into<PathBuf>) -> Self {
+        Self { env, current_dir: current_dir.into(), spill_dir: None }
+    }
+
+    /// Sets the directory for long output.
+    #[must_use]
+    pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.spill_dir = Some(dir.into());
+        self
+    }
 }
 
 /// The tool that a definition declares.
@@ -61,8 +84,9 @@ pub struct ExecTool {
     def: ExecToolDef,
     metadata: Metadata,
     env: ExecEnv,
-    /// All of a call's spec but the input.
+    /// All of a call's spec but the input and the file for long output.
     spec: Spec,
+    spill_dir: Option<PathBuf>,
 }
 
 impl ExecTool {
@@ -88,7 +112,7 @@ impl ExecTool {
         if let Some(path) = def.file() {
             metadata.origin = Origin::ExecFile { path: path.to_owned() };
         }
-        Self { def, metadata, env, spec }
+        Self { def, metadata, env, spec, spill_dir: host.spill_dir.clone() }
     }
 
     /// The definition.
@@ -105,7 +129,14 @@ impl ExecTool {
             // The text is shared, not copied: an input may have many megabytes.
             Stdin::Bytes(Bytes::from_owner(Arc::<[u8]>::from(input.text())))
         };
-        self.spec.clone().stdin(stdin)
+        let spec = self.spec.clone().stdin(stdin);
+        match &self.spill_dir {
+            Some(dir) => {
+                let capture = Capture::default().spill_to(spill_path(dir, self.def.name()));
+                spec.stdout(Output::Captured(capture))
+            }
+            None => spec,
+        }
     }
 
     fn result(&self, ran: &Ran) -> ToolResult {

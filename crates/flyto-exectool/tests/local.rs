@@ -6,13 +6,13 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 use expect_test::{Expect, expect};
 use flyto_diagnostics::Source;
 use flyto_execenv::{Environment, ExecEnv, local::Local};
-use flyto_exectool::{ExecTool, HostContext, load, load_file};
+use flyto_exectool::{ExecTool, ExecToolDef, HostContext, load, load_file};
 use flyto_tools::{CallContext, Input, Tool, ToolResult};
 
 fn host(dir: &Path) -> HostContext {
     let env: Environment =
         [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("TOKEN", "secret")].into_iter().collect();
-    HostContext { env, current_dir: dir.to_owned() }
+    HostContext::new(env, dir)
 }
 
 fn call(tool: &ExecTool, input: Input) -> ToolResult {
@@ -114,5 +114,24 @@ fn programs_see_what_the_host_has() {
         dir,
         none(),
         expect![[r#"error: failed to start "./bin": DIR/./bin: Permission denied (os error 13)"#]],
+    );
+}
+
+#[test]
+fn output_that_is_too_long_lies_in_a_file() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let definition =
+        ExecToolDef::new("long", ["head", "-c", "5000000", "/dev/zero"]).expect("a definition");
+    let spill = dir.path().join("made/as needed");
+    let host = host(dir.path()).spill_dir(&spill);
+    let tool = ExecTool::new(definition, ExecEnv::new(Local::new()), host);
+    let result = call(&tool, Input::empty());
+    let omitted = result.omitted.expect("more than is kept");
+    let whole = omitted.whole.expect("all of it was written");
+    assert_eq!(fs::metadata(&whole).expect("it is there").len(), 5_000_000);
+    assert!(
+        result
+            .output
+            .contains(&format!("{} bytes omitted, the whole is in {whole}", omitted.bytes))
     );
 }

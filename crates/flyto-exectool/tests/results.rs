@@ -2,7 +2,7 @@
 
 mod player;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use expect_test::{Expect, expect};
 use flyto_execenv::{
@@ -16,7 +16,7 @@ fn host() -> HostContext {
     let env: Environment = [("PATH", "/usr/bin:/bin"), ("HOME", "/home/me"), ("API_KEY", "secret")]
         .into_iter()
         .collect();
-    HostContext { env, current_dir: PathBuf::from("/srv") }
+    HostContext::new(env, "/srv")
 }
 
 fn def() -> ExecToolDef {
@@ -270,7 +270,7 @@ fn a_preview_starts_nothing_and_tells_all() {
     .assert_eq(&serde_json::to_string_pretty(&preview).unwrap());
     assert_eq!(*last_spec.lock().unwrap(), None);
 
-    let nowhere = HostContext { current_dir: PathBuf::from("srv"), ..host() };
+    let nowhere = HostContext::new(host().env, "srv");
     let tool = ExecTool::new(def(), ExecEnv::new(Player::new(Play::default())), nowhere);
     let preview = tool.preview(&Input::empty()).expect("it can tell");
     expect![[r#"failed to start "bin/stock": working directory "srv" is not absolute"#]]

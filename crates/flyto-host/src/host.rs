@@ -142,7 +142,9 @@ impl Host {
 
     fn load_exec_files(&mut self, env: &ExecEnv, surroundings: Surroundings, config: &Config) {
         let Surroundings { env: variables, current_dir, .. } = surroundings;
-        let ctx = Arc::new(HostContext { env: variables, current_dir });
+        let mut ctx = HostContext::new(variables, current_dir);
+        ctx.spill_dir.clone_from(&self.output_dir);
+        let ctx = Arc::new(ctx);
         for path in &config.exec_tools {
             let loaded = flyto_exectool::load_file(path);
             let tools = loaded.tools.map(|definitions| {

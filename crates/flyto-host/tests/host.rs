@@ -123,7 +123,11 @@ fn a_missing_tool_is_explained() {
     );
     check_missing(&host, "zzz", expect!["not found, similar [], because of []"]);
     check_missing(&host, "broken:x", expect![[r#"not found, similar [], because of ["F0023"]"#]]);
-    check_missing(&host, "partly:bad", expect![[r#"not found, similar ["partly:good"], because of ["F0022"]"#]]);
+    check_missing(
+        &host,
+        "partly:bad",
+        expect![[r#"not found, similar ["partly:good"], because of ["F0022"]"#]],
+    );
     check_missing(
         &host,
         "held:run",

@@ -1,0 +1,39 @@
+//! Where the whole of an output lies that is too long to be kept in memory.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+    time::SystemTime,
+};
+
+/// A path in `dir` for an output of the tool `name`, which no other call of this or another process
+/// has.
+#[must_use]
+pub fn spill_path(dir: &Path, name: &str) -> PathBuf {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    let number = LAST.fetch_add(1, Ordering::Relaxed);
+    // A process number comes round again, the time does not.
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // A name may hold what cannot stand in the name of a file; what can be told from it is enough.
+    let tool: String =
+        name.chars().map(|it| if it.is_ascii_alphanumeric() { it } else { '-' }).take(64).collect();
+    let process = std::process::id();
+    dir.join(format!("{}-{process}-{number}-{tool}.txt", since.as_millis()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_stay_in_the_directory_and_are_never_given_twice() {
+        let dir = Path::new("/spill");
+        let paths =
+            ["p:t", "../../etc/passwd", "\0", &"x".repeat(1000)].map(|it| spill_path(dir, it));
+        for path in &paths {
+            assert_eq!(path.parent(), Some(dir));
+            assert!(path.file_name().is_some_and(|it| it.len() < 128), "{path:?}");
+        }
+        assert_ne!(spill_path(dir, "t"), spill_path(dir, "t"));
+    }
+}
