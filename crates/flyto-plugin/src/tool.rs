@@ -26,7 +26,7 @@ use crate::{
     environment::{Sources, Unresolved, Variable},
     files,
     load::{self, Plugin},
-    manifest::{DEFAULT_TIMEOUT, Invocation, ToolDef, start_dir},
+    manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, start_dir},
     result,
 };
 
@@ -223,11 +223,11 @@ impl Tool for PluginTool {
     }
 
     fn input_schema(&self) -> &Value {
-        &self.def.input_schema
+        self.def.input_schema.value()
     }
 
     fn output_schema(&self) -> Option<&Value> {
-        self.def.output_schema.as_ref()
+        self.def.output_schema.as_ref().map(Schema::value)
     }
 
     fn metadata(&self) -> &Metadata {

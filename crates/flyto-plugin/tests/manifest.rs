@@ -126,13 +126,9 @@ fn the_smallest_and_the_largest() {
                 ToolDef {
                     name: "t",
                     description: "d",
-                    input_schema: Object {
-                        "type": String("object"),
-                    },
+                    input_schema: Schema({"type":"object"}),
                     output_schema: Some(
-                        Object {
-                            "type": String("object"),
-                        },
+                        Schema({"type":"object"}),
                     ),
                     invocation: Argv {
                         command: "./run.sh",
@@ -255,11 +251,7 @@ fn defaults() {
         ToolDef {
             name: "t",
             description: "d",
-            input_schema: Object {
-                "type": String("object"),
-                "properties": Object {},
-                "additionalProperties": Bool(true),
-            },
+            input_schema: Schema({"type":"object","properties":{},"additionalProperties":true}),
             output_schema: None,
             invocation: Argv {
                 command: "ls",

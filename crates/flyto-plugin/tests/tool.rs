@@ -320,7 +320,7 @@ async fn promised_json_is_read() {
     let host = Host::new();
     let json = |line: &str| {
         let mut def = sh(line);
-        def.output_schema = Some(json!({"type": "object"}));
+        def.output_schema = Some(json!({"type": "object"}).into());
         def
     };
     let res = host.call(json(r#"echo '{"n": 1}'"#), "").await;

@@ -6,6 +6,7 @@ mod command; //  command lines where a program belongs
 mod env; //      declared variables
 mod form; //     which form a tool has
 mod head; //     what is said about the plugin as a whole
+mod lazy; //     schemas that become values when somebody looks
 mod literal; //  places inside a JSON string
 mod metadata; // what a tool says about itself
 mod program; //  the file that a tool runs
@@ -17,14 +18,14 @@ use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::LazyLock, t
 
 use flyto_execenv::{Declared, Limits, Sha256};
 use flyto_tools::{Metadata, PermissionClass};
-use serde_json::{Value, json};
+use serde_json::json;
 
-pub use self::form::ToolForm;
 pub(crate) use self::{
     env::{is_reserved, name_fault},
     head::read,
     tool::{Place, start_dir},
 };
+pub use self::{form::ToolForm, lazy::Schema};
 
 /// The time a tool gets whose manifest names none: 30 s.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -65,9 +66,9 @@ pub struct ToolDef {
     /// What the tool does and when to use it, for the model.
     pub description: String,
     /// JSON Schema of the input; an object at its root.
-    pub input_schema: Value,
+    pub input_schema: Schema,
     /// JSON Schema of the result, for a tool that prints JSON.
-    pub output_schema: Option<Value>,
+    pub output_schema: Option<Schema>,
     /// What is run for a call.
     pub invocation: Invocation,
     /// Variables that the program gets beside those every plugin program has.
@@ -198,8 +199,9 @@ impl ToolDef {
 }
 
 /// The schema of a tool that names none.
-fn any_object() -> &'static Value {
-    static ANY: LazyLock<Value> =
-        LazyLock::new(|| json!({"type": "object", "properties": {}, "additionalProperties": true}));
+fn any_object() -> &'static Schema {
+    static ANY: LazyLock<Schema> = LazyLock::new(|| {
+        json!({"type": "object", "properties": {}, "additionalProperties": true}).into()
+    });
     &ANY
 }

@@ -33,8 +33,7 @@ impl Looks<'_> {
     }
 
     fn resolved(&self, command: &str) -> Option<PathBuf> {
-        // Taken apart and put together, a path loses its `.`s.
-        Some(self.start_dir.as_ref()?.join(command).components().collect())
+        Some(self.start_dir.as_ref()?.join(command))
     }
 
     /// Whether a name is that of a program in the `PATH` that the tool will have; `None` where
@@ -76,12 +75,13 @@ pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diag
 }
 
 fn cannot_run(at: At<'_>, path: &Path, metadata: &Metadata) -> Option<Diagnostic> {
+    if metadata.is_file() && files::is_executable(metadata) {
+        return None;
+    }
+    let path = plain(path);
     let shown = quoted(&path.to_string_lossy());
     if metadata.is_dir() {
         return Some(at.warning(codes::NO_PROGRAM, format!("{shown} is a directory")));
-    }
-    if files::is_executable(metadata) {
-        return None;
     }
     let what = format!("the program {shown} is not executable");
     let help = format!("chmod +x {}", shell_word(path.as_os_str()));
@@ -89,7 +89,7 @@ fn cannot_run(at: At<'_>, path: &Path, metadata: &Metadata) -> Option<Diagnostic
 }
 
 fn missing(at: At<'_>, command: &str, path: &Path) -> Diagnostic {
-    let shown = quoted(&path.to_string_lossy());
+    let shown = quoted(&plain(path).to_string_lossy());
     let diag = at.warning(codes::NO_PROGRAM, format!("the program {shown} is not there"));
     if command.starts_with("~/") {
         diag.with_help("`~` is not expanded here; write the whole path")
@@ -106,6 +106,11 @@ fn needs_dot_slash(at: At<'_>, command: &str) -> Diagnostic {
     at.warning(codes::NO_PROGRAM, what)
         .with_help(format!("write {} for the file in the working directory", quoted(&better)))
         .with_suggestion(at.span(), Value::from(better).to_string())
+}
+
+/// The path without `.`s, which it loses when it is taken apart and put together.
+fn plain(path: &Path) -> PathBuf {
+    path.components().collect()
 }
 
 /// A path as one word of a shell.

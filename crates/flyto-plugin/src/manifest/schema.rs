@@ -7,7 +7,7 @@
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, closest, quoted};
 use serde_json::Value;
 
-use super::tool::Place;
+use super::{lazy::Schema, tool::Place};
 use crate::{codes, load::Depth};
 
 /// What a keyword of JSON Schema 2020-12 takes.
@@ -96,17 +96,16 @@ pub(super) fn read(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
     place: Place<'_>,
-) -> Result<Option<Value>, Reported> {
-    let Some(value) = reader.optional_json(key)? else { return Ok(None) };
-    if value.is_null() {
-        return Ok(None);
-    }
-    let at = reader.at(key);
+) -> Result<Option<Schema>, Reported> {
+    let at = reader.optional(key)?;
+    let Some(at) = at.filter(|it| !it.value().is_null()) else { return Ok(None) };
+    at.refuse_duplicate_keys(reader.findings())?;
     check(at, key, reader.findings())?;
+    let schema = Schema::at(at);
     if place.options.depth == Depth::Full {
-        compile(at, key, &value, reader.findings())?;
+        compile(at, key, schema.value(), reader.findings())?;
     }
-    Ok(Some(value))
+    Ok(Some(schema))
 }
 
 fn check(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Reported> {

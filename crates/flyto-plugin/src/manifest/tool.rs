@@ -9,7 +9,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted
 use flyto_execenv::{Limits, Sha256};
 
 use super::{
-    DEFAULT_TIMEOUT, MAX_GRACE, MAX_TIMEOUT, ToolDef, ToolForm, any_object, argv, env,
+    DEFAULT_TIMEOUT, MAX_GRACE, MAX_TIMEOUT, Schema, ToolDef, ToolForm, any_object, argv, env,
     literal::span_within, metadata, program, schema, undo,
 };
 use crate::{codes, load::LoadOptions, names::NameKind, place::moved};
@@ -186,7 +186,7 @@ fn schemas(
     reader: &mut ObjectReader<'_, '_>,
     form: ToolForm,
     place: Place<'_>,
-) -> Result<(Option<serde_json::Value>, Option<serde_json::Value>), Reported> {
+) -> Result<(Option<Schema>, Option<Schema>), Reported> {
     let why = match form {
         ToolForm::Binary => "both are the schema of the input",
         _ => "\"parameters\" makes the tool a template, whose input has no other schema",
