@@ -8,6 +8,7 @@ use std::{error::Error, ffi::OsString, fs, os::unix::ffi::OsStringExt, path::Pat
 
 use expect_test::expect;
 use flyto_execenv::{KillScope, Spec};
+use proptest::{collection, prelude::*};
 use support::{env, sh, text, write_executable};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -150,6 +151,22 @@ async fn the_leader_has_a_group_of_its_own_where_the_group_is_ended() {
     assert_eq!(own, leader);
     let (shared, leader) = group(KillScope::Leader).await;
     assert_ne!(shared, leader);
+}
+
+proptest! {
+    // Each case is a process.
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    #[test]
+    fn any_arguments_arrive_byte_for_byte(
+        args in collection::vec(collection::vec(1u8.., 0..40), 1..8),
+    ) {
+        let words = args.iter().map(|it| OsString::from_vec(it.clone()));
+        let spec = sh("printf '%s\\0' \"$@\"").arg("sh").args(words);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let outcome = runtime.expect("a runtime").block_on(env().run(spec)).expect("it runs");
+        let sent: Vec<u8> = args.iter().flat_map(|it| [it, &b"\0"[..]].concat()).collect();
+        prop_assert_eq!(&*outcome.stdout.bytes(), sent);
+    }
 }
 
 /// Files that are still open for writing in a child of another thread, between its fork and its exec,

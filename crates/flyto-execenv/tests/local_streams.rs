@@ -152,12 +152,16 @@ async fn spilled(path: &std::path::Path, n: usize) -> flyto_execenv::Outcome {
 async fn a_spill_file_holds_the_whole_stream() {
     use std::os::unix::fs::PermissionsExt;
     let dir = tempfile::tempdir().expect("a directory");
-    let path = dir.path().join("whole");
+    let path = dir.path().join("missing/whole");
     assert_eq!(spilled(&path, 1000).await.stdout.whole(), None);
-    assert!(!path.exists(), "nothing was left out");
+    assert!(!dir.path().join("missing").exists(), "nothing was left out");
     assert_eq!(spilled(&path, 3 * MIB).await.stdout.whole(), Some(&*path));
-    let meta = fs::metadata(&path).expect("it was written");
-    assert_eq!((meta.len(), meta.permissions().mode() & 0o777), (3 * MIB as u64, 0o600));
+    let mode = |path: &std::path::Path| {
+        let meta = fs::metadata(path).expect("it was made");
+        (meta.is_dir(), meta.permissions().mode() & 0o777)
+    };
+    assert_eq!(fs::metadata(&path).expect("it was made").len(), 3 * MIB as u64);
+    assert_eq!((mode(&path), mode(&dir.path().join("missing"))), ((false, 0o600), (true, 0o700)));
 }
 
 #[tokio::test]
@@ -172,8 +176,7 @@ async fn a_spill_file_that_cannot_be_written_does_not_disturb_the_run() {
         assert_eq!(spill.error.as_ref().map(std::io::Error::kind), Some(kind));
         assert_eq!(outcome.stdout.whole(), None);
     };
-    check(&dir.path().join("missing/whole"), K::NotFound).await;
-    check(&file.join("whole"), K::NotADirectory).await;
+    check(&file.join("below/whole"), K::NotADirectory).await;
     check(&file, K::AlreadyExists).await;
     assert_eq!(fs::read(&file).expect("still there"), b"mine");
 

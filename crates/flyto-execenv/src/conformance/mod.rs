@@ -24,9 +24,8 @@
 //!
 //! Harnesses without `#[test]` go through [`CASES`], or call [`run_all`] and print its [`Report`].
 //!
-//! Isolation has no clause yet beyond its refusal: a backend that declares
-//! [`NetworkOff`](crate::Capability::NetworkOff) or
-//! [`FilesystemGrants`](crate::Capability::FilesystemGrants) proves those by tests of its own.
+//! Pinned programs, limits other than the one on output, and isolation have no clause yet beyond
+//! their refusal: a backend that declares one of them proves it by tests of its own.
 
 mod ctx;
 mod end;
