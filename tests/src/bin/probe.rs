@@ -9,7 +9,7 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
-    io::{self, Write, pipe, stdout},
+    io::{self, Write, pipe, stderr, stdout},
     os::unix::ffi::OsStrExt,
     process::{Command, ExitCode},
     thread::sleep,
@@ -40,6 +40,7 @@ const COMMANDS: &[(&str, &str, &str, Run)] = &[
     ("stubborn-grandchild", "", "leaves an `ignore-term` behind", stubborn_grandchild),
     ("chatty-grandchild", "", "leaves a `chatter` behind", chatty_grandchild),
     ("chatter", "", "prints a line every 10 ms", chatter),
+    ("alternate", "N", "prints N lines on each stream, by turns", alternate),
     ("invalid-utf8", "", "prints bytes that are no UTF-8", invalid_utf8),
     ("print-env", "", "prints its variables, sorted, each with a NUL behind it", print_env),
     ("print-args", "ARGUMENT…", "prints its arguments, each with a NUL behind it", print_args),
@@ -149,6 +150,14 @@ fn chatter(_: &[OsString]) -> io::Result<ExitCode> {
     while began.elapsed() < PATIENCE {
         say(b"still here\n")?;
         sleep(Duration::from_millis(10));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn alternate(args: &[OsString]) -> io::Result<ExitCode> {
+    for i in 1..=number::<u32>(args)? {
+        say(format!("out {i}\n").as_bytes())?;
+        stderr().write_all(format!("err {i}\n").as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }
