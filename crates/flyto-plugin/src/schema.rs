@@ -46,6 +46,12 @@ struct Plugin {
     /// How tools are run: each has a command of its own.
     #[schemars(extend("const" = "command"))]
     execution: Option<String>,
+    /// The program of a binary plugin, which this plugin is not.
+    #[schemars(extend("const" = null))]
+    binary: Option<String>,
+    /// Servers of the Model Context Protocol, which are not started yet.
+    #[schemars(rename = "mcpServers", extend("maxProperties" = 0))]
+    mcp_servers: Option<Map<String, Value>>,
     /// The tools.
     #[schemars(length(min = 1))]
     tools: Vec<Tool>,

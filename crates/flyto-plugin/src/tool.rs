@@ -3,21 +3,17 @@
 use std::{
     borrow::Cow,
     ffi::{OsStr, OsString},
-    io,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{Capture, Class, Environment, Output, Program, Spec, Stdin};
-use flyto_program::{Streaming, chain, tool_error};
+use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
     CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Tool, ToolError,
-    ToolErrorKind, ToolResult, UndoInfo,
+    ToolResult, UndoInfo,
 };
 use serde_json::Value;
 
@@ -155,8 +151,8 @@ impl PluginTool {
         };
         let timeout = if def.timeout.is_zero() { DEFAULT_TIMEOUT } else { def.timeout };
         let capture = Capture::limit(self.ctx.capture_bytes);
-        let stdout = match self.spill_file() {
-            Some(path) => capture.clone().spill_to(path),
+        let stdout = match &self.ctx.spill_dir {
+            Some(dir) => capture.clone().spill_to(spill_path(dir, &self.name)),
             None => capture.clone(),
         };
         let spec = Spec::new(program)
@@ -172,24 +168,12 @@ impl PluginTool {
         if def.grace.is_zero() { spec } else { spec.grace(def.grace) }
     }
 
-    /// A name that no other call of this or another process has, as the file must not be there.
-    fn spill_file(&self) -> Option<PathBuf> {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let dir = self.ctx.spill_dir.as_deref()?;
-        let number = LAST.fetch_add(1, Ordering::Relaxed);
-        let name = self.name.replace(':', "__");
-        Some(dir.join(format!("{name}-{}-{number}.stdout", std::process::id())))
-    }
-
-    /// Makes the directories that a call relies on.
-    fn make_dirs(&self) -> io::Result<()> {
-        let data = self.ctx.data_dir(&self.plugin);
-        for dir in data.as_deref().into_iter().chain(self.ctx.spill_dir.as_deref()) {
-            if !dir.is_dir() {
-                files::create_private_dir(dir)?;
-            }
+    /// Makes the directory for what the plugin keeps. Where that cannot be, on a file system that is
+    /// read-only say, a tool that keeps nothing still works, and one that does says what it lacks.
+    fn make_data_dir(&self) {
+        if let Some(dir) = self.ctx.data_dir(&self.plugin).filter(|it| !it.is_dir()) {
+            let _ = files::create_private_dir(&dir);
         }
-        Ok(())
     }
 
     fn exec_failed(&self) -> String {
@@ -263,9 +247,7 @@ impl Tool for PluginTool {
             Ok(env) => env,
             Err(err) => return Ok(self.unresolved(&err)),
         };
-        self.make_dirs().map_err(|err| {
-            ToolError::new(ToolErrorKind::NotStartable, self.exec_failed()).with_source(err)
-        })?;
+        self.make_data_dir();
         let streaming = if self.def.stream { Streaming::Lines } else { Streaming::Quiet };
         let spec = self.spec(env, &input);
         let ran = flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming)
