@@ -3,6 +3,7 @@
 use std::{
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
+    ops::Range,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -32,7 +33,9 @@ pub(crate) fn bound(
     }
     let head_end = text.floor_char_boundary(limit - limit / 2);
     let tail_start = text.ceil_char_boundary(text.len() - limit / 2);
-    let cut = (tail_start - head_end) as u64;
+    // A line that says what is missing is no output, so it is not missing when it is cut out as well.
+    let cut = tail_start - head_end - n_of_notice(&result, head_end..tail_start);
+    let cut = cut as u64;
 
     let (before, kept) = match result.omitted.take() {
         Some(it) => (it.bytes, it.whole),
@@ -53,6 +56,15 @@ pub(crate) fn bound(
     result.raw = None;
     result.omitted = Some(omitted);
     result
+}
+
+/// How many bytes of a part of the text belong to the line that says what is missing already.
+fn n_of_notice(result: &ToolResult, part: Range<usize>) -> usize {
+    let Some(omitted) = &result.omitted else { return 0 };
+    let notice = format!("\n{}\n", omission_notice(omitted));
+    let Some(start) = result.output.find(&notice) else { return 0 };
+    let end = start + notice.len();
+    end.min(part.end).saturating_sub(start.max(part.start))
 }
 
 /// Writes an output to a new file in `dir` that only the user can read, and removes old ones.
@@ -136,6 +148,15 @@ mod tests {
         let res = bound(ToolResult::text("0123456789"), 4, Some(&file), &call_id());
         assert_eq!(res.output, "01\n[… 6 bytes omitted …]\n89");
         assert_eq!(res.omitted, Some(Omitted::new(6)));
+    }
+
+    #[test]
+    fn a_line_about_what_is_missing_does_not_count_as_missing() {
+        let before = Omitted::new(1000);
+        let text = format!("01234\n{}\n56789", omission_notice(&before));
+        let res = bound(ToolResult::text(text).with_omitted(before), 4, None, &call_id());
+        assert_eq!(res.output, "01\n[… 1006 bytes omitted …]\n89");
+        assert_eq!(res.omitted, Some(Omitted::new(1006)));
     }
 
     #[test]
