@@ -144,7 +144,8 @@ impl ExecTool {
         let stdout = ran.stdout();
         let mut res = match (ran.outcome.ending, ran.failure()) {
             (Ending::TimedOut, Some(failure)) => {
-                let time = duration_text(ran.deadline.unwrap_or(self.def.timeout()));
+                let time = ran.deadline.unwrap_or(self.def.timeout());
+                let time = duration_text(whole_millis(time));
                 let text = format!("error: exec_tool {name:?} timed out after {time}");
                 ToolResult::failed(failure, text)
             }
@@ -206,7 +207,7 @@ fn with_omitted(mut result: ToolResult, omitted: Option<Omitted>) -> ToolResult 
     result
 }
 
-/// Finer than a millisecond says nothing about when somebody cancelled.
+/// Finer than a millisecond says nothing about when a call was ended.
 fn whole_millis(time: Duration) -> Duration {
     Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
 }
