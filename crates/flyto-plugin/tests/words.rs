@@ -1,84 +1,37 @@
 //! The exact words about time and signals, told by a clock that nobody waits for.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use async_trait::async_trait;
 use expect_test::{Expect, expect};
-use flyto_execenv::{
-    Capabilities, Capability, Control, Ended, Environment, ExecEnv, ExecError, Executor, Exit,
-    Running, Signal, Spec, Target,
-};
+use flyto_execenv::{Environment, ExecEnv, Exit, Signal, scripted::Scripted};
 use flyto_plugin::{PluginContext, PluginTool, ToolDef};
 use flyto_tools::{CallContext, CancellationToken, Input, Tool};
-use tokio::{sync::watch, time::sleep};
+use tokio::time::sleep;
 
-/// A backend with one program that says `out` and `err`, and ends in the way it is made for.
-#[derive(Debug)]
-struct Pretend {
-    capabilities: Capabilities,
-    end: Option<Exit>,
-}
-
-impl Pretend {
-    /// A program that ends like this, or never.
-    fn new(end: Option<Exit>) -> Self {
-        let declared = [Capability::GroupKill, Capability::Grace];
-        Self { capabilities: Capabilities::new("pretend").with(declared), end }
-    }
-}
-
-#[async_trait]
-impl Executor for Pretend {
-    fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
-    }
-
-    async fn start(&self, _: Spec) -> Result<Running, ExecError> {
-        let (ended, _) = watch::channel(self.end);
-        let mut running = Running::new(Pretended { ended: Arc::new(ended) });
-        running.stdout = Some(Box::new(&b"out"[..]));
-        running.stderr = Some(Box::new(&b"err"[..]));
-        Ok(running)
-    }
-}
-
-struct Pretended {
-    ended: Arc<watch::Sender<Option<Exit>>>,
-}
-
-impl fmt::Debug for Pretended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Pretended")
-    }
-}
-
-#[async_trait]
-impl Control for Pretended {
-    async fn wait(&self) -> Result<Exit, ExecError> {
-        let mut ended = self.ended.subscribe();
-        let exit = ended.wait_for(Option::is_some).await.expect("the sender is in `self`");
-        Ok(exit.expect("waited for"))
-    }
-
-    fn signal(&self, signal: Signal, _: Target) -> Result<(), ExecError> {
-        self.ended.send_if_modified(|it| it.replace(Exit::Signal(signal)).is_none());
-        Ok(())
-    }
-
-    async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
-        // It ignores the request to end.
-        if self.ended.borrow().is_none() {
-            sleep(grace).await;
+/// A machine with one program, which says `out` and `err` and ends in the way it is made for.
+fn machine(end: Option<Exit>) -> Scripted {
+    let backend = Scripted::new().program("/bin/x", move |call| async move {
+        // Who reads may be gone, when the call is over.
+        let _ = call.stdout.write(b"out").await;
+        let _ = call.stderr.write(b"err").await;
+        match end {
+            Some(Exit::Signal(signal)) => {
+                call.raise(signal);
+                std::future::pending().await
+            }
+            Some(exit) => exit,
+            None => std::future::pending().await,
         }
-        self.signal(Signal::KILL, Target::Tree)?;
-        Ok(Ended::clean(self.wait().await?))
-    }
+    });
+    backend.files().create_dir("/plugins/p");
+    backend
 }
 
 /// Calls a tool that may take `timeout`, and cancels it after `cancel`.
 async fn call(end: Option<Exit>, timeout: Duration, cancel: Option<Duration>) -> String {
-    let ctx = PluginContext::new(ExecEnv::new(Pretend::new(end)), Environment::new());
-    let mut def = ToolDef::argv("t", "x", [] as [&str; 0]);
+    let backend = machine(end);
+    let ctx = PluginContext::new(ExecEnv::new(backend.clone()), Environment::new());
+    let mut def = ToolDef::argv("t", "/bin/x", [] as [&str; 0]);
     def.timeout = timeout;
     let tool = PluginTool::new(def, "/plugins/p", "p", ctx);
     let token = CancellationToken::new();
@@ -95,6 +48,7 @@ async fn call(end: Option<Exit>, timeout: Duration, cancel: Option<Duration>) ->
         result = tool.execute(&call, Input::empty()) => result,
         never = cancelled => never,
     };
+    backend.assert_clean();
     result.expect("it was tried").output
 }
 

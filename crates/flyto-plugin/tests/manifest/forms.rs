@@ -1,0 +1,227 @@
+//! What a tool says about itself, and forms that cannot be run yet.
+
+use expect_test::expect;
+use flyto_plugin::Depth;
+
+use crate::{check, check_tool, loaded};
+
+#[test]
+fn metadata() {
+    check_tool(
+        r#""command": "ls", "read_only": "yes", "destructive": "false""#,
+        expect![[r#"
+            5:31: error[F0023]: "read_only" must be `true` or `false`, found the string "yes"
+                at /tools/0/read_only
+            5:53: error[F0023]: "destructive" must be `true` or `false`, found the string "false"
+                at /tools/0/destructive
+                help: write `false`
+                "false" -> false
+            p: loaded [] refused [t (argv)]
+        "#]],
+    );
+    check_tool(
+        r#""command": "ls", "readOnly": true, "cwd": "sub", "category": "shell""#,
+        expect![[r#"
+            5:18: warning[F0021]: unknown key "readOnly"
+                at /tools/0/readOnly
+                help: did you mean "read_only"?
+                "readOnly" -> "read_only"
+            5:36: warning[F0021]: unknown key "cwd"
+                at /tools/0/cwd
+                help: did you mean "work_dir"?
+                "cwd" -> "work_dir"
+            5:50: warning[F0021]: unknown key "category"
+                at /tools/0/category
+                help: did you mean "permission_class"?
+                "category" -> "permission_class"
+            p: loaded [t] refused []
+        "#]],
+    );
+    check_tool(
+        r#""command": "ls", "permission_class": "read_only""#,
+        expect![[r#"
+            5:38: warning[F0122]: the permission class "read_only" is not known
+                at /tools/0/permission_class
+                because a host that does not know the class decides by its rules, and asks where none fits
+                help: did you mean "readonly"?
+                "read_only" -> "readonly"
+            p: loaded [t] refused []
+        "#]],
+    );
+    check_tool(
+        r#""command": "ls", "permission_class": "database", "title": """#,
+        expect![[r#"
+            5:38: note[F0122]: the permission class "database" is not one of Flyto's own
+                at /tools/0/permission_class
+                because a host that does not know the class decides by its rules, and asks where none fits
+                help: its own are "bash", "file", "webfetch", "readonly", "generic"
+            5:59: warning[F0104]: "title" is blank and counts as left out
+                at /tools/0/title
+            p: loaded [t] refused []
+        "#]],
+    );
+    check_tool(
+        r#""command": "ls", "limits": {"memory": 1, "processes": 0}"#,
+        expect![[r#"
+            5:29: warning[F0021]: unknown key "memory"
+                at /tools/0/limits/memory
+                help: did you mean "memory_bytes"?
+                "memory" -> "memory_bytes"
+            5:55: error[F0024]: "processes" must be above 0; leave it out for no limit
+                at /tools/0/limits/processes
+            p: loaded [] refused [t (argv)]
+        "#]],
+    );
+    check_tool(
+        r#""command": "ls", "sha256": "a1b2c3d4e5f6...""#,
+        expect![[r#"
+            5:28: error[F0125]: "a1b2c3d4e5f6..." is no SHA-256 digest
+                at /tools/0/sha256
+                help: `sha256sum FILE` prints it; leave the key out if the file may change
+            p: loaded [] refused [t (argv)]
+        "#]],
+    );
+    check_tool(
+        r#""command": "ls", "sha256": "da39a3ee5e6b4b0d3255bfef95601890afd80709""#,
+        expect![[r#"
+            5:28: error[F0125]: a SHA-256 digest has 64 hexadecimal digits, found 40
+                at /tools/0/sha256
+                help: `sha256sum FILE` prints it; leave the key out if the file may change
+            p: loaded [] refused [t (argv)]
+        "#]],
+    );
+    check_tool(
+        r#""command": "ls", "undo": {"tool": "p:t"}"#,
+        expect![[r#"
+            5:35: error[F0126]: "p:t" is no tool of this plugin that can be called
+                at /tools/0/undo/tool
+                help: name a tool of the same plugin, without the plugin's name
+            p: loaded [t] refused []
+        "#]],
+    );
+    check_tool(
+        r#""command": "ls", "undo": {"description": "x"}"#,
+        expect![[r#"
+            5:26: error[F0022]: the key "tool" is missing
+                at /tools/0/undo
+                help: add `"tool": "…"`
+            p: loaded [] refused [t (argv)]
+        "#]],
+    );
+    check(
+        r#"{"name": "p", "tools": [{"name": "t", "command": "ls"}, {"name": "u", "description": " ", "command": "ls"}]}"#,
+        expect![[r#"
+            1:25: warning[F0121]: the tool "t" has no description
+                at /tools/0
+                because a model chooses a tool by its description
+                help: say in a sentence or two what the tool does and when to use it
+            1:86: warning[F0121]: the tool "u" has no description
+                at /tools/1/description
+                because a model chooses a tool by its description
+                help: say in a sentence or two what the tool does and when to use it
+            p: loaded [t, u] refused []
+        "#]],
+    );
+}
+
+#[test]
+fn forms_that_cannot_be_run_yet() {
+    check(
+        r#"{"name": "git-tools", "version": "1.0.0", "tools": [
+            {"name": "status", "description": "d", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
+             "command": "git -C {{path}} status", "working_dir": "/tmp", "timeout_secs": 10, "category": "shell"},
+            {"name": "now", "description": "d", "command": "date"}
+        ]}"#,
+        expect![[r#"
+            2:66: error[F0109]: the tool "status" is a template, which cannot be run yet
+                at /tools/0/parameters
+                because "parameters" makes a tool a template, with `{{name}}` in its command
+                help: declare it with "input_schema", a program as "command" and its "args"; the program reads the input as JSON from stdin
+            git-tools: loaded [now] refused [status (template)]
+        "#]],
+    );
+    check(
+        r#"{"name": "p", "tools": [
+            {"name": "t", "description": "d", "parameters": {}, "input_schema": {}, "command": "ls"},
+            {"name": "u", "description": "d", "parameters": {}, "args": [], "command": "ls", "timeout_seconds": 5}
+        ]}"#,
+        expect![[r#"
+            2:61: error[F0109]: the tool "t" is a template, which cannot be run yet
+                at /tools/0/parameters
+                because "parameters" makes a tool a template, with `{{name}}` in its command
+                help: declare it with "input_schema", a program as "command" and its "args"; the program reads the input as JSON from stdin
+            2:65: error[F0026]: "parameters" and "input_schema" exclude each other
+                at /tools/0/input_schema
+                because "parameters" makes the tool a template, whose input has no other schema
+                help: remove one of them
+                2:47: "parameters" is here
+            3:65: error[F0026]: "parameters" and "args" exclude each other
+                at /tools/1/args
+                because "parameters" makes the tool a template, which has no list of arguments
+                help: remove one of them
+                3:47: "parameters" is here
+            3:94: warning[F0025]: "timeout_seconds" is another spelling of "timeout_secs"
+                at /tools/1/timeout_seconds
+                help: write "timeout_secs"
+                "timeout_seconds" -> "timeout_secs"
+            p: loaded [] refused [t (template), u (template)]
+        "#]],
+    );
+    check(
+        r#"{"name": "solver", "execution": "binary",
+            "binary": {"path": "bin/solver", "protocol": "jsonrpc", "timeout_secs": 60, "lifetime": "session"},
+            "tools": [{"name": "solve", "description": "d", "parameters": {}}, {"name": "sol-ve", "description": "d", "input_schema": {}}]}"#,
+        expect![[r#"
+            3:32: error[F0110]: the tool "solve" belongs to a binary plugin, which cannot be run yet
+                at /tools/0/name
+                help: declare it with "input_schema", a program as "command" and its "args"; the program reads the input as JSON from stdin
+            3:89: error[F0102]: the name "sol-ve" of a tool holds '-'
+                at /tools/1/name
+                help: a name is made of letters, digits and `_`, a letter first
+                "sol-ve" -> "sol_ve"
+            3:89: error[F0110]: a tool belongs to a binary plugin, which cannot be run yet
+                at /tools/1/name
+                help: declare it with "input_schema", a program as "command" and its "args"; the program reads the input as JSON from stdin
+            solver: loaded [] refused [solve (binary), sol-ve (binary)]
+        "#]],
+    );
+    check(
+        r#"{"name": "tickets", "mcpServers": {"a": {"command": "node"}, "b": "node"},
+            "tools": [{"name": "t", "description": "d", "command": "ls"}]}"#,
+        expect![[r#"
+            1:41: error[F0111]: the server "a" cannot be started yet
+                at /mcpServers/a
+                because servers of the Model Context Protocol are understood and not started
+                help: declare what it offers as tools of the plugin
+            1:67: error[F0023]: the server "b" must be an object, found the string "node"
+                at /mcpServers/b
+            tickets: loaded [t] refused []
+        "#]],
+    );
+}
+
+#[test]
+fn a_binary_section_that_cannot_be_used_costs_the_plugin() {
+    for section in [
+        "null",
+        r#"{"path": "../x"}"#,
+        r#"{"path": "/x"}"#,
+        r#"{"path": "a..b/./c", "protocol": "grpc"}"#,
+        r#"{"path": "x", "sha256": "a1b2c3d4e5f6..."}"#,
+    ] {
+        let text = format!(
+            r#"{{"name": "p", "execution": "binary", "binary": {section}, "tools": [{{"name": "t", "description": "d", "parameters": {{}}}}]}}"#
+        );
+        assert!(loaded(&text, Depth::Quick).plugin.is_none(), "{section}");
+    }
+    check(
+        r#"{"name": "p", "execution": "binary", "binary": {"path": "bin/x", "sha256": "a1b2c3d4e5f6..."},
+            "tools": [{"name": "t", "description": "d", "parameters": {}}]}"#,
+        expect![[r#"
+            1:76: error[F0125]: "a1b2c3d4e5f6..." is no SHA-256 digest
+                at /binary/sha256
+                help: `sha256sum FILE` prints it; leave the key out if the file may change
+            no plugin
+        "#]],
+    );
+}
