@@ -74,8 +74,6 @@ probe() {
       install) cat >"$2" && chmod "$1" "$2" && shift 2 ;;
       show) cat "$1" && shift ;;
       list) ls -A "$1" && shift ;;
-      size) wc -c <"$1" && shift ;;
-      digest) sha256sum <"$1" && shift ;;
       remove) rm -rf "$1" && shift ;;
       # Ends what a broken backend left alive.
       kill) kill -s KILL "$@" 2>/dev/null; exit 0 ;;
