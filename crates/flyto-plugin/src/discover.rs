@@ -117,16 +117,10 @@ impl Found {
     /// The findings about one tool, by the name that the manifest gives it; empty where there is
     /// nothing to say, or no such tool.
     pub fn findings_about(&self, tool: &str) -> impl Iterator<Item = &Diagnostic> {
-        let plugin = self.plugin.as_ref();
-        let entries = plugin.map(|it| it.refused()).unwrap_or_default();
-        let spans: Vec<_> = entries
-            .iter()
-            .filter(|it| it.name.as_deref() == Some(tool))
-            .map(|it| it.span)
-            .collect();
+        let entries: Vec<_> = self.plugin.iter().flat_map(|it| it.entries(tool)).collect();
         self.findings.iter().filter(move |finding| {
             finding.location.span().is_some_and(|place| {
-                spans.iter().any(|it| it.start <= place.start && place.end <= it.end)
+                entries.iter().any(|it| it.start <= place.start && place.end <= it.end)
             })
         })
     }

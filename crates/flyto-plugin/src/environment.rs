@@ -41,7 +41,7 @@ pub struct Variable {
     pub name: String,
     /// Why it is there.
     pub origin: VariableOrigin,
-    /// The variables of the host that its value is made of, other than itself.
+    /// The variables that a declared value is made of, in order of their names.
     pub reads: Vec<String>,
 }
 

@@ -73,6 +73,7 @@ pub struct Plugin {
     source: Source,
     name: Span,
     manifest: Manifest,
+    tools: Vec<Span>,
     refused: Vec<RefusedTool>,
 }
 
@@ -117,6 +118,13 @@ impl Plugin {
     #[must_use]
     pub fn refused(&self) -> &[RefusedTool] {
         &self.refused
+    }
+
+    /// Where the entries with this name stand, whether or not they can be used.
+    pub(crate) fn entries(&self, tool: &str) -> impl Iterator<Item = Span> {
+        let usable = self.tools().iter().zip(&self.tools).filter(move |it| it.0.name == tool);
+        let refused = self.refused.iter().filter(move |it| it.name.as_deref() == Some(tool));
+        usable.map(|it| *it.1).chain(refused.map(|it| it.span))
     }
 
     /// The text of the manifest.
@@ -233,6 +241,7 @@ pub(crate) fn from_json(root: At<'_>, place: Place<'_>, findings: &mut Findings)
         source: root.source().clone(),
         name: read.name,
         manifest: read.manifest,
+        tools: read.tools,
         refused: read.refused,
     })
 }

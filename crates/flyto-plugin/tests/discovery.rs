@@ -166,7 +166,7 @@ fn a_broken_plugin_costs_itself() {
     tree.file("a/latin/plugin.json", b"{\"name\": \"\xe9\"}");
     tree.file(
         "a/partly/plugin.json",
-        r#"{"name": "partly", "tools": [{"name": "t", "description": "d", "command": "a b"}, {"name": "u", "description": "d", "command": "ls"}]}"#,
+        r#"{"name": "partly", "tools": [{"name": "t", "description": "d", "command": "a b"}, {"name": "u", "command": "ls"}]}"#,
     );
     // The name of a plugin that is refused is free.
     tree.file("a/same/plugin.json", r#"{"name": "p", "tools": []}"#);
@@ -175,37 +175,41 @@ fn a_broken_plugin_costs_itself() {
         &["a", "b"],
         &Filter::new(),
         expect![[r#"
-        a: Searched
-        b: Searched
-        - ? in a/broken: refused
-            1:18: error[F0007]: a comma behind the last member of an object
-                help: remove the comma
-                , -> 
-        - ? in a/empty: refused
-            1:1: error[F0004]: the file is empty
-                help: a JSON document is a value, such as `{}`
-        - ? in a/latin: refused
-            1:11: error[F0002]: byte 0xE9 is not UTF-8
-                help: save the file as UTF-8
-        - partly in a/partly: loaded with errors
-            1:75: error[F0112]: "a b" is a command line, and no program has that name
-                at /tools/0/command
-                because "command" is one program and "args" are its arguments; no shell is involved
-                help: write `"command": "a", "args": ["b"]`
-                "a b" -> "a", "args": ["b"]
-        - p in a/same: refused
-            1:24: error[F0105]: the plugin has neither a tool nor a server
-                at /tools
-                help: add a tool to "tools"
-        - p in b/p: loaded
-    "#]],
+            a: Searched
+            b: Searched
+            - ? in a/broken: refused
+                1:18: error[F0007]: a comma behind the last member of an object
+                    help: remove the comma
+                    , -> 
+            - ? in a/empty: refused
+                1:1: error[F0004]: the file is empty
+                    help: a JSON document is a value, such as `{}`
+            - ? in a/latin: refused
+                1:11: error[F0002]: byte 0xE9 is not UTF-8
+                    help: save the file as UTF-8
+            - partly in a/partly: loaded with errors
+                1:75: error[F0112]: "a b" is a command line, and no program has that name
+                    at /tools/0/command
+                    because "command" is one program and "args" are its arguments; no shell is involved
+                    help: write `"command": "a", "args": ["b"]`
+                    "a b" -> "a", "args": ["b"]
+                1:83: warning[F0121]: the tool "u" has no description
+                    at /tools/1
+                    because a model chooses a tool by its description
+                    help: say in a sentence or two what the tool does and when to use it
+            - p in a/same: refused
+                1:24: error[F0105]: the plugin has neither a tool nor a server
+                    at /tools
+                    help: add a tool to "tools"
+            - p in b/p: loaded
+        "#]],
     );
 
     let catalogue = tree.discover(&["a"], &Filter::new());
     let partly = catalogue.found.iter().find(|it| it.name.as_deref() == Some("partly"));
     let about = |tool| partly.expect("found").findings_about(tool).count();
-    assert_eq!((about("t"), about("u"), about("v")), (1, 0, 0));
-    assert_eq!(catalogue.findings().count(), 5);
+    assert_eq!((about("t"), about("u"), about("v")), (1, 1, 0));
+    assert_eq!(catalogue.findings().count(), 6);
 }
 
 #[test]

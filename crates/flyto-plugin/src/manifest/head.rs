@@ -15,6 +15,8 @@ use crate::{codes, load::RefusedTool, names::NameKind};
 pub(crate) struct Read {
     pub(crate) manifest: Manifest,
     pub(crate) name: Span,
+    /// The entries of the tools that can be used, in their order.
+    pub(crate) tools: Vec<Span>,
     pub(crate) refused: Vec<RefusedTool>,
 }
 
@@ -65,7 +67,7 @@ pub(crate) fn read(
         author: text(author),
         tools: entries.tools,
     };
-    Ok(Read { manifest, name: name_span, refused: entries.refused })
+    Ok(Read { manifest, name: name_span, tools: entries.spans, refused: entries.refused })
 }
 
 /// A manifest that is one tool, with nothing around it.
@@ -179,6 +181,7 @@ fn refuse_servers(servers: At<'_>, findings: &mut Findings) {
 #[derive(Default)]
 struct Entries {
     tools: Vec<ToolDef>,
+    spans: Vec<Span>,
     refused: Vec<RefusedTool>,
 }
 
@@ -201,7 +204,10 @@ fn entries(
     let mut res = Entries::default();
     for Entry { at, form, tool } in read {
         match tool {
-            Some(tool) => res.tools.push(tool),
+            Some(tool) => {
+                res.tools.push(tool);
+                res.spans.push(at.span());
+            }
             None => {
                 let name = written_name(at).map(ToOwned::to_owned);
                 res.refused.push(RefusedTool { name, form, span: at.span() });

@@ -14,7 +14,7 @@ mod schema; //   schemas of input and output
 mod tool; //     one entry of `tools`
 mod undo; //     how a call is taken back
 
-use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::LazyLock, time::Duration};
+use std::{ffi::OsString, path::PathBuf, sync::LazyLock, time::Duration};
 
 use flyto_execenv::{Declared, Limits, Sha256};
 use flyto_tools::{Metadata, PermissionClass};
@@ -179,22 +179,6 @@ impl ToolDef {
     #[must_use]
     pub const fn form(&self) -> ToolForm {
         self.invocation.form()
-    }
-
-    /// The variables that declared values read from the host, each with the declared names that use
-    /// it.
-    #[must_use]
-    pub fn reads(&self) -> BTreeMap<&str, Vec<&str>> {
-        let mut res: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (name, template) in self.env.iter() {
-            for variable in template.variables().filter(|it| !is_reserved(it)) {
-                let users = res.entry(variable).or_default();
-                if !users.contains(&name) {
-                    users.push(name);
-                }
-            }
-        }
-        res
     }
 }
 

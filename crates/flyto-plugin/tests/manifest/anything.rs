@@ -28,7 +28,7 @@ fn value() -> impl Strategy<Value = Value> {
             select(vec!["type", "properties", "required", "$ref", "A", "tool", "env", "path"]);
         prop_oneof![
             vec(inner.clone(), 0..3).prop_map(Value::from),
-            vec((keys, inner), 0..3).prop_map(|it| object(it)),
+            vec((keys, inner), 0..3).prop_map(object),
         ]
     })
 }
