@@ -5,10 +5,12 @@ use std::{path::PathBuf, sync::Arc};
 use flyto_diagnostics::{CodeInfo, Diagnostic, Location, closest};
 use flyto_execenv::ExecEnv;
 use flyto_exectool::{ExecTool, HostContext};
-use flyto_plugin::{Catalogue, Found, LoadOptions, PluginContext, PluginState, PluginTool};
+use flyto_plugin::{
+    Catalogue, Found, LoadOptions, PluginContext, PluginState, PluginTool, Variable,
+};
 use flyto_tools::{
     CallContext, Entry, Input, Preview, Registry, RegistryError, Tool, ToolError, ToolErrorKind,
-    ToolResult, Validated, Violations, compile,
+    ToolId, ToolResult, Validated, Violations, compile,
 };
 
 use crate::{
@@ -49,6 +51,8 @@ pub struct Host {
     report: LoadReport,
     output_limit_bytes: u64,
     output_dir: Option<PathBuf>,
+    /// What the tools of plugins get; `None` where none were looked for.
+    plugin_ctx: Option<Arc<PluginContext>>,
 }
 
 /// Why a call gave no result.
@@ -105,6 +109,7 @@ impl Host {
             report: LoadReport::default(),
             output_limit_bytes: config.output_limit_bytes,
             output_dir,
+            plugin_ctx: None,
         };
         host.load_plugins(&env, &surroundings, &config);
         host.load_exec_files(&env, surroundings, &config);
@@ -138,6 +143,7 @@ impl Host {
             }
         }
         self.report.catalogue = catalogue;
+        self.plugin_ctx = Some(ctx);
     }
 
     fn load_exec_files(&mut self, env: &ExecEnv, surroundings: Surroundings, config: &Config) {
@@ -201,6 +207,16 @@ impl Host {
     /// [`CallError::NotFound`] or [`CallError::PluginHeldBack`].
     pub fn find(&self, name: &str) -> Result<Entry, CallError> {
         self.registry.get(name).ok_or_else(|| self.explain_missing(name))
+    }
+
+    /// The variables that the program of a plugin's tool would see, and why each is there, in order
+    /// of their names. `None` for a tool that is no plugin's; an exec tool sees all of the host's.
+    #[must_use]
+    pub fn variables(&self, tool: &ToolId) -> Option<Vec<Variable>> {
+        let plugin = self.report.plugin(tool.owner()?)?.plugin.as_ref()?;
+        let def = plugin.tools().iter().find(|it| it.name == tool.tool())?;
+        let ctx = Arc::clone(self.plugin_ctx.as_ref()?);
+        Some(PluginTool::new(def.clone(), plugin.dir(), plugin.name(), ctx).variables())
     }
 
     /// What a call would do. Nothing is started.

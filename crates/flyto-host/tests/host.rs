@@ -194,6 +194,22 @@ fn a_plan_shows_and_starts_nothing() {
 }
 
 #[test]
+fn it_is_known_why_a_program_sees_a_variable() {
+    let mut world = World::new().plugin("p", "true");
+    let file = r#"{"name": "t", "description": "x", "exec": ["true"]}"#;
+    world.config.exec_tools = vec![world.write("tools.json", file)];
+    let host = world.host();
+    let variables = |name: &str| {
+        let entry = host.find(name).expect("a tool");
+        let variables = host.variables(entry.id())?;
+        Some(variables.iter().map(|it| format!("{} {:?}", it.name, it.origin)).collect::<Vec<_>>())
+    };
+    let expected = ["HOME Host", "PATH Host", "PLUGIN_DATA Plugin", "PLUGIN_ROOT Plugin"];
+    assert_eq!(variables("p__run"), Some(expected.map(str::to_owned).to_vec()));
+    assert_eq!(variables("t"), None);
+}
+
+#[test]
 fn plugins_that_are_switched_off_are_not_even_read() {
     let mut world = World::new().plugin("p", "true");
     world.config.plugins.enabled = false;
