@@ -1,11 +1,16 @@
 //! What a call would run and hand over, for people.
 
+use flyto_plugin::{Variable, VariableOrigin};
 use flyto_tools::Preview;
+use serde::Serialize;
 
 use crate::words::{bytes, command_line, one_line, tame, time};
 
-/// The facts of a preview, each with its name.
-pub(crate) fn facts(preview: &Preview) -> Vec<(&'static str, String)> {
+/// The facts of a preview, each with its name. `variables` say why the program sees what it sees.
+pub(crate) fn facts(
+    preview: &Preview,
+    variables: Option<&[Variable]>,
+) -> Vec<(&'static str, String)> {
     let mut res = Vec::new();
     if let Some(words) = &preview.command_line {
         res.push(("runs", tame(&command_line(words))));
@@ -25,12 +30,12 @@ pub(crate) fn facts(preview: &Preview) -> Vec<(&'static str, String)> {
         res.push(("reaches", one_line(url)));
     }
     if preview.command_line.is_some() {
-        let names = if preview.env_names.is_empty() {
-            "no variables".to_owned()
-        } else {
-            one_line(&preview.env_names.join(" "))
+        let environment = match variables {
+            Some(variables) => with_reasons(variables),
+            None => one_line(&preview.env_names.join(" ")),
         };
-        res.push(("environment", names));
+        let is_empty = environment.is_empty();
+        res.push(("environment", if is_empty { "no variables".to_owned() } else { environment }));
     }
     if let Some(deadline) = preview.deadline {
         res.push(("deadline", time(deadline)));
@@ -42,6 +47,59 @@ pub(crate) fn facts(preview: &Preview) -> Vec<(&'static str, String)> {
         res.push(("problem", tame(problem)));
     }
     res
+}
+
+/// The names of variables by the reason for which the program sees them.
+fn with_reasons(variables: &[Variable]) -> String {
+    let mut lines = Vec::new();
+    for (origin, reason) in REASONS {
+        let of_origin = || variables.iter().filter(move |it| it.origin == origin);
+        let plain = of_origin().filter(|it| it.reads.is_empty());
+        let plain: Vec<_> = plain.map(|it| one_line(&it.name)).collect();
+        if !plain.is_empty() {
+            lines.push(format!("{} ({reason})", plain.join(" ")));
+        }
+        for it in of_origin().filter(|it| !it.reads.is_empty()) {
+            let reads = one_line(&it.reads.join(", "));
+            lines.push(format!("{} ({reason}, reads {reads})", one_line(&it.name)));
+        }
+    }
+    lines.join("\n")
+}
+
+/// Each reason in words, in the order in which they override each other.
+const REASONS: [(VariableOrigin, &str); 4] = [
+    (VariableOrigin::Host, "the host's"),
+    (VariableOrigin::Plugin, "the plugin's"),
+    (VariableOrigin::Granted, "granted"),
+    (VariableOrigin::Declared, "declared"),
+];
+
+/// A variable in a JSON document.
+#[derive(Debug, Serialize)]
+pub(crate) struct VariableDocument {
+    name: String,
+    /// `host`, `plugin`, `granted` or `declared`.
+    origin: &'static str,
+    /// The variables of the host that a declared value is made of.
+    reads: Vec<String>,
+}
+
+/// Why a program sees its variables, for a JSON document.
+pub(crate) fn variable_documents(variables: Vec<Variable>) -> Vec<VariableDocument> {
+    let origin = |it: VariableOrigin| match it {
+        VariableOrigin::Host => "host",
+        VariableOrigin::Plugin => "plugin",
+        VariableOrigin::Granted => "granted",
+        VariableOrigin::Declared => "declared",
+        _ => "other",
+    };
+    let document = |it: Variable| VariableDocument {
+        name: it.name,
+        origin: origin(it.origin),
+        reads: it.reads,
+    };
+    variables.into_iter().map(document).collect()
 }
 
 #[cfg(test)]
@@ -78,7 +136,7 @@ mod tests {
             stdin        2 B
             problem      TOKEN has no value
         "#]]
-        .assert_eq(&table::facts(Page::default(), &facts(&preview)));
+        .assert_eq(&table::facts(Page::default(), &facts(&preview, None)));
     }
 
     #[test]
@@ -87,6 +145,6 @@ mod tests {
         expect![[r#"
             reaches  https://example.com/
         "#]]
-        .assert_eq(&table::facts(Page::default(), &facts(&preview)));
+        .assert_eq(&table::facts(Page::default(), &facts(&preview, None)));
     }
 }

@@ -21,7 +21,7 @@ use self::signals::Signals;
 use self::status::Status;
 use crate::args::Call;
 use crate::exit::Exit;
-use crate::preview;
+use crate::preview::{self, VariableDocument};
 use crate::session::{Loaded, Session};
 use crate::stop::Stop;
 use crate::table::facts;
@@ -120,6 +120,8 @@ async fn drive<T>(call: impl Future<Output = T>, signals: &Signals, status: &Sta
 struct DryRun<'a> {
     tool: &'a str,
     preview: Option<&'a Preview>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variables: Option<Vec<VariableDocument>>,
     /// Where the input breaks the schema; the first of such places.
     violations: &'a [Violation],
 }
@@ -130,12 +132,16 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
     if let (Some(preview), Some(timeout)) = (&mut preview, args.timeout) {
         preview.deadline = Some(preview.deadline.map_or(timeout, |it| it.min(timeout)));
     }
+    let variables = loaded.host.variables(loaded.find(&tool)?.id());
     let screen = session.screen;
     if screen.is_json() {
         let violations = violations.as_ref().map_or(&[][..], |it| &it.shown);
-        screen.document(&DryRun { tool: &tool, preview: preview.as_ref(), violations })?;
+        let variables = variables.map(preview::variable_documents);
+        let preview = preview.as_ref();
+        screen.document(&DryRun { tool: &tool, preview, variables, violations })?;
     } else {
-        let mut rows = preview.as_ref().map(preview::facts).unwrap_or_default();
+        let mut rows =
+            preview.as_ref().map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default();
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
         screen.answer(facts(screen.stdout, &rows))?;
     }

@@ -1,7 +1,7 @@
 //! What came of a call, on stdout and beside it.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write as _};
 
 use flyto_tools::{Execution, ToolResult};
 use serde::Serialize;
@@ -61,7 +61,8 @@ fn print(args: &Call, made: &Made, screen: &Screen) -> Result<Printed, Stop> {
     // The text of a success is the tool's output, so the whole of it may stand in the text's place.
     let whole = omitted.and_then(|it| it.whole.as_ref()).filter(|_| !result.is_error());
     if let Some(Ok(mut whole)) = whole.filter(|_| args.output_limit.is_none()).map(File::open) {
-        io::copy(&mut whole, &mut io::stdout().lock()).map_err(Stop::output)?;
+        let mut stdout = io::stdout().lock();
+        io::copy(&mut whole, &mut stdout).and_then(|_| stdout.flush()).map_err(Stop::output)?;
         return Ok(Printed::Whole);
     }
     screen.answer(output)?;

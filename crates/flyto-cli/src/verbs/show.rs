@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::args::Show;
 use crate::exit::Exit;
 use crate::findings::Drawing;
-use crate::preview;
+use crate::preview::{self, VariableDocument};
 use crate::screen::{complain, look};
 use crate::session::Session;
 use crate::stop::{Stop, chain};
@@ -31,6 +31,8 @@ struct Document<'a> {
     /// What a call without input would touch.
     #[serde(skip_serializing_if = "Option::is_none")]
     preview: Option<&'a Preview>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variables: Option<Vec<VariableDocument>>,
     findings: Vec<&'a Diagnostic>,
 }
 
@@ -45,11 +47,11 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
         screen.document(&exported.map_err(|err| Stop::new(Exit::Invalid, chain(&err)))?)?;
         return Ok(Exit::Ok);
     }
-    let description = entry.tool().description(&ctx);
-    let preview = entry.tool().preview(&Input::empty());
+    let tool = entry.tool();
+    let description = tool.description(&ctx);
+    let preview = tool.preview(&Input::empty());
     let findings = findings_about(host, &entry);
     if screen.is_json() {
-        let tool = entry.tool();
         screen.document(&Document {
             name: entry.id().as_str(),
             wire_name: entry.wire_name(),
@@ -59,6 +61,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             output_schema: tool.output_schema(),
             metadata: tool.metadata(),
             preview: preview.as_ref(),
+            variables: host.variables(entry.id()).map(preview::variable_documents),
             findings,
         })?;
         return Ok(Exit::Ok);
@@ -91,7 +94,8 @@ fn page(
         let aliases: Vec<_> = entry.aliases().iter().map(|it| one_line(it.as_str())).collect();
         rows.push(("aliases", aliases.join(" ")));
     }
-    rows.extend(preview.map(preview::facts).unwrap_or_default());
+    let variables = host.variables(entry.id());
+    rows.extend(preview.map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default());
     rows.extend(declared(metadata));
 
     let mut res = format!("{head}\n\n{}\n\n", tame(description.trim_end()));

@@ -1,7 +1,8 @@
 //! `flyto call`, end to end: what is on stdout, what beside it, and the exit code.
 
-use crate::place::Place;
 use expect_test::expect;
+
+use crate::place::Place;
 
 /// Prints its input.
 const CAT: (&str, &str, &str) = ("cat", "cat", "");
@@ -392,7 +393,9 @@ fn a_dry_run_shows_what_would_run() {
         -- stdout
         runs         sh t.sh
         in           DIR/plugins/p
-        environment  HOME MODE PATH PLUGIN_DATA PLUGIN_ROOT
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+                     MODE (declared, reads MODE)
         deadline     1 min 30 s
         stdin        9 B
     "#]]);
@@ -401,7 +404,9 @@ fn a_dry_run_shows_what_would_run() {
         -- stdout
         runs         sh t.sh
         in           DIR/plugins/p
-        environment  HOME MODE PATH PLUGIN_DATA PLUGIN_ROOT
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+                     MODE (declared, reads MODE)
         deadline     1.5 s
         stdin        2 B
     "#]]);
@@ -410,7 +415,9 @@ fn a_dry_run_shows_what_would_run() {
         -- stdout
         runs         sh needs.sh
         in           DIR/plugins/p
-        environment  HOME PATH PLUGIN_DATA PLUGIN_ROOT TOKEN
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+                     TOKEN (declared, reads FLYTO_TEST_TOKEN)
         deadline     30 s
         stdin        2 B
         problem      variable not set: FLYTO_TEST_TOKEN (used in TOKEN)
@@ -459,6 +466,8 @@ fn json_is_one_document() {
     assert_eq!(call("p:bytes").1["raw_base64"], "/w==");
     let dry = place.call(&["p:ok", "--dry-run", "--format", "json"]).run().json();
     assert_eq!(dry["preview"]["command_line"], serde_json::json!(["sh", "ok.sh"]));
+    let home = serde_json::json!({"name": "HOME", "origin": "host", "reads": []});
+    assert_eq!(dry["variables"][0], home);
 }
 
 #[test]

@@ -6,11 +6,12 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::place::{Place, Ran};
 use expect_test::expect;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::place::{Place, Ran};
 
 /// Tells two process ids, its own and that of a child, and then waits for ever.
 const HANGS: &str = "sleep 1000 & echo $$ $!; wait";
@@ -268,7 +269,7 @@ fn a_terminal_has_colours_and_a_width() {
         assert_eq!(status.code(), Some(0));
         let mut seen = Vec::new();
         let _ = controller.read_to_end(&mut seen);
-        String::from_utf8(seen).unwrap()
+        String::from_utf8(seen).unwrap().replace("\r\n", "\n")
     };
     assert!(list(&[]).contains('\u{1b}'));
     assert!(!list(&[("NO_COLOR", "1")]).contains('\u{1b}'));

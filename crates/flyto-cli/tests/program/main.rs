@@ -5,4 +5,5 @@
 mod call; //  calls of tools
 mod live; //  calls while they run
 mod place; // where a test lives, and the program in it
+mod tools; // the tools that are there
 mod verbs; // every other verb

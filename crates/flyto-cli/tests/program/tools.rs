@@ -1,0 +1,235 @@
+//! `flyto list` and `flyto show`.
+
+use expect_test::expect;
+
+use crate::place::Place;
+
+pub(crate) fn place() -> Place {
+    let place = Place::with_tools(&[
+        (
+            "count",
+            "wc -w",
+            r#""title": "Count words", "read_only": true, "concurrency_safe": true,
+            "permission_class": "readonly", "search_hint": "word length", "aliases": ["wc"]"#,
+        ),
+        ("wipe", "true", r#""destructive": true, "env": {"MODE": "${MODE:-fast}"}"#),
+    ]);
+    place.write(
+        "tools.json",
+        r#"[{"name": "kernel", "description": "The kernel's name.", "exec": ["uname"]}]"#,
+    );
+    place
+}
+
+const SOURCES: [&str; 4] = ["--plugins", "plugins", "--exec-tools", "tools.json"];
+
+pub(crate) fn words<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    [&SOURCES[..], words].concat()
+}
+
+#[test]
+fn list_shows_the_tools() {
+    let place = place();
+    place.flyto(&words(&["list"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     CLASS     TRAITS                 DESCRIPTION
+        kernel   generic   -                      The kernel's name.
+        p:count  readonly  read-only, concurrent  The tool count.
+        p:wipe   bash      destructive            The tool wipe.
+    "#]]);
+    place.flyto(&words(&["list", "--wire"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     WIRE NAME  CLASS     TRAITS                 DESCRIPTION
+        kernel   kernel     generic   -                      The kernel's name.
+        p:count  p__count   readonly  read-only, concurrent  The tool count.
+        p:wipe   p__wipe    bash      destructive            The tool wipe.
+    "#]]);
+    place.flyto(&words(&["list", "words"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     CLASS     TRAITS                 DESCRIPTION
+        p:count  readonly  read-only, concurrent  The tool count.
+    "#]]);
+    place.flyto(&words(&["list", "zebra"])).check(expect![[r#"
+        exit code 0
+        -- stderr
+        none of 3 tools fits
+    "#]]);
+    Place::new().flyto(&["list"]).check(expect![[r#"
+        exit code 0
+        -- stderr
+        there are no tools; `--plugins DIR` and `--exec-tools FILE` add some
+        plugins are switched off; `--plugins DIR` or `"enabled": true` in the configuration switches them on
+    "#]]);
+}
+
+#[test]
+fn list_tells_of_problems() {
+    let place = place();
+    place.write(
+        "plugins/broken/plugin.json",
+        "{\n  \"name\": \"broken\",\n  \"tools\": [{\"name\": \"t\"}]\n}\n",
+    );
+    place.flyto(&words(&["list"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     CLASS     TRAITS                 DESCRIPTION
+        kernel   generic   -                      The kernel's name.
+        p:count  readonly  read-only, concurrent  The tool count.
+        p:wipe   bash      destructive            The tool wipe.
+        -- stderr
+        1 error, 1 warning; --problems shows them
+    "#]]);
+    place.flyto(&words(&["list", "-q"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME     CLASS     TRAITS                 DESCRIPTION
+        kernel   generic   -                      The kernel's name.
+        p:count  readonly  read-only, concurrent  The tool count.
+        p:wipe   bash      destructive            The tool wipe.
+    "#]]);
+    place.flyto(&words(&["list", "--problems"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        warning[F0121]: the tool "t" has no description
+         --> DIR/plugins/broken/plugin.json:3:13
+          |
+        3 |   "tools": [{"name": "t"}]
+          |             ^^^^^^^^^^^^^
+          |
+          = at: /tools/0
+          = note: a model chooses a tool by its description
+          = help: say in a sentence or two what the tool does and when to use it
+
+        error[F0022]: the key "command" is missing
+         --> DIR/plugins/broken/plugin.json:3:13
+          |
+        3 |   "tools": [{"name": "t"}]
+          |             ^
+          |
+          = at: /tools/0
+          = help: add `"command": "…"`
+
+        -- stderr
+        1 error, 1 warning
+    "#]]);
+    place.write("config.json", r#"{"plugins": {"blocked_plugins": ["p", "broken"]}}"#);
+    place.flyto(&words(&["list", "--config", "config.json"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        NAME    CLASS    TRAITS  DESCRIPTION
+        kernel  generic  -       The kernel's name.
+        -- stderr
+        the plugin broken is blocked
+        the plugin p is blocked
+    "#]]);
+}
+
+#[test]
+fn show_tells_everything_about_a_tool() {
+    let place = place();
+    place.flyto(&words(&["show", "p:count"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        p:count  Count words
+
+        The tool count.
+
+        from         plugin p in DIR/plugins/p
+        wire name    p__count
+        aliases      p:wc
+        runs         sh count.sh
+        in           DIR/plugins/p
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+        deadline     30 s
+        class        readonly
+        read-only    yes
+        destructive  undeclared, counts as yes
+        concurrent   yes
+        idempotent   undeclared, counts as no
+        open world   undeclared, counts as yes
+        search hint  word length
+
+        input schema
+        {
+          "type": "object",
+          "properties": {},
+          "additionalProperties": true
+        }
+    "#]]);
+    place.flyto(&words(&["show", "p__wipe"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        p:wipe
+
+        The tool wipe.
+
+        from         plugin p in DIR/plugins/p
+        wire name    p__wipe
+        runs         sh wipe.sh
+        in           DIR/plugins/p
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+                     MODE (declared, reads MODE)
+        deadline     30 s
+        class        bash
+        read-only    undeclared, counts as no
+        destructive  yes
+        concurrent   undeclared, counts as no
+        idempotent   undeclared, counts as no
+        open world   undeclared, counts as yes
+
+        input schema
+        {
+          "type": "object",
+          "properties": {},
+          "additionalProperties": true
+        }
+    "#]]);
+    place.flyto(&words(&["show", "kernel"])).check(expect![[r#"
+        exit code 0
+        -- stdout
+        kernel
+
+        The kernel's name.
+
+        from         exec-tool file DIR/tools.json
+        wire name    kernel
+        runs         uname
+        in           DIR
+        environment  HOME PATH
+        deadline     30 s
+        class        generic
+        read-only    undeclared, counts as no
+        destructive  undeclared, counts as yes
+        concurrent   undeclared, counts as no
+        idempotent   undeclared, counts as no
+        open world   undeclared, counts as yes
+        audited as   execute
+
+        input schema
+        {
+          "type": "object",
+          "properties": {}
+        }
+    "#]]);
+    place.flyto(&words(&["show", "kernl"])).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no tool "kernl"
+          help: did you mean kernel?
+    "#]]);
+}
+
+#[test]
+fn show_exports_a_tool() {
+    let place = place();
+    for shape in ["mcp", "openai", "openai-chat", "anthropic", "gemini"] {
+        let ran = place.flyto(&words(&["show", "p:count", "--as", shape])).run();
+        assert_eq!(ran.code, Some(0), "{shape}");
+        assert!(ran.json().to_string().contains("\"p__count\""), "{shape}");
+    }
+}
