@@ -74,22 +74,54 @@ fn validate_file(path: &Path, surroundings: &Surroundings, res: &mut Validation)
             return;
         }
     };
-    let has = |key: &str| root.get(key).is_some();
-    if root.as_array().is_some() || has("exec") {
-        res.checked.push((name, "exec tools"));
-        res.findings.append(flyto_exectool::load(&source).findings);
-    } else if has("tools") || has("mcpServers") {
-        res.checked.push((name, "plugin"));
-        validate_plugin(&source, path, surroundings, res);
-    } else if is_config(&root) {
-        res.checked.push((name, "configuration"));
-        let dir = path.parent().unwrap_or(path);
-        read_config_file(&source, dir, &surroundings.places, &mut res.findings);
-    } else {
-        let at = At::root(&source, &root);
-        let what = "the file is neither a manifest nor tool definitions nor a configuration";
-        let help = "a manifest has `tools`, a definition `exec`, a configuration `plugins` or `exec_tools`";
-        res.findings.push(at.error(codes::UNKNOWN_FILE, what).with_help(help));
+    match Kind::of(&root) {
+        Some(Kind::ExecTools) => {
+            res.checked.push((name, "exec tools"));
+            res.findings.append(flyto_exectool::load(&source).findings);
+        }
+        Some(Kind::Plugin) => {
+            res.checked.push((name, "plugin"));
+            validate_plugin(&source, path, surroundings, res);
+        }
+        Some(Kind::Config) => {
+            res.checked.push((name, "configuration"));
+            let dir = path.parent().unwrap_or(path);
+            read_config_file(&source, dir, &surroundings.places, &mut res.findings);
+        }
+        None => {
+            let at = At::root(&source, &root);
+            let what = "the file is neither a manifest nor tool definitions nor a configuration";
+            let help = "a manifest has `tools`, a definition `exec`, a configuration `plugins` or `exec_tools`";
+            res.findings.push(at.error(codes::UNKNOWN_FILE, what).with_help(help));
+        }
+    }
+}
+
+/// What a file is.
+#[derive(Clone, Copy)]
+enum Kind {
+    ExecTools,
+    Plugin,
+    Config,
+}
+
+impl Kind {
+    /// What a file is meant to be, judged by its keys. One with a mistake in them is still most like
+    /// one of the three, and what reads that one can tell the mistake.
+    fn of(root: &json::Value) -> Option<Self> {
+        let has = |key: &str| root.get(key).is_some();
+        if root.as_array().is_some() || has("exec") {
+            return Some(Self::ExecTools);
+        }
+        if has("tools") || has("mcpServers") {
+            let tools = root.get("tools").and_then(|it| it.as_array()).unwrap_or_default();
+            let defines = tools.iter().any(|it| it.get("exec").is_some());
+            return Some(if defines { Self::ExecTools } else { Self::Plugin });
+        }
+        if is_config(root) {
+            return Some(Self::Config);
+        }
+        has("name").then_some(Self::ExecTools)
     }
 }
 

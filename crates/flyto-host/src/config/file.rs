@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flyto_diagnostics::{At, Findings, ObjectReader, Reported, Source, json};
+use flyto_diagnostics::{At, Findings, ObjectReader, Reported, Source, closest, json};
 use flyto_plugin::PluginConfig;
 
 use crate::{codes, places::Places};
@@ -38,9 +38,10 @@ const PLUGIN_KEYS: [(&str, &str); 7] = [
     ("strict_env", "plugins.strict_env"),
 ];
 
-/// Whether an object is a configuration, judged by its keys.
+/// Whether an object is a configuration, judged by its keys. One of them may be misspelt.
 pub(crate) fn is_config(root: &json::Value) -> bool {
-    KEYS.iter().any(|key| root.get(key).is_some())
+    let keys = root.as_object().unwrap_or_default().iter().map(|it| &*it.key.value);
+    keys.into_iter().any(|key| closest(key, KEYS).is_some())
 }
 
 /// Reads a file; `None` where it cannot be used at all. Relative paths in it start from its
