@@ -8,12 +8,12 @@
 //! it; the last lines are all that this takes.
 
 use std::{
-    fs, io,
+    io,
     os::{
-        fd::OwnedFd, unix::fs::PermissionsExt, unix::process::CommandExt,
-        unix::process::ExitStatusExt,
+        fd::OwnedFd,
+        unix::process::{CommandExt, ExitStatusExt},
     },
-    path::PathBuf,
+    path::Path,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, PoisonError},
     thread,
@@ -24,6 +24,7 @@ use async_trait::async_trait;
 use flyto_execenv::{
     BoxedReader, Capabilities, Capability, Control, Ended, ErrorOutput, ExecEnv, ExecError,
     ExecErrorKind, Executor, Exit, KillScope, Output, Running, Signal, Spec, Stdin, Target,
+    local::{explain_start, resolve_program},
 };
 use rustix::process::{Pid, Signal as Sig, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::{net::unix::pipe, sync::watch};
@@ -59,49 +60,19 @@ impl Executor for Threads {
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
-        let refuse = |kind| ExecError::new(kind, format!("start {:?}", spec.program.as_os_str()));
-        let program = find(&spec).map_err(refuse)?;
-        let (child, merged) = spawn(&spec, program).map_err(|err| {
-            // The program is there, so what was not found is what its first line names.
-            let is_missing = err.kind() == io::ErrorKind::NotFound;
-            let kind =
-                if is_missing { ExecErrorKind::BadInterpreter } else { ExecErrorKind::Other };
-            refuse(kind).with_source(err)
-        })?;
-        watch_over(child, merged).map_err(|err| refuse(ExecErrorKind::Lost).with_source(err))
+        let program = resolve_program(&spec)?;
+        let (child, merged) =
+            spawn(&spec, &program).map_err(|err| explain_start(&spec, &program, err))?;
+        watch_over(child, merged).map_err(|err| {
+            let what = format!("watch {:?}", spec.program.as_os_str());
+            ExecError::new(ExecErrorKind::Lost, what).with_source(err)
+        })
     }
-}
-
-/// The program's file, or the reason why it cannot run.
-fn find(spec: &Spec) -> Result<PathBuf, ExecErrorKind> {
-    use ExecErrorKind as K;
-    if !spec.working_dir.is_dir() {
-        return Err(K::BadWorkingDir);
-    }
-    let judge = |file: PathBuf| match fs::metadata(&file) {
-        Err(_) => Err(K::ProgramNotFound),
-        Ok(meta) if meta.is_dir() => Err(K::IsDirectory),
-        Ok(meta) if meta.permissions().mode() & 0o111 == 0 => Err(K::NotExecutable),
-        Ok(_) => Ok(file),
-    };
-    let name = spec.program.as_os_str();
-    if name.as_encoded_bytes().contains(&b'/') {
-        return judge(spec.working_dir.join(name));
-    }
-    let mut reason = K::ProgramNotFound;
-    for dir in spec.env.get("PATH").map(std::env::split_paths).into_iter().flatten() {
-        match judge(spec.working_dir.join(dir).join(name)) {
-            Ok(file) => return Ok(file),
-            Err(K::NotExecutable) => reason = K::NotExecutable,
-            Err(_) => {}
-        }
-    }
-    Err(reason)
 }
 
 /// Starts the program; with a merged stderr, the stream that both go to comes along.
 #[expect(clippy::disallowed_methods, reason = "a backend is the door that others go through")]
-fn spawn(spec: &Spec, program: PathBuf) -> io::Result<(Child, Option<OwnedFd>)> {
+fn spawn(spec: &Spec, program: &Path) -> io::Result<(Child, Option<OwnedFd>)> {
     let mut command = Command::new(program);
     command.arg0(spec.program.as_os_str()).args(&spec.args);
     command.env_clear().envs(spec.env.iter()).current_dir(&spec.working_dir);

@@ -190,6 +190,11 @@ pub(crate) async fn drive(
         }
         ended
     };
+    // A program that a bound of the backend's ended looks as if it had ended by itself.
+    let ending = match (ending, ended.limit) {
+        (Ending::Exited(_), Some(limit)) => Ending::LimitReached(limit),
+        (ending, _) => ending,
+    };
     Ok(Driven { ending, ended, stdout: out.finish(), stderr: err.finish(), pipe_held })
 }
 

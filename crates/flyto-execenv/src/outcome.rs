@@ -251,6 +251,8 @@ pub struct Ended {
     pub leaked: Option<u32>,
     /// Whether everything in the declared scope is known to be gone.
     pub confirmed: bool,
+    /// The bound that ended the leader, where the backend keeps bounds and one did.
+    pub limit: Option<LimitKind>,
     /// What was used.
     pub usage: Usage,
 }
@@ -259,7 +261,14 @@ impl Ended {
     /// A tree of which nothing is left and of which nothing had to be ended.
     #[must_use]
     pub fn clean(exit: Exit) -> Self {
-        Self { exit: Some(exit), leaked: Some(0), confirmed: true, usage: Usage::default() }
+        Self { exit: Some(exit), leaked: Some(0), confirmed: true, ..Self::default() }
+    }
+
+    /// Sets the bound that ended the leader.
+    #[must_use]
+    pub fn limit(mut self, limit: LimitKind) -> Self {
+        self.limit = Some(limit);
+        self
     }
 
     /// Sets how many descendants outlived the leader.

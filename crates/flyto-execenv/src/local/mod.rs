@@ -47,6 +47,7 @@ use rustix::{
 use tokio::net::unix::pipe;
 
 use self::control::LocalControl;
+pub use self::resolve::{explain_start, resolve_program};
 use crate::{
     Capabilities, Capability, ErrorOutput, ExecError, Executor, KillScope, Output, Running, Spec,
     Stdin,
@@ -132,7 +133,7 @@ impl Executor for Local {
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
-        let program = resolve::resolve(&spec)?;
+        let program = resolve_program(&spec)?;
         let mut waits = BUSY_FILE_WAITS.iter();
         loop {
             let err = match spawn(&spec, &program) {
@@ -141,7 +142,7 @@ impl Executor for Local {
             };
             match waits.next() {
                 Some(wait) if is_busy(&err) => tokio::time::sleep(*wait).await,
-                _ => return Err(resolve::explain(&spec, &program, err)),
+                _ => return Err(explain_start(&spec, &program, err)),
             }
         }
     }

@@ -20,7 +20,14 @@ use crate::{ExecError, ExecErrorKind, Spec};
 /// A name without a slash is looked up in the spec's `PATH`, whose relative and empty entries start
 /// from the spec's working directory (POSIX.1-2024, 8.3). Paths are not looked at: the start itself
 /// tells whether they are good.
-pub(super) fn resolve(spec: &Spec) -> Result<PathBuf, ExecError> {
+///
+/// Every backend that starts programs on this machine needs it, whoever wrote it: the standard
+/// library would look in the host's `PATH`, and would fork to do so.
+///
+/// # Errors
+///
+/// [`ExecErrorKind::ProgramNotFound`] or [`ExecErrorKind::NotExecutable`].
+pub fn resolve_program(spec: &Spec) -> Result<PathBuf, ExecError> {
     let program = spec.program.as_os_str();
     if program.as_bytes().contains(&b'/') {
         return Ok(spec.working_dir.join(program));
@@ -57,7 +64,8 @@ fn is_executable(file: &Path) -> bool {
 
 /// Says why `program` did not start: the system's error number alone does not tell a missing
 /// program from a missing interpreter or working directory.
-pub(super) fn explain(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
+#[must_use]
+pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
     let errno = err.raw_os_error().map(Errno::from_raw_os_error);
     let (kind, why) = match errno {
         Some(Errno::TOOBIG) => (ExecErrorKind::TooLong, None),
