@@ -16,6 +16,8 @@ use bounds::Cost;
 
 mod bounds;
 mod explain;
+#[cfg(test)]
+mod hostile_tests;
 mod show;
 #[cfg(test)]
 mod tests;
