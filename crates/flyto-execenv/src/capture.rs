@@ -6,7 +6,7 @@
 //! there a copy of the last few bytes costs less than many small reads.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
 };
@@ -48,9 +48,27 @@ pub(crate) struct Recorder {
 #[derive(Debug)]
 enum SpillState {
     Off,
-    Waiting(PathBuf),
-    Writing { path: PathBuf, file: File },
+    Waiting { path: PathBuf, limit_bytes: u64 },
+    Writing { file: SpillFile, room_bytes: u64 },
     Failed { path: PathBuf, error: io::Error },
+}
+
+/// A file that is removed unless it holds a whole stream in the end: a part under the name of the
+/// whole would mislead, and one that nobody is told of would stay for ever.
+#[derive(Debug)]
+struct SpillFile {
+    path: PathBuf,
+    file: File,
+    is_whole: bool,
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            // Where even that fails there is nobody left to tell.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
 }
 
 impl Recorder {
@@ -66,7 +84,10 @@ impl Recorder {
             scratch: Vec::new(),
             total_bytes: 0,
             spill: match &capture.spill {
-                Some(path) => SpillState::Waiting(path.clone()),
+                Some(path) => SpillState::Waiting {
+                    path: path.clone(),
+                    limit_bytes: capture.spill_limit_bytes,
+                },
                 None => SpillState::Off,
             },
         }
@@ -116,18 +137,17 @@ impl Recorder {
 
     /// Opens the file with what was kept so far, now that the next byte would push one out.
     fn start_spill(&mut self) {
-        if let SpillState::Waiting(path) = &mut self.spill {
-            let path = std::mem::take(path);
-            let started = create_private(&path).and_then(|mut file| {
-                file.write_all(&self.head)?;
-                file.write_all(&self.ring)?;
-                Ok(file)
-            });
-            self.spill = match started {
-                Ok(file) => SpillState::Writing { path, file },
-                Err(error) => SpillState::Failed { path, error },
-            };
-        }
+        let SpillState::Waiting { path, limit_bytes } = &mut self.spill else { return };
+        let (path, room_bytes) = (std::mem::take(path), *limit_bytes);
+        self.spill = match create_private(&path) {
+            Ok(file) => {
+                let file = SpillFile { path, file, is_whole: false };
+                SpillState::Writing { file, room_bytes }
+            }
+            Err(error) => SpillState::Failed { path, error },
+        };
+        self.spill.append(&self.head);
+        self.spill.append(&self.ring);
     }
 
     /// Copies the scratch bytes to the end of the ring, over its oldest once it is full.
@@ -152,8 +172,11 @@ impl Recorder {
             self.ring.rotate_left(self.ring_at);
         }
         let spill = match self.spill {
-            SpillState::Off | SpillState::Waiting(_) => None,
-            SpillState::Writing { path, .. } => Some(Spill { path, error: None }),
+            SpillState::Off | SpillState::Waiting { .. } => None,
+            SpillState::Writing { mut file, .. } => {
+                file.is_whole = true;
+                Some(Spill { path: file.path.clone(), error: None })
+            }
             SpillState::Failed { path, error } => Some(Spill { path, error: Some(error) }),
         };
         Captured { head: self.head, tail: self.ring, total_bytes: self.total_bytes, spill }
@@ -162,14 +185,21 @@ impl Recorder {
 
 impl SpillState {
     fn is_waiting(&self) -> bool {
-        matches!(self, Self::Waiting(_))
+        matches!(self, Self::Waiting { .. })
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        if let Self::Writing { path, file } = self
-            && let Err(error) = file.write_all(bytes)
-        {
-            *self = Self::Failed { path: std::mem::take(path), error };
+        let Self::Writing { file, room_bytes } = self else { return };
+        let res = match room_bytes.checked_sub(bytes.len() as u64) {
+            Some(left) => {
+                *room_bytes = left;
+                file.file.write_all(bytes)
+            }
+            None => Err(io::ErrorKind::FileTooLarge.into()),
+        };
+        if let Err(error) = res {
+            let path = file.path.clone();
+            *self = Self::Failed { path, error };
         }
     }
 }
@@ -272,6 +302,40 @@ mod tests {
                 prop_assert_eq!(std::fs::read(whole).expect("written"), input);
             }
         }
+    }
+
+    #[test]
+    fn a_stream_beyond_the_limit_of_its_file_leaves_none() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("whole");
+        let capture = Capture { spill_limit_bytes: 9, ..Capture::limit(4).spill_to(&path) };
+        let captured = record(b"012345678", 2, &capture);
+        assert_eq!(
+            std::fs::read(captured.whole().expect("it fits")).expect("written"),
+            b"012345678"
+        );
+        std::fs::remove_file(&path).expect("it is there");
+
+        let captured = record(b"0123456789", 2, &capture);
+        assert_eq!((captured.whole(), captured.total_bytes), (None, 10));
+        let spill = captured.spill.expect("asked for");
+        assert_eq!(spill.error.expect("too large").kind(), io::ErrorKind::FileTooLarge);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_recorder_that_is_dropped_leaves_no_file() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("whole");
+        let mut recorder = Recorder::new(&Capture::limit(1).spill_to(&path));
+        let mut reader: &[u8] = b"0123";
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            while !recorder.read_from(&mut reader).await.expect("memory").is_empty() {}
+        });
+        assert!(path.exists());
+        drop(recorder);
+        assert!(!path.exists());
     }
 
     #[test]

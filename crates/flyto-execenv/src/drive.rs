@@ -3,7 +3,7 @@
 use std::{
     future::pending,
     pin::pin,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -108,6 +108,7 @@ pub(crate) async fn drive(
     let mut err = plan.stderr.take().unwrap_or_else(Recorder::discarding);
     let tap = Tap {
         observer: plan.observer.take(),
+        telling: AtomicU32::new(0),
         sequence: AtomicU64::new(0),
         total_bytes: AtomicU64::new(0),
         limit: plan.output_limit,
@@ -153,11 +154,11 @@ pub(crate) async fn drive(
                 }
                 () = &mut feeding, if !fed && exit.is_none() => fed = true,
                 () = &mut clock, if alarm.is_some() => match exit {
-                    Some(exit) => { pipe_held = true; break Ending::Exited(exit) }
+                    Some(exit) => { pipe_held = !tap.is_telling(); break Ending::Exited(exit) }
                     None => break Ending::TimedOut,
                 },
                 () = cancel.cancelled() => match exit {
-                    Some(exit) => { pipe_held = true; break Ending::Exited(exit) }
+                    Some(exit) => { pipe_held = !tap.is_telling(); break Ending::Exited(exit) }
                     None => break Ending::Cancelled,
                 },
             }
@@ -201,9 +202,18 @@ pub(crate) async fn drive(
 /// Counts what is read, passes it on, and knows the limit of both streams together.
 struct Tap {
     observer: Option<mpsc::Sender<Chunk>>,
+    /// Streams whose latest chunk waits for the observer.
+    telling: AtomicU32,
     sequence: AtomicU64,
     total_bytes: AtomicU64,
     limit: u64,
+}
+
+impl Tap {
+    /// Whether output is late because the observer is, and not because somebody holds the pipe.
+    fn is_telling(&self) -> bool {
+        self.telling.load(Ordering::Relaxed) > 0
+    }
 }
 
 async fn drain(
@@ -233,8 +243,10 @@ async fn drain(
         if let Some(observer) = &tap.observer {
             let sequence = tap.sequence.fetch_add(1, Ordering::Relaxed);
             let chunk = Chunk { stream, sequence, bytes: Bytes::copy_from_slice(new) };
+            tap.telling.fetch_add(1, Ordering::Relaxed);
             // An observer that went away has seen enough; capture goes on.
             let _ = observer.send(chunk).await;
+            tap.telling.fetch_sub(1, Ordering::Relaxed);
         }
         if tap.total_bytes.fetch_add(n, Ordering::Relaxed).saturating_add(n) > tap.limit {
             return Err(Stop::OverLimit);

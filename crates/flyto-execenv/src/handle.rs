@@ -358,6 +358,13 @@ async fn begin(
     deadline: Option<Instant>,
     cancel: &CancellationToken,
 ) -> Result<Result<Running, Ending>, ExecError> {
+    // A call that is over already starts nothing.
+    if cancel.is_cancelled() {
+        return Ok(Err(Ending::Cancelled));
+    }
+    if deadline.is_some_and(|it| it <= Instant::now()) {
+        return Ok(Err(Ending::TimedOut));
+    }
     tokio::select! {
         biased;
         running = executor.start(spec) => running.map(Ok),

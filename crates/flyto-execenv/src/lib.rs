@@ -35,8 +35,8 @@ pub use crate::{
     policy::{Policies, Policy},
     process::Process,
     spec::{
-        Capture, Class, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, ErrorOutput, KillScope, Output,
-        Program, Sha256, Spec, Stdin,
+        Capture, Class, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput,
+        KillScope, Output, Program, Sha256, Spec, Stdin,
     },
     traits::{BoxedReader, BoxedWriter, Control, Executor, Running, Target},
 };

@@ -135,9 +135,10 @@ pub struct Captured {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Spill {
-    /// Where it lies.
+    /// Where it lies, or was to lie.
     pub path: PathBuf,
-    /// The reason why it does not hold the whole stream: a full disk, a missing directory.
+    /// The reason why there is no file with the whole stream: a full disk, or more than fits
+    /// ([`io::ErrorKind::FileTooLarge`]).
     pub error: Option<io::Error>,
 }
 

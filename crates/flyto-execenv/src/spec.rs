@@ -18,6 +18,10 @@ use crate::{
 /// Bytes that a captured stream keeps unless the spec says otherwise: 4 MiB.
 pub const DEFAULT_CAPTURE_BYTES: u64 = 4 * 1024 * 1024;
 
+/// The largest file for a stream that outgrew its capture, unless the spec says otherwise: 1 GiB. A
+/// program that prints without end must not fill the disk before its deadline.
+pub const DEFAULT_SPILL_BYTES: u64 = 1024 * 1024 * 1024;
+
 /// Grace between `SIGTERM` and `SIGKILL` for callers that want one and have no better number: 2 s.
 ///
 /// Long enough for a handler that flushes and removes its temporary files, short enough that a
@@ -135,13 +139,17 @@ pub struct Capture {
     pub limit_bytes: u64,
     /// A file for the whole stream. It is created, readable by its owner only, when more than
     /// `limit_bytes` arrive; until then nothing is missing from memory. It must not exist before.
-    /// Missing directories above it are made, open to their owner only.
+    /// Missing directories above it are made, open to their owner only. It is removed where it
+    /// cannot hold the whole stream, and when the call is dropped.
     pub spill: Option<PathBuf>,
+    /// The largest file that is written; default [`DEFAULT_SPILL_BYTES`]. Of a longer stream there
+    /// is no file.
+    pub spill_limit_bytes: u64,
 }
 
 impl Default for Capture {
     fn default() -> Self {
-        Self { limit_bytes: DEFAULT_CAPTURE_BYTES, spill: None }
+        Self::limit(DEFAULT_CAPTURE_BYTES)
     }
 }
 
@@ -149,10 +157,11 @@ impl Capture {
     /// Keeps at most `limit_bytes`.
     #[must_use]
     pub fn limit(limit_bytes: u64) -> Self {
-        Self { limit_bytes, spill: None }
+        Self { limit_bytes, spill: None, spill_limit_bytes: DEFAULT_SPILL_BYTES }
     }
 
-    /// Writes the whole stream to `path` once it outgrows the limit.
+    /// Writes the whole stream to `path` once it outgrows the limit, up to
+    /// [`DEFAULT_SPILL_BYTES`].
     #[must_use]
     pub fn spill_to(mut self, path: impl Into<PathBuf>) -> Self {
         self.spill = Some(path.into());
