@@ -1,6 +1,7 @@
 //! Does a call cost more in a host with many open descriptors, and more than C pays for them?
 //!
-//! LAST_ANSWER
+//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18: about 79 µs for each 1,000, the same as C pays; beside
+//! 1,000 a call costs 1.22 [1.20, 1.23] times C with as many, beside 10,000 1.08.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 

@@ -1,6 +1,7 @@
 //! Does a call cost more in a host that uses much memory?
 //!
-//! LAST_ANSWER
+//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18: no, 0.99 [0.97, 1.08] beside 8 GiB. A fork would take
+//! 0.45 s there instead of 0.24 ms.
 
 use crate::{
     Result,

@@ -1,6 +1,8 @@
 //! How fast is much output captured beside a C loop that throws it away, and in how much memory?
 //!
-//! LAST_ANSWER
+//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18: 3.8 GB/s, pinned in 1.21 [1.19, 1.29] times the loop's
+//! time with the default limit and 1.23 with 64 KiB, in 4.02 and 0.11 MiB. A larger pipe once a program
+//! has shown that it prints much, and reads of its size, took 0.97 of the loop's time when tried.
 
 use crate::{
     Result,
@@ -67,7 +69,7 @@ fn measure(options: &Options, programs: &Programs, place: &str) -> Result {
             ratio(figure),
             reach,
             met,
-            format!("{growth:.1}"),
+            format!("{growth:.2}"),
             if growth <= GROWTH_MIB { "yes" } else { "no" }.to_owned(),
         ]);
     }

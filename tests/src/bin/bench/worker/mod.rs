@@ -34,6 +34,8 @@ pub(crate) enum Variant {
     Tokio,
     /// `ExecEnv` with `Local`, two worker threads.
     ExecEnv,
+    /// `ExecEnv` with `Local`, three worker threads for each of two CPUs.
+    ExecEnvSixWorkers,
     /// `ExecEnv` with `Local`, all on one thread.
     ExecEnvOneThread,
     /// As `ExecEnv`, keeping 64 KiB of each stream.
@@ -41,12 +43,13 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Baseline,
         Self::Std,
         Self::StdForking,
         Self::Tokio,
         Self::ExecEnv,
+        Self::ExecEnvSixWorkers,
         Self::ExecEnvOneThread,
         Self::ExecEnvSmall,
     ];
@@ -59,6 +62,7 @@ impl Variant {
             Self::StdForking => "std::process, forking",
             Self::Tokio => "tokio::process, 2 workers",
             Self::ExecEnv => "ExecEnv + Local, 2 workers",
+            Self::ExecEnvSixWorkers => "ExecEnv + Local, 6 workers",
             Self::ExecEnvOneThread => "ExecEnv + Local, current_thread",
             Self::ExecEnvSmall => "ExecEnv + Local, 64 KiB kept",
         }
@@ -95,8 +99,9 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::Baseline => calls::blocking(job, posix_spawn::call),
         Variant::Std => calls::blocking(job, std_process::call),
         Variant::StdForking => calls::blocking(job, std_process::forking_call),
-        Variant::Tokio => calls::concurrent(job, &two_workers()?, tokio_process::call),
-        Variant::ExecEnv => exec_env_call(job, &two_workers()?),
+        Variant::Tokio => calls::concurrent(job, &workers(2)?, tokio_process::call),
+        Variant::ExecEnv => exec_env_call(job, &workers(2)?),
+        Variant::ExecEnvSixWorkers => exec_env_call(job, &workers(6)?),
         Variant::ExecEnvOneThread => exec_env_call(job, &one_thread()?),
         Variant::ExecEnvSmall => Err("is measured with streams only".into()),
     }
@@ -110,14 +115,14 @@ fn exec_env_call(job: &Job, runtime: &Runtime) -> Result<Sample> {
 fn stream(variant: Variant, job: &Job) -> Result<Sample> {
     match variant {
         Variant::Baseline => posix_spawn::stream(job),
-        Variant::ExecEnv => exec_env::stream(job, &two_workers()?, None),
-        Variant::ExecEnvSmall => exec_env::stream(job, &two_workers()?, Some(64 * 1024)),
+        Variant::ExecEnv => exec_env::stream(job, &workers(2)?, None),
+        Variant::ExecEnvSmall => exec_env::stream(job, &workers(2)?, Some(64 * 1024)),
         other => Err(format!("{} is measured with calls only", other.name()).into()),
     }
 }
 
-fn two_workers() -> Result<Runtime> {
-    Ok(Builder::new_multi_thread().worker_threads(2).enable_all().build()?)
+fn workers(n: usize) -> Result<Runtime> {
+    Ok(Builder::new_multi_thread().worker_threads(n).enable_all().build()?)
 }
 
 fn one_thread() -> Result<Runtime> {
