@@ -117,10 +117,6 @@ impl Host {
     }
 
     fn load_plugins(&mut self, env: &ExecEnv, surroundings: &Surroundings, config: &Config) {
-        // What is switched off and was named by nobody need not be read.
-        if !config.plugins.enabled && !config.origins.contains_key("plugins.plugin_dirs") {
-            return;
-        }
         let mut options = LoadOptions::new();
         if let Some(path) = surroundings.env.get("PATH") {
             options = options.path(path);

@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 use expect_test::{Expect, expect};
 use flyto_execenv::Environment;
 use flyto_host::{Config, Flags, Surroundings, load_config};
+use flyto_plugin::Verdict;
 use tempfile::TempDir;
 
 /// A home with a user's file, and a project with one of its own below it.
@@ -116,8 +117,8 @@ fn an_untrusted_project_only_narrows() {
         )
         .check(expect![[r#"
             plugins true in /mine
-            allowed {"b"}
-            blocked {"x", "y"}
+            allowed {"a", "b"}
+            blocked {"a", "x", "y"}
             exec tools 
             output limit 50
             output_limit_bytes <- $DIR/home/project/.flyto/config.json
@@ -132,14 +133,36 @@ fn an_untrusted_project_only_narrows() {
 
 #[test]
 fn an_untrusted_project_cannot_empty_the_list_of_allowed_plugins() {
-    let world = World::new()
-        .user(r#"{"plugins": {"enabled": true, "allowed_plugins": ["a"]}}"#)
-        .project(r#"{"plugins": {"enabled": true, "allowed_plugins": ["b"]}, "output_limit_bytes": 9999999}"#);
-    let (config, findings) = world.load();
-    // No plugin is on both lists, so none may be used; an empty list would allow all.
-    assert!(!config.plugins.enabled);
-    assert_eq!(config.output_limit_bytes, 65536);
-    assert!(findings.contains("plugins.enabled") && findings.contains("output_limit_bytes"));
+    let world = || {
+        World::new()
+            .user(r#"{"plugins": {"enabled": true, "allowed_plugins": ["a"]}}"#)
+            .project(r#"{"plugins": {"enabled": true, "allowed_plugins": ["b"]}, "output_limit_bytes": 9999999}"#)
+    };
+    let mut with_flag = world();
+    with_flag.flags.plugins.push("/plugins".into());
+    for world in [world(), world().variable("FLYTO_PLUGINS", "/plugins"), with_flag] {
+        let (config, findings) = world.load();
+        // No plugin is on both lists, so none may be used, whoever named the directories.
+        for name in ["a", "b", "c"] {
+            assert_ne!(config.plugins.filter().judge(name), Verdict::Pass, "{name}");
+        }
+        assert_eq!(config.output_limit_bytes, 65536);
+        assert!(findings.contains("plugins.enabled") && findings.contains("output_limit_bytes"));
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_reached_is_an_error_and_not_absent() {
+    let world = World::new();
+    let file = world.dir.path().join("home/.config/flyto/config.json");
+    fs::create_dir_all(file.parent().expect("below the directory")).expect("created");
+    std::os::unix::fs::symlink("nowhere", &file).expect("made");
+    check_unusable(&world, "config.json: error[F0001]");
+
+    let world = World::new();
+    let dir = world.dir.path().join("home/project/.flyto");
+    std::os::unix::fs::symlink("nowhere", dir.join("config.json")).expect("made");
+    assert!(world.load().1.contains("F0001"));
 }
 
 #[test]

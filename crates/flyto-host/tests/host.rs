@@ -210,12 +210,16 @@ fn it_is_known_why_a_program_sees_a_variable() {
 }
 
 #[test]
-fn plugins_that_are_switched_off_are_not_even_read() {
+fn plugins_that_are_switched_off_are_named_and_not_used() {
     let mut world = World::new().plugin("p", "true");
     world.config.plugins.enabled = false;
     let host = world.host();
     assert!(host.registry().snapshot().is_empty());
-    assert!(host.report().catalogue.found.is_empty());
+    check_missing(
+        &host,
+        "p:run",
+        expect![[r#"the tool "p:run" cannot be used: plugin "p" is disabled"#]],
+    );
 }
 
 #[track_caller]

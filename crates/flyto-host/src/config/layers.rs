@@ -88,8 +88,18 @@ fn project_file(current_dir: &Path, user: Option<&Path>) -> Option<PathBuf> {
     current_dir
         .ancestors()
         .map(|dir| dir.join(".flyto").join("config.json"))
-        .find(|it| it.is_file())
+        .find(|it| is_there(it))
         .filter(|it| Some(it.as_path()) != user)
+}
+
+/// Whether something has this name, be it a link that leads nowhere or a file that cannot be
+/// reached: a block in it must not be lost in silence.
+fn is_there(path: &Path) -> bool {
+    use std::io::ErrorKind;
+    match path.symlink_metadata() {
+        Ok(_) => true,
+        Err(err) => !matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    }
 }
 
 /// Whether the user trusts `root`, by its real path: a link into a trusted directory is not enough,
@@ -105,7 +115,7 @@ fn open(
     surroundings: &Surroundings,
     findings: &mut Findings,
 ) -> Option<FileConfig> {
-    if !was_named && !path.exists() {
+    if !was_named && !is_there(path) {
         return None;
     }
     let source = findings.take(files::open(path)).ok()?;
@@ -168,11 +178,10 @@ fn narrow(config: &mut Config, file: FileConfig, path: &Path, findings: &mut Fin
         if allowed.is_empty() {
             *allowed = plugins.allowed_plugins;
         } else {
-            allowed.retain(|it| plugins.allowed_plugins.contains(it));
-            if allowed.is_empty() {
-                // An empty list would allow everything.
-                config.plugins.enabled = false;
-            }
+            // Blocking instead of taking off the list: an empty list would allow everything, and a
+            // block holds against every flag.
+            let others = allowed.difference(&plugins.allowed_plugins).cloned();
+            config.plugins.blocked_plugins.extend(others);
         }
         took.insert("plugins.allowed_plugins");
     }
