@@ -5,7 +5,6 @@ use std::{
     ffi::{OsStr, OsString},
     path::PathBuf,
     sync::Arc,
-    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -13,7 +12,7 @@ use bytes::Bytes;
 use flyto_execenv::{
     Capture, Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, Output, Spec, Stdin,
 };
-use flyto_program::{Ran, Streaming, chain, duration_text, spill_path};
+use flyto_program::{Ran, Streaming, chain, spill_path};
 use flyto_tools::{
     AuditOperation, CallContext, DescribeContext, Failure, Input, Metadata, Omitted, Origin,
     PermissionClass, Preview, Tool, ToolError, ToolResult,
@@ -144,15 +143,14 @@ impl ExecTool {
         let stdout = ran.stdout();
         let mut res = match (ran.outcome.ending, ran.failure()) {
             (Ending::TimedOut, Some(failure)) => {
-                let time = ran.deadline.unwrap_or(self.def.timeout());
-                let time = duration_text(whole_millis(time));
+                let time = ran.deadline_text();
                 let text = format!("error: exec_tool {name:?} timed out after {time}");
-                ToolResult::failed(failure, text)
+                with_omitted(ToolResult::failed(failure, text), stdout.omitted)
             }
             (Ending::Cancelled, Some(failure)) => {
-                let time = duration_text(whole_millis(ran.outcome.wall));
+                let time = ran.wall_text();
                 let text = format!("error: exec_tool {name:?} cancelled after {time}");
-                ToolResult::failed(failure, text)
+                with_omitted(ToolResult::failed(failure, text), stdout.omitted)
             }
             (Ending::LimitReached(limit), Some(failure)) => {
                 let limit = limit.name();
@@ -205,11 +203,6 @@ fn failed_without_stdout(ran: &Ran, failure: Failure) -> ToolResult {
 fn with_omitted(mut result: ToolResult, omitted: Option<Omitted>) -> ToolResult {
     result.omitted = omitted;
     result
-}
-
-/// Finer than a millisecond says nothing about when a call was ended.
-fn whole_millis(time: Duration) -> Duration {
-    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
 }
 
 #[async_trait]

@@ -7,7 +7,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, Location, ObjectReader, Report
 use crate::{
     codes,
     filter::Filter,
-    manifest::{is_reserved, name_fault},
+    manifest::{flag, is_reserved, name_fault},
     names::check_plugin_name,
     place::moved,
 };
@@ -66,7 +66,7 @@ impl PluginConfig {
     pub fn read(at: At<'_>, findings: &mut Findings) -> Result<Self, Reported> {
         let mut reader = ObjectReader::new(at, findings)?;
         reader.also_spelled("plugin_dirs", "directories");
-        let enabled = reader.optional_bool("enabled");
+        let enabled = flag(&mut reader, "enabled");
         let plugin_dirs = reader.optional_string_array("plugin_dirs");
         let allowed_plugins = names(&mut reader, "allowed_plugins");
         let blocked_plugins = names(&mut reader, "blocked_plugins");
@@ -75,7 +75,7 @@ impl PluginConfig {
             Some(at) => read_grants(at, reader.findings()),
             None => Ok(BTreeMap::new()),
         });
-        let strict_env = reader.optional_bool("strict_env");
+        let strict_env = flag(&mut reader, "strict_env");
         reader.suggest_for("paths", "plugin_dirs");
         reader.finish();
 

@@ -1,9 +1,7 @@
 //! What came of a program, in the words of a result.
 
-use std::time::Duration;
-
 use flyto_execenv::Ending;
-use flyto_program::{Ran, Text, duration_text};
+use flyto_program::{Ran, Text};
 use flyto_tools::{Failure, ToolResult};
 
 /// The result of the tool `name`.
@@ -13,14 +11,12 @@ pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
         (_, None) if prints_json => with_data(name, stdout),
         (_, None) => from_stdout(stdout),
         (Ending::TimedOut, Some(failure)) => {
-            let time = duration_text(whole_millis(ran.deadline.unwrap_or(ran.outcome.wall)));
-            let text = format!("plugin tool {name:?} timed out after {time}");
-            with_stderr(failure, text, ran)
+            let text = format!("plugin tool {name:?} timed out after {}", ran.deadline_text());
+            with_stderr(failure, text, stdout, ran)
         }
         (Ending::Cancelled, Some(failure)) => {
-            let time = duration_text(whole_millis(ran.outcome.wall));
-            let text = format!("plugin tool {name:?} cancelled after {time}");
-            with_stderr(failure, text, ran)
+            let text = format!("plugin tool {name:?} cancelled after {}", ran.wall_text());
+            with_stderr(failure, text, stdout, ran)
         }
         (Ending::LimitReached(limit), Some(failure)) => {
             let text = format!("plugin tool {name:?} reached its limit of {}", limit.name());
@@ -59,10 +55,11 @@ fn with_data(name: &str, stdout: Text) -> ToolResult {
     }
 }
 
-fn with_stderr(failure: Failure, first: String, ran: &Ran) -> ToolResult {
+fn with_stderr(failure: Failure, first: String, stdout: Text, ran: &Ran) -> ToolResult {
     let stderr = ran.stderr();
     let mut res = ToolResult::failed(failure, format!("{first}\nstderr: {}", stderr.text));
-    res.omitted = stderr.omitted;
+    // The text has no place for stdout; a file that holds it is named all the same.
+    res.omitted = stdout.omitted.or(stderr.omitted);
     res
 }
 
@@ -73,9 +70,4 @@ fn with_both(failure: Failure, first: String, stdout: Text, ran: &Ran) -> ToolRe
     res.raw = stdout.raw;
     res.omitted = stdout.omitted.or(stderr.omitted);
     res
-}
-
-/// Finer than a millisecond says nothing about when a call was ended.
-fn whole_millis(time: Duration) -> Duration {
-    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
 }

@@ -7,6 +7,7 @@ use flyto_tools::{CallContext, Execution, Failure};
 use tokio::sync::mpsc;
 
 use crate::{
+    duration::duration_text,
     lines::{Shown, without_progress},
     text::Text,
 };
@@ -117,6 +118,18 @@ impl Ran {
         }
     }
 
+    /// The time it was given, as result texts say it: `30s`. Without a deadline, the time it took.
+    #[must_use]
+    pub fn deadline_text(&self) -> String {
+        self.deadline.map_or_else(|| self.wall_text(), |it| duration_text(whole_millis(it)))
+    }
+
+    /// The time it took, as result texts say it: `1.5s`.
+    #[must_use]
+    pub fn wall_text(&self) -> String {
+        duration_text(whole_millis(self.outcome.wall))
+    }
+
     /// How it ended, as result texts say it: `exit code 3`, `exit code -1 (killed by signal 9,
     /// SIGKILL)`.
     #[must_use]
@@ -144,6 +157,11 @@ impl Ran {
         res.pipe_held = outcome.pipe_held;
         res
     }
+}
+
+/// Finer than a millisecond says nothing about when a program was ended.
+fn whole_millis(time: Duration) -> Duration {
+    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
 }
 
 fn exit_text(exit: Exit) -> String {

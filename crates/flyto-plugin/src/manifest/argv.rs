@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
 
 use super::{
-    Invocation, command,
+    Invocation, command, meant,
     program::{self, Looks},
     tool::refuse_nul,
 };
@@ -15,7 +15,9 @@ pub(super) fn read(
     reader: &mut ObjectReader<'_, '_>,
     looks: &Looks<'_>,
 ) -> Result<Invocation, Reported> {
-    let command = reader.required_string("command");
+    let has_args = reader.is_present("args");
+    let command = meant::check(reader, "command", |at| meant::command(at, has_args))
+        .and_then(|()| reader.required_string("command"));
     let args = reader.optional_string_array("args");
     let command = command.and_then(|command| check_command(reader, command, looks));
     let args = args.and_then(|args| check_args(reader, args.unwrap_or_default()));

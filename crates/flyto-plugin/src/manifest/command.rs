@@ -18,7 +18,6 @@ pub(super) fn not_a_program(at: At<'_>, command: &str, has_args: bool) -> Diagno
         Some(mut words) if !words.is_empty() => (words.remove(0), words),
         _ => ("sh".to_owned(), vec!["-c".to_owned(), command.to_owned()]),
     };
-    let args = Value::from(args);
     let meant = format!("{}, \"args\": {}", Value::from(program), spaced(&args));
     if has_args {
         let first = "put these in front of the arguments that are there";
@@ -39,13 +38,13 @@ fn template(at: At<'_>, command: &str) -> Diagnostic {
 }
 
 /// An array of strings with a blank behind each comma, as people write it.
-fn spaced(array: &Value) -> String {
-    let items: Vec<_> = array.as_array().into_iter().flatten().map(ToString::to_string).collect();
+pub(super) fn spaced(array: &[impl AsRef<str>]) -> String {
+    let items: Vec<_> = array.iter().map(|it| Value::from(it.as_ref()).to_string()).collect();
     format!("[{}]", items.join(", "))
 }
 
 /// The words of a line that a shell would only split; `None` where it would do more.
-fn plain_words(line: &str) -> Option<Vec<String>> {
+pub(super) fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut res = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = line.chars();

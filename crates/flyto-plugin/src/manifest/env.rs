@@ -3,7 +3,7 @@
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
 use flyto_execenv::{Declared, Template, TemplateError};
 
-use super::literal::span_within;
+use super::{literal::span_within, meant};
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
@@ -29,6 +29,7 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
 }
 
 pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
+    meant::check(reader, "env", meant::env)?;
     let Some(members) = reader.optional_string_map("env")? else { return Ok(Declared::new()) };
     let env = reader.at("env");
     let mut res = Declared::new();
@@ -46,7 +47,9 @@ pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Report
 fn variable(env: At<'_>, name: &str, at: At<'_>, text: &str) -> Result<Template, Box<Diagnostic>> {
     if let Some(why) = name_fault(name) {
         let what = format!("the name {} of a variable {why}", quoted(name));
-        return Err(Box::new(about_key(env, name, codes::BAD_VARIABLE, what)));
+        let diag = about_key(env, name, codes::BAD_VARIABLE, what);
+        let help = "a name is made of letters, digits and `_`, a letter or `_` first";
+        return Err(Box::new(diag.with_help(help)));
     }
     if is_reserved(name) {
         let what = format!("{name} is set by the host");
@@ -57,7 +60,7 @@ fn variable(env: At<'_>, name: &str, at: At<'_>, text: &str) -> Result<Template,
     if let Some(nul) = text.find('\0') {
         let what = format!("the value of {name} holds a NUL character");
         let span = span_within(at, nul, nul + 1);
-        let diag = at.error(codes::NUL, what);
+        let diag = at.error(codes::NUL, what).with_help("remove it").with_suggestion(span, "");
         return Err(Box::new(moved(diag, at, span)));
     }
     Template::parse(text).map_err(|err| Box::new(bad_template(at, name, text, &err)))

@@ -7,6 +7,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, Location, ObjectReader, Report
 use super::{
     Manifest, ToolDef, ToolForm, binary,
     form::Execution,
+    meant,
     tool::{self, Place},
 };
 use crate::{codes, load::RefusedTool, names::NameKind};
@@ -33,10 +34,13 @@ pub(crate) fn read(
     let name = name(&mut reader);
     let version = version(&mut reader);
     let description = reader.optional_string("description");
-    let author = reader.optional_string("author");
+    let author = meant::check(&mut reader, "author", meant::author)
+        .and_then(|()| reader.optional_string("author"));
     let execution = execution(&mut reader);
-    let tools = reader.optional_array("tools");
-    let servers = reader.optional_object("mcpServers");
+    let tools = meant::check(&mut reader, "tools", meant::tools)
+        .and_then(|()| reader.optional_array("tools"));
+    let servers = meant::check(&mut reader, "mcpServers", meant::servers)
+        .and_then(|()| reader.optional_object("mcpServers"));
     // Editors find the schema of the file by it.
     reader.allow("$schema");
     reader.suggest_for("mcp_servers", "mcpServers");
@@ -166,7 +170,8 @@ fn refuse_servers(servers: At<'_>, findings: &mut Findings) {
                 quoted(name),
                 at.value().describe()
             );
-            findings.push(at.error(flyto_diagnostics::codes::WRONG_TYPE, what));
+            let diag = at.error(flyto_diagnostics::codes::WRONG_TYPE, what);
+            findings.push(diag.with_help("write `{\"command\": …, \"args\": […]}`"));
             continue;
         }
         let what = format!("the server {} cannot be started yet", quoted(name));

@@ -3,7 +3,7 @@
 use flyto_diagnostics::{Diagnostic, ObjectReader, Reported, closest, quoted};
 use flyto_tools::{AuditOperation, Metadata, PermissionClass};
 
-use super::tool::non_blank;
+use super::{meant::flag, tool::non_blank};
 use crate::{codes, names::NameKind};
 
 const CLASSES: [PermissionClass; 5] = [
@@ -20,13 +20,13 @@ pub(super) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Metadata, Report
     let search_hint = non_blank(reader, "search_hint");
     let permission_class = permission_class(reader);
     let audit_operation = non_blank(reader, "audit_operation");
-    let concurrency_safe = reader.optional_bool("concurrency_safe");
-    let read_only = reader.optional_bool("read_only");
-    let destructive = reader.optional_bool("destructive");
-    let idempotent = reader.optional_bool("idempotent");
-    let open_world = reader.optional_bool("open_world");
-    let requires_checkpoint = reader.optional_bool("requires_checkpoint");
-    let requires_reverse_thinking = reader.optional_bool("requires_reverse_thinking");
+    let concurrency_safe = flag(reader, "concurrency_safe");
+    let read_only = flag(reader, "read_only");
+    let destructive = flag(reader, "destructive");
+    let idempotent = flag(reader, "idempotent");
+    let open_world = flag(reader, "open_world");
+    let requires_checkpoint = flag(reader, "requires_checkpoint");
+    let requires_reverse_thinking = flag(reader, "requires_reverse_thinking");
     let version = non_blank(reader, "version");
 
     let mut res = Metadata::new();

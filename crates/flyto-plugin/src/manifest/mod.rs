@@ -8,6 +8,7 @@ mod form; //     which form a tool has
 mod head; //     what is said about the plugin as a whole
 mod lazy; //     schemas that become values when somebody looks
 mod literal; //  places inside a JSON string
+mod meant; //    values of a wrong type, and what they mean
 mod metadata; // what a tool says about itself
 mod program; //  the file that a tool runs
 mod schema; //   schemas of input and output
@@ -23,6 +24,7 @@ use serde_json::json;
 pub(crate) use self::{
     env::{is_reserved, name_fault},
     head::read,
+    meant::flag,
     tool::{Place, start_dir},
 };
 pub use self::{form::ToolForm, lazy::Schema};

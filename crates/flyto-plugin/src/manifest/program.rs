@@ -56,7 +56,7 @@ pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diag
     if command.contains('/') {
         let path = looks.resolved(command)?;
         return match fs::metadata(&path) {
-            Ok(metadata) => cannot_run(at, &path, &metadata),
+            Ok(metadata) => cannot_run(at, command, &path, &metadata),
             Err(_) => Some(missing(at, command, &path)),
         };
     }
@@ -74,29 +74,33 @@ pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diag
     None
 }
 
-fn cannot_run(at: At<'_>, path: &Path, metadata: &Metadata) -> Option<Diagnostic> {
+fn cannot_run(at: At<'_>, command: &str, path: &Path, metadata: &Metadata) -> Option<Diagnostic> {
     if metadata.is_file() && files::is_executable(metadata) {
         return None;
     }
-    let path = plain(path);
-    let shown = quoted(&path.to_string_lossy());
+    let shown = quoted(command);
     if metadata.is_dir() {
-        return Some(at.warning(codes::NO_PROGRAM, format!("{shown} is a directory")));
+        let help = "write the path of a file in it, or the name of a program in the PATH";
+        let what = format!("{shown} is a directory");
+        return Some(at.warning(codes::NO_PROGRAM, what).with_help(help));
     }
     let what = format!("the program {shown} is not executable");
+    let path = plain(path);
     let help = format!("chmod +x {}", shell_word(path.as_os_str()));
     Some(at.warning(codes::NO_PROGRAM, what).with_help(help))
 }
 
 fn missing(at: At<'_>, command: &str, path: &Path) -> Diagnostic {
-    let shown = quoted(&plain(path).to_string_lossy());
-    let diag = at.warning(codes::NO_PROGRAM, format!("the program {shown} is not there"));
+    let what = format!("the program {} is not there", quoted(command));
+    let diag = at.warning(codes::NO_PROGRAM, what);
+    if Path::new(command).is_absolute() {
+        return diag;
+    }
+    let diag = diag.with_reason(looked_for_at(path));
     if command.starts_with("~/") {
         diag.with_help("`~` is not expanded here; write the whole path")
-    } else if Path::new(command).is_relative() {
-        diag.with_help("a relative path is taken from the working directory of the tool")
     } else {
-        diag
+        diag.with_help("a relative path is taken from the working directory of the tool")
     }
 }
 
@@ -106,6 +110,12 @@ fn needs_dot_slash(at: At<'_>, command: &str) -> Diagnostic {
     at.warning(codes::NO_PROGRAM, what)
         .with_help(format!("write {} for the file in the working directory", quoted(&better)))
         .with_suggestion(at.span(), Value::from(better).to_string())
+}
+
+/// Where something was looked for that is not there: the whole path, however long, as its end is
+/// what counts.
+pub(super) fn looked_for_at(path: &Path) -> String {
+    format!("it is looked for at {:?}", plain(path))
 }
 
 /// The path without `.`s, which it loses when it is taken apart and put together.

@@ -269,6 +269,7 @@ impl<'v> Walk<'v, '_> {
                 }
                 let what = format!("there is nothing at {} in the schema", quoted(target));
                 at.error(codes::SCHEMA_REFERENCE, what)
+                    .with_help("write there what it stands for, as in `\"$defs\": {\"NAME\": {…}}`")
             }
             // An anchor; the compiler finds it.
             Some(_) => return,

@@ -10,7 +10,7 @@ use flyto_execenv::{Limits, Sha256};
 
 use super::{
     DEFAULT_TIMEOUT, MAX_GRACE, MAX_TIMEOUT, Schema, ToolDef, ToolForm, any_object, argv, env,
-    literal::span_within, metadata, program, schema, undo,
+    literal::span_within, meant, metadata, program, schema, undo,
 };
 use crate::{codes, load::LoadOptions, names::NameKind, place::moved};
 
@@ -34,6 +34,9 @@ pub(super) fn read(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<ToolDef, Reported> {
+    if let Some(diagnostic) = meant::tool(at) {
+        return Err(findings.push(diagnostic));
+    }
     let mut reader = ObjectReader::new(at, findings)?;
     let spelling = spelling(form);
     reader.also_spelled(spelling.work_dir.0, spelling.work_dir.1);
@@ -56,7 +59,7 @@ pub(super) fn read(
     };
     let timeout = timeout(&mut reader, spelling.timeout.0);
     let grace = grace(&mut reader);
-    let stream = reader.optional_bool("stream");
+    let stream = meant::flag(&mut reader, "stream");
     let limits = limits(&mut reader);
     let undo = undo::read(&mut reader);
     let metadata = metadata::read(&mut reader);
@@ -105,9 +108,13 @@ pub(super) fn non_blank(
 pub(super) fn refuse_nul(at: At<'_>, label: &str) -> Result<(), Box<Diagnostic>> {
     let Some(nul) = at.value().as_str().and_then(|it| it.find('\0')) else { return Ok(()) };
     let what = format!("{label} holds a NUL character");
-    let diag = at.error(codes::NUL, what);
-    let diag = diag.with_reason("the system ends arguments, variables and paths at it");
-    Err(Box::new(moved(diag, at, span_within(at, nul, nul + 1))))
+    let span = span_within(at, nul, nul + 1);
+    let diag = at
+        .error(codes::NUL, what)
+        .with_reason("the system ends arguments, variables and paths at it")
+        .with_help("remove it")
+        .with_suggestion(span, "");
+    Err(Box::new(moved(diag, at, span)))
 }
 
 const fn spelling(form: ToolForm) -> Spelling {
@@ -222,9 +229,9 @@ fn work_dir(
     if form == ToolForm::Argv {
         let dir = start_dir(place.dir, Some(Path::new(text)));
         if !dir.is_dir() {
-            let what =
-                format!("the working directory {} is not there", quoted(&dir.to_string_lossy()));
-            let diag = at.warning(codes::NO_WORKING_DIR, what);
+            let what = format!("the working directory {} is not there", quoted(text));
+            let diag =
+                at.warning(codes::NO_WORKING_DIR, what).with_reason(program::looked_for_at(&dir));
             reader.push(match text.starts_with('~') {
                 true => diag.with_help("`~` is not expanded here; write the whole path"),
                 false => diag.with_help("a relative path is taken from the plugin's directory"),
@@ -235,6 +242,7 @@ fn work_dir(
 }
 
 fn timeout(reader: &mut ObjectReader<'_, '_>, key: &'static str) -> Result<Duration, Reported> {
+    meant::check(reader, key, |at| meant::seconds(at, key, MAX_TIMEOUT))?;
     let Some(seconds) = reader.optional_i64(key)? else { return Ok(DEFAULT_TIMEOUT) };
     let at = reader.at(key);
     if seconds <= 0 {
@@ -247,8 +255,10 @@ fn timeout(reader: &mut ObjectReader<'_, '_>, key: &'static str) -> Result<Durat
 }
 
 fn grace(reader: &mut ObjectReader<'_, '_>) -> Result<Duration, Reported> {
-    let Some(seconds) = reader.optional_u64("grace_seconds")? else { return Ok(Duration::ZERO) };
-    bounded(reader, "grace_seconds", seconds, MAX_GRACE)
+    let key = "grace_seconds";
+    meant::check(reader, key, |at| meant::seconds(at, key, MAX_GRACE))?;
+    let Some(seconds) = reader.optional_u64(key)? else { return Ok(Duration::ZERO) };
+    bounded(reader, key, seconds, MAX_GRACE)
 }
 
 fn bounded(

@@ -195,6 +195,7 @@ fn forms_that_cannot_be_run_yet() {
                 help: declare what it offers as tools of the plugin
             1:67: error[F0023]: the server "b" must be an object, found the string "node"
                 at /mcpServers/b
+                help: write `{"command": …, "args": […]}`
             tickets: loaded [t] refused []
         "#]],
     );

@@ -283,10 +283,11 @@ fn a_bad_head_costs_the_plugin() {
     check(
         r#"{"name": "p", "tools": {"t": {"command": "ls"}}}"#,
         expect![[r#"
-        1:24: error[F0023]: "tools" must be an array, found an object
-            at /tools
-        no plugin
-    "#]],
+            1:24: error[F0023]: "tools" must be an array, found an object
+                at /tools
+                help: write `[{"name": "t", …}]`, one object for each tool
+            no plugin
+        "#]],
     );
     check(
         r#"{"name": "p", "execution": "Binary", "binary": {}, "tools": [{"name": "t", "parameters": {}}]}"#,
@@ -373,8 +374,9 @@ fn a_bad_tool_costs_itself() {
                 help: "comand" looks like it; write "command"
                 "comand" -> "command"
                 3:49: this key is unknown
-            4:13: error[F0023]: "tools[2]" must be an object, found the string "ls"
+            4:13: error[F0023]: a tool must be an object, found the string "ls"
                 at /tools/2
+                help: write `{"name": …, "description": …, "command": "ls", "args": []}`
             5:22: error[F0102]: the name "a b" of a tool holds ' '
                 at /tools/3/name
                 help: a name is made of letters, digits, `_` and `-`, a letter first

@@ -25,9 +25,13 @@ fn commands() {
             5:14: error[F0115]: "command" holds a NUL character
                 at /tools/0/command
                 because the system ends arguments, variables and paths at it
+                help: remove it
+                \u0000 -> 
             5:39: error[F0115]: argument 2 holds a NUL character
                 at /tools/0/args/1
                 because the system ends arguments, variables and paths at it
+                help: remove it
+                \u0000 -> 
             p: loaded [] refused [t (argv)]
         "#]],
     );
@@ -76,8 +80,9 @@ fn commands() {
     check_tool(
         r#""command": "./missing.sh""#,
         expect![[r#"
-            5:12: warning[F0114]: the program "DIR/missing.sh" is not there
+            5:12: warning[F0114]: the program "./missing.sh" is not there
                 at /tools/0/command
+                because it is looked for at "DIR/missing.sh"
                 help: a relative path is taken from the working directory of the tool
             p: loaded [t] refused []
         "#]],
@@ -85,7 +90,7 @@ fn commands() {
     check_tool(
         r#""command": "./plain.txt""#,
         expect![[r#"
-            5:12: warning[F0114]: the program "DIR/plain.txt" is not executable
+            5:12: warning[F0114]: the program "./plain.txt" is not executable
                 at /tools/0/command
                 help: chmod +x DIR/plain.txt
             p: loaded [t] refused []
@@ -94,8 +99,9 @@ fn commands() {
     check_tool(
         r#""command": "./sub""#,
         expect![[r#"
-            5:12: warning[F0114]: "DIR/sub" is a directory
+            5:12: warning[F0114]: "./sub" is a directory
                 at /tools/0/command
+                help: write the path of a file in it, or the name of a program in the PATH
             p: loaded [t] refused []
         "#]],
     );
@@ -120,14 +126,16 @@ fn commands() {
         expect![[r#"
             5:12: warning[F0114]: the program "/no/such/program" is not there
                 at /tools/0/command
+                because it is looked for at "/no/such/program"
             p: loaded [t] refused []
         "#]],
     );
     check_tool(
         r#""command": "~/bin/x""#,
         expect![[r#"
-            5:12: warning[F0114]: the program "DIR/~/bin/x" is not there
+            5:12: warning[F0114]: the program "~/bin/x" is not there
                 at /tools/0/command
+                because it is looked for at "DIR/~/bin/x"
                 help: `~` is not expanded here; write the whole path
             p: loaded [t] refused []
         "#]],
@@ -284,8 +292,10 @@ fn times() {
     check_tool(
         r#""command": "ls", "timeout_seconds": 1.5, "grace_seconds": -1"#,
         expect![[r#"
-            5:37: error[F0024]: "timeout_seconds" must be a whole number, found the number 1.5
+            5:37: error[F0024]: a time must be a whole number of seconds, found the number 1.5
                 at /tools/0/timeout_seconds
+                help: write 2
+                1.5 -> 2
             5:59: error[F0024]: "grace_seconds" must be a whole number that is not negative, found the number -1
                 at /tools/0/grace_seconds
             p: loaded [] refused [t (argv)]
@@ -324,6 +334,8 @@ fn variables() {
                 at /tools/0/env/A=B
             5:52: error[F0115]: the value of C holds a NUL character
                 at /tools/0/env/C
+                help: remove it
+                \u0000 -> 
             p: loaded [] refused [t (argv)]
         "#]],
     );
