@@ -85,18 +85,20 @@ fn a_part_that_cannot_be_read_is_not_half_used() {
     check(
         r#"{"enabled": "true", "plugin_dirs": "a:b", "strict_env": 1}"#,
         expect![[r#"
-        1:13: error[F0023]: "enabled" must be `true` or `false`, found the string "true"
-            at /enabled
-            help: write `true`
-            "true" -> true
-        1:36: error[F0023]: "plugin_dirs" must be an array of strings, found the string "a:b"
-            at /plugin_dirs
-            help: write `["a:b"]`
-            "a:b" -> ["a:b"]
-        1:57: error[F0023]: "strict_env" must be `true` or `false`, found the number 1
-            at /strict_env
-        None
-    "#]],
+            1:13: error[F0023]: "enabled" must be `true` or `false`, found the string "true"
+                at /enabled
+                help: write `true`
+                "true" -> true
+            1:36: error[F0023]: "plugin_dirs" must be an array of strings, found the string "a:b"
+                at /plugin_dirs
+                help: write `["a:b"]`
+                "a:b" -> ["a:b"]
+            1:57: error[F0023]: "strict_env" must be `true` or `false`, found the number 1
+                at /strict_env
+                help: write `true`
+                1 -> true
+            None
+        "#]],
     );
     check(
         r#"{"grants": {"a": {"env": "X"}, "b": []}}"#,

@@ -68,7 +68,8 @@ pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diag
         }
         if missing && full {
             let what = format!("the program {} is not in the PATH", quoted(command));
-            return Some(at.warning(codes::NO_PROGRAM, what));
+            let help = "install it, or write the path of the program";
+            return Some(at.warning(codes::NO_PROGRAM, what).with_help(help));
         }
     }
     None

@@ -251,29 +251,13 @@ fn timeout(reader: &mut ObjectReader<'_, '_>, key: &'static str) -> Result<Durat
         reader.push(diag.with_help("write how many seconds the tool may take, or leave it out"));
         return Ok(DEFAULT_TIMEOUT);
     }
-    bounded(reader, key, seconds.unsigned_abs(), MAX_TIMEOUT)
+    Ok(Duration::from_secs(seconds.unsigned_abs()))
 }
 
 fn grace(reader: &mut ObjectReader<'_, '_>) -> Result<Duration, Reported> {
     let key = "grace_seconds";
     meant::check(reader, key, |at| meant::seconds(at, key, MAX_GRACE))?;
-    let Some(seconds) = reader.optional_u64(key)? else { return Ok(Duration::ZERO) };
-    bounded(reader, key, seconds, MAX_GRACE)
-}
-
-fn bounded(
-    reader: &mut ObjectReader<'_, '_>,
-    key: &'static str,
-    seconds: u64,
-    max: Duration,
-) -> Result<Duration, Reported> {
-    if seconds <= max.as_secs() {
-        return Ok(Duration::from_secs(seconds));
-    }
-    let at = reader.at(key);
-    let what = format!("{} is at most {} s, found {seconds} s", quoted(key), max.as_secs());
-    let diag = at.error(flyto_diagnostics::codes::BAD_VALUE, what);
-    Err(reader.push(diag.with_help("the unit is seconds, not milliseconds")))
+    Ok(Duration::from_secs(reader.optional_u64(key)?.unwrap_or_default()))
 }
 
 /// The digest as 64 hexadecimal digits.

@@ -12,6 +12,8 @@ fn metadata() {
         expect![[r#"
             5:31: error[F0023]: "read_only" must be `true` or `false`, found the string "yes"
                 at /tools/0/read_only
+                help: write `true`
+                "yes" -> true
             5:53: error[F0023]: "destructive" must be `true` or `false`, found the string "false"
                 at /tools/0/destructive
                 help: write `false`

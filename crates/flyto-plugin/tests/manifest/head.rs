@@ -376,7 +376,7 @@ fn a_bad_tool_costs_itself() {
                 3:49: this key is unknown
             4:13: error[F0023]: a tool must be an object, found the string "ls"
                 at /tools/2
-                help: write `{"name": …, "description": …, "command": "ls", "args": []}`
+                help: write `{"name": …, "description": …, "command": "ls"}`
             5:22: error[F0102]: the name "a b" of a tool holds ' '
                 at /tools/3/name
                 help: a name is made of letters, digits, `_` and `-`, a letter first

@@ -126,7 +126,6 @@ fn commands() {
         expect![[r#"
             5:12: warning[F0114]: the program "/no/such/program" is not there
                 at /tools/0/command
-                because it is looked for at "/no/such/program"
             p: loaded [t] refused []
         "#]],
     );
@@ -271,10 +270,10 @@ fn times() {
     check_tool(
         r#""command": "ls", "timeout_seconds": 604801, "grace_seconds": 601"#,
         expect![[r#"
-            5:37: error[F0024]: "timeout_seconds" is at most 604800 s, found 604801 s
+            5:37: error[F0024]: "timeout_seconds" is at most 604800 s, found the number 604801
                 at /tools/0/timeout_seconds
                 help: the unit is seconds, not milliseconds
-            5:62: error[F0024]: "grace_seconds" is at most 600 s, found 601 s
+            5:62: error[F0024]: "grace_seconds" is at most 600 s, found the number 601
                 at /tools/0/grace_seconds
                 help: the unit is seconds, not milliseconds
             p: loaded [] refused [t (argv)]
@@ -283,16 +282,16 @@ fn times() {
     check_tool(
         r#""command": "ls", "timeout_seconds": 99999999999999999999"#,
         expect![[r#"
-            5:37: error[F0024]: "timeout_seconds" must be a whole number, found the number 99999999999999999999
+            5:37: error[F0024]: "timeout_seconds" is at most 604800 s, found the number 99999999999999999999
                 at /tools/0/timeout_seconds
-                help: write digits only, in the range -9223372036854775808 to 9223372036854775807
+                help: the unit is seconds, not milliseconds
             p: loaded [] refused [t (argv)]
         "#]],
     );
     check_tool(
         r#""command": "ls", "timeout_seconds": 1.5, "grace_seconds": -1"#,
         expect![[r#"
-            5:37: error[F0024]: a time must be a whole number of seconds, found the number 1.5
+            5:37: error[F0024]: "timeout_seconds" must be a whole number of seconds, found the number 1.5
                 at /tools/0/timeout_seconds
                 help: write 2
                 1.5 -> 2
@@ -330,8 +329,10 @@ fn variables() {
         expect![[r#"
             5:26: error[F0116]: the name "" of a variable is empty
                 at /tools/0/env/
+                help: a name is made of letters, digits and `_`, a letter or `_` first
             5:34: error[F0116]: the name "A=B" of a variable holds `=`, which stands between name and value
                 at /tools/0/env/A=B
+                help: a name is made of letters, digits and `_`, a letter or `_` first
             5:52: error[F0115]: the value of C holds a NUL character
                 at /tools/0/env/C
                 help: remove it
