@@ -91,17 +91,25 @@ impl Status {
         let _ = io::stderr().lock().write_all(bytes);
     }
 
-    /// Takes the line away.
+    /// Takes the line away. Whoever is writing has done so already, and is not waited for.
     pub(super) fn erase(&self) {
-        drop(self.erased());
+        if let Ok(mut state) = self.state.try_lock() {
+            state.erase();
+        }
     }
 
     fn erased(&self) -> MutexGuard<'_, State> {
         let mut state = unpoisoned(&self.state);
-        if std::mem::take(&mut state.is_shown) {
+        state.erase();
+        state
+    }
+}
+
+impl State {
+    fn erase(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
             complain(ERASE);
         }
-        state
     }
 }
 
@@ -134,6 +142,16 @@ mod tests {
         check("", 0, 80, "⠋ p:t 3s");
         check("40% reading", 11, 80, "⠙ p:t 3s 40% reading");
         check("40% reading a long list", 0, 20, "⠋ p:t 3s 40% readi…");
+    }
+
+    #[test]
+    fn nobody_waits_for_a_writer() {
+        let status = Status::new("p:t", Some(80));
+        let writing = unpoisoned(&status.state);
+        status.tick();
+        status.erase();
+        status.progress(&flyto_tools::Progress::new(0.5, "half").unwrap());
+        assert_eq!(writing.n_drawn, 0);
     }
 
     #[test]
