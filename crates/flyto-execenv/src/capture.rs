@@ -16,9 +16,10 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use crate::{Capture, Captured, outcome::Spill};
 
-/// Bytes asked for in one read: 128 KiB, twice what a pipe holds by default (pipe(7)). A read that
-/// does not fill its buffer tells the event loop that the pipe is empty, which saves a second one.
-const READ_BYTES: usize = 128 * 1024;
+/// Bytes asked for in one read: 256 KiB, what the local backend makes of the pipe of a long stream. A
+/// read that does not fill its buffer tells the event loop that the pipe is empty, which saves a
+/// second one.
+const READ_BYTES: usize = 256 * 1024;
 
 /// The end of a stream that is kept at most: 256 KiB. Endless output goes round and round in it, and
 /// a ring that fits a core's second-level cache is read into at the speed of a buffer.

@@ -30,8 +30,8 @@ pub const DRAIN_TIME: Duration = Duration::from_secs(2);
 /// then, so only an escapee can still hold the pipe, and it was not asked to hurry.
 const LAST_DRAIN_TIME: Duration = Duration::from_millis(200);
 
-/// Reads in a row before the loop looks at everything else: 16, about 1 MiB of a program that prints
-/// without end. Without a pause such a program would keep the loop from its clock.
+/// Reads in a row before the loop looks at everything else: 16, at most 4 MiB of a program that
+/// prints without end. Without a pause such a program would keep the loop from its clock.
 const READS_IN_A_ROW: u32 = 16;
 
 /// What the loop needs of a spec, once the program has been started from it.

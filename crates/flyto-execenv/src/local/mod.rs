@@ -22,6 +22,7 @@ mod members_linux;
 mod members_unix;
 mod reaper;
 mod resolve;
+mod wide;
 
 #[cfg(target_os = "linux")]
 use self::exit_linux as exit;
@@ -262,7 +263,7 @@ impl Started {
 
 fn reader(fd: OwnedFd) -> io::Result<BoxedReader> {
     ioctl_fionbio(&fd, true)?;
-    Ok(Box::new(pipe::Receiver::from_owned_fd_unchecked(fd)?))
+    Ok(Box::new(wide::WideningReader::new(pipe::Receiver::from_owned_fd_unchecked(fd)?)))
 }
 
 fn writer(fd: OwnedFd) -> io::Result<BoxedWriter> {
