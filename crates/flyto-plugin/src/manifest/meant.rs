@@ -144,8 +144,7 @@ pub(super) fn tools(at: At<'_>) -> Option<Diagnostic> {
 /// A command line where a tool belongs.
 pub(super) fn tool(at: At<'_>) -> Option<Diagnostic> {
     let line = at.value().as_str()?;
-    let words = plain_words(line).filter(|it| !it.is_empty());
-    let words = words.unwrap_or_else(|| vec!["sh".into(), "-c".into(), line.into()]);
+    let words = plain_words(line).unwrap_or_else(|| vec!["sh".into(), "-c".into(), line.into()]);
     let (program, args) = words.split_first()?;
     let args =
         if args.is_empty() { String::new() } else { format!(", \"args\": {}", spaced(args)) };

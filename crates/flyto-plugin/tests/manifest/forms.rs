@@ -228,3 +228,94 @@ fn a_binary_section_that_cannot_be_used_costs_the_plugin() {
         "#]],
     );
 }
+
+#[test]
+fn what_a_value_of_another_type_was_meant_to_be() {
+    check_tool(
+        r#""command": ["date", "-u", "+%F"]"#,
+        expect![[r#"
+        5:12: error[F0023]: "command" must be a string, found an array
+            at /tools/0/command
+            because "command" is one program and "args" are its arguments
+            help: write `"command": "date", "args": ["-u", "+%F"]`
+            ["date", "-u", "+%F"] -> "date", "args": ["-u", "+%F"]
+        p: loaded [] refused [t (argv)]
+    "#]],
+    );
+    check_tool(
+        r#""command": ["date", "-u"], "args": ["+%F"]"#,
+        expect![[r#"
+        5:12: error[F0023]: "command" must be a string, found an array
+            at /tools/0/command
+            because "command" is one program and "args" are its arguments
+            help: write `"command": "date"`, and the rest in front of "args"
+        p: loaded [] refused [t (argv)]
+    "#]],
+    );
+    check_tool(
+        r#""command": ["date", 5], "timeout_seconds": "soon""#,
+        expect![[r#"
+        5:12: error[F0023]: "command" must be a string, found an array
+            at /tools/0/command
+        5:44: error[F0023]: "timeout_seconds" must be a whole number, found the string "soon"
+            at /tools/0/timeout_seconds
+        p: loaded [] refused [t (argv)]
+    "#]],
+    );
+    check_tool(
+        r#""command": "date", "timeout_seconds": "1.5 min", "grace_seconds": 0.2"#,
+        expect![[r#"
+            5:39: error[F0023]: "timeout_seconds" must be a whole number of seconds, found the string "1.5 min"
+                at /tools/0/timeout_seconds
+                help: write 90
+                "1.5 min" -> 90
+            5:67: error[F0024]: "grace_seconds" must be a whole number of seconds, found the number 0.2
+                at /tools/0/grace_seconds
+                help: write 1
+                0.2 -> 1
+            p: loaded [] refused [t (argv)]
+        "#]],
+    );
+    check_tool(
+        r#""command": "date", "env": ["A=1", "B=\"2\"=3"], "stream": "off""#,
+        expect![[r#"
+        5:27: error[F0023]: "env" must be an object of strings, found an array
+            at /tools/0/env
+            help: write `{"A": "1", "B": "\"2\"=3"}`
+            ["A=1", "B=\"2\"=3"] -> {"A": "1", "B": "\"2\"=3"}
+        5:59: error[F0023]: "stream" must be `true` or `false`, found the string "off"
+            at /tools/0/stream
+            help: write `false`
+            "off" -> false
+        p: loaded [] refused [t (argv)]
+    "#]],
+    );
+    check_tool(
+        r#""command": "date", "env": ["A"], "read_only": "maybe""#,
+        expect![[r#"
+        5:27: error[F0023]: "env" must be an object of strings, found an array
+            at /tools/0/env
+        5:47: error[F0023]: "read_only" must be `true` or `false`, found the string "maybe"
+            at /tools/0/read_only
+        p: loaded [] refused [t (argv)]
+    "#]],
+    );
+    check(
+        r#"{"name": "p", "author": {"name": "Ada"}, "mcpServers": [], "tools": ["ls | wc -l", ""]}"#,
+        expect![[r#"
+            1:25: error[F0023]: "author" must be a string, found an object
+                at /author
+                help: write `"Ada"`
+                {"name": "Ada"} -> "Ada"
+            1:56: error[F0023]: "mcpServers" must be an object, found an array
+                at /mcpServers
+                help: write `{"…": {…}}`: each server under its name
+            1:70: error[F0023]: a tool must be an object, found the string "ls | wc -l"
+                at /tools/0
+                help: write `{"name": …, "description": …, "command": "sh", "args": ["-c", "ls | wc -l"]}`
+            1:84: error[F0023]: "tools[1]" must be an object, found the string ""
+                at /tools/1
+            no plugin
+        "#]],
+    );
+}

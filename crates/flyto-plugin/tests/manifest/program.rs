@@ -150,6 +150,7 @@ fn commands() {
         expect![[r#"
             5:12: warning[F0114]: the program "no-such-program" is not in the PATH
                 at /tools/0/command
+                help: install it, or write the path of the program
             p: loaded [t] refused []
         "#]],
     );
