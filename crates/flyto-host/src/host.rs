@@ -272,9 +272,23 @@ impl Host {
                 name: name.to_owned(),
                 // Of a plugin that is there, what it lacks says more than what others have.
                 similar: self.similar(name, found.is_none()),
-                findings: found.map_or_else(Vec::new, |it| why_not(it, tool.unwrap_or(name))),
+                findings: match found {
+                    Some(found) => why_not(found, tool.unwrap_or(name)),
+                    None => self.refused_files_with(name),
+                },
             },
         }
+    }
+
+    /// What is wrong with the files of tool definitions that were refused and hold this name.
+    fn refused_files_with(&self, name: &str) -> Vec<Diagnostic> {
+        let quoted = format!("\"{name}\"");
+        let refused = self.report.exec_files.iter().filter(|it| it.tools.is_none());
+        let findings = refused.flat_map(|it| it.findings.iter());
+        let holds = |it: &&Diagnostic| {
+            it.location.source().is_some_and(|source| source.text().contains(&quoted))
+        };
+        findings.filter(holds).cloned().collect()
     }
 
     /// Names near to one that is not there: those that differ by a slip, then those of which it is
