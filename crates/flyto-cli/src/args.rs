@@ -193,7 +193,8 @@ pub(crate) struct Call {
     pub(crate) timeout: Option<std::time::Duration>,
     /// Cuts the middle out of an output that is longer than BYTES, as for a model
     ///
-    /// Without it, everything that was captured is printed.
+    /// Without it, and where neither FLYTO_OUTPUT_LIMIT nor the configuration limits it, everything
+    /// is printed.
     #[arg(long, value_name = "BYTES")]
     pub(crate) output_limit: Option<u64>,
     #[command(flatten)]

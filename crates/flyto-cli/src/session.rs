@@ -33,23 +33,28 @@ impl Session {
 
     /// The host with all sources loaded. What did not load is in its report.
     ///
-    /// `output_limit` is how many bytes of a result's text are kept.
-    pub(crate) fn load(&self, output_limit: u64) -> Result<Loaded, Stop> {
+    /// `output_limit` is how many bytes of a result's text are kept. Without it, and where neither
+    /// the environment nor a file says anything, that is all of them: a person reads it, no model.
+    pub(crate) fn load(&self, output_limit: Option<u64>) -> Result<Loaded, Stop> {
         let Self { surroundings, flags, .. } = self;
         let mut flags = flags.clone();
-        flags.output_limit_bytes = Some(output_limit);
+        flags.output_limit_bytes = output_limit;
         let mut named = flags.plugins.iter().chain(&flags.exec_tools).chain(&flags.config);
         if let Some(path) = named.find(|it| self.is_missing(it)) {
             return Err(no_such_file(path));
         }
-        let (config, findings) = load_config(surroundings, &flags);
+        let (mut config, findings) = load_config(surroundings, &flags);
         if findings.has_errors() {
             return Err(Stop::new(Exit::Invalid, "the configuration cannot be used")
                 .with_findings(findings.into_vec()));
         }
+        let is_limited = config.origins.contains_key("output_limit_bytes");
+        if !is_limited {
+            config.output_limit_bytes = u64::MAX;
+        }
         let plugins_off = !config.plugins.enabled;
         let host = Host::new(ExecEnv::new(Local::new()), surroundings.clone(), config);
-        Ok(Loaded { host, config: findings, plugins_off })
+        Ok(Loaded { host, config: findings, plugins_off, is_limited })
     }
 
     pub(crate) fn surroundings(&self) -> &Surroundings {
@@ -70,6 +75,8 @@ pub(crate) struct Loaded {
     config: Findings,
     /// Whether plugins are switched off.
     plugins_off: bool,
+    /// Whether somebody limited the text of results.
+    pub(crate) is_limited: bool,
 }
 
 impl Loaded {
@@ -94,7 +101,7 @@ impl Loaded {
     pub(crate) fn not_called(&self, err: CallError) -> Stop {
         let message = chain(&err);
         match err {
-            CallError::NotFound { similar, findings, .. } => {
+            CallError::NotFound { name, similar, findings, .. } => {
                 // Where it is known what is wrong with this very tool, no other one is meant.
                 let is_known = !findings.is_empty();
                 let mut stop = Stop::new(Exit::NotFound, message).with_findings(findings);
@@ -102,7 +109,9 @@ impl Loaded {
                     let similar: Vec<_> = similar.iter().map(|it| one_line(it)).collect();
                     stop = stop.with_help(format!("did you mean {}?", similar.join(" or ")));
                 }
-                match self.switched_off() {
+                // A name of a definition file has nothing to do with plugins.
+                let may_be_plugins = name.contains(':') || name.contains("__");
+                match self.switched_off().filter(|_| may_be_plugins && !is_known) {
                     Some(help) => stop.with_help(help),
                     None => stop,
                 }

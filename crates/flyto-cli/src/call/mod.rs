@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     // that is there: the words of a person at a terminal are not to be lost.
     let is_from_stdin = args.json.as_deref().is_some_and(|it| it == "-");
     let early = if is_from_stdin { None } else { Some(input::input(args, io::empty())?) };
-    let loaded = session.load(args.output_limit.unwrap_or(u64::MAX))?;
+    let loaded = session.load(args.output_limit)?;
     loaded.find(&args.name)?;
     let input = match early {
         Some(input) => input,
@@ -53,6 +53,8 @@ struct Made {
     /// What was shown while it ran.
     shown: Shown,
     working_dir: Option<String>,
+    /// Whether somebody limited the text.
+    is_limited: bool,
 }
 
 fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result<Made, Stop> {
@@ -99,7 +101,7 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
     };
     let exit = exit.unwrap_or_else(|| Exit::of_result(&result));
     let working_dir = preview.and_then(|it| it.working_dir);
-    Ok(Made { result, exit, shown, working_dir })
+    Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited })
 }
 
 /// Carries the call through. `None`: it was dropped half way.

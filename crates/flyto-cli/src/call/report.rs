@@ -32,7 +32,7 @@ pub(super) fn show(args: &Call, made: Made, session: &Session) -> Result<Exit, S
         screen.document(&document)?;
         return Ok(*exit);
     }
-    let printed = print(args, &made, &screen)?;
+    let printed = print(&made, &screen)?;
     remark(&made, printed, &screen);
     if screen.verbose {
         complain(execution(&made, &args.name, &screen));
@@ -51,7 +51,7 @@ enum Printed {
 }
 
 /// Prints the output byte for byte, unless it was shown while the tool ran.
-fn print(args: &Call, made: &Made, screen: &Screen) -> Result<Printed, Stop> {
+fn print(made: &Made, screen: &Screen) -> Result<Printed, Stop> {
     let result = &made.result;
     if made.shown.stdout {
         return Ok(if result.is_error() { Printed::Live } else { Printed::Whole });
@@ -60,9 +60,13 @@ fn print(args: &Call, made: &Made, screen: &Screen) -> Result<Printed, Stop> {
     let omitted = result.omitted.as_ref();
     // The text of a success is the tool's output, so the whole of it may stand in the text's place.
     let whole = omitted.and_then(|it| it.whole.as_ref()).filter(|_| !result.is_error());
-    if let Some(Ok(mut whole)) = whole.filter(|_| args.output_limit.is_none()).map(File::open) {
+    if let Some(path) = whole.filter(|_| !made.is_limited)
+        && let Ok(mut whole) = File::open(path)
+    {
         let mut stdout = io::stdout().lock();
         io::copy(&mut whole, &mut stdout).and_then(|_| stdout.flush()).map_err(Stop::output)?;
+        // It was there for this, and nobody is told of it. One that stays is removed in a week.
+        let _ = std::fs::remove_file(path);
         return Ok(Printed::Whole);
     }
     screen.answer(output)?;

@@ -32,7 +32,7 @@ struct Document<'a> {
 }
 
 pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
-    let loaded = session.load(u64::MAX)?;
+    let loaded = session.load(None)?;
     let tools = loaded.host.registry().snapshot();
     let entries: Vec<Entry> = if args.words.is_empty() {
         tools.iter().cloned().collect()

@@ -83,6 +83,24 @@ fn an_output_limit_cuts_the_middle_and_says_so() {
 }
 
 #[test]
+fn an_output_limit_of_the_configuration_holds_too() {
+    let place = Place::with_tools(&[("digits", "printf 0123456789", "")]);
+    let config = place.write("limit.json", r#"{"output_limit_bytes": 4}"#);
+    let ran = place.call(&["p:digits", "--config", &config.display().to_string()]).run();
+    assert!(ran.stdout().starts_with("01\n[… 6 bytes omitted"), "{}", ran.stdout());
+}
+
+#[test]
+fn a_tool_of_a_refused_file_says_why_it_is_not_there() {
+    let place = Place::with_tools(&[CAT]);
+    let file = place.write("tools.json", r#"{"name": "hi", "description": "x", "exex": ["cat"]}"#);
+    let ran = place.flyto(&["--exec-tools", &file.display().to_string(), "call", "hi"]).run();
+    assert_eq!(ran.code, Some(4));
+    assert!(ran.stderr().contains("error[F0022]"), "{}", ran.stderr());
+    assert!(!ran.stderr().contains("switched off"), "{}", ran.stderr());
+}
+
+#[test]
 fn hostile_values_are_values() {
     let place = Place::with_tools(&[CAT]);
     place

@@ -260,7 +260,8 @@ fn help_fits_a_page() {
               --output-limit <BYTES>
                   Cuts the middle out of an output that is longer than BYTES, as for a model
 
-                  Without it, everything that was captured is printed.
+                  Without it, and where neither FLYTO_OUTPUT_LIMIT nor the configuration limits it,
+                  everything is printed.
 
           -h, --help
                   Print help (see a summary with '-h')
