@@ -25,6 +25,7 @@ fn directory() -> TempDir {
     fs::write(path("plain/tool"), SCRIPT).expect("a file");
     fs::write(path("plain/only-plain"), SCRIPT).expect("a file");
     write_executable(&path("no-interpreter"), "#!/no/such/interpreter -x\n");
+    write_executable(&path("crlf"), "#!/bin/sh\r\necho hi\r\n");
     write_executable(&path("plain-interpreter"), format!("#!{}\n", path("plain/tool").display()));
     write_executable(&path("no-format"), "neither a program nor a script\n");
     write_executable(&path("empty"), "");
@@ -69,6 +70,7 @@ async fn each_reason_not_to_start_has_its_kind() {
         at("directory"),
         at("no-interpreter"),
         at("plain-interpreter"),
+        at("crlf"),
         at("cut-off"),
         at("good/tool").working_dir(full("nothing")),
         at("good/tool").working_dir(full("plain/tool")),
@@ -91,9 +93,10 @@ async fn each_reason_not_to_start_has_its_kind() {
         NotExecutable: failed to start "only-plain": DIR/plain/only-plain is not executable
         NotExecutable: failed to start "DIR/no-format": DIR/no-format is no program and has no `#!` line: Exec format error (os error 8)
         NotExecutable: failed to start "DIR/empty": DIR/empty is no program and has no `#!` line: Exec format error (os error 8)
-        IsDirectory: failed to start "DIR/directory": DIR/directory: Permission denied (os error 13)
+        IsDirectory: failed to start "DIR/directory": DIR/directory is a directory
         BadInterpreter: failed to start "DIR/no-interpreter": the first line of DIR/no-interpreter names the interpreter /no/such/interpreter: No such file or directory (os error 2)
         BadInterpreter: failed to start "DIR/plain-interpreter": the first line of DIR/plain-interpreter names the interpreter DIR/plain/tool: Permission denied (os error 13)
+        BadInterpreter: failed to start "DIR/crlf": the first line of DIR/crlf ends in CR LF; save it with LF: No such file or directory (os error 2)
         BadInterpreter: failed to start "DIR/cut-off": DIR/cut-off was built for another machine, or its loader is missing: Exec format error (os error 8)
         BadWorkingDir: failed to start "DIR/good/tool": its working directory is DIR/nothing: No such file or directory (os error 2)
         BadWorkingDir: failed to start "DIR/good/tool": its working directory is DIR/plain/tool: Not a directory (os error 20)

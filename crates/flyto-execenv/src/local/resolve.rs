@@ -87,6 +87,8 @@ pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
     };
     let res = start_error(spec, kind);
     match why {
+        // The system calls it a lack of permission.
+        Some(why) if kind == ExecErrorKind::IsDirectory => res.with_source(why),
         Some(why) => res.with_source(format!("{why}: {err}")),
         None => res.with_source(err),
     }
@@ -104,11 +106,17 @@ fn look_closer(spec: &Spec, program: &Path) -> (ExecErrorKind, Option<String>) {
             (ExecErrorKind::NotExecutable, Some(format!("{shown} cannot be reached")))
         }
         Err(_) => (ExecErrorKind::ProgramNotFound, Some(format!("looked for {shown}"))),
-        Ok(meta) if meta.is_dir() => (ExecErrorKind::IsDirectory, Some(shown.to_string())),
+        Ok(meta) if meta.is_dir() => {
+            (ExecErrorKind::IsDirectory, Some(format!("{shown} is a directory")))
+        }
         Ok(_) if !is_executable(program) => {
             (ExecErrorKind::NotExecutable, Some(format!("{shown} lacks the right to execute")))
         }
         Ok(_) => match interpreter(program) {
+            Some(interpreter) if interpreter.as_os_str().as_bytes().ends_with(b"\r") => {
+                let why = format!("the first line of {shown} ends in CR LF; save it with LF");
+                (ExecErrorKind::BadInterpreter, Some(why))
+            }
             Some(interpreter) if !is_executable(&interpreter) => {
                 let interpreter = interpreter.display();
                 let why = format!("the first line of {shown} names the interpreter {interpreter}");
@@ -145,7 +153,8 @@ fn is_elf(program: &Path) -> bool {
 fn interpreter(program: &Path) -> Option<PathBuf> {
     let bytes = first_bytes(program);
     let line = bytes.strip_prefix(b"#!")?.split(|it| *it == b'\n').next()?;
-    let name = line.trim_ascii().split(|it| matches!(it, b' ' | b'\t')).next()?;
+    // Blanks and tabs alone part the words; a carriage return is part of the name (execve(2)).
+    let name = line.split(|it| matches!(it, b' ' | b'\t')).find(|it| !it.is_empty())?;
     Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
