@@ -141,6 +141,9 @@ impl ExecTool {
     fn result(&self, ran: &Ran) -> ToolResult {
         let name = self.def.name();
         let stdout = ran.stdout();
+        let ended_early = matches!(ran.outcome.ending, Ending::TimedOut | Ending::Cancelled);
+        // The texts for these have no place for stdout.
+        let kept = Some(stdout.text.clone()).filter(|it| ended_early && !it.is_empty());
         let mut res = match (ran.outcome.ending, ran.failure()) {
             (Ending::TimedOut, Some(failure)) => {
                 let time = ran.deadline_text();
@@ -168,7 +171,9 @@ impl ExecTool {
                 with_omitted(res, stdout.omitted)
             }
         };
-        res.execution = Some(ran.execution());
+        let mut execution = ran.execution();
+        execution.stdout = kept;
+        res.execution = Some(execution);
         res
     }
 

@@ -7,6 +7,9 @@ use flyto_tools::{Failure, ToolResult};
 /// The result of the tool `name`.
 pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
     let stdout = ran.stdout();
+    let ended_early = matches!(ran.outcome.ending, Ending::TimedOut | Ending::Cancelled);
+    // The texts for these have no place for stdout.
+    let kept = Some(stdout.text.clone()).filter(|it| ended_early && !it.is_empty());
     let mut res = match (ran.outcome.ending, ran.failure()) {
         (_, None) if prints_json => with_data(name, stdout),
         (_, None) => from_stdout(stdout),
@@ -24,7 +27,9 @@ pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
         }
         (_, Some(failure)) => with_both(failure, ran.exit_text(), stdout, ran),
     };
-    res.execution = Some(ran.execution());
+    let mut execution = ran.execution();
+    execution.stdout = kept;
+    res.execution = Some(execution);
     res
 }
 

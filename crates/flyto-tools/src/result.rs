@@ -193,6 +193,10 @@ pub struct Execution {
     pub stdout_bytes: u64,
     /// How much the program wrote to its standard error, whether kept or not.
     pub stderr_bytes: u64,
+    /// What the program had printed as its result when it was ended early, where the text of the
+    /// result has no place for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
     /// What the program said beside its result, where the result does not show it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,

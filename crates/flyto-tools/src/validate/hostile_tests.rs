@@ -122,3 +122,12 @@ fn patterns_match_in_linear_time() {
     let validator = compile(&json!({"pattern": "^(a+)+$"})).unwrap();
     validator.check(&json!("a".repeat(50_000) + "!")).unwrap_err();
 }
+
+#[test]
+fn a_key_that_a_terminal_would_obey_is_escaped() {
+    let schema = json!({"required": ["k\u{1b}[31m\u{202e}x"]});
+    let err = compile(&schema).unwrap().check(&json!({})).unwrap_err();
+    assert!(err.to_string().starts_with(r"/k\u{1b}[31m\u{202e}x: expected"), "{err}");
+    // For programs it is what it is.
+    assert_eq!(err.shown[0].pointer, "/k\u{1b}[31m\u{202e}x");
+}

@@ -9,9 +9,25 @@ const MAX_CHARS: usize = 40;
 /// Entries of a list that are shown.
 const MAX_ITEMS: usize = 8;
 
-/// A JSON pointer for people, to whom the empty one says nothing.
-pub(super) fn pointer(pointer: &str) -> &str {
-    if pointer.is_empty() { "(root)" } else { pointer }
+/// A JSON pointer for people, to whom the empty one says nothing. Its keys may come from anybody, so
+/// what a terminal obeys, or what turns the direction of writing, is escaped.
+pub(super) fn pointer(pointer: &str) -> String {
+    if pointer.is_empty() {
+        return "(root)".to_owned();
+    }
+    let is_tame = |it: char| {
+        let turns = matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        !it.is_control() && !turns
+    };
+    let mut res = String::with_capacity(pointer.len());
+    for it in pointer.chars() {
+        if is_tame(it) {
+            res.push(it);
+        } else {
+            res.extend(it.escape_unicode());
+        }
+    }
+    res
 }
 
 /// A pointer one step further.
