@@ -67,7 +67,7 @@ fn n_of_notice(result: &ToolResult, part: Range<usize>) -> usize {
     end.min(part.end).saturating_sub(start.max(part.start))
 }
 
-/// Writes an output to a new file in `dir` that only the user can read, and removes old ones.
+/// Writes an output to a new file in `dir` that only the user can read.
 fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -80,7 +80,6 @@ fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
         options.mode(0o600);
     }
     builder.create(dir)?;
-    remove_old(dir);
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     // An id may come from outside; only its letters, digits and dashes make a file name.
     let id: String =
@@ -95,7 +94,8 @@ fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-fn remove_old(dir: &Path) {
+/// Removes outputs that were kept for [`KEEP`] and longer.
+pub(crate) fn remove_old(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
         let age = entry.metadata().and_then(|it| it.modified()).map(|it| it.elapsed());

@@ -14,7 +14,7 @@ use flyto_tools::{
 };
 
 use crate::{
-    bound::bound,
+    bound::{bound, remove_old},
     codes,
     config::Config,
     places::Surroundings,
@@ -111,6 +111,9 @@ impl Host {
             output_dir,
             plugin_ctx: None,
         };
+        if let Some(dir) = &host.output_dir {
+            remove_old(dir);
+        }
         host.load_plugins(&env, &surroundings, &config);
         host.load_exec_files(&env, surroundings, &config);
         host

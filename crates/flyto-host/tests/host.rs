@@ -160,7 +160,11 @@ async fn definition_files_and_native_tools_are_sources_too() {
     let codes: Vec<_> = host.report().findings().map(|it| it.code.as_str()).collect();
     assert_eq!(codes.last(), Some(&"F0304"), "the second `echo` is left out, and that is said");
     assert!(host.report().exec_files[2].tools.is_none());
-    check_missing(&host, "a b", expect![[r#"not found, similar [], because of ["F0207", "F0202"]"#]]);
+    check_missing(
+        &host,
+        "a b",
+        expect![[r#"not found, similar [], because of ["F0207", "F0202"]"#]],
+    );
     for code in codes {
         assert!(explain(code).is_some(), "{code}");
     }
