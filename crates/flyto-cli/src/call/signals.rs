@@ -2,11 +2,12 @@
 //!
 //! The first signal takes the call back, so that the tool is ended with everything it started and
 //! what it printed is still shown. The second one does not wait for that: the call is dropped, which
-//! kills. When there is no call, a signal ends the program at once.
+//! kills; Ctrl-\ does so at the first time. When there is no call, a signal ends the program at once.
 
-use std::future::pending;
+use std::future::poll_fn;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::task::Poll;
 use std::thread;
 
 use flyto_tools::CancellationToken;
@@ -93,11 +94,13 @@ impl Signals {
             // ended it.
             std::process::exit(Exit::Signal(state.first.unwrap_or(number)).code().into());
         }
-        if state.first.is_none() {
+        let is_first = state.first.is_none();
+        if is_first {
             state.first = Some(number);
             self.cancellation.cancel();
             self.live.release();
-        } else {
+        }
+        if !is_first || number == self::number(QUIT) {
             state.is_killed = true;
             self.kill.notify_one();
         }
@@ -109,30 +112,88 @@ impl Signals {
     }
 }
 
-/// The signals by which people and systems ask a program to end.
-struct Kinds {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
-}
+/// The signals that would end the program and leave the tool behind.
+struct Kinds(Vec<(u8, Signal)>);
 
 impl Kinds {
+    /// Takes all of them but those that whoever started the program wants ignored: `nohup` does so
+    /// with SIGHUP, and a shell script with Ctrl-C for what runs in its background.
     fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-        })
+        let ignored = Ignored::of_this_process();
+        // A write beyond the largest size of a file is to fail; without a handler, it kills.
+        let file_size = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        if !ignored.contains(file_size) {
+            let _ = signal(file_size)?;
+        }
+        let kinds = [
+            SignalKind::interrupt(),
+            SignalKind::terminate(),
+            SignalKind::hangup(),
+            QUIT,
+            SignalKind::user_defined1(),
+            SignalKind::user_defined2(),
+            SignalKind::alarm(),
+            SignalKind::from_raw(rustix::process::Signal::XCPU.as_raw()),
+        ];
+        let taken = kinds.into_iter().filter(|it| !ignored.contains(*it));
+        let res: io::Result<_> = taken.map(|it| Ok((number(it), signal(it)?))).collect();
+        res.map(Self)
     }
 
     /// The number of the next one.
     async fn next(&mut self) -> u8 {
-        let kind = tokio::select! {
-            Some(()) = self.interrupt.recv() => SignalKind::interrupt(),
-            Some(()) = self.terminate.recv() => SignalKind::terminate(),
-            Some(()) = self.hang_up.recv() => SignalKind::hangup(),
-            else => pending().await,
-        };
-        u8::try_from(kind.as_raw_value()).unwrap_or(crate::exit::SIGINT)
+        poll_fn(|cx| {
+            for (number, signal) in &mut self.0 {
+                if let Poll::Ready(Some(())) = signal.poll_recv(cx) {
+                    return Poll::Ready(*number);
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+/// Ctrl-\: who presses it has no patience.
+const QUIT: SignalKind = SignalKind::quit();
+
+fn number(kind: SignalKind) -> u8 {
+    u8::try_from(kind.as_raw_value()).unwrap_or(crate::exit::SIGINT)
+}
+
+/// The signals that a process ignores: bit 0 stands for the signal 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ignored(u64);
+
+impl Ignored {
+    /// Those of this process. Where the system does not tell (it does on Linux), there are none.
+    fn of_this_process() -> Self {
+        std::fs::read_to_string("/proc/self/status").map_or(Self(0), |it| Self::of_status(&it))
+    }
+
+    /// Reads the line `SigIgn:` of proc_pid_status(5).
+    fn of_status(text: &str) -> Self {
+        let mask = text.lines().find_map(|it| it.strip_prefix("SigIgn:"));
+        Self(mask.and_then(|it| u64::from_str_radix(it.trim(), 16).ok()).unwrap_or(0))
+    }
+
+    fn contains(self, kind: SignalKind) -> bool {
+        let bit = u32::from(number(kind)).checked_sub(1).and_then(|it| 1_u64.checked_shl(it));
+        bit.is_some_and(|it| self.0 & it != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read() {
+        let ignored = Ignored::of_status("SigBlk:\t0000000000000002\nSigIgn:\t0000000000001001\n");
+        assert_eq!(ignored, Ignored(0x1001));
+        assert!(ignored.contains(SignalKind::hangup()));
+        assert!(!ignored.contains(SignalKind::interrupt()));
+        assert!(!ignored.contains(SignalKind::terminate()));
+        assert_eq!(Ignored::of_status("Name:\tflyto\n"), Ignored(0));
     }
 }

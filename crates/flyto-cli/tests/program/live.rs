@@ -75,6 +75,54 @@ fn ctrl_c_ends_the_tool_and_what_it_started() {
 fn other_ways_to_ask_for_an_end_work_as_well() {
     check_signal(Signal::TERM, 143);
     check_signal(Signal::HUP, 129);
+    check_signal(Signal::USR1, 128 + Signal::USR1.as_raw());
+    check_signal(Signal::USR2, 128 + Signal::USR2.as_raw());
+    check_signal(Signal::ALARM, 142);
+    check_signal(Signal::XCPU, 128 + Signal::XCPU.as_raw());
+}
+
+#[test]
+fn ctrl_backslash_does_not_wait_for_the_grace() {
+    let script = "trap '' TERM; sleep 1000 & echo $$ $!; wait";
+    let place =
+        Place::with_tools(&[("stubborn", script, r#""stream": true, "grace_seconds": 50"#)]);
+    let mut child = place.call(&["p:stubborn"]).start();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let pids = pids(&mut stdout);
+    assert_eq!(pids.len(), 2);
+    interrupt(&child, Signal::QUIT);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(131));
+    // A call that comes to the end of its grace says that it was cancelled.
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    wait_until("the tool is gone", || !pids.iter().any(|it| is_alive(*it)));
+}
+
+#[test]
+fn a_file_that_grows_too_large_does_not_kill_the_program() {
+    let place = Place::with_tools(&[("hangs", HANGS, STREAM)]);
+    let mut child = place.call(&["p:hangs"]).start();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let pids = pids(&mut stdout);
+    interrupt(&child, Signal::XFSZ);
+    interrupt(&child, Signal::TERM);
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    assert!(!pids.into_iter().any(is_alive), "the tool has outlived the call");
+}
+
+#[test]
+fn a_signal_that_is_ignored_stays_so() {
+    let script = "echo one; while [ ! -e go ]; do sleep 0.05; done; echo two";
+    let place = Place::with_tools(&[("streams", script, STREAM)]);
+    let mut child = place.call(&["p:streams"]).started_by(r#"trap "" HUP; exec "$@""#).start();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut shown = String::new();
+    stdout.read_line(&mut shown).unwrap();
+    interrupt(&child, Signal::HUP);
+    place.write("plugins/p/go", "");
+    stdout.read_to_string(&mut shown).unwrap();
+    assert_eq!(shown, "one\ntwo\n");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
@@ -96,12 +144,13 @@ fn a_second_ctrl_c_does_not_wait_for_the_grace() {
     let mut child = place.call(&["p:stubborn"]).start();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let pids = pids(&mut stdout);
-    let start = Instant::now();
     interrupt(&child, Signal::INT);
     wait_until("the tool is asked to end", || place.exists("plugins/p/asked"));
     interrupt(&child, Signal::INT);
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(start.elapsed() < Duration::from_secs(50));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    // A call that comes to the end of its grace says that it was cancelled.
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
     wait_until("the tool is gone", || !pids.iter().any(|it| is_alive(*it)));
 }
 

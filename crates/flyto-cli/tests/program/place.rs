@@ -110,6 +110,23 @@ impl Flyto<'_> {
         self
     }
 
+    /// Lets a shell start it: `"$@"` in the script stands for the program and its words.
+    pub(crate) fn started_by(mut self, script: &str) -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a shell sets up what a process inherits from its parent"
+        )]
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", script, "sh"]).arg(self.command.get_program());
+        shell.args(self.command.get_args()).current_dir(self.place.path()).env_clear();
+        for (name, value) in self.command.get_envs() {
+            shell.envs(value.map(|it| (name, it)));
+        }
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command = shell;
+        self
+    }
+
     pub(crate) fn start(mut self) -> Child {
         self.command.spawn().unwrap()
     }

@@ -228,7 +228,7 @@ fn help_fits_a_page() {
             7  the call could not be tried: program missing, backend unreachable
            70  a fault of this program
            74  the answer could not be written, as on a full disk; a closed stdout is no error
-          130  interrupted by Ctrl-C (143 by SIGTERM, 129 by SIGHUP)
+          130  interrupted by Ctrl-C (131 by Ctrl-\, 143 by SIGTERM, 129 by SIGHUP)
 
         With `--format json`, the answer is one JSON document on stdout, and an error is one JSON document
         on stderr: {"error": {"kind", "message", "exit_code", "help", "findings"}}."#]].assert_eq(&help(&["--help"]));
