@@ -77,6 +77,7 @@ impl Exit {
     pub(crate) fn of_error(err: &ToolError) -> Self {
         match err.kind() {
             ToolErrorKind::NotFound => Self::NotFound,
+            ToolErrorKind::Internal => Self::Internal,
             _ => Self::NotTried,
         }
     }
@@ -141,7 +142,7 @@ mod tests {
             (ToolErrorKind::DigestMismatch, 7),
             (ToolErrorKind::Unreachable, 7),
             (ToolErrorKind::Overloaded, 7),
-            (ToolErrorKind::Internal, 7),
+            (ToolErrorKind::Internal, 70),
         ] {
             let err = ToolError::new(kind, "x");
             assert_eq!(Exit::of_error(&err).code(), expect, "{kind:?}");
