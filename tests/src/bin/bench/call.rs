@@ -1,9 +1,9 @@
 //! What does one captured call cost beside the same work in C, and how many fit into a second?
 //!
-//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18: 1.32 [1.30, 1.33] times C with two workers and 1.30
-//! on one thread, 189 and 186 µs, where `tokio::process` without deadline and bounds takes 1.24. With
-//! 8, 64 and 512 in flight two workers start 0.67, 0.76 and 1.06 times as many calls a second as C, six
-//! workers 0.83, 0.90 and 1.14: starting blocks a worker.
+//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18: 1.32 [1.32, 1.33] times C with two workers and 1.30
+//! on one thread, 189 and 188 µs, where `tokio::process` without deadline and bounds takes 1.23. With
+//! 8, 64 and 512 in flight two workers start 0.80, 0.90 and 1.05 times as many calls a second as C, six
+//! workers 0.81, 0.92 and 1.07: starting blocks a worker.
 
 use crate::{
     Result,

@@ -1,8 +1,8 @@
 //! How fast is much output captured beside a C loop that throws it away, and in how much memory?
 //!
-//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18: 3.8 GB/s, pinned in 1.21 [1.19, 1.29] times the loop's
-//! time with the default limit and 1.23 with 64 KiB, in 4.02 and 0.11 MiB. A larger pipe once a program
-//! has shown that it prints much, and reads of its size, took 0.97 of the loop's time when tried.
+//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18: 5.0 GB/s, pinned in 0.92 [0.91, 0.96] times the loop's
+//! time with the default limit and 0.92 with 64 KiB, in 4.00 and 0.28 MiB. The pipe of a long stream
+//! holds 256 KiB; with the usual 64 KiB it took 1.15 and 1.19 times the loop's time.
 
 use crate::{
     Result,
