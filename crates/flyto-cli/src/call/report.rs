@@ -84,7 +84,13 @@ fn remark(made: &Made, printed: Printed, screen: &Screen) {
     if screen.quiet {
         return;
     }
-    let stderr = result.execution.as_ref().and_then(|it| it.stderr.as_deref());
+    let execution = result.execution.as_ref();
+    if let Some(stdout) = execution.and_then(|it| it.stdout.as_deref()).filter(|_| !shown.stdout) {
+        screen.note("until then it had printed:");
+        let end = if stdout.ends_with('\n') { "" } else { "\n" };
+        complain(format_args!("{stdout}{end}"));
+    }
+    let stderr = execution.and_then(|it| it.stderr.as_deref());
     let is_told = |text: &str| printed != Printed::Live && result.output.contains(text.trim_end());
     if let Some(stderr) = stderr.filter(|it| !shown.stderr && !is_told(it)) {
         let end = if stderr.ends_with('\n') { "" } else { "\n" };

@@ -208,6 +208,9 @@ fn a_call_that_takes_too_long_is_ended() {
         -- stdout
         plugin tool "p:hangs" timed out after 1s
         stderr: beside
+        -- stderr
+        until then it had printed:
+        so far
     "#]]);
     let ran = place.call(&["p:patient", "--timeout", "0.2"]).run();
     assert_eq!(ran.code, Some(6));
