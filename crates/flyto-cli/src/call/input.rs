@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::args::Call;
 use crate::exit::Exit;
 use crate::stop::Stop;
+use crate::words;
 
 /// Puts the input together. `stdin` is read for `--json -` alone.
 ///
@@ -22,7 +23,7 @@ pub(super) fn input(args: &Call, stdin: impl Read) -> Result<Input, Stop> {
             Err(Stop::usage("the input is given twice: by --json and by pairs")
                 .with_help("put everything into --json, or leave --json out"))
         }
-        Some(text) if text == "-" => of_json("stdin", read(stdin)?),
+        Some(text) if text == "-" => of_json("stdin", read(stdin, MAX_STDIN_BYTES)?),
         Some(text) => {
             let text = text.to_str().ok_or_else(|| Stop::usage("--json is not UTF-8"))?;
             of_json("--json", text.to_owned())
@@ -30,11 +31,22 @@ pub(super) fn input(args: &Call, stdin: impl Read) -> Result<Input, Stop> {
     }
 }
 
-fn read(mut stdin: impl Read) -> Result<String, Stop> {
+/// The longest input that is read, far beyond any that a tool is made for: something that never ends
+/// is to fail before the memory does.
+const MAX_STDIN_BYTES: u64 = 256 << 20;
+
+fn read(stdin: impl Read, max_bytes: u64) -> Result<String, Stop> {
     let mut bytes = Vec::new();
     stdin
+        .take(max_bytes.saturating_add(1))
         .read_to_end(&mut bytes)
         .map_err(|err| Stop::usage(format!("stdin cannot be read: {err}")))?;
+    if bytes.len() as u64 > max_bytes {
+        let message = format!("the input on stdin is longer than {}", words::bytes(max_bytes));
+        return Err(Stop::usage(message).with_help(
+            "give the tool the name of a file, if it takes one, instead of the content",
+        ));
+    }
     String::from_utf8(bytes).map_err(|err| {
         let finding = Source::from_bytes("stdin", err.into_bytes()).err();
         Stop::usage("the input on stdin is not UTF-8").with_findings(finding.map(|it| *it))
@@ -316,6 +328,16 @@ mod tests {
         for text in [" {\"b\":  1.50,\"a\":\"\\u0000\"}\n", "[ ]", "5"] {
             assert_eq!(shown(of_json("--json", text.into())), text);
         }
+    }
+
+    #[test]
+    fn stdin_has_an_end() {
+        assert_eq!(read(&b"[1]"[..], 3).unwrap(), "[1]");
+        expect![[r#"
+            error: the input on stdin is longer than 2.0 KiB
+              help: give the tool the name of a file, if it takes one, instead of the content
+        "#]]
+        .assert_eq(&shown(read(std::io::repeat(b' '), 2048).and_then(|it| of_json("stdin", it))));
     }
 
     #[test]
