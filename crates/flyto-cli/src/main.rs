@@ -15,11 +15,11 @@ mod verbs; //    what each verb answers
 mod words; //    numbers, times and command lines
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use flyto_execenv::Environment;
-use flyto_host::Surroundings;
 
 use crate::args::{Args, Presets};
 use crate::exit::Exit;
@@ -40,19 +40,16 @@ fn run(words: &[OsString]) -> Exit {
     };
     let Args { common, verb } = args;
     let screen = Screen::new(&common, &env);
-    let res = std::env::current_dir()
-        .map_err(|err| Stop::usage(format!("the current directory cannot be told: {err}")))
-        .map(|dir| Session::new(common, screen, Surroundings::new(env, dir)))
-        .and_then(|session| verbs::run(&verb, &session));
-    res.unwrap_or_else(|stop| stop.report(&screen))
+    let session = Session::new(common, screen, env);
+    verbs::run(&verb, &session).unwrap_or_else(|stop| stop.report(&screen))
 }
 
 /// Says what is wrong with a command line, or gives the help that it asks for.
 fn refuse(err: &clap::Error, screen: &Screen) -> Exit {
     if !err.use_stderr() {
-        // Help and version are answers; whoever closed stdout has enough of them.
-        let _ = err.print();
-        return Exit::Ok;
+        // Help and version are answers.
+        let res = err.print().and_then(|()| io::stdout().flush());
+        return res.map_or_else(|err| Stop::output(err).report(screen), |()| Exit::Ok);
     }
     if !screen.is_json() {
         let _ = err.print();

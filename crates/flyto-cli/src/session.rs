@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use flyto_diagnostics::{Diagnostic, Findings};
-use flyto_execenv::ExecEnv;
 use flyto_execenv::local::Local;
+use flyto_execenv::{Environment, ExecEnv};
 use flyto_host::{CallError, Flags, Host, Surroundings, load_config};
 use flyto_tools::Entry;
 
@@ -14,21 +14,21 @@ use crate::screen::Screen;
 use crate::stop::{Stop, chain};
 use crate::words::one_line;
 
-/// What every verb has: the options, the surroundings, and the screen.
+/// What every verb has: the options, the environment, and the screen.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) screen: Screen,
-    surroundings: Surroundings,
+    env: Environment,
     flags: Flags,
 }
 
 impl Session {
-    pub(crate) fn new(common: Common, screen: Screen, surroundings: Surroundings) -> Self {
+    pub(crate) fn new(common: Common, screen: Screen, env: Environment) -> Self {
         let mut flags = Flags::default();
         flags.config = common.config;
         flags.plugins = common.plugins;
         flags.exec_tools = common.exec_tools;
-        Self { screen, surroundings, flags }
+        Self { screen, env, flags }
     }
 
     /// The host with all sources loaded. What did not load is in its report.
@@ -36,14 +36,14 @@ impl Session {
     /// `output_limit` is how many bytes of a result's text are kept. Without it, and where neither
     /// the environment nor a file says anything, that is all of them: a person reads it, no model.
     pub(crate) fn load(&self, output_limit: Option<u64>) -> Result<Loaded, Stop> {
-        let Self { surroundings, flags, .. } = self;
-        let mut flags = flags.clone();
+        let surroundings = self.surroundings()?;
+        let mut flags = self.flags.clone();
         flags.output_limit_bytes = output_limit;
         let mut named = flags.plugins.iter().chain(&flags.exec_tools).chain(&flags.config);
-        if let Some(path) = named.find(|it| self.is_missing(it)) {
+        if let Some(path) = named.find(|it| is_missing(it, &surroundings)) {
             return Err(no_such_file(path));
         }
-        let (mut config, findings) = load_config(surroundings, &flags);
+        let (mut config, findings) = load_config(&surroundings, &flags);
         if findings.has_errors() {
             return Err(Stop::new(Exit::Invalid, "the configuration cannot be used")
                 .with_findings(findings.into_vec()));
@@ -53,19 +53,28 @@ impl Session {
             config.output_limit_bytes = u64::MAX;
         }
         let plugins_off = !config.plugins.enabled;
-        let host = Host::new(ExecEnv::new(Local::new()), surroundings.clone(), config);
+        let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
         Ok(Loaded { host, config: findings, plugins_off, is_limited })
     }
 
-    pub(crate) fn surroundings(&self) -> &Surroundings {
-        &self.surroundings
+    /// The environment and the current directory, which some verbs do without.
+    ///
+    /// # Errors
+    ///
+    /// The current directory was removed, or may not be read.
+    pub(crate) fn surroundings(&self) -> Result<Surroundings, Stop> {
+        let dir = std::env::current_dir().map_err(|err| {
+            Stop::new(Exit::NotTried, format!("the current directory cannot be told: {err}"))
+                .with_help("change to a directory that is there")
+        })?;
+        Ok(Surroundings::new(self.env.clone(), dir))
     }
+}
 
-    /// Whether there is nothing of a name that somebody wrote on the command line. That is an error;
-    /// a directory that the configuration names may well come later.
-    pub(crate) fn is_missing(&self, path: &Path) -> bool {
-        matches!(self.surroundings.current_dir.join(path).try_exists(), Ok(false))
-    }
+/// Whether there is nothing of a name that somebody wrote on the command line. That is an error;
+/// a directory that the configuration names may well come later.
+fn is_missing(path: &Path, surroundings: &Surroundings) -> bool {
+    matches!(surroundings.current_dir.join(path).try_exists(), Ok(false))
 }
 
 /// A host with its tools, and what was said about the configuration on the way.

@@ -34,10 +34,11 @@ struct Document<'a> {
 }
 
 pub(super) fn run(args: &Validate, session: &Session) -> Result<Exit, Stop> {
+    let surroundings = session.surroundings()?;
     let mut checked = Vec::new();
     let mut findings = Findings::new();
     for path in &args.paths {
-        let res = validate_path(path, session.surroundings());
+        let res = validate_path(path, &surroundings);
         let res = res.map_err(|err| unreachable_path(path, &err))?;
         checked.extend(res.checked.into_iter().map(|(path, kind)| Checked { path, kind }));
         findings.append(res.findings);

@@ -420,16 +420,40 @@ fn a_reader_who_has_enough_is_no_error() {
 #[test]
 fn an_answer_that_cannot_be_written_is_an_error() {
     let place = place();
-    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
-        // Only some systems have a device that is always full.
-        return;
+    for verb in [&["list"][..], &["--help"], &["list", "-h"], &["--version"]] {
+        let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+            // Only some systems have a device that is always full.
+            return;
+        };
+        let flyto = place.flyto(&words(verb)).command(|it| {
+            it.stdout(full);
+        });
+        flyto.check(expect![[r#"
+            exit code 74
+            -- stderr
+            error: stdout cannot be written: No space left on device (os error 28)
+        "#]]);
+    }
+}
+
+#[test]
+fn a_removed_directory_stops_only_verbs_that_need_one() {
+    let place = place();
+    let run = |verb: &[&str]| {
+        let gone = r#"mkdir gone && cd gone && rmdir ../gone && exec "$@""#;
+        place.flyto(verb).started_by(gone).run()
     };
-    let output = place.flyto(&words(&["list"])).command(|it| {
-        it.stdout(full);
-    });
-    output.check(expect![[r#"
-        exit code 74
-        -- stderr
-        error: stdout cannot be written: No space left on device (os error 28)
-    "#]]);
+    for verb in [&["explain", "F0001"][..], &["schema", "plugin"], &["completions", "bash"]] {
+        let ran = run(verb);
+        assert_eq!((ran.code, ran.stderr()), (Some(0), String::new()), "{verb:?}");
+    }
+    for verb in [&["list"][..], &["validate", "x"], &["call", "x"], &["show", "x"]] {
+        expect![[r#"
+            exit code 7
+            -- stderr
+            error: the current directory cannot be told: No such file or directory (os error 2)
+              help: change to a directory that is there
+        "#]]
+        .assert_eq(&run(verb).shown());
+    }
 }
