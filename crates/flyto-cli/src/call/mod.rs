@@ -7,6 +7,7 @@ mod signals;
 mod status;
 
 use std::io;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -14,6 +15,7 @@ use flyto_host::Plan;
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Input, Preview, Progress, ToolResult, Violation,
 };
+use rustix::io::Errno;
 use serde::Serialize;
 
 use self::live::{Live, Shown};
@@ -60,8 +62,9 @@ struct Made {
 fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result<Made, Stop> {
     let screen = session.screen;
     let preview = loaded.find(&args.name)?.tool().preview(&input);
+    check_descriptors().map_err(not_tried)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(Stop::internal)?;
+    let runtime = runtime.map_err(not_tried)?;
     let now = Instant::now();
     let deadline = args.timeout.map(|it| now + it);
     // A tool whose limit ends later than clocks can tell has none that matters here.
@@ -84,7 +87,7 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
         let status = Arc::clone(&status);
         ctx = ctx.with_progress(move |progress: Progress| status.progress(&progress));
     }
-    let signals = Signals::listen(cancellation, live.clone()).map_err(Stop::internal)?;
+    let signals = Signals::listen(cancellation, live.clone()).map_err(not_tried)?;
     let res = runtime.block_on(drive(loaded.host.call(&args.name, input, &ctx), &signals, &status));
     let killed = signals.call_ended();
     status.erase();
@@ -102,6 +105,26 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
     let exit = exit.unwrap_or_else(|| Exit::of_result(&result));
     let working_dir = preview.and_then(|it| it.working_dir);
     Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited })
+}
+
+/// Whether there are the descriptors that the runtime takes for itself. It panics where a part of
+/// them is missing.
+fn check_descriptors() -> io::Result<()> {
+    /// Two pollers with their wakers, and the pipe by which signals arrive, make eleven.
+    const N_PAIRS: usize = 6;
+    let pairs: io::Result<Vec<_>> = (0..N_PAIRS).map(|_| UnixStream::pair()).collect();
+    pairs.map(drop)
+}
+
+/// The end of a call for which the system has no means, or that failed before it began.
+fn not_tried(err: io::Error) -> Stop {
+    let help = match Errno::from_io_error(&err) {
+        Some(Errno::MFILE) => "raise the limit of open files, as with `ulimit -n 256`",
+        Some(Errno::NFILE) => "the whole system has too many files open; end other programs",
+        Some(Errno::AGAIN) => "there are too many threads or processes; see `ulimit -u`",
+        _ => return Stop::internal(err),
+    };
+    Stop::new(Exit::NotTried, format!("the call cannot be prepared: {err}")).with_help(help)
 }
 
 /// Carries the call through. `None`: it was dropped half way.

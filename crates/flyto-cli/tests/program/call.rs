@@ -318,6 +318,21 @@ fn what_cannot_be_tried_says_why() {
 }
 
 #[test]
+fn a_call_without_descriptors_is_not_tried() {
+    let place = Place::with_tools(&[CAT]);
+    // From the least with which a program starts to more than a runtime takes.
+    for n_files in 6..12 {
+        let limited = format!(r#"ulimit -n {n_files}; exec "$@""#);
+        place.call(&["p:cat"]).started_by(&limited).check(expect![[r#"
+            exit code 7
+            -- stderr
+            error: the call cannot be prepared: Too many open files (os error 24)
+              help: raise the limit of open files, as with `ulimit -n 256`
+        "#]]);
+    }
+}
+
+#[test]
 fn an_exec_tool_that_does_not_start_is_a_result() {
     let place = Place::new();
     place.write(
