@@ -141,8 +141,9 @@ pub trait Control: fmt::Debug + Send + Sync + 'static {
 
     /// Ends everything in the spec's kill scope and says what there was to end.
     ///
-    /// With a grace above zero the tree is asked first (`SIGTERM`, then `SIGCONT`, so that stopped
-    /// processes hear it) and given that time. Then it is killed, and its end is confirmed within a
+    /// With a grace above zero the tree is asked first and given that time: `SIGTERM`, then `SIGCONT`,
+    /// and this again while the grace lasts, so that processes hear it that are stopped or stop
+    /// themselves meanwhile. Then it is killed, and its end is confirmed within a
     /// bound of the backend's own. After a [`wait`](Control::wait) that returned, it ends what the
     /// leader left behind.
     ///

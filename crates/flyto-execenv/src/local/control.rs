@@ -27,6 +27,10 @@ use crate::{
 /// unless it sleeps uninterruptibly in the kernel; then the outcome says that it is unconfirmed.
 const CONFIRM_TIME: Duration = Duration::from_secs(5);
 
+/// How often stopped processes are woken while a grace lasts: every 100 ms, a small part of any grace
+/// that is worth asking for.
+const CONTINUE_AFTER: Duration = Duration::from_millis(100);
+
 /// One program and its process group.
 ///
 /// The leader is reaped only in [`Control::end`]. Until then its id, which is also the group's, is
@@ -76,6 +80,15 @@ impl LocalControl {
         while self.owns_group && members::alive_in(self.leader) != Some(0) {
             sleep(pause).await;
             pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+
+    /// Wakes what is stopped, or stops itself meanwhile: it hears the request to end only once it
+    /// goes on (signal(7)).
+    async fn keep_going(&self) {
+        loop {
+            send(self.leader, self.owns_group, Sig::CONT);
+            sleep(CONTINUE_AFTER).await;
         }
     }
 
@@ -165,9 +178,11 @@ impl Control for LocalControl {
         if !left_by_itself {
             if !grace.is_zero() {
                 send(self.leader, self.owns_group, Sig::TERM);
-                // A stopped process hears the request only once it goes on (signal(7)).
-                send(self.leader, self.owns_group, Sig::CONT);
-                let _ = timeout(grace, self.gone()).await;
+                tokio::select! {
+                    () = self.gone() => {}
+                    () = self.keep_going() => {}
+                    () = sleep(grace) => {}
+                }
             }
             send(self.leader, self.owns_group, Sig::KILL);
             match timeout(CONFIRM_TIME, self.watch.exited()).await {
