@@ -8,6 +8,7 @@ mod drive; // the loop behind both
 mod environment; // the variables that a program sees
 mod error; // why a program could not be run
 mod expand; // `${NAME}` in declared values
+mod grants; // what the operator opens for one program
 mod handle; // what callers hold
 mod limits; // bounds and isolation
 mod outcome; // what came of it
@@ -29,6 +30,7 @@ pub use crate::{
     environment::{EnvPolicy, Environment},
     error::{ExecError, ExecErrorKind},
     expand::{Declared, MissingVariables, Template, TemplateError},
+    grants::Grants,
     handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
     limits::{Filesystem, Isolation, LimitKind, Limits, Network},
     outcome::{Captured, Ended, Ending, Exit, Outcome, PeakMemory, Signal, Spill, Usage},

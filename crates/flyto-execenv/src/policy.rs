@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Class, Isolation, KillScope, Limits, Spec};
 
-/// What one class of program gets. It narrows a spec and never widens it.
+/// What one class of program gets. It narrows a spec and never widens it; [`Spec::grants`] say how far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
@@ -53,10 +53,12 @@ impl Policy {
         self
     }
 
-    /// Narrows `spec`.
+    /// Narrows `spec`, as far as its grants leave it to the class.
     pub fn apply(&self, spec: &mut Spec) {
-        spec.limits = spec.limits.narrowed_by(&self.limits);
-        spec.isolation = spec.isolation.narrowed_by(&self.isolation);
+        let limits = spec.grants.over_limits(&self.limits);
+        let isolation = spec.grants.over_isolation(&self.isolation);
+        spec.limits = spec.limits.narrowed_by(&limits);
+        spec.isolation = spec.isolation.narrowed_by(&isolation);
         if let Some(least) = self.kill {
             spec.kill = spec.kill.max(least);
         }
@@ -101,7 +103,7 @@ impl Policies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Network;
+    use crate::{Filesystem, Grants, Network};
 
     #[test]
     fn a_policy_narrows_and_never_widens() {
@@ -122,5 +124,48 @@ mod tests {
         let mut spec = before.clone();
         policies.get(&spec.class).apply(&mut spec);
         assert_eq!(spec, before);
+    }
+
+    #[test]
+    fn a_grant_takes_the_place_of_the_class_and_never_of_the_spec() {
+        let paths = |read: &[&str], write: &[&str]| Filesystem::Grants {
+            read: read.iter().map(Into::into).collect(),
+            write: write.iter().map(Into::into).collect(),
+        };
+        let policy = Policy::new().limits(Limits::new().processes(8).open_files(64)).isolation(
+            Isolation::new().network(Network::Off).filesystem(paths(&["/usr"], &["/work"])),
+        );
+        let grants = Grants::new()
+            .limits(Limits::new().processes(32).memory_bytes(1 << 20))
+            .network(Network::Host)
+            .read("/srv/models")
+            .write("/var/cache/p");
+
+        let mut spec = Spec::new("x").grants(grants.clone());
+        policy.apply(&mut spec);
+        assert_eq!(spec.limits, Limits::new().processes(32).open_files(64).memory_bytes(1 << 20));
+        assert_eq!(spec.isolation.network, Network::Host);
+        let both = paths(&["/usr", "/srv/models"], &["/work", "/var/cache/p"]);
+        assert_eq!(spec.isolation.filesystem, both);
+
+        let own = Isolation::new().network(Network::Off).filesystem(paths(&["/usr/lib"], &[]));
+        let mut spec =
+            Spec::new("x").limits(Limits::new().processes(2)).isolation(own.clone()).grants(grants);
+        policy.apply(&mut spec);
+        assert_eq!(spec.limits.processes, Some(2));
+        assert_eq!(spec.isolation, own);
+    }
+
+    #[test]
+    fn granted_paths_do_not_close_an_open_file_system() {
+        let mut spec = Spec::new("x").grants(Grants::new().read("/srv"));
+        Policy::new().apply(&mut spec);
+        assert_eq!(spec.isolation, Isolation::new());
+
+        let off = Grants::new().network(Network::Off);
+        assert!(!off.is_empty() && Grants::new().is_empty());
+        let mut spec = Spec::new("x").grants(off);
+        Policy::new().apply(&mut spec);
+        assert_eq!(spec.isolation.network, Network::Off);
     }
 }

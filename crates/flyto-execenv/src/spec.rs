@@ -12,7 +12,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Capability, Environment, ExecError, ExecErrorKind, Filesystem, Isolation, Limits, Network,
+    Capability, Environment, ExecError, ExecErrorKind, Filesystem, Grants, Isolation, Limits,
+    Network,
 };
 
 /// Bytes that a captured stream keeps unless the spec says otherwise: 4 MiB.
@@ -231,7 +232,7 @@ pub enum KillScope {
 /// | stdout, stderr | captured, 4 MiB each |
 /// | kill | [`KillScope::Group`] |
 /// | deadline, grace | none |
-/// | limits, isolation | none |
+/// | limits, isolation, grants | none |
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spec {
@@ -261,6 +262,8 @@ pub struct Spec {
     pub limits: Limits,
     /// What it is cut off from.
     pub isolation: Isolation,
+    /// What the operator decided for it in place of what its class gets.
+    pub grants: Grants,
 }
 
 impl Spec {
@@ -281,6 +284,7 @@ impl Spec {
             grace: None,
             limits: Limits::default(),
             isolation: Isolation::default(),
+            grants: Grants::default(),
         }
     }
 
@@ -396,6 +400,13 @@ impl Spec {
         self
     }
 
+    /// Sets what the operator decided for this program in place of what its class gets.
+    #[must_use]
+    pub fn grants(mut self, grants: Grants) -> Self {
+        self.grants = grants;
+        self
+    }
+
     /// What a backend must declare to be given this spec.
     ///
     /// The patterns name every field, so that a new field does not compile until somebody has
@@ -417,6 +428,8 @@ impl Spec {
             grace,
             limits,
             isolation,
+            // They change what the class's policy makes of limits and isolation, before this.
+            grants: _,
         } = self;
         let Limits { cpu_time, memory_bytes, processes, file_size_bytes, open_files, output_bytes } =
             limits;
