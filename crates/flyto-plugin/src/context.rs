@@ -32,6 +32,9 @@ pub struct PluginContext {
     /// The host's environment, from which programs get what the policy passes on, what is granted,
     /// and what declared values read.
     pub host_env: Arc<Environment>,
+    /// The session's working directory, where a tool starts that is no argv tool and names no other
+    /// directory. A relative one is taken from the current directory, which the empty one is.
+    pub session_dir: PathBuf,
     /// The directory in which every plugin has one of its own, by its name, as `PLUGIN_DATA`.
     /// Without one there is no such variable.
     pub data_root: Option<PathBuf>,
@@ -47,19 +50,27 @@ pub struct PluginContext {
 }
 
 impl PluginContext {
-    /// Programs run in `exec_env` and see what is right of `host_env`. Nothing is granted, and there
-    /// is no place for data or for large output.
+    /// Programs run in `exec_env` and see what is right of `host_env`. The session's directory is the
+    /// current one, nothing is granted, and there is no place for data or for large output.
     #[must_use]
     pub fn new(exec_env: ExecEnv, host_env: impl Into<Arc<Environment>>) -> Self {
         Self {
             exec_env,
             host_env: host_env.into(),
+            session_dir: PathBuf::new(),
             data_root: None,
             spill_dir: None,
             capture_bytes: DEFAULT_CAPTURE_BYTES,
             grants: BTreeMap::new(),
             strict_env: StrictEnv::Off,
         }
+    }
+
+    /// Sets the session's working directory.
+    #[must_use]
+    pub fn session_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.session_dir = dir.into();
+        self
     }
 
     /// Sets the directory for what plugins keep. It is created when a tool first runs.
