@@ -15,6 +15,7 @@ mod manifest; //    what a `plugin.json` says, and reading it
 mod names; //       names of plugins and tools
 mod place; //       findings about parts of a value
 mod result; //      what came of a program, in words
+mod rpc; //         programs that answer in JSON-RPC
 pub mod schema;
 mod tool; //        a declaration as a tool //  JSON Schemas for editors
 

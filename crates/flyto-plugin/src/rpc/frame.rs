@@ -1,0 +1,280 @@
+//! One message: what a program is told, and what it says.
+//!
+//! What is written is exact to the byte, as programs in any language match it with whatever they
+//! have. What is read may be anything: a line that is no message is somebody's log.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, Visitor},
+};
+use serde_json::{Value, value::RawValue};
+
+/// Which call a message is about. Programs repeat the number they were given, as a number or as a
+/// string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Id {
+    /// `7`, `7.0` or `"7"`.
+    Number(u64),
+    /// No id, or `null`.
+    Missing,
+    /// Anything else, which no request had.
+    Other,
+}
+
+/// What a program says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Message {
+    /// The answer to a call.
+    Response { id: Id, outcome: Result<Output, RpcError> },
+    /// An answer that does not say what an answer must; `why` begins with the part that is wrong.
+    Malformed { id: Id, why: String },
+    /// How far a call has come: a share of the whole, and words that may be empty.
+    Progress { id: Id, progress: f64, detail: String },
+}
+
+/// What a call gave.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Output {
+    /// The text.
+    pub(crate) text: String,
+    /// The same for programs.
+    pub(crate) data: Option<Value>,
+}
+
+/// Why a call failed, in the words of the program.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RpcError {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    pub(crate) data: Option<Value>,
+}
+
+/// Appends the line that calls `tool` with `args`, the text of one JSON value. The text stays as it
+/// is but for line breaks between its parts, which become blanks: the request is one line.
+pub(crate) fn request(buf: &mut Vec<u8>, id: u64, tool: &str, args: &str) {
+    buf.reserve(args.len() + tool.len() + 96);
+    buf.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    buf.extend_from_slice(id.to_string().as_bytes());
+    buf.extend_from_slice(br#","method":"execute","params":{"tool":"#);
+    serde_json::to_writer(&mut *buf, tool).expect("a string becomes JSON, and memory takes it");
+    buf.extend_from_slice(br#","args":"#);
+    let start = buf.len();
+    buf.extend_from_slice(args.as_bytes());
+    // Within a string of JSON a line break is an escape, so what is found here is between parts.
+    for byte in &mut buf[start..] {
+        if matches!(byte, b'\n' | b'\r') {
+            *byte = b' ';
+        }
+    }
+    buf.extend_from_slice(b"}}\n");
+}
+
+/// Appends the line that calls off the request `id`.
+pub(crate) fn cancel(buf: &mut Vec<u8>, id: u64) {
+    buf.extend_from_slice(br#"{"jsonrpc":"2.0","method":"cancel","params":{"id":"#);
+    buf.extend_from_slice(id.to_string().as_bytes());
+    buf.extend_from_slice(b"}}\n");
+}
+
+/// The shortest answer there is, without white space: `{"error":{"code":0,"message":""}}`.
+const SHORTEST_BYTES: usize = 24;
+
+/// Reads one message; `None` where the text is something else.
+///
+/// An answer has a `result` or an `error` that is not `null`; where both are there, `error` counts.
+/// One without `jsonrpc` must be in order otherwise, so that a line of a log that is JSON is taken
+/// for no answer. Further keys are ignored. Line ends and white space around the message are too.
+pub(crate) fn parse(line: &[u8]) -> Option<Message> {
+    let line = line.trim_ascii();
+    // Most lines that are no messages are told from them by three looks.
+    if line.len() < SHORTEST_BYTES || line.first() != Some(&b'{') || line.last() != Some(&b'}') {
+        return None;
+    }
+    if let Ok(envelope) = serde_json::from_slice(line) {
+        return message(&envelope);
+    }
+    // Bytes that are no text cost a few characters of it, and not the answer.
+    match String::from_utf8_lossy(line) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(mended) => message(&serde_json::from_str(&mended).ok()?),
+    }
+}
+
+/// The parts of a message as they are written.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+fn message(envelope: &Envelope<'_>) -> Option<Message> {
+    if let Some(method) = envelope.method {
+        return (method.get() == r#""progress""#).then(|| progress(envelope.params?)).flatten();
+    }
+    let id = id(envelope.id);
+    let outcome = match (envelope.error, envelope.result) {
+        (Some(error), _) => rpc_error(error).map(Err),
+        (None, Some(result)) => output(result).map(Ok),
+        (None, None) => return None,
+    };
+    match outcome {
+        Ok(outcome) => Some(Message::Response { id, outcome }),
+        Err(why) => envelope.jsonrpc.map(|_| Message::Malformed { id, why }),
+    }
+}
+
+fn progress(params: &RawValue) -> Option<Message> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, default)]
+        id: Option<&'a RawValue>,
+        progress: f64,
+        #[serde(default)]
+        detail: Option<String>,
+    }
+
+    let Params { id: raw, progress, detail } = serde_json::from_str(params.get()).ok()?;
+    Some(Message::Progress { id: id(raw), progress, detail: detail.unwrap_or_default() })
+}
+
+fn output(result: &RawValue) -> Result<Output, String> {
+    #[derive(Deserialize)]
+    struct Parts<'a> {
+        #[serde(borrow, default)]
+        output: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        data: Option<&'a RawValue>,
+    }
+
+    if !result.get().starts_with('{') {
+        let found = kind(result);
+        return Err(format!("\"result\" must be an object with \"output\", found {found}"));
+    }
+    let parts: Parts<'_> =
+        serde_json::from_str(result.get()).map_err(|err| format!("\"result\" is wrong: {err}"))?;
+    let Some(output) = parts.output else {
+        return Err("\"result\" has no \"output\"".to_owned());
+    };
+    let Some(text) = text(output) else {
+        return Err(format!("\"output\" must be a string, found {}", kind(output)));
+    };
+    Ok(Output { text, data: data(parts.data)? })
+}
+
+fn rpc_error(error: &RawValue) -> Result<RpcError, String> {
+    #[derive(Deserialize)]
+    struct Parts<'a> {
+        #[serde(borrow, default)]
+        code: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        message: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        data: Option<&'a RawValue>,
+    }
+
+    if !error.get().starts_with('{') {
+        let found = kind(error);
+        return Err(format!(
+            "\"error\" must be an object with \"code\" and \"message\", found {found}"
+        ));
+    }
+    let parts: Parts<'_> =
+        serde_json::from_str(error.get()).map_err(|err| format!("\"error\" is wrong: {err}"))?;
+    let Some(code) = parts.code.and_then(|it| integer(it.get())) else {
+        let found = parts.code.map_or("none", kind);
+        return Err(format!("\"code\" of the error must be a whole number, found {found}"));
+    };
+    let Some(message) = parts.message.and_then(text) else {
+        let found = parts.message.map_or("none", kind);
+        return Err(format!("\"message\" of the error must be a string, found {found}"));
+    };
+    Ok(RpcError { code, message, data: data(parts.data)? })
+}
+
+fn data(raw: Option<&RawValue>) -> Result<Option<Value>, String> {
+    raw.map(|it| serde_json::from_str(it.get()))
+        .transpose()
+        .map_err(|err| format!("\"data\" cannot be read: {err}"))
+}
+
+fn id(raw: Option<&RawValue>) -> Id {
+    let Some(raw) = raw else { return Id::Missing };
+    let written = raw.get();
+    let number = written.strip_prefix('"').and_then(|it| it.strip_suffix('"')).unwrap_or(written);
+    // The usual case first, for it is on the way of every message of a session.
+    let number =
+        number.parse().ok().or_else(|| integer(number).and_then(|it| u64::try_from(it).ok()));
+    number.map_or(Id::Other, Id::Number)
+}
+
+/// A whole number, also one that is written as `7.0` by a language that has no others.
+fn integer(text: &str) -> Option<i64> {
+    text.parse().ok().or_else(|| {
+        let number: f64 = text.parse().ok()?;
+        // Up to here every whole number is one of its own.
+        let exact = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole, and small enough")]
+        exact.then_some(number as i64)
+    })
+}
+
+/// The text of a string. Half a surrogate pair, which some languages write for bytes that are no
+/// text, is shown as U+FFFD.
+fn text(raw: &RawValue) -> Option<String> {
+    if !raw.get().starts_with('"') {
+        return None;
+    }
+    serde_json::from_str(raw.get())
+        .or_else(|_| serde_json::from_str(raw.get()).map(|Lossy(text)| text))
+        .ok()
+}
+
+/// A string that need not be Unicode.
+struct Lossy(String);
+
+impl<'de> Deserialize<'de> for Lossy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+
+        impl Visitor<'_> for Bytes {
+            type Value = Lossy;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<Lossy, E> {
+                Ok(Lossy(String::from_utf8_lossy(bytes).into_owned()))
+            }
+        }
+
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+/// The type of a value, for people.
+fn kind(raw: &RawValue) -> &'static str {
+    match raw.get().as_bytes().first() {
+        Some(b'"') => "a string",
+        Some(b'{') => "an object",
+        Some(b'[') => "an array",
+        Some(b't' | b'f') => "a truth value",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
+}
+
+#[cfg(test)]
+mod tests;

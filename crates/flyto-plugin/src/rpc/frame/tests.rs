@@ -1,0 +1,279 @@
+use expect_test::{Expect, expect};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn requested(id: u64, tool: &str, args: &str) -> String {
+    let mut buf = Vec::new();
+    request(&mut buf, id, tool, args);
+    String::from_utf8(buf).expect("made of texts")
+}
+
+#[track_caller]
+fn check(line: &str, expect: Expect) {
+    expect.assert_eq(&format!("{:?}", parse(line.as_bytes())));
+}
+
+#[test]
+fn requests_are_exact() {
+    expect![[r#"
+        {"jsonrpc":"2.0","id":1,"method":"execute","params":{"tool":"solve","args":{"z": 1.0, "a":1e2,"big":123456789012345678901234567890}}}
+    "#]]
+    .assert_eq(&requested(1, "solve", r#"{"z": 1.0, "a":1e2,"big":123456789012345678901234567890}"#));
+    expect![[r#"
+        {"jsonrpc":"2.0","id":18446744073709551615,"method":"execute","params":{"tool":"a\"b\\c\n","args":[ 1,  "x\ny" ]}}
+    "#]]
+    .assert_eq(&requested(u64::MAX, "a\"b\\c\n", "[ 1,\r\n\"x\\ny\"\n]"));
+    let mut buf = b"before\n".to_vec();
+    cancel(&mut buf, 7);
+    expect![[r#"
+        before
+        {"jsonrpc":"2.0","method":"cancel","params":{"id":7}}
+    "#]]
+    .assert_eq(&String::from_utf8(buf).expect("text"));
+}
+
+#[test]
+fn answers() {
+    check(
+        r#"{"jsonrpc":"2.0","id":1,"result":{"output":"a\nb"}}"#,
+        expect![[
+            r#"Some(Response { id: Number(1), outcome: Ok(Output { text: "a\nb", data: None }) })"#
+        ]],
+    );
+    check(
+        r#" {"jsonrpc": "2.0", "id": "7", "result": {"output": "", "data": {"n": [1]}, "more": 1}, "error": null} "#,
+        expect![[
+            r#"Some(Response { id: Number(7), outcome: Ok(Output { text: "", data: Some(Object {"n": Array [Number(1)]}) }) })"#
+        ]],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":1.0,"error":{"code":-32000,"message":"no","data":{"hint":"x"}}}"#,
+        expect![[
+            r#"Some(Response { id: Number(1), outcome: Err(RpcError { code: -32000, message: "no", data: Some(Object {"hint": String("x")}) }) })"#
+        ]],
+    );
+    check(
+        r#"{"jsonrpc":"1.0","result":{"output":"a"},"error":{"code":1.0,"message":"wins"}}"#,
+        expect![[
+            r#"Some(Response { id: Missing, outcome: Err(RpcError { code: 1, message: "wins", data: None }) })"#
+        ]],
+    );
+    // Without the version, but in order.
+    check(
+        r#"{"id":null,"result":{"output":"a"}}"#,
+        expect![[
+            r#"Some(Response { id: Missing, outcome: Ok(Output { text: "a", data: None }) })"#
+        ]],
+    );
+    check(
+        r#"{"jsonrpc":"2.0","id":"abc","result":{"output":"lone \udcff half"}}"#,
+        expect![[
+            r#"Some(Response { id: Other, outcome: Ok(Output { text: "lone ��� half", data: None }) })"#
+        ]],
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_cost_themselves_only() {
+    let line = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":\"caf\xe9\"}}\r\n";
+    expect![[
+        r#"Some(Response { id: Number(1), outcome: Ok(Output { text: "caf�", data: None }) })"#
+    ]]
+    .assert_eq(&format!("{:?}", parse(line)));
+}
+
+#[test]
+fn malformed_answers_say_why() {
+    let why = |rest: &str| match parse(format!(r#"{{"jsonrpc":"2.0","id":3,{rest}}}"#).as_bytes()) {
+        Some(Message::Malformed { id: Id::Number(3), why }) => why,
+        other => panic!("{other:?}"),
+    };
+    let lines: String = [
+        r#""result":"text""#,
+        r#""result":{}"#,
+        r#""result":{"output":5}"#,
+        r#""result":{"output":null}"#,
+        r#""result":{"output":["a"]}"#,
+        r#""result":{"output":"a","output":"b"}"#,
+        r#""error":"text""#,
+        r#""error":{"message":"m"}"#,
+        r#""error":{"code":"1","message":"m"}"#,
+        r#""error":{"code":1.5,"message":"m"}"#,
+        r#""error":{"code":1}"#,
+        r#""error":{"code":1,"message":{}}"#,
+        r#""error":false"#,
+    ]
+    .iter()
+    .map(|rest| format!("{rest}: {}\n", why(rest)))
+    .collect();
+    expect![[r#"
+        "result":"text": "result" must be an object with "output", found a string
+        "result":{}: "result" has no "output"
+        "result":{"output":5}: "output" must be a string, found a number
+        "result":{"output":null}: "result" has no "output"
+        "result":{"output":["a"]}: "output" must be a string, found an array
+        "result":{"output":"a","output":"b"}: "result" is wrong: duplicate field `output` at line 1 column 22
+        "error":"text": "error" must be an object with "code" and "message", found a string
+        "error":{"message":"m"}: "code" of the error must be a whole number, found none
+        "error":{"code":"1","message":"m"}: "code" of the error must be a whole number, found a string
+        "error":{"code":1.5,"message":"m"}: "code" of the error must be a whole number, found a number
+        "error":{"code":1}: "message" of the error must be a string, found none
+        "error":{"code":1,"message":{}}: "message" of the error must be a string, found an object
+        "error":false: "error" must be an object with "code" and "message", found a truth value
+    "#]].assert_eq(&lines);
+    let deep =
+        format!(r#""result":{{"output":"a","data":{}1{}}}"#, "[".repeat(200), "]".repeat(200));
+    expect![[r#""data" cannot be read: recursion limit exceeded at line 1 column 128"#]]
+        .assert_eq(&why(&deep));
+}
+
+#[test]
+fn progress_of_calls() {
+    check(
+        r#"{"jsonrpc":"2.0","method":"progress","params":{"id":2,"progress":0.5,"detail":"half"}}"#,
+        expect![[r#"Some(Progress { id: Number(2), progress: 0.5, detail: "half" })"#]],
+    );
+    check(
+        r#"{"method":"progress","params":{"id":"2","progress":1,"detail":null}}"#,
+        expect![[r#"Some(Progress { id: Number(2), progress: 1.0, detail: "" })"#]],
+    );
+    check(r#"{"jsonrpc":"2.0","method":"progress","params":{"id":2}}"#, expect!["None"]);
+    check(
+        r#"{"jsonrpc":"2.0","method":"progress","params":[2,0.5]}"#,
+        expect![[r#"Some(Progress { id: Number(2), progress: 0.5, detail: "" })"#]],
+    );
+    check(r#"{"jsonrpc":"2.0","method":"progress"}"#, expect!["None"]);
+}
+
+#[test]
+fn other_lines_are_no_messages() {
+    for line in [
+        "",
+        "  ",
+        "working…",
+        "{}",
+        "{working on it, please wait a moment}",
+        r#"{"jsonrpc":"2.0","id":1,"result":null,"error":null}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"execute","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"output":"a"}} trailing"#,
+        r#"{"jsonrpc":"2.0","id":1,"result":{"output":"a"}"#,
+        r#"[{"jsonrpc":"2.0","id":1,"result":{"output":"a"}}]"#,
+        r#"{"level":"info","result":"ok","message":"a line of a log"}"#,
+        r#"{"level":"error","error":{"message":"of a log"},"id":1}"#,
+        r#"{"jsonrpc":"2.0","id":1,"id":2,"result":{"output":"a"}}"#,
+    ] {
+        assert_eq!(parse(line.as_bytes()), None, "{line}");
+    }
+}
+
+#[test]
+fn ids() {
+    let read = |id: &str| {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"output":"a"}}}}"#);
+        match parse(line.as_bytes()) {
+            Some(Message::Response { id, .. }) => id,
+            other => panic!("{other:?}"),
+        }
+    };
+    for id in ["7", r#""7""#, "7.0", r#""7.0""#, "0.7e1"] {
+        assert_eq!(read(id), Id::Number(7), "{id}");
+    }
+    assert_eq!(read("18446744073709551615"), Id::Number(u64::MAX));
+    assert_eq!(read("null"), Id::Missing);
+    for id in ["-7", "7.5", "1e300", r#""x""#, r#""""#, r#""nan""#, "[7]", "{}", "true"] {
+        assert_eq!(read(id), Id::Other, "{id}");
+    }
+}
+
+/// Any JSON, with numbers that survive.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".*".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::hash_map(".*", inner, 0..4)
+                .prop_map(|it| it.into_iter().collect::<serde_json::Map<_, _>>().into()),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn a_request_is_one_line_that_says_the_same(id: u64, tool in ".*", args in any_json(), pretty: bool) {
+        let text = if pretty { format!("{args:#}") } else { args.to_string() };
+        let line = requested(id, &tool, &text);
+        prop_assert_eq!(line.matches(['\n', '\r']).count(), 1);
+        let read: Value = serde_json::from_str(&line).expect("JSON");
+        let params = json!({"tool": tool, "args": args});
+        let expect = json!({"jsonrpc": "2.0", "id": id, "method": "execute", "params": params});
+        prop_assert_eq!(&read, &expect);
+        if !pretty {
+            prop_assert_eq!(line, format!("{expect}\n"));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_read_back(id: u64, output in ".*", data in any_json(), escaped: bool) {
+        let mut line = json!({"jsonrpc": "2.0", "id": id, "result": {"output": output, "data": data}})
+            .to_string();
+        if escaped {
+            line = ascii(&line);
+        }
+        let data = Some(data).filter(|it| !it.is_null());
+        let outcome = Ok(Output { text: output, data });
+        prop_assert_eq!(parse(line.as_bytes()), Some(Message::Response { id: Id::Number(id), outcome }));
+    }
+
+    #[test]
+    fn an_error_is_read_back(id: u64, code: i64, message in ".*", data in any_json()) {
+        let error = json!({"code": code, "message": message, "data": data});
+        let line = json!({"jsonrpc": "2.0", "error": error, "id": id.to_string()}).to_string();
+        let data = Some(data).filter(|it| !it.is_null());
+        let outcome = Err(RpcError { code, message, data });
+        prop_assert_eq!(parse(line.as_bytes()), Some(Message::Response { id: Id::Number(id), outcome }));
+    }
+
+    #[test]
+    fn no_bytes_are_too_much(bytes: Vec<u8>) {
+        parse(&bytes);
+        // Past the looks at the ends.
+        parse(&[&b"{\"jsonrpc\":\"2.0\","[..], &bytes, b",\"id\":1}"].concat());
+    }
+
+    #[test]
+    fn no_text_like_a_message_is_too_much(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "{", "}", "[", "]", ":", ",", "\"", "\"jsonrpc\"", "\"2.0\"", "\"id\"", "1", "null",
+                "\"method\"", "\"progress\"", "\"params\"", "\"result\"", "\"output\"", "\"error\"",
+                "\"code\"", "\"message\"", "\"data\"", "\"\\ud800\"", "\\", "1e999", "-", "true", " ",
+            ]),
+            0..24,
+        ),
+    ) {
+        parse(parts.concat().as_bytes());
+        parse(format!("{{{}}}", parts.concat()).as_bytes());
+    }
+}
+
+/// The text with everything beyond ASCII escaped, as many languages write JSON.
+fn ascii(text: &str) -> String {
+    let mut res = String::new();
+    for c in text.chars() {
+        if c.is_ascii() {
+            res.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                res.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    res
+}
