@@ -22,7 +22,7 @@ mod tool; //        a declaration as a tool //  JSON Schemas for editors
 pub use crate::{
     config::{DEFAULT_PLUGIN_DIRS, Grant, PluginConfig},
     context::{PluginContext, StrictEnv},
-    discover::{Catalogue, DirState, Found, PluginState, SearchedDir},
+    discover::{Catalogue, Change, ChangeKind, DirState, Found, PluginState, Reload, SearchedDir},
     environment::{PLUGIN_DATA, PLUGIN_ROOT, Variable, VariableOrigin},
     filter::{Filter, Verdict},
     home::{HomeError, ambient_home_of, expand_home},

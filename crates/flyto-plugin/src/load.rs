@@ -120,6 +120,17 @@ impl Plugin {
         &self.refused
     }
 
+    /// Whether what was read now is what was read then: the text is the same, and what lies around
+    /// it, such as the program of a tool, gives it the same meaning.
+    pub(crate) fn is_the_same(&self, other: &Self) -> bool {
+        let mut pairs = self.tools().iter().zip(other.tools());
+        self.source == other.source
+            && self.dir == other.dir
+            && self.tools == other.tools
+            && self.refused == other.refused
+            && pairs.all(|(a, b)| a.invocation == b.invocation)
+    }
+
     /// Where the entries with this name stand, whether or not they can be used.
     pub(crate) fn entries(&self, tool: &str) -> impl Iterator<Item = Span> {
         let usable = self.tools().iter().zip(&self.tools).filter(move |it| it.0.name == tool);

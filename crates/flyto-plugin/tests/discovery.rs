@@ -7,63 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use expect_test::{Expect, expect};
+use common::tree::Tree;
+use expect_test::expect;
 use flyto_plugin::{Catalogue, Depth, Filter, LoadOptions, PluginState, load};
-use tempfile::TempDir;
-
-/// A directory of directories of plugins. Names end up in the manifests.
-struct Tree(TempDir);
-
-impl Tree {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a directory"))
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.0.path().join(path)
-    }
-
-    fn file(&self, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.path(path);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("created");
-        fs::write(&path, text).expect("written");
-        path
-    }
-
-    fn plugin(&self, dir: &str, name: &str) -> PathBuf {
-        let tool = r#"{"name": "t", "description": "d", "command": "ls"}"#;
-        let text = format!("{{\"name\": {name:?}, \"tools\": [{tool}]}}");
-        self.file(&format!("{dir}/plugin.json"), text)
-    }
-
-    fn discover(&self, dirs: &[&str], filter: &Filter) -> Catalogue {
-        let dirs = dirs.iter().map(|it| self.path(it));
-        Catalogue::discover(dirs, filter, &LoadOptions::new())
-    }
-
-    /// Shows a catalogue without the part of the paths that is another one each time.
-    fn show(&self, catalogue: &Catalogue) -> String {
-        let mut res = String::new();
-        for dir in &catalogue.dirs {
-            res += &format!("{}: {:?}\n{}", dir.path.display(), dir.state, indented(&dir.findings));
-        }
-        for found in &catalogue.found {
-            let name = found.name.as_deref().unwrap_or("?");
-            res += &format!("- {name} in {}: {}\n", found.dir.display(), found.state);
-            res += &indented(&found.findings);
-        }
-        res.replace(&format!("{}/", self.0.path().display()), "")
-    }
-
-    #[track_caller]
-    fn check(&self, dirs: &[&str], filter: &Filter, expect: Expect) {
-        expect.assert_eq(&self.show(&self.discover(dirs, filter)));
-    }
-}
-
-fn indented(findings: &flyto_diagnostics::Findings) -> String {
-    common::show(findings).lines().map(|line| format!("    {line}\n")).collect()
-}
 
 #[test]
 fn directories_in_order_and_names_sorted() {
@@ -300,7 +246,7 @@ fn one_plugin_by_directory_or_file() {
     }
     let loaded = load(tree.path("q"), &LoadOptions::new());
     assert!(loaded.plugin.is_none());
-    let text = common::show(&loaded.findings).replace(&format!("{}/", tree.0.path().display()), "");
+    let text = common::show(&loaded.findings).replace(&format!("{}/", tree.root().display()), "");
     expect![[r#"
         q: error[F0133]: there is no manifest
             help: a plugin is a directory with a `plugin.json`

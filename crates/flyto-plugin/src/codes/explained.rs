@@ -485,6 +485,17 @@ directory that does not exist is no problem and not reported.
 ",
     ),
     CodeInfo::new(
+        codes::KEPT,
+        "the last good version is in use",
+        "\
+The manifest of a plugin was edited while the plugin was in use, and the edit cannot be used: the
+head of the manifest has an error, or an error in the entry of a tool would take a tool away that
+could be used before. So the version before the edit stays in use; the other findings about the file
+say what to mend. The mended file takes effect at once. After a restart the broken file counts as it
+is. To take a plugin out of use, remove it or block its name.
+",
+    ),
+    CodeInfo::new(
         codes::NEVER_MATCHES,
         "a name that no plugin can have",
         "\

@@ -65,6 +65,8 @@ pub const DUPLICATE_PLUGIN: Code = Code::new("F0130");
 pub const NO_MANIFEST: Code = Code::new("F0133");
 /// A directory of plugins cannot be read.
 pub const UNREADABLE_DIR: Code = Code::new("F0134");
+/// An edit cannot be used, and the version before it stays in use.
+pub const KEPT: Code = Code::new("F0138");
 /// A name in the configuration that no plugin can have.
 pub const NEVER_MATCHES: Code = Code::new("F0140");
 

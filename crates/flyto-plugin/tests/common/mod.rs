@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod tree; // directories full of plugins
+
 use flyto_diagnostics::{Findings, Location};
 
 /// One finding a line or more: place, severity and message, then what else it says, indented.

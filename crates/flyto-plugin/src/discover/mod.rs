@@ -1,0 +1,225 @@
+//! All plugins of some directories.
+
+mod reload; // what has changed since
+mod search; // from directories to plugins
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use flyto_diagnostics::{Diagnostic, Findings};
+
+pub use self::reload::{Change, ChangeKind, Reload};
+use crate::{
+    filter::Filter,
+    load::{LoadOptions, Plugin},
+};
+
+/// The plugins of some directories at one moment, each with what became of it.
+///
+/// A value: it stays as it is whatever happens to the files. [`reload`](Self::reload) makes the next
+/// one and says what has changed.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct Catalogue {
+    /// The directories that were searched, in the order given.
+    pub dirs: Vec<SearchedDir>,
+    /// Every plugin that was found, in the order of the directories and by file name within each.
+    pub found: Vec<Found>,
+    /// How it was made, for the next one.
+    asked: Arc<Asked>,
+}
+
+/// What a catalogue was asked for, beside its directories.
+#[derive(Debug, Default)]
+struct Asked {
+    filter: Filter,
+    options: LoadOptions,
+}
+
+/// Equal when the same was found, in the same directories.
+impl PartialEq for Catalogue {
+    fn eq(&self, other: &Self) -> bool {
+        self.dirs == other.dirs && self.found == other.found
+    }
+}
+
+/// Shows what was found.
+impl fmt::Debug for Catalogue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Catalogue")
+            .field("dirs", &self.dirs)
+            .field("found", &self.found)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A directory in which plugins were searched.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SearchedDir {
+    /// The path as it was given.
+    pub path: PathBuf,
+    /// What it turned out to be.
+    pub state: DirState,
+    /// Why it, or an entry of it, could not be read.
+    pub findings: Findings,
+}
+
+/// What a directory turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DirState {
+    /// It was searched.
+    Searched,
+    /// It is a plugin itself, and nothing below it was searched.
+    Plugin,
+    /// It is not there.
+    Missing,
+    /// It could not be read, or not to its end.
+    Unreadable,
+    /// It is the same directory as one before it.
+    Repeated,
+}
+
+/// A directory with a manifest.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Found {
+    /// The plugin's directory, as a path from the one that was searched.
+    pub dir: PathBuf,
+    /// The name as the manifest writes it, where it could be read that far.
+    pub name: Option<String>,
+    /// What became of it.
+    pub state: PluginState,
+    /// The plugin, where one is in use.
+    pub plugin: Option<Arc<Plugin>>,
+    /// Everything that is wrong or odd about it. A plugin that the filter holds back is not looked
+    /// at beyond its name.
+    pub findings: Findings,
+}
+
+/// What became of a plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PluginState {
+    /// It is loaded, whole. There may be warnings.
+    Loaded,
+    /// It is loaded without the parts that have errors.
+    LoadedWithErrors,
+    /// The last good version is in use, since an edit cannot be; the findings are about the edit. Only
+    /// after a [`Catalogue::reload`].
+    Kept,
+    /// It is not loaded; the findings say why.
+    Refused,
+    /// The operator blocked its name.
+    Blocked,
+    /// There is a list of allowed plugins, and it is not on it.
+    NotAllowed,
+    /// Plugins are switched off.
+    Disabled,
+}
+
+impl PluginState {
+    /// A few words for a report: `loaded`, `not allowed`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loaded => "loaded",
+            Self::LoadedWithErrors => "loaded with errors",
+            Self::Kept => "kept",
+            Self::Refused => "refused",
+            Self::Blocked => "blocked",
+            Self::NotAllowed => "not allowed",
+            Self::Disabled => "disabled",
+        }
+    }
+}
+
+impl fmt::Display for PluginState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Found {
+    /// The findings about one tool, by the name that the manifest gives it; empty where there is
+    /// nothing to say, or no such tool. What is wrong with an edit is not about the tools of the
+    /// version that was kept.
+    pub fn findings_about(&self, tool: &str) -> impl Iterator<Item = &Diagnostic> {
+        let plugin = self.plugin.as_ref().filter(|_| self.state != PluginState::Kept);
+        let entries: Vec<_> = plugin.into_iter().flat_map(|it| it.entries(tool)).collect();
+        self.findings.iter().filter(move |finding| {
+            finding.location.span().is_some_and(|place| {
+                entries.iter().any(|it| it.start <= place.start && place.end <= it.end)
+            })
+        })
+    }
+}
+
+impl Catalogue {
+    /// Searches directories for plugins, one level deep and following links.
+    ///
+    /// A directory that has a manifest itself is one plugin, and nothing below it is searched; so a
+    /// list may name both collections and single plugins. Directories that are not there are no
+    /// problem. Of two plugins with one name the first stays, and the other is refused. Whatever
+    /// cannot be read costs itself only.
+    #[must_use]
+    pub fn discover(
+        dirs: impl IntoIterator<Item: AsRef<Path>>,
+        filter: &Filter,
+        options: &LoadOptions,
+    ) -> Self {
+        let dirs: Vec<_> = dirs.into_iter().map(|it| it.as_ref().to_owned()).collect();
+        let asked = Asked { filter: filter.clone(), options: options.clone() };
+        search::run(&dirs, Arc::new(asked), None)
+    }
+
+    /// Searches the same directories once more, and says what has changed.
+    ///
+    /// A plugin of which nothing has changed stays the same [`Arc`]. Of one that cannot be used any
+    /// more the last good version stays in use, with the state [`PluginState::Kept`], for as long as
+    /// its manifest is there: when the head of the manifest is refused, and when an error in the
+    /// entry of a tool would take a tool away that could be used. Errors that take nothing away
+    /// count as in [`discover`](Self::discover).
+    ///
+    /// A manifest that is gone is looked for once more after a moment: editors take a file away
+    /// before they write the new one.
+    #[must_use]
+    pub fn reload(&self) -> Reload {
+        reload::run(self, Arc::clone(&self.asked), &reload::moment)
+    }
+
+    /// The same as [`reload`](Self::reload) with another filter, for a host whose configuration
+    /// changed.
+    #[must_use]
+    pub fn reload_with(&self, filter: &Filter) -> Reload {
+        let options = self.asked.options.clone();
+        let asked = Asked { filter: filter.clone(), options };
+        reload::run(self, Arc::new(asked), &reload::moment)
+    }
+
+    /// The plugins in use, in order.
+    pub fn plugins(&self) -> impl Iterator<Item = &Arc<Plugin>> {
+        self.found.iter().filter_map(|it| it.plugin.as_ref())
+    }
+
+    /// The plugin in use of this name.
+    #[must_use]
+    pub fn plugin(&self, name: &str) -> Option<&Arc<Plugin>> {
+        self.plugins().find(|it| it.name() == name)
+    }
+
+    /// All findings, about directories first.
+    pub fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
+        let dirs = self.dirs.iter().flat_map(|it| &it.findings);
+        dirs.chain(self.found.iter().flat_map(|it| &it.findings))
+    }
+}
+
+const _: () = {
+    const fn is_shared<T: Send + Sync>() {}
+    is_shared::<Catalogue>();
+};

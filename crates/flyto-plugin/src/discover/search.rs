@@ -1,0 +1,239 @@
+//! From directories to plugins.
+
+use std::{
+    collections::HashMap,
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use flyto_diagnostics::{At, Diagnostic, Findings, Location, Pointer, json, quoted};
+
+use super::{
+    Asked, Catalogue, DirState, Found, PluginState, SearchedDir,
+    reload::{Edit, Last},
+};
+use crate::{
+    codes,
+    filter::Verdict,
+    load::{self, MANIFEST_FILE, Plugin, Unread},
+    manifest::Place,
+};
+
+/// Searches directories: those that hold plugins, or are one. With what was there the last time,
+/// versions that were good stay in use.
+pub(super) fn run(dirs: &[PathBuf], asked: Arc<Asked>, last: Option<&Last<'_>>) -> Catalogue {
+    let mut search = Search { asked: &asked, last, seen: Vec::new(), candidates: Vec::new() };
+    let dirs = dirs.iter().map(|it| search.dir(it)).collect();
+    let found = search.found();
+    Catalogue { dirs, found, asked }
+}
+
+struct Search<'a> {
+    asked: &'a Asked,
+    last: Option<&'a Last<'a>>,
+    /// The directories so far, without links.
+    seen: Vec<PathBuf>,
+    candidates: Vec<Candidate>,
+}
+
+/// A directory that may have a manifest.
+struct Candidate {
+    /// The path as people know it: from the directory that was searched.
+    shown: PathBuf,
+    absolute: PathBuf,
+}
+
+/// What a manifest says, whatever the other plugins are.
+struct Read {
+    /// The name as it is written.
+    name: Option<String>,
+    verdict: Verdict,
+    plugin: Option<Plugin>,
+    findings: Findings,
+}
+
+impl Search<'_> {
+    fn dir(&mut self, path: &Path) -> SearchedDir {
+        let mut findings = Findings::new();
+        let state = self.list(path, &mut findings).unwrap_or_else(|err| match err.kind() {
+            io::ErrorKind::NotFound => DirState::Missing,
+            _ => {
+                let what = format!("the directory cannot be read: {err}");
+                let place = Location::file(path.display().to_string());
+                findings.push(Diagnostic::error(codes::UNREADABLE_DIR, place, what));
+                DirState::Unreadable
+            }
+        });
+        SearchedDir { path: path.to_owned(), state, findings }
+    }
+
+    /// Notes what may be a plugin.
+    fn list(&mut self, path: &Path, findings: &mut Findings) -> io::Result<DirState> {
+        let real = fs::canonicalize(path)?;
+        if self.seen.contains(&real) {
+            return Ok(DirState::Repeated);
+        }
+        self.seen.push(real);
+        let absolute = load::absolute(path);
+        let has_manifest = || fs::symlink_metadata(path.join(MANIFEST_FILE)).is_ok();
+        let last = self.last.filter(|it| it.plugin(path).is_some());
+        if has_manifest() || last.is_some_and(|it| it.after_a_moment(has_manifest)) {
+            self.candidates.push(Candidate { shown: path.to_owned(), absolute });
+            return Ok(DirState::Plugin);
+        }
+
+        let mut names: Vec<OsString> = Vec::new();
+        let mut state = DirState::Searched;
+        for entry in fs::read_dir(path)? {
+            // Everything before the failure is known, and stays.
+            match entry.and_then(|it| Ok((it.file_type()?, it.file_name()))) {
+                Ok((kind, name)) if kind.is_dir() || kind.is_symlink() => names.push(name),
+                Ok(_) => {}
+                Err(err) => {
+                    let what = format!("an entry of the directory cannot be read: {err}");
+                    let place = Location::file(path.display().to_string());
+                    findings.push(Diagnostic::error(codes::UNREADABLE_DIR, place, what));
+                    state = DirState::Unreadable;
+                }
+            }
+        }
+        // A directory that is just now replaced is not listed, and looked for all the same.
+        names.extend(self.last.into_iter().flat_map(|it| it.names_in(path)).map(ToOwned::to_owned));
+        names.sort_unstable();
+        names.dedup();
+        self.candidates.extend(
+            names
+                .iter()
+                .map(|name| Candidate { shown: path.join(name), absolute: absolute.join(name) }),
+        );
+        Ok(state)
+    }
+
+    /// Takes in all candidates. What one says is read first; then their names are given out, in
+    /// order.
+    fn found(self) -> Vec<Found> {
+        let Self { asked, last, candidates, .. } = self;
+        let mut read: Vec<_> = candidates.iter().map(|it| it.read(asked)).collect();
+        if let Some(last) = last {
+            let pairs = candidates.iter().zip(&mut read);
+            let mut gone: Vec<_> = pairs
+                .filter(|(candidate, read)| {
+                    read.is_none() && last.plugin(&candidate.shown).is_some()
+                })
+                .collect();
+            if !gone.is_empty() {
+                last.after_a_moment(|| {
+                    gone.iter_mut().for_each(|(it, read)| **read = it.read(asked))
+                });
+            }
+        }
+        let mut owners = Owners::default();
+        let pairs = candidates.into_iter().zip(read);
+        let pairs = pairs.filter_map(|(candidate, read)| Some((candidate.shown, read?)));
+        pairs.map(|(dir, read)| settle(dir, read, asked, last, &mut owners)).collect()
+    }
+}
+
+impl Candidate {
+    /// Reads the manifest, if there is one.
+    fn read(&self, asked: &Asked) -> Option<Read> {
+        let source = match load::read_source(&self.shown.join(MANIFEST_FILE)) {
+            Ok(source) => source,
+            Err(Unread::Missing) => return None,
+            Err(Unread::Found(diagnostic)) => return Some(Read::refused(diagnostic)),
+        };
+        let root = match json::parse(&source) {
+            Ok(root) => root,
+            Err(diagnostic) => return Some(Read::refused(diagnostic)),
+        };
+        let root = At::root(&source, &root);
+        let name = root.value().get("name").and_then(|it| it.as_str()).map(ToOwned::to_owned);
+        let mut findings = Findings::new();
+        let verdict = name.as_deref().map_or(Verdict::Pass, |it| asked.filter.judge(it));
+        let plugin = (verdict == Verdict::Pass)
+            .then(|| {
+                let place = Place { dir: &self.absolute, options: &asked.options };
+                load::from_json(root, place, &mut findings)
+            })
+            .flatten();
+        Some(Read { name, verdict, plugin, findings })
+    }
+}
+
+impl Read {
+    fn refused(diagnostic: Box<Diagnostic>) -> Self {
+        let mut findings = Findings::new();
+        findings.push(diagnostic);
+        Self { name: None, verdict: Verdict::Pass, plugin: None, findings }
+    }
+}
+
+/// Decides what becomes of a plugin, given those before it and what it was the last time.
+fn settle(
+    dir: PathBuf,
+    read: Read,
+    asked: &Asked,
+    last: Option<&Last<'_>>,
+    owners: &mut Owners,
+) -> Found {
+    let Read { mut name, verdict, plugin, mut findings } = read;
+    let held = match verdict {
+        Verdict::Pass => None,
+        Verdict::Blocked => Some(PluginState::Blocked),
+        Verdict::NotAllowed => Some(PluginState::NotAllowed),
+        Verdict::Disabled => Some(PluginState::Disabled),
+    };
+    if let Some(state) = held {
+        return Found { dir, name, state, plugin: None, findings };
+    }
+    let good = last.and_then(|it| it.plugin(&dir));
+    // A version that was good may be kept from use meanwhile.
+    let good = good.filter(|it| asked.filter.judge(it.name()) == Verdict::Pass);
+    let edit = match good {
+        Some(good) => Edit::of(good, plugin),
+        None => plugin.map_or(Edit::Unusable, |it| Edit::Good(Arc::new(it))),
+    };
+    let (plugin, is_kept) = match (edit, good) {
+        (Edit::Good(plugin), _) => (Some(plugin), false),
+        (Edit::Unusable, Some(good)) => {
+            name = Some(good.name().to_owned());
+            let what = format!("the last good version of {} is in use", quoted(good.name()));
+            let file = Location::file(dir.join(MANIFEST_FILE).display().to_string());
+            findings.push(Diagnostic::note(codes::KEPT, file, what));
+            (Some(Arc::clone(good)), true)
+        }
+        (Edit::Unusable, None) => (None, false),
+    };
+    let plugin = plugin.filter(|it| owners.claim(it, &mut findings));
+    let state = match &plugin {
+        None => PluginState::Refused,
+        Some(_) if is_kept => PluginState::Kept,
+        Some(_) if findings.has_errors() => PluginState::LoadedWithErrors,
+        Some(_) => PluginState::Loaded,
+    };
+    Found { dir, name, state, plugin, findings }
+}
+
+/// Where the first plugin of each name says it.
+#[derive(Default)]
+struct Owners(HashMap<String, Location>);
+
+impl Owners {
+    /// Takes the name for a plugin, or says who has it.
+    fn claim(&mut self, plugin: &Plugin, findings: &mut Findings) -> bool {
+        let place = plugin.name_location();
+        if let Some(first) = self.0.get(plugin.name()) {
+            let what = format!("there is another plugin {} before this one", quoted(plugin.name()));
+            let mut diag = Diagnostic::error(codes::DUPLICATE_PLUGIN, place, what)
+                .with_help("rename one of the two, or block the name that is not wanted")
+                .with_related(first.clone(), "it is here first");
+            diag.pointer = Pointer::parse("/name").ok();
+            findings.push(diag);
+            return false;
+        }
+        self.0.insert(plugin.name().to_owned(), place);
+        true
+    }
+}
