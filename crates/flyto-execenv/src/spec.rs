@@ -92,9 +92,13 @@ pub enum Program {
     /// A name without a slash is looked up in the spec's `PATH`, a relative path is taken from the
     /// spec's working directory, an absolute one as it is.
     Named(OsString),
-    /// A path, and the digest of the bytes that must run. Demands [`Capability::PinnedProgram`].
+    /// A path or a name, and the digest of the bytes that must run. Demands
+    /// [`Capability::PinnedProgram`].
+    ///
+    /// The file is found as for [`Program::Named`], so that a digest changes whether a program runs and
+    /// never which one. Other bytes are [`ExecErrorKind::DigestMismatch`], at each start anew.
     Pinned {
-        /// Where the program lies; relative paths as for [`Program::Named`].
+        /// Where the program lies, or its name.
         path: PathBuf,
         /// The digest of the whole file.
         sha256: Sha256,

@@ -167,7 +167,14 @@ async fn a_program_that_cannot_be_started_is_an_error() {
     let host = Host::new();
     fs::write(host.dir.path().join("plain"), "").expect("written");
     let mut lines = String::new();
-    let mut pinned = sh("exit");
+    let program = host.dir.path().join("pinned");
+    fs::write(&program, "#!/bin/sh\n").expect("written");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("set");
+    }
+    let mut pinned = ToolDef::argv("t", "./pinned", [] as [&str; 0]);
     pinned.sha256 = Some(Sha256([7; 32]));
     let mut elsewhere = sh("exit");
     elsewhere.work_dir = Some("nowhere".into());
@@ -190,7 +197,7 @@ async fn a_program_that_cannot_be_started_is_an_error() {
         NotStartable plugin tool "p:t" exec failed: failed to start "./plain": DIR/./plain lacks the right to execute: Permission denied (os error 13)
         NotStartable plugin tool "p:t" exec failed: failed to start "a\0b": its name holds a NUL byte
         NotStartable plugin tool "p:t" exec failed: failed to start "sh": its working directory is DIR/nowhere: No such file or directory (os error 2)
-        Unsupported plugin tool "p:t" exec failed: failed to start "sh": the local backend does not offer pinned-program
+        DigestMismatch plugin tool "p:t" exec failed: failed to start "./pinned": its SHA-256 is a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf where 0707070707070707070707070707070707070707070707070707070707070707 is demanded; `sha256sum DIR/./pinned` prints the one it has
     "#]].assert_eq(&lines);
 }
 

@@ -3,7 +3,7 @@
 use std::{
     io,
     process::Child,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -17,7 +17,7 @@ use rustix::{
 use tokio::time::{Instant, sleep, timeout};
 use wait4::{ResUse, Wait4};
 
-use super::{exit::ExitWatch, members, reaper, resolve};
+use super::{exit::ExitWatch, members, pinned_copy::Image, reaper, resolve};
 use crate::{
     Control, Ended, ExecError, ExecErrorKind, Exit, KillScope, PeakMemory, Signal, Spec, Target,
     Usage,
@@ -41,6 +41,8 @@ pub(super) struct LocalControl {
     leader: Pid,
     owns_group: bool,
     watch: ExitWatch,
+    /// The private copy that runs: an interpreter opens it some time after the start.
+    _image: Option<Arc<Image>>,
     state: Mutex<State>,
 }
 
@@ -53,13 +55,17 @@ struct State {
 }
 
 impl LocalControl {
-    pub(super) fn new(child: Child, spec: &Spec) -> Result<Self, ExecError> {
+    pub(super) fn new(
+        child: Child,
+        spec: &Spec,
+        image: Option<Arc<Image>>,
+    ) -> Result<Self, ExecError> {
         let leader = Pid::from_child(&child);
         let owns_group = spec.kill != KillScope::Leader;
         match ExitWatch::new(leader) {
             Ok(watch) => {
                 let state = State { child: Some(child), exit: None, ended: None };
-                Ok(Self { leader, owns_group, watch, state: Mutex::new(state) })
+                Ok(Self { leader, owns_group, watch, _image: image, state: Mutex::new(state) })
             }
             Err(err) => {
                 send(leader, owns_group, Sig::KILL);

@@ -58,7 +58,7 @@ pub fn resolve_program(spec: &Spec) -> Result<PathBuf, ExecError> {
     }
 }
 
-fn is_executable(file: &Path) -> bool {
+pub(super) fn is_executable(file: &Path) -> bool {
     accessat(CWD, file, Access::EXEC_OK, AtFlags::EACCESS).is_ok() && file.is_file()
 }
 
@@ -158,7 +158,7 @@ fn interpreter(program: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
-fn start_error(spec: &Spec, kind: ExecErrorKind) -> ExecError {
+pub(super) fn start_error(spec: &Spec, kind: ExecErrorKind) -> ExecError {
     ExecError::new(kind, format!("start {:?}", spec.program.as_os_str()))
 }
 

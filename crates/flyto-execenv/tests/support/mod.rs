@@ -8,7 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use flyto_execenv::{Chunk, ExecEnv, Outcome, Output, RunOptions, Spec, local::Local};
+use flyto_execenv::{
+    Chunk, ExecEnv, Outcome, Output, Program, RunOptions, Sha256, Spec, local::Local,
+};
+use sha2::Digest;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -89,4 +92,44 @@ pub(crate) fn assert_gone(pids: &[u32]) {
 /// Output kept up to `limit_bytes`.
 pub(crate) fn captured(limit_bytes: u64) -> Output {
     Output::Captured(flyto_execenv::Capture::limit(limit_bytes))
+}
+
+pub(crate) fn sha256(content: impl AsRef<[u8]>) -> Sha256 {
+    Sha256(sha2::Sha256::digest(content).into())
+}
+
+/// The program at `path`, which must hold `content`.
+pub(crate) fn pinned(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Spec {
+    let (path, sha256) = (path.as_ref().to_owned(), sha256(content));
+    Spec::new(Program::Pinned { path, sha256 }).env_var("PATH", "/usr/bin:/bin").deadline(GUARD)
+}
+
+/// The smallest program that exits with 42, without any library, for the machines that we know.
+pub(crate) fn tiny_elf() -> Option<Vec<u8>> {
+    let (machine, code): (u16, &[u8]) = if cfg!(target_arch = "x86_64") {
+        // mov edi, 42; mov eax, 60; syscall
+        (62, &[0xbf, 42, 0, 0, 0, 0xb8, 60, 0, 0, 0, 0x0f, 0x05])
+    } else if cfg!(target_arch = "aarch64") {
+        // mov x0, #42; mov x8, #93; svc #0
+        (183, &[0x40, 0x05, 0x80, 0xd2, 0xa8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4])
+    } else {
+        return None;
+    };
+    const BASE: u64 = 0x40_0000;
+    const HEADERS: u64 = 64 + 56;
+    let size = HEADERS + code.len() as u64;
+    let mut res = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    // The header (elf(5)): an executable, and where it begins and lists its one segment …
+    let halves =
+        |res: &mut Vec<u8>, of: &[u16]| of.iter().for_each(|it| res.extend(it.to_le_bytes()));
+    let words =
+        |res: &mut Vec<u8>, of: &[u64]| of.iter().for_each(|it| res.extend(it.to_le_bytes()));
+    halves(&mut res, &[2, machine, 1, 0]);
+    words(&mut res, &[BASE + HEADERS, 64, 0]);
+    halves(&mut res, &[0, 0, 64, 56, 1, 0, 0, 0]);
+    // … which is all of the file, to be read and executed.
+    halves(&mut res, &[1, 0, 5, 0]);
+    words(&mut res, &[0, BASE, BASE, size, size, 0x1000]);
+    res.extend(code);
+    Some(res)
 }

@@ -1,0 +1,298 @@
+//! Copying a program and hashing the copy.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Seek, Write},
+    os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use rustix::{fs::OFlags, io::Errno};
+use sha2::Digest;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    pinned::Stamp,
+    pinned_dir::{Places, PrivateFile},
+    resolve::is_executable,
+    sealed,
+};
+use crate::{ExecErrorKind, Sha256};
+
+/// Bytes read at a time: as many as stay in a core's second-level cache while they are hashed and
+/// written.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// Bytes of an ELF header up to and with the machine it is for (elf(5)).
+const ELF_KIND_BYTES: usize = 20;
+
+/// A copy that can be started.
+#[derive(Debug)]
+pub(super) enum Image {
+    /// Bytes that nobody can change.
+    Sealed {
+        /// Where a child of this process finds it.
+        path: PathBuf,
+        /// Keeps the bytes, and the number in the path taken.
+        _memory: OwnedFd,
+    },
+    /// A file of our own.
+    File { file: PrivateFile, stamp: Stamp },
+}
+
+impl Image {
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Sealed { path, .. } => path,
+            Self::File { file, .. } => file.path(),
+        }
+    }
+
+    /// Whether nobody has touched it since it was made.
+    pub(super) fn is_intact(&self) -> bool {
+        match self {
+            Self::Sealed { .. } => true,
+            Self::File { file, stamp, .. } => {
+                fs::symlink_metadata(file.path()).is_ok_and(|it| Stamp::of(&it) == *stamp)
+            }
+        }
+    }
+}
+
+/// A file that was read from its start to its end.
+pub(super) struct Copied {
+    pub(super) image: Image,
+    pub(super) sha256: Sha256,
+    /// What identified the file when it was opened, and when all of it was read.
+    pub(super) before: Stamp,
+    pub(super) after: Stamp,
+}
+
+/// Why there is no copy.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The file cannot be opened.
+    Open(io::Error),
+    /// The file may not be executed.
+    NotExecutable,
+    /// Anything else, in words.
+    Refused(ExecErrorKind, String),
+}
+
+/// Copies the program at `path`, at most `limit_bytes` of it.
+///
+/// The file is opened once; whatever its path leads to later, these are the bytes that count.
+pub(super) fn copy(
+    path: &Path,
+    places: &Arc<Places>,
+    limit_bytes: u64,
+    stop: &CancellationToken,
+) -> Result<Copied, Trouble> {
+    let file = open(path)?;
+    let stamp_of = |file: &File| file.metadata().map(|it| Stamp::of(&it)).map_err(Trouble::Open);
+    let before = stamp_of(&file)?;
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    let too_large = || {
+        let why = format!(
+            "{} has more than {limit_bytes} bytes, the most that a pinned program may have",
+            path.display()
+        );
+        // It would fill memory or a disk.
+        Trouble::Refused(ExecErrorKind::Unsupported, why)
+    };
+    if file.metadata().map_err(Trouble::Open)?.len() > limit_bytes {
+        return Err(too_large());
+    }
+
+    let unreadable = |err: io::Error| {
+        Trouble::Refused(kind_of(&err), format!("reading {}: {err}", path.display()))
+    };
+    let mut source = (&file).take(limit_bytes + 1);
+    let mut piece = vec![0; PIECE_BYTES];
+    let mut n = fill(&mut source, &mut piece).map_err(unreadable)?;
+    let draft = Draft::new(&piece[..n], places, name)?;
+    let failed = |err: io::Error| draft.failed(path, &err);
+    let mut size = 0;
+    while n > 0 {
+        go_on(stop).map_err(failed)?;
+        draft.file().write_all(&piece[..n]).map_err(failed)?;
+        size += n as u64;
+        n = fill(&mut source, &mut piece).map_err(unreadable)?;
+    }
+    if size > limit_bytes {
+        return Err(too_large());
+    }
+    let after = stamp_of(&file)?;
+    let stamp = draft.seal().map_err(failed)?;
+    let sha256 = digest_of(draft.file(), &mut piece, stop).map_err(failed)?;
+    Ok(Copied { image: draft.into_image(stamp), sha256, before, after })
+}
+
+/// Stops where nobody waits for the answer.
+fn go_on(stop: &CancellationToken) -> io::Result<()> {
+    if stop.is_cancelled() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+}
+
+/// The digest of the copy itself, once it is final: whoever could write to it while it was made is
+/// found out.
+fn digest_of(mut copy: &File, piece: &mut [u8], stop: &CancellationToken) -> io::Result<Sha256> {
+    copy.rewind()?;
+    let mut digest = sha2::Sha256::new();
+    loop {
+        let n = fill(&mut copy, piece)?;
+        if n == 0 {
+            return Ok(Sha256(digest.finalize().into()));
+        }
+        go_on(stop)?;
+        digest.update(&piece[..n]);
+    }
+}
+
+/// Opens a regular file that may be executed.
+fn open(path: &Path) -> Result<File, Trouble> {
+    // Opening a named pipe must not wait for its writer.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
+    let is_allowed = is_executable(path);
+    let file = file.map_err(|err| match err.kind() {
+        io::ErrorKind::PermissionDenied if is_allowed => {
+            let why = format!(
+                "{} may be executed and not be read, so nothing can tell its digest; make it readable",
+                path.display()
+            );
+            Trouble::Refused(ExecErrorKind::NotExecutable, why)
+        }
+        _ => Trouble::Open(err),
+    })?;
+    let kind = file.metadata().map_err(Trouble::Open)?.file_type();
+    if kind.is_dir() || (kind.is_file() && !is_allowed) {
+        return Err(Trouble::NotExecutable);
+    }
+    if !kind.is_file() {
+        let why = format!("{} is no regular file", path.display());
+        return Err(Trouble::Refused(ExecErrorKind::NotExecutable, why));
+    }
+    Ok(file)
+}
+
+/// Reads until the buffer is full or the file ends.
+fn fill(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match source.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(err) if err.kind() == io::ErrorKind::Interrupted => {}
+            Err(err) => return Err(err),
+        }
+    }
+    Ok(filled)
+}
+
+/// What a caller can do about it: wait, where something ran out.
+pub(super) fn kind_of(err: &io::Error) -> ExecErrorKind {
+    match err.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(
+            Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::NOMEM | Errno::MFILE | Errno::NFILE,
+        ) => ExecErrorKind::Exhausted,
+        _ => ExecErrorKind::Other,
+    }
+}
+
+/// A copy at work.
+enum Draft {
+    Memory(File),
+    File(PrivateFile, File),
+}
+
+impl Draft {
+    /// Chooses by how the program begins: what the kernel loads by itself needs no path.
+    fn new(first: &[u8], places: &Arc<Places>, name: &OsStr) -> Result<Self, Trouble> {
+        if is_native(first)
+            && let Some(memory) = sealed::create(name)
+        {
+            return Ok(Self::Memory(memory));
+        }
+        let (private, file) = places.create(name)?;
+        Ok(Self::File(private, file))
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Self::Memory(file) | Self::File(_, file) => file,
+        }
+    }
+
+    /// Nothing more can be written to the copy of `source`.
+    fn failed(&self, source: &Path, err: &io::Error) -> Trouble {
+        let place = match self {
+            Self::Memory(_) => "memory".to_owned(),
+            Self::File(private, _) => private.path().display().to_string(),
+        };
+        let why = format!("copying {} to {place}: {err}", source.display());
+        Trouble::Refused(kind_of(err), why)
+    }
+
+    /// Makes what was written final. A file is final in so far as each later change shows in the
+    /// stamp.
+    fn seal(&self) -> io::Result<Stamp> {
+        if let Self::Memory(memory) = self {
+            sealed::seal(memory)?;
+        }
+        self.file().metadata().map(|it| Stamp::of(&it))
+    }
+
+    fn into_image(self, stamp: Stamp) -> Image {
+        match self {
+            Self::Memory(memory) => {
+                let path = sealed::path_of(&memory);
+                Image::Sealed { path, _memory: memory.into() }
+            }
+            // It is closed here: a program that is open for writing cannot be started.
+            Self::File(file, _) => Image::File { file, stamp },
+        }
+    }
+}
+
+/// Whether a program that begins like this is of the same kind as the one that runs here: then no
+/// other program has to open it.
+fn is_native(first: &[u8]) -> bool {
+    let Some(first) = first.get(..ELF_KIND_BYTES) else { return false };
+    let mut own = [0; ELF_KIND_BYTES];
+    let read = File::open("/proc/self/exe").and_then(|mut it| it.read_exact(&mut own));
+    // Class, byte order and version; then, after the type of the file, the machine.
+    read.is_ok()
+        && own.starts_with(b"\x7fELF")
+        && first[..7] == own[..7]
+        && first[18..] == own[18..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_runs_out_may_be_there_later() {
+        for (errno, kind) in [
+            (Errno::NOSPC, ExecErrorKind::Exhausted),
+            (Errno::MFILE, ExecErrorKind::Exhausted),
+            (Errno::IO, ExecErrorKind::Other),
+            (Errno::ROFS, ExecErrorKind::Other),
+        ] {
+            assert_eq!(kind_of(&errno.into()), kind);
+        }
+    }
+
+    #[test]
+    fn only_programs_of_this_machine_need_nobody_to_open_them() {
+        let own = fs::read(std::env::current_exe().expect("a path")).expect("this program");
+        assert_eq!(is_native(&own), cfg!(target_os = "linux"));
+        let mut foreign = own.clone();
+        foreign[18] ^= 0xff;
+        for other in [&foreign[..], b"#!/bin/sh\necho this is long enough\n", &own[..19], b""] {
+            assert!(!is_native(other));
+        }
+    }
+}
