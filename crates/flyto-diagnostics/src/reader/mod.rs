@@ -129,7 +129,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     }
 
     /// Accepts a key that is not read here. It is not offered when another key is unknown.
-    pub fn allow(&mut self, key: &'static str) {
+    pub fn allow(&mut self, key: &'v str) {
         self.allowed.push(key);
     }
 
