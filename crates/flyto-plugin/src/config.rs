@@ -1,15 +1,20 @@
 //! What the operator decides about plugins: the `plugins` object of a configuration.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
-use flyto_diagnostics::{At, Diagnostic, Findings, Location, ObjectReader, Reported, Span, quoted};
+use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, closest, quoted};
 
 use crate::{
     codes,
     filter::Filter,
-    manifest::{flag, is_reserved, name_fault},
+    grant::{self, Grant},
+    home::HomeError,
+    manifest::flag,
     names::check_plugin_name,
-    place::moved,
+    place::{about_key, moved},
 };
 
 /// The directories that are searched unless the configuration names others.
@@ -33,15 +38,6 @@ pub struct PluginConfig {
     pub strict_env: bool,
 }
 
-/// What one plugin gets beyond what every plugin gets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Grant {
-    /// Names of variables of the host that its programs see. One that the host does not have is not
-    /// there for them either.
-    pub env: BTreeSet<String>,
-}
-
 impl Default for PluginConfig {
     /// Plugins are off; the directories are [`DEFAULT_PLUGIN_DIRS`].
     fn default() -> Self {
@@ -57,28 +53,36 @@ impl Default for PluginConfig {
 }
 
 impl PluginConfig {
-    /// Reads the object at a place. What is not said is as in the default.
+    /// Reads the object at a place. What is not said is as in the default. `expand` is what a `~` in
+    /// a granted path stands for; see [`expand_home`](crate::expand_home).
     ///
     /// # Errors
     ///
     /// [`Reported`] when a part cannot be read. None of it is used then: a list of blocked plugins
-    /// that is half understood would let something through.
-    pub fn read(at: At<'_>, findings: &mut Findings) -> Result<Self, Reported> {
+    /// that is half understood, or stands under a misspelt key, would let something through.
+    pub fn read(
+        at: At<'_>,
+        expand: impl Fn(&str) -> Result<PathBuf, HomeError>,
+        findings: &mut Findings,
+    ) -> Result<Self, Reported> {
         let mut reader = ObjectReader::new(at, findings)?;
         reader.also_spelled("plugin_dirs", "directories");
         let enabled = flag(&mut reader, "enabled");
         let plugin_dirs = reader.optional_string_array("plugin_dirs");
-        let allowed_plugins = names(&mut reader, "allowed_plugins");
-        let blocked_plugins = names(&mut reader, "blocked_plugins");
+        let allowed_plugins = names(&mut reader, ALLOWED);
+        let blocked_plugins = names(&mut reader, BLOCKED);
         let grants = reader.optional_object("grants");
         let grants = grants.and_then(|at| match at {
-            Some(at) => read_grants(at, reader.findings()),
+            Some(at) => grant::read_all(at, &expand, reader.findings()),
             None => Ok(BTreeMap::new()),
         });
         let strict_env = flag(&mut reader, "strict_env");
+        let lists = refuse_misspelt_lists(at, &mut reader);
         reader.suggest_for("paths", "plugin_dirs");
+        reader.suggest_for("permissions", "grants");
         reader.finish();
 
+        lists?;
         let default = Self::default();
         Ok(Self {
             enabled: enabled?.unwrap_or(default.enabled),
@@ -100,6 +104,75 @@ impl PluginConfig {
     }
 }
 
+/// The keys of the object.
+const KEYS: [&str; 7] =
+    ["enabled", "plugin_dirs", "directories", ALLOWED, BLOCKED, "grants", "strict_env"];
+
+const ALLOWED: &str = "allowed_plugins";
+const BLOCKED: &str = "blocked_plugins";
+
+/// What other programs call the two lists.
+const OTHER_NAMES: [(&str, &str); 16] = [
+    ("allow", ALLOWED),
+    ("allowed", ALLOWED),
+    ("allowlist", ALLOWED),
+    ("allow_list", ALLOWED),
+    ("whitelist", ALLOWED),
+    ("include", ALLOWED),
+    ("only", ALLOWED),
+    ("deny", BLOCKED),
+    ("denied", BLOCKED),
+    ("denylist", BLOCKED),
+    ("denied_plugins", BLOCKED),
+    ("blocklist", BLOCKED),
+    ("block_list", BLOCKED),
+    ("blacklist", BLOCKED),
+    ("disabled_plugins", BLOCKED),
+    ("exclude", BLOCKED),
+];
+
+/// The list that an unknown key was meant to be.
+fn meant_list(key: &str) -> Option<&'static str> {
+    if KEYS.contains(&key) {
+        return None;
+    }
+    let lower = key.to_ascii_lowercase();
+    let other = OTHER_NAMES.iter().find(|it| it.0 == lower).map(|it| it.1);
+    other.or_else(|| {
+        closest(key, KEYS)
+            .and_then(|near| [ALLOWED, BLOCKED].into_iter().find(|list| *list == near))
+    })
+}
+
+/// Refuses a key that was meant to be one of the two lists. A warning would leave the plugins in use
+/// that the list is there to keep out.
+fn refuse_misspelt_lists<'v>(
+    at: At<'v>,
+    reader: &mut ObjectReader<'v, '_>,
+) -> Result<(), Reported> {
+    let mut failed = None;
+    for (key, _) in at.members() {
+        let Some(list) = meant_list(key) else { continue };
+        reader.allow(key);
+        let what = format!("unknown key {}, which looks like {}", quoted(key), quoted(list));
+        let diag = about_key(at, key, codes::MISSPELT_LIST, what)
+            .with_reason("a list that is not read would let plugins through that it keeps out");
+        let there = at.member(list).is_some();
+        let place = at.value().member(key).filter(|_| !there);
+        failed = Some(
+            reader.push(match place {
+                Some(member) => diag
+                    .with_help(format!("write {}", quoted(list)))
+                    .with_suggestion(member.key.span, quoted(list)),
+                None => {
+                    diag.with_help(format!("put its names into {} and remove it", quoted(list)))
+                }
+            }),
+        );
+    }
+    failed.map_or(Ok(()), Err)
+}
+
 fn names(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -114,70 +187,11 @@ fn names(
 }
 
 /// A warning about a name that no plugin can have.
-fn no_plugin(at: At<'_>, place: Span, name: &str) -> Option<Diagnostic> {
+pub(crate) fn no_plugin(at: At<'_>, place: Span, name: &str) -> Option<Diagnostic> {
     let fault = check_plugin_name(name).err()?;
     let what = format!("no plugin has the name {}: it {fault}", quoted(name));
     let diag = at.warning(codes::NEVER_MATCHES, what);
     let diag =
         diag.with_help("write the name of a plugin as its manifest does; there are no patterns");
     Some(moved(diag, at, place))
-}
-
-fn read_grants(at: At<'_>, findings: &mut Findings) -> Result<BTreeMap<String, Grant>, Reported> {
-    let mut res = BTreeMap::new();
-    let mut failed = None;
-    let mut first_places: BTreeMap<&str, Span> = BTreeMap::new();
-    let keys = at.value().as_object().unwrap_or_default().iter().map(|it| it.key.span);
-    for ((plugin, value), key) in at.members().zip(keys) {
-        if let Some(first) = first_places.get(plugin) {
-            let what = format!("the plugin {} has two grants", quoted(plugin));
-            let diag = value.error(flyto_diagnostics::codes::DUPLICATE_KEY, what);
-            let first = Location::text(at.source(), *first);
-            let diag = diag.with_help("put them into one").with_related(first, "the other is here");
-            failed = Some(findings.push(moved(diag, at, key)));
-            continue;
-        }
-        first_places.insert(plugin, key);
-        if let Some(warning) = no_plugin(value, key, plugin) {
-            findings.push(warning);
-        }
-        match read_grant(value, findings) {
-            Ok(grant) => {
-                res.insert(plugin.to_owned(), grant);
-            }
-            Err(reported) => failed = Some(reported),
-        }
-    }
-    failed.map_or(Ok(res), Err)
-}
-
-fn read_grant(at: At<'_>, findings: &mut Findings) -> Result<Grant, Reported> {
-    let mut reader = ObjectReader::new(at, findings)?;
-    let names = reader.optional_string_array("env");
-    let env = names.and_then(|names| {
-        let names = names.unwrap_or_default();
-        let mut failed = None;
-        for (name, at) in names.iter().zip(reader.at("env").items()) {
-            if let Some(diagnostic) = ungrantable(at, name) {
-                failed = Some(reader.push(diagnostic));
-            }
-        }
-        failed.map_or_else(|| Ok(names.into_iter().map(ToOwned::to_owned).collect()), Err)
-    });
-    reader.suggest_for("variables", "env");
-    reader.finish();
-    Ok(Grant { env: env? })
-}
-
-fn ungrantable(at: At<'_>, name: &str) -> Option<Diagnostic> {
-    if let Some(why) = name_fault(name) {
-        let what = format!("the name {} of a variable {why}", quoted(name));
-        let diag = at.error(codes::BAD_VARIABLE, what);
-        return Some(diag.with_help("name a variable of the host; its value comes from there"));
-    }
-    if is_reserved(name) {
-        let what = format!("{name} is set by the host for every plugin");
-        return Some(at.error(codes::RESERVED_VARIABLE, what));
-    }
-    None
 }

@@ -6,9 +6,9 @@ use std::{
     sync::Arc,
 };
 
-use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv};
+use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv, Grants};
 
-use crate::config::{Grant, PluginConfig};
+use crate::{config::PluginConfig, grant::Grant};
 
 /// Whether a variable of the host that a manifest reads must be granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,6 +107,11 @@ impl PluginContext {
     pub(crate) fn granted(&self, plugin: &str) -> &BTreeSet<String> {
         static NONE: BTreeSet<String> = BTreeSet::new();
         self.grants.get(plugin).map_or(&NONE, |it| &it.env)
+    }
+
+    /// What is granted to the programs of a plugin beside variables.
+    pub(crate) fn grants_for(&self, plugin: &str) -> Grants {
+        self.grants.get(plugin).map_or_else(Grants::new, Grant::for_backend)
     }
 
     /// The directory that a plugin keeps its data in; a tool without a plugin has none.

@@ -9,6 +9,7 @@ mod discover; //    all plugins of some directories
 mod environment; // the variables that programs see
 mod files; //       what differs between systems
 mod filter; //      which plugins may be used
+mod grant; //       what one of them gets
 mod home; //        `~` in configured paths
 mod load; //        one plugin
 mod manifest; //    what a `plugin.json` says, and reading it
@@ -20,11 +21,12 @@ pub mod schema;
 mod tool; //        a declaration as a tool //  JSON Schemas for editors
 
 pub use crate::{
-    config::{DEFAULT_PLUGIN_DIRS, Grant, PluginConfig},
+    config::{DEFAULT_PLUGIN_DIRS, PluginConfig},
     context::{PluginContext, StrictEnv},
     discover::{Catalogue, Change, ChangeKind, DirState, Found, PluginState, Reload, SearchedDir},
     environment::{PLUGIN_DATA, PLUGIN_ROOT, Variable, VariableOrigin},
     filter::{Filter, Verdict},
+    grant::Grant,
     home::{HomeError, ambient_home_of, expand_home},
     load::{Depth, LoadOptions, Loaded, MANIFEST_FILE, Plugin, RefusedTool, load, load_source},
     manifest::{

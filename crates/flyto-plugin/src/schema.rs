@@ -220,4 +220,26 @@ struct Grant {
     /// Names of variables of the host that its programs see.
     #[schemars(inner(regex(pattern = r"^[^=\u0000]+$")))]
     env: Option<Vec<String>>,
+    /// Upper bounds in place of those that every plugin has.
+    limits: Option<Limits>,
+    /// Whether its programs reach the network: `on` or `off`, whatever other plugins may.
+    network: Option<OnOff>,
+    /// Absolute paths that its programs may read and execute, with what lies below them; `~` and
+    /// `~user` stand for home directories.
+    #[schemars(inner(regex(pattern = r"^[~/][^\u0000]*$")))]
+    read: Option<Vec<String>>,
+    /// Absolute paths that its programs may read and write, with what lies below them.
+    #[schemars(inner(regex(pattern = r"^[~/][^\u0000]*$")))]
+    write: Option<Vec<String>>,
+}
+
+/// Yes or no.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum OnOff {
+    /// Yes.
+    On,
+    /// No.
+    Off,
 }

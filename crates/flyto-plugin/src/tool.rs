@@ -164,7 +164,8 @@ impl PluginTool {
             .stdout(Output::Captured(stdout))
             .stderr(Output::Captured(capture))
             .deadline(timeout)
-            .limits(def.limits.clone());
+            .limits(def.limits.clone())
+            .grants(self.ctx.grants_for(&self.plugin));
         if def.grace.is_zero() { spec } else { spec.grace(def.grace) }
     }
 

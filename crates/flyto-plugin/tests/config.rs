@@ -2,15 +2,25 @@
 
 mod common;
 
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
 use expect_test::{Expect, expect};
 use flyto_diagnostics::{At, Findings, Source, json};
-use flyto_plugin::{DEFAULT_PLUGIN_DIRS, Filter, PluginConfig, Verdict};
+use flyto_execenv::{Grants, Limits, Network};
+use flyto_plugin::{DEFAULT_PLUGIN_DIRS, Filter, HomeError, PluginConfig, Verdict, expand_home};
+
+fn expand(path: &str) -> Result<PathBuf, HomeError> {
+    expand_home(path, Some(Path::new("/home/ada")), |_| None)
+}
 
 fn read(text: &str) -> (Option<PluginConfig>, Findings) {
     let source = Source::new("config.json", text);
     let value = json::parse(&source).expect("JSON");
     let mut findings = Findings::new();
-    let config = PluginConfig::read(At::root(&source, &value), &mut findings).ok();
+    let config = PluginConfig::read(At::root(&source, &value), expand, &mut findings).ok();
     (config, findings)
 }
 
@@ -36,7 +46,7 @@ fn everything_said() {
         r#"{"enabled": true, "plugin_dirs": ["~/p"], "allowed_plugins": ["a", "b"],
             "blocked_plugins": ["b"], "grants": {"a": {"env": ["TOKEN"]}}, "strict_env": true}"#,
         expect![[r#"
-            Some(PluginConfig { enabled: true, plugin_dirs: ["~/p"], allowed_plugins: {"a", "b"}, blocked_plugins: {"b"}, grants: {"a": Grant { env: {"TOKEN"} }}, strict_env: true })
+            Some(PluginConfig { enabled: true, plugin_dirs: ["~/p"], allowed_plugins: {"a", "b"}, blocked_plugins: {"b"}, grants: {"a": Grant { env: {"TOKEN"}, limits: Limits { cpu_time: None, memory_bytes: None, processes: None, file_size_bytes: None, open_files: None, output_bytes: None }, network: None, read: [], write: [] }}, strict_env: true })
         "#]],
     );
     let (config, _) =
@@ -143,26 +153,117 @@ fn what_has_no_effect_is_told() {
     check(
         r#"{"blocked_plugins": ["git-*"], "grants": {"a_b": {"env": []}}}"#,
         expect![[r#"
-        1:22: warning[F0140]: no plugin has the name "git-*": it holds '*'
-            at /blocked_plugins/0
-            help: write the name of a plugin as its manifest does; there are no patterns
-        1:43: warning[F0140]: no plugin has the name "a_b": it holds '_'
-            at /grants/a_b
-            help: write the name of a plugin as its manifest does; there are no patterns
-        Some(PluginConfig { enabled: false, plugin_dirs: ["~/.flyto/plugins", "~/.zeptoclaw/plugins"], allowed_plugins: {}, blocked_plugins: {"git-*"}, grants: {"a_b": Grant { env: {} }}, strict_env: false })
-    "#]],
+            1:22: warning[F0140]: no plugin has the name "git-*": it holds '*'
+                at /blocked_plugins/0
+                help: write the name of a plugin as its manifest does; there are no patterns
+            1:43: warning[F0140]: no plugin has the name "a_b": it holds '_'
+                at /grants/a_b
+                help: write the name of a plugin as its manifest does; there are no patterns
+            Some(PluginConfig { enabled: false, plugin_dirs: ["~/.flyto/plugins", "~/.zeptoclaw/plugins"], allowed_plugins: {}, blocked_plugins: {"git-*"}, grants: {"a_b": Grant { env: {}, limits: Limits { cpu_time: None, memory_bytes: None, processes: None, file_size_bytes: None, open_files: None, output_bytes: None }, network: None, read: [], write: [] }}, strict_env: false })
+        "#]],
     );
     check(
-        r#"{"allow_plugins": ["a"], "grants": {"a": {"network": true}}}"#,
+        r#"{"enable": true, "grants": {"a": {"hosts": ["example.org"]}}}"#,
         expect![[r#"
-        1:2: warning[F0021]: unknown key "allow_plugins"
-            at /allow_plugins
-            help: did you mean "allowed_plugins"?
-            "allow_plugins" -> "allowed_plugins"
-        1:43: warning[F0021]: unknown key "network"
-            at /grants/a/network
-            help: the keys here are "env"
-        Some(PluginConfig { enabled: false, plugin_dirs: ["~/.flyto/plugins", "~/.zeptoclaw/plugins"], allowed_plugins: {}, blocked_plugins: {}, grants: {"a": Grant { env: {} }}, strict_env: false })
+            1:2: warning[F0021]: unknown key "enable"
+                at /enable
+                help: did you mean "enabled"?
+                "enable" -> "enabled"
+            1:35: warning[F0021]: unknown key "hosts"
+                at /grants/a/hosts
+                help: the keys here are "env", "limits", "network", "read", "write"
+            Some(PluginConfig { enabled: false, plugin_dirs: ["~/.flyto/plugins", "~/.zeptoclaw/plugins"], allowed_plugins: {}, blocked_plugins: {}, grants: {"a": Grant { env: {}, limits: Limits { cpu_time: None, memory_bytes: None, processes: None, file_size_bytes: None, open_files: None, output_bytes: None }, network: None, read: [], write: [] }}, strict_env: false })
+        "#]],
+    );
+}
+
+#[test]
+fn a_grant_is_more_than_variables() {
+    let (config, findings) = read(
+        r#"{"grants": {"a": {"limits": {"cpu_seconds": 90, "memory_bytes": 1048576}, "network": "off",
+            "read": ["/opt/models", "~/models"], "write": ["~"]}, "b": {"network": "on"}, "c": {}}}"#,
+    );
+    assert!(findings.is_empty(), "{}", common::show(&findings));
+    let grants = config.expect("valid").grants;
+    let mut limits = Limits::new();
+    limits.cpu_time = Some(Duration::from_secs(90));
+    limits.memory_bytes = Some(1 << 20);
+    assert_eq!(
+        grants["a"].for_backend(),
+        Grants::new()
+            .limits(limits)
+            .network(Network::Off)
+            .read("/opt/models")
+            .read("/home/ada/models")
+            .write("/home/ada")
+    );
+    assert_eq!(grants["b"].for_backend(), Grants::new().network(Network::Host));
+    assert!(grants["c"].for_backend().is_empty());
+}
+
+#[test]
+fn a_grant_that_cannot_be_read_refuses_all() {
+    check(
+        r#"{"grants": {"a": {"network": true, "read": ["models", "~eve/x", "", "/a\u0000b"],
+            "limits": {"memory_bytes": 0}}, "b": {"network": "of", "write": "/x"}}}"#,
+        expect![[r#"
+            1:30: error[F0023]: "network" must be "on" or "off", found true
+                at /grants/a/network
+                help: write `"on"`
+                true -> "on"
+            1:45: error[F0142]: the granted path "models" is relative
+                at /grants/a/read/0
+                because a program runs in more than one directory, so nobody could tell what is granted
+                help: write the whole path, or one that begins with `~/`
+            1:55: error[F0142]: failed to expand "~eve/x": there is no user "eve"
+                at /grants/a/read/1
+                help: write the whole path, or one that begins with `~/`
+            1:65: error[F0142]: a granted path is blank
+                at /grants/a/read/2
+                because a program runs in more than one directory, so nobody could tell what is granted
+                help: write the whole path, or one that begins with `~/`
+            1:72: error[F0115]: the path holds a NUL character
+                at /grants/a/read/3
+                because the system ends arguments, variables and paths at it
+                help: remove it
+                \u0000 -> 
+            2:40: error[F0024]: "memory_bytes" must be above 0; leave it out for no limit
+                at /grants/a/limits/memory_bytes
+            2:62: error[F0024]: "network" must be one of "off", "on", found the string "of"
+                at /grants/b/network
+                help: did you mean "off"?
+                "of" -> "off"
+            2:77: error[F0023]: "write" must be an array of strings, found the string "/x"
+                at /grants/b/write
+                help: write `["/x"]`
+                "/x" -> ["/x"]
+            None
+        "#]],
+    );
+}
+
+#[test]
+fn a_misspelt_list_keeps_plugins_off() {
+    for key in
+        ["block_plugins", "blockedPlugins", "blocked", "deny", "Blacklist", "disabled_plugins"]
+    {
+        let (config, findings) = read(&format!(r#"{{"enabled": true, "{key}": ["x"]}}"#));
+        assert_eq!(config, None, "{key}");
+        assert!(common::show(&findings).contains("write \"blocked_plugins\""), "{key}");
+    }
+    check(
+        r#"{"allow": ["a"], "blocked_plugins": ["a"], "blocked_plugin": ["b"]}"#,
+        expect![[r#"
+        1:2: error[F0141]: unknown key "allow", which looks like "allowed_plugins"
+            at /allow
+            because a list that is not read would let plugins through that it keeps out
+            help: write "allowed_plugins"
+            "allow" -> "allowed_plugins"
+        1:44: error[F0141]: unknown key "blocked_plugin", which looks like "blocked_plugins"
+            at /blocked_plugin
+            because a list that is not read would let plugins through that it keeps out
+            help: put its names into "blocked_plugins" and remove it
+        None
     "#]],
     );
 }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use flyto_diagnostics::{At, Findings, Severity, Source, json};
-use flyto_plugin::{LoadOptions, PluginConfig, load_source, schema};
+use flyto_plugin::{LoadOptions, PluginConfig, expand_home, load_source, schema};
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -82,7 +82,11 @@ fn check_config(text: &str, accepted: bool) {
     let source = Source::new("config.json", text);
     let root = json::parse(&source).expect("JSON");
     let mut findings = Findings::new();
-    let _ = PluginConfig::read(At::root(&source, &root), &mut findings);
+    let _ = PluginConfig::read(
+        At::root(&source, &root),
+        |path| expand_home(path, Some(Path::new("/home/ada")), |_| None),
+        &mut findings,
+    );
     assert_eq!(findings.is_empty(), accepted, "{findings:?}");
     let schema = validator(&schema::plugin_config());
     assert_eq!(schema.is_valid(&root.to_json()), accepted, "{text}");
@@ -96,6 +100,16 @@ fn configurations() {
             "blocked_plugins": ["b"], "grants": {"a": {"env": ["T"]}}, "strict_env": false}"#,
         true,
     );
+    check_config(
+        r#"{"grants": {"a": {"limits": {"cpu_seconds": 5, "memory_bytes": 1}, "network": "off",
+            "read": ["/opt/a b"], "write": ["~/x", "~"]}}}"#,
+        true,
+    );
+    check_config(r#"{"grants": {"a": {"network": true}}}"#, false);
+    check_config(r#"{"grants": {"a": {"network": "maybe"}}}"#, false);
+    check_config(r#"{"grants": {"a": {"read": ["x"]}}}"#, false);
+    check_config(r#"{"grants": {"a": {"limits": {"memory": 1}}}}"#, false);
+    check_config(r#"{"block_plugins": []}"#, false);
     check_config(r#"{"enable": true}"#, false);
     check_config(r#"{"directories": []}"#, false);
     check_config(r#"{"blocked_plugins": ["a*"]}"#, false);

@@ -8,8 +8,9 @@ use std::{
 };
 
 use expect_test::{Expect, expect};
+use flyto_diagnostics::{At, Findings, Source, json::parse};
 use flyto_execenv::{Declared, Environment, ExecEnv, Limits, Sha256, Template, local::Local};
-use flyto_plugin::{PluginContext, PluginTool, ToolDef, UndoDef};
+use flyto_plugin::{PluginConfig, PluginContext, PluginTool, ToolDef, UndoDef, expand_home};
 use flyto_tools::{
     CallContext, CancellationToken, DescribeContext, Failure, Input, Origin, OutputChunk, Progress,
     Tool, ToolResult,
@@ -236,6 +237,28 @@ async fn the_environment_is_nothing_but_what_it_should_be() {
         PLUGIN_DATA Plugin
         PLUGIN_ROOT Plugin"#]]
     .assert_eq(&shown.join("\n"));
+}
+
+#[tokio::test]
+async fn a_grant_holds_for_its_plugin() {
+    let mut host = Host::new();
+    let text = r#"{"grants": {"p": {"env": ["TOKEN"], "limits": {"output_bytes": 6}}, "q": {}}}"#;
+    let source = Source::new("config.json", text);
+    let root = parse(&source).expect("JSON");
+    let expand = |path: &str| expand_home(path, None, |_| None);
+    let config = PluginConfig::read(At::root(&source, &root), expand, &mut Findings::new());
+    host.ctx = host.ctx.grants(&config.expect("valid"));
+    let res = host.call(sh("echo $TOKEN"), "").await;
+    assert!(matches!(res.failure, Some(Failure::Limit { .. })), "{res:?}");
+    // What a manifest asks for is narrowed, never widened.
+    let mut def = sh("echo $TOKEN");
+    def.limits.output_bytes = Some(1_000_000);
+    let res = host.call(def, "").await;
+    assert!(matches!(res.failure, Some(Failure::Limit { .. })), "{res:?}");
+    let other =
+        PluginTool::new(sh("echo ${TOKEN-none given}"), host.dir.path(), "q", host.ctx.clone());
+    let res = other.execute(&CallContext::new(), Input::empty()).await.expect("it was tried");
+    assert_eq!(res.output, "none given\n");
 }
 
 #[tokio::test]

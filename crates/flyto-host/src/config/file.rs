@@ -6,7 +6,7 @@ use std::{
 };
 
 use flyto_diagnostics::{At, Findings, ObjectReader, Reported, Source, closest, json};
-use flyto_plugin::PluginConfig;
+use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
 use crate::{codes, places::Places};
 
@@ -74,7 +74,8 @@ fn read_root(
                 res.set.insert(name);
             }
         }
-        res.plugins = PluginConfig::read(section, reader.findings())?;
+        let expand = |path: &str| expand_home(path, places.home.as_deref(), ambient_home_of);
+        res.plugins = PluginConfig::read(section, expand, reader.findings())?;
         res.plugin_dirs = res
             .plugins
             .plugin_dirs
@@ -124,7 +125,7 @@ fn read_paths(
 
 /// A path of a configuration: `~` is a home directory, a relative path starts from `dir`.
 pub(crate) fn expand_path(text: &str, dir: &Path, places: &Places) -> Result<PathBuf, String> {
-    flyto_plugin::expand_home(text, places.home.as_deref(), flyto_plugin::ambient_home_of)
+    expand_home(text, places.home.as_deref(), ambient_home_of)
         .map(|path| dir.join(path))
         .map_err(|err| err.to_string())
 }

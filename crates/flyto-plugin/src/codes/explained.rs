@@ -4,8 +4,8 @@ use flyto_diagnostics::CodeInfo;
 
 use crate::codes;
 
-/// Every code of this crate with its explanation.
-pub const CODES: &[CodeInfo] = &[
+/// The codes up to [`codes::NEVER_MATCHES`] with their explanations.
+pub(super) const CODES: &[CodeInfo] = &[
     CodeInfo::new(
         codes::BAD_PLUGIN_NAME,
         "the name cannot be that of a plugin",

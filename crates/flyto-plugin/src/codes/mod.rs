@@ -1,11 +1,23 @@
 //! The codes of this crate: what can be wrong with a plugin beyond its JSON. They are `F0101` to
 //! `F0199`.
 
-mod explained;
+mod explained; // the text for each, up to `NEVER_MATCHES`
+mod further; //   and from there on
 
-use flyto_diagnostics::Code;
+use flyto_diagnostics::{Code, CodeInfo};
 
-pub use self::explained::CODES;
+/// Every code of this crate with its explanation, in order.
+pub const CODES: &[CodeInfo] = &{
+    const FIRST: &[CodeInfo] = explained::CODES;
+    const SECOND: &[CodeInfo] = further::CODES;
+    let mut res = [FIRST[0]; FIRST.len() + SECOND.len()];
+    let mut at = 0;
+    while at < res.len() {
+        res[at] = if at < FIRST.len() { FIRST[at] } else { SECOND[at - FIRST.len()] };
+        at += 1;
+    }
+    res
+};
 
 /// The name cannot be that of a plugin.
 pub const BAD_PLUGIN_NAME: Code = Code::new("F0101");
@@ -69,6 +81,10 @@ pub const UNREADABLE_DIR: Code = Code::new("F0134");
 pub const KEPT: Code = Code::new("F0138");
 /// A name in the configuration that no plugin can have.
 pub const NEVER_MATCHES: Code = Code::new("F0140");
+/// A key of the configuration that was meant to be a list of plugins.
+pub const MISSPELT_LIST: Code = Code::new("F0141");
+/// A path in a grant that is relative, or whose `~` stands for nothing.
+pub const GRANTED_PATH: Code = Code::new("F0142");
 
 #[cfg(test)]
 mod tests {

@@ -14,7 +14,7 @@ use super::command::{plain_words, spaced};
 
 /// Lets `meant` look at the value of a key first. What it says is said in place of the reader's own
 /// finding, which knows types and no meaning.
-pub(super) fn check(
+pub(crate) fn check(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
     meant: impl FnOnce(At<'_>) -> Option<Diagnostic>,

@@ -24,8 +24,8 @@ use serde_json::json;
 pub(crate) use self::{
     env::{is_reserved, name_fault},
     head::read,
-    meant::flag,
-    tool::{Place, start_dir},
+    meant::{check as check_meant, flag},
+    tool::{Place, limits, refuse_nul, start_dir},
 };
 pub use self::{form::ToolForm, lazy::Schema};
 

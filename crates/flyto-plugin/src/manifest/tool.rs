@@ -105,7 +105,7 @@ pub(super) fn non_blank(
 }
 
 /// Refuses a NUL character, which no argument and no path can hold.
-pub(super) fn refuse_nul(at: At<'_>, label: &str) -> Result<(), Box<Diagnostic>> {
+pub(crate) fn refuse_nul(at: At<'_>, label: &str) -> Result<(), Box<Diagnostic>> {
     let Some(nul) = at.value().as_str().and_then(|it| it.find('\0')) else { return Ok(()) };
     let what = format!("{label} holds a NUL character");
     let span = span_within(at, nul, nul + 1);
@@ -283,7 +283,8 @@ fn digest(text: &str) -> Option<Sha256> {
     (digits.len() == 64).then(|| bytes.try_into().ok().map(Sha256)).flatten()
 }
 
-fn limits(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
+/// The object `limits`, of a tool or of a grant.
+pub(crate) fn limits(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
     let Some(at) = reader.optional_object("limits")? else { return Ok(Limits::new()) };
     let mut reader = ObjectReader::new(at, reader.findings())?;
     let cpu_seconds = above_zero(&mut reader, "cpu_seconds");
