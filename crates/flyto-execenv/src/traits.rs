@@ -33,6 +33,9 @@ pub type BoxedReader = Box<dyn AsyncRead + Send + Unpin>;
 /// - `bad-interpreter` — a script whose interpreter is missing is `BadInterpreter`, and nothing ran.
 /// - `bad-working-dir` — a working directory that is missing is `BadWorkingDir`, and nothing ran.
 /// - `just-written-program-runs` — a program that was written a moment ago runs, also when others start at the same time.
+/// - `pinned-bytes-run` — a pinned program whose file has the digest runs, found as any other, as often as it is called.
+/// - `pinned-mismatch-is-refused` — a pinned program whose file has another digest is `DigestMismatch`, and nothing ran.
+/// - `pinned-swap-is-caught` — when the file of a pinned program is replaced or rewritten, also between check and start, the pinned bytes run or nothing does.
 /// - `no-extra-descriptors` — the program has descriptors 0, 1 and 2 and no others.
 /// - `stdin-is-never-the-hosts` — without input the program reads the end of input at once.
 /// - `impossible-specs-are-refused` — a NUL byte, a nameless variable, a relative working directory are `InvalidSpec`, and nothing ran.

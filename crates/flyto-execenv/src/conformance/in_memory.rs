@@ -256,6 +256,11 @@ impl Shell {
                 files.write(path, content, mode == "755");
                 Ok(())
             }
+            "move" => {
+                let (from, to) = (word(rest)?, word(rest)?);
+                files.rename(Path::new(&from), Path::new(&to));
+                Ok(())
+            }
             "show" => match files.read(word(rest)?) {
                 Some(content) => self.print(content.to_vec()).await,
                 None => Err(Exit::Code(65)),

@@ -24,8 +24,7 @@
 //!
 //! Harnesses without `#[test]` go through [`CASES`], or call [`run_all`] and print its [`Report`].
 //!
-//! Pinned programs, limits other than the one on output, and isolation have no clause yet beyond
-//! their refusal: a backend that declares one of them proves it by tests of its own.
+//! Limits other than the one on output, and isolation, have no clause yet beyond their refusal: a backend that declares one of them proves it by tests of its own.
 
 mod ctx;
 mod end;
@@ -33,6 +32,7 @@ mod failure;
 #[cfg(feature = "scripted")]
 mod in_memory;
 mod left;
+mod pinned;
 mod probe;
 mod report;
 mod run;
@@ -164,6 +164,21 @@ pub const CASES: &[Case] = &[
         "just-written-program-runs",
         "a program that was written a moment ago runs, also when others start at the same time.",
         start::just_written_program_runs
+    ),
+    case!(
+        "pinned-bytes-run",
+        "a pinned program whose file has the digest runs, found as any other, as often as it is called.",
+        pinned::pinned_bytes_run
+    ),
+    case!(
+        "pinned-mismatch-is-refused",
+        "a pinned program whose file has another digest is `DigestMismatch`, and nothing ran.",
+        pinned::pinned_mismatch_is_refused
+    ),
+    case!(
+        "pinned-swap-is-caught",
+        "when the file of a pinned program is replaced or rewritten, also between check and start, the pinned bytes run or nothing does.",
+        pinned::pinned_swap_is_caught
     ),
     case!(
         "no-extra-descriptors",
@@ -370,6 +385,9 @@ macro_rules! executor_conformance {
             bad_interpreter
             bad_working_dir
             just_written_program_runs
+            pinned_bytes_run
+            pinned_mismatch_is_refused
+            pinned_swap_is_caught
             no_extra_descriptors
             stdin_is_never_the_hosts
             impossible_specs_are_refused

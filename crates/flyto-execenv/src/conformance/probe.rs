@@ -54,8 +54,8 @@ impl Probe {
         self
     }
 
-    /// Sets the `PATH` on which the script finds `cat`, `dd`, `mkfifo`, `mktemp` and `sleep`; for a
-    /// backend with tree kill also `setsid`.
+    /// Sets the `PATH` on which the script finds `cat`, `chmod`, `dd`, `ls`, `mkdir`, `mkfifo`,
+    /// `mktemp`, `mv`, `rm` and `sleep`; for a backend with tree kill also `setsid`.
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
@@ -94,6 +94,10 @@ impl Probe {
     /// it is given. The words of `first` hold no blanks and nothing that is special to a shell.
     pub(super) fn executable(&self, first: &[&str]) -> Vec<u8> {
         format!("#!{}\nset -- {} \"$@\"\n{SCRIPT}", self.shell, first.join(" ")).into_bytes()
+    }
+
+    pub(super) fn shell_path(&self) -> &str {
+        &self.shell
     }
 
     pub(super) fn env_program_path(&self) -> &str {

@@ -72,6 +72,8 @@ probe() {
       mkfifo) mkfifo "$1" && shift ;;
       # install MODE FILE: stdin becomes the file.
       install) cat >"$2" && chmod "$1" "$2" && shift 2 ;;
+      # move FROM TO, which is replaced in one step.
+      move) mv -f "$1" "$2" && shift 2 ;;
       show) cat "$1" && shift ;;
       list) ls -A "$1" && shift ;;
       remove) rm -rf "$1" && shift ;;

@@ -263,7 +263,7 @@ pub(super) async fn undeclared_is_refused(ctx: &Ctx<'_>) -> Result<(), Failure> 
     nothing_ran(ctx, &marker).await
 }
 
-async fn nothing_ran(ctx: &Ctx<'_>, marker: &str) -> Result<(), Failure> {
+pub(super) async fn nothing_ran(ctx: &Ctx<'_>, marker: &str) -> Result<(), Failure> {
     let files = ctx.text(&["list", ctx.scratch().await?]).await?;
     let name = marker.rsplit('/').next().unwrap_or(marker);
     ensure(!files.lines().any(|it| it == name), || "a refused program ran".to_owned())

@@ -9,9 +9,10 @@ use std::{
 };
 
 use bytes::Bytes;
+use sha2::Digest;
 
 use super::{ProgramFn, absolute, lock};
-use crate::{ExecError, ExecErrorKind, Spec};
+use crate::{ExecError, ExecErrorKind, Program, Sha256, Spec};
 
 /// The files of one in-memory machine. Paths are absolute; clones share the files.
 #[derive(Clone)]
@@ -96,6 +97,15 @@ impl Files {
         lock(&self.0).retain(|it, _| !it.starts_with(path.as_ref()));
     }
 
+    /// Puts a file in the place of another one.
+    #[cfg(feature = "conformance")]
+    pub(crate) fn rename(&self, from: &Path, to: &Path) {
+        let mut files = lock(&self.0);
+        if let Some(node) = files.remove(from) {
+            files.insert(to.to_owned(), node);
+        }
+    }
+
     /// Finds the spec's program as a real system would.
     pub(super) fn find(&self, spec: &Spec) -> Result<Found, ExecError> {
         let name = spec.program.as_os_str();
@@ -115,9 +125,17 @@ impl Files {
         match self.get(&path) {
             None => refuse(ExecErrorKind::ProgramNotFound),
             Some(Node::Directory) => refuse(ExecErrorKind::IsDirectory),
+            // A function has no bytes and so no digest.
+            Some(Node::Program(_)) if matches!(spec.program, Program::Pinned { .. }) => {
+                refuse(ExecErrorKind::DigestMismatch)
+            }
             Some(Node::Program(program)) => Ok(Found { program, args: spec.args.clone() }),
             Some(Node::File { executable: false, .. }) => refuse(ExecErrorKind::NotExecutable),
             Some(Node::File { content, .. }) => {
+                let path = match &spec.program {
+                    Program::Pinned { sha256, .. } => self.pin(&path, &content, *sha256, spec)?,
+                    Program::Named(_) => path,
+                };
                 let Some(line) = content.strip_prefix(b"#!") else {
                     return refuse(ExecErrorKind::NotExecutable);
                 };
@@ -132,6 +150,27 @@ impl Files {
                 }
             }
         }
+    }
+
+    /// A copy of the file at `path`, if its content has the digest: the file may change before its
+    /// interpreter reads it.
+    fn pin(
+        &self,
+        path: &Path,
+        content: &Bytes,
+        wanted: Sha256,
+        spec: &Spec,
+    ) -> Result<PathBuf, ExecError> {
+        let got = Sha256(sha2::Sha256::digest(content).into());
+        if got != wanted {
+            let what = format!("start {:?}", spec.program.as_os_str());
+            let why = format!("its SHA-256 is {got} where {wanted} is demanded");
+            return Err(ExecError::new(ExecErrorKind::DigestMismatch, what).with_source(why));
+        }
+        let dir = Path::new("/pinned").join(got.to_string());
+        let copy = dir.join(path.file_name().unwrap_or_default());
+        self.write(&copy, content.clone(), true);
+        Ok(copy)
     }
 
     fn look_up(&self, spec: &Spec, name: &OsStr) -> Result<PathBuf, ExecErrorKind> {

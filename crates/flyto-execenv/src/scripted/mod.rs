@@ -57,8 +57,11 @@ type ProgramFn = Arc<dyn Fn(Call) -> Body + Send + Sync>;
 /// An in-memory backend. Clones share their files and their record of violations.
 ///
 /// It declares what it can honour in memory: all kill scopes, grace, signals, piped streams, merged
-/// stderr, non-UTF-8 bytes and the count of leaked processes. Limits, isolation, pinned programs and
+/// stderr, non-UTF-8 bytes, pinned programs and the count of leaked processes. Limits, isolation and
 /// usage are not declared.
+///
+/// A pinned program is a file; a function has no digest. It runs as a copy under `/pinned`, which is what
+/// it gets as its path.
 #[derive(Clone)]
 pub struct Scripted {
     capabilities: Capabilities,
@@ -91,6 +94,7 @@ impl Scripted {
             C::PipedStreams,
             C::MergedStderr,
             C::NonUtf8,
+            C::PinnedProgram,
             C::LeakCount,
         ]);
         let files = Files::default();

@@ -1,12 +1,17 @@
 //! Backends with one fault each: the local one, and what its author got wrong.
 
 mod buffers_without_bound;
+mod checks_once;
+mod checks_then_starts;
 mod counts_no_leaked;
+mod drops_arguments_of_pinned;
 mod drops_empty_arguments;
 mod drops_stderr;
 mod forgets_calls_that_are_dropped;
 mod hands_on_a_descriptor;
 mod hangs_up_after_asking;
+mod hides_mismatches;
+mod ignores_digests;
 mod keeps_descriptors;
 mod keeps_stdin_open;
 mod kills_despite_grace;
@@ -141,12 +146,17 @@ fn backends() -> Vec<(&'static str, ExecEnv)> {
         broken(keeps_stdin_open::KeepsStdinOpen),
         broken(forgets_calls_that_are_dropped::Forgets::default()),
         broken(kills_the_group_for_the_tree::KillsTheGroupForTheTree),
+        broken(checks_then_starts::ChecksThenStarts),
         broken(buffers_without_bound::BuffersWithoutBound),
+        broken(checks_once::ChecksOnce::default()),
         broken(counts_no_leaked::CountsNoLeaked),
+        broken(drops_arguments_of_pinned::DropsArgumentsOfPinned),
         broken(drops_empty_arguments::DropsEmptyArguments),
         broken(hands_on_a_descriptor::HandsOnADescriptor),
         broken(hangs_up_after_asking::HangsUp),
         broken(keeps_descriptors::KeepsDescriptors),
+        broken(hides_mismatches::HidesMismatches),
+        broken(ignores_digests::IgnoresDigests),
         broken(kills_despite_grace::KillsDespiteGrace),
         broken(knows_no_usage::KnowsNoUsage),
         broken(leaks_the_environment::LeaksTheEnvironment),
