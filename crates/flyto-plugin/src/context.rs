@@ -8,7 +8,7 @@ use std::{
 
 use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv, Grants};
 
-use crate::{config::PluginConfig, grant::Grant};
+use crate::{config::PluginConfig, grant::Grant, session::Sessions};
 
 /// Whether a variable of the host that a manifest reads must be granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub struct PluginContext {
     pub grants: BTreeMap<String, Grant>,
     /// Whether a variable that a manifest reads must be granted.
     pub strict_env: StrictEnv,
+    /// The processes of session plugins. Contexts that were cloned from each other share them.
+    pub sessions: Sessions,
 }
 
 impl PluginContext {
@@ -63,6 +65,7 @@ impl PluginContext {
             capture_bytes: DEFAULT_CAPTURE_BYTES,
             grants: BTreeMap::new(),
             strict_env: StrictEnv::Off,
+            sessions: Sessions::new(),
         }
     }
 

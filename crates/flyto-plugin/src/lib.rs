@@ -18,6 +18,8 @@ mod place; //       findings about parts of a value
 mod result; //      what came of a program, in words
 mod rpc; //         programs that answer in JSON-RPC
 pub mod schema;
+#[allow(dead_code, unused_imports, reason = "tools of session plugins come next")]
+mod session; //     plugins whose process stays
 mod tool; //        a declaration as a tool //  JSON Schemas for editors
 
 pub use crate::{
@@ -34,5 +36,6 @@ pub use crate::{
         UndoDef,
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name},
+    session::Sessions,
     tool::PluginTool,
 };

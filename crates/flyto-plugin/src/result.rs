@@ -4,6 +4,14 @@ use flyto_execenv::Ending;
 use flyto_program::{Ran, Text};
 use flyto_tools::{Failure, ToolResult};
 
+use crate::environment::Unresolved;
+
+/// The result of the tool `name` whose declared variables have no values.
+pub(crate) fn unresolved(name: &str, err: &Unresolved) -> ToolResult {
+    let text = format!("plugin tool {name:?}: resolve env failed: {err}");
+    ToolResult::failed(Failure::Environment { missing: err.names() }, text)
+}
+
 /// The result of the tool `name`.
 pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
     let stdout = ran.stdout();

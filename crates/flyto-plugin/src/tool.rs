@@ -12,8 +12,8 @@ use bytes::Bytes;
 use flyto_execenv::{Capture, Class, Environment, Output, Program, Spec, Stdin};
 use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
-    CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Tool, ToolError,
-    ToolResult, UndoInfo,
+    CallContext, DescribeContext, Input, Metadata, Origin, Preview, Tool, ToolError, ToolResult,
+    UndoInfo,
 };
 use serde_json::Value;
 
@@ -182,8 +182,7 @@ impl PluginTool {
     }
 
     fn unresolved(&self, err: &Unresolved) -> ToolResult {
-        let text = format!("plugin tool {:?}: resolve env failed: {err}", self.name);
-        ToolResult::failed(Failure::Environment { missing: err.names() }, text)
+        result::unresolved(&self.name, err)
     }
 
     /// The call that takes this one back.

@@ -9,7 +9,13 @@ use flyto_tools::{ToolError, ToolErrorKind};
 /// as its source.
 #[must_use]
 pub fn tool_error(message: impl Into<String>, err: ExecError) -> ToolError {
-    let kind = match err.kind() {
+    ToolError::new(tool_error_kind(err.kind()), message).with_source(err)
+}
+
+/// What the caller of a tool can do about a program that could not be run.
+#[must_use]
+pub fn tool_error_kind(kind: ExecErrorKind) -> ToolErrorKind {
+    match kind {
         ExecErrorKind::ProgramNotFound => ToolErrorKind::ProgramMissing,
         ExecErrorKind::NotExecutable
         | ExecErrorKind::IsDirectory
@@ -22,8 +28,7 @@ pub fn tool_error(message: impl Into<String>, err: ExecError) -> ToolError {
         ExecErrorKind::Exhausted => ToolErrorKind::Overloaded,
         ExecErrorKind::Unreachable => ToolErrorKind::Unreachable,
         _ => ToolErrorKind::Internal,
-    };
-    ToolError::new(kind, message).with_source(err)
+    }
 }
 
 /// An error and its causes in one line, separated by colons.

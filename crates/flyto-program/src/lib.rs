@@ -10,7 +10,7 @@ mod text; //     output as text
 
 pub use call::{Ran, Streaming, run};
 pub use duration::duration_text;
-pub use error::{chain, tool_error};
+pub use error::{chain, tool_error, tool_error_kind};
 pub use lines::{parse_progress, without_progress};
 pub use spill::spill_path;
 pub use text::{Text, omission_notice};

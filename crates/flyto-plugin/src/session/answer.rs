@@ -1,0 +1,182 @@
+//! What becomes of a call, and its words.
+
+use std::{sync::Arc, time::Duration};
+
+use flyto_execenv::ExecError;
+use flyto_program::{duration_text, tool_error_kind};
+use flyto_tools::{Execution, Failure, ToolError, ToolErrorKind, ToolResult};
+
+use super::lines::LONGEST_LINE_BYTES;
+use crate::{
+    environment::Unresolved,
+    result,
+    rpc::frame::{Output, RpcError},
+};
+
+/// Why there is no process.
+#[derive(Clone, Debug)]
+pub(crate) enum NoProcess {
+    /// A declared variable has no value.
+    Unresolved(Arc<Unresolved>),
+    /// It could not be started, or may not be.
+    Failed(Arc<ExecError>),
+    /// The host is being closed.
+    Closed,
+}
+
+/// What a caller is told.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// The plugin's.
+    Reply(Result<Output, RpcError>),
+    /// The plugin's, which is none; why.
+    Malformed(String),
+    /// The plugin's, which is too long to be read.
+    TooLong { bytes: u64 },
+    /// The process ended first.
+    Died(Arc<Death>),
+    /// Nothing was started.
+    NotStarted(NoProcess),
+    /// The runtime on which the session lived is gone.
+    Lost,
+    /// The caller's time was over.
+    TimedOut(GivenUp),
+    /// The caller took it back.
+    Cancelled(GivenUp),
+}
+
+/// A call that was not waited for any longer.
+#[derive(Debug)]
+pub(crate) struct GivenUp {
+    pub(super) after: Duration,
+    /// What it waited for, where that was not the plugin's work on it.
+    pub(super) held_up_by: Option<String>,
+    pub(super) stderr: String,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Death {
+    pub(super) why: String,
+    pub(super) failure: Failure,
+    /// What stdout had beside messages.
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    /// Whether we ended it for reasons of our own.
+    pub(super) was_asked_for: bool,
+    /// Whether it ended otherwise than with code 0.
+    pub(super) is_failure: bool,
+}
+
+/// A call of a session, and what came of it.
+#[derive(Debug)]
+pub(crate) struct Called {
+    pub(super) answer: Answer,
+    pub(super) execution: Option<Arc<Execution>>,
+    pub(super) wall: Duration,
+}
+
+impl Called {
+    /// The result of the tool `name`.
+    pub(crate) fn into_result(
+        self,
+        name: &str,
+        prints_json: bool,
+    ) -> Result<ToolResult, ToolError> {
+        let Self { answer, execution, wall } = self;
+        let mut res = match answer {
+            Answer::Reply(Ok(output)) => replied(name, output, prints_json),
+            Answer::Reply(Err(err)) => {
+                let text = format!("error (code {}): {}", err.code, err.message);
+                let mut res = ToolResult::failed(Failure::Reported { code: Some(err.code) }, text);
+                res.data = err.data;
+                res
+            }
+            Answer::Malformed(why) => bad_output(name, &why),
+            Answer::TooLong { bytes } => bad_output(
+                name,
+                &format!(
+                    "the answer has {bytes} bytes, more than the {LONGEST_LINE_BYTES} of the longest \
+                     line that is read"
+                ),
+            ),
+            Answer::Died(death) => died(name, &death),
+            Answer::NotStarted(NoProcess::Unresolved(err)) => result::unresolved(name, &err),
+            Answer::NotStarted(NoProcess::Failed(err)) => {
+                let what = format!("plugin tool {name:?} exec failed");
+                return Err(ToolError::new(tool_error_kind(err.kind()), what).with_source(err));
+            }
+            Answer::NotStarted(NoProcess::Closed) => {
+                let what = format!("plugin tool {name:?}: the sessions of plugins are closed");
+                return Err(ToolError::new(ToolErrorKind::Cancelled, what));
+            }
+            Answer::Lost => {
+                let text = format!("plugin tool {name:?}: the session went with its runtime");
+                ToolResult::failed(Failure::Lost, text)
+            }
+            Answer::TimedOut(it) => {
+                let first = format!("plugin tool {name:?} timed out after {}", it.after_text());
+                let failure = Failure::TimedOut { after: Some(it.after) };
+                it.in_words(failure, first)
+            }
+            Answer::Cancelled(it) => {
+                let first = format!("plugin tool {name:?} cancelled after {}", it.after_text());
+                it.in_words(Failure::Cancelled, first)
+            }
+        };
+        if let Some(execution) = execution {
+            let mut execution = Execution::clone(&execution);
+            execution.wall = wall;
+            execution.stdout_bytes = res.output.len() as u64;
+            res.execution = Some(execution);
+        }
+        Ok(res)
+    }
+}
+
+fn replied(name: &str, output: Output, prints_json: bool) -> ToolResult {
+    let Output { text, data } = output;
+    match data {
+        None if prints_json => match serde_json::from_str(&text) {
+            Ok(data) => ToolResult::text(text).with_data(data),
+            Err(err) => bad_output(name, &format!("\"output\" is no JSON: {err}")),
+        },
+        data => {
+            let mut res = ToolResult::text(text);
+            res.data = data;
+            res
+        }
+    }
+}
+
+fn bad_output(name: &str, why: &str) -> ToolResult {
+    ToolResult::failed(Failure::BadOutput, format!("plugin tool {name:?}: {why}"))
+}
+
+fn died(name: &str, death: &Death) -> ToolResult {
+    let mut text = format!("plugin tool {name:?}: {}", death.why);
+    if !death.stdout.is_empty() {
+        text.push_str("\nstdout: ");
+        text.push_str(&death.stdout);
+    }
+    text.push_str("\nstderr: ");
+    text.push_str(&death.stderr);
+    ToolResult::failed(death.failure.clone(), text)
+}
+
+impl GivenUp {
+    /// Finer than a millisecond says nothing about when somebody stopped to wait.
+    fn after_text(&self) -> String {
+        duration_text(Duration::new(self.after.as_secs(), self.after.subsec_millis() * 1_000_000))
+    }
+
+    fn in_words(&self, failure: Failure, mut text: String) -> ToolResult {
+        if let Some(why) = &self.held_up_by {
+            text.push_str("\nsession: ");
+            text.push_str(why);
+        }
+        text.push_str("\nstderr: ");
+        text.push_str(&self.stderr);
+        ToolResult::failed(failure, text)
+    }
+}

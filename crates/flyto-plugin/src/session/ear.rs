@@ -1,0 +1,55 @@
+//! What the lines of a process mean.
+
+use super::{
+    answer::Answer, id::id_near_start, lines::Line, pending::Progress, shared::Shared, tail::Tail,
+};
+use crate::rpc::frame::{self, Id, Message};
+
+/// Takes in the lines of stdout.
+#[derive(Debug, Default)]
+pub(super) struct Ear {
+    /// Answers that nobody was given yet.
+    pub(super) answers: Vec<(u64, Answer)>,
+    /// What was no message.
+    pub(super) noise: Tail,
+    /// Why it is not known any more whose answers are still to come.
+    pub(super) lost_thread: Option<String>,
+}
+
+impl Ear {
+    pub(super) fn take(&mut self, shared: &Shared, line: Line<'_>) {
+        match line {
+            Line::Whole(line) => match frame::parse(line) {
+                Some(Message::Response { id: Id::Number(id), outcome }) => {
+                    self.answers.push((id, Answer::Reply(outcome)));
+                }
+                Some(Message::Malformed { id: Id::Number(id), why }) => {
+                    self.answers.push((id, Answer::Malformed(why)));
+                }
+                Some(Message::Progress { id: Id::Number(id), progress, detail }) => {
+                    shared.progress(id, Progress { progress, detail });
+                }
+                // Without an id there is nobody whom it answers.
+                _ => self.keep(line),
+            },
+            Line::TooLong { start, .. } if !start.trim_ascii_start().starts_with(b"{") => {
+                self.keep(start);
+            }
+            Line::TooLong { start, bytes } => {
+                match id_near_start(start).or_else(|| shared.only_written()) {
+                    Some(id) => self.answers.push((id, Answer::TooLong { bytes })),
+                    None => {
+                        let why =
+                            "a line of stdout that does not say near its start whose answer it is";
+                        self.lost_thread = Some(format!("it sent {bytes} bytes in {why}"));
+                    }
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, line: &[u8]) {
+        self.noise.push(line);
+        self.noise.push(b"\n");
+    }
+}

@@ -1,0 +1,85 @@
+//! The task that looks after a session: it starts the process when somebody waits for one, and ends
+//! with it.
+
+use std::sync::Arc;
+
+use flyto_execenv::{Capability, ExecEnv, Output, RunOptions, Spec, Stdin};
+use flyto_tools::{CancellationToken, Execution};
+use tokio::time::sleep_until;
+
+use super::{answer::NoProcess, link::Link, sessions::Entered, shared::Shared};
+
+/// Keeps the session until nobody waits for a process. `_entered` tells who closes the host that the
+/// process is gone, and so is dropped last.
+pub(super) async fn keep(shared: Arc<Shared>, _entered: Entered) {
+    let mut watch = Watch { shared: &shared, is_over: false };
+    loop {
+        one_process(&shared).await;
+        if shared.retire() {
+            watch.is_over = true;
+            return;
+        }
+    }
+}
+
+/// Notices when the task is dropped together with its runtime.
+struct Watch<'a> {
+    shared: &'a Shared,
+    is_over: bool,
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.abandon();
+        }
+    }
+}
+
+/// One process from its start to its end, or why there is none.
+async fn one_process(shared: &Shared) {
+    let stop = shared.stop.cancelled();
+    let started = async {
+        if let Some(at) = shared.pause_until() {
+            sleep_until(at).await;
+        }
+        let kill = CancellationToken::new();
+        let spec = (shared.launch)()?;
+        let mut spec = spec.stdin(Stdin::Piped).stdout(Output::Piped).stderr(Output::Piped);
+        // Each call has a deadline of its own, and a plugin is asked to stop in its own language.
+        spec.deadline = None;
+        spec.grace = None;
+        let execution = execution(&shared.env, &spec);
+        let options = RunOptions::new().cancel(kill.clone());
+        let process = shared.env.start(spec, options).await;
+        let process = process.map_err(|err| NoProcess::Failed(Arc::new(err)))?;
+        shared.set_up(execution);
+        Ok((process, kill))
+    };
+    let started = tokio::select! {
+        biased;
+        () = stop => Err(NoProcess::Closed),
+        started = started => started,
+    };
+    let (mut process, kill) = match started {
+        Ok(started) => started,
+        Err(why) => return shared.refuse(&why),
+    };
+    let mut link = Link::new(shared, &mut process);
+    let stop = link.talk().await;
+    let (death, unseen) = link.finish(process, &kill, stop).await;
+    shared.bury(&Arc::new(death), unseen);
+}
+
+/// What results say about the process.
+fn execution(env: &ExecEnv, spec: &Spec) -> Execution {
+    let backend = env.capabilities(&spec.class).map_or("", |it| &*it.backend);
+    let mut res = Execution::new(backend);
+    let words = std::iter::once(spec.program.as_os_str()).chain(spec.args.iter().map(|it| &**it));
+    res.command_line = words.map(|it| it.to_string_lossy().into_owned()).collect();
+    // What the start refuses shows there.
+    if let Ok(spec) = env.check(spec.clone()) {
+        res.enforced = spec.requirements().iter().map(Capability::to_string).collect();
+    }
+    res
+}

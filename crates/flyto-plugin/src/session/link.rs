@@ -1,0 +1,255 @@
+//! The streams of one process, and what is said over them.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use flyto_execenv::{BoxedReader, BoxedWriter, Ending, ExecError, Exit, Outcome, Process};
+use flyto_tools::{CancellationToken, Failure};
+use tokio::{
+    io::{AsyncReadExt, AsyncWrite},
+    task::yield_now,
+    time::{Instant, sleep, sleep_until},
+};
+
+use super::{
+    answer::Death,
+    ear::Ear,
+    lines::Lines,
+    outbox::Outbox,
+    shared::{Request, Shared, Work},
+};
+
+/// Time between the end of its input and the kill: 2 s, as long as a terminal's Ctrl-C gets
+/// ([`DEFAULT_GRACE`](flyto_execenv::DEFAULT_GRACE)).
+const GRACE: Duration = flyto_execenv::DEFAULT_GRACE;
+
+/// Reads in a row before the task lets others run: 16, at most 1 MiB of a plugin that prints without
+/// end.
+const READS_IN_A_ROW: u32 = 16;
+
+/// Room for each read of stderr.
+const STDERR_BYTES: usize = 4 * 1024;
+
+/// Why the talk is over.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The host closes it, or nobody holds a tool of it any more.
+    Asked,
+    /// It had no calls for long enough.
+    Idle,
+    /// It ended, or closed one of its streams.
+    Closed,
+    /// It takes no notice of us, for this reason.
+    Stuck(String),
+}
+
+/// The streams of one process.
+pub(super) struct Link<'a> {
+    shared: &'a Shared,
+    stdin: Option<BoxedWriter>,
+    stdout: Option<BoxedReader>,
+    stderr: Option<BoxedReader>,
+    outbox: Outbox,
+    lines: Lines,
+    ear: Ear,
+    /// Scratch: one read.
+    stderr_piece: Vec<u8>,
+    /// Whether the last read answered several calls.
+    is_busy: bool,
+    /// Whether others had a chance to add to what is about to be written.
+    has_waited: bool,
+    last_use: Instant,
+}
+
+impl<'a> Link<'a> {
+    pub(super) fn new(shared: &'a Shared, process: &mut Process) -> Self {
+        Self {
+            shared,
+            stdin: process.stdin.take(),
+            stdout: process.stdout.take(),
+            stderr: process.stderr.take(),
+            outbox: Outbox::default(),
+            lines: Lines::new(),
+            ear: Ear::default(),
+            stderr_piece: Vec::with_capacity(STDERR_BYTES),
+            is_busy: false,
+            has_waited: false,
+            last_use: Instant::now(),
+        }
+    }
+
+    /// Writes requests and hears answers until there is a reason to stop.
+    pub(super) async fn talk(&mut self) -> Stop {
+        let shared = self.shared;
+        let mut asked = pin!(shared.stop.cancelled());
+        let mut clock = pin!(sleep_until(self.last_use + shared.idle));
+        poll_fn(|cx| {
+            if asked.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Stop::Asked);
+            }
+            if let Poll::Ready(stop) = self.poll_streams(cx) {
+                return Poll::Ready(stop);
+            }
+            // The clock is set again only when it rang, so that a call does not touch it.
+            while clock.as_mut().poll(cx).is_ready() {
+                let now = Instant::now();
+                let since = if shared.is_awaited() { now } else { self.last_use };
+                if since + shared.idle <= now {
+                    return Poll::Ready(Stop::Idle);
+                }
+                clock.as_mut().reset(since + shared.idle);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    fn poll_streams(&mut self, cx: &mut Context<'_>) -> Poll<Stop> {
+        for _ in 0..READS_IN_A_ROW {
+            let heard = self.poll_stdout(cx);
+            if let Poll::Ready(Some(stop)) = heard {
+                return Poll::Ready(stop);
+            }
+            if let Poll::Ready(stop) = self.poll_stdin(cx) {
+                return Poll::Ready(stop);
+            }
+            let complained = self.poll_stderr(cx);
+            if heard.is_pending() && complained.is_pending() {
+                return Poll::Pending;
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Reads once. Ready is `None` when more may follow.
+    fn poll_stdout(&mut self, cx: &mut Context<'_>) -> Poll<Option<Stop>> {
+        let Some(stdout) = &mut self.stdout else { return Poll::Pending };
+        let read = pin!(stdout.read_buf(self.lines.room())).poll(cx);
+        let Poll::Ready(read) = read else { return Poll::Pending };
+        let (ear, shared) = (&mut self.ear, self.shared);
+        // A stream that cannot be read has ended as well.
+        let is_end = read.unwrap_or(0) == 0;
+        if is_end {
+            self.stdout = None;
+            self.lines.finish(|line| ear.take(shared, line));
+        } else {
+            self.lines.take(|line| ear.take(shared, line));
+        }
+        let n_answers = ear.answers.len();
+        if n_answers > 0 {
+            self.is_busy = n_answers > 1;
+            if !shared.answer(&mut ear.answers) {
+                self.last_use = Instant::now();
+            }
+        }
+        let stuck = ear.lost_thread.take().map(Stop::Stuck);
+        Poll::Ready(stuck.or(is_end.then_some(Stop::Closed)))
+    }
+
+    /// Writes what there is to write. Ready is a reason to stop.
+    fn poll_stdin(&mut self, cx: &mut Context<'_>) -> Poll<Stop> {
+        let Some(stdin) = &mut self.stdin else { return Poll::Pending };
+        loop {
+            match self.shared.work(self.is_busy, cx.waker()) {
+                Work::Stuck(why) => return Poll::Ready(Stop::Stuck(why)),
+                _ if !self.outbox.is_written() => {}
+                Work::Nothing => return Poll::Pending,
+                Work::Soon if !self.has_waited => {
+                    self.has_waited = true;
+                    // Wakes this task when every other one that is ready has run.
+                    let _ = pin!(yield_now()).poll(cx);
+                    return Poll::Pending;
+                }
+                Work::Soon | Work::Write => {
+                    self.has_waited = false;
+                    self.is_busy = false;
+                    self.outbox.fill(self.shared);
+                }
+            }
+            match Pin::new(&mut *stdin).poll_write(cx, self.outbox.rest()) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(n)) if n > 0 => self.outbox.advance(n),
+                Poll::Ready(_) => return Poll::Ready(Stop::Closed),
+            }
+        }
+    }
+
+    fn poll_stderr(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(stderr) = &mut self.stderr else { return Poll::Pending };
+        self.stderr_piece.clear();
+        let read = pin!(stderr.read_buf(&mut self.stderr_piece)).poll(cx);
+        let Poll::Ready(read) = read else { return Poll::Pending };
+        match read.unwrap_or(0) {
+            0 => self.stderr = None,
+            _ => self.shared.stderr().push(&self.stderr_piece),
+        }
+        Poll::Ready(())
+    }
+
+    /// Ends the process, hears what it still has to say, and tells what became of it and which
+    /// requests it cannot have seen.
+    pub(super) async fn finish(
+        mut self,
+        process: Process,
+        kill: &CancellationToken,
+        stop: Stop,
+    ) -> (Death, Vec<Request>) {
+        self.stdin = None;
+        if let Stop::Stuck(_) = stop {
+            kill.cancel();
+        }
+        let mut ended = pin!(process.wait());
+        let mut grace = pin!(sleep(GRACE));
+        let outcome = poll_fn(|cx| {
+            if let Poll::Ready(outcome) = ended.as_mut().poll(cx) {
+                return Poll::Ready(outcome);
+            }
+            while let Poll::Ready(None) = self.poll_stdout(cx) {}
+            while self.poll_stderr(cx).is_ready() {}
+            if !kill.is_cancelled() && grace.as_mut().poll(cx).is_ready() {
+                kill.cancel();
+            }
+            Poll::Pending
+        })
+        .await;
+        let death = self.death(stop, outcome);
+        (death, self.outbox.unseen())
+    }
+
+    fn death(&self, stop: Stop, outcome: Result<Outcome, ExecError>) -> Death {
+        let was_asked_for = matches!(stop, Stop::Asked | Stop::Idle);
+        let ending = outcome.as_ref().map(|it| it.ending);
+        let (why, failure) = match (stop, ending) {
+            (Stop::Asked, _) => ("the session was closed".to_owned(), Failure::Cancelled),
+            (Stop::Idle, _) => ("the session was idle".to_owned(), Failure::Cancelled),
+            (Stop::Stuck(why), _) => (format!("the session was ended: {why}"), Failure::Lost),
+            (Stop::Closed, Ok(Ending::Exited(Exit::Code(0)))) => {
+                ("the session ended: exit code 0".to_owned(), Failure::BadOutput)
+            }
+            (Stop::Closed, Ok(Ending::Exited(Exit::Code(code)))) => {
+                (format!("the session ended: exit code {code}"), Failure::exit_code(code))
+            }
+            (Stop::Closed, Ok(Ending::Exited(Exit::Signal(signal)))) => (
+                format!("the session ended: killed by {signal}"),
+                Failure::Signal { number: signal.0, name: signal.name().map(ToOwned::to_owned) },
+            ),
+            (Stop::Closed, Ok(Ending::LimitReached(limit))) => (
+                format!("the session ended: it reached its limit of {}", limit.name()),
+                Failure::limit(limit.name()),
+            ),
+            (Stop::Closed, Ok(_)) => {
+                let why = "the session was ended: it closed its streams and did not exit";
+                (why.to_owned(), Failure::Lost)
+            }
+            (Stop::Closed, Err(_)) => ("the session was lost".to_owned(), Failure::Lost),
+        };
+        let is_failure = !outcome.is_ok_and(|it| it.success());
+        let (stdout, stderr) = (self.ear.noise.text(), self.shared.stderr().text());
+        Death { why, failure, stdout, stderr, was_asked_for, is_failure }
+    }
+}

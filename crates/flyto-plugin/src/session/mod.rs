@@ -1,0 +1,168 @@
+//! Plugins whose process stays: all their tools share it, and calls do not wait for each other.
+//!
+//! A [`Session`] is in the hands of its tools. The first call starts a task, which starts the process,
+//! writes requests, hears answers, and ends when the process has ended and nobody waits for another.
+//! Callers and task meet in [`shared`]: a caller leaves a request there and waits for its answer with
+//! a clock of its own, so that no caller holds up another, and whoever is no longer waited for is
+//! cancelled.
+
+mod answer; //   what becomes of a call, and its words
+mod ear; //      what the lines of a process mean
+mod id; //       the id of a message of which only the start is there
+mod ids; //      a table by call ids
+mod keeper; //   the task that looks after a session
+mod lines; //    a stream of bytes as lines
+mod link; //     the streams of one process, and what is said over them
+mod outbox; //   what is being written to a process
+mod pending; //  a call that waits for its answer
+mod sessions; // all sessions of a host
+mod shared; //   what callers and the task know of each other
+mod tail; //     the end of a stream, for messages
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use flyto_execenv::ExecEnv;
+use flyto_tools::CallContext;
+
+pub use self::sessions::Sessions;
+use self::{
+    answer::{Answer, GivenUp},
+    pending::{Pending, Progress},
+    shared::Shared,
+};
+pub(crate) use self::{
+    answer::{Called, NoProcess},
+    shared::Launch,
+};
+
+/// Bytes of a request beside its arguments, about.
+const ENVELOPE_BYTES: usize = 128;
+
+/// The process of a plugin, whether it runs or not. Dropping it ends the process.
+#[derive(Debug)]
+pub(crate) struct Session {
+    shared: Arc<Shared>,
+}
+
+/// One call, and the time it has.
+#[derive(Debug)]
+pub(crate) struct Request {
+    /// The name within the plugin.
+    pub(crate) tool: Arc<str>,
+    /// One JSON value.
+    pub(crate) args: Arc<str>,
+    pub(crate) timeout: Duration,
+    /// How long an answer is waited for after the call was cancelled.
+    pub(crate) grace: Duration,
+}
+
+/// Why a call is not waited for any longer.
+#[derive(Clone, Copy)]
+enum Over {
+    Cancelled,
+    TimedOut,
+}
+
+impl Session {
+    /// Nothing runs yet. `idle` is the time without calls after which the process is ended, and
+    /// `launch` says what to start.
+    pub(crate) fn new(env: ExecEnv, sessions: Sessions, idle: Duration, launch: Launch) -> Self {
+        Self { shared: Arc::new(Shared::new(env, sessions, idle, launch)) }
+    }
+
+    /// Asks the plugin, and starts it if it does not run. Dropping the future cancels the call.
+    pub(crate) async fn call(&self, ctx: &CallContext, request: Request) -> Called {
+        let began = Instant::now();
+        let (answer, execution) = match self.ask(ctx, request, began).await {
+            answer @ Answer::NotStarted(_) => (answer, None),
+            answer => (answer, self.shared.execution()),
+        };
+        Called { answer, execution, wall: began.elapsed() }
+    }
+
+    async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> Answer {
+        let Request { tool, args, timeout, grace } = request;
+        let left = ctx.deadline().map(|it| it.saturating_duration_since(began));
+        let timeout = left.map_or(timeout, |it| it.min(timeout));
+        let given_up = |over: Over, id: Option<u64>| {
+            let held_up_by = self.shared.held_up_by(id);
+            let stderr = self.shared.stderr().text();
+            match over {
+                Over::Cancelled => {
+                    Answer::Cancelled(GivenUp { after: began.elapsed(), held_up_by, stderr })
+                }
+                Over::TimedOut => Answer::TimedOut(GivenUp { after: timeout, held_up_by, stderr }),
+            }
+        };
+        // A call that is over already starts nothing.
+        if ctx.cancellation().is_cancelled() {
+            return given_up(Over::Cancelled, None);
+        }
+        if timeout.is_zero() {
+            return given_up(Over::TimedOut, None);
+        }
+        let mut over = pin!(over(ctx, began, timeout));
+
+        let n_bytes = args.len() + ENVELOPE_BYTES;
+        let room = match self.shared.try_room(n_bytes) {
+            Some(room) => room,
+            None => tokio::select! {
+                biased;
+                room = self.shared.room(n_bytes) => room,
+                why = &mut over => return given_up(why, None),
+            },
+        };
+        let mut pending = self.shared.enqueue(tool, args, room, ctx.wants_progress());
+        let report = |it: Progress| ctx.report(it.progress, it.detail);
+        let why = tokio::select! {
+            biased;
+            answer = pending.answer(report) => return answer,
+            why = &mut over => why,
+        };
+        match last_words(&mut pending, grace, report).await {
+            Some(answer) => answer,
+            None => given_up(why, Some(pending.id)),
+        }
+    }
+}
+
+/// When nobody waits for the call any longer.
+async fn over(ctx: &CallContext, began: Instant, timeout: Duration) -> Over {
+    let clock = async {
+        match began.checked_add(timeout) {
+            Some(at) => tokio::time::sleep_until(at.into()).await,
+            // A deadline beyond the clock's range is none.
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = ctx.cancellation().cancelled() => Over::Cancelled,
+        () = clock => Over::TimedOut,
+    }
+}
+
+/// Cancels a call, and waits for what the plugin answers to that if there is time for it.
+async fn last_words(
+    pending: &mut Pending,
+    grace: Duration,
+    report: impl FnMut(Progress),
+) -> Option<Answer> {
+    if grace.is_zero() || !pending.cancel() {
+        return None;
+    }
+    tokio::time::timeout(grace, pending.answer(report)).await.ok()
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.stop.cancel();
+    }
+}

@@ -1,0 +1,55 @@
+//! All sessions of a host, to end them together.
+
+use flyto_tools::CancellationToken;
+use tokio::sync::watch;
+
+/// The processes of all session plugins of a host.
+///
+/// A session ends by itself when it was idle for long enough or when its tools are dropped; dropping
+/// the runtime kills what is left. A host that wants its plugins to end in peace waits for
+/// [`close`](Self::close). Cloning is cheap, and clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Sessions {
+    stop: CancellationToken,
+    /// How many tasks look after a session; each has at most one process.
+    pub(super) running: watch::Sender<usize>,
+}
+
+impl Sessions {
+    /// No processes yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends every session and returns when its process is gone.
+    ///
+    /// A plugin sees the end of its input and has 2 s to answer what it was asked; then it is
+    /// killed. Later calls are refused.
+    pub async fn close(&self) {
+        self.stop.cancel();
+        let mut running = self.running.subscribe();
+        // The sender lives as long as `self`.
+        let _ = running.wait_for(|it| *it == 0).await;
+    }
+
+    /// What tells one session to end: of its own, and with all others.
+    pub(super) fn stop(&self) -> CancellationToken {
+        self.stop.child_token()
+    }
+
+    /// Counts a task for as long as the result lives.
+    pub(super) fn enter(&self) -> Entered {
+        self.running.send_modify(|it| *it += 1);
+        Entered(self.running.clone())
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Entered(watch::Sender<usize>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        self.0.send_modify(|it| *it -= 1);
+    }
+}

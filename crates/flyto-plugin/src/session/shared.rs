@@ -1,0 +1,474 @@
+//! What the callers of a session and the task that looks after its process know of each other.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Waker,
+    time::Duration,
+};
+
+use flyto_execenv::{ExecEnv, Spec};
+use flyto_tools::{CancellationToken, Execution};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    time::Instant,
+};
+
+use super::{
+    answer::{Answer, Death, NoProcess},
+    ids::IdMap,
+    keeper,
+    pending::{Pending, Progress},
+    sessions::Sessions,
+    tail::Tail,
+};
+
+/// Requests that wait to be written hold this much at most: 1 MiB. Further ones wait outside, each
+/// within its own deadline; one that is larger waits until it is alone.
+const MAX_QUEUED_BYTES: u32 = 1024 * 1024;
+
+/// Calls that were given up and are still unanswered: beyond 64 of them the plugin takes no notice
+/// of cancellations, and what it still works on only piles up.
+const MAX_GIVEN_UP: usize = 64;
+
+/// Calls in a row that were given up while the plugin said nothing at all: after 16 of them, and if
+/// nobody waits for an answer any more, it is stuck. One slow call is no reason to end it.
+const MAX_UNHEARD: u32 = 16;
+
+/// Progress that a listener has not taken yet; what comes beyond it is dropped.
+const PROGRESS_UNDERWAY: usize = 32;
+
+/// The first pause after a crash, doubled by each further one up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause between a crash and the next start.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Says what to start. It is asked before every start.
+pub(crate) type Launch = Box<dyn Fn() -> Result<Spec, NoProcess> + Send + Sync>;
+
+pub(super) struct Shared {
+    pub(super) launch: Launch,
+    pub(super) env: ExecEnv,
+    pub(super) idle: Duration,
+    pub(super) stop: CancellationToken,
+    pub(super) sessions: Sessions,
+    /// The end of what the process said on stderr.
+    pub(super) stderr: Mutex<Tail>,
+    room: Arc<Semaphore>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    last_id: u64,
+    /// What is not written yet, in order of the ids.
+    queue: VecDeque<Request>,
+    /// What is not answered yet.
+    calls: IdMap<Call>,
+    /// Calls that the plugin is to be told are cancelled.
+    cancels: Vec<u64>,
+    given_up: usize,
+    unheard: u32,
+    /// Wakes the task while a process is up.
+    waker: Option<Waker>,
+    /// Whether the task has nothing to write, and so wants to hear of the next call.
+    is_at_rest: bool,
+    phase: Phase,
+    crashes: u32,
+    pause: Option<Pause>,
+    /// How the process at hand is run, for results.
+    execution: Option<Arc<Execution>>,
+}
+
+/// What the session is doing.
+#[derive(Clone, Copy, Debug, Default)]
+enum Phase {
+    /// There is no process, and no task that would start one.
+    #[default]
+    Down,
+    Starting,
+    Up,
+}
+
+/// After a crash the next start waits.
+struct Pause {
+    until: Instant,
+    after: Arc<Death>,
+}
+
+/// A call that is to be written.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) id: u64,
+    pub(super) tool: Arc<str>,
+    pub(super) args: Arc<str>,
+    /// Whether a process died before it could be written.
+    pub(super) carried_over: bool,
+    pub(super) _room: OwnedSemaphorePermit,
+}
+
+/// A call that is to be answered.
+struct Call {
+    /// `None` once it was given up.
+    reply: Option<oneshot::Sender<Answer>>,
+    progress: Option<mpsc::Sender<Progress>>,
+    is_written: bool,
+    is_cancelled: bool,
+}
+
+/// What the task finds to be done.
+pub(super) enum Work {
+    /// There is something to write.
+    Write,
+    /// Others are about to add to it; a moment later all of it fits into one write.
+    Soon,
+    Nothing,
+    /// The plugin takes no notice of its calls.
+    Stuck(String),
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.lock();
+        f.debug_struct("Session")
+            .field("phase", &state.phase)
+            .field("queued", &state.queue.len())
+            .field("unanswered", &state.calls.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(super) fn new(env: ExecEnv, sessions: Sessions, idle: Duration, launch: Launch) -> Self {
+        Self {
+            launch,
+            env,
+            idle,
+            stop: sessions.stop(),
+            sessions,
+            stderr: Mutex::default(),
+            room: Arc::new(Semaphore::new(MAX_QUEUED_BYTES as usize)),
+            state: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn stderr(&self) -> MutexGuard<'_, Tail> {
+        self.stderr.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    // What callers do.
+
+    /// A place in the queue for so many bytes, if there is one now.
+    pub(super) fn try_room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.room).try_acquire_many_owned(places(bytes)).ok()
+    }
+
+    /// A place in the queue; callers get theirs in the order in which they came.
+    pub(super) async fn room(&self, bytes: usize) -> OwnedSemaphorePermit {
+        let room = Arc::clone(&self.room).acquire_many_owned(places(bytes)).await;
+        room.expect("the semaphore is never closed")
+    }
+
+    /// Queues a call, and starts what it takes to answer it.
+    pub(super) fn enqueue(
+        self: &Arc<Self>,
+        tool: Arc<str>,
+        args: Arc<str>,
+        room: OwnedSemaphorePermit,
+        wants_progress: bool,
+    ) -> Pending {
+        let (reply, receiver) = oneshot::channel();
+        let (progress, heard) = match wants_progress {
+            true => Some(mpsc::channel(PROGRESS_UNDERWAY)).unzip(),
+            false => (None, None),
+        };
+        let (id, waker, is_down) = {
+            let mut state = self.lock();
+            state.last_id += 1;
+            let id = state.last_id;
+            state.queue.push_back(Request { id, tool, args, carried_over: false, _room: room });
+            let call =
+                Call { reply: Some(reply), progress, is_written: false, is_cancelled: false };
+            state.calls.insert(id, call);
+            let is_down = matches!(state.phase, Phase::Down);
+            if is_down {
+                state.phase = Phase::Starting;
+            }
+            (id, state.waker_if_at_rest(), is_down)
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        if is_down {
+            tokio::spawn(keeper::keep(Arc::clone(self), self.sessions.enter()));
+        }
+        Pending::new(Arc::clone(self), id, receiver, heard)
+    }
+
+    /// Tells the plugin that nobody waits for this call any more. Says whether it may still answer.
+    pub(super) fn cancel(&self, id: u64, is_given_up: bool) -> bool {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let Some(call) = state.calls.get_mut(&id) else { return false };
+        if !call.is_written {
+            state.calls.remove(&id);
+            if let Ok(at) = state.queue.binary_search_by_key(&id, |it| it.id) {
+                state.queue.remove(at);
+            }
+            state.count_unheard();
+        } else {
+            if !std::mem::replace(&mut call.is_cancelled, true) {
+                state.cancels.push(id);
+            }
+            if is_given_up && call.reply.take().is_some() {
+                call.progress = None;
+                state.given_up += 1;
+                state.count_unheard();
+            }
+        }
+        let is_written = state.calls.contains_key(&id);
+        // It also looks whether the plugin takes any notice, so it is woken in any case.
+        if let Some(waker) = &state.waker {
+            waker.wake_by_ref();
+        }
+        is_written
+    }
+
+    /// Why a call was not answered in time, where that is not the plugin's work on it.
+    pub(super) fn held_up_by(&self, id: Option<u64>) -> Option<String> {
+        let state = self.lock();
+        let is_written = id.and_then(|it| state.calls.get(&it)).is_some_and(|it| it.is_written);
+        if is_written {
+            return None;
+        }
+        let pause = state.pause.as_ref().filter(|it| it.until > Instant::now());
+        Some(match (state.phase, pause) {
+            (Phase::Down, _) => return None,
+            (Phase::Starting, Some(pause)) => {
+                format!("it waited to be started again, after {}", pause.after.why)
+            }
+            (Phase::Starting, None) => "it was still being started".to_owned(),
+            (Phase::Up, _) => "the plugin did not read what it was sent before".to_owned(),
+        })
+    }
+
+    /// How the process is run that answers now.
+    pub(super) fn execution(&self) -> Option<Arc<Execution>> {
+        self.lock().execution.clone()
+    }
+
+    // What the task does.
+
+    /// A process is there.
+    pub(super) fn set_up(&self, execution: Execution) {
+        self.stderr().clear();
+        let mut state = self.lock();
+        state.phase = Phase::Up;
+        state.execution = Some(Arc::new(execution));
+    }
+
+    /// When the next start may be, if that is to wait.
+    pub(super) fn pause_until(&self) -> Option<Instant> {
+        self.lock().pause.as_ref().map(|it| it.until)
+    }
+
+    /// Ends the task's work, unless somebody waits for a process.
+    pub(super) fn retire(&self) -> bool {
+        let mut state = self.lock();
+        let is_done = state.queue.is_empty();
+        if is_done {
+            state.phase = Phase::Down;
+        }
+        is_done
+    }
+
+    /// Whether somebody waits for an answer.
+    pub(super) fn is_awaited(&self) -> bool {
+        let state = self.lock();
+        state.calls.len() > state.given_up
+    }
+
+    /// Looks for something to write. `busy` says whether several calls were just answered, so that
+    /// several new ones are likely.
+    pub(super) fn work(&self, busy: bool, waker: &Waker) -> Work {
+        let mut state = self.lock();
+        if state.given_up > MAX_GIVEN_UP {
+            let why = format!("{} cancelled calls were never answered", state.given_up);
+            return Work::Stuck(why);
+        }
+        if state.unheard >= MAX_UNHEARD && state.calls.values().all(|it| !it.is_awaited()) {
+            let why = format!("it answered nothing while {} calls were given up", state.unheard);
+            return Work::Stuck(why);
+        }
+        if !state.waker.as_ref().is_some_and(|it| it.will_wake(waker)) {
+            state.waker = Some(waker.clone());
+        }
+        state.is_at_rest = state.queue.is_empty() && state.cancels.is_empty();
+        if state.is_at_rest {
+            return Work::Nothing;
+        }
+        if busy || state.calls.len() > 1 { Work::Soon } else { Work::Write }
+    }
+
+    /// Takes requests of about `bytes` out of the queue, and the calls to cancel.
+    pub(super) fn take(&self, bytes: usize, requests: &mut Vec<Request>, cancels: &mut Vec<u64>) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let mut taken = 0;
+        while taken < bytes
+            && let Some(request) = state.queue.pop_front()
+        {
+            taken += request.args.len();
+            if let Some(call) = state.calls.get_mut(&request.id) {
+                call.is_written = true;
+                requests.push(request);
+            }
+        }
+        cancels.append(&mut state.cancels);
+    }
+
+    /// Gives answers to those who wait for them, and says whether others still do.
+    pub(super) fn answer(&self, answers: &mut Vec<(u64, Answer)>) -> bool {
+        let mut ready = Vec::with_capacity(answers.len());
+        let is_awaited = {
+            let mut state = self.lock();
+            state.unheard = 0;
+            state.crashes = 0;
+            for (id, answer) in answers.drain(..) {
+                // An id that nobody asked with, or a second answer, is nothing to anybody.
+                match state.calls.remove(&id).map(|it| it.reply) {
+                    Some(Some(reply)) => ready.push((reply, answer)),
+                    Some(None) => state.given_up -= 1,
+                    None => {}
+                }
+            }
+            state.calls.len() > state.given_up
+        };
+        for (reply, answer) in ready {
+            // Who gave up in this moment needs no answer.
+            let _ = reply.send(answer);
+        }
+        is_awaited
+    }
+
+    /// The only call that was written and is awaited.
+    pub(super) fn only_written(&self) -> Option<u64> {
+        let state = self.lock();
+        let mut written = state.calls.iter().filter(|(_, it)| it.is_written);
+        match (written.next(), written.next()) {
+            (Some((id, _)), None) => Some(*id),
+            _ => None,
+        }
+    }
+
+    /// Passes progress on; what the listener has no room for is dropped.
+    pub(super) fn progress(&self, id: u64, progress: Progress) {
+        let mut state = self.lock();
+        state.unheard = 0;
+        if let Some(sender) = state.calls.get(&id).and_then(|it| it.progress.as_ref()) {
+            let _ = sender.try_send(progress);
+        }
+    }
+
+    /// After the end of a process: gives `death` to all whose calls it may have seen, and puts back
+    /// what it cannot have seen.
+    pub(super) fn bury(&self, death: &Arc<Death>, unseen: Vec<Request>) {
+        let mut lost = Vec::new();
+        {
+            let mut state = self.lock();
+            let state = &mut *state;
+            for mut request in unseen.into_iter().rev() {
+                // Twice would be once too often: such a program dies before it reads.
+                if !std::mem::replace(&mut request.carried_over, true)
+                    && let Some(call) = state.calls.get_mut(&request.id)
+                    && call.reply.is_some()
+                    && !call.is_cancelled
+                {
+                    call.is_written = false;
+                    state.queue.push_front(request);
+                }
+            }
+            state.calls.retain(|_, call| {
+                if call.is_written {
+                    lost.extend(call.reply.take());
+                }
+                !call.is_written
+            });
+            state.cancels.clear();
+            state.given_up = 0;
+            state.unheard = 0;
+            state.waker = None;
+            state.execution = None;
+            let is_crash = death.is_failure || !lost.is_empty();
+            state.pause = None;
+            state.phase = Phase::Starting;
+            if is_crash && !death.was_asked_for {
+                let pause = FIRST_PAUSE.saturating_mul(1 << state.crashes.min(16));
+                state.crashes += 1;
+                let until = Instant::now() + pause.min(LONGEST_PAUSE);
+                state.pause = Some(Pause { until, after: Arc::clone(death) });
+            }
+        }
+        for reply in lost {
+            let _ = reply.send(Answer::Died(Arc::clone(death)));
+        }
+    }
+
+    /// Answers everybody whose call is not written yet.
+    pub(super) fn refuse(&self, why: &NoProcess) {
+        let mut refused = Vec::new();
+        {
+            let mut state = self.lock();
+            let queue = std::mem::take(&mut state.queue);
+            for request in queue {
+                refused.extend(state.calls.remove(&request.id).and_then(|it| it.reply));
+            }
+        }
+        for reply in refused {
+            let _ = reply.send(Answer::NotStarted(why.clone()));
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn set_crashes(&self, n: u32) {
+        self.lock().crashes = n;
+    }
+
+    /// Forgets everything: the task was dropped with its runtime.
+    pub(super) fn abandon(&self) {
+        let forgotten = {
+            let mut state = self.lock();
+            let new = State { last_id: state.last_id, ..State::default() };
+            std::mem::replace(&mut *state, new)
+        };
+        // Those who wait are woken outside the lock.
+        drop(forgotten);
+    }
+}
+
+impl State {
+    fn waker_if_at_rest(&mut self) -> Option<Waker> {
+        if std::mem::take(&mut self.is_at_rest) { self.waker.clone() } else { None }
+    }
+
+    /// Counts a call that was given up; what is not running cannot be expected to answer.
+    fn count_unheard(&mut self) {
+        self.unheard += u32::from(matches!(self.phase, Phase::Up));
+    }
+}
+
+impl Call {
+    fn is_awaited(&self) -> bool {
+        self.is_written && self.reply.is_some()
+    }
+}
+
+fn places(bytes: usize) -> u32 {
+    u32::try_from(bytes).map_or(MAX_QUEUED_BYTES, |it| it.min(MAX_QUEUED_BYTES))
+}

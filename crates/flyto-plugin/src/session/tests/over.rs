@@ -1,0 +1,152 @@
+use std::time::Duration;
+
+use expect_test::expect;
+use flyto_tools::{CallContext, CancellationToken, Failure, Progress};
+use tokio::sync::Notify;
+
+use super::{GUARD, HANGING, Host, Request, cancelled_by_progress, in_words, request};
+
+/// The lines of a text, less what differs from run to run.
+fn words(text: &str) -> String {
+    let (before, rest) = text.split_once("after ").expect("a time");
+    let (_, after) = rest.split_once('\n').expect("a second line");
+    format!("{before}after …\n{after}")
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_answered_at_once_and_the_plugin_is_told() {
+    let host = Host::new(HANGING);
+    let pid = host.text("pid", "{}").await;
+    let res = in_words(host.call(&cancelled_by_progress(), "hang", "{}").await);
+    assert_eq!(res.failure, Some(Failure::Cancelled));
+    expect![[r#"
+        plugin tool "p:t" cancelled after …
+        stderr: "#]]
+    .assert_eq(&words(&res.output));
+    assert_eq!(host.text("which", "{}").await, "[2]");
+    assert_eq!(host.text("pid", "{}").await, pid);
+}
+
+#[tokio::test]
+async fn a_deadline_is_the_callers_alone() {
+    let host = Host::new(HANGING);
+    let pid = host.text("pid", "{}").await;
+    let time = Duration::from_millis(20);
+    let late = Request { timeout: time, ..request("hang", "{}") };
+    let res = in_words(host.session.call(&CallContext::new(), late).await);
+    assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(time) }));
+    expect![[r#"
+        plugin tool "p:t" timed out after 20ms
+        stderr: "#]]
+    .assert_eq(&res.output);
+    assert_eq!(host.text("which", "{}").await, "[2]");
+
+    // The caller's own deadline counts where it is earlier.
+    let ctx = CallContext::new().with_deadline(std::time::Instant::now() + time);
+    let res = in_words(host.call(&ctx, "hang", "{}").await);
+    assert!(matches!(res.failure, Some(Failure::TimedOut { after: Some(it) }) if it <= time));
+    assert_eq!(host.text("pid", "{}").await, pid);
+}
+
+#[tokio::test]
+async fn an_answer_within_the_grace_counts() {
+    let host = Host::python(HANGING, &["answers"], GUARD);
+    let polite = Request { grace: GUARD, ..request("hang", "{}") };
+    let res = in_words(host.session.call(&cancelled_by_progress(), polite).await);
+    assert_eq!((res.failure, &*res.output), (None, "stopped"));
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_is_cancelled() {
+    let host = Host::new(HANGING);
+    let at_it = std::sync::Arc::new(Notify::new());
+    let seen = std::sync::Arc::clone(&at_it);
+    let ctx = CallContext::new().with_progress(move |_: Progress| seen.notify_one());
+    tokio::select! {
+        _ = host.call(&ctx, "hang", "{}") => panic!("it does not answer"),
+        () = at_it.notified() => {}
+    }
+    assert_eq!(host.text("which", "{}").await, "[1]");
+}
+
+#[tokio::test]
+async fn a_call_that_is_over_already_starts_nothing() {
+    let host = Host::new(HANGING);
+    let token = CancellationToken::new();
+    token.cancel();
+    let ctx = CallContext::new().with_cancellation(token);
+    assert_eq!(in_words(host.call(&ctx, "pid", "{}").await).failure, Some(Failure::Cancelled));
+    let late = Request { timeout: Duration::ZERO, ..request("pid", "{}") };
+    let res = in_words(host.session.call(&CallContext::new(), late).await);
+    assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(Duration::ZERO) }));
+    assert_eq!(host.starts(), 0);
+}
+
+/// A plugin that takes no notice of cancellations must not be given more and more to do.
+#[tokio::test]
+async fn a_plugin_that_ignores_cancellations_is_started_anew() {
+    let host = Host::new(HANGING);
+    let pid = host.text("pid", "{}").await;
+    // They stay unanswered, and the plugin goes on to say something.
+    for _ in 0..64 {
+        let res = in_words(host.call(&cancelled_by_progress(), "hang", "{}").await);
+        assert_eq!(res.failure, Some(Failure::Cancelled));
+    }
+    assert_eq!(host.text("pid", "{}").await, pid);
+    in_words(host.call(&cancelled_by_progress(), "hang", "{}").await);
+    assert_ne!(host.text("pid", "{}").await, pid);
+    assert_eq!(host.starts(), 2);
+}
+
+/// Neither a full pipe nor a full queue is waited for beyond the deadline, and what cannot be
+/// written does not pile up.
+#[tokio::test]
+async fn a_plugin_that_never_reads() {
+    let host = Host::new("threading.Event().wait()");
+    let args = format!("{:?}", "x".repeat(300_000));
+    let call = |timeout| {
+        let late = Request { timeout, ..request("t", &args) };
+        async { in_words(host.session.call(&CallContext::new(), late).await) }
+    };
+    let time = Duration::from_millis(50);
+    // Of these the first is being written, three wait in the queue, the others outside.
+    let late = futures(8, || call(time)).await;
+    for res in &late {
+        assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(time) }), "{}", res.output);
+    }
+    expect![[r#"
+        plugin tool "p:t" timed out after 50ms
+        session: the plugin did not read what it was sent before
+        stderr: "#]]
+    .assert_eq(&late[7].output);
+    assert_eq!(host.starts(), 1);
+
+    // Nobody waits for what was written, and nothing was heard: it is stuck.
+    let late = futures(8, || call(time)).await;
+    assert!(late.iter().all(|it| it.failure == Some(Failure::TimedOut { after: Some(time) })));
+    let res = call(Duration::from_secs(1)).await;
+    assert!(matches!(res.failure, Some(Failure::TimedOut { .. })), "{}", res.output);
+    assert_eq!(host.starts(), 2);
+}
+
+/// So many calls at once.
+async fn futures<T, F: Future<Output = T>>(n: usize, make: impl Fn() -> F) -> Vec<T> {
+    let mut at_work: Vec<_> = (0..n).map(|_| Box::pin(make())).collect();
+    let mut res: Vec<Option<T>> = (0..n).map(|_| None).collect();
+    std::future::poll_fn(|cx| {
+        for (call, res) in at_work.iter_mut().zip(&mut res) {
+            if res.is_none()
+                && let std::task::Poll::Ready(it) = call.as_mut().poll(cx)
+            {
+                *res = Some(it);
+            }
+        }
+        if res.iter().all(Option::is_some) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+    res.into_iter().flatten().collect()
+}
