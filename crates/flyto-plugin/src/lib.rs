@@ -20,6 +20,7 @@ mod rpc; //         programs that answer in JSON-RPC
 pub mod schema;
 #[allow(dead_code, unused_imports, reason = "tools of session plugins come next")]
 mod session; //     plugins whose process stays
+mod template; //    commands with placeholders
 mod tool; //        a declaration as a tool //  JSON Schemas for editors
 
 pub use crate::{
@@ -37,5 +38,6 @@ pub use crate::{
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name},
     session::Sessions,
+    template::{Template, TemplateError},
     tool::PluginTool,
 };

@@ -58,9 +58,18 @@ struct Plugin {
 }
 
 /// A program that reads the input of a call as JSON from stdin and prints the result on stdout. An
-/// exit code other than 0 says that the call failed, and stderr says why.
+/// exit code other than 0 says that the call failed, and stderr says why. With `parameters`, the
+/// command is a line in which `{{name}}` stands for a parameter.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(
+    deny_unknown_fields,
+    extend("if" = { "required": ["parameters"] }),
+    extend("then" = { "properties": {
+        "name": { "pattern": "^[^-]*$" },
+        "args": false, "input_schema": false, "work_dir": false, "timeout_seconds": false
+    } }),
+    extend("else" = { "properties": { "category": false, "working_dir": false, "timeout_secs": false } })
+)]
 #[expect(dead_code, reason = "read by the derive only")]
 struct Tool {
     /// The name within the plugin: letters, digits, `_` and `-`, a letter first.
@@ -70,7 +79,7 @@ struct Tool {
     #[schemars(regex(pattern = r"\S"))]
     description: String,
     /// The program: a name that is looked up in `PATH`, or a path such as `./run.sh`, which is taken
-    /// from the working directory. No shell is involved.
+    /// from the working directory. No shell is involved. With `parameters`: a command line.
     #[schemars(regex(pattern = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"))]
     command: String,
     /// The arguments of the program, one string each.
@@ -79,6 +88,10 @@ struct Tool {
     /// JSON Schema of the input. Default: any object.
     #[schemars(with = "Option<ObjectSchema>")]
     input_schema: (),
+    /// JSON Schema of the input; each property is a parameter, which `{{name}}` in `command` stands
+    /// for. `x-flyto-dash` in that of a parameter lets its values begin with `-`.
+    #[schemars(with = "Option<Parameters>")]
+    parameters: (),
     /// JSON Schema of the result, for a program that prints JSON.
     #[schemars(with = "Option<ObjectSchema>")]
     output_schema: (),
@@ -92,9 +105,22 @@ struct Tool {
     /// The directory in which the program starts, as a path from the plugin's. Default: the
     /// plugin's own.
     work_dir: Option<String>,
+    /// With `parameters`: the directory in which the program starts, as a path from the session's.
+    /// Default: the session's own.
+    working_dir: Option<String>,
     /// How many seconds a call may take, up to one week. Default: 30.
     #[schemars(range(min = 1, max = 604_800))]
     timeout_seconds: Option<u64>,
+    /// With `parameters`: how many seconds a call may take, up to one week. Default: 30.
+    #[schemars(range(min = 1, max = 604_800))]
+    timeout_secs: Option<u64>,
+    /// With `parameters`: what kind of tool it is, which decides about a call as `permission_class`
+    /// does.
+    #[schemars(extend("enum" = [
+        "filesystem_read", "filesystem_write", "network_read", "network_write", "shell", "hardware",
+        "memory", "messaging", "destructive", null
+    ]))]
+    category: Option<String>,
     /// Seconds between asking the program to end and killing it, up to 600. Default: 0, which kills
     /// at once.
     #[schemars(range(max = 600))]
@@ -148,6 +174,12 @@ struct Tool {
 #[schemars(transparent, extend("properties" = { "type": { "const": "object" } }, "required" = ["type"]))]
 #[expect(dead_code, reason = "read by the derive only")]
 struct ObjectSchema(Map<String, Value>);
+
+/// A JSON Schema of parameters; without a type it describes an object.
+#[derive(JsonSchema)]
+#[schemars(transparent, extend("properties" = { "type": { "const": "object" } }))]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Parameters(Map<String, Value>);
 
 /// Upper bounds for a program. One that the backend cannot keep makes a call fail before anything
 /// starts.

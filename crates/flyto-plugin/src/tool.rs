@@ -12,8 +12,8 @@ use bytes::Bytes;
 use flyto_execenv::{Capture, Class, Environment, Output, Program, Spec, Stdin};
 use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
-    CallContext, DescribeContext, Input, Metadata, Origin, Preview, Tool, ToolError, ToolResult,
-    UndoInfo,
+    CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Tool, ToolError,
+    ToolResult, UndoInfo,
 };
 use serde_json::Value;
 
@@ -22,14 +22,17 @@ use crate::{
     environment::{Sources, Unresolved, Variable},
     files,
     load::{self, Plugin},
-    manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, start_dir},
+    manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, ToolForm, start_dir},
     result,
+    template::{Filled, Refusal},
 };
 
 /// The tool that a plugin declares.
 ///
 /// A call starts the program as a Unix filter: the input is what it reads on stdin, byte for byte,
-/// and end of input comes at once where there is none; its stdout is the result, untrimmed. It runs
+/// and end of input comes at once where there is none; its stdout is the result, untrimmed. The
+/// program of a template reads nothing, and has its values in its arguments; values that cannot
+/// stand there are [`Failure::BadInput`], with the text `invalid input: /name: …`. It runs
 /// as [`Class::PLUGIN_TOOL`] in a process group of its own, and sees four kinds of variables: `PATH`,
 /// `HOME`, `LANG` and `LC_ALL` of the host, [`PLUGIN_ROOT`](crate::PLUGIN_ROOT) and
 /// [`PLUGIN_DATA`](crate::PLUGIN_DATA), what the operator granted, what the manifest declares.
@@ -135,19 +138,43 @@ impl PluginTool {
         })
     }
 
-    /// All that a call starts, with these variables.
-    fn spec(&self, env: Environment, input: &Input) -> Spec {
-        let def = &self.def;
-        let Invocation::Argv { command, args } = &def.invocation;
-        let program = match def.sha256 {
-            Some(sha256) => Program::Pinned { path: command.into(), sha256 },
-            None => Program::Named(command.clone()),
+    /// The program of a call with its arguments, and what it reads.
+    fn invoked(&self, input: &Input) -> Result<(OsString, Vec<OsString>, Stdin), Vec<Refusal>> {
+        match &self.def.invocation {
+            Invocation::Argv { command, args } => {
+                let stdin = if input.is_empty() {
+                    Stdin::Null
+                } else {
+                    // The text is shared, not copied: an input may have many megabytes.
+                    Stdin::Bytes(Bytes::from_owner(Arc::<[u8]>::from(input.text())))
+                };
+                Ok((command.clone(), args.clone(), stdin))
+            }
+            Invocation::Template(template) => {
+                let Filled { program, args } =
+                    template.fill(self.def.input_schema.value(), input.value())?;
+                let args = args.into_iter().map(Into::into).collect();
+                Ok((program.into(), args, Stdin::Null))
+            }
+        }
+    }
+
+    /// The directory in which the program starts.
+    fn start_dir(&self) -> PathBuf {
+        let base = match self.def.form() {
+            ToolForm::Argv => self.dir.clone(),
+            ToolForm::Template | ToolForm::Binary => load::absolute(&self.ctx.session_dir),
         };
-        let stdin = if input.is_empty() {
-            Stdin::Null
-        } else {
-            // The text is shared, not copied: an input may have many megabytes.
-            Stdin::Bytes(Bytes::from_owner(Arc::<[u8]>::from(input.text())))
+        start_dir(&base, self.def.work_dir.as_deref())
+    }
+
+    /// All that a call starts, with these variables.
+    fn spec(&self, env: Environment, input: &Input) -> Result<Spec, Vec<Refusal>> {
+        let def = &self.def;
+        let (program, args, stdin) = self.invoked(input)?;
+        let program = match def.sha256 {
+            Some(sha256) => Program::Pinned { path: program.into(), sha256 },
+            None => Program::Named(program),
         };
         let timeout = if def.timeout.is_zero() { DEFAULT_TIMEOUT } else { def.timeout };
         let capture = Capture::limit(self.ctx.capture_bytes);
@@ -159,14 +186,14 @@ impl PluginTool {
             .class(Class::PLUGIN_TOOL)
             .args(args)
             .env(env)
-            .working_dir(start_dir(&self.dir, def.work_dir.as_deref()))
+            .working_dir(self.start_dir())
             .stdin(stdin)
             .stdout(Output::Captured(stdout))
             .stderr(Output::Captured(capture))
             .deadline(timeout)
             .limits(def.limits.clone())
             .grants(self.ctx.grants_for(&self.plugin));
-        if def.grace.is_zero() { spec } else { spec.grace(def.grace) }
+        Ok(if def.grace.is_zero() { spec } else { spec.grace(def.grace) })
     }
 
     /// Makes the directory for what the plugin keeps. Where that cannot be, on a file system that is
@@ -221,7 +248,19 @@ impl Tool for PluginTool {
     fn preview(&self, input: &Input) -> Option<Preview> {
         let built = self.with_sources(|it| it.build());
         let unresolved = built.as_ref().err().map(ToString::to_string);
-        let spec = self.spec(built.unwrap_or_default(), input);
+        let spec = match self.spec(built.unwrap_or_default(), input) {
+            Ok(spec) => spec,
+            Err(refusals) => {
+                let res = Preview::new()
+                    .with_env_names(self.variables().into_iter().map(|it| it.name))
+                    .with_working_dir(self.start_dir().to_string_lossy())
+                    .with_problem(refused(&refusals));
+                return Some(match unresolved {
+                    Some(problem) => res.with_problem(problem),
+                    None => res,
+                });
+            }
+        };
         let words = std::iter::once(spec.program.as_os_str())
             .chain(spec.args.iter().map(OsString::as_os_str))
             .map(OsStr::to_string_lossy);
@@ -230,7 +269,7 @@ impl Tool for PluginTool {
             .with_env_names(self.variables().into_iter().map(|it| it.name))
             .with_working_dir(spec.working_dir.to_string_lossy());
         res.deadline = spec.deadline;
-        if !input.is_empty() {
+        if !input.is_empty() && self.def.form() == ToolForm::Argv {
             res = res.with_stdin(input.text());
         }
         if let Some(problem) = unresolved {
@@ -247,9 +286,12 @@ impl Tool for PluginTool {
             Ok(env) => env,
             Err(err) => return Ok(self.unresolved(&err)),
         };
+        let spec = match self.spec(env, &input) {
+            Ok(spec) => spec,
+            Err(refusals) => return Ok(ToolResult::failed(Failure::BadInput, refused(&refusals))),
+        };
         self.make_data_dir();
         let streaming = if self.def.stream { Streaming::Lines } else { Streaming::Quiet };
-        let spec = self.spec(env, &input);
         let ran = flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming)
             .await
             .map_err(|err| tool_error(self.exec_failed(), err))?;
@@ -260,4 +302,10 @@ impl Tool for PluginTool {
             None => res,
         })
     }
+}
+
+/// The text about values that no command can have.
+fn refused(refusals: &[Refusal]) -> String {
+    let each: Vec<_> = refusals.iter().map(ToString::to_string).collect();
+    format!("invalid input: {}", each.join("; "))
 }

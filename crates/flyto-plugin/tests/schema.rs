@@ -34,6 +34,8 @@ fn what_is_in_order_is_accepted() {
         r#", "args": ["", "-l"], "env": {"A": "$B"}, "timeout_seconds": 5"#,
         r#", "input_schema": {"type": "object", "x": 1}, "output_schema": {"type": "object"}"#,
         r#", "permission_class": "database", "audit_operation": "x", "aliases": ["u"]"#,
+        r#", "parameters": {}, "category": "shell", "working_dir": "x", "timeout_secs": 5"#,
+        r#", "parameters": {"properties": {}, "type": "object"}, "category": null"#,
         r#", "limits": {"memory_bytes": 1}, "undo": {"tool": "t"}, "stream": true, "title": null"#,
     ] {
         check(members, true);
@@ -56,7 +58,12 @@ fn what_has_a_finding_is_underlined() {
         r#", "limits": {"memory": 1}"#,
         r#", "title": " ""#,
         r#", "aliases": ["a b"]"#,
-        r#", "parameters": {}"#,
+        r#", "parameters": {}, "args": []"#,
+        r#", "parameters": {}, "input_schema": {"type": "object"}"#,
+        r#", "parameters": {}, "category": "other""#,
+        r#", "parameters": {}, "timeout_seconds": 5"#,
+        r#", "parameters": {"type": "string"}"#,
+        r#", "category": "shell""#,
     ] {
         check(members, false);
     }

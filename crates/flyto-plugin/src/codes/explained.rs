@@ -140,24 +140,6 @@ Right:
 ",
     ),
     CodeInfo::new(
-        codes::TEMPLATE_FORM,
-        "templates cannot be run yet",
-        "\
-A tool that has `parameters` is a template: its `command` is a line in which `{{name}}` stands for
-a parameter. The form is understood, and this version does not run it. The other tools of the
-plugin are not affected. Written as a program that reads its input from stdin, the tool can be
-used.
-
-Not yet:
-
-    {\"name\": \"status\", \"parameters\": {\"type\": \"object\"}, \"command\": \"git -C {{path}} status\"}
-
-Possible:
-
-    {\"name\": \"status\", \"input_schema\": {\"type\": \"object\"}, \"command\": \"./status.py\"}
-",
-    ),
-    CodeInfo::new(
         codes::BINARY_FORM,
         "binary plugins cannot be run yet",
         "\

@@ -35,8 +35,6 @@ pub const FLAT: Code = Code::new("F0106");
 pub const UNUSED_BINARY: Code = Code::new("F0107");
 /// The program of a binary plugin is not within its directory.
 pub const BINARY_PATH: Code = Code::new("F0108");
-/// A template, which cannot be run yet.
-pub const TEMPLATE_FORM: Code = Code::new("F0109");
 /// A tool of a binary plugin, which cannot be run yet.
 pub const BINARY_FORM: Code = Code::new("F0110");
 /// A server, which cannot be started yet.
@@ -85,6 +83,18 @@ pub const NEVER_MATCHES: Code = Code::new("F0140");
 pub const MISSPELT_LIST: Code = Code::new("F0141");
 /// A path in a grant that is relative, or whose `~` stands for nothing.
 pub const GRANTED_PATH: Code = Code::new("F0142");
+/// A template that is more than one command.
+pub const SHELL_OPERATOR: Code = Code::new("F0150");
+/// A placeholder whose value would decide what runs.
+pub const CODE_PLACEHOLDER: Code = Code::new("F0151");
+/// A template that cannot be taken apart.
+pub const TEMPLATE_SYNTAX: Code = Code::new("F0152");
+/// A placeholder that names no parameter.
+pub const UNDECLARED_PARAMETER: Code = Code::new("F0153");
+/// A placeholder with blanks within its braces.
+pub const SPACED_PLACEHOLDER: Code = Code::new("F0154");
+/// A parameter that the command never uses.
+pub const UNUSED_PARAMETER: Code = Code::new("F0155");
 
 #[cfg(test)]
 mod tests {

@@ -43,6 +43,16 @@ pub(super) fn spaced(array: &[impl AsRef<str>]) -> String {
     format!("[{}]", items.join(", "))
 }
 
+/// A text as one word of a template, in which placeholders stay what they are.
+pub(super) fn word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%={}".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
 /// The words of a line that a shell would only split; `None` where it would do more.
 pub(super) fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut res = Vec::new();

@@ -2,6 +2,7 @@
 
 mod argv; //     the form that has a command and its arguments
 mod binary; //   the section about a plugin's one program
+mod category; // what ZeptoClaw's `category` says
 mod command; //  command lines where a program belongs
 mod env; //      declared variables
 mod form; //     which form a tool has
@@ -12,6 +13,7 @@ mod meant; //    values of a wrong type, and what they mean
 mod metadata; // what a tool says about itself
 mod program; //  the file that a tool runs
 mod schema; //   schemas of input and output
+mod template; // the form that has a command line with placeholders
 mod tool; //     one entry of `tools`
 mod undo; //     how a call is taken back
 
@@ -28,6 +30,7 @@ pub(crate) use self::{
     tool::{Place, limits, refuse_nul, start_dir},
 };
 pub use self::{form::ToolForm, lazy::Schema};
+use crate::template::{Template, TemplateError};
 
 /// The time a tool gets whose manifest names none: 30 s.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -59,7 +62,7 @@ pub struct Manifest {
 /// How one tool is declared: what it is called and what runs.
 ///
 /// A manifest gives these, and a host that embeds a program of its own makes them with
-/// [`ToolDef::argv`].
+/// [`ToolDef::argv`] or [`ToolDef::template`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ToolDef {
@@ -75,8 +78,8 @@ pub struct ToolDef {
     pub invocation: Invocation,
     /// Variables that the program gets beside those every plugin program has.
     pub env: Declared,
-    /// The directory in which the program starts: absolute, or relative to the plugin's. `None` is
-    /// the plugin's own.
+    /// The directory in which the program starts. An argv tool starts in the plugin's, and a relative
+    /// one is taken from there; others start in the session's, and a relative one is taken from there.
     pub work_dir: Option<PathBuf>,
     /// The time from the start until the program is ended. Zero is [`DEFAULT_TIMEOUT`].
     pub timeout: Duration,
@@ -107,6 +110,8 @@ pub enum Invocation {
         /// The arguments, byte for byte.
         args: Vec<OsString>,
     },
+    /// A command line with placeholders. The program reads nothing.
+    Template(Template),
 }
 
 impl Invocation {
@@ -115,6 +120,7 @@ impl Invocation {
     pub const fn form(&self) -> ToolForm {
         match self {
             Self::Argv { .. } => ToolForm::Argv,
+            Self::Template(_) => ToolForm::Template,
         }
     }
 }
@@ -175,6 +181,43 @@ impl ToolDef {
             undo: None,
             metadata,
         }
+    }
+
+    /// A tool that runs a command line in which `{{name}}` stands for a parameter, and everything else
+    /// as in a manifest that says no more. `parameters` is the JSON Schema of the input.
+    ///
+    /// ```
+    /// use flyto_plugin::ToolDef;
+    /// use serde_json::json;
+    ///
+    /// let parameters = json!({
+    ///     "type": "object",
+    ///     "properties": { "path": { "type": "string" } },
+    ///     "required": ["path"]
+    /// });
+    /// let status = ToolDef::template("status", "git -C {{path}} status --short", parameters)?;
+    /// assert_eq!(status.name, "status");
+    /// # Ok::<(), flyto_plugin::TemplateError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`TemplateError`] where the command cannot be read, is more than one command, or has a
+    /// placeholder where its value would decide what runs.
+    pub fn template(
+        name: impl Into<String>,
+        command: impl AsRef<str>,
+        parameters: impl Into<Schema>,
+    ) -> Result<Self, TemplateError> {
+        let (command, parameters) = (command.as_ref(), parameters.into());
+        let properties = parameters.value().get("properties");
+        let is_declared = |name: &str| properties.is_some_and(|it| it.get(name).is_some());
+        let template = Template::read(command, &is_declared)
+            .map_err(|fault| TemplateError::new(command, fault))?;
+        let mut res = Self::argv(name, "", [] as [&str; 0]);
+        res.invocation = Invocation::Template(template);
+        res.input_schema = parameters;
+        Ok(res)
     }
 
     /// The form in which the tool is declared.

@@ -75,6 +75,27 @@ pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diag
     None
 }
 
+/// A warning when the program of a command that starts in a session's directory cannot be there:
+/// one with its whole path, or a bare name.
+pub(super) fn check_installed(at: At<'_>, command: &str, place: Place<'_>) -> Option<Diagnostic> {
+    let path = Path::new(command);
+    if path.is_absolute() {
+        return match fs::metadata(path) {
+            Ok(metadata) => cannot_run(at, command, path, &metadata),
+            Err(_) => Some(missing(at, command, path)),
+        };
+    }
+    let looks = Looks { start_dir: Some(place.dir.to_owned()), env: Some(&Declared::new()), place };
+    let asked = place.options.depth == Depth::Full && !command.contains('/');
+    if asked && looks.found_in_path(command) == Some(false) {
+        let what = format!("the program {} is not in the PATH", quoted(command));
+        let help = "install it, or write the path of the program; a program of the plugin is \
+                    `\"$PLUGIN_ROOT/run.sh\"`";
+        return Some(at.warning(codes::NO_PROGRAM, what).with_help(help));
+    }
+    None
+}
+
 fn cannot_run(at: At<'_>, command: &str, path: &Path, metadata: &Metadata) -> Option<Diagnostic> {
     if metadata.is_file() && files::is_executable(metadata) {
         return None;

@@ -108,8 +108,29 @@ pub(super) fn read(
     Ok(Some(schema))
 }
 
+/// Reads the schema under `key`, whose root names no type, as what `typed` makes of it.
+pub(super) fn read_untyped(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+    place: Place<'_>,
+    typed: impl FnOnce(&Value) -> Value,
+) -> Result<Schema, Reported> {
+    let at = reader.required(key)?;
+    at.refuse_duplicate_keys(reader.findings())?;
+    check_keywords(at, key, reader.findings())?;
+    let schema = Schema::from(typed(&at.value().to_json()));
+    if place.options.depth == Depth::Full {
+        compile(at, key, schema.value(), reader.findings())?;
+    }
+    Ok(schema)
+}
+
 fn check(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Reported> {
     check_root(at, key, findings)?;
+    check_keywords(at, key, findings)
+}
+
+fn check_keywords(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Reported> {
     // Earlier drafts give some keywords another shape; only a compiler knows them all.
     let dialect = at.member("$schema").and_then(|it| it.value().as_str());
     if dialect.is_some_and(|it| !it.contains("2020-12")) {

@@ -9,8 +9,8 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted
 use flyto_execenv::{Limits, Sha256};
 
 use super::{
-    DEFAULT_TIMEOUT, MAX_GRACE, MAX_TIMEOUT, Schema, ToolDef, ToolForm, any_object, argv, env,
-    literal::span_within, meant, metadata, program, schema, undo,
+    DEFAULT_TIMEOUT, MAX_GRACE, MAX_TIMEOUT, Schema, ToolDef, ToolForm, any_object, argv, category,
+    env, literal::span_within, meant, metadata, program, schema, template, undo,
 };
 use crate::{codes, load::LoadOptions, names::NameKind, place::moved};
 
@@ -55,16 +55,25 @@ pub(super) fn read(
             let looks = program::Looks { start_dir, env: env.as_ref().ok(), place };
             argv::read(&mut reader, &looks)
         }
-        ToolForm::Template | ToolForm::Binary => Err(not_yet(&mut reader, form, name.ok())),
+        ToolForm::Template => template::read(&mut reader, place),
+        ToolForm::Binary => Err(not_yet(&mut reader, name.ok())),
     };
     let timeout = timeout(&mut reader, spelling.timeout.0);
     let grace = grace(&mut reader);
     let stream = meant::flag(&mut reader, "stream");
     let limits = limits(&mut reader);
     let undo = undo::read(&mut reader);
-    let metadata = metadata::read(&mut reader);
+    let mut metadata = metadata::read(&mut reader);
+    let category = match form {
+        ToolForm::Argv => Ok(None),
+        ToolForm::Template | ToolForm::Binary => category::read(&mut reader),
+    };
+    if let (Ok(metadata), Ok(Some(category))) = (&mut metadata, category) {
+        category.apply(metadata, |key| reader.is_present(key));
+    }
     reader.finish();
 
+    let _ = category?;
     let (input_schema, output_schema) = schemas?;
     Ok(ToolDef {
         name: name?.to_owned(),
@@ -201,9 +210,9 @@ fn schemas(
     let exclusive = reader.exclusive("parameters", "input_schema", why);
     let input = match form {
         ToolForm::Argv => schema::read(reader, "input_schema", place),
-        // What a template or binary plugin calls its parameters was never checked, and many leave
-        // it empty, so the key only has to be there once.
-        ToolForm::Template | ToolForm::Binary => {
+        ToolForm::Template => template::parameters(reader, "parameters", place).map(Some),
+        // The key only has to be there once; what it says is not looked at yet.
+        ToolForm::Binary => {
             reader.optional("parameters").and(reader.optional("input_schema")).map(|_| None)
         }
     };
@@ -226,7 +235,12 @@ fn work_dir(
         return Err(reader.push(diagnostic));
     }
     // The other forms start in a directory that only the session knows.
-    if form == ToolForm::Argv {
+    if form != ToolForm::Argv && text.starts_with('~') {
+        let what = format!("the working directory {} is not a home directory", quoted(text));
+        let diag = at.warning(codes::NO_WORKING_DIR, what);
+        reader.push(diag.with_help("`~` is not expanded here; write the whole path"));
+    }
+    if form == ToolForm::Argv || Path::new(text).is_absolute() {
         let dir = start_dir(place.dir, Some(Path::new(text)));
         if !dir.is_dir() {
             let what = format!("the working directory {} is not there", quoted(text));
@@ -234,6 +248,7 @@ fn work_dir(
                 at.warning(codes::NO_WORKING_DIR, what).with_reason(program::looked_for_at(&dir));
             reader.push(match text.starts_with('~') {
                 true => diag.with_help("`~` is not expanded here; write the whole path"),
+                false if Path::new(text).is_absolute() => diag,
                 false => diag.with_help("a relative path is taken from the plugin's directory"),
             });
         }
@@ -319,25 +334,12 @@ fn above_zero(
 }
 
 /// Refuses a tool of a form that is understood and cannot be run.
-fn not_yet(reader: &mut ObjectReader<'_, '_>, form: ToolForm, name: Option<&str>) -> Reported {
+fn not_yet(reader: &mut ObjectReader<'_, '_>, name: Option<&str>) -> Reported {
     let tool = name.map_or_else(|| "a tool".to_owned(), |it| format!("the tool {}", quoted(it)));
     reader.allow("command");
-    let diag = if form == ToolForm::Binary {
-        let what = format!("{tool} belongs to a binary plugin, which cannot be run yet");
-        reader.at("name").error(codes::BINARY_FORM, what)
-    } else {
-        reader.allow("category");
-        let why = "\"parameters\" makes the tool a template, which has no list of arguments";
-        if let Err(reported) = reader.exclusive("parameters", "args", why) {
-            return reported;
-        }
-        let what = format!("{tool} is a template, which cannot be run yet");
-        reader
-            .at("parameters")
-            .error(codes::TEMPLATE_FORM, what)
-            .with_reason("\"parameters\" makes a tool a template, with `{{name}}` in its command")
-    };
+    let what = format!("{tool} belongs to a binary plugin, which cannot be run yet");
     let help = "declare it with \"input_schema\", a program as \"command\" and its \"args\"; the \
                 program reads the input as JSON from stdin";
+    let diag = reader.at("name").error(codes::BINARY_FORM, what);
     reader.push(diag.with_help(help))
 }

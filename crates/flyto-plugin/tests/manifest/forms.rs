@@ -129,47 +129,6 @@ fn metadata() {
 #[test]
 fn forms_that_cannot_be_run_yet() {
     check(
-        r#"{"name": "git-tools", "version": "1.0.0", "tools": [
-            {"name": "status", "description": "d", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}},
-             "command": "git -C {{path}} status", "working_dir": "/tmp", "timeout_secs": 10, "category": "shell"},
-            {"name": "now", "description": "d", "command": "date"}
-        ]}"#,
-        expect![[r#"
-            2:66: error[F0109]: the tool "status" is a template, which cannot be run yet
-                at /tools/0/parameters
-                because "parameters" makes a tool a template, with `{{name}}` in its command
-                help: declare it with "input_schema", a program as "command" and its "args"; the program reads the input as JSON from stdin
-            git-tools: loaded [now] refused [status (template)]
-        "#]],
-    );
-    check(
-        r#"{"name": "p", "tools": [
-            {"name": "t", "description": "d", "parameters": {}, "input_schema": {}, "command": "ls"},
-            {"name": "u", "description": "d", "parameters": {}, "args": [], "command": "ls", "timeout_seconds": 5}
-        ]}"#,
-        expect![[r#"
-            2:61: error[F0109]: the tool "t" is a template, which cannot be run yet
-                at /tools/0/parameters
-                because "parameters" makes a tool a template, with `{{name}}` in its command
-                help: declare it with "input_schema", a program as "command" and its "args"; the program reads the input as JSON from stdin
-            2:65: error[F0026]: "parameters" and "input_schema" exclude each other
-                at /tools/0/input_schema
-                because "parameters" makes the tool a template, whose input has no other schema
-                help: remove one of them
-                2:47: "parameters" is here
-            3:65: error[F0026]: "parameters" and "args" exclude each other
-                at /tools/1/args
-                because "parameters" makes the tool a template, which has no list of arguments
-                help: remove one of them
-                3:47: "parameters" is here
-            3:94: warning[F0025]: "timeout_seconds" is another spelling of "timeout_secs"
-                at /tools/1/timeout_seconds
-                help: write "timeout_secs"
-                "timeout_seconds" -> "timeout_secs"
-            p: loaded [] refused [t (template), u (template)]
-        "#]],
-    );
-    check(
         r#"{"name": "solver", "execution": "binary",
             "binary": {"path": "bin/solver", "protocol": "jsonrpc", "timeout_secs": 60, "lifetime": "session"},
             "tools": [{"name": "solve", "description": "d", "parameters": {}}, {"name": "sol-ve", "description": "d", "input_schema": {}}]}"#,

@@ -8,6 +8,7 @@ mod forms;
 mod head;
 mod program;
 mod schemas;
+mod templates;
 
 use std::fs;
 

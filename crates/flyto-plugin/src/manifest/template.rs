@@ -1,0 +1,166 @@
+//! The form that has a command line with placeholders.
+
+use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, closest, quoted};
+use serde_json::{Map, Value, json};
+
+use super::{
+    Invocation, Schema, any_object, command, literal::span_within, program, schema, tool::Place,
+    tool::refuse_nul,
+};
+use crate::{
+    codes,
+    place::moved,
+    template::{Fault, Template},
+};
+
+/// The schema of the parameters, as an object whatever it leaves out: nobody who wrote one for
+/// ZeptoClaw was ever told what is missing, and services for models refuse one without a type.
+pub(super) fn parameters(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+    place: Place<'_>,
+) -> Result<Schema, Reported> {
+    let at = reader.at(key);
+    let value = at.value();
+    if value.is_null() || value.as_bool() == Some(true) {
+        reader.allow(key);
+        let what = format!("{} is no schema, and any object is accepted", quoted(key));
+        let text = r#"{"type": "object", "properties": {}}"#;
+        let diag = at.warning(codes::BAD_SCHEMA, what).with_help(format!("write `{text}`"));
+        reader.push(diag.with_suggestion(at.span(), text));
+        return Ok(any_object().clone());
+    }
+    if value.as_object().is_none() || at.member("type").is_some() {
+        return Ok(schema::read(reader, key, place)?.unwrap_or_else(|| any_object().clone()));
+    }
+    schema::read_untyped(reader, key, place, typed)
+}
+
+/// The schema with what makes it one of an object.
+fn typed(schema: &Value) -> Value {
+    let mut res = Map::new();
+    res.insert("type".to_owned(), json!("object"));
+    res.insert("properties".to_owned(), json!({}));
+    res.extend(schema.as_object().into_iter().flatten().map(|(key, it)| (key.clone(), it.clone())));
+    Value::Object(res)
+}
+
+/// Reads `command` as a template of these parameters.
+pub(super) fn read(
+    reader: &mut ObjectReader<'_, '_>,
+    place: Place<'_>,
+) -> Result<Invocation, Reported> {
+    let why = "\"parameters\" makes the tool a template, which has no list of arguments";
+    let exclusive = reader.exclusive("parameters", "args", why);
+    let text = super::meant::check(reader, "command", meant)
+        .and_then(|()| reader.required_string("command"));
+    exclusive?;
+    let text = text?;
+    let at = reader.at("command");
+    if let Err(diagnostic) = refuse_nul(at, "\"command\"") {
+        return Err(reader.push(diagnostic));
+    }
+    let properties = reader.at("parameters").member("properties");
+    let names: Vec<&str> =
+        properties.into_iter().flat_map(|it| it.members()).map(|(name, _)| name).collect();
+    let template = match Template::read(text, &|name| names.contains(&name)) {
+        Ok(template) => template,
+        Err(fault) => return Err(reader.push(finding(at, *fault))),
+    };
+    for warning in odd(at, &template, &names) {
+        reader.push(warning);
+    }
+    for (name, property) in properties.into_iter().flat_map(|it| it.members()) {
+        if !template.parameters().iter().any(|it| it == name) {
+            let what = format!("the command never uses the parameter {}", quoted(name));
+            let diag = crate::place::about_key(
+                reader.at("parameters").member("properties").unwrap_or(property),
+                name,
+                codes::UNUSED_PARAMETER,
+                what,
+            );
+            reader.push(as_warning(diag).with_help(format!(
+                "put `{{{{{name}}}}}` into the command, or remove the parameter"
+            )));
+        }
+    }
+    let program = template.program();
+    if let Some(warning) = program.and_then(|it| program::check_installed(at, &it, place)) {
+        let span = template.program_span();
+        reader.push(moved(warning, at, span_within(at, span.start, span.end)));
+    }
+    Ok(Invocation::Template(template))
+}
+
+/// The words of a program as an array, which is a template without quotes.
+fn meant(at: At<'_>) -> Option<Diagnostic> {
+    let words: Option<Vec<&str>> = at.value().as_array()?.iter().map(|it| it.as_str()).collect();
+    let words: Vec<_> = words?.iter().map(|it| command::word(it)).collect();
+    let text = Value::from(words.join(" ")).to_string();
+    let found = at.value().describe();
+    let what = format!("\"command\" must be a string, found {found}");
+    let diag = at.error(flyto_diagnostics::codes::WRONG_TYPE, what);
+    Some(
+        diag.with_reason("the command of a template is one line, in which words may be quoted")
+            .with_help(format!("write `{text}`"))
+            .with_suggestion(at.span(), text),
+    )
+}
+
+/// What is wrong, at its place within the text.
+fn finding(at: At<'_>, fault: Fault) -> Diagnostic {
+    let span = span_within(at, fault.span.start, fault.span.end);
+    let mut diag = moved(at.error(fault.code, fault.what), at, span);
+    if let Some(reason) = fault.reason {
+        diag = diag.with_reason(reason);
+    }
+    if let Some(help) = fault.help {
+        diag = diag.with_help(help);
+    }
+    match fault.instead {
+        Some(text) => diag.with_suggestion(span, escaped(&text)),
+        None => diag,
+    }
+}
+
+/// A text as it stands within a JSON string.
+fn escaped(text: &str) -> String {
+    let literal = Value::from(text).to_string();
+    literal[1..literal.len() - 1].to_owned()
+}
+
+/// Placeholders that work and are written in an odd way.
+fn odd(at: At<'_>, template: &Template, names: &[&str]) -> Vec<Diagnostic> {
+    let mut res = Vec::new();
+    for (name, span, spaced) in template.placeholders() {
+        let span = span_within(at, span.start, span.end);
+        let plain = format!("{{{{{name}}}}}");
+        if spaced {
+            let what = format!("`{plain}` is written with blanks");
+            let diag = moved(at.warning(codes::SPACED_PLACEHOLDER, what), at, span);
+            res.push(diag.with_help(format!("write `{plain}`")).with_suggestion(span, plain));
+        } else if !names.contains(&name) {
+            let what = format!("`{plain}` names no parameter");
+            let diag = moved(at.warning(codes::UNDECLARED_PARAMETER, what), at, span).with_reason(
+                "a model does not know of it, and without a value its word is left out",
+            );
+            res.push(match closest(name, names.iter().copied()) {
+                Some(near) => {
+                    let near = format!("{{{{{near}}}}}");
+                    diag.with_help(format!("did you mean `{near}`?")).with_suggestion(span, near)
+                }
+                None => diag.with_help(format!(
+                    "add {} to \"properties\" of \"parameters\"; for the braces themselves, \
+                     part them by quotes, as in `'{{''{{{name}}}}}'`",
+                    quoted(name)
+                )),
+            });
+        }
+    }
+    res
+}
+
+fn as_warning(mut finding: Diagnostic) -> Diagnostic {
+    finding.severity = flyto_diagnostics::Severity::Warning;
+    finding
+}

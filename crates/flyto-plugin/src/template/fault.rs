@@ -1,0 +1,187 @@
+//! What is wrong with the text of a template.
+
+use std::{error::Error, fmt, ops::Range};
+
+use flyto_diagnostics::{Code, quoted};
+
+use crate::codes;
+
+/// One thing that is wrong with a text, at some of its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) code: Code,
+    /// The bytes of the text that it is about.
+    pub(crate) span: Range<usize>,
+    pub(crate) what: String,
+    pub(crate) reason: Option<&'static str>,
+    pub(crate) help: Option<String>,
+    /// What could stand there instead.
+    pub(crate) instead: Option<String>,
+}
+
+impl Fault {
+    fn new(code: Code, span: Range<usize>, what: impl Into<String>) -> Self {
+        Self { code, span, what: what.into(), reason: None, help: None, instead: None }
+    }
+
+    fn because(mut self, reason: &'static str) -> Self {
+        self.reason = Some(reason);
+        self
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    fn instead(mut self, text: impl Into<String>) -> Self {
+        self.instead = Some(text.into());
+        self
+    }
+
+    /// `a && b`, `a; b`, `a | b`.
+    pub(super) fn operator(span: Range<usize>, operator: &str) -> Self {
+        Self::new(
+            codes::SHELL_OPERATOR,
+            span,
+            format!("`{operator}` outside of quotes joins commands, and a template is one command"),
+        )
+        .because("what runs besides the program would be neither shown nor judged")
+        .help(
+            "quote it if the program is to see it; for several commands, write a script or \
+             `sh -c '…' _ {{name}}`, where the value is \"$1\"",
+        )
+    }
+
+    pub(super) fn backtick(at: usize) -> Self {
+        Self::new(
+            codes::SHELL_OPERATOR,
+            at..at + 1,
+            "a backtick runs a command of its own, and a template is one command",
+        )
+        .because("what runs besides the program would be neither shown nor judged")
+        .help("write `\\`` or put it in single quotes if the program is to see it")
+    }
+
+    /// Text that is not understood, or that not every `sh` understands alike.
+    pub(super) fn syntax(span: Range<usize>, what: impl Into<String>) -> Self {
+        Self::new(codes::TEMPLATE_SYNTAX, span, what)
+    }
+
+    pub(super) fn unclosed(span: Range<usize>, opening: &str) -> Self {
+        Self::syntax(span, format!("`{opening}` is not closed"))
+    }
+
+    pub(super) fn intricate(span: Range<usize>, what: &str) -> Self {
+        Self::syntax(span, format!("quotes or expansions within `{what}` are not read here"))
+            .help("write it in a script, or in `sh -c '…' _ {{name}}`, where the value is \"$1\"")
+    }
+
+    pub(super) fn heredoc(span: Range<usize>) -> Self {
+        Self::syntax(span, "a template has no here-documents")
+            .help("keep the text in a file of the plugin, or print it with `printf`")
+    }
+
+    pub(super) fn continued(span: Range<usize>) -> Self {
+        Self::syntax(span, "the line is continued in the middle of a word")
+            .help("put a blank in front of the backslash, or join the lines")
+            .instead("")
+    }
+
+    pub(super) fn dollar_quote(span: Range<usize>) -> Self {
+        Self::syntax(span, "`$` in front of a quote means something else in each shell")
+            .help("write the characters themselves within the quotes; `\\$` is a dollar")
+    }
+
+    /// `${{name}}`.
+    pub(super) fn dollar(span: Range<usize>, name: &str) -> Self {
+        Self::syntax(span, format!("`${{{{{name}}}}}` is no placeholder"))
+            .help(format!(
+                "write `{{{{{name}}}}}`; for a dollar in front of it, `'$'{{{{{name}}}}}`"
+            ))
+            .instead(format!("{{{{{name}}}}}"))
+    }
+
+    pub(super) fn backslash(span: Range<usize>, name: &str) -> Self {
+        Self::syntax(span, format!("a backslash in front of `{{{{{name}}}}}`"))
+            .because("a value is always one literal word, and needs no escape")
+            .help("remove it; `\\\\` is a backslash, and `'{''{'` are two braces")
+            .instead(format!("{{{{{name}}}}}"))
+    }
+
+    pub(super) fn empty(len: usize) -> Self {
+        Self::new(flyto_diagnostics::codes::BAD_VALUE, 0..len, "\"command\" is empty")
+            .help("write the command line that runs, such as `git -C {{path}} status`")
+    }
+
+    pub(super) fn positional(span: Range<usize>, text: &str) -> Self {
+        Self::syntax(span, format!("`{text}` is where values travel to the shell"))
+            .because("a shell gets the values of placeholders as its positional parameters")
+            .help("write `{{name}}` where the value belongs")
+    }
+
+    pub(super) fn moves_positional(span: Range<usize>, what: &str) -> Self {
+        Self::syntax(span, format!("{what} changes what `$1` means, which is where values travel"))
+            .because("a shell gets the values of placeholders as its positional parameters")
+            .help("write a script, or `sh -c '…' _ {{name}}`")
+    }
+
+    /// A placeholder where its value would be taken for code.
+    pub(super) fn place(span: Range<usize>, name: &str, place: &str, help: String) -> Self {
+        Self::new(codes::CODE_PLACEHOLDER, span, format!("`{{{{{name}}}}}` stands {place}"))
+            .because("whoever gives the value would decide what runs")
+            .help(help)
+    }
+}
+
+/// Why a command is no template.
+///
+/// Shows what is wrong, where, and what to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateError {
+    fault: Box<Fault>,
+    command: String,
+}
+
+impl TemplateError {
+    pub(crate) fn new(command: &str, fault: Box<Fault>) -> Self {
+        Self { fault, command: command.to_owned() }
+    }
+
+    /// The finding that a manifest with this command would get.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.fault.code
+    }
+
+    /// The bytes of the command that it is about.
+    #[must_use]
+    pub fn span(&self) -> Range<usize> {
+        self.fault.span.clone()
+    }
+
+    /// What to write instead, in words.
+    #[must_use]
+    pub fn help(&self) -> Option<&str> {
+        self.fault.help.as_deref()
+    }
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { fault, command } = self;
+        let what = &fault.what;
+        write!(
+            f,
+            "failed to read the command {}: {what} (byte {})",
+            quoted(command),
+            fault.span.start
+        )?;
+        match &fault.help {
+            Some(help) => write!(f, "; {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for TemplateError {}

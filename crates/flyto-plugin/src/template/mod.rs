@@ -1,0 +1,96 @@
+//! Commands with placeholders: what they say, and what runs when values are put in.
+//!
+//! A text is taken apart once, when it is read ([`text`]); what its words are for is settled then, too
+//! ([`roles`], which knows [`programs`] that run code). A call only fills in values ([`fill`]).
+
+mod fault;
+mod fill;
+mod programs;
+mod roles;
+mod text;
+
+use std::ops::Range;
+
+use serde_json::Value;
+
+pub use self::fault::TemplateError;
+use self::text::{Placeholder, Taken};
+pub(crate) use self::{fault::Fault, fill::Refusal};
+
+/// A command line in which `{{name}}` stands for a parameter.
+///
+/// A value becomes a part of exactly one word, byte for byte, whatever it contains and whatever
+/// quotes are around its placeholder. A text that a shell would only split into words runs without
+/// one. A text that needs a shell is handed to `sh -c`, and the values are its positional parameters:
+/// no value is ever part of a text that is read as code.
+///
+/// [`ToolDef::template`](crate::ToolDef::template) makes a tool of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    text: String,
+    taken: Taken,
+}
+
+/// What runs for one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Filled {
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+}
+
+impl Template {
+    /// Reads a command. What stands in double braces is a placeholder if it looks like a name
+    /// (letters, digits, `_` and `-`) or is that of a parameter; anything else is text.
+    pub(crate) fn read(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Self, Box<Fault>> {
+        let mut taken = text::take_apart(text, is_declared)?;
+        roles::assign(text, &mut taken)?;
+        Ok(Self { text: text.to_owned(), taken })
+    }
+
+    /// The command as it is written.
+    #[must_use]
+    pub fn command(&self) -> &str {
+        &self.text
+    }
+
+    /// The names that placeholders have, each once, in the order of the command.
+    #[must_use]
+    pub fn parameters(&self) -> &[String] {
+        &self.taken.params
+    }
+
+    /// Whether the command is run by a shell.
+    #[must_use]
+    pub fn uses_shell(&self) -> bool {
+        self.taken.live
+    }
+
+    /// The program that is started; nothing where the shell decides.
+    #[must_use]
+    pub fn program(&self) -> Option<String> {
+        if self.uses_shell() { None } else { self.words().next()?.fixed() }
+    }
+
+    fn words(&self) -> impl Iterator<Item = &text::Word> {
+        self.taken.items.iter().filter_map(|it| match it {
+            text::Item::Word(word) => Some(word),
+            text::Item::Gap(..) => None,
+        })
+    }
+
+    /// The bytes of the program's name.
+    pub(crate) fn program_span(&self) -> Range<usize> {
+        self.words().next().map_or(0..self.text.len(), |it| it.span.clone())
+    }
+
+    /// Every placeholder: its name, its bytes, and whether there are blanks within its braces.
+    pub(crate) fn placeholders(&self) -> impl Iterator<Item = (&str, Range<usize>, bool)> {
+        let each = |it: &'_ Placeholder| it.span.clone();
+        self.taken.placeholders.iter().map(move |it| (it.name.as_str(), each(it), it.spaced))
+    }
+
+    /// Puts in the values of a call. `schema` describes the parameters.
+    pub(crate) fn fill(&self, schema: &Value, input: &Value) -> Result<Filled, Vec<Refusal>> {
+        fill::fill(&self.text, &self.taken, schema, input)
+    }
+}

@@ -1,0 +1,528 @@
+//! What the words of a command are for: which is the program, which would be run as code, which
+//! cannot be left out.
+
+use std::ops::Range;
+
+use super::{
+    fault::Fault,
+    programs::{self, Interpreter, Runs, Wrapper},
+    text::{Gap, Item, Part, Taken, Word},
+};
+
+/// Words that are no program to a shell. `case` and `function` are looked at on their own.
+const KEYWORDS: [&str; 14] = [
+    "!", "{", "}", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "for",
+    "select",
+];
+
+/// Commands that exist in a shell only.
+const BUILTINS: [&str; 48] = [
+    "case",
+    "function",
+    "esac",
+    "[[",
+    "coproc",
+    ":",
+    ".",
+    "break",
+    "continue",
+    "eval",
+    "exec",
+    "exit",
+    "export",
+    "readonly",
+    "return",
+    "set",
+    "shift",
+    "times",
+    "trap",
+    "unset",
+    "alias",
+    "bg",
+    "cd",
+    "command",
+    "fc",
+    "fg",
+    "getopts",
+    "hash",
+    "jobs",
+    "read",
+    "type",
+    "ulimit",
+    "umask",
+    "unalias",
+    "wait",
+    "source",
+    "let",
+    "declare",
+    "typeset",
+    "local",
+    "builtin",
+    "mapfile",
+    "readarray",
+    "shopt",
+    "pushd",
+    "popd",
+    "dirs",
+    "disown",
+];
+
+/// What is known of a whole text while its commands are looked at.
+struct Whole<'a> {
+    text: &'a str,
+    params: &'a [String],
+}
+
+/// Refuses placeholders whose values would be run, and marks words that cannot be left out and words
+/// that a `--` protects. Says whether a shell is needed beyond what the text itself shows.
+pub(super) fn assign(text: &str, taken: &mut Taken) -> Result<(), Box<Fault>> {
+    let Taken { items, params, positional, .. } = taken;
+    if let Some(span) = positional.clone().filter(|_| !params.is_empty()) {
+        let fault = Fault::positional(span.clone(), &text[span]);
+        return Err(Box::new(fault));
+    }
+    let mut commands = items.iter().filter(|it| matches!(it, Item::Word(_)));
+    let Some(Item::Word(first)) = commands.next() else {
+        return Err(Fault::empty(text.len()).into());
+    };
+    let raw = &text[first.span.clone()];
+    let cooked = first.fixed().unwrap_or_default();
+    let shell = KEYWORDS.contains(&raw)
+        || BUILTINS.contains(&raw)
+        || BUILTINS.contains(&cooked.as_str())
+        || assignment(text, first).is_some();
+    Whole { text, params }.commands(items)?;
+    taken.live |= shell;
+    Ok(())
+}
+
+impl Whole<'_> {
+    fn commands(&self, items: &mut [Item]) -> Result<(), Box<Fault>> {
+        let mut words: Vec<&mut Word> = Vec::new();
+        // A redirection came, and its target did not yet.
+        let mut redirect = None;
+        let mut after_word = false;
+        for item in items {
+            match item {
+                Item::Word(word) => {
+                    for part in &mut word.parts {
+                        if let Part::Substitution(_, items) = part {
+                            self.commands(items)?;
+                        }
+                    }
+                    match redirect.take() {
+                        Some(gap) => self.target(word, gap)?,
+                        None => words.push(word),
+                    }
+                    after_word = true;
+                    continue;
+                }
+                Item::Gap(Gap::Blank | Gap::Comment, _) => {}
+                Item::Gap(gap @ (Gap::Redirect | Gap::Duplicate), _) => {
+                    // Digits right before it name the descriptor, and are no word.
+                    if after_word && words.last().is_some_and(|it| self.is_number(it)) {
+                        words.pop();
+                    }
+                    redirect = Some(*gap);
+                }
+                Item::Gap(Gap::Open, span) => {
+                    let begun = words.iter().any(|it| !self.is_keyword(it));
+                    if begun && !self.params.is_empty() {
+                        let what = "a function or a list in parentheses";
+                        return Err(Fault::moves_positional(span.clone(), what).into());
+                    }
+                    self.command(&mut words)?;
+                    words.clear();
+                }
+                Item::Gap(Gap::Newline | Gap::Background | Gap::Close, _) => {
+                    self.command(&mut words)?;
+                    words.clear();
+                }
+            }
+            after_word = false;
+        }
+        self.command(&mut words)
+    }
+
+    fn is_number(&self, word: &Word) -> bool {
+        self.text[word.span.clone()].bytes().all(|it| it.is_ascii_digit())
+    }
+
+    fn is_keyword(&self, word: &Word) -> bool {
+        KEYWORDS.contains(&&self.text[word.span.clone()])
+    }
+
+    fn target(&self, word: &mut Word, gap: Gap) -> Result<(), Box<Fault>> {
+        if gap == Gap::Duplicate {
+            let help = "write the number of the stream, as in `2>&1`";
+            self.refuse(word, "where a stream is named", help)?;
+        }
+        word.needed = true;
+        Ok(())
+    }
+
+    /// Refuses any placeholder in a word.
+    fn refuse(&self, word: &Word, place: &str, help: &str) -> Result<(), Box<Fault>> {
+        let Some((param, span)) = word.value() else { return Ok(()) };
+        let name = &self.params[param];
+        Err(Fault::place(span, name, place, help.replace("{{x}}", &format!("{{{{{name}}}}}")))
+            .into())
+    }
+
+    /// Looks at one simple command, or at the beginning of a compound one.
+    fn command(&self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+        for at in 0..words.len() {
+            let (first, after) = (words[at].span.clone(), &mut words[at + 1..]);
+            let raw = &self.text[first.clone()];
+            match raw {
+                "for" | "select" => {
+                    if let Some(name) = after.first() {
+                        self.refuse(name, "where a variable is named", "write a name of your own")?;
+                    }
+                    dashes(after);
+                    return Ok(());
+                }
+                "case" => {
+                    let what = "a template has no `case`, whose branches end with `;;`";
+                    let mut fault = Fault::syntax(first, what);
+                    fault.help = Some("write a script, or `sh -c '…' _ {{name}}`".to_owned());
+                    return Err(Box::new(fault));
+                }
+                "function" if !self.params.is_empty() => {
+                    let fault = Fault::moves_positional(first, "a function");
+                    return Err(Box::new(fault));
+                }
+                "[[" => {
+                    for word in after.iter() {
+                        self.refuse(word, "within `[[`, where some shells calculate", "use `[`")?;
+                    }
+                    return Ok(());
+                }
+                _ if KEYWORDS.contains(&raw) => {}
+                _ if assignment(self.text, words[at]).is_some() => {}
+                _ => return self.program(&mut words[at..]),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at a program and its words.
+    fn program(&self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+        let Some((program, args)) = words.split_first_mut() else { return Ok(()) };
+        self.refuse(
+            program,
+            "in the place of the program",
+            &format!("write the program itself; {}", instead("sh")),
+        )?;
+        let Some(path) = program.fixed() else {
+            dashes(args);
+            return Ok(());
+        };
+        let name = path.rsplit('/').next().unwrap_or_default();
+        match programs::of(name) {
+            Runs::Other(wrapper) => return self.wrapped(name, &wrapper, args),
+            Runs::OtherBehindExec => {
+                let mut end = args.len();
+                while let Some(at) = args[..end]
+                    .iter()
+                    .rposition(|it| matches!(it.lead(), "-exec" | "-execdir" | "-ok" | "-okdir"))
+                {
+                    self.program(&mut args[at + 1..end])?;
+                    end = at;
+                }
+                dashes(&mut args[..end]);
+                return Ok(());
+            }
+            Runs::Shell => self.shell(name, args)?,
+            Runs::Code(interpreter) => self.interpreter(name, &interpreter, args)?,
+            Runs::Awk => self.awk(name, args)?,
+            Runs::AllCode => {
+                for word in args.iter() {
+                    let place = format!("behind `{name}`, which runs it as code");
+                    self.refuse(word, &place, &instead("sh"))?;
+                }
+            }
+            Runs::Source => {
+                if let Some(word) = args.first() {
+                    let place = format!("behind `{name}`, which runs the file as code");
+                    self.refuse(word, &place, "write the name of a script")?;
+                }
+            }
+            Runs::Names => self.names(name, args)?,
+            Runs::SetsPositional => self.sets(name, program.span.clone(), args)?,
+            Runs::Itself => {}
+        }
+        dashes(args);
+        Ok(())
+    }
+
+    /// The program that another one runs.
+    fn wrapped(
+        &self,
+        name: &str,
+        wrapper: &Wrapper,
+        args: &mut [&mut Word],
+    ) -> Result<(), Box<Fault>> {
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            let lead = word.lead();
+            if lead == "--" {
+                at += 1;
+                break;
+            }
+            match option(lead) {
+                Some(Opt::Short(letters)) => {
+                    if letters.contains(|c| wrapper.only_looks.contains(c)) {
+                        dashes(args);
+                        return Ok(());
+                    }
+                    at += if takes_next(letters, wrapper.valued) { 2 } else { 1 };
+                }
+                Some(Opt::Long(long, value)) => {
+                    let alone = value.is_none() && wrapper.long_valued.contains(&long);
+                    at += if alone { 2 } else { 1 };
+                }
+                None if wrapper.assigns && assignment(self.text, word).is_some() => at += 1,
+                None => break,
+            }
+        }
+        let at = (at + wrapper.n_operands).min(args.len());
+        let (own, rest) = args.split_at_mut(at);
+        let splits = |word: &Word| {
+            let lead = word.lead();
+            lead.starts_with("--split-string")
+                || matches!(option(lead), Some(Opt::Short(letters)) if letters.contains('S'))
+        };
+        for index in 0..own.len() {
+            let behind = index > 0 && splits(own[index - 1]);
+            if name == "env" && (behind || splits(own[index])) {
+                self.refuse(own[index], "where `env -S` takes it apart", &instead("sh"))?;
+            }
+            own[index].needed = true;
+        }
+        dashes(own);
+        self.program(rest)
+    }
+
+    fn shell(&self, name: &str, args: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+        let mut has_code = false;
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            let lead = word.lead();
+            match option(&lead.replacen('+', "-", usize::from(lead.starts_with('+')))) {
+                _ if lead == "--" => {
+                    at += 1;
+                    break;
+                }
+                Some(Opt::Short(letters)) => {
+                    if letters.contains('c') && word.value().is_some() {
+                        self.refuse(word, &code_of(name), &instead(name))?;
+                    }
+                    has_code |= letters.contains('c');
+                    at += if letters.ends_with(['o', 'O']) { 2 } else { 1 };
+                }
+                Some(Opt::Long("command" | "init-command", _)) => {
+                    self.refuse(word, &code_of(name), &instead(name))?;
+                    has_code = true;
+                    at += 1;
+                }
+                Some(Opt::Long("rcfile" | "init-file", None)) => at += 2,
+                Some(Opt::Long(..)) => at += 1,
+                None => break,
+            }
+        }
+        if has_code {
+            self.code_at(name, at, args)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a placeholder in the code, and keeps the words before it where they are.
+    fn code_at(&self, name: &str, at: usize, args: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+        if let Some(code) = args.get(at) {
+            self.refuse(code, &code_of(name), &instead(name))?;
+        }
+        for word in args.iter_mut().take(at) {
+            word.needed = true;
+        }
+        Ok(())
+    }
+
+    fn interpreter(
+        &self,
+        name: &str,
+        interpreter: &Interpreter,
+        args: &mut [&mut Word],
+    ) -> Result<(), Box<Fault>> {
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            let lead = word.lead().to_owned();
+            match option(&lead) {
+                _ if lead == "--" => break,
+                Some(Opt::Long(long, value)) if interpreter.long_code.contains(&long) => {
+                    self.refuse(word, &code_of(name), &instead(name))?;
+                    let code = if value.is_none() { at + 1 } else { at };
+                    self.code_at(name, code, args)?;
+                    at = code + 1;
+                }
+                Some(Opt::Long(..)) => at += 1,
+                Some(Opt::Short(letters)) => {
+                    let Interpreter { code, valued, attached, last, .. } = *interpreter;
+                    let known = |c| [code, valued, attached].iter().any(|it| it.contains(c));
+                    let Some(stop) = letters.find(known) else {
+                        at += 1;
+                        continue;
+                    };
+                    let is_in = |set: &str| letters[stop..].starts_with(|c| set.contains(c));
+                    // What stands behind the letter is its value.
+                    let next = letters.len() == stop + 1 && word.value().is_none();
+                    if is_in(code) {
+                        self.refuse(word, &code_of(name), &instead(name))?;
+                        self.code_at(name, if next { at + 1 } else { at }, args)?;
+                    }
+                    if is_in(last) {
+                        break;
+                    }
+                    at += if next && !is_in(attached) { 2 } else { 1 };
+                }
+                None if interpreter.permutes => at += 1,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn awk(&self, name: &str, args: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+        let mut has_file = false;
+        let mut at = 0;
+        while let Some(word) = args.get(at) {
+            let lead = word.lead().to_owned();
+            if lead == "--" {
+                at += 1;
+                break;
+            }
+            match option(&lead) {
+                Some(Opt::Long("source", value)) => {
+                    self.refuse(word, &code_of(name), &instead(name))?;
+                    let code = if value.is_none() { at + 1 } else { at };
+                    self.code_at(name, code, args)?;
+                    has_file = true;
+                    at = code + 1;
+                }
+                Some(Opt::Long(long, value)) => {
+                    has_file |= matches!(long, "file" | "exec");
+                    let valued = ["assign", "field-separator", "file", "exec", "include", "load"];
+                    at += if value.is_none() && valued.contains(&long) { 2 } else { 1 };
+                }
+                Some(Opt::Short(letters)) => {
+                    let first = letters.chars().next().unwrap_or_default();
+                    has_file |= matches!(first, 'f' | 'E' | 'e');
+                    let alone = letters.len() == 1 && word.value().is_none();
+                    if first == 'e' {
+                        self.refuse(word, &code_of(name), &instead(name))?;
+                        self.code_at(name, if alone { at + 1 } else { at }, args)?;
+                    }
+                    at += if alone && "vFfEeil".contains(first) { 2 } else { 1 };
+                }
+                None => break,
+            }
+        }
+        if !has_file {
+            self.code_at(name, at, args)?;
+        }
+        Ok(())
+    }
+
+    /// Names of variables, in which some shells run what stands in brackets.
+    fn names(&self, name: &str, args: &[&mut Word]) -> Result<(), Box<Fault>> {
+        for word in args {
+            if !word.lead().contains('=') {
+                let place = format!("behind `{name}`, where a variable is named");
+                self.refuse(word, &place, "write a name of your own")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `set -e` changes no positional parameter; what names further words does.
+    fn sets(&self, name: &str, span: Range<usize>, args: &[&mut Word]) -> Result<(), Box<Fault>> {
+        let mut option_name = false;
+        let only_options = args.iter().all(|it| {
+            let lead = it.lead();
+            let fine = std::mem::take(&mut option_name)
+                || (lead.starts_with(['-', '+']) && !matches!(lead, "-" | "--"));
+            option_name = lead.starts_with(['-', '+']) && lead.ends_with('o');
+            fine
+        });
+        if self.params.is_empty() || (name == "set" && only_options) {
+            return Ok(());
+        }
+        Err(Fault::moves_positional(span, &format!("`{name}`")).into())
+    }
+}
+
+/// Marks the words behind `--`.
+fn dashes(words: &mut [&mut Word]) {
+    let mut after_dashes = false;
+    for word in words {
+        word.after_dashes = after_dashes;
+        after_dashes |= word.fixed().as_deref() == Some("--");
+    }
+}
+
+fn code_of(name: &str) -> String {
+    format!("in the code that `{name}` runs")
+}
+
+/// How to hand a value to code.
+fn instead(name: &str) -> String {
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let own = match plain {
+        "python" | "pypy" | "ipython" | "jython" => {
+            "`python3 -c '…' {{x}}`, where it is `sys.argv[1]`"
+        }
+        "perl" => "`perl -e '…' -- {{x}}`, where it is `$ARGV[0]`",
+        "ruby" | "jruby" => "`ruby -e '…' -- {{x}}`, where it is `ARGV[0]`",
+        "node" | "nodejs" | "bun" => "`node -e '…' -- {{x}}`, where it is `process.argv[1]`",
+        "php" => "`php -r '…' -- {{x}}`, where it is `$argv[1]`",
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => {
+            "`awk 'BEGIN { x = ARGV[1] } …' {{x}}`, where it is the variable `x`"
+        }
+        _ => "",
+    };
+    let sh = "`sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\"";
+    let or = if own.is_empty() { "" } else { ", or in " };
+    format!("hand the value over as an argument, as in {own}{or}{sh}")
+}
+
+/// The name that a word assigns to, if it is an assignment.
+fn assignment<'a>(text: &'a str, word: &Word) -> Option<&'a str> {
+    let Some(Part::Literal { raw, .. }) = word.parts.first() else { return None };
+    let (name, _) = text[raw.clone()].split_once('=')?;
+    let first = |c: char| c == '_' || c.is_ascii_alphabetic();
+    (name.starts_with(first) && name.chars().all(|c| first(c) || c.is_ascii_digit()))
+        .then_some(name)
+}
+
+enum Opt<'a> {
+    /// The letters behind one `-`.
+    Short(&'a str),
+    /// The name behind `--`, and the value behind `=`.
+    Long(&'a str, Option<&'a str>),
+}
+
+fn option(word: &str) -> Option<Opt<'_>> {
+    if let Some(long) = word.strip_prefix("--") {
+        let (name, value) = match long.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (long, None),
+        };
+        return Some(Opt::Long(name, value));
+    }
+    word.strip_prefix('-').filter(|it| !it.is_empty()).map(Opt::Short)
+}
+
+/// Whether the last of some letters has its value in the next word.
+fn takes_next(letters: &str, valued: &str) -> bool {
+    letters.find(|c| valued.contains(c)).is_some_and(|at| at + 1 == letters.len())
+}

@@ -1,0 +1,570 @@
+//! The text of a template, taken apart as a POSIX shell does it.
+//!
+//! Every byte of the text belongs to one item, and every byte of a word to one part, so that what a
+//! shell is to see can be put together from the pieces as they were written.
+
+use std::ops::Range;
+
+use super::fault::Fault;
+
+/// What a text is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    Gap(Gap, Range<usize>),
+    Word(Word),
+}
+
+/// What stands between words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gap {
+    Blank,
+    Comment,
+    Newline,
+    /// A single `&`.
+    Background,
+    Open,
+    Close,
+    /// `<`, `>`, `>>`, `<>`.
+    Redirect,
+    /// `<&`, `>&`.
+    Duplicate,
+}
+
+/// One word as the shell sees it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) span: Range<usize>,
+    pub(super) parts: Vec<Part>,
+    /// A call fails when a value in it is missing, rather than leave the word out.
+    pub(super) needed: bool,
+    /// A `--` stands before it, so that nothing in it is taken for an option.
+    pub(super) after_dashes: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Text that a program gets as `cooked`, and that is written as in `raw`, quotes included.
+    Literal { raw: Range<usize>, cooked: String },
+    /// The value of a placeholder.
+    Value { param: usize, quote: Quote, span: Range<usize> },
+    /// A variable or a calculation, which only a shell can replace.
+    Expansion(Range<usize>),
+    /// `$(…)`: the span with both parentheses, and what is between them.
+    Substitution(Range<usize>, Vec<Item>),
+}
+
+/// The quotes around a placeholder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quote {
+    None,
+    Single,
+    Double,
+}
+
+/// A placeholder as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Placeholder {
+    pub(super) name: String,
+    pub(super) span: Range<usize>,
+    /// There are blanks within the braces.
+    pub(super) spaced: bool,
+}
+
+/// What the text says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Taken {
+    pub(super) items: Vec<Item>,
+    /// The names of the placeholders, each once.
+    pub(super) params: Vec<String>,
+    pub(super) placeholders: Vec<Placeholder>,
+    /// Something in it is done by a shell and by nobody else.
+    pub(super) live: bool,
+    /// The first `$1`, `$@` and the like.
+    pub(super) positional: Option<Range<usize>>,
+}
+
+impl Word {
+    /// The text of a word without anything that changes from call to call.
+    pub(super) fn fixed(&self) -> Option<String> {
+        let parts = self.parts.iter().map(|it| match it {
+            Part::Literal { cooked, .. } => Some(cooked.as_str()),
+            _ => None,
+        });
+        parts.collect()
+    }
+
+    /// The text before anything that changes from call to call.
+    pub(super) fn lead(&self) -> &str {
+        match self.parts.first() {
+            Some(Part::Literal { cooked, .. }) => cooked,
+            _ => "",
+        }
+    }
+
+    /// The first placeholder in the word, also within a command in it.
+    pub(super) fn value(&self) -> Option<(usize, Range<usize>)> {
+        self.parts.iter().find_map(|it| match it {
+            Part::Value { param, span, .. } => Some((*param, span.clone())),
+            Part::Substitution(_, items) => items.iter().find_map(|it| match it {
+                Item::Word(word) => word.value(),
+                Item::Gap(..) => None,
+            }),
+            Part::Literal { .. } | Part::Expansion(_) => None,
+        })
+    }
+}
+
+/// Takes a text apart. `is_declared` tells the names of parameters: what else stands in braces is a
+/// placeholder only when it looks like a name.
+pub(super) fn take_apart(
+    text: &str,
+    is_declared: &dyn Fn(&str) -> bool,
+) -> Result<Taken, Box<Fault>> {
+    let taken = Taken::default();
+    let mut reader = Reader { text, pos: 0, is_declared, taken, newline: false, has_words: false };
+    let items = reader.commands(None)?;
+    reader.taken.items = items;
+    Ok(reader.taken)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    pos: usize,
+    is_declared: &'a dyn Fn(&str) -> bool,
+    taken: Taken,
+    /// A newline came, which counts only when something follows.
+    newline: bool,
+    has_words: bool,
+}
+
+impl Reader<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.pos..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn starts(&self, text: &str) -> bool {
+        self.rest().starts_with(text)
+    }
+
+    /// Goes on by so many bytes, and gives their place.
+    fn skip(&mut self, n_bytes: usize) -> Range<usize> {
+        let start = self.pos;
+        self.pos += n_bytes;
+        start..self.pos
+    }
+
+    /// Reads commands up to the end, or up to the `)` that belongs to the place `opened`.
+    fn commands(&mut self, opened: Option<usize>) -> Result<Vec<Item>, Box<Fault>> {
+        let mut items = Vec::new();
+        let mut depth = 0_usize;
+        while let Some(c) = self.peek() {
+            let at = self.pos;
+            let gap = match c {
+                ' ' | '\t' => (Gap::Blank, self.skip(1)),
+                '\\' if self.starts("\\\n") => (Gap::Blank, self.continuation()?),
+                '\n' => {
+                    self.newline |= self.has_words;
+                    (Gap::Newline, self.skip(1))
+                }
+                '#' => (Gap::Comment, self.comment()?),
+                '&' if self.starts("&&") => return Err(Fault::operator(at..at + 2, "&&").into()),
+                '&' => (Gap::Background, self.skip(1)),
+                ';' => return Err(Fault::operator(at..at + 1, ";").into()),
+                '|' if self.starts("||") => return Err(Fault::operator(at..at + 2, "||").into()),
+                '|' => return Err(Fault::operator(at..at + 1, "|").into()),
+                '<' if self.starts("<<") => return Err(Fault::heredoc(at..at + 2).into()),
+                '<' | '>' => self.redirection(),
+                '(' if self.starts("((") => {
+                    let what = "`((` means something else in each shell";
+                    let fault = Fault::syntax(at..at + 2, what);
+                    return Err(Box::new(fault));
+                }
+                '(' => {
+                    depth += 1;
+                    (Gap::Open, self.skip(1))
+                }
+                ')' if depth > 0 => {
+                    depth -= 1;
+                    (Gap::Close, self.skip(1))
+                }
+                ')' if opened.is_some() => return Ok(items),
+                ')' => return Err(Fault::syntax(at..at + 1, "`)` closes nothing").into()),
+                _ => {
+                    self.taken.live |= self.newline;
+                    self.has_words = true;
+                    let word = self.word()?;
+                    items.push(Item::Word(word));
+                    continue;
+                }
+            };
+            self.taken.live |= !matches!(gap.0, Gap::Blank | Gap::Newline);
+            items.push(Item::Gap(gap.0, gap.1));
+        }
+        match opened {
+            Some(at) => Err(Fault::unclosed(at..at + 2, "$(").into()),
+            None if depth > 0 => {
+                let open = items.iter().rfind(|it| matches!(it, Item::Gap(Gap::Open, _)));
+                let span = match open {
+                    Some(Item::Gap(_, span)) => span.clone(),
+                    _ => 0..self.text.len(),
+                };
+                Err(Fault::unclosed(span, "(").into())
+            }
+            None => Ok(items),
+        }
+    }
+
+    /// A backslash at the end of a line. In the middle of a word it would hide what the characters
+    /// around it mean together.
+    fn continuation(&mut self) -> Result<Range<usize>, Box<Fault>> {
+        let before = self.text[..self.pos].chars().next_back();
+        let span = self.skip(2);
+        match before {
+            None | Some(' ' | '\t' | '\n') => Ok(span),
+            Some(_) => Err(Fault::continued(span).into()),
+        }
+    }
+
+    fn comment(&mut self) -> Result<Range<usize>, Box<Fault>> {
+        let len = self.rest().find('\n').unwrap_or(self.rest().len());
+        let start = self.pos;
+        let comment = start..start + len;
+        for (index, c) in self.text[comment.clone()].char_indices() {
+            let at = start + index;
+            if c == '`' {
+                return Err(Fault::backtick(at).into());
+            }
+            if let Some(found) = self.placeholder_at(at) {
+                let what =
+                    format!("`{{{{{}}}}}` stands in a comment, which nobody reads", found.name);
+                let help = "quote the `#` if the program is to see it";
+                let mut fault = Fault::syntax(found.span, what);
+                fault.help = Some(help.to_owned());
+                return Err(Box::new(fault));
+            }
+        }
+        self.pos = comment.end;
+        Ok(comment)
+    }
+
+    fn redirection(&mut self) -> (Gap, Range<usize>) {
+        match self.rest().as_bytes() {
+            [b'<' | b'>', b'&', ..] => (Gap::Duplicate, self.skip(2)),
+            [b'>', b'>', ..] | [b'<', b'>', ..] => (Gap::Redirect, self.skip(2)),
+            _ => (Gap::Redirect, self.skip(1)),
+        }
+    }
+
+    fn word(&mut self) -> Result<Word, Box<Fault>> {
+        let mut word = Parts { start: self.pos, parts: Vec::new(), cooked: None };
+        let start = self.pos;
+        while let Some(c) = self.peek() {
+            match c {
+                ' ' | '\t' | '\n' | '&' | ';' | '|' | '<' | '>' | '(' | ')' => break,
+                '\\' => self.escape(&mut word)?,
+                '\'' => self.single_quotes(&mut word)?,
+                '"' => self.double_quotes(&mut word)?,
+                '`' => return Err(Fault::backtick(self.pos).into()),
+                '$' => self.dollar(&mut word, Quote::None)?,
+                '{' if self.value(&mut word, Quote::None) => {}
+                c => {
+                    self.taken.live |= match c {
+                        '*' | '?' | '[' | '{' => true,
+                        '~' => self.pos == start || self.text[..self.pos].ends_with(['=', ':']),
+                        _ => false,
+                    };
+                    word.push(c);
+                    self.pos += c.len_utf8();
+                }
+            }
+        }
+        word.end_literal(self.pos);
+        let Parts { parts, .. } = word;
+        Ok(Word { span: start..self.pos, parts, needed: false, after_dashes: false })
+    }
+
+    fn escape(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
+        if self.starts("\\\n") {
+            self.continuation()?;
+            return Ok(());
+        }
+        self.refuse_escaped_placeholder()?;
+        self.pos += 1;
+        // At the very end, a backslash stands for itself.
+        let c = self.peek().unwrap_or('\\');
+        word.push(c);
+        self.pos = (self.pos + c.len_utf8()).min(self.text.len());
+        Ok(())
+    }
+
+    fn refuse_escaped_placeholder(&self) -> Result<(), Box<Fault>> {
+        match self.placeholder_at(self.pos + 1) {
+            Some(found) => Err(Fault::backslash(self.pos..found.span.end, &found.name).into()),
+            None => Ok(()),
+        }
+    }
+
+    fn single_quotes(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
+        let opening = self.skip(1);
+        word.open();
+        loop {
+            match self.peek() {
+                None => return Err(Fault::unclosed(opening, "'").into()),
+                Some('\'') => break,
+                Some('{') if self.value(word, Quote::Single) => {}
+                Some(c) => {
+                    word.push(c);
+                    self.pos += c.len_utf8();
+                }
+            }
+        }
+        self.pos += 1;
+        word.open();
+        Ok(())
+    }
+
+    fn double_quotes(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
+        let opening = self.skip(1);
+        word.open();
+        loop {
+            match self.peek() {
+                None => return Err(Fault::unclosed(opening, "\"").into()),
+                Some('"') => break,
+                Some('\\') if self.starts("\\\n") => {
+                    self.continuation()?;
+                }
+                Some('\\') => {
+                    self.refuse_escaped_placeholder()?;
+                    self.pos += 1;
+                    match self.peek() {
+                        Some(c @ ('$' | '`' | '"' | '\\')) => {
+                            word.push(c);
+                            self.pos += 1;
+                        }
+                        _ => word.push('\\'),
+                    }
+                }
+                Some('`') => return Err(Fault::backtick(self.pos).into()),
+                Some('$') => self.dollar(word, Quote::Double)?,
+                Some('{') if self.value(word, Quote::Double) => {}
+                Some(c) => {
+                    word.push(c);
+                    self.pos += c.len_utf8();
+                }
+            }
+        }
+        self.pos += 1;
+        word.open();
+        Ok(())
+    }
+
+    fn dollar(&mut self, word: &mut Parts, quote: Quote) -> Result<(), Box<Fault>> {
+        let at = self.pos;
+        if let Some(found) = self.placeholder_at(at + 1) {
+            return Err(Fault::dollar(at..found.span.end, &found.name).into());
+        }
+        let after: Vec<char> = self.rest().chars().skip(1).take(2).collect();
+        let part = match after[..] {
+            ['(', '('] => Part::Expansion(self.calculation(quote)?),
+            ['(', ..] => {
+                self.pos += 2;
+                word.end_literal(at);
+                // Its own newlines are the shell's affair already.
+                let items = self.commands(Some(at))?;
+                self.pos += 1;
+                Part::Substitution(at..self.pos, items)
+            }
+            ['{', ..] => Part::Expansion(self.braced(quote)?),
+            [c, ..] if c == '_' || c.is_ascii_alphabetic() => {
+                let name = self.rest()[1..].bytes();
+                let len = name.take_while(|it| *it == b'_' || it.is_ascii_alphanumeric()).count();
+                Part::Expansion(self.skip(1 + len))
+            }
+            [c, ..] if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
+                let span = self.skip(2);
+                if !"0?-$!".contains(c) {
+                    self.positional(span.clone());
+                }
+                Part::Expansion(span)
+            }
+            ['\'' | '"', ..] if quote == Quote::None => {
+                return Err(Fault::dollar_quote(at..at + 2).into());
+            }
+            _ => {
+                word.push('$');
+                self.pos += 1;
+                return Ok(());
+            }
+        };
+        self.taken.live = true;
+        word.end_literal(at);
+        word.parts.push(part);
+        word.start = self.pos;
+        Ok(())
+    }
+
+    fn positional(&mut self, span: Range<usize>) {
+        self.taken.positional.get_or_insert(span);
+    }
+
+    /// `$((…))`.
+    fn calculation(&mut self, quote: Quote) -> Result<Range<usize>, Box<Fault>> {
+        let start = self.pos;
+        let mut depth = 0_usize;
+        for (index, c) in self.rest().char_indices().skip(1) {
+            match c {
+                '(' => depth += 1,
+                ')' => depth -= 1,
+                _ => {}
+            }
+            // Else it is a command in parentheses, which a shell tells from a calculation by its end.
+            if depth == 1 && c == ')' && !self.rest()[index + 1..].starts_with(')') {
+                let what = "`$((` begins a calculation, and this one ends as a command does";
+                let help = "put a blank between the parentheses";
+                let mut fault = Fault::syntax(start..start + index + 1, what);
+                fault.help = Some(help.to_owned());
+                return Err(Box::new(fault));
+            }
+            if depth == 0 {
+                let span = self.skip(index + 1);
+                self.check_expansion(span.start + 3..span.end - 1, quote, "$((…))")?;
+                return Ok(span);
+            }
+        }
+        Err(Fault::unclosed(start..start + 3, "$((").into())
+    }
+
+    /// `${…}`.
+    fn braced(&mut self, quote: Quote) -> Result<Range<usize>, Box<Fault>> {
+        let start = self.pos;
+        let Some(len) = self.rest().find('}') else {
+            return Err(Fault::unclosed(start..start + 2, "${").into());
+        };
+        let inside = start + 2..start + len;
+        self.check_expansion(inside.clone(), quote, "${…}")?;
+        let span = self.skip(len + 1);
+        let body = &self.text[inside];
+        let name = match body.strip_prefix('#') {
+            Some("") => "#",
+            Some(rest)
+                if rest.starts_with(|c: char| {
+                    c == '_' || c.is_ascii_alphanumeric() || "@*".contains(c)
+                }) =>
+            {
+                rest
+            }
+            _ => body,
+        };
+        if name.starts_with(|c: char| c.is_ascii_digit() || "@*#".contains(c)) && body != "0" {
+            self.positional(span.clone());
+        }
+        Ok(span)
+    }
+
+    /// Refuses what could mean more within an expansion than is looked at here.
+    fn check_expansion(
+        &mut self,
+        inside: Range<usize>,
+        quote: Quote,
+        label: &str,
+    ) -> Result<(), Box<Fault>> {
+        let mut before = None;
+        for (index, c) in self.text[inside.clone()].char_indices() {
+            let at = inside.start + index;
+            let found = self.placeholder_at(at);
+            if let Some(found) = found {
+                let place = format!("within `{label}`");
+                let help = "set a variable in `sh -c '…' _ {{name}}`, where the value is \"$1\"";
+                return Err(Fault::place(found.span, &found.name, &place, help.to_owned()).into());
+            }
+            match c {
+                '`' => return Err(Fault::backtick(at).into()),
+                ';' | '|' if quote == Quote::None => {
+                    return Err(Fault::operator(at..at + 1, &c.to_string()).into());
+                }
+                '\'' | '"' | '\\' | '{' => {
+                    return Err(Fault::intricate(at..at + 1, label).into());
+                }
+                '(' if before == Some('$') => {
+                    return Err(Fault::intricate(at - 1..at + 1, label).into());
+                }
+                c if before == Some('$') && (('1'..='9').contains(&c) || "@*#".contains(c)) => {
+                    self.positional(at - 1..at + 1);
+                }
+                _ => {}
+            }
+            before = Some(c);
+        }
+        Ok(())
+    }
+
+    /// Reads the placeholder that stands here, if one does.
+    fn value(&mut self, word: &mut Parts, quote: Quote) -> bool {
+        let Some(found) = self.placeholder_at(self.pos) else { return false };
+        word.end_literal(self.pos);
+        let params = &mut self.taken.params;
+        let param = params.iter().position(|it| *it == found.name).unwrap_or_else(|| {
+            params.push(found.name.clone());
+            params.len() - 1
+        });
+        word.parts.push(Part::Value { param, quote, span: found.span.clone() });
+        self.pos = found.span.end;
+        word.start = self.pos;
+        self.taken.placeholders.push(found);
+        true
+    }
+
+    /// The placeholder that begins at this byte. Blanks within the braces are let pass around the
+    /// name of a parameter only: `{{ end }}` is the language of other programs.
+    fn placeholder_at(&self, at: usize) -> Option<Placeholder> {
+        let inside = self.text.get(at..)?.strip_prefix("{{")?;
+        let inside = &inside[..inside.find("}}")?];
+        if inside.contains(['{', '}', '\'', '"', '\\', '`', '$', '\n']) {
+            return None;
+        }
+        let name = inside.trim();
+        let spaced = name.len() < inside.len();
+        if !(self.is_declared)(name) && (spaced || !is_name(name)) {
+            return None;
+        }
+        let span = at..at + inside.len() + 4;
+        Some(Placeholder { name: name.to_owned(), span, spaced })
+    }
+}
+
+/// Whether a text looks like the name of a parameter.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+        && text.chars().all(|c| c == '_' || c == '-' || c.is_ascii_alphanumeric())
+}
+
+/// The parts of a word that is being read.
+struct Parts {
+    /// Where the text begins that is no part yet.
+    start: usize,
+    parts: Vec<Part>,
+    /// What that text means; `None` while there is none.
+    cooked: Option<String>,
+}
+
+impl Parts {
+    fn push(&mut self, c: char) {
+        self.cooked.get_or_insert_default().push(c);
+    }
+
+    /// Notes that a quote stands here, which is text also where nothing is in it.
+    fn open(&mut self) {
+        self.cooked.get_or_insert_default();
+    }
+
+    fn end_literal(&mut self, end: usize) {
+        if let Some(cooked) = self.cooked.take() {
+            self.parts.push(Part::Literal { raw: self.start..end, cooked });
+        }
+        self.start = end;
+    }
+}
