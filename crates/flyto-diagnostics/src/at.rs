@@ -14,18 +14,18 @@ use crate::source::{Source, Span};
 #[derive(Clone, Copy, Debug)]
 pub struct At<'v> {
     source: &'v Source,
-    root: &'v Value,
-    value: &'v Value,
+    root: &'v Value<'v>,
+    value: &'v Value<'v>,
 }
 
 impl<'v> At<'v> {
     /// The root of a document: `root` is what [`parse`](crate::json::parse) made of `source`.
-    pub const fn root(source: &'v Source, root: &'v Value) -> Self {
+    pub const fn root(source: &'v Source, root: &'v Value<'v>) -> Self {
         Self { source, root, value: root }
     }
 
     /// The value.
-    pub const fn value(self) -> &'v Value {
+    pub const fn value(self) -> &'v Value<'v> {
         self.value
     }
 
@@ -63,7 +63,7 @@ impl<'v> At<'v> {
     /// The members with their keys in the order of the text, if this is an object; otherwise nothing.
     pub fn members(self) -> impl ExactSizeIterator<Item = (&'v str, Self)> {
         let members = self.value.as_object().unwrap_or_default().iter();
-        members.map(move |member| (member.key.value.as_str(), self.to(&member.value)))
+        members.map(move |member| (&*member.key.value, self.to(&member.value)))
     }
 
     /// The value that a JSON Pointer leads to from here.
@@ -102,7 +102,7 @@ impl<'v> At<'v> {
         let mut res = Ok(());
         match &self.value.node {
             Node::Object(members) => {
-                res = crate::reader::duplicates::report(self, findings).refuse();
+                res = crate::reader::duplicates::report(self, findings).0.refuse();
                 for member in members {
                     res = self.to(&member.value).refuse_duplicate_keys(findings).and(res);
                 }
@@ -118,11 +118,11 @@ impl<'v> At<'v> {
     }
 
     /// The whole document.
-    pub(crate) const fn document(self) -> &'v Value {
+    pub(crate) const fn document(self) -> &'v Value<'v> {
         self.root
     }
 
-    pub(crate) const fn to(self, value: &'v Value) -> Self {
+    pub(crate) const fn to(self, value: &'v Value<'v>) -> Self {
         Self { value, ..self }
     }
 }

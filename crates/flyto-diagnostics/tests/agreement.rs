@@ -76,7 +76,8 @@ fn nearly_json() -> impl Strategy<Value = String> {
 
 /// Both accept or both refuse, and what is accepted is the same.
 fn agrees(text: &str) -> Result<(), TestCaseError> {
-    let ours = json::parse(&Source::new("f", text));
+    let source = Source::new("f", text);
+    let ours = json::parse(&source);
     let theirs = serde_json::from_str::<serde_json::Value>(text);
     prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{:?} {:?}", &ours, &theirs);
     if let (Ok(ours), Ok(theirs)) = (ours, theirs) {
@@ -88,12 +89,14 @@ fn agrees(text: &str) -> Result<(), TestCaseError> {
 }
 
 /// Every value's span holds exactly that value, and its pointer leads back to it.
-fn spans_hold(source: &Source, root: &Value, value: &Value) {
+fn spans_hold(source: &Source, root: &Value<'_>, value: &Value<'_>) {
     let at = root.pointer_to(value.span);
     assert_eq!(root.get_pointer(at.as_str()), Some(value));
     let text = source.slice(value.span).expect("spans lie on character boundaries");
-    let again = json::parse(&Source::new("f", text)).expect("the text of a value is a document");
+    let alone = Source::new("f", text);
+    let again = json::parse(&alone).expect("the text of a value is a document");
     assert_eq!(again.to_json(), value.to_json());
+    assert_eq!(value.clone().into_owned(), *value);
     match &value.node {
         Node::Number(number) => assert_eq!(&**number, text),
         Node::Array(items) => items.iter().for_each(|item| spans_hold(source, root, item)),

@@ -108,7 +108,7 @@ enum Kind {
 impl Kind {
     /// What a file is meant to be, judged by its keys. One with a mistake in them is still most like
     /// one of the three, and what reads that one can tell the mistake.
-    fn of(root: &json::Value) -> Option<Self> {
+    fn of(root: &json::Value<'_>) -> Option<Self> {
         let has = |key: &str| root.get(key).is_some();
         if root.as_array().is_some() || has("exec") {
             return Some(Self::ExecTools);

@@ -3,6 +3,8 @@
 //! Everything here runs once, after the parser has stopped, so it may look around at leisure.
 
 use crate::code::Code;
+use std::borrow::Cow;
+
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Location};
 use crate::json::numbers::has_digit;
@@ -75,7 +77,7 @@ impl Parser<'_> {
         Some(diag.with_help("remove the comment").with_suggestion(span, "").into())
     }
 
-    pub(super) fn second_document(&self, value: &Value) -> Error {
+    pub(super) fn second_document(&self, value: &Value<'_>) -> Error {
         let what = format!("expected the end of the file, found {}", self.found());
         let here = self.ahead(self.char_len());
         let diag = self.error(codes::SECOND_DOCUMENT, here, what);
@@ -134,7 +136,7 @@ impl Parser<'_> {
     }
 
     /// Something else than a colon stands behind a key.
-    pub(super) fn no_colon(&self, key: &Spanned<String>) -> Error {
+    pub(super) fn no_colon(&self, key: &Spanned<Cow<'_, str>>) -> Error {
         let name = quoted(&key.value);
         match self.peek() {
             None => self.unclosed(None),

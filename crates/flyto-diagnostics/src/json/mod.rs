@@ -14,6 +14,8 @@ pub(crate) use numbers::is_number;
 pub use parse::{MAX_DEPTH, MAX_VALUES, parse};
 pub(crate) use words::string_literal;
 
+use std::borrow::Cow;
+
 use serde_json::Map;
 
 use crate::pointer::{Pointer, array_index, raw_tokens, unescape};
@@ -21,38 +23,41 @@ use crate::quote::quoted;
 use crate::source::Span;
 
 /// A JSON value and the part of the text it was read from.
+///
+/// It borrows from the text what stands there as it is; [`into_owned`](Self::into_owned) makes it
+/// independent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Value {
+pub struct Value<'s> {
     /// From the first character of the value to the one behind its last.
     pub span: Span,
     /// The value itself.
-    pub node: Node,
+    pub node: Node<'s>,
 }
 
 /// What a [`Value`] is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Node {
+pub enum Node<'s> {
     /// `null`
     Null,
     /// `true` or `false`
     Bool(bool),
     /// A number, as it was written: `1.50` stays `1.50`, and no digit of a long one is lost.
-    Number(Box<str>),
+    Number(Cow<'s, str>),
     /// A string with its escapes resolved.
-    String(String),
+    String(Cow<'s, str>),
     /// An array.
-    Array(Vec<Value>),
+    Array(Vec<Value<'s>>),
     /// The members of an object in the order of the text; a key may occur more than once.
-    Object(Vec<Member>),
+    Object(Vec<Member<'s>>),
 }
 
 /// One member of an object.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Member {
+pub struct Member<'s> {
     /// The key with its escapes resolved; the span includes the quotes.
-    pub key: Spanned<String>,
+    pub key: Spanned<Cow<'s, str>>,
     /// The value.
-    pub value: Value,
+    pub value: Value<'s>,
 }
 
 /// Something and the part of the text it was read from.
@@ -64,21 +69,41 @@ pub struct Spanned<T> {
     pub value: T,
 }
 
-impl Value {
+impl<'s> Value<'s> {
+    /// The same value, without the text that it was read from.
+    pub fn into_owned(self) -> Value<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        let node = match self.node {
+            Node::Null => Node::Null,
+            Node::Bool(value) => Node::Bool(value),
+            Node::Number(text) => Node::Number(owned(text)),
+            Node::String(text) => Node::String(owned(text)),
+            Node::Array(items) => Node::Array(items.into_iter().map(Value::into_owned).collect()),
+            Node::Object(members) => {
+                let members = members.into_iter().map(|Member { key, value }| Member {
+                    key: Spanned { span: key.span, value: owned(key.value) },
+                    value: value.into_owned(),
+                });
+                Node::Object(members.collect())
+            }
+        };
+        Value { span: self.span, node }
+    }
+
     /// The value of a member, if this is an object that has it. Of a key that occurs twice it is
     /// the last one, as in [`Value::to_json`].
-    pub fn get(&self, key: &str) -> Option<&Value> {
+    pub fn get(&self, key: &str) -> Option<&Value<'s>> {
         self.member(key).map(|member| &member.value)
     }
 
     /// The same as [`Value::get`], with the key.
-    pub fn member(&self, key: &str) -> Option<&Member> {
+    pub fn member(&self, key: &str) -> Option<&Member<'s>> {
         self.as_object()?.iter().rev().find(|member| member.key.value == key)
     }
 
     /// The value that a JSON Pointer (RFC 6901) leads to, such as `/tools/0/name`; the empty pointer
     /// leads to this value. Other code, such as a validator of schemas, can so point into the text.
-    pub fn get_pointer(&self, pointer: &str) -> Option<&Value> {
+    pub fn get_pointer(&self, pointer: &str) -> Option<&Value<'s>> {
         if !pointer.is_empty() && !pointer.starts_with('/') {
             return None;
         }
@@ -86,7 +111,7 @@ impl Value {
     }
 
     /// The value that one unescaped token of a pointer leads to.
-    pub(crate) fn step(&self, token: &str) -> Option<&Value> {
+    pub(crate) fn step(&self, token: &str) -> Option<&Value<'s>> {
         match &self.node {
             Node::Object(_) => self.get(token),
             Node::Array(items) => items.get(array_index(token)?),
@@ -142,12 +167,12 @@ impl Value {
     }
 
     /// The items, if this is an array.
-    pub fn as_array(&self) -> Option<&[Value]> {
+    pub fn as_array(&self) -> Option<&[Value<'s>]> {
         if let Node::Array(items) = &self.node { Some(items) } else { None }
     }
 
     /// The members, if this is an object.
-    pub fn as_object(&self) -> Option<&[Member]> {
+    pub fn as_object(&self) -> Option<&[Member<'s>]> {
         if let Node::Object(members) = &self.node { Some(members) } else { None }
     }
 
@@ -188,12 +213,12 @@ impl Value {
             Node::Number(text) => {
                 text.parse().map_or(serde_json::Value::Null, serde_json::Value::Number)
             }
-            Node::String(text) => text.as_str().into(),
+            Node::String(text) => text.as_ref().into(),
             Node::Array(items) => items.iter().map(Self::to_json).collect(),
             Node::Object(members) => {
                 let mut map = Map::with_capacity(members.len());
                 for Member { key, value } in members {
-                    map.insert(key.value.clone(), value.to_json());
+                    map.insert(key.value.clone().into_owned(), value.to_json());
                 }
                 map.into()
             }

@@ -1,5 +1,7 @@
 //! Numbers (RFC 8259 section 6).
 
+use std::borrow::Cow;
+
 use crate::codes;
 use crate::json::mistakes::MENDED_BYTES;
 use crate::json::parse::{Error, Parser};
@@ -8,15 +10,14 @@ use crate::quote::{quoted, shown};
 
 impl<'s> Parser<'s> {
     /// Reads the number that begins here.
-    pub(super) fn number(&mut self) -> Result<Box<str>, Error> {
+    pub(super) fn number(&mut self) -> Result<Cow<'s, str>, Error> {
         let run = self.number_run();
         let exact = run.len() <= 18 && run.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
         if !is_number(run) || (!exact && run.parse::<serde_json::Number>().is_err()) {
             return Err(self.bad_number());
         }
-        let text = run.into();
         self.pos += run.len();
-        Ok(text)
+        Ok(Cow::Borrowed(run))
     }
 
     /// What somebody wrote who wanted a number: up to the next character that cannot be part of one

@@ -26,8 +26,17 @@ pub(super) type Error = Box<Diagnostic>;
 /// A finding about the first place that is not JSON, with one of the codes `F0003` to `F0014`. Two
 /// limits go beyond the grammar: [`MAX_DEPTH`] and [`MAX_VALUES`], both `F0014`. Numbers that do not
 /// fit into a 64-bit floating point number, such as `1e999`, are refused with `F0010`.
-pub fn parse(source: &Source) -> Result<Value, Box<Diagnostic>> {
-    Parser { source, text: source.text(), pos: 0, open: Vec::new(), n_values: 0 }.document()
+pub fn parse(source: &Source) -> Result<Value<'_>, Box<Diagnostic>> {
+    let parser = Parser {
+        source,
+        text: source.text(),
+        pos: 0,
+        open: Vec::new(),
+        items: Vec::new(),
+        members: Vec::new(),
+        n_values: 0,
+    };
+    parser.document()
 }
 
 pub(super) struct Parser<'s> {
@@ -37,6 +46,11 @@ pub(super) struct Parser<'s> {
     pub(super) pos: usize,
     /// The arrays and objects around `pos`, innermost last.
     pub(super) open: Vec<Open>,
+    /// The items so far of all arrays that are open, innermost last: an array is allocated when its
+    /// length is known, once.
+    items: Vec<Value<'s>>,
+    /// The same for objects.
+    members: Vec<Member<'s>>,
     n_values: usize,
 }
 
@@ -79,7 +93,7 @@ pub(super) enum Before {
 }
 
 impl<'s> Parser<'s> {
-    fn document(mut self) -> Result<Value, Error> {
+    fn document(mut self) -> Result<Value<'s>, Error> {
         if self.text.starts_with('\u{FEFF}') {
             return Err(self.byte_order_mark());
         }
@@ -115,7 +129,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn value(&mut self, before: Before) -> Result<Value, Error> {
+    fn value(&mut self, before: Before) -> Result<Value<'s>, Error> {
         let start = self.pos;
         self.n_values += 1;
         if self.n_values > MAX_VALUES {
@@ -143,13 +157,14 @@ impl<'s> Parser<'s> {
         found
     }
 
-    fn array(&mut self) -> Result<Node, Error> {
+    fn array(&mut self) -> Result<Node<'s>, Error> {
         let open = self.enter(Container::Array)?;
-        let mut items = Vec::new();
+        let first = self.items.len();
         if self.peek() != Some(b']') {
             let mut before = Before::Bracket;
             loop {
-                items.push(self.value(before)?);
+                let item = self.value(before)?;
+                self.items.push(item);
                 if !self.goes_on(open)? {
                     break;
                 }
@@ -157,25 +172,26 @@ impl<'s> Parser<'s> {
             }
         }
         self.leave();
-        Ok(Node::Array(items))
+        Ok(Node::Array(self.items.drain(first..).collect()))
     }
 
-    fn object(&mut self) -> Result<Node, Error> {
+    fn object(&mut self) -> Result<Node<'s>, Error> {
         let open = self.enter(Container::Object)?;
-        let mut members = Vec::new();
+        let first = self.members.len();
         if self.peek() != Some(b'}') {
             loop {
-                members.push(self.object_member()?);
+                let member = self.object_member()?;
+                self.members.push(member);
                 if !self.goes_on(open)? {
                     break;
                 }
             }
         }
         self.leave();
-        Ok(Node::Object(members))
+        Ok(Node::Object(self.members.drain(first..).collect()))
     }
 
-    fn object_member(&mut self) -> Result<Member, Error> {
+    fn object_member(&mut self) -> Result<Member<'s>, Error> {
         let start = self.pos;
         if self.peek() != Some(b'"') {
             return Err(self.no_key());

@@ -1,16 +1,24 @@
 //! String literals (RFC 8259 section 7).
 
+use std::borrow::Cow;
+
 use crate::codes;
 use crate::diagnostic::Location;
 use crate::json::parse::{Error, Parser};
 use crate::quote::shown;
 use crate::source::Span;
 
-impl Parser<'_> {
+impl<'s> Parser<'s> {
     /// Reads the string that begins at the quote here.
-    pub(super) fn string(&mut self) -> Result<String, Error> {
+    pub(super) fn string(&mut self) -> Result<Cow<'s, str>, Error> {
         let quote = self.pos;
         self.pos += 1;
+        let plain = self.plain_run();
+        let rest = self.rest();
+        if rest.as_bytes().get(plain) == Some(&b'"') {
+            self.pos += plain + 1;
+            return Ok(Cow::Borrowed(&rest[..plain]));
+        }
         let mut res = String::new();
         loop {
             let plain = self.plain_run();
@@ -24,14 +32,22 @@ impl Parser<'_> {
             }
         }
         self.pos += 1;
-        Ok(res)
+        Ok(Cow::Owned(res))
     }
 
     /// How many bytes from here stand for themselves.
     fn plain_run(&self) -> usize {
         let bytes = self.rest().as_bytes();
-        let stop = bytes.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\');
-        stop.unwrap_or(bytes.len())
+        let (words, _) = bytes.as_chunks();
+        for (at, word) in words.iter().enumerate() {
+            let special = special_bytes(u64::from_le_bytes(*word));
+            if special != 0 {
+                return 8 * at + special.trailing_zeros() as usize / 8;
+            }
+        }
+        let rest = &bytes[8 * words.len()..];
+        let stop = rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\');
+        8 * words.len() + stop.unwrap_or(rest.len())
     }
 
     /// Reads the escape that begins at the backslash here.
@@ -160,6 +176,39 @@ impl Parser<'_> {
                 let diag = diag.with_help("a backslash itself is written `\\\\`");
                 diag.with_suggestion(backslash, "\\\\").into()
             }
+        }
+    }
+}
+
+/// Marks the first byte of eight, counted from the lowest, that ends a plain run: the lowest bit that
+/// is set lies in it. Bits above that one mean nothing. "Bit Twiddling Hacks" of Sean Eron Anderson
+/// explains the arithmetic under "Determine if a word has a byte less than n".
+const fn special_bytes(word: u64) -> u64 {
+    const LOW: u64 = u64::MAX / 255;
+    const HIGH: u64 = LOW << 7;
+    const fn below(word: u64, limit: u8) -> u64 {
+        word.wrapping_sub(LOW * limit as u64) & !word
+    }
+    let quote = word ^ (LOW * b'"' as u64);
+    let backslash = word ^ (LOW * b'\\' as u64);
+    (below(word, 0x20) | below(quote, 1) | below(backslash, 1)) & HIGH
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_first_special_byte_is_marked(word in prop::array::uniform8(
+            prop_oneof![any::<u8>(), prop::sample::select(b"\"\\\0\x1f !#[]\x7f\x80\xa2\xdc\xff".to_vec())]
+        )) {
+            let ends = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+            let special = special_bytes(u64::from_le_bytes(word));
+            let marked = (special != 0).then(|| special.trailing_zeros() as usize / 8);
+            prop_assert_eq!(marked, word.iter().position(ends));
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::quote::quoted;
 const MOST_PLACES: usize = 4;
 
 /// What [`report`] found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Duplicates<'v> {
     /// The keys, each once, sorted: a hostile object may have very many.
     keys: Vec<&'v str>,
@@ -34,14 +34,53 @@ impl Duplicates<'_> {
     }
 }
 
+/// Which signatures the keys of an object have, one bit each: a key whose bit is not set is not there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Signatures(u64);
+
+impl Signatures {
+    fn bit(key: &str) -> u64 {
+        let [first, last] = [key.as_bytes().first(), key.as_bytes().last()]
+            .map(|byte| usize::from(byte.copied().unwrap_or_default()));
+        1 << ((5 * first + 3 * last + key.len()) % 64)
+    }
+
+    /// Whether the key may be among them.
+    pub(crate) fn may_hold(self, key: &str) -> bool {
+        self.0 & Self::bit(key) != 0
+    }
+}
+
+/// The signatures of the keys, and whether a key may occur more than once.
+fn signatures(members: &[Member<'_>]) -> (Signatures, bool) {
+    /// Up to here keys that might be equal are compared one by one.
+    const FEW: usize = 64;
+    let mut res = Signatures::default();
+    let mut repeats = false;
+    for (n_before, member) in members.iter().enumerate() {
+        let key = &member.key.value;
+        let same = |before: &Member<'_>| before.key.value == *key;
+        repeats |= res.may_hold(key) && (n_before > FEW || members[..n_before].iter().any(same));
+        res.0 |= Signatures::bit(key);
+    }
+    (res, repeats)
+}
+
 /// Records a finding for each key that occurs more than once in the object itself.
-pub(crate) fn report<'v>(at: At<'v>, findings: &mut Findings) -> Duplicates<'v> {
-    let mut members: Vec<&Member> = at.value().as_object().unwrap_or_default().iter().collect();
+pub(crate) fn report<'v>(at: At<'v>, findings: &mut Findings) -> (Duplicates<'v>, Signatures) {
+    let members = at.value().as_object().unwrap_or_default();
+    let (signatures, repeats) = signatures(members);
+    let duplicates = if repeats { find(at, members, findings) } else { Duplicates::default() };
+    (duplicates, signatures)
+}
+
+fn find<'v>(at: At<'v>, members: &'v [Member<'v>], findings: &mut Findings) -> Duplicates<'v> {
+    let mut members: Vec<&Member<'_>> = members.iter().collect();
     // Stable, so that equal keys stay in the order of the text.
     members.sort_by(|a, b| a.key.value.cmp(&b.key.value));
     let groups = members.chunk_by(|a, b| a.key.value == b.key.value);
     let mut groups: Vec<_> = groups.filter(|group| group.len() > 1).collect();
-    let keys = groups.iter().map(|group| group[0].key.value.as_str()).collect();
+    let keys = groups.iter().map(|group| &*group[0].key.value).collect();
     groups.sort_by_key(|group| group[1].key.span.start);
     let mut reported = None;
     for group in groups.iter().take(super::MOST_FINDINGS) {
@@ -57,9 +96,9 @@ pub(crate) fn report<'v>(at: At<'v>, findings: &mut Findings) -> Duplicates<'v> 
     Duplicates { keys, reported }
 }
 
-fn finding(at: At<'_>, group: &[&Member]) -> Diagnostic {
+fn finding(at: At<'_>, group: &[&Member<'_>]) -> Diagnostic {
     let key = &group[0].key.value;
-    let place = |member: &Member| Location::text(at.source(), member.key.span);
+    let place = |member: &Member<'_>| Location::text(at.source(), member.key.span);
     let what = match group.len() {
         2 => format!("the key {} occurs twice", quoted(key)),
         n => format!("the key {} occurs {n} times", quoted(key)),

@@ -4,6 +4,8 @@ pub(crate) mod duplicates;
 mod shape;
 mod unknown;
 
+use std::borrow::Cow;
+
 use crate::at::At;
 use crate::code::Code;
 use crate::codes;
@@ -13,12 +15,15 @@ use crate::json::{Member, Spanned, string_literal};
 use crate::quote::quoted;
 use crate::similar::{Reach, nearest};
 use crate::source::Span;
-use duplicates::Duplicates;
+use duplicates::{Duplicates, Signatures};
 use shape::{Misfit, Shape};
 
 /// The most findings of one kind that one object or array gets. A file that is wrong throughout says
 /// so in the first few.
 const MOST_FINDINGS: usize = 16;
+
+/// Room for the keys that are asked for; few objects have more.
+const N_KEYS: usize = 32;
 
 /// Reads one object member by member, and records a finding for everything that is not right.
 ///
@@ -55,9 +60,11 @@ const MOST_FINDINGS: usize = 16;
 #[must_use = "`finish` reports the keys that nobody asked for"]
 pub struct ObjectReader<'v, 'f> {
     at: At<'v>,
-    members: &'v [Member],
+    members: &'v [Member<'v>],
     findings: &'f mut Findings,
-    /// What was asked for, in that order.
+    /// What the keys are like, to pass over those that are not there.
+    signatures: Signatures,
+    /// What was asked for, in that order; a key that was asked for again may stand here again.
     known: Vec<&'static str>,
     /// Further keys that need no finding.
     allowed: Vec<&'v str>,
@@ -65,6 +72,8 @@ pub struct ObjectReader<'v, 'f> {
     spelled: Vec<(&'static str, &'static str)>,
     /// Pairs of a key that does not work and the one to suggest.
     hints: Vec<(&'static str, &'static str)>,
+    /// Further such pairs.
+    hint_table: &'static [(&'static str, &'static str)],
     duplicates: Duplicates<'v>,
     /// Further keys whose value must not be used.
     refused: Vec<(&'v str, Reported)>,
@@ -81,16 +90,18 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         let Some(members) = at.value().as_object() else {
             return Err(findings.push(Shape::Object.misfit(at, Misfit::Type)));
         };
-        let duplicates = duplicates::report(at, findings);
+        let (duplicates, signatures) = duplicates::report(at, findings);
         Ok(Self {
             at,
             members,
             findings,
             duplicates,
-            known: Vec::new(),
+            signatures,
+            known: Vec::with_capacity(N_KEYS),
             allowed: Vec::new(),
             spelled: Vec::new(),
             hints: Vec::new(),
+            hint_table: &[],
             refused: Vec::new(),
         })
     }
@@ -139,6 +150,12 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         self.hints.push((other, key));
     }
 
+    /// As [`suggest_for`](Self::suggest_for) for each pair of a table, which costs nothing until
+    /// there is an unknown key. A second table takes the place of the first.
+    pub fn suggest_for_each(&mut self, pairs: &'static [(&'static str, &'static str)]) {
+        self.hint_table = pairs;
+    }
+
     /// Whether the key is there with another value than `null`. This does not count as reading it.
     pub fn is_present(&self, key: &str) -> bool {
         self.member(key).is_some_and(|member| !member.value.is_null())
@@ -166,7 +183,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     ///
     /// [`Reported`] when the key occurs twice or excludes another one that is there.
     pub fn optional(&mut self, key: &'static str) -> Result<Option<At<'v>>, Reported> {
-        if !self.known.contains(&key) {
+        if self.known.last() != Some(&key) {
             self.known.push(key);
         }
         let spelling = self.spelling(key);
@@ -316,7 +333,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         let Some(at) = self.optional_of(key, Shape::StringMap, shape::object)? else {
             return Ok(None);
         };
-        let duplicates = duplicates::report(at, self.findings);
+        let (duplicates, _) = duplicates::report(at, self.findings);
         let values = self.strings(at.members().map(|(_, value)| value))?;
         let names = at.members().map(|(name, _)| name);
         duplicates.refuse()?;
@@ -424,7 +441,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         let place = Location::text(self.at.source(), brace);
         let diag =
             Diagnostic::error(codes::MISSING_KEY, place, what).with_pointer(self.at.pointer());
-        let others = self.members.iter().map(|member| member.key.value.as_str());
+        let others = self.members.iter().map(|member| &*member.key.value);
         let others =
             others.filter(|name| !self.known.contains(name) && !self.allowed.contains(name));
         let Some(near) = nearest(key, others, Reach::Letters) else {
@@ -457,7 +474,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
             .with_help("remove one of them")
             .with_related(there, format!("{one} is here"));
         let reported = self.push(diag);
-        self.refused.extend([(first.value.as_str(), reported), (second.value.as_str(), reported)]);
+        self.refused.extend([(&*first.value, reported), (&*second.value, reported)]);
         Some(reported)
     }
 
@@ -465,7 +482,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     fn about_key(
         &self,
         severity: Severity,
-        key: &Spanned<String>,
+        key: &Spanned<Cow<'_, str>>,
         code: Code,
         what: String,
     ) -> Diagnostic {
@@ -479,11 +496,14 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         self.spelled.iter().find(|it| it.1 == key).map_or(key, |it| it.0)
     }
 
-    fn member(&self, key: &str) -> Option<&'v Member> {
+    fn member(&self, key: &str) -> Option<&'v Member<'v>> {
+        if !self.signatures.may_hold(key) {
+            return None;
+        }
         self.members.iter().find(|member| member.key.value == key)
     }
 
-    fn name_of(&self, key: &str) -> Option<&'v Spanned<String>> {
+    fn name_of(&self, key: &str) -> Option<&'v Spanned<Cow<'v, str>>> {
         self.member(key).map(|member| &member.key)
     }
 }

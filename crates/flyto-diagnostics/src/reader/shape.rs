@@ -86,7 +86,7 @@ impl Shape {
                 matches!(lower.as_str(), "true" | "false").then_some(lower)
             }
             (Self::Unsigned | Self::Signed | Self::Number, Node::String(text)) => {
-                is_number(text).then(|| text.clone())
+                is_number(text).then(|| text.clone().into_owned())
             }
             (Self::Array | Self::StringArray, Node::String(_)) => Some(format!("[{written}]")),
             _ => None,
@@ -176,7 +176,7 @@ pub(super) fn number(at: At<'_>) -> Result<f64, Misfit> {
     digits(at.value())?.parse().map_err(|_| Misfit::Value(None))
 }
 
-fn digits(value: &Value) -> Result<&str, Misfit> {
+fn digits<'v>(value: &'v Value<'_>) -> Result<&'v str, Misfit> {
     if let Node::Number(text) = &value.node { Ok(text) } else { Err(Misfit::Type) }
 }
 

@@ -1,5 +1,7 @@
 //! Keys that nobody asked for.
 
+use std::borrow::Cow;
+
 use crate::codes;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::json::{Spanned, string_literal};
@@ -32,10 +34,11 @@ impl ObjectReader<'_, '_> {
             || self.duplicates.refuse_key(name).is_err()
     }
 
-    fn unknown(&self, name: &Spanned<String>) -> Diagnostic {
+    fn unknown(&self, name: &Spanned<Cow<'_, str>>) -> Diagnostic {
         let what = format!("unknown key {}", quoted(&name.value));
         let warning = self.about_key(Severity::Warning, name, codes::UNKNOWN_KEY, what);
-        let hint = self.hints.iter().find(|hint| hint.0 == name.value).map(|hint| hint.1);
+        let mut hints = self.hints.iter().chain(self.hint_table);
+        let hint = hints.find(|hint| hint.0 == name.value).map(|hint| hint.1);
         match hint.or_else(|| nearest(&name.value, self.known.iter().copied(), Reach::Words)) {
             Some(near) if self.name_of(near).is_none() => warning
                 .with_help(format!("did you mean {}?", quoted(near)))
@@ -45,7 +48,9 @@ impl ObjectReader<'_, '_> {
             }
             None if self.known.is_empty() => warning.with_help("remove the key"),
             None => {
-                let known: Vec<_> = self.known.iter().map(|key| quoted(key)).collect();
+                let first = |(at, key)| !self.known[..at].contains(key);
+                let known = self.known.iter().enumerate().filter(|it| first(*it));
+                let known: Vec<_> = known.map(|(_, key)| quoted(key)).collect();
                 warning.with_help(format!("the keys here are {}", known.join(", ")))
             }
         }

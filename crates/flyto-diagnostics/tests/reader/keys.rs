@@ -61,6 +61,26 @@ fn missing_keys() {
 }
 
 #[test]
+fn keys_from_elsewhere_in_a_table() {
+    let read = |r: &mut ObjectReader<'_, '_>| {
+        r.suggest_for_each(&[("cwd", "work_dir"), ("cmd", "command")]);
+        let _ = r.optional_string("command")?;
+        // Asked for twice, and named once.
+        let _ = r.optional_string("work_dir")?;
+        let _ = r.optional_string("command")?;
+        Ok(())
+    };
+    check(r#"{"cwd": "/", "other": 1}"#, read, expect![[r#"
+        ()
+        f:1:2: warning[F0021]: unknown key "cwd" [/cwd]
+          help: did you mean "work_dir"?
+          suggested: "\"cwd\"" -> "\"work_dir\""
+        f:1:14: warning[F0021]: unknown key "other" [/other]
+          help: the keys here are "command", "work_dir"
+    "#]]);
+}
+
+#[test]
 fn unknown_keys() {
     let read = |r: &mut ObjectReader<'_, '_>| {
         r.suggest_for("cwd", "work_dir");

@@ -21,7 +21,7 @@ pub(crate) struct FileConfig {
     /// Keys that are there, with dots: `plugins.enabled`.
     pub(crate) set: BTreeSet<&'static str>,
     /// The text, for findings about a value of it.
-    pub(crate) text: Option<(Source, json::Value)>,
+    pub(crate) text: Option<(Source, json::Value<'static>)>,
 }
 
 /// The keys that say that a file is a configuration.
@@ -39,7 +39,7 @@ const PLUGIN_KEYS: [(&str, &str); 7] = [
 ];
 
 /// Whether an object is a configuration, judged by its keys. One of them may be misspelt.
-pub(crate) fn is_config(root: &json::Value) -> bool {
+pub(crate) fn is_config(root: &json::Value<'_>) -> bool {
     let keys = root.as_object().unwrap_or_default().iter().map(|it| &*it.key.value);
     keys.into_iter().any(|key| closest(key, KEYS).is_some())
 }
@@ -54,7 +54,7 @@ pub(crate) fn read_config_file(
 ) -> Option<FileConfig> {
     let root = findings.take(json::parse(source)).ok()?;
     let mut res = read_root(At::root(source, &root), dir, places, findings).ok()?;
-    res.text = Some((source.clone(), root));
+    res.text = Some((source.clone(), root.into_owned()));
     Some(res)
 }
 

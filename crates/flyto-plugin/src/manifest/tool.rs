@@ -41,7 +41,10 @@ pub(super) fn read(
     let spelling = spelling(form);
     reader.also_spelled(spelling.work_dir.0, spelling.work_dir.1);
     reader.also_spelled(spelling.timeout.0, spelling.timeout.1);
-    hints(&mut reader, spelling.work_dir.0, spelling.timeout.0);
+    reader.suggest_for_each(match form {
+        ToolForm::Argv => &const { hints("work_dir", "timeout_seconds") },
+        ToolForm::Template | ToolForm::Binary => &const { hints("working_dir", "timeout_secs") },
+    });
 
     let name = name(&mut reader, form);
     let description = description(&mut reader, name.ok());
@@ -137,8 +140,11 @@ const fn spelling(form: ToolForm) -> Spelling {
 }
 
 /// Names from other formats that no likeness of letters leads to.
-fn hints(reader: &mut ObjectReader<'_, '_>, work_dir: &'static str, timeout: &'static str) {
-    for (other, key) in [
+const fn hints(
+    work_dir: &'static str,
+    timeout: &'static str,
+) -> [(&'static str, &'static str); 19] {
+    [
         ("cwd", work_dir),
         ("dir", work_dir),
         ("directory", work_dir),
@@ -158,9 +164,7 @@ fn hints(reader: &mut ObjectReader<'_, '_>, work_dir: &'static str, timeout: &'s
         ("digest", "sha256"),
         ("hash", "sha256"),
         ("streaming", "stream"),
-    ] {
-        reader.suggest_for(other, key);
-    }
+    ]
 }
 
 fn name<'v>(reader: &mut ObjectReader<'v, '_>, form: ToolForm) -> Result<&'v str, Reported> {
