@@ -33,8 +33,8 @@ pub use crate::{
     home::{HomeError, ambient_home_of, expand_home},
     load::{Depth, LoadOptions, Loaded, MANIFEST_FILE, Plugin, RefusedTool, load, load_source},
     manifest::{
-        DEFAULT_TIMEOUT, Invocation, MAX_GRACE, MAX_TIMEOUT, Manifest, Schema, ToolDef, ToolForm,
-        UndoDef,
+        DEFAULT_IDLE, DEFAULT_TIMEOUT, Invocation, Lifetime, MAX_GRACE, MAX_TIMEOUT, Manifest,
+        Schema, ToolDef, ToolForm, UndoDef,
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name},
     session::Sessions,

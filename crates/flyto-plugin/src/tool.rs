@@ -13,7 +13,7 @@ use flyto_execenv::{Capture, Class, Environment, Output, Program, Spec, Stdin};
 use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
     CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Tool, ToolError,
-    ToolResult, UndoInfo,
+    ToolErrorKind, ToolResult, UndoInfo,
 };
 use serde_json::Value;
 
@@ -24,6 +24,7 @@ use crate::{
     load::{self, Plugin},
     manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, ToolForm, start_dir},
     result,
+    rpc::{self, call::LONGEST_REPLY_BYTES, program::Escape},
     template::{Filled, Refusal},
 };
 
@@ -60,6 +61,14 @@ pub struct PluginTool {
     dir: PathBuf,
     plugin: String,
     ctx: Arc<PluginContext>,
+}
+
+/// Why a call cannot be carried out as it is.
+enum Unfit {
+    /// Values that a template has no place for.
+    Input(Vec<Refusal>),
+    /// A program that is not the plugin's own.
+    Program(Escape),
 }
 
 impl PluginTool {
@@ -139,7 +148,7 @@ impl PluginTool {
     }
 
     /// The program of a call with its arguments, and what it reads.
-    fn invoked(&self, input: &Input) -> Result<(OsString, Vec<OsString>, Stdin), Vec<Refusal>> {
+    fn invoked(&self, input: &Input) -> Result<(OsString, Vec<OsString>, Stdin), Unfit> {
         match &self.def.invocation {
             Invocation::Argv { command, args } => {
                 let stdin = if input.is_empty() {
@@ -151,10 +160,15 @@ impl PluginTool {
                 Ok((command.clone(), args.clone(), stdin))
             }
             Invocation::Template(template) => {
-                let Filled { program, args } =
-                    template.fill(self.def.input_schema.value(), input.value())?;
+                let filled = template.fill(self.def.input_schema.value(), input.value());
+                let Filled { program, args } = filled.map_err(Unfit::Input)?;
                 let args = args.into_iter().map(Into::into).collect();
                 Ok((program.into(), args, Stdin::Null))
+            }
+            Invocation::Rpc { path, .. } => {
+                let file = rpc::program::resolve(&self.dir, path).map_err(Unfit::Program)?;
+                let request = rpc::call::request(&self.def.name, input);
+                Ok((file.into(), Vec::new(), Stdin::Bytes(request)))
             }
         }
     }
@@ -169,7 +183,7 @@ impl PluginTool {
     }
 
     /// All that a call starts, with these variables.
-    fn spec(&self, env: Environment, input: &Input) -> Result<Spec, Vec<Refusal>> {
+    fn spec(&self, env: Environment, input: &Input) -> Result<Spec, Unfit> {
         let def = &self.def;
         let (program, args, stdin) = self.invoked(input)?;
         let program = match def.sha256 {
@@ -178,10 +192,13 @@ impl PluginTool {
         };
         let timeout = if def.timeout.is_zero() { DEFAULT_TIMEOUT } else { def.timeout };
         let capture = Capture::limit(self.ctx.capture_bytes);
-        let stdout = match &self.ctx.spill_dir {
-            Some(dir) => capture.clone().spill_to(spill_path(dir, &self.name)),
-            None => capture.clone(),
-        };
+        let mut stdout = capture.clone();
+        if def.form() == ToolForm::Binary {
+            stdout.limit_bytes = stdout.limit_bytes.max(LONGEST_REPLY_BYTES);
+        }
+        if let Some(dir) = &self.ctx.spill_dir {
+            stdout = stdout.spill_to(spill_path(dir, &self.name));
+        }
         let spec = Spec::new(program)
             .class(Class::PLUGIN_TOOL)
             .args(args)
@@ -202,6 +219,10 @@ impl PluginTool {
         if let Some(dir) = self.ctx.data_dir(&self.plugin).filter(|it| !it.is_dir()) {
             let _ = files::create_private_dir(&dir);
         }
+    }
+
+    fn not_ours(&self, escape: Escape) -> ToolError {
+        ToolError::new(ToolErrorKind::NotStartable, self.exec_failed()).with_source(escape)
     }
 
     fn exec_failed(&self) -> String {
@@ -250,11 +271,14 @@ impl Tool for PluginTool {
         let unresolved = built.as_ref().err().map(ToString::to_string);
         let spec = match self.spec(built.unwrap_or_default(), input) {
             Ok(spec) => spec,
-            Err(refusals) => {
+            Err(unfit) => {
                 let res = Preview::new()
                     .with_env_names(self.variables().into_iter().map(|it| it.name))
                     .with_working_dir(self.start_dir().to_string_lossy())
-                    .with_problem(refused(&refusals));
+                    .with_problem(match unfit {
+                        Unfit::Input(refusals) => refused(&refusals),
+                        Unfit::Program(escape) => self.not_ours(escape).chain(),
+                    });
                 return Some(match unresolved {
                     Some(problem) => res.with_problem(problem),
                     None => res,
@@ -269,9 +293,12 @@ impl Tool for PluginTool {
             .with_env_names(self.variables().into_iter().map(|it| it.name))
             .with_working_dir(spec.working_dir.to_string_lossy());
         res.deadline = spec.deadline;
-        if !input.is_empty() && self.def.form() == ToolForm::Argv {
-            res = res.with_stdin(input.text());
-        }
+        res = match (&spec.stdin, &self.def.invocation) {
+            // The text of the input is shared.
+            (Stdin::Bytes(_), Invocation::Argv { .. }) => res.with_stdin(input.text()),
+            (Stdin::Bytes(bytes), _) => res.with_stdin(String::from_utf8_lossy(bytes)),
+            _ => res,
+        };
         if let Some(problem) = unresolved {
             res = res.with_problem(problem);
         }
@@ -288,14 +315,23 @@ impl Tool for PluginTool {
         };
         let spec = match self.spec(env, &input) {
             Ok(spec) => spec,
-            Err(refusals) => return Ok(ToolResult::failed(Failure::BadInput, refused(&refusals))),
+            Err(Unfit::Input(refusals)) => {
+                return Ok(ToolResult::failed(Failure::BadInput, refused(&refusals)));
+            }
+            Err(Unfit::Program(escape)) => return Err(self.not_ours(escape)),
         };
         self.make_data_dir();
         let streaming = if self.def.stream { Streaming::Lines } else { Streaming::Quiet };
         let ran = flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming)
             .await
             .map_err(|err| tool_error(self.exec_failed(), err))?;
-        let res = result::of(&self.name, &ran, self.def.output_schema.is_some());
+        let prints_json = self.def.output_schema.is_some();
+        let res = match self.def.invocation {
+            Invocation::Argv { .. } | Invocation::Template(_) => {
+                result::of(&self.name, &ran, prints_json)
+            }
+            Invocation::Rpc { .. } => rpc::call::result(&self.name, &ran, prints_json),
+        };
         let undo = self.undo(&input).filter(|_| !res.is_error());
         Ok(match undo {
             Some(undo) => res.with_undo(undo),

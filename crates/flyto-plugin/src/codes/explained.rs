@@ -128,7 +128,8 @@ Right:
         "the program lies outside of the plugin",
         "\
 The program of a binary plugin is part of the plugin. Its path is relative, and leads from the
-plugin's directory to a file within it.
+plugin's directory to a file within it, also when all links on the way are followed. This is looked at
+again at every call.
 
 Wrong:
 
@@ -137,23 +138,6 @@ Wrong:
 Right:
 
     {\"path\": \"bin/solver\"}
-",
-    ),
-    CodeInfo::new(
-        codes::BINARY_FORM,
-        "binary plugins cannot be run yet",
-        "\
-A plugin that says `\"execution\": \"binary\"` has one program that answers JSON-RPC for all its
-tools. The form is understood and checked, and this version does not run it. Tools that have a
-program each can be used: it reads the input as JSON from stdin and prints the result.
-
-Not yet:
-
-    {\"name\": \"solver\", \"execution\": \"binary\", \"binary\": {\"path\": \"bin/solver\"}, \"tools\": […]}
-
-Possible:
-
-    {\"name\": \"solver\", \"tools\": [{\"name\": \"solve\", \"command\": \"bin/solver\", \"args\": [\"solve\"]}]}
 ",
     ),
     CodeInfo::new(
@@ -437,6 +421,41 @@ Right:
 
     {\"name\": \"create_note\", \"command\": \"./create.py\", \"undo\": {\"tool\": \"delete_note\"}}
     {\"name\": \"delete_note\", \"command\": \"./delete.py\"}
+",
+    ),
+    CodeInfo::new(
+        codes::BINARY_COMMAND,
+        "a tool of a binary plugin has a command of its own",
+        "\
+A plugin that says `\"execution\": \"binary\"` has one program that carries out all its tools. It gets
+no arguments; the name of the tool and the input are in the request that it reads from stdin. A
+`command` or `args` of a tool would never be run, so the tool is not loaded. An empty `command`, which
+some writers of manifests put there, is left alone.
+
+Wrong:
+
+    {\"execution\": \"binary\", \"binary\": {…}, \"tools\": [{\"name\": \"solve\", \"command\": \"bin/solve\"}]}
+
+Right:
+
+    {\"execution\": \"binary\", \"binary\": {\"path\": \"bin/solve\"}, \"tools\": [{\"name\": \"solve\"}]}
+",
+    ),
+    CodeInfo::new(
+        codes::UNUSED_IDLE_TIMEOUT,
+        "an idle time of a program that is never idle",
+        "\
+`idle_timeout_secs` says after how long without a call the program of a session is asked to stop.
+Without `\"lifetime\": \"session\"` a program is started for each call and ends with it, so the time has
+no effect.
+
+Wrong:
+
+    {\"path\": \"bin/solver\", \"idle_timeout_secs\": 60}
+
+Right:
+
+    {\"path\": \"bin/solver\", \"lifetime\": \"session\", \"idle_timeout_secs\": 60}
 ",
     ),
     CodeInfo::new(

@@ -35,8 +35,6 @@ pub const FLAT: Code = Code::new("F0106");
 pub const UNUSED_BINARY: Code = Code::new("F0107");
 /// The program of a binary plugin is not within its directory.
 pub const BINARY_PATH: Code = Code::new("F0108");
-/// A tool of a binary plugin, which cannot be run yet.
-pub const BINARY_FORM: Code = Code::new("F0110");
 /// A server, which cannot be started yet.
 pub const SERVER: Code = Code::new("F0111");
 /// A command line where a program belongs.
@@ -69,6 +67,10 @@ pub const NO_TIMEOUT: Code = Code::new("F0124");
 pub const BAD_DIGEST: Code = Code::new("F0125");
 /// What takes a call back is no tool of the plugin.
 pub const UNDO_TOOL: Code = Code::new("F0126");
+/// A tool of a binary plugin has a command of its own.
+pub const BINARY_COMMAND: Code = Code::new("F0127");
+/// An idle time of a program that is never idle.
+pub const UNUSED_IDLE_TIMEOUT: Code = Code::new("F0128");
 /// Two plugins share a name.
 pub const DUPLICATE_PLUGIN: Code = Code::new("F0130");
 /// There is no manifest.

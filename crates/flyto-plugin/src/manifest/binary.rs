@@ -1,40 +1,157 @@
-//! The section about a plugin's one program.
+//! The section about a plugin's one program, and tools that it carries out.
 
-use std::path::{Component, Path};
+use std::{
+    fs,
+    path::{Component, Path, PathBuf},
+    time::Duration,
+};
 
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
+use flyto_execenv::Sha256;
 
-use super::tool::{refuse_nul, sha256};
-use crate::codes;
+use super::{
+    DEFAULT_IDLE, Invocation, Lifetime, MAX_TIMEOUT, meant,
+    program::{looked_for_at, not_executable},
+    tool::{Place, refuse_nul, seconds, sha256},
+};
+use crate::{codes, files, rpc::program};
 
-/// Checks `binary`, without which a binary plugin cannot be used at all. What it says is used by
-/// nobody yet.
-pub(super) fn check(reader: &mut ObjectReader<'_, '_>) -> Result<(), Reported> {
-    let at = reader.required_object("binary")?;
-    let mut reader = ObjectReader::new(at, reader.findings())?;
-    let path = reader.required_string("path").and_then(|path| check_path(&mut reader, path));
-    let protocol = reader.optional_one_of("protocol", &[("jsonrpc", ())]);
-    reader.also_spelled("timeout_secs", "timeout_seconds");
-    let timeout = reader.optional_u64("timeout_secs");
-    let digest = sha256(&mut reader);
-    let lifetime = reader.optional_one_of("lifetime", &[("call", ()), ("session", ())]);
-    reader.suggest_for("command", "path");
-    reader.suggest_for("file", "path");
-    reader.finish();
-    path?;
-    protocol?;
-    timeout?;
-    digest?;
-    lifetime?;
-    Ok(())
+/// What `binary` says.
+#[derive(Clone, Debug)]
+pub(super) struct BinaryDef {
+    path: PathBuf,
+    lifetime: Lifetime,
+    /// The time of a call, which wins over that of the tool.
+    pub(super) timeout: Option<Duration>,
+    sha256: Option<Sha256>,
 }
 
-fn check_path(reader: &mut ObjectReader<'_, '_>, path: &str) -> Result<(), Reported> {
+/// Reads `binary`, without which a binary plugin cannot be used at all.
+pub(super) fn read(
+    reader: &mut ObjectReader<'_, '_>,
+    place: Place<'_>,
+) -> Result<BinaryDef, Reported> {
+    let at = reader.required_object("binary")?;
+    let mut reader = ObjectReader::new(at, reader.findings())?;
+    reader.also_spelled("timeout_secs", "timeout_seconds");
+    reader.also_spelled("idle_timeout_secs", "idle_timeout_seconds");
+    for other in ["command", "file", "program", "executable"] {
+        reader.suggest_for(other, "path");
+    }
+    reader.suggest_for("idle", "idle_timeout_secs");
+    let path = reader.required_string("path").and_then(|path| check_path(&mut reader, path, place));
+    let protocol = reader.optional_one_of("protocol", &[("jsonrpc", ())]);
+    let timeout = seconds(&mut reader, "timeout_secs");
+    let digest = sha256(&mut reader, path.ok());
+    let lifetime = lifetime(&mut reader);
+    reader.finish();
+    protocol?;
+    Ok(BinaryDef { path: path?.into(), lifetime: lifetime?, timeout: timeout?, sha256: digest? })
+}
+
+/// What runs for a call of a tool: the plugin's program, whatever the tool says.
+pub(super) fn invocation(
+    reader: &mut ObjectReader<'_, '_>,
+    binary: &BinaryDef,
+) -> Result<Invocation, Reported> {
+    let command = reader.optional("command");
+    let args = reader.optional("args");
+    let says_something = |at: &At<'_>| match (at.value().as_str(), at.value().as_array()) {
+        (Some(text), _) => !text.trim().is_empty(),
+        (_, Some(items)) => !items.is_empty(),
+        _ => !at.value().is_null(),
+    };
+    for (at, what) in [(command?, "command"), (args?, "arguments")] {
+        if let Some(at) = at.filter(says_something) {
+            let what = format!("a tool of a binary plugin has no {what} of its own");
+            let program = quoted(&binary.path.to_string_lossy());
+            return Err(reader.push(
+                at.error(codes::BINARY_COMMAND, what)
+                    .with_reason(format!("its calls go to {program}, the program of the plugin"))
+                    .with_help(
+                        "remove it; the program reads from each request which tool is called, and \
+                         with what",
+                    ),
+            ));
+        }
+    }
+    Ok(Invocation::Rpc { path: binary.path.clone(), lifetime: binary.lifetime })
+}
+
+/// The digest of the program: the plugin's, which that of a tool may only repeat.
+pub(super) fn digest(
+    reader: &mut ObjectReader<'_, '_>,
+    binary: &BinaryDef,
+    tools: Option<Sha256>,
+) -> Result<Option<Sha256>, Reported> {
+    if tools.is_none() || tools == binary.sha256 {
+        return Ok(binary.sha256);
+    }
+    let what = "the program of a binary plugin has one digest, which is not this";
+    let diag = reader.at("sha256").error(codes::BAD_DIGEST, what);
+    Err(reader.push(diag.with_help("write it as \"sha256\" of \"binary\", and remove it here")))
+}
+
+fn lifetime(reader: &mut ObjectReader<'_, '_>) -> Result<Lifetime, Reported> {
+    let is_session = reader.optional_one_of("lifetime", &[("call", false), ("session", true)]);
+    let key = "idle_timeout_secs";
+    let idle = seconds_or_default(reader, key);
+    if is_session? == Some(true) {
+        return Ok(Lifetime::Session { idle: idle? });
+    }
+    if reader.is_present(key) {
+        let at = reader.at(key);
+        let what = format!("{} has no effect without `\"lifetime\": \"session\"`", quoted(key));
+        let warning = at
+            .warning(codes::UNUSED_IDLE_TIMEOUT, what)
+            .with_reason("a program that is started for each call is never idle");
+        reader.push(warning);
+    }
+    idle.map(|_| Lifetime::Call)
+}
+
+fn seconds_or_default(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+) -> Result<Duration, Reported> {
+    meant::check(reader, key, |at| meant::seconds(at, key, MAX_TIMEOUT))?;
+    match reader.optional_u64(key)? {
+        Some(0) => {
+            let what = format!("0 stands for the default of {} s", DEFAULT_IDLE.as_secs());
+            let diag = reader.at(key).warning(codes::NO_TIMEOUT, what);
+            reader.push(diag.with_help("write how many seconds the program may be idle"));
+            Ok(DEFAULT_IDLE)
+        }
+        seconds => Ok(seconds.map_or(DEFAULT_IDLE, Duration::from_secs)),
+    }
+}
+
+fn check_path<'v>(
+    reader: &mut ObjectReader<'v, '_>,
+    path: &'v str,
+    place: Place<'_>,
+) -> Result<&'v str, Reported> {
     let at = reader.at("path");
     if let Err(diagnostic) = refuse_nul(at, "\"path\"") {
         return Err(reader.push(diagnostic));
     }
-    path_fault(at, path).map_or(Ok(()), |diagnostic| Err(reader.push(diagnostic)))
+    if let Some(diagnostic) = path_fault(at, path) {
+        return Err(reader.push(diagnostic));
+    }
+    match program::resolve(place.dir, Path::new(path)) {
+        Err(escape) => {
+            let what = format!("the program {} is not in the plugin's directory", quoted(path));
+            let diag = at.error(codes::BINARY_PATH, what);
+            let diag = diag.with_reason(format!("a link leads to {:?}", escape.target));
+            Err(reader.push(diag.with_help("put the file itself where the link is")))
+        }
+        Ok(file) => {
+            if let Some(warning) = file_fault(at, path, &file) {
+                reader.push(warning);
+            }
+            Ok(path)
+        }
+    }
 }
 
 fn path_fault(at: At<'_>, path: &str) -> Option<Diagnostic> {
@@ -50,4 +167,24 @@ fn path_fault(at: At<'_>, path: &str) -> Option<Diagnostic> {
     let what = format!("the path {} of the program {why}", quoted(path));
     let help = "write the path of a file within the plugin's directory, such as `bin/tool`";
     Some(at.error(codes::BINARY_PATH, what).with_help(help))
+}
+
+/// A warning when the program cannot be started as things are. It may be built later, so this is
+/// no error.
+fn file_fault(at: At<'_>, path: &str, file: &Path) -> Option<Diagnostic> {
+    let program = quoted(path);
+    let Ok(metadata) = fs::metadata(file) else {
+        let what = format!("the program {program} is not there");
+        return Some(
+            at.warning(codes::NO_PROGRAM, what)
+                .with_reason(looked_for_at(file))
+                .with_help("build it before the first call"),
+        );
+    };
+    if metadata.is_file() {
+        return (!files::is_executable(&metadata)).then(|| not_executable(at, path, file));
+    }
+    let kind = if metadata.is_dir() { "a directory" } else { "no regular file" };
+    let diag = at.warning(codes::NO_PROGRAM, format!("the program {program} is {kind}"));
+    Some(diag.with_help("write the path of an executable file"))
 }

@@ -4,6 +4,8 @@ use std::fmt;
 
 use flyto_diagnostics::At;
 
+use super::binary::BinaryDef;
+
 /// The three ways to declare a tool. Which one it is, is decided for each tool, first fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -27,9 +29,9 @@ impl ToolForm {
         }
     }
 
-    pub(crate) fn of(tool: At<'_>, execution: Execution) -> Self {
+    pub(super) fn of(tool: At<'_>, execution: &Execution) -> Self {
         match execution {
-            Execution::Binary => Self::Binary,
+            Execution::Binary(_) => Self::Binary,
             Execution::Command if tool.member("parameters").is_some() => Self::Template,
             Execution::Command => Self::Argv,
         }
@@ -43,9 +45,20 @@ impl fmt::Display for ToolForm {
 }
 
 /// What `execution` says about the plugin as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Execution {
-    #[default]
+#[derive(Debug)]
+pub(super) enum Execution {
+    /// Each tool has a command.
     Command,
-    Binary,
+    /// The plugin has a program.
+    Binary(BinaryDef),
+}
+
+impl Execution {
+    /// The program of the plugin, where it has one.
+    pub(super) const fn binary(&self) -> Option<&BinaryDef> {
+        match self {
+            Self::Command => None,
+            Self::Binary(binary) => Some(binary),
+        }
+    }
 }

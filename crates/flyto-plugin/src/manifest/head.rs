@@ -36,7 +36,7 @@ pub(crate) fn read(
     let description = reader.optional_string("description");
     let author = meant::check(&mut reader, "author", meant::author)
         .and_then(|()| reader.optional_string("author"));
-    let execution = execution(&mut reader);
+    let execution = execution(&mut reader, place);
     let tools = meant::check(&mut reader, "tools", meant::tools)
         .and_then(|()| reader.optional_array("tools"));
     let servers = meant::check(&mut reader, "mcpServers", meant::servers)
@@ -51,7 +51,7 @@ pub(crate) fn read(
     if let Ok(Some(servers)) = servers {
         refuse_servers(servers, reader.findings());
     }
-    let entries = match (tools, execution) {
+    let entries = match (tools, &execution) {
         (Ok(Some(tools)), Ok(execution)) => entries(tools, execution, place, reader.findings()),
         _ => Entries::default(),
     };
@@ -119,12 +119,10 @@ fn version<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<&'v str>, Rep
     Err(reader.push(diag.with_help("write a version, such as \"1.0.0\", or leave the key out")))
 }
 
-fn execution(reader: &mut ObjectReader<'_, '_>) -> Result<Execution, Reported> {
-    let choices = [("command", Execution::Command), ("binary", Execution::Binary)];
-    let execution = reader.optional_one_of("execution", &choices);
-    match execution.map(Option::unwrap_or_default) {
-        Ok(Execution::Binary) => binary::check(reader).map(|()| Execution::Binary),
-        Ok(Execution::Command) => {
+fn execution(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Execution, Reported> {
+    match reader.optional_one_of("execution", &[("command", false), ("binary", true)]) {
+        Ok(Some(true)) => binary::read(reader, place).map(Execution::Binary),
+        Ok(_) => {
             if let Ok(Some(binary)) =
                 reader.optional("binary").map(|it| it.filter(|it| !it.value().is_null()))
             {
@@ -192,7 +190,7 @@ struct Entries {
 
 fn entries(
     tools: At<'_>,
-    execution: Execution,
+    execution: &Execution,
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Entries {
@@ -200,7 +198,7 @@ fn entries(
         .items()
         .map(|at| {
             let form = ToolForm::of(at, execution);
-            Entry { at, form, tool: tool::read(at, form, place, findings).ok() }
+            Entry { at, form, tool: tool::read(at, form, execution.binary(), place, findings).ok() }
         })
         .collect();
     refuse_equal_names(&mut read, findings);

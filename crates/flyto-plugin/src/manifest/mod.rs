@@ -35,6 +35,10 @@ use crate::template::{Template, TemplateError};
 /// The time a tool gets whose manifest names none: 30 s.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// The time without a call after which the program of a session is asked to stop, where the manifest
+/// names none: 300 s. Starting it anew costs milliseconds, and keeping it memory.
+pub const DEFAULT_IDLE: Duration = Duration::from_secs(300);
+
 /// The longest time that a manifest can ask for: one week. What is longer is a slip of the pen, such
 /// as milliseconds, or a service, which is no tool.
 pub const MAX_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
@@ -112,6 +116,27 @@ pub enum Invocation {
     },
     /// A command line with placeholders. The program reads nothing.
     Template(Template),
+    /// The program of a binary plugin, which reads requests in JSON-RPC 2.0 from stdin, one a line,
+    /// and answers each with a line on stdout. No arguments.
+    Rpc {
+        /// The program: a path within the plugin's directory.
+        path: PathBuf,
+        /// How long one process lives.
+        lifetime: Lifetime,
+    },
+}
+
+/// How long one process of a binary plugin lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Lifetime {
+    /// For one call: it reads one request and end of input.
+    Call,
+    /// For many calls of all tools of the plugin, beside and after each other.
+    Session {
+        /// The time without a call after which it is asked to stop, by end of input.
+        idle: Duration,
+    },
 }
 
 impl Invocation {
@@ -121,6 +146,7 @@ impl Invocation {
         match self {
             Self::Argv { .. } => ToolForm::Argv,
             Self::Template(_) => ToolForm::Template,
+            Self::Rpc { .. } => ToolForm::Binary,
         }
     }
 }
@@ -160,6 +186,23 @@ impl ToolDef {
         command: impl Into<OsString>,
         args: impl IntoIterator<Item: Into<OsString>>,
     ) -> Self {
+        Self::new(
+            name,
+            Invocation::Argv {
+                command: command.into(),
+                args: args.into_iter().map(Into::into).collect(),
+            },
+        )
+    }
+
+    /// A tool that the program at `path`, a path within the plugin's directory, carries out as
+    /// JSON-RPC, in a process of its own for each call. Everything else as for [`argv`](Self::argv).
+    #[must_use]
+    pub fn rpc(name: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self::new(name, Invocation::Rpc { path: path.into(), lifetime: Lifetime::Call })
+    }
+
+    fn new(name: impl Into<String>, invocation: Invocation) -> Self {
         let mut metadata = Metadata::new();
         metadata.permission_class = PermissionClass::BASH;
         Self {
@@ -167,10 +210,7 @@ impl ToolDef {
             description: String::new(),
             input_schema: any_object().clone(),
             output_schema: None,
-            invocation: Invocation::Argv {
-                command: command.into(),
-                args: args.into_iter().map(Into::into).collect(),
-            },
+            invocation,
             env: Declared::new(),
             work_dir: None,
             timeout: DEFAULT_TIMEOUT,

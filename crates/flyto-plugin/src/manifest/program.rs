@@ -106,10 +106,15 @@ fn cannot_run(at: At<'_>, command: &str, path: &Path, metadata: &Metadata) -> Op
         let what = format!("{shown} is a directory");
         return Some(at.warning(codes::NO_PROGRAM, what).with_help(help));
     }
-    let what = format!("the program {shown} is not executable");
+    Some(not_executable(at, command, path))
+}
+
+/// A warning about the file `path`, which is written as `program`, with the command that helps.
+pub(super) fn not_executable(at: At<'_>, program: &str, path: &Path) -> Diagnostic {
+    let what = format!("the program {} is not executable", quoted(program));
     let path = plain(path);
     let help = format!("chmod +x {}", shell_word(path.as_os_str()));
-    Some(at.warning(codes::NO_PROGRAM, what).with_help(help))
+    at.warning(codes::NO_PROGRAM, what).with_help(help)
 }
 
 fn missing(at: At<'_>, command: &str, path: &Path) -> Diagnostic {
@@ -146,7 +151,7 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// A path as one word of a shell.
-fn shell_word(path: &OsStr) -> String {
+pub(super) fn shell_word(path: &OsStr) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);
     if text.chars().all(plain) {

@@ -9,8 +9,11 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted
 use flyto_execenv::{Limits, Sha256};
 
 use super::{
-    DEFAULT_TIMEOUT, MAX_GRACE, MAX_TIMEOUT, Schema, ToolDef, ToolForm, any_object, argv, category,
-    env, literal::span_within, meant, metadata, program, schema, template, undo,
+    DEFAULT_TIMEOUT, MAX_GRACE, MAX_TIMEOUT, Schema, ToolDef, ToolForm, any_object, argv,
+    binary::{self, BinaryDef},
+    category, env,
+    literal::span_within,
+    meant, metadata, program, schema, template, undo,
 };
 use crate::{codes, load::LoadOptions, names::NameKind, place::moved};
 
@@ -31,6 +34,7 @@ struct Spelling {
 pub(super) fn read(
     at: At<'_>,
     form: ToolForm,
+    binary: Option<&BinaryDef>,
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<ToolDef, Reported> {
@@ -51,17 +55,21 @@ pub(super) fn read(
     let schemas = schemas(&mut reader, form, place);
     let work_dir = work_dir(&mut reader, spelling.work_dir.0, form, place);
     let env = env::read(&mut reader);
-    let sha256 = sha256(&mut reader);
-    let invocation = match form {
-        ToolForm::Argv => {
+    let sha256 = sha256(&mut reader, None);
+    let sha256 = match binary {
+        Some(binary) => sha256.and_then(|it| binary::digest(&mut reader, binary, it)),
+        None => sha256,
+    };
+    let invocation = match (form, binary) {
+        (_, Some(binary)) => binary::invocation(&mut reader, binary),
+        (ToolForm::Argv, None) => {
             let start_dir = work_dir.as_ref().ok().map(|it| start_dir(place.dir, it.as_deref()));
             let looks = program::Looks { start_dir, env: env.as_ref().ok(), place };
             argv::read(&mut reader, &looks)
         }
-        ToolForm::Template => template::read(&mut reader, place),
-        ToolForm::Binary => Err(not_yet(&mut reader, name.ok())),
+        (_, None) => template::read(&mut reader, place),
     };
-    let timeout = timeout(&mut reader, spelling.timeout.0);
+    let timeout = seconds(&mut reader, spelling.timeout.0);
     let grace = grace(&mut reader);
     let stream = meant::flag(&mut reader, "stream");
     let limits = limits(&mut reader);
@@ -86,7 +94,7 @@ pub(super) fn read(
         invocation: invocation?,
         env: env?,
         work_dir: work_dir?,
-        timeout: timeout?,
+        timeout: binary.and_then(|it| it.timeout).or(timeout?).unwrap_or(DEFAULT_TIMEOUT),
         grace: grace?,
         limits: limits?,
         sha256: sha256?,
@@ -215,9 +223,13 @@ fn schemas(
     let input = match form {
         ToolForm::Argv => schema::read(reader, "input_schema", place),
         ToolForm::Template => template::parameters(reader, "parameters", place).map(Some),
-        // The key only has to be there once; what it says is not looked at yet.
         ToolForm::Binary => {
-            reader.optional("parameters").and(reader.optional("input_schema")).map(|_| None)
+            let parameters = match reader.optional("parameters") {
+                Ok(Some(_)) => template::parameters(reader, "parameters", place).map(Some),
+                none => none.map(|_| None),
+            };
+            let input_schema = schema::read(reader, "input_schema", place);
+            parameters.and_then(|it| input_schema.map(|other| it.or(other)))
         }
     };
     let output = schema::read(reader, "output_schema", place);
@@ -260,17 +272,21 @@ fn work_dir(
     Ok(Some(PathBuf::from(text)))
 }
 
-fn timeout(reader: &mut ObjectReader<'_, '_>, key: &'static str) -> Result<Duration, Reported> {
+/// A time in whole seconds. Zero and less stand for the default, with a warning.
+pub(super) fn seconds(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+) -> Result<Option<Duration>, Reported> {
     meant::check(reader, key, |at| meant::seconds(at, key, MAX_TIMEOUT))?;
-    let Some(seconds) = reader.optional_i64(key)? else { return Ok(DEFAULT_TIMEOUT) };
+    let Some(seconds) = reader.optional_i64(key)? else { return Ok(None) };
     let at = reader.at(key);
     if seconds <= 0 {
         let what = format!("{seconds} stands for the default of {} s", DEFAULT_TIMEOUT.as_secs());
         let diag = at.warning(codes::NO_TIMEOUT, what);
         reader.push(diag.with_help("write how many seconds the tool may take, or leave it out"));
-        return Ok(DEFAULT_TIMEOUT);
+        return Ok(Some(DEFAULT_TIMEOUT));
     }
-    Ok(Duration::from_secs(seconds.unsigned_abs()))
+    Ok(Some(Duration::from_secs(seconds.unsigned_abs())))
 }
 
 fn grace(reader: &mut ObjectReader<'_, '_>) -> Result<Duration, Reported> {
@@ -279,19 +295,39 @@ fn grace(reader: &mut ObjectReader<'_, '_>) -> Result<Duration, Reported> {
     Ok(Duration::from_secs(reader.optional_u64(key)?.unwrap_or_default()))
 }
 
-/// The digest as 64 hexadecimal digits.
-pub(super) fn sha256(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Sha256>, Reported> {
+/// The digest as 64 hexadecimal digits, of the file `file` of the plugin where that is known.
+pub(super) fn sha256(
+    reader: &mut ObjectReader<'_, '_>,
+    file: Option<&str>,
+) -> Result<Option<Sha256>, Reported> {
     let Some(text) = reader.optional_string("sha256")? else { return Ok(None) };
     if let Some(digest) = digest(text) {
         return Ok(Some(digest));
     }
     let at = reader.at("sha256");
-    let what = match text.bytes().all(|it| it.is_ascii_hexdigit()) {
-        true => format!("a SHA-256 digest has 64 hexadecimal digits, found {}", text.len()),
-        false => format!("{} is no SHA-256 digest", quoted(text)),
+    let bare = text.strip_prefix("sha256:").filter(|it| digest(it).is_some());
+    let what = if bare.is_some() {
+        "a SHA-256 digest stands for itself here, without `sha256:`".to_owned()
+    } else if text.bytes().all(|it| it.is_ascii_hexdigit()) {
+        format!("a SHA-256 digest has 64 hexadecimal digits, found {}", text.len())
+    } else if is_placeholder(text) {
+        format!("{} stands for a SHA-256 digest and is none", quoted(text))
+    } else {
+        format!("{} is no SHA-256 digest", quoted(text))
     };
-    let help = "`sha256sum FILE` prints it; leave the key out if the file may change";
-    Err(reader.push(at.error(codes::BAD_DIGEST, what).with_help(help)))
+    let file = file.map_or_else(|| "FILE".to_owned(), |it| program::shell_word(it.as_ref()));
+    let help = format!("`sha256sum {file}` prints it; leave the key out if the file may change");
+    let diag = at.error(codes::BAD_DIGEST, what).with_help(help);
+    Err(reader.push(match bare {
+        Some(bare) => diag.with_suggestion(at.span(), format!("\"{bare}\"")),
+        None => diag,
+    }))
+}
+
+/// What an example writes where everybody has a digest of their own.
+fn is_placeholder(text: &str) -> bool {
+    let has = |it: &str| text.contains(it);
+    has("...") || has("…") || has("<") || !text.contains(|it: char| it.is_ascii_digit())
 }
 
 fn digest(text: &str) -> Option<Sha256> {
@@ -335,15 +371,4 @@ fn above_zero(
     let at = reader.at(key);
     let what = format!("{} must be above 0; leave it out for no limit", quoted(key));
     Err(reader.push(at.error(flyto_diagnostics::codes::BAD_VALUE, what)))
-}
-
-/// Refuses a tool of a form that is understood and cannot be run.
-fn not_yet(reader: &mut ObjectReader<'_, '_>, name: Option<&str>) -> Reported {
-    let tool = name.map_or_else(|| "a tool".to_owned(), |it| format!("the tool {}", quoted(it)));
-    reader.allow("command");
-    let what = format!("{tool} belongs to a binary plugin, which cannot be run yet");
-    let help = "declare it with \"input_schema\", a program as \"command\" and its \"args\"; the \
-                program reads the input as JSON from stdin";
-    let diag = reader.at("name").error(codes::BINARY_FORM, what);
-    reader.push(diag.with_help(help))
 }

@@ -1,9 +1,8 @@
 //! What a tool says about itself, and forms that cannot be run yet.
 
 use expect_test::expect;
-use flyto_plugin::Depth;
 
-use crate::{check, check_tool, loaded};
+use crate::{check, check_tool};
 
 #[test]
 fn metadata() {
@@ -77,7 +76,7 @@ fn metadata() {
     check_tool(
         r#""command": "ls", "sha256": "a1b2c3d4e5f6...""#,
         expect![[r#"
-            5:28: error[F0125]: "a1b2c3d4e5f6..." is no SHA-256 digest
+            5:28: error[F0125]: "a1b2c3d4e5f6..." stands for a SHA-256 digest and is none
                 at /tools/0/sha256
                 help: `sha256sum FILE` prints it; leave the key out if the file may change
             p: loaded [] refused [t (argv)]
@@ -129,24 +128,6 @@ fn metadata() {
 #[test]
 fn forms_that_cannot_be_run_yet() {
     check(
-        r#"{"name": "solver", "execution": "binary",
-            "binary": {"path": "bin/solver", "protocol": "jsonrpc", "timeout_secs": 60, "lifetime": "session"},
-            "tools": [{"name": "solve", "description": "d", "parameters": {}}, {"name": "sol-ve", "description": "d", "input_schema": {}}]}"#,
-        expect![[r#"
-            3:32: error[F0110]: the tool "solve" belongs to a binary plugin, which cannot be run yet
-                at /tools/0/name
-                help: declare it with "input_schema", a program as "command" and its "args"; the program reads the input as JSON from stdin
-            3:89: error[F0102]: the name "sol-ve" of a tool holds '-'
-                at /tools/1/name
-                help: a name is made of letters, digits and `_`, a letter first
-                "sol-ve" -> "sol_ve"
-            3:89: error[F0110]: a tool belongs to a binary plugin, which cannot be run yet
-                at /tools/1/name
-                help: declare it with "input_schema", a program as "command" and its "args"; the program reads the input as JSON from stdin
-            solver: loaded [] refused [solve (binary), sol-ve (binary)]
-        "#]],
-    );
-    check(
         r#"{"name": "tickets", "mcpServers": {"a": {"command": "node"}, "b": "node"},
             "tools": [{"name": "t", "description": "d", "command": "ls"}]}"#,
         expect![[r#"
@@ -158,32 +139,6 @@ fn forms_that_cannot_be_run_yet() {
                 at /mcpServers/b
                 help: write `{"command": …, "args": […]}`
             tickets: loaded [t] refused []
-        "#]],
-    );
-}
-
-#[test]
-fn a_binary_section_that_cannot_be_used_costs_the_plugin() {
-    for section in [
-        "null",
-        r#"{"path": "../x"}"#,
-        r#"{"path": "/x"}"#,
-        r#"{"path": "a..b/./c", "protocol": "grpc"}"#,
-        r#"{"path": "x", "sha256": "a1b2c3d4e5f6..."}"#,
-    ] {
-        let text = format!(
-            r#"{{"name": "p", "execution": "binary", "binary": {section}, "tools": [{{"name": "t", "description": "d", "parameters": {{}}}}]}}"#
-        );
-        assert!(loaded(&text, Depth::Quick).plugin.is_none(), "{section}");
-    }
-    check(
-        r#"{"name": "p", "execution": "binary", "binary": {"path": "bin/x", "sha256": "a1b2c3d4e5f6..."},
-            "tools": [{"name": "t", "description": "d", "parameters": {}}]}"#,
-        expect![[r#"
-            1:76: error[F0125]: "a1b2c3d4e5f6..." is no SHA-256 digest
-                at /binary/sha256
-                help: `sha256sum FILE` prints it; leave the key out if the file may change
-            no plugin
         "#]],
     );
 }

@@ -4,6 +4,7 @@
 mod common;
 
 mod anything;
+mod binary;
 mod forms;
 mod head;
 mod program;

@@ -1,0 +1,103 @@
+//! One process for one call.
+
+use bytes::Bytes;
+use flyto_execenv::{Captured, Ending};
+use flyto_program::Ran;
+use flyto_tools::{Input, ToolResult};
+
+use super::{
+    frame::{self, Message},
+    reply,
+};
+use crate::result;
+
+/// How much of stdout is kept in memory at least, and with it the longest answer: 16 MiB, four
+/// times what is kept of other programs, as an escaped text can have several times its length.
+pub(crate) const LONGEST_REPLY_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What the program reads: the request. No input is an object without members.
+pub(crate) fn request(tool: &str, input: &Input) -> Bytes {
+    let args = if input.is_empty() { "{}" } else { input.as_str() };
+    let mut res = Vec::new();
+    frame::request(&mut res, 1, tool, args);
+    res.into()
+}
+
+/// The result of the tool `name`.
+pub(crate) fn result(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
+    let Ending::Exited(_) = ran.outcome.ending else {
+        // What it had answered until then may not be all that the call was to do.
+        return result::of(name, ran, false);
+    };
+    let stdout = &ran.outcome.stdout;
+    let mut res = match (find(stdout), ran.failure()) {
+        (Some(Message::Response { outcome, .. }), None) => {
+            reply::result(name, outcome, prints_json)
+        }
+        (Some(Message::Response { outcome: Err(err), .. }), Some(_)) => {
+            reply::result(name, Err(err), prints_json)
+        }
+        (Some(Message::Response { outcome: Ok(output), .. }), Some(failure)) => {
+            let stderr = ran.stderr().text;
+            let text = format!("{}\nstdout: {}\nstderr: {stderr}", ran.exit_text(), output.text);
+            let mut res = ToolResult::failed(failure, text);
+            res.data = output.data;
+            res
+        }
+        (_, Some(_)) => return result::of(name, ran, false),
+        (found, None) => return no_answer(name, ran, found),
+    };
+    // The answer is whole; what was printed beside it was left out of every result.
+    if let Some(whole) = stdout.whole() {
+        let _ = std::fs::remove_file(whole);
+    }
+    res.execution = Some(ran.execution());
+    res
+}
+
+/// The answer in what a program printed: the last line that is one.
+fn find(stdout: &Captured) -> Option<Message> {
+    if stdout.is_complete() {
+        let bytes = stdout.bytes();
+        // Over several lines it is what was meant, where there is nothing beside it.
+        return last(&bytes).or_else(|| frame::parse(&bytes).filter(is_answer));
+    }
+    // What begins before the part that was kept is cut.
+    let first_end = stdout.tail.iter().position(|it| *it == b'\n')?;
+    last(&stdout.tail[first_end + 1..])
+}
+
+fn last(bytes: &[u8]) -> Option<Message> {
+    bytes.rsplit(|it| *it == b'\n').filter_map(frame::parse).find(is_answer)
+}
+
+fn is_answer(message: &Message) -> bool {
+    match message {
+        Message::Response { .. } | Message::Malformed { .. } => true,
+        Message::Progress { .. } => false,
+    }
+}
+
+/// The result of a program that ended as it should and said nothing that can be used.
+fn no_answer(name: &str, ran: &Ran, found: Option<Message>) -> ToolResult {
+    let (stdout, stderr) = (ran.stdout(), ran.stderr());
+    let n_bytes = ran.outcome.stdout.total_bytes;
+    let why = match (found, &stdout.omitted) {
+        (Some(Message::Malformed { why, .. }), _) => why,
+        (_, Some(omitted)) => {
+            let longest = LONGEST_REPLY_BYTES;
+            let what = format!("stdout has {n_bytes} bytes, and an answer at most {longest}");
+            match &omitted.whole {
+                Some(whole) => format!("{what}; all of it is in {whole}"),
+                None => what,
+            }
+        }
+        (_, None) => "no JSON-RPC response on stdout".to_owned(),
+    };
+    let why = format!("{why}\nstdout: {}\nstderr: {}", stdout.text, stderr.text);
+    let mut res = reply::bad(name, &why);
+    res.raw = stdout.raw;
+    res.omitted = stdout.omitted.or(stderr.omitted);
+    res.execution = Some(ran.execution());
+    res
+}

@@ -1,0 +1,92 @@
+//! What a program answered, as a result.
+
+use flyto_tools::{Failure, ToolResult};
+
+use super::frame::{Output, RpcError};
+
+/// The result of the tool `name`, which is to be JSON where `prints_json`. An error of the program
+/// is `error (code C): MESSAGE`, and nothing else.
+pub(crate) fn result(
+    name: &str,
+    outcome: Result<Output, RpcError>,
+    prints_json: bool,
+) -> ToolResult {
+    let (mut res, data) = match outcome {
+        Ok(Output { text, data: None }) if prints_json => match serde_json::from_str(&text) {
+            Ok(data) => (ToolResult::text(text), Some(data)),
+            Err(err) => {
+                let why = format!("\"output\" is no JSON: {err}\noutput: {text}");
+                (bad(name, &why), None)
+            }
+        },
+        Ok(Output { text, data }) => (ToolResult::text(text), data),
+        Err(RpcError { code, message, data }) => {
+            let text = format!("error (code {code}): {message}");
+            (ToolResult::failed(Failure::Reported { code: Some(code) }, text), data)
+        }
+    };
+    res.data = data;
+    res
+}
+
+/// A result that says what is wrong with the answer.
+pub(crate) fn bad(name: &str, why: &str) -> ToolResult {
+    ToolResult::failed(Failure::BadOutput, format!("plugin tool {name:?}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(outcome: Result<Output, RpcError>, prints_json: bool, expect: Expect) {
+        let res = result("p:t", outcome, prints_json);
+        let failure = res.failure.map_or_else(|| "ok".to_owned(), |it| it.to_string());
+        let data = res.data.map(|it| it.to_string());
+        expect.assert_eq(&format!("{failure}: {:?} {data:?}", res.output));
+    }
+
+    fn output(text: &str, data: Option<serde_json::Value>) -> Result<Output, RpcError> {
+        Ok(Output { text: text.to_owned(), data })
+    }
+
+    #[test]
+    fn data_is_what_the_program_gives_beside_its_output_or_as_it() {
+        check(output("text", None), false, expect![[r#"ok: "text" None"#]]);
+        check(output("[1]", None), false, expect![[r#"ok: "[1]" None"#]]);
+        check(output("text", Some(json!([1]))), false, expect![[r#"ok: "text" Some("[1]")"#]]);
+        check(output("text", Some(json!({}))), true, expect![[r#"ok: "text" Some("{}")"#]]);
+        check(
+            output("{\"n\": 1}\n", None),
+            true,
+            expect![[r#"ok: "{\"n\": 1}\n" Some("{\"n\":1}")"#]],
+        );
+        check(
+            output("text", None),
+            true,
+            expect![[
+                r#"output breaks the schema: "plugin tool \"p:t\": \"output\" is no JSON: expected ident at line 1 column 2\noutput: text" None"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn an_error_has_its_own_words_and_data() {
+        let err = |data| Err(RpcError { code: -32602, message: "no such file\n".to_owned(), data });
+        check(
+            err(None),
+            true,
+            expect![[r#"error -32602: "error (code -32602): no such file\n" None"#]],
+        );
+        check(
+            err(Some(json!({"path": "x"}))),
+            false,
+            expect![[
+                r#"error -32602: "error (code -32602): no such file\n" Some("{\"path\":\"x\"}")"#
+            ]],
+        );
+    }
+}
