@@ -11,6 +11,8 @@ use crate::tool::Tool;
 pub(super) struct State {
     pub(super) generation: u64,
     pub(super) tools: BTreeMap<ToolId, Entry>,
+    /// The ids of each owner's tools: an owner that exchanges its set does not walk over all others.
+    owned: HashMap<Owner, BTreeSet<ToolId>>,
     /// Aliases and wire names, where they are not the id itself.
     other_names: HashMap<Arc<str>, ToolId>,
 }
@@ -62,7 +64,7 @@ impl State {
     }
 
     pub(super) fn owned_by(&self, owner: &Owner) -> impl Iterator<Item = &Entry> {
-        self.tools.values().filter(move |it| it.owner() == owner)
+        self.owned.get(owner).into_iter().flatten().filter_map(|id| self.tools.get(id))
     }
 
     pub(super) fn addition(&self, it: Candidate) -> Result<(Entry, Edit), RegistryError> {
@@ -146,6 +148,12 @@ impl State {
             for alias in entry.aliases() {
                 self.other_names.remove(alias.as_str());
             }
+            if let Some(ids) = self.owned.get_mut(entry.owner()) {
+                ids.remove(id);
+                if ids.is_empty() {
+                    self.owned.remove(entry.owner());
+                }
+            }
             gone.push(entry);
         }
         for entry in edit.add {
@@ -156,6 +164,7 @@ impl State {
             if entry.wire_name() != id.as_str() {
                 self.other_names.insert(Arc::clone(&entry.0.wire_name), id.clone());
             }
+            self.owned.entry(entry.owner().clone()).or_default().insert(id.clone());
             self.tools.insert(id.clone(), entry);
         }
         self.generation += 1;
