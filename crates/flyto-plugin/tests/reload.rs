@@ -404,3 +404,21 @@ fn a_thousand_plugins_at_once() {
         reload.catalogue.plugins().zip(again.catalogue.plugins()).all(|(a, b)| Arc::ptr_eq(a, b))
     );
 }
+
+#[test]
+fn looks_that_were_missed_come_to_what_is_left_of_them() {
+    let edited = Edited::one_plugin();
+    let first = &edited.catalogue;
+    edited.tree.plugin("d/a", "a");
+    let second = first.reload().catalogue;
+    fs::remove_dir_all(edited.tree.path("d/a")).expect("removed");
+    edited.tree.plugin("d/b", "b");
+    let third = second.reload().catalogue;
+    let kinds = |since: &Catalogue| {
+        let changes = third.changes_since(since);
+        changes.iter().map(|it| format!("{} {}", it.kind, it.plugin)).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(first), ["added b"]);
+    assert_eq!(kinds(&second), ["removed a", "added b"]);
+    assert!(kinds(&third).is_empty());
+}

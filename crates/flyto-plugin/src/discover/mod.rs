@@ -201,6 +201,13 @@ impl Catalogue {
         reload::run(self, Arc::new(asked), &reload::moment)
     }
 
+    /// What has changed since an older look at the same directories, by the rules of
+    /// [`reload`](Self::reload): for whoever has missed the looks between.
+    #[must_use]
+    pub fn changes_since(&self, older: &Self) -> Vec<Change> {
+        reload::changes(older, self)
+    }
+
     /// The plugins in use, in order.
     pub fn plugins(&self) -> impl Iterator<Item = &Arc<Plugin>> {
         self.found.iter().filter_map(|it| it.plugin.as_ref())

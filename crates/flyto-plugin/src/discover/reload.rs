@@ -151,7 +151,7 @@ fn loses_a_tool(read: &Plugin, good: &Plugin) -> bool {
     good.tools().iter().any(|it| !usable.contains(it.name.as_str()))
 }
 
-fn changes(before: &Catalogue, now: &Catalogue) -> Vec<Change> {
+pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<Change> {
     let was_there: HashMap<_, _> = before.found.iter().map(|it| (&it.dir, it)).collect();
     let was_used: HashMap<_, _> =
         before.found.iter().filter_map(|it| Some((it.plugin.as_ref()?.name(), it))).collect();
