@@ -1,11 +1,12 @@
 //! From the options of a command line to a host with its tools.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use flyto_diagnostics::{Diagnostic, Findings};
 use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
-use flyto_host::{CallError, Flags, Host, Surroundings, load_config};
+use flyto_host::{CallError, Flags, Host, LoadReport, Surroundings, load_config};
 use flyto_tools::Entry;
 
 use crate::args::Common;
@@ -53,8 +54,9 @@ impl Session {
             config.output_limit_bytes = u64::MAX;
         }
         let plugins_off = !config.plugins.enabled;
-        let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
-        Ok(Loaded { host, config: findings, plugins_off, is_limited })
+        let host = Arc::new(Host::new(ExecEnv::new(Local::new()), surroundings, config));
+        let report = host.report();
+        Ok(Loaded { host, report, config: findings, plugins_off, is_limited })
     }
 
     /// The environment and the current directory, which some verbs do without.
@@ -80,7 +82,9 @@ fn is_missing(path: &Path, surroundings: &Surroundings) -> bool {
 /// A host with its tools, and what was said about the configuration on the way.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    pub(crate) host: Host,
+    pub(crate) host: Arc<Host>,
+    /// What became of the sources.
+    pub(crate) report: Arc<LoadReport>,
     config: Findings,
     /// Whether plugins are switched off.
     plugins_off: bool,
@@ -96,7 +100,7 @@ impl Loaded {
 
     /// Everything that is wrong or odd about the sources, the configuration first.
     pub(crate) fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.config.iter().chain(self.host.report().findings())
+        self.config.iter().chain(self.report.findings())
     }
 
     /// What to do about missing tools where plugins are switched off.

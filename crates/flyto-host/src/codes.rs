@@ -12,6 +12,10 @@ pub const BAD_VARIABLE: Code = Code::new("F0303");
 pub const NAME_TAKEN: Code = Code::new("F0304");
 /// A file that is none of those that Flyto knows.
 pub const UNKNOWN_FILE: Code = Code::new("F0305");
+/// Files of which the system does not report changes.
+pub const NOT_WATCHED: Code = Code::new("F0306");
+/// A file of which the last good version stays in use.
+pub const FILE_KEPT: Code = Code::new("F0307");
 
 /// Every code of this crate with its explanation.
 pub const CODES: &[CodeInfo] = &[
@@ -70,6 +74,33 @@ Flyto tells what a file is by its content: a manifest has `tools` or `mcpServers
 has `exec` (or is an array of such objects), a configuration has `plugins`, `exec_tools`,
 `output_limit_bytes` or `trusted_dirs`. A directory is a plugin if it holds a `plugin.json`, or a
 directory of plugins. The file has none of these keys.
+",
+    ),
+    CodeInfo::new(
+        NOT_WATCHED,
+        "the system does not report changes of some files",
+        "\
+A host that watches its sources asks the system to report changes: on Linux with inotify, one watch for
+each plugin directory and each plugin in it. The system has a limit for the watches of a user and one
+for the programs that watch. Where it is reached, the host looks at all files every two seconds
+instead: nothing is missed, but an edit takes effect later, and looking costs some time.
+
+See the limits, and raise them, with
+
+    sysctl fs.inotify.max_user_watches fs.inotify.max_user_instances
+    sudo sysctl fs.inotify.max_user_watches=524288
+
+A line in a file of /etc/sysctl.d keeps the value. Or name directories with fewer plugins.
+",
+    ),
+    CodeInfo::new(
+        FILE_KEPT,
+        "an edited file cannot be used, and its last good version stays in use",
+        "\
+A running host has looked again at a file of tool definitions that was edited, and something in it is
+wrong; the other findings about the file say what. Until that is mended, the tools are those of the last
+version that was in order, so that an edit which is not finished yet takes nothing away. A host that
+starts now knows no such version, and refuses the file.
 ",
     ),
 ];

@@ -1,10 +1,13 @@
 //! All sources of tools in one registry, and the path of a call.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use flyto_diagnostics::{CodeInfo, Diagnostic, Location, closest};
+use flyto_diagnostics::{CodeInfo, Diagnostic, closest};
 use flyto_execenv::ExecEnv;
-use flyto_exectool::{ExecTool, HostContext};
+use flyto_exectool::HostContext;
 use flyto_plugin::{
     Catalogue, Found, LoadOptions, PluginContext, PluginState, PluginTool, Variable,
 };
@@ -12,13 +15,16 @@ use flyto_tools::{
     CallContext, Entry, Input, Preview, Registry, RegistryError, Tool, ToolError, ToolErrorKind,
     ToolId, ToolResult, Validated, Violations, compile,
 };
+use tokio::sync::watch;
 
 use crate::{
     bound::{bound, remove_old},
+    changes::{HostChanges, Moment, Roster},
     codes,
     config::Config,
     places::Surroundings,
-    report::{ExecFile, LoadReport},
+    report::{ExecFileState, LoadReport},
+    sources::Sources,
 };
 
 /// Similar names that an error lists at most.
@@ -48,11 +54,14 @@ const MAX_SIMILAR: usize = 3;
 #[derive(Debug)]
 pub struct Host {
     registry: Registry,
-    report: LoadReport,
+    /// What was loaded last.
+    moment: watch::Sender<Moment>,
+    /// Held by whoever changes what is loaded.
+    sources: Mutex<Sources>,
     output_limit_bytes: u64,
     output_dir: Option<PathBuf>,
-    /// What the tools of plugins get; `None` where none were looked for.
-    plugin_ctx: Option<Arc<PluginContext>>,
+    /// What the tools of plugins get.
+    plugin_ctx: Arc<PluginContext>,
 }
 
 /// Why a call gave no result.
@@ -104,77 +113,67 @@ impl Host {
     #[must_use]
     pub fn new(env: ExecEnv, surroundings: Surroundings, config: Config) -> Self {
         let output_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
-        let mut host = Self {
-            registry: Registry::new(),
-            report: LoadReport::default(),
-            output_limit_bytes: config.output_limit_bytes,
-            output_dir,
-            plugin_ctx: None,
-        };
-        if let Some(dir) = &host.output_dir {
+        if let Some(dir) = &output_dir {
             remove_old(dir);
         }
-        host.load_plugins(&env, &surroundings, &config);
-        host.load_exec_files(&env, surroundings, &config);
-        host
-    }
-
-    fn load_plugins(&mut self, env: &ExecEnv, surroundings: &Surroundings, config: &Config) {
         let mut options = LoadOptions::new();
         if let Some(path) = surroundings.env.get("PATH") {
             options = options.path(path);
         }
+        let plugin_ctx =
+            Arc::new(plugin_context(&env, &surroundings, &config, output_dir.as_deref()));
+        let mut exec_ctx = HostContext::new(surroundings.env, surroundings.current_dir);
+        exec_ctx.spill_dir.clone_from(&output_dir);
+
+        let registry = Registry::new();
+        let mut sources = Sources::new(env, Arc::clone(&plugin_ctx), exec_ctx, &config.exec_tools);
         let filter = config.plugins.filter();
         let catalogue = Catalogue::discover(&config.plugin_dirs, &filter, &options);
-        let mut ctx = PluginContext::new(env.clone(), surroundings.env.clone());
-        if let Some(dir) = &surroundings.places.plugin_data_dir {
-            ctx = ctx.data_root(dir);
-        }
-        if let Some(dir) = &self.output_dir {
-            ctx = ctx.spill_dir(dir);
-        }
-        let ctx = Arc::new(ctx.grants(&config.plugins));
-        for plugin in catalogue.plugins() {
-            let owner = format!("plugin {}", plugin.name());
-            let place = plugin.source().name().to_owned();
-            for tool in PluginTool::all(plugin, &ctx) {
-                self.register(&owner, &place, tool);
-            }
-        }
-        self.report.catalogue = catalogue;
-        self.plugin_ctx = Some(ctx);
-    }
-
-    fn load_exec_files(&mut self, env: &ExecEnv, surroundings: Surroundings, config: &Config) {
-        let Surroundings { env: variables, current_dir, .. } = surroundings;
-        let mut ctx = HostContext::new(variables, current_dir);
-        ctx.spill_dir.clone_from(&self.output_dir);
-        let ctx = Arc::new(ctx);
-        for path in &config.exec_tools {
-            let loaded = flyto_exectool::load_file(path);
-            let tools = loaded.tools.map(|definitions| {
-                let place = path.display().to_string();
-                let owner = format!("file {place}");
-                let mut names = Vec::with_capacity(definitions.len());
-                for definition in definitions {
-                    names.push(definition.name().to_owned());
-                    let tool = ExecTool::new(definition, env.clone(), Arc::clone(&ctx));
-                    self.register(&owner, &place, tool);
-                }
-                names
-            });
-            let findings = loaded.findings;
-            self.report.exec_files.push(ExecFile { path: path.clone(), tools, findings });
+        let report = Arc::new(sources.update(&registry, catalogue));
+        let moment = Moment { report, roster: Arc::new(Roster::of(&registry)) };
+        Self {
+            registry,
+            moment: watch::Sender::new(moment),
+            sources: Mutex::new(sources),
+            output_limit_bytes: config.output_limit_bytes,
+            output_dir,
+            plugin_ctx,
         }
     }
 
-    fn register(&mut self, owner: &str, place: &str, tool: impl Tool) {
-        if let Err(err) = self.add_tool(owner, tool) {
-            let diagnostic =
-                Diagnostic::error(codes::NAME_TAKEN, Location::file(place), err.to_string())
-                    .with_help("rename one of the two, or leave out the source that is not wanted");
-            self.report.names.push(diagnostic);
-        }
+    /// Looks at all sources again: plugins and files of tool definitions that are new, changed or
+    /// gone. Each source has its tools exchanged in one step, and what has not changed is not
+    /// touched.
+    ///
+    /// Of a source whose edit cannot be used, the last good version stays in use; the report says
+    /// so. A call that runs goes on with the tool that it was started with, and so does whoever holds
+    /// an [`Entry`]. Where two tools want one name, the one that has it keeps it, and the other gets
+    /// it when it is free.
+    ///
+    /// The configuration is not read again: which directories and files there are, what is blocked
+    /// and granted stays as it was at the start.
+    ///
+    /// This reads files, and waits 50 ms where one is gone that may be about to be replaced. Of
+    /// several threads that do this at once, one goes after the other.
+    pub fn reload(&self) -> HostChanges {
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.moment.borrow().clone();
+        let catalogue = before.report.catalogue.reload().catalogue;
+        let mut report = sources.update(&self.registry, catalogue);
+        report.watching.clone_from(&before.report.watching);
+        self.publish(&before, report)
+    }
+
+    /// Makes a report the current one, and wakes whoever waits for changes, if there are any.
+    fn publish(&self, before: &Moment, report: LoadReport) -> HostChanges {
+        let roster = Arc::new(Roster::of(&self.registry));
+        let now = Moment { report: Arc::new(report), roster };
+        let changes = HostChanges::between(before, &now);
+        self.moment.send_if_modified(|moment| {
+            *moment = now;
+            !changes.is_empty()
+        });
+        changes
     }
 
     /// Adds a tool of the host's own. Its input is checked like that of any other.
@@ -193,10 +192,10 @@ impl Host {
         &self.registry
     }
 
-    /// What became of every source.
+    /// What became of every source, as of the last look at them.
     #[must_use]
-    pub fn report(&self) -> &LoadReport {
-        &self.report
+    pub fn report(&self) -> Arc<LoadReport> {
+        Arc::clone(&self.moment.borrow().report)
     }
 
     /// The tool with this id, alias or wire name.
@@ -212,9 +211,10 @@ impl Host {
     /// of their names. `None` for a tool that is no plugin's; an exec tool sees all of the host's.
     #[must_use]
     pub fn variables(&self, tool: &ToolId) -> Option<Vec<Variable>> {
-        let plugin = self.report.plugin(tool.owner()?)?.plugin.as_ref()?;
+        let report = self.report();
+        let plugin = report.plugin(tool.owner()?)?.plugin.as_ref()?;
         let def = plugin.tools().iter().find(|it| it.name == tool.tool())?;
-        let ctx = Arc::clone(self.plugin_ctx.as_ref()?);
+        let ctx = Arc::clone(&self.plugin_ctx);
         Some(PluginTool::new(def.clone(), plugin.dir(), plugin.name(), ctx).variables())
     }
 
@@ -257,7 +257,8 @@ impl Host {
 
     fn explain_missing(&self, name: &str) -> CallError {
         let (plugin, tool) = name.split_once(':').or_else(|| name.split_once("__")).unzip();
-        let found = plugin.and_then(|it| self.report.plugin(it));
+        let report = self.report();
+        let found = plugin.and_then(|it| report.plugin(it));
         match (found, plugin) {
             (Some(Found { state, .. }), Some(plugin))
                 if matches!(
@@ -277,21 +278,10 @@ impl Host {
                 similar: self.similar(name, found.is_none()),
                 findings: match found {
                     Some(found) => why_not(found, tool.unwrap_or(name)),
-                    None => self.refused_files_with(name),
+                    None => refused_files_with(&report, name),
                 },
             },
         }
-    }
-
-    /// What is wrong with the files of tool definitions that were refused and hold this name.
-    fn refused_files_with(&self, name: &str) -> Vec<Diagnostic> {
-        let quoted = format!("\"{name}\"");
-        let refused = self.report.exec_files.iter().filter(|it| it.tools.is_none());
-        let findings = refused.flat_map(|it| it.findings.iter());
-        let holds = |it: &&Diagnostic| {
-            it.location.source().is_some_and(|source| source.text().contains(&quoted))
-        };
-        findings.filter(holds).cloned().collect()
     }
 
     /// Names near to one that is not there: those that differ by a slip, then those of which it is
@@ -326,6 +316,34 @@ fn why_not(found: &Found, tool: &str) -> Vec<Diagnostic> {
     } else {
         found.findings.iter().cloned().collect()
     }
+}
+
+/// What is wrong with the files of tool definitions that cannot be used and hold this name.
+fn refused_files_with(report: &LoadReport, name: &str) -> Vec<Diagnostic> {
+    let quoted = format!("\"{name}\"");
+    let refused = report.exec_files.iter().filter(|it| it.state != ExecFileState::Loaded);
+    let findings = refused.flat_map(|it| it.findings.iter());
+    let holds = |it: &&Diagnostic| {
+        it.location.source().is_some_and(|source| source.text().contains(&quoted))
+    };
+    findings.filter(holds).cloned().collect()
+}
+
+fn plugin_context(
+    env: &ExecEnv,
+    surroundings: &Surroundings,
+    config: &Config,
+    output_dir: Option<&Path>,
+) -> PluginContext {
+    let mut res = PluginContext::new(env.clone(), surroundings.env.clone())
+        .session_dir(&surroundings.current_dir);
+    if let Some(dir) = &surroundings.places.plugin_data_dir {
+        res = res.data_root(dir);
+    }
+    if let Some(dir) = output_dir {
+        res = res.spill_dir(dir);
+    }
+    res.grants(&config.plugins)
 }
 
 /// Every code that a finding of these crates can have, in order.

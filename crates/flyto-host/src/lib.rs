@@ -3,17 +3,20 @@
 
 // In the order to read them.
 mod bound; //     keeping a result's text short
+mod changes; //   what is different between two looks
 pub mod codes; // what can be wrong with a configuration
 mod config; //    what the host is told, and by whom
 mod host; //      all sources in one registry, and the path of a call
 mod places; //    where files lie, and what the host sees of its process
 mod report; //    what became of every source
-pub mod schema;
-mod validate; //  checking files without using them // JSON Schemas for editors
+pub mod schema; // JSON Schemas for editors
+mod sources; //   the tools of each source
+mod validate; //  checking files without using them
 
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
+pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{Config, Flags, Origin, load_config};
 pub use host::{CallError, Host, Plan, all_codes, explain};
 pub use places::{Places, Surroundings};
-pub use report::{ExecFile, LoadReport};
+pub use report::{ExecFile, ExecFileState, LoadReport};
 pub use validate::{Validation, validate_path};

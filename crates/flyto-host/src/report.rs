@@ -16,6 +16,8 @@ pub struct LoadReport {
     pub exec_files: Vec<ExecFile>,
     /// Tools that could not be registered: another one has the name.
     pub names: Findings,
+    /// Why changes of some files are noticed late. Empty unless a host watches its sources.
+    pub watching: Findings,
 }
 
 /// A file with tool definitions.
@@ -24,17 +26,43 @@ pub struct LoadReport {
 pub struct ExecFile {
     /// The path as it was given.
     pub path: PathBuf,
+    /// What became of it.
+    pub state: ExecFileState,
     /// The names of its tools; `None` where the file was refused.
     pub tools: Option<Vec<String>>,
     /// What is wrong or odd about it.
     pub findings: Findings,
 }
 
+/// What became of a file with tool definitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ExecFileState {
+    /// It is loaded.
+    Loaded,
+    /// An edit cannot be used, and the tools of the last good version are still there.
+    Kept,
+    /// It is not loaded; the findings say why.
+    Refused,
+}
+
+impl ExecFileState {
+    /// One word for a report: `loaded`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Loaded => "loaded",
+            Self::Kept => "kept",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 impl LoadReport {
     /// Everything that is wrong or odd, in the order of the sources.
     pub fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
         let files = self.exec_files.iter().flat_map(|it| it.findings.iter());
-        self.catalogue.findings().chain(files).chain(self.names.iter())
+        self.catalogue.findings().chain(files).chain(self.names.iter()).chain(self.watching.iter())
     }
 
     /// What became of the plugin of this name, loaded or not. Where several have it, the one that
@@ -60,7 +88,7 @@ impl Serialize for LoadReport {
             .iter()
             .map(|it| File {
                 path: it.path.display().to_string(),
-                state: if it.tools.is_some() { "loaded" } else { "refused" },
+                state: it.state.name(),
                 tools: it.tools.as_deref().unwrap_or_default(),
             })
             .collect();

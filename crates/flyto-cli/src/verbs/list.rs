@@ -45,7 +45,7 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
     if screen.is_json() {
         let tools = entries.iter().map(|it| Tool::new(it, &ctx)).collect();
         let findings = loaded.findings().collect();
-        screen.document(&Document { tools, report: loaded.host.report(), findings })?;
+        screen.document(&Document { tools, report: &loaded.report, findings })?;
         return Ok(Exit::Ok);
     }
     if args.problems {
@@ -116,7 +116,7 @@ fn remarks(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> 
         res.push("there are no tools; `--plugins DIR` and `--exec-tools FILE` add some".to_owned());
         res.extend(loaded.switched_off().map(ToOwned::to_owned));
     }
-    for found in &loaded.host.report().catalogue.found {
+    for found in &loaded.report.catalogue.found {
         let is_held_back = found.plugin.is_none() && found.findings.is_empty();
         if let Some(name) = found.name.as_ref().filter(|_| is_held_back) {
             res.push(format!("the plugin {} is {}", one_line(name), found.state));

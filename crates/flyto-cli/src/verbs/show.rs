@@ -1,7 +1,7 @@
 //! `show`: everything about one tool.
 
 use flyto_diagnostics::Diagnostic;
-use flyto_host::Host;
+use flyto_host::{Host, LoadReport};
 use flyto_tools::{DescribeContext, Entry, Input, Metadata, Preview, export::export_one};
 use serde::Serialize;
 use serde_json::Value;
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
     let tool = entry.tool();
     let description = tool.description(&ctx);
     let preview = tool.preview(&Input::empty());
-    let findings = findings_about(host, &entry);
+    let findings = findings_about(&loaded.report, &entry);
     if screen.is_json() {
         screen.document(&Document {
             name: entry.id().as_str(),
@@ -155,8 +155,8 @@ fn declared(metadata: &Metadata) -> Vec<(&'static str, String)> {
 }
 
 /// What was found in the plugin or file that the tool comes from.
-fn findings_about<'a>(host: &'a Host, entry: &Entry) -> Vec<&'a Diagnostic> {
+fn findings_about<'a>(report: &'a LoadReport, entry: &Entry) -> Vec<&'a Diagnostic> {
     let id = entry.id();
-    let found = id.owner().and_then(|plugin| host.report().plugin(plugin));
+    let found = id.owner().and_then(|plugin| report.plugin(plugin));
     found.map(|it| it.findings_about(id.tool()).collect()).unwrap_or_default()
 }

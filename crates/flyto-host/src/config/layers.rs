@@ -94,7 +94,7 @@ fn project_file(current_dir: &Path, user: Option<&Path>) -> Option<PathBuf> {
 
 /// Whether something has this name, be it a link that leads nowhere or a file that cannot be
 /// reached: a block in it must not be lost in silence.
-fn is_there(path: &Path) -> bool {
+pub(crate) fn is_there(path: &Path) -> bool {
     use std::io::ErrorKind;
     match path.symlink_metadata() {
         Ok(_) => true,

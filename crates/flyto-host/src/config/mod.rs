@@ -9,6 +9,7 @@ use flyto_plugin::PluginConfig;
 use serde::{Serialize, Serializer};
 
 pub(crate) use self::file::{is_config, read_config_file};
+pub(crate) use self::layers::is_there;
 pub use self::layers::{Flags, load_config};
 use crate::bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 

@@ -1,71 +1,12 @@
-//! All sources in one registry, and the path of a call.
+//! The path of a call, and what is said where there is none.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use expect_test::{Expect, expect};
-use flyto_execenv::{ExecEnv, local::Local};
-use flyto_host::{CallError, Config, Host, Surroundings, explain, validate_path};
-use flyto_tools::{CallContext, Failure, Input, NativeTool, NoInput, ToolErrorKind, ToolResult};
-use tempfile::TempDir;
+use flyto_host::{CallError, Host, explain, validate_path};
+use flyto_tools::{Failure, Input, NativeTool, NoInput, ToolErrorKind};
 
-struct World {
-    dir: TempDir,
-    config: Config,
-}
-
-impl World {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a directory");
-        let mut config = Config::default();
-        config.plugins.enabled = true;
-        config.plugin_dirs = vec![dir.path().join("plugins")];
-        Self { dir, config }
-    }
-
-    fn write(&self, path: &str, text: &str) -> PathBuf {
-        let path = self.dir.path().join(path);
-        fs::create_dir_all(path.parent().expect("below the directory")).expect("created");
-        fs::write(&path, text).expect("written");
-        path
-    }
-
-    /// A plugin whose tool `run` is a line of shell.
-    fn plugin(self, name: &str, script: &str) -> Self {
-        let manifest = serde_json::json!({
-            "name": name,
-            "tools": [{
-                "name": "run",
-                "description": "Runs.",
-                "input_schema": {
-                    "type": "object",
-                    "properties": {"n": {"type": "integer"}},
-                    "additionalProperties": false,
-                },
-                "command": "sh",
-                "args": ["-c", script],
-                "timeout_seconds": 20,
-            }],
-        });
-        self.write(&format!("plugins/{name}/plugin.json"), &manifest.to_string());
-        self
-    }
-
-    fn surroundings(&self) -> Surroundings {
-        let env = [("PATH", "/usr/bin:/bin".as_ref()), ("HOME", self.dir.path().as_os_str())];
-        Surroundings::new(env.into_iter().collect(), self.dir.path())
-    }
-
-    fn host(&self) -> Host {
-        Host::new(ExecEnv::new(Local::new()), self.surroundings(), self.config.clone())
-    }
-}
-
-async fn call(host: &Host, name: &str, input: &str) -> Result<ToolResult, CallError> {
-    host.call(name, Input::parse(input).expect("JSON"), &CallContext::new()).await
-}
+use crate::world::{World, call};
 
 #[tokio::test]
 async fn a_call_is_looked_up_checked_run_and_bounded() {

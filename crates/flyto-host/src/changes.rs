@@ -1,0 +1,245 @@
+//! What is different between two looks at the sources.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::{Path, PathBuf},
+    sync::{Arc, Weak},
+};
+
+use flyto_diagnostics::Findings;
+use flyto_plugin::{ChangeKind, Found};
+use flyto_tools::{Changes, Owner, Registry, Tool, ToolId};
+use serde::{Serialize, Serializer};
+
+use crate::{
+    report::{ExecFile, ExecFileState, LoadReport},
+    sources::file_owner,
+};
+
+/// What is different between two moments of a host.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct HostChanges {
+    /// The sources that changed: plugins, those that are gone first, then files of tool definitions.
+    pub sources: Vec<SourceChange>,
+    /// The tools that changed, of whatever owner.
+    pub tools: Changes,
+    /// What is new and concerns no single source: a name that two tools want, files that cannot be
+    /// watched.
+    pub findings: Findings,
+}
+
+/// What is different about one source.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct SourceChange {
+    /// What has happened to it.
+    #[serde(serialize_with = "kind_name")]
+    pub kind: ChangeKind,
+    /// What sort of source it is.
+    pub source: SourceKind,
+    /// The name of the plugin, or the path of the file.
+    pub name: String,
+    /// The directory of the plugin, or the path of the file.
+    #[serde(serialize_with = "path_text")]
+    pub path: PathBuf,
+    /// Its tools that changed. Empty for a source that is kept or refused.
+    pub tools: Changes,
+    /// Everything that is wrong or odd about it now.
+    #[serde(serialize_with = "all_findings")]
+    pub findings: Findings,
+}
+
+/// A sort of source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum SourceKind {
+    /// A plugin.
+    Plugin,
+    /// A file of tool definitions.
+    ExecFile,
+}
+
+impl HostChanges {
+    /// Whether nothing is different.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self { sources, tools, findings } = self;
+        sources.is_empty() && tools.is_empty() && findings.is_empty()
+    }
+
+    pub(crate) fn between(before: &Moment, now: &Moment) -> Self {
+        let (tools, mut tools_of) = now.roster.changes_since(&before.roster);
+        let mut sources = plugins(&before.report, &now.report, &mut tools_of);
+        sources.extend(files(&before.report, &now.report, &mut tools_of));
+        let findings = new_findings(&before.report.names, &now.report.names)
+            .chain(new_findings(&before.report.watching, &now.report.watching));
+        let findings = findings.fold(Findings::new(), |mut res, it| {
+            res.push(it.clone());
+            res
+        });
+        Self { sources, tools, findings }
+    }
+}
+
+/// What a host has loaded at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Moment {
+    pub(crate) report: Arc<LoadReport>,
+    pub(crate) roster: Arc<Roster>,
+}
+
+/// Which tools there are, without keeping them alive: a tool that was exchanged may have a process
+/// that ends with it.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    tools: BTreeMap<ToolId, (Owner, Weak<dyn Tool>)>,
+}
+
+type ToolsOf<'a> = HashMap<&'a Owner, Changes>;
+
+impl Roster {
+    pub(crate) fn of(registry: &Registry) -> Self {
+        let snapshot = registry.snapshot();
+        let tools = snapshot
+            .iter()
+            .map(|it| (it.id().clone(), (it.owner().clone(), Arc::downgrade(it.tool()))));
+        Self { tools: tools.collect() }
+    }
+
+    /// The changes, all of them and those of each owner.
+    fn changes_since<'a>(&'a self, older: &'a Self) -> (Changes, ToolsOf<'a>) {
+        let mut all = Changes::default();
+        let mut of_owner = ToolsOf::new();
+        let mut of = |owner: &'a Owner, id: &ToolId, list: fn(&mut Changes) -> &mut Vec<ToolId>| {
+            list(of_owner.entry(owner).or_default()).push(id.clone());
+        };
+        for (id, (owner, _)) in &older.tools {
+            if !self.tools.contains_key(id) {
+                all.removed.push(id.clone());
+                of(owner, id, |it| &mut it.removed);
+            }
+        }
+        for (id, (owner, tool)) in &self.tools {
+            match older.tools.get(id) {
+                None => {
+                    all.added.push(id.clone());
+                    of(owner, id, |it| &mut it.added);
+                }
+                // The data pointer alone: a vtable may exist more than once.
+                Some((_, former)) if std::ptr::addr_eq(former.as_ptr(), tool.as_ptr()) => {}
+                Some((former_owner, _)) => {
+                    all.changed.push(id.clone());
+                    if former_owner == owner {
+                        of(owner, id, |it| &mut it.changed);
+                    } else {
+                        of(former_owner, id, |it| &mut it.removed);
+                        of(owner, id, |it| &mut it.added);
+                    }
+                }
+            }
+        }
+        (all, of_owner)
+    }
+}
+
+fn plugins(before: &LoadReport, now: &LoadReport, tools_of: &mut ToolsOf<'_>) -> Vec<SourceChange> {
+    let found: HashMap<&Path, &Found> =
+        now.catalogue.found.iter().map(|it| (it.dir.as_path(), it)).collect();
+    let mut res = Vec::new();
+    for change in now.catalogue.changes_since(&before.catalogue) {
+        let owner = Owner::new(format!("plugin {}", change.plugin));
+        let findings = match change.kind {
+            ChangeKind::Removed => None,
+            _ => found.get(change.dir.as_path()).map(|it| it.findings.clone()),
+        };
+        // What is refused has the name of another plugin, perhaps, and not its tools.
+        let tools = match change.kind {
+            ChangeKind::Refused => Changes::default(),
+            _ => tools_of.remove(&owner).unwrap_or_default(),
+        };
+        res.push(SourceChange {
+            kind: change.kind,
+            source: SourceKind::Plugin,
+            name: change.plugin,
+            path: change.dir,
+            tools,
+            findings: findings.unwrap_or_default(),
+        });
+    }
+    if tools_of.is_empty() {
+        return res;
+    }
+    // Nothing happened to these, but a name that another tool had has become free, or the reverse.
+    for found in now.catalogue.found.iter() {
+        let Some(name) = found.plugin.as_ref().map(|it| it.name()) else { continue };
+        if let Some(tools) = tools_of.remove(&Owner::new(format!("plugin {name}"))) {
+            res.push(SourceChange {
+                kind: ChangeKind::Changed,
+                source: SourceKind::Plugin,
+                name: name.to_owned(),
+                path: found.dir.clone(),
+                tools,
+                findings: found.findings.clone(),
+            });
+        }
+    }
+    res
+}
+
+fn files(before: &LoadReport, now: &LoadReport, tools_of: &mut ToolsOf<'_>) -> Vec<SourceChange> {
+    let was: HashMap<&Path, &ExecFile> =
+        before.exec_files.iter().map(|it| (it.path.as_path(), it)).collect();
+    let changes = now.exec_files.iter().filter_map(|file| {
+        let tools = tools_of.remove(&file_owner(&file.path)).unwrap_or_default();
+        let kind = file_change(was.get(file.path.as_path()).copied(), file, &tools)?;
+        Some(SourceChange {
+            kind,
+            source: SourceKind::ExecFile,
+            name: file.path.display().to_string(),
+            path: file.path.clone(),
+            tools,
+            findings: file.findings.clone(),
+        })
+    });
+    changes.collect()
+}
+
+fn file_change(was: Option<&ExecFile>, now: &ExecFile, tools: &Changes) -> Option<ChangeKind> {
+    use ExecFileState::{Kept, Loaded, Refused};
+    let Some(was) = was else {
+        return Some(if now.tools.is_some() { ChangeKind::Added } else { ChangeKind::Refused });
+    };
+    let has_other_findings = was.findings != now.findings;
+    match (was.state, now.state) {
+        (Kept, Kept) | (Refused, Refused) if !has_other_findings => None,
+        (_, Kept) => Some(ChangeKind::Kept),
+        (Refused, Refused) => Some(ChangeKind::Refused),
+        (Refused, Loaded) => Some(ChangeKind::Added),
+        (_, Refused) => Some(ChangeKind::Removed),
+        (Kept, Loaded) => Some(ChangeKind::Changed),
+        (Loaded, Loaded) => {
+            (!tools.is_empty() || has_other_findings).then_some(ChangeKind::Changed)
+        }
+    }
+}
+
+fn new_findings<'a>(
+    before: &'a Findings,
+    now: &'a Findings,
+) -> impl Iterator<Item = &'a flyto_diagnostics::Diagnostic> {
+    now.iter().filter(|it| !before.iter().any(|was| was == *it))
+}
+
+fn all_findings<S: Serializer>(findings: &Findings, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(findings)
+}
+
+fn kind_name<S: Serializer>(kind: &ChangeKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(kind.name())
+}
+
+fn path_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}

@@ -1,0 +1,264 @@
+//! The tools of each source, and how they get into the registry.
+
+use std::{
+    collections::HashMap,
+    mem,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use flyto_diagnostics::{Diagnostic, Findings, Location};
+use flyto_execenv::ExecEnv;
+use flyto_exectool::{ExecTool, ExecToolDef, HostContext};
+use flyto_plugin::{Catalogue, Plugin, PluginContext, PluginTool, ToolDef};
+use flyto_tools::{Owner, Registry, RegistryError, Tool, ToolId, Validated};
+
+use crate::{
+    codes,
+    config::is_there,
+    report::{ExecFile, ExecFileState, LoadReport},
+};
+
+/// How long a file may be gone while it is replaced: 50 ms, as for the manifests of plugins. An
+/// editor needs far less between taking the old file away and having the new one there.
+const GONE: Duration = Duration::from_millis(50);
+
+/// The sources of a host, and the tools that each has at the moment.
+#[derive(Debug)]
+pub(crate) struct Sources {
+    env: ExecEnv,
+    plugin_ctx: Arc<PluginContext>,
+    exec_ctx: Arc<HostContext>,
+    exec_files: Vec<PathBuf>,
+    slots: Vec<Slot>,
+}
+
+/// The tools of one source.
+#[derive(Debug)]
+struct Slot {
+    owner: Owner,
+    /// The file that findings name.
+    place: String,
+    version: Version,
+    /// All of them, also those that another tool keeps out of the registry.
+    tools: Vec<Arc<dyn Tool>>,
+    /// Why some are not in the registry.
+    left_out: Vec<RegistryError>,
+    /// Whether the registry has still the tools of another version.
+    is_new: bool,
+}
+
+/// What the tools of a source were made from.
+#[derive(Debug)]
+enum Version {
+    Plugin(Arc<Plugin>),
+    File(Vec<ExecToolDef>),
+}
+
+impl Sources {
+    pub(crate) fn new(
+        env: ExecEnv,
+        plugin_ctx: Arc<PluginContext>,
+        exec_ctx: HostContext,
+        exec_files: &[PathBuf],
+    ) -> Self {
+        let mut files: Vec<PathBuf> = Vec::with_capacity(exec_files.len());
+        for path in exec_files {
+            // A file that is given twice has its tools once.
+            if !files.contains(path) {
+                files.push(path.clone());
+            }
+        }
+        let exec_ctx = Arc::new(exec_ctx);
+        Self { env, plugin_ctx, exec_ctx, exec_files: files, slots: Vec::new() }
+    }
+
+    /// Brings the registry to the plugins of `catalogue` and to the files as they are now. What has
+    /// not changed is not touched.
+    pub(crate) fn update(&mut self, registry: &Registry, catalogue: Catalogue) -> LoadReport {
+        let mut former: HashMap<Owner, Slot> =
+            mem::take(&mut self.slots).into_iter().map(|it| (it.owner.clone(), it)).collect();
+        let mut slots = Vec::new();
+        for plugin in catalogue.plugins() {
+            let owner = Owner::new(format!("plugin {}", plugin.name()));
+            let former = former.remove(&owner);
+            slots.push(Slot::plugin(owner, plugin, &self.plugin_ctx, former));
+        }
+        let mut exec_files = Vec::with_capacity(self.exec_files.len());
+        for path in &self.exec_files {
+            let owner = file_owner(path);
+            let (file, slot) = self.file(&owner, path, former.remove(&owner));
+            exec_files.push(file);
+            if slot.is_none() {
+                registry.remove_owner(owner);
+            }
+            slots.extend(slot);
+        }
+        // What is left has no plugin any more.
+        for owner in former.into_keys() {
+            registry.remove_owner(owner);
+        }
+        for slot in slots.iter_mut().filter(|it| it.is_new) {
+            slot.offer(registry);
+        }
+        // A name that was taken may be free by now.
+        for slot in slots.iter_mut().filter(|it| !it.left_out.is_empty()) {
+            slot.offer(registry);
+        }
+        let names = slots.iter().flat_map(Slot::findings).fold(Findings::new(), |mut res, it| {
+            res.push(it);
+            res
+        });
+        self.slots = slots;
+        LoadReport { catalogue, exec_files, names, watching: Findings::new() }
+    }
+
+    fn file(&self, owner: &Owner, path: &Path, former: Option<Slot>) -> (ExecFile, Option<Slot>) {
+        let mut loaded = flyto_exectool::load_file(path);
+        if loaded.tools.is_none() && former.is_some() && !is_there(path) {
+            thread::sleep(GONE);
+            loaded = flyto_exectool::load_file(path);
+        }
+        let (state, slot) = match loaded.tools {
+            Some(defs) => {
+                (ExecFileState::Loaded, Some(self.file_slot(owner.clone(), path, defs, former)))
+            }
+            None if is_there(path) && former.is_some() => {
+                let place = Location::file(path.display().to_string());
+                let what = "the tools of the last good version are in use";
+                loaded.findings.push(Diagnostic::note(codes::FILE_KEPT, place, what));
+                (ExecFileState::Kept, former)
+            }
+            None => (ExecFileState::Refused, None),
+        };
+        let names = |slot: &Slot| slot.tools.iter().map(|it| it.name().to_owned()).collect();
+        let tools = slot.as_ref().map(names);
+        let file = ExecFile { path: path.to_owned(), state, tools, findings: loaded.findings };
+        // Where a file that was there is gone, its tools go with it.
+        (file, slot)
+    }
+
+    fn file_slot(
+        &self,
+        owner: Owner,
+        path: &Path,
+        defs: Vec<ExecToolDef>,
+        former: Option<Slot>,
+    ) -> Slot {
+        let mut kept: HashMap<String, (ExecToolDef, Arc<dyn Tool>)> = HashMap::new();
+        if let Some(former) = former {
+            match former.version {
+                Version::File(former_defs) if former_defs == defs => {
+                    return Slot { version: Version::File(former_defs), ..former };
+                }
+                Version::File(former_defs) => {
+                    let tools = former_defs.into_iter().zip(former.tools);
+                    kept.extend(tools.map(|(def, tool)| (def.name().to_owned(), (def, tool))));
+                }
+                Version::Plugin(_) => {}
+            }
+        }
+        let tools = defs.iter().map(|def| match kept.remove(def.name()) {
+            Some((former, tool)) if former == *def => tool,
+            _ => {
+                let ctx = Arc::clone(&self.exec_ctx);
+                checked(ExecTool::new(def.clone(), self.env.clone(), ctx))
+            }
+        });
+        let tools = tools.collect();
+        let place = path.display().to_string();
+        let version = Version::File(defs);
+        Slot { owner, place, version, tools, left_out: Vec::new(), is_new: true }
+    }
+}
+
+impl Slot {
+    fn plugin(
+        owner: Owner,
+        plugin: &Arc<Plugin>,
+        ctx: &Arc<PluginContext>,
+        former: Option<Self>,
+    ) -> Self {
+        let mut kept: HashMap<&str, (&ToolDef, Arc<dyn Tool>)> = HashMap::new();
+        let mut old = None;
+        if let Some(former) = former {
+            match former.version {
+                Version::Plugin(it) if Arc::ptr_eq(&it, plugin) => {
+                    return Self { version: Version::Plugin(it), ..former };
+                }
+                Version::Plugin(it) => old = Some((it, former.tools)),
+                Version::File(_) => {}
+            }
+        }
+        if let Some((old, tools)) = &old
+            && is_alike(old, plugin)
+        {
+            let defs = old.tools().iter().zip(tools);
+            kept.extend(defs.map(|(def, tool)| (def.name.as_str(), (def, Arc::clone(tool)))));
+        }
+        let tools = PluginTool::all(plugin, ctx).into_iter().zip(plugin.tools());
+        let tools = tools.map(|(tool, def)| match kept.remove(def.name.as_str()) {
+            Some((former, tool)) if former == def => tool,
+            _ => checked(tool),
+        });
+        let tools = tools.collect();
+        let place = plugin.source().name().to_owned();
+        let version = Version::Plugin(Arc::clone(plugin));
+        Self { owner, place, version, tools, left_out: Vec::new(), is_new: true }
+    }
+
+    /// Puts the tools into the registry in place of those that the source had, in one step. A tool
+    /// whose name leads to another one is left out.
+    fn offer(&mut self, registry: &Registry) {
+        self.is_new = false;
+        self.left_out.clear();
+        let mut tools = self.tools.clone();
+        while let Err(err) = registry.replace_owner(&self.owner, tools.iter().cloned()) {
+            let culprit = tools.iter().rposition(|it| is_about(&err, it.as_ref()));
+            self.left_out.push(err);
+            match culprit {
+                Some(index) => drop(tools.remove(index)),
+                // An error about none of them is no reason to ask for the same again.
+                None => tools.clear(),
+            }
+        }
+    }
+
+    fn findings(&self) -> impl Iterator<Item = Diagnostic> {
+        self.left_out.iter().map(|err| {
+            let place = Location::file(self.place.as_str());
+            Diagnostic::error(codes::NAME_TAKEN, place, err.to_string())
+                .with_help("rename one of the two, or leave out the source that is not wanted")
+        })
+    }
+}
+
+/// The owner under whose name the tools of a file are registered.
+pub(crate) fn file_owner(path: &Path) -> Owner {
+    Owner::new(format!("file {}", path.display()))
+}
+
+/// A tool whose input is checked. The schema is compiled at the first call: of many tools, few are
+/// called.
+fn checked(tool: impl Tool) -> Arc<dyn Tool> {
+    Arc::new(Validated::lazy(tool))
+}
+
+/// Whether a tool with the same declaration is the same tool in both versions of a plugin.
+fn is_alike(old: &Plugin, new: &Plugin) -> bool {
+    old.dir() == new.dir() && old.manifest().version == new.manifest().version
+}
+
+/// Whether it is this tool that the registry does not take.
+fn is_about(err: &RegistryError, candidate: &dyn Tool) -> bool {
+    match err {
+        RegistryError::Taken { tool, .. } => tool.as_str() == candidate.name(),
+        _ => {
+            let aliases = candidate.metadata().aliases.iter().map(String::as_str);
+            let mut names = std::iter::once(candidate.name()).chain(aliases);
+            names.any(|it| ToolId::parse(it).is_err())
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! All sources in one registry: calls, and what is edited meanwhile.
+
+mod calls; //  the path of a call
+mod reload; // looking at the sources again
+mod world; //  where a test lives
