@@ -208,11 +208,6 @@ fn what_a_tool_cannot_have() {
                 at /tools/0/command
                 because its calls go to "run.sh", the program of the plugin
                 help: remove it; the program reads from each request which tool is called, and with what
-            4:39: warning[F0119]: the root of "parameters" names no type
-                at /tools/0/parameters
-                because several clients drop a tool whose schema does not say that it is an object
-                help: add `"type": "object"`
-                 -> "type": "object"
             p: loaded [] refused [t (binary)]
         "#]],
     );
