@@ -47,6 +47,7 @@ fn every_benchmark_runs() {
         &["stream", "--mib", "1", "--no-cc"],
         &["Rust posix_spawn: read loop", "ExecEnv + Local: 64 KiB kept"],
     );
+    check(&["verify", "--kib", "64,300", "--no-cc"], &["binary of 300 KiB", "script of 64 KiB"]);
     // With the C baseline where there is a compiler.
     check(&["call", "--in-flight", "2"], &["ExecEnv + Local, 2 workers"]);
     check(&["stream", "--mib", "1"], &["ExecEnv + Local: 4 MiB kept (default)"]);

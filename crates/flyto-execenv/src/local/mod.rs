@@ -181,13 +181,22 @@ impl Executor for Local {
             }
             Program::Named(_) => None,
         };
-        let file = image.as_ref().map_or(program.as_path(), |it| it.path());
+        let (mut file, mut other) = match &image {
+            Some(image) => image.paths(),
+            None => (program.clone(), None),
+        };
         let mut waits = BUSY_FILE_WAITS.iter();
         loop {
-            let err = match spawn(&spec, file) {
+            let err = match spawn(&spec, &file) {
                 Ok(started) => return started.watch(&spec, image),
                 Err(err) => err,
             };
+            if !is_busy(&err)
+                && let Some(other) = other.take()
+            {
+                file = other;
+                continue;
+            }
             match waits.next() {
                 Some(wait) if is_busy(&err) => tokio::time::sleep(*wait).await,
                 _ => return Err(explain_start(&spec, &program, err)),

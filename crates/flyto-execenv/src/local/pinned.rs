@@ -321,7 +321,7 @@ mod tests {
     }
 
     fn read(image: &Image) -> String {
-        fs::read_to_string(image.path()).expect("a copy")
+        fs::read_to_string(image.paths().0).expect("a copy")
     }
 
     fn pinned(dir: &Path, entries: usize, bytes: u64) -> Pinned {
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(kept(), "long");
         // A program that runs has its copy all the same.
         assert_eq!(read(&in_use), "a");
-        let path = in_use.path().to_owned();
+        let path = in_use.paths().0;
         drop(in_use);
         assert!(!path.exists());
     }

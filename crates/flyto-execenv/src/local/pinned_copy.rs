@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, Write},
-    os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,7 +17,7 @@ use super::{
     pinned::Stamp,
     pinned_dir::{Places, PrivateFile},
     resolve::is_executable,
-    sealed,
+    sealed::{self, Sealed},
 };
 use crate::{ExecErrorKind, Sha256};
 
@@ -32,28 +32,24 @@ const ELF_KIND_BYTES: usize = 20;
 #[derive(Debug)]
 pub(super) enum Image {
     /// Bytes that nobody can change.
-    Sealed {
-        /// Where a child of this process finds it.
-        path: PathBuf,
-        /// Keeps the bytes, and the number in the path taken.
-        _memory: OwnedFd,
-    },
+    Sealed(Sealed),
     /// A file of our own.
     File { file: PrivateFile, stamp: Stamp },
 }
 
 impl Image {
-    pub(super) fn path(&self) -> &Path {
+    /// Where a child of this process finds it, and where else, should it not be let in there.
+    pub(super) fn paths(&self) -> (PathBuf, Option<PathBuf>) {
         match self {
-            Self::Sealed { path, .. } => path,
-            Self::File { file, .. } => file.path(),
+            Self::Sealed(memory) => memory.paths(),
+            Self::File { file, .. } => (file.path().to_owned(), None),
         }
     }
 
     /// Whether nobody has touched it since it was made.
     pub(super) fn is_intact(&self) -> bool {
         match self {
-            Self::Sealed { .. } => true,
+            Self::Sealed(_) => true,
             Self::File { file, stamp, .. } => {
                 fs::symlink_metadata(file.path()).is_ok_and(|it| Stamp::of(&it) == *stamp)
             }
@@ -113,7 +109,11 @@ pub(super) fn copy(
     let mut piece = vec![0; PIECE_BYTES];
     let mut n = fill(&mut source, &mut piece).map_err(unreadable)?;
     let draft = Draft::new(&piece[..n], places, name)?;
-    let failed = |err: io::Error| draft.failed(path, &err);
+    let place = draft.place();
+    let failed = |err: io::Error| {
+        let why = format!("copying {} to {place}: {err}", path.display());
+        Trouble::Refused(kind_of(&err), why)
+    };
     let mut size = 0;
     while n > 0 {
         go_on(stop).map_err(failed)?;
@@ -125,9 +125,8 @@ pub(super) fn copy(
         return Err(too_large());
     }
     let after = stamp_of(&file)?;
-    let stamp = draft.seal().map_err(failed)?;
-    let sha256 = digest_of(draft.file(), &mut piece, stop).map_err(failed)?;
-    Ok(Copied { image: draft.into_image(stamp), sha256, before, after })
+    let (image, sha256) = draft.finish(&mut piece, stop).map_err(failed)?;
+    Ok(Copied { image, sha256, before, after })
 }
 
 /// Stops where nobody waits for the answer.
@@ -135,8 +134,7 @@ fn go_on(stop: &CancellationToken) -> io::Result<()> {
     if stop.is_cancelled() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
 }
 
-/// The digest of the copy itself, once it is final: whoever could write to it while it was made is
-/// found out.
+/// The digest of a file from its start to its end.
 fn digest_of(mut copy: &File, piece: &mut [u8], stop: &CancellationToken) -> io::Result<Sha256> {
     copy.rewind()?;
     let mut digest = sha2::Sha256::new();
@@ -225,33 +223,31 @@ impl Draft {
         }
     }
 
-    /// Nothing more can be written to the copy of `source`.
-    fn failed(&self, source: &Path, err: &io::Error) -> Trouble {
-        let place = match self {
+    /// Where it is, for people.
+    fn place(&self) -> String {
+        match self {
             Self::Memory(_) => "memory".to_owned(),
             Self::File(private, _) => private.path().display().to_string(),
-        };
-        let why = format!("copying {} to {place}: {err}", source.display());
-        Trouble::Refused(kind_of(err), why)
-    }
-
-    /// Makes what was written final. A file is final in so far as each later change shows in the
-    /// stamp.
-    fn seal(&self) -> io::Result<Stamp> {
-        if let Self::Memory(memory) = self {
-            sealed::seal(memory)?;
         }
-        self.file().metadata().map(|it| Stamp::of(&it))
     }
 
-    fn into_image(self, stamp: Stamp) -> Image {
+    /// Makes what was written final, and hashes it then: whoever could write to the copy while it was
+    /// made is found out.
+    fn finish(self, piece: &mut [u8], stop: &CancellationToken) -> io::Result<(Image, Sha256)> {
         match self {
             Self::Memory(memory) => {
-                let path = sealed::path_of(&memory);
-                Image::Sealed { path, _memory: memory.into() }
+                let sealed = sealed::seal(memory)?;
+                let sha256 = digest_of(sealed.file(), piece, stop)?;
+                Ok((Image::Sealed(sealed), sha256))
             }
-            // It is closed here: a program that is open for writing cannot be started.
-            Self::File(file, _) => Image::File { file, stamp },
+            Self::File(private, file) => {
+                // From here on each change shows in the stamp.
+                let stamp = Stamp::of(&file.metadata()?);
+                let sha256 = digest_of(&file, piece, stop)?;
+                // A program that is open for writing cannot be started.
+                drop(file);
+                Ok((Image::File { file: private, stamp }, sha256))
+            }
         }
     }
 }

@@ -2,9 +2,12 @@
 
 use std::{
     ffi::OsStr,
-    fs::{self, File, Permissions},
+    fs::{self, File, Metadata, Permissions},
     io,
-    os::{fd::AsRawFd, unix::fs::PermissionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{MetadataExt, PermissionsExt},
+    },
     path::PathBuf,
 };
 
@@ -26,20 +29,53 @@ pub(super) fn create(name: &OsStr) -> Option<File> {
     };
     // A child gets its streams in the places of 0, 1 and 2.
     let memory = File::from(fcntl_dupfd_cloexec(memory.ok()?, 3).ok()?);
-    fs::metadata(path_of(&memory)).ok()?;
-    Some(memory)
+    fs::exists(path_of(&memory, "self")).is_ok_and(|it| it).then_some(memory)
+}
+
+/// Memory that nobody can change any more.
+#[derive(Debug)]
+pub(super) struct Sealed {
+    memory: File,
+    /// The process in whose directory in `/proc` it was seen.
+    seen_by: Option<u32>,
 }
 
 /// Makes what was written final.
-pub(super) fn seal(memory: &File) -> io::Result<()> {
+pub(super) fn seal(memory: File) -> io::Result<Sealed> {
     memory.set_permissions(Permissions::from_mode(0o500))?;
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
-    Ok(fcntl_add_seals(memory, seals)?)
+    fcntl_add_seals(&memory, seals)?;
+    // Where `/proc` shows the processes of another namespace, our number is somebody else's.
+    let id = |meta: Metadata| (meta.dev(), meta.ino());
+    let pid = std::process::id();
+    let there = fs::metadata(path_of(&memory, &pid.to_string())).map(id).ok();
+    let seen_by = (there == Some(memory.metadata().map(id)?)).then_some(pid);
+    Ok(Sealed { memory, seen_by })
 }
 
-/// The path under which a child starts it: a child has the descriptor until the program is in place.
-pub(super) fn path_of(memory: &File) -> PathBuf {
-    format!("/proc/self/fd/{}", memory.as_raw_fd()).into()
+fn path_of(memory: &File, process: &str) -> PathBuf {
+    format!("/proc/{process}/fd/{}", memory.as_raw_fd()).into()
+}
+
+impl Sealed {
+    pub(super) fn file(&self) -> &File {
+        &self.memory
+    }
+
+    /// The paths under which a child starts it, the better one first.
+    ///
+    /// A child has a copy of the descriptor until the program is in place, and can start it under
+    /// `/proc/self`. That always works, and costs a tenth of a call: the kernel sets up the child's
+    /// own directory in `/proc` for it. The descriptor of this process does without, but a child may
+    /// be kept from looking into this process.
+    pub(super) fn paths(&self) -> (PathBuf, Option<PathBuf>) {
+        let own = path_of(&self.memory, "self");
+        // A forked host is another process.
+        match self.seen_by.filter(|it| *it == std::process::id()) {
+            Some(pid) => (path_of(&self.memory, &pid.to_string()), Some(own)),
+            None => (own, None),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -60,10 +96,12 @@ mod tests {
         memory.write_all(b"one").expect("it is open");
         // Whoever has it open already …
         let mut early = memory.try_clone().expect("a descriptor");
-        seal(&memory).expect("it takes seals");
+        let sealed = seal(memory).expect("it takes seals");
+        let (path, other) = sealed.paths();
+        assert!(other.is_some(), "{path:?} is not this process");
         // … or opens it now, which the owner may do after a chmod(2), …
-        memory.set_permissions(Permissions::from_mode(0o700)).expect("ours");
-        let late = OpenOptions::new().write(true).open(path_of(&memory));
+        sealed.file().set_permissions(Permissions::from_mode(0o700)).expect("ours");
+        let late = OpenOptions::new().write(true).open(path);
         for writer in [&mut early, &mut late.expect("ours")] {
             // … cannot write, cut it or make it longer.
             writer.rewind().expect("a file");
@@ -72,8 +110,8 @@ mod tests {
             assert!(writer.set_len(0).is_err() && writer.set_len(9).is_err());
         }
         let mut text = String::new();
-        memory.rewind().expect("a file");
-        memory.read_to_string(&mut text).expect("it can be read");
+        early.rewind().expect("a file");
+        early.read_to_string(&mut text).expect("it can be read");
         assert_eq!(text, "one");
     }
 }

@@ -1,6 +1,10 @@
 //! Where memory cannot hold a program, each copy is a file.
 
-use std::{ffi::OsStr, fs::File, io, path::PathBuf};
+use std::{convert::Infallible, ffi::OsStr, fs::File, io, path::PathBuf};
+
+/// Memory that nobody can change any more: there is none here.
+#[derive(Debug)]
+pub(super) struct Sealed(Infallible);
 
 /// Empty memory for a program: none here.
 pub(super) fn create(_: &OsStr) -> Option<File> {
@@ -8,11 +12,17 @@ pub(super) fn create(_: &OsStr) -> Option<File> {
 }
 
 /// Makes what was written final.
-pub(super) fn seal(_: &File) -> io::Result<()> {
+pub(super) fn seal(_: File) -> io::Result<Sealed> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The path under which a child starts it.
-pub(super) fn path_of(_: &File) -> PathBuf {
-    PathBuf::new()
+impl Sealed {
+    pub(super) fn file(&self) -> &File {
+        match self.0 {}
+    }
+
+    /// The paths under which a child starts it, the better one first.
+    pub(super) fn paths(&self) -> (PathBuf, Option<PathBuf>) {
+        match self.0 {}
+    }
 }

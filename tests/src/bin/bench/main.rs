@@ -17,6 +17,7 @@ mod call; //       what does one call cost, and how many fit into a second?
 mod fds; //        … with many open descriptors?
 mod rss; //        … in a host with much memory?
 mod stream; //     how fast is output captured, and in how much memory?
+mod verify; //     what does a pinned program cost?
 
 mod job; //        what one run does
 mod options; //    the arguments
@@ -51,6 +52,7 @@ const BENCHES: &[Bench] = &[
     ("rss", "… beside host memory", &["--gib"], rss::run),
     ("fds", "… beside open descriptors", &["--descriptors"], fds::run),
     ("stream", "how fast much output is captured", &["--mib"], stream::run),
+    ("verify", "what a pinned program costs", &["--kib"], verify::run),
 ];
 
 fn main() -> ExitCode {

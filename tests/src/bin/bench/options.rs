@@ -11,6 +11,7 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
     ("--gib", "N,…", "memory that the host has touched, in GiB (0,1,8)"),
     ("--descriptors", "N,…", "descriptors that the host has open (0,1000,10000)"),
     ("--mib", "N", "output in MiB (2048)"),
+    ("--kib", "N,…", "sizes of the program in KiB (64,1024,102400)"),
 ];
 
 /// Options of every benchmark; the others belong to one.
@@ -27,6 +28,7 @@ pub(crate) struct Options {
     pub(crate) gib: Vec<usize>,
     pub(crate) descriptors: Vec<usize>,
     pub(crate) mib: usize,
+    pub(crate) kib: Vec<usize>,
 }
 
 impl Default for Options {
@@ -41,6 +43,7 @@ impl Default for Options {
             gib: vec![0, 1, 8],
             descriptors: vec![0, 1_000, 10_000],
             mib: 2048,
+            kib: vec![64, 1024, 100 * 1024],
         }
     }
 }
@@ -66,6 +69,7 @@ impl Options {
                 "--gib" => res.gib = list(value()?, |it| number(name, it))?,
                 "--descriptors" => res.descriptors = list(value()?, |it| number(name, it))?,
                 "--mib" => res.mib = positive(name, value()?)?,
+                "--kib" => res.kib = list(value()?, |it| positive(name, it))?,
                 _ => unreachable!("every option that is listed has an arm"),
             }
         }

@@ -1,12 +1,13 @@
 //! What is measured: `ExecEnv` with the local backend, and all that is on by default.
 
 use std::{
-    sync::Arc,
+    fs,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
-use flyto_execenv::{Capture, ExecEnv, Output, Spec, local::Local};
+use flyto_execenv::{Capture, ExecEnv, Output, Program, Sha256, Spec, local::Local};
+use sha2::Digest;
 use tokio::runtime::Runtime;
 
 use super::CHILD_PATH;
@@ -25,8 +26,8 @@ const SMALL_BYTES: u64 = 1024 * 1024;
 static REQUEST: [u8; REQUEST_BYTES] = [b'x'; REQUEST_BYTES];
 
 /// One call with a deadline, bounded capture and a group kill.
-pub(super) async fn call(env: ExecEnv, job: Arc<Job>) -> Result {
-    let spec = Spec::new(job.child.as_os_str())
+pub(super) async fn call(env: ExecEnv, program: Program) -> Result {
+    let spec = Spec::new(program)
         .env_var("PATH", CHILD_PATH)
         .stdin_bytes(Bytes::from_static(&REQUEST))
         .deadline(DEADLINE);
@@ -41,6 +42,12 @@ pub(super) async fn call(env: ExecEnv, job: Arc<Job>) -> Result {
 /// The handle of a host.
 pub(super) fn env() -> ExecEnv {
     ExecEnv::new(Local::new())
+}
+
+/// The child as it is now, and no other bytes.
+pub(super) fn pinned(job: &Job) -> Result<Program> {
+    let sha256 = Sha256(sha2::Sha256::digest(fs::read(&job.child)?).into());
+    Ok(Program::Pinned { path: job.child.clone(), sha256 })
 }
 
 /// Captures much output, keeping `limit_bytes` or the default of it.

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use flyto_execenv::Program;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
@@ -40,10 +41,14 @@ pub(crate) enum Variant {
     ExecEnvOneThread,
     /// As `ExecEnv`, keeping 64 KiB of each stream.
     ExecEnvSmall,
+    /// As `ExecEnv`, with a pinned program that was hashed before.
+    ExecEnvPinned,
+    /// As `ExecEnv`, with a pinned program and a new backend for each call, which hashes it.
+    ExecEnvPinnedFirst,
 }
 
 impl Variant {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Baseline,
         Self::Std,
         Self::StdForking,
@@ -52,6 +57,8 @@ impl Variant {
         Self::ExecEnvSixWorkers,
         Self::ExecEnvOneThread,
         Self::ExecEnvSmall,
+        Self::ExecEnvPinned,
+        Self::ExecEnvPinnedFirst,
     ];
 
     /// The name in tables and arguments.
@@ -65,6 +72,8 @@ impl Variant {
             Self::ExecEnvSixWorkers => "ExecEnv + Local, 6 workers",
             Self::ExecEnvOneThread => "ExecEnv + Local, current_thread",
             Self::ExecEnvSmall => "ExecEnv + Local, 64 KiB kept",
+            Self::ExecEnvPinned => "ExecEnv + Local, pinned",
+            Self::ExecEnvPinnedFirst => "ExecEnv + Local, pinned, first call",
         }
     }
 }
@@ -104,12 +113,22 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::ExecEnvSixWorkers => exec_env_call(job, &workers(6)?),
         Variant::ExecEnvOneThread => exec_env_call(job, &one_thread()?),
         Variant::ExecEnvSmall => Err("is measured with streams only".into()),
+        Variant::ExecEnvPinned => {
+            let (env, program) = (exec_env::env(), exec_env::pinned(job)?);
+            let call = move |_| exec_env::call(env.clone(), program.clone());
+            calls::concurrent(job, &workers(2)?, call)
+        }
+        Variant::ExecEnvPinnedFirst => {
+            let program = exec_env::pinned(job)?;
+            let call = move |_| exec_env::call(exec_env::env(), program.clone());
+            calls::concurrent(job, &workers(2)?, call)
+        }
     }
 }
 
 fn exec_env_call(job: &Job, runtime: &Runtime) -> Result<Sample> {
-    let env = exec_env::env();
-    calls::concurrent(job, runtime, move |job| exec_env::call(env.clone(), job))
+    let (env, program) = (exec_env::env(), Program::from(job.child.as_os_str()));
+    calls::concurrent(job, runtime, move |_| exec_env::call(env.clone(), program.clone()))
 }
 
 fn stream(variant: Variant, job: &Job) -> Result<Sample> {
