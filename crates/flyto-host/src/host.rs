@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+#[cfg(feature = "watch")]
+use flyto_diagnostics::Findings;
 use flyto_diagnostics::{CodeInfo, Diagnostic, closest};
 use flyto_execenv::ExecEnv;
 use flyto_exectool::HostContext;
@@ -55,7 +57,7 @@ const MAX_SIMILAR: usize = 3;
 pub struct Host {
     registry: Registry,
     /// What was loaded last.
-    moment: watch::Sender<Moment>,
+    pub(crate) moment: watch::Sender<Moment>,
     /// Held by whoever changes what is loaded.
     sources: Mutex<Sources>,
     output_limit_bytes: u64,
@@ -164,6 +166,19 @@ impl Host {
         self.publish(&before, report)
     }
 
+    /// Says why changes of some files are noticed late. That it is said already is no change.
+    #[cfg(feature = "watch")]
+    pub(crate) fn set_watching(&self, findings: Findings) {
+        let _sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.moment.borrow().clone();
+        let messages = |it: &Findings| it.iter().map(|it| it.message.clone()).collect::<Vec<_>>();
+        if messages(&before.report.watching) != messages(&findings) {
+            let mut report = LoadReport::clone(&before.report);
+            report.watching = findings;
+            self.publish(&before, report);
+        }
+    }
+
     /// Makes a report the current one, and wakes whoever waits for changes, if there are any.
     fn publish(&self, before: &Moment, report: LoadReport) -> HostChanges {
         let roster = Arc::new(Roster::of(&self.registry));
@@ -174,6 +189,15 @@ impl Host {
             !changes.is_empty()
         });
         changes
+    }
+
+    /// Ends the processes of session plugins, and returns when they are gone. Each has 2 s to answer
+    /// what it was asked; later calls of their tools are refused.
+    ///
+    /// To be called before the program ends, where it may have called such a tool: what is left then
+    /// is killed in the middle of whatever it does.
+    pub async fn close(&self) {
+        self.plugin_ctx.sessions.close().await;
     }
 
     /// Adds a tool of the host's own. Its input is checked like that of any other.

@@ -12,6 +12,8 @@ mod report; //    what became of every source
 pub mod schema; // JSON Schemas for editors
 mod sources; //   the tools of each source
 mod validate; //  checking files without using them
+#[cfg(feature = "watch")]
+mod watch; //     reloading what is edited
 
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use changes::{HostChanges, SourceChange, SourceKind};
@@ -20,3 +22,5 @@ pub use host::{CallError, Host, Plan, all_codes, explain};
 pub use places::{Places, Surroundings};
 pub use report::{ExecFile, ExecFileState, LoadReport};
 pub use validate::{Validation, validate_path};
+#[cfg(feature = "watch")]
+pub use watch::{WatchError, WatchOptions, Watching};

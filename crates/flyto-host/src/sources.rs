@@ -12,7 +12,7 @@ use std::{
 use flyto_diagnostics::{Diagnostic, Findings, Location};
 use flyto_execenv::ExecEnv;
 use flyto_exectool::{ExecTool, ExecToolDef, HostContext};
-use flyto_plugin::{Catalogue, Plugin, PluginContext, PluginTool, ToolDef};
+use flyto_plugin::{Catalogue, Invocation, Lifetime, Plugin, PluginContext, PluginTool, ToolDef};
 use flyto_tools::{Owner, Registry, RegistryError, Tool, ToolId, Validated};
 
 use crate::{
@@ -200,7 +200,7 @@ impl Slot {
         }
         let tools = PluginTool::all(plugin, ctx).into_iter().zip(plugin.tools());
         let tools = tools.map(|(tool, def)| match kept.remove(def.name.as_str()) {
-            Some((former, tool)) if former == def => tool,
+            Some((former, tool)) if former == def && !has_session(def) => tool,
             _ => checked(tool),
         });
         let tools = tools.collect();
@@ -249,6 +249,11 @@ fn checked(tool: impl Tool) -> Arc<dyn Tool> {
 /// Whether a tool with the same declaration is the same tool in both versions of a plugin.
 fn is_alike(old: &Plugin, new: &Plugin) -> bool {
     old.dir() == new.dir() && old.manifest().version == new.manifest().version
+}
+
+/// Whether the tool shares a process with others of its plugin. Then all of them move to the next one.
+fn has_session(def: &ToolDef) -> bool {
+    matches!(def.invocation, Invocation::Rpc { lifetime: Lifetime::Session { .. }, .. })
 }
 
 /// Whether it is this tool that the registry does not take.

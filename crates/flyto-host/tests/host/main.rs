@@ -2,4 +2,6 @@
 
 mod calls; //  the path of a call
 mod reload; // looking at the sources again
+#[cfg(feature = "watch")]
+mod watch; //  the same, as it happens
 mod world; //  where a test lives

@@ -1,0 +1,112 @@
+//! The thread that looks again.
+
+use std::{
+    sync::{Arc, Weak},
+    time::{Duration, Instant},
+};
+
+use flyto_diagnostics::{Diagnostic, Findings, Location};
+use notify::{RecommendedWatcher, Watcher as _};
+
+use super::{
+    WatchOptions,
+    follow::{Eyes, Followed},
+    pause::Pause,
+    places,
+};
+use crate::{Host, codes};
+
+/// A look takes at most this part of the time where the host has to look again and again.
+const POLL_SHARE: u32 = 10;
+
+/// What the thread knows.
+#[derive(Debug)]
+pub(super) struct Worker {
+    host: Weak<Host>,
+    pause: Arc<Pause>,
+    poll: Option<Duration>,
+    fallback: Duration,
+    /// How the system is asked for eyes. A test has its own.
+    pub(super) open: fn(Arc<Pause>) -> notify::Result<Box<dyn Eyes>>,
+}
+
+impl Worker {
+    pub(super) fn new(host: Weak<Host>, pause: Arc<Pause>, options: &WatchOptions) -> Self {
+        let WatchOptions { quiet: _, latest: _, poll, fallback } = *options;
+        Self { host, pause, poll, fallback, open: eyes_of_the_system }
+    }
+
+    /// Runs until nobody wants to know any more, or the host is gone.
+    pub(super) fn run(self) {
+        let (mut followed, mut blind) = match (self.open)(Arc::clone(&self.pause)) {
+            Ok(eyes) => (Some(Followed::new(eyes)), None),
+            Err(err) => (None, Some(err)),
+        };
+        self.follow(followed.as_mut(), &mut blind);
+        loop {
+            let took = {
+                let Some(host) = self.host.upgrade() else { return };
+                let start = Instant::now();
+                host.reload();
+                start.elapsed()
+            };
+            self.follow(followed.as_mut(), &mut blind);
+            let fallback = blind.is_some().then(|| self.fallback.max(took * POLL_SHARE));
+            let poll = self.poll.map(|it| it.max(took * POLL_SHARE));
+            if !self.pause.wait(poll.into_iter().chain(fallback).min()) {
+                return;
+            }
+        }
+    }
+
+    /// Watches what the sources are now. `blind` is why not all of it can be watched.
+    fn follow(&self, followed: Option<&mut Followed>, blind: &mut Option<notify::Error>) {
+        let Some(host) = self.host.upgrade() else { return };
+        if let Some(followed) = followed {
+            let wanted = places::interests(&host.report());
+            let doubtful = self.pause.take_doubtful();
+            // Before the watches themselves: the first event of a new one has to find them.
+            self.pause.set_interests(wanted.clone());
+            let step = followed.step(wanted, &doubtful);
+            self.pause.set_interests(step.interests);
+            if step.has_new {
+                self.pause.mark();
+            }
+            *blind = step.blind;
+        }
+        let mut findings = Findings::new();
+        if let Some(err) = blind {
+            findings.push(self.warning(err));
+        }
+        host.set_watching(findings);
+    }
+
+    fn warning(&self, err: &notify::Error) -> Diagnostic {
+        let what = match &err.kind {
+            notify::ErrorKind::MaxFilesWatch => {
+                "the system has no watches left, so some changes are noticed late".to_owned()
+            }
+            notify::ErrorKind::Io(err) => {
+                format!("the system does not report changes, so they are noticed late: {err}")
+            }
+            _ => format!("the system does not report changes, so they are noticed late: {err}"),
+        };
+        // There is one place for all: which of the directories is the first to be left out is chance.
+        let place = match err.paths.first() {
+            Some(path) => Location::file(path.display().to_string()),
+            None => Location::file("fs.inotify"),
+        };
+        Diagnostic::warning(codes::NOT_WATCHED, place, what)
+            .with_reason(format!("the files are looked at every {:?} instead", self.fallback))
+            .with_help(
+                "raise the limit, as with `sysctl fs.inotify.max_user_watches=524288` (and \
+                 `fs.inotify.max_user_instances`), or name fewer plugin directories",
+            )
+    }
+}
+
+fn eyes_of_the_system(pause: Arc<Pause>) -> notify::Result<Box<dyn Eyes>> {
+    let watcher =
+        RecommendedWatcher::new(move |event| pause.take(event), notify::Config::default())?;
+    Ok(Box::new(watcher))
+}
