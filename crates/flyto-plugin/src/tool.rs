@@ -33,7 +33,9 @@ use crate::{
 /// A call starts the program as a Unix filter: the input is what it reads on stdin, byte for byte,
 /// and end of input comes at once where there is none; its stdout is the result, untrimmed. The
 /// program of a template reads nothing, and has its values in its arguments; values that cannot
-/// stand there are [`Failure::BadInput`], with the text `invalid input: /name: …`. It runs
+/// stand there are [`Failure::BadInput`], with the text `invalid input: /name: …`. The program of a
+/// binary plugin reads a request in JSON-RPC 2.0, one line; the last line of stdout that is a response
+/// is the result, of at most 16 MiB, and lines about progress are reported as they come. A program runs
 /// as [`Class::PLUGIN_TOOL`] in a process group of its own, and sees four kinds of variables: `PATH`,
 /// `HOME`, `LANG` and `LC_ALL` of the host, [`PLUGIN_ROOT`](crate::PLUGIN_ROOT) and
 /// [`PLUGIN_DATA`](crate::PLUGIN_DATA), what the operator granted, what the manifest declares.
@@ -42,7 +44,7 @@ use crate::{
 ///
 /// | what happened | text |
 /// | --- | --- |
-/// | it exited with 0 | what it printed on stdout |
+/// | it exited with 0 | what it printed on stdout, or what it answered |
 /// | it exited with another code | `exit code 3`, then lines `stdout: …` and `stderr: …` |
 /// | a signal ended it | `exit code -1 (killed by signal 9, SIGKILL)` in place of `exit code 3` |
 /// | its time was over | `plugin tool "p:t" timed out after 30s` and a line `stderr: …` |
@@ -50,6 +52,8 @@ use crate::{
 /// | it reached a limit | `plugin tool "p:t" reached its limit of output`, then lines `stdout: …` and `stderr: …` |
 /// | a declared variable has no value | `plugin tool "p:t": resolve env failed: …` |
 /// | it declares an output schema and printed no JSON | `plugin tool "p:t": stdout is no JSON: …` and a line `stdout: …` |
+/// | it answered with an error, whatever its exit code | `error (code -32000): …` and nothing else |
+/// | it exited with 0 and answered nothing | `plugin tool "p:t": no JSON-RPC response on stdout`, then lines `stdout: …` and `stderr: …` |
 ///
 /// All but the first are errors, and [`ToolResult::failure`] says which. A program that cannot be
 /// started is a [`ToolError`] with the text `plugin tool "p:t" exec failed` and its cause.
@@ -321,7 +325,13 @@ impl Tool for PluginTool {
             Err(Unfit::Program(escape)) => return Err(self.not_ours(escape)),
         };
         self.make_data_dir();
-        let streaming = if self.def.stream { Streaming::Lines } else { Streaming::Quiet };
+        let streaming = match (self.def.form(), self.def.stream) {
+            (ToolForm::Binary, shows_stderr) => {
+                Streaming::Messages { progress: rpc::call::progress, shows_stderr }
+            }
+            (_, true) => Streaming::Lines,
+            (_, false) => Streaming::Quiet,
+        };
         let ran = flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming)
             .await
             .map_err(|err| tool_error(self.exec_failed(), err))?;

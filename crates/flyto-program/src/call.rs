@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use flyto_execenv::{Ending, ExecEnv, ExecError, Exit, Outcome, RunOptions, Signal, Spec};
-use flyto_tools::{CallContext, Execution, Failure};
+use flyto_tools::{CallContext, Execution, Failure, Progress};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 const CHUNKS_UNDERWAY: usize = 4;
 
 /// Whether output is shown while it comes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub enum Streaming {
     /// Output is in the result and nowhere else.
@@ -26,6 +26,29 @@ pub enum Streaming {
     /// Lines of stdout are shown as they come. A line `::progress 0.4 text` on stderr is progress
     /// and leaves the captured stderr; the other lines of stderr are shown.
     Lines,
+    /// Lines of stdout are messages between programs, and nobody is shown them.
+    Messages {
+        /// What a line of stdout says about progress.
+        progress: fn(&[u8]) -> Option<Progress>,
+        /// Whether stderr is treated as for [`Lines`](Self::Lines).
+        shows_stderr: bool,
+    },
+}
+
+impl Streaming {
+    /// Whether a call with these listeners has something to tell them.
+    fn tells(self, ctx: &CallContext) -> bool {
+        let shows = self.shows_stderr() && (ctx.wants_output() || ctx.wants_progress());
+        shows || matches!(self, Self::Messages { .. } if ctx.wants_progress())
+    }
+
+    pub(crate) const fn shows_stderr(self) -> bool {
+        match self {
+            Self::Quiet => false,
+            Self::Lines => true,
+            Self::Messages { shows_stderr, .. } => shows_stderr,
+        }
+    }
 }
 
 /// A program that ran, and what came of it.
@@ -64,9 +87,9 @@ pub async fn run(
         .collect();
     let options = RunOptions::new().cancel(ctx.cancellation().clone());
 
-    let outcome = if streaming == Streaming::Lines && (ctx.wants_output() || ctx.wants_progress()) {
+    let outcome = if streaming.tells(ctx) {
         let (sender, mut chunks) = mpsc::channel(CHUNKS_UNDERWAY);
-        let mut shown = Shown::new(ctx);
+        let mut shown = Shown::new(ctx, streaming);
         let (outcome, ()) = tokio::join!(env.run_with(spec, options.observer(sender)), async {
             while let Some(chunk) = chunks.recv().await {
                 shown.take(&chunk);
@@ -78,7 +101,7 @@ pub async fn run(
         env.run_with(spec, options).await
     };
     let mut outcome = outcome?;
-    if streaming == Streaming::Lines {
+    if streaming.shows_stderr() {
         let stderr = &mut outcome.stderr;
         let omitted = stderr.omitted_bytes();
         stderr.head = without_progress(&stderr.head);

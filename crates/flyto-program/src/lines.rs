@@ -3,6 +3,8 @@
 use flyto_execenv::{Chunk, Stream};
 use flyto_tools::{CallContext, OutputChannel, Progress};
 
+use crate::call::Streaming;
+
 /// A line longer than this is shown in pieces, so that a program without newlines cannot fill
 /// memory: 64 KiB, what one read brings.
 const LONGEST_LINE_BYTES: usize = 64 * 1024;
@@ -13,18 +15,25 @@ const PROGRESS: &[u8] = b"::progress ";
 /// Shows whole lines to the listeners of a call.
 pub(crate) struct Shown<'a> {
     ctx: &'a CallContext,
+    streaming: Streaming,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
+    /// Whether the line of stdout that is coming in is too long to be a message about progress.
+    skipping: bool,
 }
 
 impl<'a> Shown<'a> {
-    pub(crate) fn new(ctx: &'a CallContext) -> Self {
-        Self { ctx, stdout: Vec::new(), stderr: Vec::new() }
+    pub(crate) fn new(ctx: &'a CallContext, streaming: Streaming) -> Self {
+        Self { ctx, streaming, stdout: Vec::new(), stderr: Vec::new(), skipping: false }
     }
 
     pub(crate) fn take(&mut self, chunk: &Chunk) {
-        let pending = match chunk.stream {
-            Stream::Stderr => &mut self.stderr,
+        let pending = match (chunk.stream, self.streaming) {
+            (Stream::Stderr, _) if !self.streaming.shows_stderr() => return,
+            (Stream::Stderr, _) => &mut self.stderr,
+            (_, Streaming::Messages { progress, .. }) => {
+                return self.take_messages(&chunk.bytes, progress);
+            }
             _ => &mut self.stdout,
         };
         pending.extend_from_slice(&chunk.bytes);
@@ -37,10 +46,32 @@ impl<'a> Shown<'a> {
         self.show(chunk.stream, &lines);
     }
 
+    /// Looks for progress in whole lines. A line without an end is an answer, if anything.
+    fn take_messages(&mut self, bytes: &[u8], progress: fn(&[u8]) -> Option<Progress>) {
+        for piece in bytes.split_inclusive(|it| *it == b'\n') {
+            if self.stdout.len() + piece.len() > LONGEST_LINE_BYTES {
+                self.skipping = true;
+                self.stdout.clear();
+            }
+            if !self.skipping {
+                self.stdout.extend_from_slice(piece);
+            }
+            if piece.ends_with(b"\n") {
+                if let Some(it) = progress(&self.stdout) {
+                    self.ctx.report(it.progress(), it.detail());
+                }
+                self.stdout.clear();
+                self.skipping = false;
+            }
+        }
+    }
+
     /// Shows what came without a newline at the end.
     pub(crate) fn finish(mut self) {
         let (stdout, stderr) = (std::mem::take(&mut self.stdout), std::mem::take(&mut self.stderr));
-        self.show(Stream::Stdout, &stdout);
+        if !matches!(self.streaming, Streaming::Messages { .. }) {
+            self.show(Stream::Stdout, &stdout);
+        }
         self.show(Stream::Stderr, &stderr);
     }
 

@@ -67,6 +67,41 @@ async fn lines_are_shown_and_progress_leaves_stderr() {
 }
 
 #[tokio::test]
+async fn of_messages_only_progress_is_shown() {
+    /// A line `half`, and one that is as long as a line can be without being passed over.
+    fn progress(line: &[u8]) -> Option<Progress> {
+        match line {
+            b"half\n" => Progress::new(0.5, "half"),
+            line => {
+                Progress::new(0.75, line.len().to_string()).filter(|_| line.starts_with(b"long"))
+            }
+        }
+    }
+    let script =
+        "echo '{}'; printf 'ha'; printf 'lf\\n'; echo shown >&2; echo '::progress 0.9 x' >&2
+        printf 'long%65531s\\nhalf\\nlong%65532s\\nhalf' '' ''";
+    let shown = async |shows_stderr: bool| {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (lines, reports) = (Arc::clone(&seen), Arc::clone(&seen));
+        let ctx = CallContext::new()
+            .with_output(move |it: OutputChunk<'_>| {
+                lines.lock().unwrap().push(String::from_utf8_lossy(it.bytes).into_owned());
+            })
+            .with_progress(move |it: Progress| reports.lock().unwrap().push(it.to_string()));
+        let res = ran(sh(script), &ctx, Streaming::Messages { progress, shows_stderr }).await;
+        let mut seen = seen.lock().unwrap().clone();
+        seen.sort();
+        (seen, res.stderr().text)
+    };
+    let (seen, stderr) = shown(false).await;
+    assert_eq!(seen, ["50% half", "50% half", "75% 65536"]);
+    assert_eq!(stderr, "shown\n::progress 0.9 x\n");
+    let (seen, stderr) = shown(true).await;
+    assert_eq!(seen, ["50% half", "50% half", "75% 65536", "90% x", "shown\n"]);
+    assert_eq!(stderr, "shown\n");
+}
+
+#[tokio::test]
 async fn what_came_of_it_is_told_in_the_words_of_tools() {
     let ctx = CallContext::new();
     let res = ran(sh("kill -KILL $$"), &ctx, Streaming::Quiet).await;

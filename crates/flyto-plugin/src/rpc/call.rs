@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use flyto_execenv::{Captured, Ending};
 use flyto_program::Ran;
-use flyto_tools::{Input, ToolResult};
+use flyto_tools::{Input, Progress, ToolResult};
 
 use super::{
     frame::{self, Message},
@@ -21,6 +21,14 @@ pub(crate) fn request(tool: &str, input: &Input) -> Bytes {
     let mut res = Vec::new();
     frame::request(&mut res, 1, tool, args);
     res.into()
+}
+
+/// What a line of stdout says about the progress of the call.
+pub(crate) fn progress(line: &[u8]) -> Option<Progress> {
+    match frame::parse(line)? {
+        Message::Progress { progress, detail, .. } => Progress::new(progress, detail),
+        _ => None,
+    }
 }
 
 /// The result of the tool `name`.

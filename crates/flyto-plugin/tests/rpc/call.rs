@@ -1,11 +1,16 @@
 //! What a program gets, and where it runs.
 
-use std::{fs, os::unix::fs::symlink, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::symlink,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use expect_test::expect;
 use flyto_execenv::{Sha256, Template};
 use flyto_plugin::ToolDef;
-use flyto_tools::{CallContext, Input, Tool, ToolErrorKind};
+use flyto_tools::{CallContext, Input, OutputChunk, Progress, Tool, ToolErrorKind};
 use serde_json::json;
 
 use crate::{Host, def, shown};
@@ -146,17 +151,31 @@ async fn a_preview_shows_the_request() {
 }
 
 #[tokio::test]
-async fn words_of_its_lines_are_shown_while_it_runs() {
+async fn progress_is_reported_as_it_comes_and_messages_are_not_shown() {
     let host = Host::new(
-        "echo '::progress 0.5 half' >&2; echo word >&2; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":\"done\"}}'",
+        r#"echo '::progress 0.5 half' >&2; echo word >&2
+        echo '{"jsonrpc":"2.0","method":"progress","params":{"id":1,"progress":0.25,"detail":"reading"}}'
+        echo '{"jsonrpc":"2.0","id":1,"result":{"output":"done"}}'"#,
     );
-    let (sender, progress) = std::sync::mpsc::channel();
-    let ctx = CallContext::new().with_progress(move |it: flyto_tools::Progress| {
-        sender.send(it.to_string()).expect("somebody listens");
-    });
-    let mut def = def();
-    def.stream = true;
-    let res = host.tool(def).execute(&ctx, Input::empty()).await.expect("it was tried");
-    assert_eq!(res.output, "done");
-    assert_eq!(progress.try_iter().collect::<Vec<_>>(), ["50% half"]);
+    for (stream, expect) in
+        [(false, vec!["25% reading"]), (true, vec!["25% reading", "50% half", "word\n"])]
+    {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (progress, output) = (Arc::clone(&seen), Arc::clone(&seen));
+        let ctx = CallContext::new()
+            .with_progress(move |it: Progress| {
+                progress.lock().expect("not poisoned").push(it.to_string());
+            })
+            .with_output(move |it: OutputChunk<'_>| {
+                let text = String::from_utf8_lossy(it.bytes).into_owned();
+                output.lock().expect("not poisoned").push(text);
+            });
+        let mut def = def();
+        def.stream = stream;
+        let res = host.tool(def).execute(&ctx, Input::empty()).await.expect("it was tried");
+        assert_eq!(res.output, "done");
+        let mut seen = seen.lock().expect("not poisoned").clone();
+        seen.sort();
+        assert_eq!(seen, expect);
+    }
 }
