@@ -72,6 +72,13 @@ impl Fault {
         Self::syntax(span, format!("`{opening}` is not closed"))
     }
 
+    pub(super) fn unopened(at: usize) -> Self {
+        Self::syntax(at..at + 1, "`)` closes nothing").help(
+            "quote it if the program is to see it; the patterns of `case` belong in a script, as \
+             `;;` ends its branches",
+        )
+    }
+
     pub(super) fn intricate(span: Range<usize>, what: &str) -> Self {
         Self::syntax(span, format!("quotes or expansions within `{what}` are not read here"))
             .help("write it in a script, or in `sh -c '…' _ {{name}}`, where the value is \"$1\"")
@@ -109,8 +116,8 @@ impl Fault {
             .instead(format!("{{{{{name}}}}}"))
     }
 
-    pub(super) fn empty(len: usize) -> Self {
-        Self::new(flyto_diagnostics::codes::BAD_VALUE, 0..len, "\"command\" is empty")
+    pub(super) fn empty(span: Range<usize>) -> Self {
+        Self::new(flyto_diagnostics::codes::BAD_VALUE, span, "the command names no program")
             .help("write the command line that runs, such as `git -C {{path}} status`")
     }
 

@@ -83,7 +83,7 @@ pub(super) fn assign(text: &str, taken: &mut Taken) -> Result<(), Box<Fault>> {
     }
     let mut commands = items.iter().filter(|it| matches!(it, Item::Word(_)));
     let Some(Item::Word(first)) = commands.next() else {
-        return Err(Fault::empty(text.len()).into());
+        return Err(Fault::empty(0..text.len()).into());
     };
     let raw = &text[first.span.clone()];
     let cooked = first.fixed().unwrap_or_default();
@@ -218,6 +218,9 @@ impl Whole<'_> {
             dashes(args);
             return Ok(());
         };
+        if path.is_empty() {
+            return Err(Fault::empty(program.span.clone()).into());
+        }
         let name = path.rsplit('/').next().unwrap_or_default();
         match programs::of(name) {
             Runs::Other(wrapper) => return self.wrapped(name, &wrapper, args),

@@ -192,7 +192,7 @@ impl Reader<'_> {
                     (Gap::Close, self.skip(1))
                 }
                 ')' if opened.is_some() => return Ok(items),
-                ')' => return Err(Fault::syntax(at..at + 1, "`)` closes nothing").into()),
+                ')' => return Err(Fault::unopened(at).into()),
                 _ => {
                     self.taken.live |= self.newline;
                     self.has_words = true;

@@ -134,11 +134,11 @@ fn keys_of_the_other_forms() {
     check_tool(
         r#""parameters": {}, "command": " ""#,
         expect![[r#"
-        5:31: error[F0024]: "command" is empty
-            at /tools/0/command
-            help: write the command line that runs, such as `git -C {{path}} status`
-        p: loaded [] refused [t (template)]
-    "#]],
+            5:31: error[F0024]: the command names no program
+                at /tools/0/command
+                help: write the command line that runs, such as `git -C {{path}} status`
+            p: loaded [] refused [t (template)]
+        "#]],
     );
     check_tool(
         r#""parameters": {}"#,

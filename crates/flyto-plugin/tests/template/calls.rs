@@ -1,0 +1,96 @@
+//! Calls of templates.
+
+use std::fs;
+
+use expect_test::expect;
+use flyto_plugin::ToolDef;
+use flyto_tools::{CallContext, Failure, Input, Tool};
+use serde_json::json;
+
+use crate::{Host, template};
+
+#[tokio::test]
+async fn the_directory_is_the_sessions() {
+    let host = Host::new();
+    let session = host.dir.path().join("session").canonicalize().expect("it is there");
+    let here = |work_dir: Option<&str>| {
+        let mut def = template("pwd", json!({}));
+        def.work_dir = work_dir.map(Into::into);
+        def
+    };
+    let pwd = host.call(here(None), json!({})).await;
+    assert_eq!(pwd.output, format!("{}\n", session.display()));
+    fs::create_dir(session.join("sub")).expect("created");
+    let pwd = host.call(here(Some("sub")), json!({})).await;
+    assert_eq!(pwd.output, format!("{}\n", session.join("sub").display()));
+    let pwd = host.call(here(Some("/")), json!({})).await;
+    assert_eq!(pwd.output, "/\n");
+}
+
+#[tokio::test]
+async fn nothing_is_on_stdin_and_the_plugin_is_known() {
+    let host = Host::new();
+    fs::write(host.dir.path().join("plugin/hello.txt"), "hello").expect("written");
+    let res = host.call(template("cat", json!({})), json!({"x": "input"})).await;
+    assert_eq!((res.output.as_str(), res.is_error()), ("", false));
+    let res = host.call(template("cat \"$PLUGIN_ROOT/hello.txt\"", json!({})), json!({})).await;
+    assert_eq!((res.output.as_str(), res.is_error()), ("hello", false));
+    let preview = host
+        .tool(template("cat", json!({})))
+        .preview(&Input::parse("{}").expect("JSON"))
+        .expect("it has one");
+    assert_eq!(preview.stdin, None);
+}
+
+#[tokio::test]
+async fn a_value_that_cannot_be_put_in_starts_nothing() {
+    let host = Host::new();
+    let def = template("touch {{a}} {{b}}", json!({"a": {}, "b": {}}));
+    let res = host.call(def, json!({"a": "a\0b", "b": "--reference=x"})).await;
+    assert_eq!(res.failure, Some(Failure::BadInput));
+    expect![[r#"invalid input: /a: holds a NUL character, which no argument can hold; /b: begins with `-`, so the program could take it for an option: "--reference=x"; for a file, write ./ in front"#]].assert_eq(&res.output);
+    assert_eq!(fs::read_dir(host.dir.path().join("session")).expect("a directory").count(), 0);
+}
+
+#[tokio::test]
+async fn what_is_beyond_the_systems_limit_is_an_error_that_says_so() {
+    let host = Host::new();
+    for command in ["printf %s {{x}}", "printf %s {{x}} $HOME"] {
+        let tool = host.tool(template(command, json!({"x": {}})));
+        let input = Input::from_value(json!({"x": "v".repeat(3_000_000)}));
+        let err = tool.execute(&CallContext::new(), input).await.expect_err("it is too long");
+        let causes: Vec<_> =
+            std::iter::successors(Some(&err as &dyn std::error::Error), |err| err.source())
+                .map(ToString::to_string)
+                .collect();
+        let all = causes.join(": ");
+        assert!(all.contains("too long") || all.contains("too large"), "{all}");
+    }
+}
+
+#[tokio::test]
+async fn failures_are_told_as_those_of_any_tool() {
+    let host = Host::new();
+    let res =
+        host.call(template("ls -- {{x}} 2>/dev/null", json!({"x": {}})), json!({"x": "no"})).await;
+    expect![[r#"
+        exit code 2
+        stdout: 
+        stderr: "#]]
+    .assert_eq(&res.output);
+    let res = host.call(template("exit {{n}}", json!({"n": {}})), json!({"n": 7})).await;
+    expect![[r#"
+        exit code 7
+        stdout: 
+        stderr: "#]]
+    .assert_eq(&res.output);
+}
+
+#[test]
+fn an_error_of_the_constructor_says_where_and_what_to_write() {
+    let err = ToolDef::template("t", "p {{a}} | q", json!({"type": "object"})).expect_err("a pipe");
+    assert_eq!(err.code().as_str(), "F0150");
+    assert_eq!(err.span(), 8..9);
+    assert!(err.help().is_some_and(|it| it.contains("sh -c")));
+    expect![[r#"failed to read the command "p {{a}} | q": `|` outside of quotes joins commands, and a template is one command (byte 8); quote it if the program is to see it; for several commands, write a script or `sh -c '…' _ {{name}}`, where the value is "$1""#]].assert_eq(&err.to_string());
+}
