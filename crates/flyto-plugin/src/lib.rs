@@ -18,7 +18,6 @@ mod place; //       findings about parts of a value
 mod result; //      what came of a program, in words
 mod rpc; //         programs that answer in JSON-RPC
 pub mod schema;
-#[allow(dead_code, unused_imports, reason = "tools of session plugins come next")]
 mod session; //     plugins whose process stays
 mod template; //    commands with placeholders
 mod tool; //        a declaration as a tool //  JSON Schemas for editors

@@ -4,7 +4,8 @@ use std::{
     borrow::Cow,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, LazyLock},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -25,6 +26,7 @@ use crate::{
     manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, ToolForm, start_dir},
     result,
     rpc::{self, call::LONGEST_REPLY_BYTES, program::Escape},
+    session::{self, Session},
     template::{Filled, Refusal},
 };
 
@@ -55,6 +57,14 @@ use crate::{
 /// | it answered with an error, whatever its exit code | `error (code -32000): …` and nothing else |
 /// | it exited with 0 and answered nothing | `plugin tool "p:t": no JSON-RPC response on stdout`, then lines `stdout: …` and `stderr: …` |
 ///
+/// | its process stays, and ended before it answered | `plugin tool "p:t": the session ended: exit code 3` and a line `stderr: …` |
+///
+/// A program of JSON-RPC whose process [stays](crate::Lifetime::Session) is asked and answers while it
+/// runs; it is started by the first call, with the variables above. The time of a call covers the
+/// start, and the pause before it where the last process crashed; when it is over, the process is told
+/// and goes on. Where the call waited for something else than the plugin's work on it, the text for
+/// that has a line `session: …`.
+///
 /// All but the first are errors, and [`ToolResult::failure`] says which. A program that cannot be
 /// started is a [`ToolError`] with the text `plugin tool "p:t" exec failed` and its cause.
 #[derive(Debug)]
@@ -65,6 +75,10 @@ pub struct PluginTool {
     dir: PathBuf,
     plugin: String,
     ctx: Arc<PluginContext>,
+    /// The process that all calls go to, where it stays.
+    session: Option<Arc<Session>>,
+    /// The name within the plugin, as requests share it.
+    local_name: Arc<str>,
 }
 
 /// Why a call cannot be carried out as it is.
@@ -99,20 +113,32 @@ impl PluginTool {
         if !plugin.is_empty() {
             metadata.origin = Origin::Plugin { plugin: plugin.clone() };
         }
-        Self { name, metadata, dir: load::absolute(dir.as_ref()), plugin, ctx: ctx.into(), def }
+        let (dir, ctx) = (load::absolute(dir.as_ref()), ctx.into());
+        let session = session::of(&def, dir.clone(), &plugin, &ctx);
+        let local_name = def.name.as_str().into();
+        Self { name, metadata, dir, plugin, ctx, session, local_name, def }
     }
 
     /// Every tool of a plugin, in the order of its manifest. A tool without a version of its own has
     /// the plugin's.
+    ///
+    /// Tools of a session plugin share one process, with the variables that any of them declares; those
+    /// that give one of these another value, or declare another directory or other limits, have one
+    /// of their own.
     pub fn all(plugin: &Plugin, ctx: &Arc<PluginContext>) -> Vec<Self> {
-        let tools = plugin.tools().iter().cloned();
         let version = &plugin.manifest().version;
-        tools
-            .map(|mut def| {
-                def.metadata.version = def.metadata.version.take().or_else(|| version.clone());
-                Self::new(def, plugin.dir(), plugin.name(), Arc::clone(ctx))
-            })
-            .collect()
+        let mut defs = plugin.tools().to_vec();
+        let shared_with = session::share(&mut defs);
+        let mut res: Vec<Self> = Vec::with_capacity(defs.len());
+        for (mut def, first) in defs.into_iter().zip(shared_with) {
+            def.metadata.version = def.metadata.version.take().or_else(|| version.clone());
+            let mut tool = Self::new(def, plugin.dir(), plugin.name(), Arc::clone(ctx));
+            if let Some(first) = res.get(first) {
+                tool.session.clone_from(&first.session);
+            }
+            res.push(tool);
+        }
+        res
     }
 
     /// The declaration.
@@ -194,7 +220,6 @@ impl PluginTool {
             Some(sha256) => Program::Pinned { path: program.into(), sha256 },
             None => Program::Named(program),
         };
-        let timeout = if def.timeout.is_zero() { DEFAULT_TIMEOUT } else { def.timeout };
         let capture = Capture::limit(self.ctx.capture_bytes);
         let mut stdout = capture.clone();
         if def.form() == ToolForm::Binary {
@@ -211,7 +236,7 @@ impl PluginTool {
             .stdin(stdin)
             .stdout(Output::Captured(stdout))
             .stderr(Output::Captured(capture))
-            .deadline(timeout)
+            .deadline(self.timeout())
             .limits(def.limits.clone())
             .grants(self.ctx.grants_for(&self.plugin));
         Ok(if def.grace.is_zero() { spec } else { spec.grace(def.grace) })
@@ -235,6 +260,29 @@ impl PluginTool {
 
     fn unresolved(&self, err: &Unresolved) -> ToolResult {
         result::unresolved(&self.name, err)
+    }
+
+    /// What a process that stays is asked.
+    fn request(&self, input: &Input) -> session::Request {
+        static NO_ARGS: LazyLock<Arc<str>> = LazyLock::new(|| "{}".into());
+        session::Request {
+            tool: Arc::clone(&self.local_name),
+            args: if input.is_empty() { Arc::clone(&NO_ARGS) } else { input.text() },
+            timeout: self.timeout(),
+            grace: self.def.grace,
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        if self.def.timeout.is_zero() { DEFAULT_TIMEOUT } else { self.def.timeout }
+    }
+
+    fn with_undo(&self, res: ToolResult, input: &Input) -> ToolResult {
+        let undo = self.undo(input).filter(|_| !res.is_error());
+        match undo {
+            Some(undo) => res.with_undo(undo),
+            None => res,
+        }
     }
 
     /// The call that takes this one back.
@@ -313,6 +361,11 @@ impl Tool for PluginTool {
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+        if let Some(session) = &self.session {
+            let called = session.call(ctx, self.request(&input)).await;
+            let res = called.into_result(&self.name, self.def.output_schema.is_some())?;
+            return Ok(self.with_undo(res, &input));
+        }
         let env = match self.with_sources(|it| it.build()) {
             Ok(env) => env,
             Err(err) => return Ok(self.unresolved(&err)),
@@ -342,11 +395,7 @@ impl Tool for PluginTool {
             }
             Invocation::Rpc { .. } => rpc::call::result(&self.name, &ran, prints_json),
         };
-        let undo = self.undo(&input).filter(|_| !res.is_error());
-        Ok(match undo {
-            Some(undo) => res.with_undo(undo),
-            None => res,
-        })
+        Ok(self.with_undo(res, &input))
     }
 }
 

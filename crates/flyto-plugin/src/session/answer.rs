@@ -10,7 +10,10 @@ use super::lines::LONGEST_LINE_BYTES;
 use crate::{
     environment::Unresolved,
     result,
-    rpc::frame::{Output, RpcError},
+    rpc::{
+        frame::{Output, RpcError},
+        reply,
+    },
 };
 
 /// Why there is no process.
@@ -85,15 +88,9 @@ impl Called {
     ) -> Result<ToolResult, ToolError> {
         let Self { answer, execution, wall } = self;
         let mut res = match answer {
-            Answer::Reply(Ok(output)) => replied(name, output, prints_json),
-            Answer::Reply(Err(err)) => {
-                let text = format!("error (code {}): {}", err.code, err.message);
-                let mut res = ToolResult::failed(Failure::Reported { code: Some(err.code) }, text);
-                res.data = err.data;
-                res
-            }
-            Answer::Malformed(why) => bad_output(name, &why),
-            Answer::TooLong { bytes } => bad_output(
+            Answer::Reply(outcome) => reply::result(name, outcome, prints_json),
+            Answer::Malformed(why) => reply::bad(name, &why),
+            Answer::TooLong { bytes } => reply::bad(
                 name,
                 &format!(
                     "the answer has {bytes} bytes, more than the {LONGEST_LINE_BYTES} of the longest \
@@ -132,25 +129,6 @@ impl Called {
         }
         Ok(res)
     }
-}
-
-fn replied(name: &str, output: Output, prints_json: bool) -> ToolResult {
-    let Output { text, data } = output;
-    match data {
-        None if prints_json => match serde_json::from_str(&text) {
-            Ok(data) => ToolResult::text(text).with_data(data),
-            Err(err) => bad_output(name, &format!("\"output\" is no JSON: {err}")),
-        },
-        data => {
-            let mut res = ToolResult::text(text);
-            res.data = data;
-            res
-        }
-    }
-}
-
-fn bad_output(name: &str, why: &str) -> ToolResult {
-    ToolResult::failed(Failure::BadOutput, format!("plugin tool {name:?}: {why}"))
 }
 
 fn died(name: &str, death: &Death) -> ToolResult {

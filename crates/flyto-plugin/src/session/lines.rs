@@ -2,8 +2,10 @@
 
 use memchr::memchr;
 
+use crate::rpc::call::LONGEST_REPLY_BYTES;
+
 /// The longest line that is a message: 16 MiB. What is longer fails its call; see [`Line::TooLong`].
-pub(super) const LONGEST_LINE_BYTES: usize = 16 * 1024 * 1024;
+pub(super) const LONGEST_LINE_BYTES: usize = LONGEST_REPLY_BYTES as usize;
 
 /// Room for each read: 64 KiB, what a pipe holds by default (pipe(7)).
 const READ_BYTES: usize = 64 * 1024;

@@ -11,6 +11,7 @@ mod ear; //      what the lines of a process mean
 mod id; //       the id of a message of which only the start is there
 mod ids; //      a table by call ids
 mod keeper; //   the task that looks after a session
+mod launch; //   what its process is, and which tools share one
 mod lines; //    a stream of bytes as lines
 mod link; //     the streams of one process, and what is said over them
 mod outbox; //   what is being written to a process
@@ -32,14 +33,15 @@ use flyto_execenv::ExecEnv;
 use flyto_tools::CallContext;
 
 pub use self::sessions::Sessions;
+pub(crate) use self::{
+    answer::Called,
+    launch::{of, share},
+    shared::Launch,
+};
 use self::{
     answer::{Answer, GivenUp},
     pending::{Pending, Progress},
     shared::Shared,
-};
-pub(crate) use self::{
-    answer::{Called, NoProcess},
-    shared::Launch,
 };
 
 /// Bytes of a request beside its arguments, about.

@@ -165,7 +165,7 @@ import random
 held = []
 for method, id, tool, args in requests():
     held.append((id, args))
-    if len(held) >= 100 or args >= 900:
+    if len(held) == 100:
         random.shuffle(held)
         for id, args in held: reply(id, str(args))
         held = []

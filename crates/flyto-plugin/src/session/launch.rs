@@ -1,0 +1,169 @@
+//! What the process of a session is, and which tools share one.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use flyto_execenv::{Class, Declared, ExecError, ExecErrorKind, Program, Spec};
+
+use super::{Session, answer::NoProcess};
+use crate::{
+    context::PluginContext,
+    environment::Sources,
+    files, load,
+    manifest::{Invocation, Lifetime, ToolDef, start_dir},
+    rpc,
+};
+
+/// The program of a session, from which each of its processes is started.
+struct Launcher {
+    ctx: Arc<PluginContext>,
+    plugin: String,
+    /// The plugin's directory, absolute.
+    dir: PathBuf,
+    path: PathBuf,
+    def: ToolDef,
+}
+
+/// The session of a tool, if its program stays. The tool's variables are the process's.
+pub(crate) fn of(
+    def: &ToolDef,
+    dir: PathBuf,
+    plugin: &str,
+    ctx: &Arc<PluginContext>,
+) -> Option<Arc<Session>> {
+    let (path, idle) = program(def)?;
+    let launcher = Launcher {
+        ctx: Arc::clone(ctx),
+        plugin: plugin.to_owned(),
+        dir,
+        path: path.clone(),
+        def: def.clone(),
+    };
+    let launch = Box::new(move || launcher.spec());
+    Some(Arc::new(Session::new(ctx.exec_env.clone(), ctx.sessions.clone(), idle, launch)))
+}
+
+/// Which of a plugin's tools share a process, as the number of the first of them: those that demand
+/// the same of it. Their declared variables become the process's; two tools that give a variable
+/// different values cannot share one.
+pub(crate) fn share(defs: &mut [ToolDef]) -> Vec<usize> {
+    let mut shared_with: Vec<usize> = Vec::with_capacity(defs.len());
+    for at in 0..defs.len() {
+        let (before, rest) = defs.split_at_mut(at);
+        let def = &rest[0];
+        let first = (0..at).find(|it| shared_with[*it] == *it && can_share(&before[*it], def));
+        if let Some(first) = first {
+            for (name, value) in def.env.iter() {
+                before[first].env.insert(name, value.clone());
+            }
+        }
+        shared_with.push(first.unwrap_or(at));
+    }
+    for at in 0..defs.len() {
+        defs[at].env = defs[shared_with[at]].env.clone();
+    }
+    shared_with
+}
+
+fn can_share(a: &ToolDef, b: &ToolDef) -> bool {
+    let demands = |it: &ToolDef| (it.sha256, it.work_dir.clone(), it.limits.clone());
+    let agrees = |env: &Declared, name: &str, value| {
+        env.iter().all(|(other, theirs)| other != name || theirs == value)
+    };
+    program(a).is_some()
+        && program(a) == program(b)
+        && demands(a) == demands(b)
+        && b.env.iter().all(|(name, value)| agrees(&a.env, name, value))
+}
+
+/// The program of a session, and the time it may be idle.
+fn program(def: &ToolDef) -> Option<(&PathBuf, Duration)> {
+    match &def.invocation {
+        Invocation::Rpc { path, lifetime: Lifetime::Session { idle } } => Some((path, *idle)),
+        _ => None,
+    }
+}
+
+impl Launcher {
+    fn spec(&self) -> Result<Spec, NoProcess> {
+        let Self { ctx, plugin, dir, path, def } = self;
+        let data = ctx.data_dir(plugin);
+        let env = Sources {
+            host: &ctx.host_env,
+            root: dir,
+            data: data.as_deref(),
+            granted: ctx.granted(plugin),
+            declared: &def.env,
+            strict: ctx.strict_env,
+        }
+        .build()
+        .map_err(|err| NoProcess::Unresolved(Arc::new(err)))?;
+        // A link may have changed since the manifest was read.
+        let file = rpc::program::resolve(dir, path).map_err(|escape| {
+            let err = ExecError::new(ExecErrorKind::NotExecutable, format!("start {path:?}"));
+            NoProcess::Failed(Arc::new(err.with_source(escape)))
+        })?;
+        if let Some(dir) = data.filter(|it| !it.is_dir()) {
+            // A plugin that keeps nothing works all the same.
+            let _ = files::create_private_dir(&dir);
+        }
+        let program = match def.sha256 {
+            Some(sha256) => Program::Pinned { path: file, sha256 },
+            None => file.into_os_string().into(),
+        };
+        let session_dir = load::absolute(&ctx.session_dir);
+        Ok(Spec::new(program)
+            .class(Class::PLUGIN_TOOL)
+            .env(env)
+            .working_dir(start_dir(&session_dir, def.work_dir.as_deref()))
+            .limits(def.limits.clone())
+            .grants(ctx.grants_for(plugin)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flyto_execenv::{Limits, Template};
+
+    use super::*;
+
+    fn tool(name: &str, env: &[(&str, &str)]) -> ToolDef {
+        let mut res = ToolDef::rpc(name, "bin/p");
+        let lifetime = Lifetime::Session { idle: Duration::from_secs(1) };
+        res.invocation = Invocation::Rpc { path: "bin/p".into(), lifetime };
+        for (name, value) in env {
+            res.env.insert(*name, Template::parse(value).expect("it is right"));
+        }
+        res
+    }
+
+    fn names(def: &ToolDef) -> Vec<&str> {
+        def.env.iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn tools_that_agree_share_a_process_and_its_variables() {
+        let mut defs = [
+            tool("a", &[("A", "1"), ("B", "2")]),
+            tool("b", &[]),
+            tool("c", &[("A", "1"), ("C", "3")]),
+        ];
+        assert_eq!(share(&mut defs), [0, 0, 0]);
+        assert!(defs.iter().all(|it| names(it) == ["A", "B", "C"]));
+    }
+
+    #[test]
+    fn tools_that_disagree_do_not() {
+        let mut limited = tool("l", &[("A", "1")]);
+        limited.limits = Limits::new().processes(3);
+        let mut defs = [
+            tool("a", &[("A", "1")]),
+            tool("b", &[("A", "2")]),
+            limited,
+            tool("c", &[("A", "2"), ("B", "3")]),
+            ToolDef::rpc("call", "bin/p"),
+            ToolDef::argv("argv", "true", ["x"]),
+        ];
+        assert_eq!(share(&mut defs), [0, 1, 2, 1, 4, 5]);
+        assert_eq!((names(&defs[0]), names(&defs[1])), (vec!["A"], vec!["A", "B"]));
+    }
+}
