@@ -220,13 +220,16 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_is_read_back(id: u64, output in ".*", data in any_json(), escaped: bool) {
-        let mut line = json!({"jsonrpc": "2.0", "id": id, "result": {"output": output, "data": data}})
-            .to_string();
+    fn an_answer_is_read_back(id: u64, output in ".*", data in any_json(), escaped: bool, has_data: bool) {
+        let mut message = json!({"jsonrpc": "2.0", "id": id, "result": {"output": output}});
+        if has_data {
+            message["result"]["data"] = data.clone();
+        }
+        let mut line = message.to_string();
         if escaped {
             line = ascii(&line);
         }
-        let data = Some(data).filter(|it| !it.is_null());
+        let data = Some(data).filter(|it| has_data && !it.is_null());
         let outcome = Ok(Output { text: output, data });
         prop_assert_eq!(parse(line.as_bytes()), Some(Message::Response { id: Id::Number(id), outcome }));
     }
