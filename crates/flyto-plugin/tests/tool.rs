@@ -198,7 +198,7 @@ async fn a_program_that_cannot_be_started_is_an_error() {
         NotStartable plugin tool "p:t" exec failed: failed to start "./plain": DIR/./plain lacks the right to execute: Permission denied (os error 13)
         NotStartable plugin tool "p:t" exec failed: failed to start "a\0b": its name holds a NUL byte
         NotStartable plugin tool "p:t" exec failed: failed to start "sh": its working directory is DIR/nowhere: No such file or directory (os error 2)
-        DigestMismatch plugin tool "p:t" exec failed: failed to start "./pinned": its SHA-256 is a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf where 0707070707070707070707070707070707070707070707070707070707070707 is demanded; `sha256sum DIR/./pinned` prints the one it has
+        DigestMismatch plugin tool "p:t" exec failed: failed to start "./pinned": its SHA-256 is a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf where 0707070707070707070707070707070707070707070707070707070707070707 is demanded; `sha256sum DIR/pinned` prints the one it has
     "#]].assert_eq(&lines);
 }
 

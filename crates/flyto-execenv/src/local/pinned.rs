@@ -283,9 +283,11 @@ fn refusal(spec: &Spec, program: &Path, trouble: Trouble) -> ExecError {
 }
 
 fn mismatch(spec: &Spec, program: &Path, wanted: Sha256, got: Sha256) -> ExecError {
+    // Without the `./` that a relative path may have brought along.
+    let program: PathBuf = program.components().collect();
     let why = format!(
         "its SHA-256 is {got} where {wanted} is demanded; `sha256sum {}` prints the one it has",
-        shell_word(program)
+        shell_word(&program)
     );
     start_error(spec, ExecErrorKind::DigestMismatch).with_source(why)
 }
