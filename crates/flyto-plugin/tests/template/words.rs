@@ -20,7 +20,7 @@ fn shown(command: &str) -> String {
 fn check(commands: &[&str], expect: Expect) {
     let each = commands.iter().map(|it| {
         let shown = shown(it).lines().map(|it| format!("    {it}\n")).collect::<String>();
-        format!("{it}\n{shown}")
+        format!("{}\n{shown}", it.replace('\r', "\\r"))
     });
     expect.assert_eq(&each.collect::<String>());
 }
@@ -105,7 +105,7 @@ fn without_a_shell() {
                 "{X Y}"
                 "{{.State}}"
                 "X Y"
-            p  {{x}}
+            p  {{x}}\r
                 "p"
                 " X Y\r"
         "#]],
