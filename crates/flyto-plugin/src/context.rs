@@ -41,7 +41,8 @@ pub struct PluginContext {
     /// The directory for output that outgrows [`capture_bytes`](Self::capture_bytes). Without one,
     /// the middle of such output is lost.
     pub spill_dir: Option<PathBuf>,
-    /// How much of stdout, and of stderr, is kept in memory.
+    /// How much of stdout, and of stderr, is kept in memory; of the stdout of a binary plugin 16 MiB at
+    /// least, because half an answer is none.
     pub capture_bytes: u64,
     /// What the operator granted, by the name of the plugin.
     pub grants: BTreeMap<String, Grant>,

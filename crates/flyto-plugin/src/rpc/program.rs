@@ -26,6 +26,9 @@ impl Error for Escape {}
 /// The file that `path`, a path within the plugin's directory `dir`, leads to with all links
 /// resolved. Where there is none, the path as it is written: who starts the program says what is
 /// missing, and a backend that is elsewhere may have it.
+///
+/// Whoever may write to the plugin can exchange the file after this look. Against them a digest holds,
+/// which is that of the bytes that run; this keeps a plugin from being a way to start other programs.
 pub(crate) fn resolve(dir: &Path, path: &Path) -> Result<PathBuf, Escape> {
     let written = dir.join(path);
     let (Ok(dir), Ok(target)) = (fs::canonicalize(dir), fs::canonicalize(&written)) else {

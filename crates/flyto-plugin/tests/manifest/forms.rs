@@ -1,4 +1,4 @@
-//! What a tool says about itself, and forms that cannot be run yet.
+//! What a tool says about itself, and parts that cannot be used yet.
 
 use expect_test::expect;
 
@@ -126,7 +126,7 @@ fn metadata() {
 }
 
 #[test]
-fn forms_that_cannot_be_run_yet() {
+fn servers_cannot_be_started_yet() {
     check(
         r#"{"name": "tickets", "mcpServers": {"a": {"command": "node"}, "b": "node"},
             "tools": [{"name": "t", "description": "d", "command": "ls"}]}"#,

@@ -5,7 +5,7 @@ use std::{fs, time::Duration};
 use expect_test::expect;
 use flyto_tools::{CallContext, Failure, Input, Tool};
 
-use crate::{GUARD, Host, def, n_processes_in, shown};
+use crate::{GUARD, Host, assert_none_left_in, def, shown};
 
 #[tokio::test]
 async fn a_thousand_answers_without_reading_a_large_input() {
@@ -21,7 +21,7 @@ async fn a_thousand_answers_without_reading_a_large_input() {
 #[tokio::test]
 async fn nothing_survives_a_deadline() {
     let host =
-        Host::new("echo so far >&2\nfor _ in 1 2 3; do sh -c 'sleep 60 & sleep 60' & done\nwait");
+        Host::new("echo so far >&2\nfor _ in 1 2 3; do sh -c 'sleep 600 & sleep 600' & done\nwait");
     let mut def = def();
     def.timeout = Duration::from_secs(1);
     let input = format!("{:?}", "x".repeat(1 << 20));
@@ -31,13 +31,13 @@ async fn nothing_survives_a_deadline() {
         timed out: "plugin tool \"p:t\" timed out after 1s\nstderr: so far\n"
     "#]]
     .assert_eq(&shown(&res));
-    assert_eq!(n_processes_in(host.session.path()), 0);
+    assert_none_left_in(host.session.path());
 }
 
 #[tokio::test]
 async fn an_answer_before_the_deadline_is_no_result_of_a_call_that_goes_on() {
     let host =
-        Host::new(r#"echo '{"jsonrpc":"2.0","id":1,"result":{"output":"early"}}'; exec sleep 60"#);
+        Host::new(r#"echo '{"jsonrpc":"2.0","id":1,"result":{"output":"early"}}'; exec sleep 600"#);
     let mut def = def();
     def.timeout = Duration::from_secs(1);
     let res = host.call(def, "").await;
@@ -52,13 +52,13 @@ async fn an_answer_before_the_deadline_is_no_result_of_a_call_that_goes_on() {
 #[tokio::test]
 async fn a_descendant_that_keeps_the_pipe_delays_nothing_for_long() {
     let host =
-        Host::new(r#"sleep 60 & echo '{"jsonrpc":"2.0","id":1,"result":{"output":"done"}}'"#);
+        Host::new(r#"sleep 600 & echo '{"jsonrpc":"2.0","id":1,"result":{"output":"done"}}'"#);
     let mut def = def();
     def.timeout = GUARD;
     let res = host.call(def, "").await;
     assert_eq!((res.output.as_str(), &res.failure), ("done", &None));
     assert!(res.execution.expect("it ran").pipe_held);
-    assert_eq!(n_processes_in(host.session.path()), 0);
+    assert_none_left_in(host.session.path());
 }
 
 #[tokio::test]

@@ -1,11 +1,17 @@
 //! Binary plugins: one process for each call, asked and answering in JSON-RPC.
-#![cfg(unix)]
+// Processes are counted in /proc.
+#![cfg(target_os = "linux")]
 
 mod call;
 mod hostile;
 mod matrix;
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
+use std::{
+    fs::{self, DirEntry},
+    os::unix::fs::PermissionsExt,
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use flyto_execenv::{Environment, ExecEnv, local::Local};
 use flyto_plugin::{PluginContext, PluginTool, ToolDef};
@@ -78,11 +84,17 @@ fn shown(res: &ToolResult) -> String {
     format!("{failure}: {:?}{data}\n", res.output)
 }
 
-/// How many processes have `dir` as their working directory.
-fn n_processes_in(dir: &Path) -> usize {
+/// Waits until no process has `dir` as its working directory, for a killed one is not gone at once
+/// where it was not ours to wait for.
+#[track_caller]
+fn assert_none_left_in(dir: &Path) {
     let dir = fs::canonicalize(dir).expect("there");
-    let processes = fs::read_dir("/proc").expect("there").filter_map(Result::ok);
-    processes.filter(|it| fs::read_link(it.path().join("cwd")).is_ok_and(|cwd| cwd == dir)).count()
+    let give_up = Instant::now() + GUARD;
+    let is_one = |it: &DirEntry| fs::read_link(it.path().join("cwd")).is_ok_and(|cwd| cwd == dir);
+    while fs::read_dir("/proc").expect("there").filter_map(Result::ok).any(|it| is_one(&it)) {
+        assert!(Instant::now() < give_up, "a process is left");
+        std::thread::yield_now();
+    }
 }
 
 /// A deadline that working code never meets.

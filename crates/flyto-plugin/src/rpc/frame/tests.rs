@@ -169,6 +169,16 @@ fn other_lines_are_no_messages() {
 }
 
 #[test]
+fn nesting_costs_no_stack() {
+    let deep = "[".repeat(1_000_000);
+    for key in ["jsonrpc", "result", "error", "more"] {
+        let line = format!(r#"{{"{key}":{deep}{},"id":1}}"#, "]".repeat(deep.len()));
+        assert!(!matches!(parse(line.as_bytes()), Some(Message::Response { .. })), "{key}");
+        assert_eq!(parse(format!(r#"{{"{key}":{deep}}}"#).as_bytes()), None, "{key}");
+    }
+}
+
+#[test]
 fn ids() {
     let read = |id: &str| {
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"output":"a"}}}}"#);
