@@ -42,7 +42,7 @@ pub fn validate_path(path: &Path, surroundings: &Surroundings) -> io::Result<Val
 
 fn options(surroundings: &Surroundings) -> LoadOptions {
     let path = surroundings.env.get("PATH").map_or_else(OsString::new, ToOwned::to_owned);
-    LoadOptions::new().depth(Depth::Full).path(path)
+    LoadOptions::new().depth(Depth::Full).path(path).env(surroundings.env.clone())
 }
 
 fn validate_dir(dir: &Path, surroundings: &Surroundings, res: &mut Validation) {

@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     fmt, fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use flyto_diagnostics::{
@@ -11,6 +12,7 @@ use flyto_diagnostics::{
     files::{self, ReadError},
     json,
 };
+use flyto_execenv::Environment;
 
 use crate::{
     codes,
@@ -29,6 +31,9 @@ pub struct LoadOptions {
     /// The `PATH` that programs will have; without one nobody can tell whether a program that is
     /// called by its bare name is there.
     pub path: Option<OsString>,
+    /// The host's environment, from which declared servers read; without one nobody can tell whether
+    /// the variables are there that they need.
+    pub env: Option<Arc<Environment>>,
 }
 
 /// How closely a manifest is looked at.
@@ -55,6 +60,13 @@ impl LoadOptions {
     #[must_use]
     pub fn depth(mut self, depth: Depth) -> Self {
         self.depth = depth;
+        self
+    }
+
+    /// Sets the host's environment.
+    #[must_use]
+    pub fn env(mut self, env: impl Into<Arc<Environment>>) -> Self {
+        self.env = Some(env.into());
         self
     }
 
@@ -128,6 +140,7 @@ impl Plugin {
             && self.dir == other.dir
             && self.tools == other.tools
             && self.refused == other.refused
+            && self.manifest.servers == other.manifest.servers
             && pairs.all(|(a, b)| a.invocation == b.invocation)
     }
 

@@ -47,6 +47,8 @@ pub(crate) enum NameKind {
     ArgvTool,
     /// A tool of the forms that come from ZeptoClaw, whose names have no `-`.
     OtherTool,
+    /// A server, whose name stands before the names of its tools.
+    Server,
 }
 
 impl NameKind {
@@ -56,6 +58,7 @@ impl NameKind {
             Self::Plugin => "letters, digits and `-`, a letter or digit first",
             Self::ArgvTool => "letters, digits, `_` and `-`, a letter first",
             Self::OtherTool => "letters, digits and `_`, a letter first",
+            Self::Server => "letters, digits, `_` and `-`, a letter or digit first",
         }
     }
 
@@ -63,14 +66,14 @@ impl NameKind {
         c.is_ascii_alphanumeric()
             || match self {
                 Self::Plugin => c == '-',
-                Self::ArgvTool => c == '_' || c == '-',
+                Self::ArgvTool | Self::Server => c == '_' || c == '-',
                 Self::OtherTool => c == '_',
             }
     }
 
     fn allows_first(self, c: char) -> bool {
         match self {
-            Self::Plugin => c.is_ascii_alphanumeric(),
+            Self::Plugin | Self::Server => c.is_ascii_alphanumeric(),
             Self::ArgvTool | Self::OtherTool => c.is_ascii_alphabetic(),
         }
     }
@@ -92,7 +95,10 @@ impl NameKind {
 
     /// A name that is near to `written` and allowed, if there is one that somebody would want.
     pub(crate) fn mended(self, written: &str) -> Option<String> {
-        let joint = if self == Self::Plugin { '-' } else { '_' };
+        let joint = match self {
+            Self::Plugin | Self::Server => '-',
+            Self::ArgvTool | Self::OtherTool => '_',
+        };
         let mut res = String::new();
         for c in written.trim().chars() {
             if self.allows(c) && (!res.is_empty() || self.allows_first(c)) {
@@ -181,7 +187,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_offered_is_allowed(name in ".{0,80}") {
-            for kind in [NameKind::Plugin, NameKind::ArgvTool, NameKind::OtherTool] {
+            for kind in [
+                NameKind::Plugin, NameKind::ArgvTool, NameKind::OtherTool, NameKind::Server,
+            ] {
                 if let Some(mended) = kind.mended(&name) {
                     prop_assert_eq!(kind.check(&mended), Ok(()));
                 }

@@ -1,6 +1,6 @@
 //! Findings about a part of a value, or about a key.
 
-use flyto_diagnostics::{At, Code, Diagnostic, Location, Span};
+use flyto_diagnostics::{At, Code, Diagnostic, Location, Severity, Span};
 
 /// The finding, at another part of the same text.
 pub(crate) fn moved(mut finding: Diagnostic, at: At<'_>, span: Span) -> Diagnostic {
@@ -20,4 +20,10 @@ pub(crate) fn about_key(
         Some(member) => moved(finding, object, member.key.span),
         None => finding,
     }
+}
+
+/// The finding, as a warning.
+pub(crate) fn as_warning(mut finding: Diagnostic) -> Diagnostic {
+    finding.severity = Severity::Warning;
+    finding
 }

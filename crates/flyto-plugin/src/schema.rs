@@ -27,7 +27,12 @@ fn of<T: JsonSchema>() -> Value {
 
 /// A plugin: a directory with this file and the programs that its tools run.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, title = "Flyto plugin")]
+#[schemars(deny_unknown_fields, title = "Flyto plugin", extend("anyOf" = [
+    { "required": ["tools"], "properties": { "tools": { "type": "array", "minItems": 1 } } },
+    { "required": ["mcpServers"], "properties": {
+        "mcpServers": { "type": "object", "minProperties": 1 }
+    } }
+]))]
 #[expect(dead_code, reason = "read by the derive only")]
 struct Plugin {
     /// Where the schema of this file lies, for editors.
@@ -49,12 +54,65 @@ struct Plugin {
     /// The program of a binary plugin, which this plugin is not.
     #[schemars(extend("const" = null))]
     binary: Option<String>,
-    /// Servers of the Model Context Protocol, which are not started yet.
-    #[schemars(rename = "mcpServers", extend("maxProperties" = 0))]
-    mcp_servers: Option<Map<String, Value>>,
-    /// The tools.
-    #[schemars(length(min = 1))]
-    tools: Vec<Tool>,
+    /// Servers of the Model Context Protocol, by name. A host that speaks the protocol starts them.
+    #[schemars(rename = "mcpServers", extend("propertyNames" = {
+        "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
+    }))]
+    mcp_servers: Option<BTreeMap<String, Server>>,
+    /// The tools. A plugin has at least one tool or one server.
+    tools: Option<Vec<Tool>>,
+}
+
+/// A server: a program that is started, with `command`, or one that is reached over HTTP, with
+/// `url`. In every value `${NAME}` is a variable of the host, or `PLUGIN_ROOT` or `PLUGIN_DATA`, and
+/// `${NAME:-default}` the default where that is unset or empty.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields, extend("oneOf" = [
+    { "required": ["command"] },
+    { "required": ["url"] }
+]))]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Server {
+    /// How it is reached. Default: by what else is there.
+    #[schemars(rename = "type")]
+    kind: Option<ServerType>,
+    /// The program: a name that is looked up in `PATH`, or a path from the plugin's directory.
+    #[schemars(regex(pattern = r"\S"))]
+    command: Option<String>,
+    /// The arguments of the program, one string each.
+    args: Option<Vec<String>>,
+    /// Variables for the program.
+    #[schemars(extend("propertyNames" = {
+        "pattern": "^[^=\\u0000]+$",
+        "not": { "enum": ["PLUGIN_ROOT", "PLUGIN_DATA"] }
+    }))]
+    env: Option<BTreeMap<String, String>>,
+    /// The directory in which the program starts. Default: the plugin's.
+    cwd: Option<String>,
+    /// The address.
+    #[schemars(regex(pattern = r"\S"))]
+    url: Option<String>,
+    /// Headers of every request.
+    headers: Option<BTreeMap<String, String>>,
+    /// Switched on and off by other programs; `true` leaves the server out.
+    #[schemars(extend("const" = false))]
+    disabled: Option<bool>,
+    /// Switched on and off by other programs; `false` leaves the server out.
+    #[schemars(extend("const" = true))]
+    enabled: Option<bool>,
+}
+
+/// How a server is reached.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum ServerType {
+    /// Over stdin and stdout of a program.
+    Stdio,
+    /// Over HTTP.
+    Http,
+    /// Over HTTP, by another name.
+    StreamableHttp,
 }
 
 /// A program that reads the input of a call as JSON from stdin and prints the result on stdout. An

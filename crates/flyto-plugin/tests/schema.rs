@@ -69,6 +69,43 @@ fn what_has_a_finding_is_underlined() {
     }
 }
 
+/// Whether a plugin with these servers alone is accepted, by the schema and by the loader alike.
+#[track_caller]
+fn check_servers(servers: &str, accepted: bool) {
+    let text = format!(r#"{{"name": "p", "mcpServers": {servers}}}"#);
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    let findings = load_source(&Source::new("p", text), "/", &LoadOptions::new()).findings;
+    assert_eq!(findings.is_empty(), accepted, "{findings:?}");
+    assert_eq!(validator(&schema::plugin()).is_valid(&value), accepted, "{servers}");
+}
+
+#[test]
+fn servers() {
+    check_servers(
+        r#"{"a": {"command": "x", "args": ["$A"], "env": {"B": "c"}, "cwd": "."}}"#,
+        true,
+    );
+    check_servers(r#"{"a": {"type": "http", "url": "https://x", "headers": {"A": "b"}}}"#, true);
+    check_servers(
+        r#"{"a": {"type": "streamable-http", "url": "https://x", "disabled": false}}"#,
+        true,
+    );
+    for server in [
+        "{}",
+        r#"{"a b": {"command": "x"}}"#,
+        r#"{"a": "x"}"#,
+        r#"{"a": {"command": ""}}"#,
+        r#"{"a": {"args": []}}"#,
+        r#"{"a": {"command": "x", "url": "https://x"}}"#,
+        r#"{"a": {"command": "x", "timeout": 1}}"#,
+        r#"{"a": {"command": "x", "disabled": true}}"#,
+        r#"{"a": {"type": "sse", "url": "https://x"}}"#,
+        r#"{"a": {"command": "x", "env": {"PLUGIN_DATA": "x"}}}"#,
+    ] {
+        check_servers(server, false);
+    }
+}
+
 #[test]
 fn every_fixture_is_accepted() {
     let schema = validator(&schema::plugin());

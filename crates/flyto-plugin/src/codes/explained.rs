@@ -96,7 +96,8 @@ Right:
         "\
 The manifest has a `command` of its own and no `tools`. A manifest describes a plugin, and what it
 runs stands in the entries of `tools`; each has a name, a description and a command. Some
-descriptions of the format show a single tool without anything around it, which no program reads.
+descriptions of the format show a single tool without anything around it. It is read as a plugin
+with that one tool, and its name as the name of both: `github_pr` becomes `github-pr:github_pr`.
 
 Wrong:
 
@@ -138,22 +139,6 @@ Wrong:
 Right:
 
     {\"path\": \"bin/solver\"}
-",
-    ),
-    CodeInfo::new(
-        codes::SERVER,
-        "servers cannot be started yet",
-        "\
-The plugin declares a server of the Model Context Protocol. The entry is understood, and this
-version does not start servers. The tools of the plugin are not affected.
-
-Not yet:
-
-    {\"name\": \"tickets\", \"mcpServers\": {\"tickets\": {\"command\": \"node\", \"args\": [\"server.mjs\"]}}}
-
-Possible:
-
-    {\"name\": \"tickets\", \"tools\": [{\"name\": \"list\", \"command\": \"node\", \"args\": [\"list.mjs\"]}]}
 ",
     ),
     CodeInfo::new(

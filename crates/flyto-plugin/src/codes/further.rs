@@ -146,4 +146,90 @@ Right:
     {\"parameters\": {\"type\": \"object\", \"properties\": {\"n\": {\"type\": \"integer\"}}}, \"command\": \"head -n {{n}} notes.txt\"}
 ",
     ),
+    CodeInfo::new(
+        codes::BAD_SERVER_NAME,
+        "the name cannot be that of a server",
+        "\
+The name of a server has 1 to 64 characters: ASCII letters, digits, `_` and `-`, a letter or a digit
+first. It stands before the names of its tools, and models accept no other characters there. The
+server is left out; the rest of the plugin loads.
+
+Wrong:
+
+    {\"mcpServers\": {\"ticket system\": {\"command\": \"./server.py\"}}}
+
+Right:
+
+    {\"mcpServers\": {\"ticket-system\": {\"command\": \"./server.py\"}}}
+",
+    ),
+    CodeInfo::new(
+        codes::SERVER_UNSET,
+        "a server needs variables that are not set",
+        "\
+`${NAME}` in the declaration of a server is a variable of the host. One is not set and has no
+default, so the server would get an empty value or the text itself, and it is not started. `${NAME}`
+may also be `PLUGIN_ROOT` and `PLUGIN_DATA`, the directories of the plugin. When a plugin is loaded
+this is a warning, since the variable may be set tomorrow; `flyto validate` calls it an error.
+
+Wrong, where `TICKETS_URL` may be unset:
+
+    {\"env\": {\"URL\": \"${TICKETS_URL}\"}}
+
+Right:
+
+    {\"env\": {\"URL\": \"${TICKETS_URL:-http://localhost:8080}\"}}
+",
+    ),
+    CodeInfo::new(
+        codes::FOREIGN_KEY,
+        "something that other programs know",
+        "\
+The declaration of a server has a key or a value that belongs to another program. What it decides
+there is decided elsewhere here, or is out of date, and the message says where. A server that is
+switched off with `disabled` or `enabled` is left out.
+
+Wrong:
+
+    {\"command\": \"./server.py\", \"timeout\": 60000, \"autoApprove\": [\"search\"]}
+
+Right:
+
+    {\"command\": \"./server.py\"}
+",
+    ),
+    CodeInfo::new(
+        codes::SERVER_ADDRESS,
+        "an address that cannot be used, or gives something away",
+        "\
+`url` is the address of a server that is reached over HTTP: it begins with `https://`, or with
+`http://` where the server runs on this machine. A name or a password within it would end up in logs
+and is refused; `headers` are the place for it, with a variable of the host as the value.
+
+Wrong:
+
+    {\"type\": \"http\", \"url\": \"https://ada:secret@example.org/mcp\"}
+
+Right:
+
+    {\"type\": \"http\", \"url\": \"https://example.org/mcp\",
+     \"headers\": {\"Authorization\": \"Bearer ${TICKETS_TOKEN}\"}}
+",
+    ),
+    CodeInfo::new(
+        codes::BAD_HEADER,
+        "a header that cannot be sent",
+        "\
+The name of a header is made of letters, digits and a few signs such as `-`, and its value is one
+line. A line end in it would begin another header.
+
+Wrong:
+
+    {\"headers\": {\"Authorization:\": \"Bearer x\"}}
+
+Right:
+
+    {\"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}}
+",
+    ),
 ];

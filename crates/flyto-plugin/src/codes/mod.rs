@@ -29,14 +29,12 @@ pub const DUPLICATE_TOOL: Code = Code::new("F0103");
 pub const BLANK: Code = Code::new("F0104");
 /// A plugin without tools and servers.
 pub const NOTHING_OFFERED: Code = Code::new("F0105");
-/// The manifest is one tool with nothing around it.
+/// The manifest is one tool with nothing around it, and is read as a plugin with that tool.
 pub const FLAT: Code = Code::new("F0106");
 /// A section for a binary plugin in a plugin that is none.
 pub const UNUSED_BINARY: Code = Code::new("F0107");
 /// The program of a binary plugin is not within its directory.
 pub const BINARY_PATH: Code = Code::new("F0108");
-/// A server, which cannot be started yet.
-pub const SERVER: Code = Code::new("F0111");
 /// A command line where a program belongs.
 pub const COMMAND_LINE: Code = Code::new("F0112");
 /// A placeholder that nothing is put into.
@@ -97,6 +95,16 @@ pub const UNDECLARED_PARAMETER: Code = Code::new("F0153");
 pub const SPACED_PLACEHOLDER: Code = Code::new("F0154");
 /// A parameter that the command never uses.
 pub const UNUSED_PARAMETER: Code = Code::new("F0155");
+/// The name cannot be that of a server.
+pub const BAD_SERVER_NAME: Code = Code::new("F0160");
+/// A server needs variables that are not set.
+pub const SERVER_UNSET: Code = Code::new("F0161");
+/// A key of other programs that has no effect.
+pub const FOREIGN_KEY: Code = Code::new("F0162");
+/// The address of a server is none, or gives something away.
+pub const SERVER_ADDRESS: Code = Code::new("F0163");
+/// A header that cannot be sent.
+pub const BAD_HEADER: Code = Code::new("F0164");
 
 #[cfg(test)]
 mod tests {

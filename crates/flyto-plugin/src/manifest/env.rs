@@ -63,18 +63,20 @@ fn variable(env: At<'_>, name: &str, at: At<'_>, text: &str) -> Result<Template,
         let diag = at.error(codes::NUL, what).with_help("remove it").with_suggestion(span, "");
         return Err(Box::new(moved(diag, at, span)));
     }
-    Template::parse(text).map_err(|err| Box::new(bad_template(at, name, text, &err)))
+    Template::parse(text)
+        .map_err(|err| Box::new(bad_template(at, &format!("the value of {name}"), text, &err)))
 }
 
-fn bad_template(at: At<'_>, name: &str, text: &str, err: &TemplateError) -> Diagnostic {
+/// The finding that a reference in `label` cannot be read.
+pub(super) fn bad_template(at: At<'_>, label: &str, text: &str, err: &TemplateError) -> Diagnostic {
     let start = err.offset();
     let rest = &text[start..];
     let (end, what) = match err {
         TemplateError::BadName { found, .. } => {
             let end = start + rest.find('}').map_or(rest.len(), |at| at + 1);
-            (end, format!("`${{{found}}}` in the value of {name} names no variable"))
+            (end, format!("`${{{found}}}` in {label} names no variable"))
         }
-        _ => (text.len(), format!("`${{` in the value of {name} is not closed")),
+        _ => (text.len(), format!("`${{` in {label} is not closed")),
     };
     let span = span_within(at, start, end);
     let diag = at.error(codes::BAD_REFERENCE, what);

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use flyto_diagnostics::{At, Diagnostic, Findings, Location, ObjectReader, Reported, Span, quoted};
+use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, quoted};
 
 use super::{
-    Manifest, ToolDef, ToolForm, binary,
+    Manifest, ToolDef, ToolForm, binary, flat,
     form::Execution,
-    meant,
-    tool::{self, Place},
+    meant, servers,
+    tool::{self, Place, Standing},
 };
 use crate::{codes, load::RefusedTool, names::NameKind};
 
@@ -27,8 +27,8 @@ pub(crate) fn read(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<Read, Reported> {
-    if let Some(diagnostic) = one_tool_alone(root) {
-        return Err(findings.push(diagnostic));
+    if flat::is_flat(root) {
+        return flat::read(root, place, findings);
     }
     let mut reader = ObjectReader::new(root, findings)?;
     let name = name(&mut reader);
@@ -48,9 +48,10 @@ pub(crate) fn read(
     reader.suggest_for("id", "name");
 
     let something = something(&mut reader, tools, servers);
-    if let Ok(Some(servers)) = servers {
-        refuse_servers(servers, reader.findings());
-    }
+    let read_servers = match servers {
+        Ok(Some(servers)) => servers::native::read(servers, place, reader.findings()),
+        _ => Vec::new(),
+    };
     let entries = match (tools, &execution) {
         (Ok(Some(tools)), Ok(execution)) => entries(tools, execution, place, reader.findings()),
         _ => Entries::default(),
@@ -70,30 +71,9 @@ pub(crate) fn read(
         description: text(description),
         author: text(author),
         tools: entries.tools,
+        servers: read_servers,
     };
     Ok(Read { manifest, name: name_span, tools: entries.spans, refused: entries.refused })
-}
-
-/// A manifest that is one tool, with nothing around it.
-fn one_tool_alone(root: At<'_>) -> Option<Diagnostic> {
-    let has = |key: &str| root.member(key).is_some();
-    if has("tools") || has("mcpServers") || !has("command") {
-        return None;
-    }
-    let at = root.member("command")?;
-    let key = root.value().member("command")?.key.span;
-    let what = "\"command\" belongs to a tool, and the manifest has no \"tools\"";
-    let diag = Diagnostic::error(codes::FLAT, Location::text(root.source(), key), what);
-    let moved: Vec<_> = ["command", "args", "parameters", "input_schema", "timeout_secs"]
-        .into_iter()
-        .filter(|it| has(it))
-        .map(quoted)
-        .collect();
-    let help = format!(
-        "move {} into a tool: `\"tools\": [{{\"name\": …, \"description\": …, \"command\": …}}]`",
-        moved.join(", ")
-    );
-    Some(diag.with_pointer(at.pointer()).with_help(help))
 }
 
 fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
@@ -160,27 +140,6 @@ fn something(
     reader.required_array("tools").map(|_| ())
 }
 
-fn refuse_servers(servers: At<'_>, findings: &mut Findings) {
-    for (name, at) in servers.members() {
-        if at.value().as_object().is_none() {
-            let what = format!(
-                "the server {} must be an object, found {}",
-                quoted(name),
-                at.value().describe()
-            );
-            let diag = at.error(flyto_diagnostics::codes::WRONG_TYPE, what);
-            findings.push(diag.with_help("write `{\"command\": …, \"args\": […]}`"));
-            continue;
-        }
-        let what = format!("the server {} cannot be started yet", quoted(name));
-        findings.push(
-            at.error(codes::SERVER, what)
-                .with_reason("servers of the Model Context Protocol are understood and not started")
-                .with_help("declare what it offers as tools of the plugin"),
-        );
-    }
-}
-
 #[derive(Default)]
 struct Entries {
     tools: Vec<ToolDef>,
@@ -198,7 +157,8 @@ fn entries(
         .items()
         .map(|at| {
             let form = ToolForm::of(at, execution);
-            Entry { at, form, tool: tool::read(at, form, execution.binary(), place, findings).ok() }
+            let tool = tool::read(at, form, Standing::Entry, execution.binary(), place, findings);
+            Entry { at, form, tool: tool.ok() }
         })
         .collect();
     refuse_equal_names(&mut read, findings);

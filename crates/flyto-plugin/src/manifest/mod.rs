@@ -5,6 +5,7 @@ mod binary; //   the section about a plugin's one program
 mod category; // what ZeptoClaw's `category` says
 mod command; //  command lines where a program belongs
 mod env; //      declared variables
+mod flat; //     a tool where the plugin belongs
 mod form; //     which form a tool has
 mod head; //     what is said about the plugin as a whole
 mod lazy; //     schemas that become values when somebody looks
@@ -13,6 +14,7 @@ mod meant; //    values of a wrong type, and what they mean
 mod metadata; // what a tool says about itself
 mod program; //  the file that a tool runs
 mod schema; //   schemas of input and output
+mod servers; //  servers of the Model Context Protocol
 mod template; // the form that has a command line with placeholders
 mod tool; //     one entry of `tools`
 mod undo; //     how a call is taken back
@@ -29,7 +31,11 @@ pub(crate) use self::{
     meant::{check as check_meant, flag},
     tool::{Place, limits, refuse_nul, start_dir},
 };
-pub use self::{form::ToolForm, lazy::Schema};
+pub use self::{
+    form::ToolForm,
+    lazy::Schema,
+    servers::{HttpKind, ServerDef, Transport},
+};
 use crate::template::{Template, TemplateError};
 
 /// The time a tool gets whose manifest names none: 30 s.
@@ -61,6 +67,9 @@ pub struct Manifest {
     /// The tools that can be used, in the order of the manifest. An entry with an error is not
     /// among them; see [`Plugin::refused`](crate::Plugin::refused).
     pub tools: Vec<ToolDef>,
+    /// The servers of the Model Context Protocol that are in order, in the order of the text. This
+    /// crate starts none of them.
+    pub servers: Vec<ServerDef>,
 }
 
 /// How one tool is declared: what it is called and what runs.

@@ -1,6 +1,7 @@
 //! One entry of `tools`.
 
 use std::{
+    borrow::Cow,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -31,9 +32,19 @@ struct Spelling {
     timeout: (&'static str, &'static str),
 }
 
+/// Where a tool is declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// In an entry of `tools`.
+    Entry,
+    /// In place of the whole manifest, whose name is that of the plugin and of the tool.
+    Alone,
+}
+
 pub(super) fn read(
     at: At<'_>,
     form: ToolForm,
+    standing: Standing,
     binary: Option<&BinaryDef>,
     place: Place<'_>,
     findings: &mut Findings,
@@ -50,8 +61,13 @@ pub(super) fn read(
         ToolForm::Template | ToolForm::Binary => &const { hints("working_dir", "timeout_secs") },
     });
 
-    let name = name(&mut reader, form);
-    let description = description(&mut reader, name.ok());
+    if standing == Standing::Alone {
+        for key in ["$schema", "author", "execution", "binary"] {
+            reader.allow(key);
+        }
+    }
+    let name = name(&mut reader, form, standing);
+    let description = description(&mut reader, name.as_deref().ok());
     let schemas = schemas(&mut reader, form, place);
     let work_dir = work_dir(&mut reader, spelling.work_dir.0, form, place);
     let env = env::read(&mut reader);
@@ -87,7 +103,7 @@ pub(super) fn read(
     let _ = category?;
     let (input_schema, output_schema) = schemas?;
     Ok(ToolDef {
-        name: name?.to_owned(),
+        name: name?.into_owned(),
         description: description?,
         input_schema: input_schema.unwrap_or_else(|| any_object().clone()),
         output_schema,
@@ -175,13 +191,20 @@ const fn hints(
     ]
 }
 
-fn name<'v>(reader: &mut ObjectReader<'v, '_>, form: ToolForm) -> Result<&'v str, Reported> {
+fn name<'v>(
+    reader: &mut ObjectReader<'v, '_>,
+    form: ToolForm,
+    standing: Standing,
+) -> Result<Cow<'v, str>, Reported> {
     let name = reader.required_string("name")?;
     let kind = match form {
         ToolForm::Argv => NameKind::ArgvTool,
         ToolForm::Template | ToolForm::Binary => NameKind::OtherTool,
     };
-    let Err(fault) = kind.check(name) else { return Ok(name) };
+    let Err(fault) = kind.check(name) else { return Ok(name.into()) };
+    if let (Standing::Alone, Some(better)) = (standing, kind.mended(name)) {
+        return Ok(better.into());
+    }
     let at = reader.at("name");
     let what = format!("the name {} of a tool {fault}", quoted(name));
     let diag = at.error(codes::BAD_TOOL_NAME, what);

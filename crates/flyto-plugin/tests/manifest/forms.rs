@@ -126,24 +126,6 @@ fn metadata() {
 }
 
 #[test]
-fn servers_cannot_be_started_yet() {
-    check(
-        r#"{"name": "tickets", "mcpServers": {"a": {"command": "node"}, "b": "node"},
-            "tools": [{"name": "t", "description": "d", "command": "ls"}]}"#,
-        expect![[r#"
-            1:41: error[F0111]: the server "a" cannot be started yet
-                at /mcpServers/a
-                because servers of the Model Context Protocol are understood and not started
-                help: declare what it offers as tools of the plugin
-            1:67: error[F0023]: the server "b" must be an object, found the string "node"
-                at /mcpServers/b
-                help: write `{"command": …, "args": […]}`
-            tickets: loaded [t] refused []
-        "#]],
-    );
-}
-
-#[test]
 fn what_a_value_of_another_type_was_meant_to_be() {
     check_tool(
         r#""command": ["date", "-u", "+%F"]"#,

@@ -165,6 +165,7 @@ fn the_smallest_and_the_largest() {
                     },
                 },
             ],
+            servers: [],
         }
     "#]]
     .assert_debug_eq(plugin.manifest());
@@ -349,10 +350,16 @@ fn a_tool_where_the_plugin_belongs() {
     check(
         r#"{"name": "github_pr", "description": "d", "parameters": {"type": "object"}, "command": "gh pr create --title {{title}}"}"#,
         expect![[r#"
-            1:77: error[F0106]: "command" belongs to a tool, and the manifest has no "tools"
+            1:77: warning[F0106]: the manifest is one tool, with no plugin around it
                 at /command
-                help: move "command", "parameters" into a tool: `"tools": [{"name": …, "description": …, "command": …}]`
-            no plugin
+                because a manifest describes a plugin, and what it runs stands in "tools"
+                help: write `{"name": "github-pr", "tools": [{"name": …, "command": …}]}`
+                {"name": "github_pr", "description": "d", "parameters": {"type": "object"}, "command": "gh pr create --title {{title}}"} -> {"name": "github-pr", "tools": [{"name": "github_pr", "description": "d", "parameters": {"type": "object"}, "command": "gh pr create --title {{title}}"}]}
+            1:110: warning[F0153]: `{{title}}` names no parameter
+                at /command
+                because a model does not know of it, and without a value its word is left out
+                help: add "title" to "properties" of "parameters"; for the braces themselves, part them by quotes, as in `'{''{title}}'`
+            github-pr: loaded [github_pr] refused []
         "#]],
     );
 }

@@ -9,6 +9,7 @@ mod forms;
 mod head;
 mod program;
 mod schemas;
+mod servers;
 mod templates;
 
 use std::fs;

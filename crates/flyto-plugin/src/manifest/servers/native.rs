@@ -1,0 +1,239 @@
+//! The block `mcpServers` of a manifest.
+
+use std::collections::BTreeMap;
+
+use flyto_diagnostics::{At, Findings, ObjectReader, Reported, codes::BAD_VALUE, quoted};
+use flyto_execenv::Template;
+
+use super::{
+    HttpKind, ServerDef, Transport, foreign_reference, header_fault, read_all, report_unset,
+    template, url,
+};
+use crate::{
+    codes,
+    manifest::{command, env, meant, tool::Place},
+    place::{about_key, as_warning},
+};
+
+/// Reads the servers of a manifest.
+pub(in crate::manifest) fn read(
+    at: At<'_>,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Vec<ServerDef> {
+    read_all(at, findings, |name, at, findings| server(name, at, place, findings))
+}
+
+/// Keys that other programs know and that mean nothing here, each with what to do.
+const FOREIGN: [(&str, &str); 13] = [
+    ("timeout", "a call has the time that the host gives it; remove the key"),
+    ("alwaysLoad", "when tools are loaded is the host's to say; remove the key"),
+    ("alwaysAllow", "what may be called without asking is the operator's to say; remove the key"),
+    ("autoApprove", "what may be called without asking is the operator's to say; remove the key"),
+    ("trust", "what may be called without asking is the operator's to say; remove the key"),
+    ("includeTools", "which tools may be called is the operator's to say; remove the key"),
+    ("excludeTools", "which tools may be called is the operator's to say; remove the key"),
+    ("envFile", "files of variables are not read; declare each in \"env\", as `${NAME}`"),
+    ("env_keys", "declare each variable in \"env\", as `${NAME}`"),
+    ("env_vars", "declare each variable in \"env\", as `${NAME}`"),
+    ("headersHelper", "no program is run for headers; write them into \"headers\""),
+    ("oauth", "write what proves who asks into \"headers\", from a variable of the host"),
+    ("description", "a server describes itself; remove the key"),
+];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Stdio,
+    Http(HttpKind),
+}
+
+fn server(
+    name: &str,
+    at: At<'_>,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Result<Option<ServerDef>, Reported> {
+    let mut reader = ObjectReader::new(at, findings)?;
+    foreign_keys(at, &mut reader);
+    for (other, key) in [
+        ("environment", "env"),
+        ("envs", "env"),
+        ("cmd", "command"),
+        ("arguments", "args"),
+        ("transport", "type"),
+        ("httpUrl", "url"),
+        ("serverUrl", "url"),
+        ("uri", "url"),
+        ("endpoint", "url"),
+        ("http_headers", "headers"),
+        ("work_dir", "cwd"),
+        ("working_dir", "cwd"),
+    ] {
+        reader.suggest_for(other, key);
+    }
+    let is_off = is_off(at, &mut reader);
+    let transport = transport(&mut reader, place);
+    reader.finish();
+    let mut res = ServerDef { name: name.to_owned(), transport: transport?, unset: Vec::new() };
+    if is_off? {
+        return Ok(None);
+    }
+    report_unset(&mut res, at, place.options.env.as_deref(), place.options.depth, findings);
+    Ok(Some(res))
+}
+
+fn foreign_keys<'v>(at: At<'v>, reader: &mut ObjectReader<'v, '_>) {
+    for (key, help) in FOREIGN {
+        if reader.is_present(key) {
+            let what = format!("{} of a server has no effect here", quoted(key));
+            let warning = as_warning(about_key(at, key, codes::FOREIGN_KEY, what));
+            reader.push(warning.with_help(help));
+        }
+        reader.allow(key);
+    }
+}
+
+/// Whether the author switched the server off, in one of the two ways that other programs know.
+fn is_off(at: At<'_>, reader: &mut ObjectReader<'_, '_>) -> Result<bool, Reported> {
+    let mut res = false;
+    for (key, off) in [("disabled", true), ("enabled", false)] {
+        if !reader.is_present(key) {
+            reader.allow(key);
+            continue;
+        }
+        if meant::flag(reader, key)? == Some(off) {
+            let what = format!("the server is switched off by {} and left out", quoted(key));
+            let note = as_warning(about_key(at, key, codes::FOREIGN_KEY, what));
+            reader
+                .push(note.with_help("remove the key to declare the server, or remove the server"));
+            res = true;
+        }
+    }
+    Ok(res)
+}
+
+fn transport(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transport, Reported> {
+    let kind = reader.optional_one_of(
+        "type",
+        &[
+            ("stdio", Kind::Stdio),
+            ("http", Kind::Http(HttpKind::Streamable)),
+            ("streamable-http", Kind::Http(HttpKind::Streamable)),
+            ("sse", Kind::Http(HttpKind::Sse)),
+        ],
+    );
+    let why = "a server is either a program that is started or one that is reached over HTTP";
+    let exclusive = reader.exclusive("command", "url", why);
+    let has_url = reader.is_present("url") || reader.is_present("headers");
+    let kind = match kind {
+        Ok(Some(kind)) => kind,
+        Ok(None) if has_url && !reader.is_present("command") => Kind::Http(HttpKind::Streamable),
+        Ok(None) => Kind::Stdio,
+        Err(reported) => {
+            for key in ["command", "args", "env", "cwd", "url", "headers"] {
+                reader.allow(key);
+            }
+            return Err(reported);
+        }
+    };
+    if kind == Kind::Http(HttpKind::Sse) {
+        let at = reader.at("type");
+        let diag = at.warning(codes::FOREIGN_KEY, "\"sse\" is the older of two ways over HTTP");
+        reader.push(diag.with_help("write \"http\" if the server knows the one in use"));
+    }
+    exclusive?;
+    match kind {
+        Kind::Stdio => stdio(reader, place),
+        Kind::Http(kind) => http(reader, kind),
+    }
+}
+
+fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transport, Reported> {
+    let has_args = reader.is_present("args");
+    let command = meant::check(reader, "command", |at| meant::command(at, has_args))
+        .and_then(|()| reader.required_string("command"))
+        .and_then(|text| check_command(reader, text, place));
+    let args = args(reader);
+    let env = env::read(reader);
+    let cwd = reader.optional_string("cwd").and_then(|text| {
+        let Some(text) = text.filter(|it| !it.is_empty()) else { return Ok(None) };
+        let at = reader.at("cwd");
+        template(at, "\"cwd\"", text).map(Some).map_err(|diag| reader.push(diag))
+    });
+    Ok(Transport::Stdio { command: command?, args: args?, env: env?, cwd: cwd? })
+}
+
+fn check_command(
+    reader: &mut ObjectReader<'_, '_>,
+    text: &str,
+    place: Place<'_>,
+) -> Result<Template, Reported> {
+    let at = reader.at("command");
+    if text.trim().is_empty() {
+        let diag = at.error(BAD_VALUE, "\"command\" is empty");
+        return Err(reader.push(diag.with_help("write the name of a program, or the path of one")));
+    }
+    if text.contains(char::is_whitespace) && !text.contains('$') && !place.dir.join(text).exists() {
+        let diagnostic = command::not_a_program(at, text, reader.is_present("args"));
+        return Err(reader.push(diagnostic));
+    }
+    if let Some(warning) = foreign_reference(at, text) {
+        reader.push(warning);
+    }
+    template(at, "\"command\"", text).map_err(|diag| reader.push(diag))
+}
+
+fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
+    let texts = reader.optional_string_array("args")?.unwrap_or_default();
+    let mut res = Vec::with_capacity(texts.len());
+    let mut failed = None;
+    for (index, (text, at)) in texts.into_iter().zip(reader.at("args").items()).enumerate() {
+        if let Some(warning) = foreign_reference(at, text) {
+            reader.push(warning);
+        }
+        match template(at, &format!("argument {}", index + 1), text) {
+            Ok(template) => res.push(template),
+            Err(diagnostic) => failed = Some(reader.push(diagnostic)),
+        }
+    }
+    failed.map_or(Ok(res), Err)
+}
+
+fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, Reported> {
+    let url = reader.required_string("url").and_then(|text| {
+        let at = reader.at("url");
+        if let Some(fault) = (!text.contains('$')).then(|| url::fault(at, text, false)).flatten() {
+            let is_error = fault.severity == flyto_diagnostics::Severity::Error;
+            let reported = reader.push(fault);
+            if is_error {
+                return Err(reported);
+            }
+        }
+        template(at, "\"url\"", text).map_err(|diag| reader.push(diag))
+    });
+    let headers = headers(reader);
+    Ok(Transport::Http { kind, url: url?, headers: headers? })
+}
+
+fn headers(reader: &mut ObjectReader<'_, '_>) -> Result<BTreeMap<String, Template>, Reported> {
+    let members = reader.optional_string_map("headers")?.unwrap_or_default();
+    let object = reader.at("headers");
+    let mut res = BTreeMap::new();
+    let mut failed = None;
+    for ((name, text), (_, at)) in members.into_iter().zip(object.members()) {
+        if let Some(diagnostic) = header_fault(object, name, at, text) {
+            failed = Some(reader.push(diagnostic));
+            continue;
+        }
+        if let Some(warning) = foreign_reference(at, text) {
+            reader.push(warning);
+        }
+        match template(at, &format!("the header {name}"), text) {
+            Ok(template) => {
+                res.insert(name.to_owned(), template);
+            }
+            Err(diagnostic) => failed = Some(reader.push(diagnostic)),
+        }
+    }
+    failed.map_or(Ok(res), Err)
+}
