@@ -1,12 +1,16 @@
 //! Templates: the words that run, for values of all kinds.
 
 mod calls;
+mod code;
 mod differential;
 mod hostile;
+mod refused;
+mod values;
 mod words;
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
+use expect_test::Expect;
 use flyto_execenv::{Environment, ExecEnv, local::Local};
 use flyto_plugin::{Invocation, PluginContext, PluginTool, ToolDef};
 use flyto_tools::{CallContext, Input, Tool, ToolResult};
@@ -73,4 +77,23 @@ fn uses_shell(def: &ToolDef) -> bool {
         Invocation::Template(template) => template.uses_shell(),
         other => panic!("{other:?}"),
     }
+}
+
+/// The words for the input `x`: `X Y`, `y`: `-y`, `n`: 5, and no `z`.
+fn shown(command: &str) -> String {
+    let properties = json!({"x": {}, "y": {"x-flyto-dash": true}, "n": {}, "z": {}});
+    let schema = json!({"type": "object", "properties": properties});
+    match ToolDef::template("t", command, schema) {
+        Ok(def) => Host::new().words(def, json!({"x": "X Y", "y": "-y", "n": 5})),
+        Err(err) => format!("{err}\n"),
+    }
+}
+
+#[track_caller]
+fn check(commands: &[&str], expect: Expect) {
+    let each = commands.iter().map(|it| {
+        let shown = shown(it).lines().map(|it| format!("    {it}\n")).collect::<String>();
+        format!("{}\n{shown}", it.replace('\r', "\\r"))
+    });
+    expect.assert_eq(&each.collect::<String>());
 }

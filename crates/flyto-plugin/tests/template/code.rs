@@ -1,0 +1,301 @@
+//! Values that would be run, and values beside code.
+
+use expect_test::expect;
+
+use crate::check;
+
+#[test]
+fn refused_as_code() {
+    check(
+        &[
+            r#"{{x}}"#,
+            r#"/bin/{{x}}"#,
+            r#"'{{x}}' a"#,
+            r#"A=1 {{x}}"#,
+            r#"$(q {{x}}) a"#,
+            r#"p & {{x}}"#,
+            r#"p
+{{x}}"#,
+            r#"p $({{x}})"#,
+            r#"! {{x}}"#,
+            r#"( {{x}} )"#,
+            r#"sh -c {{x}}"#,
+            r#"bash -ec 'p {{x}}'"#,
+            r#"/bin/bash --norc -o pipefail -c "p {{x}}""#,
+            r#"env A=1 -u B sh -c {{x}}"#,
+            r#"sh '-c' {{x}}"#,
+            r#"sh -c{{x}}"#,
+            r#"sh -c "$(q {{x}})""#,
+            r#"python -c {{x}}"#,
+            r#"python3 -W ignore -uc {{x}}"#,
+            r#"perl -ne 'p {{x}}' f"#,
+            r#"perl -i -pe {{x}} f"#,
+            r#"perl -MPOSIX -lane {{x}}"#,
+            r#"node -e {{x}}"#,
+            r#"node --eval={{x}}"#,
+            r#"node -p {{x}}"#,
+            r#"ruby -rjson -e {{x}}"#,
+            r#"php -r {{x}}"#,
+            r#"awk {{x}} f"#,
+            r#"awk -F: -v a={{x}} '{print {{y}}}' f"#,
+            r#"gawk -F , -- {{x}}"#,
+            r#"gawk -e {{x}}"#,
+            r#"eval {{x}}"#,
+            r#"eval p '{{x}}'"#,
+            r#"trap {{x}} EXIT"#,
+            r#". {{x}}"#,
+            r#"source {{x}}"#,
+            r#"find . -exec {{x}} \;"#,
+            r#"find . -exec sh -c '{{x}}' \; -execdir p \;"#,
+            r#"find . -exec p \; -exec sh -c {{x}} \;"#,
+            r#"xargs -n 1 sh -c {{x}}"#,
+            r#"timeout 5 {{x}}"#,
+            r#"timeout -k 1 5 sh -c {{x}}"#,
+            r#"sudo -u ada {{x}}"#,
+            r#"nice -n 5 nohup {{x}}"#,
+            r#"exec {{x}}"#,
+            r#"env -S {{x}}"#,
+            r#"busybox sh -c {{x}}"#,
+            r#"su ada -c {{x}}"#,
+            r#"flock f -c {{x}}"#,
+            r#"watch {{x}}"#,
+            r#"[[ {{x}} -eq 1 ]]"#,
+            r#"for {{x}} in a"#,
+            r#"read {{x}}"#,
+            r#"export {{x}}"#,
+            r#"p $((1 + {{x}}))"#,
+            r#"p ${HOME:-{{x}}}"#,
+            r#"p >& {{x}}"#,
+            r#"python3.12 -Ic {{x}}"#,
+        ],
+        expect![[r#"
+            {{x}}
+                failed to read the command "{{x}}": `{{x}}` stands in the place of the program (byte 0); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            /bin/{{x}}
+                failed to read the command "/bin/{{x}}": `{{x}}` stands in the place of the program (byte 5); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            '{{x}}' a
+                failed to read the command "'{{x}}' a": `{{x}}` stands in the place of the program (byte 1); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            A=1 {{x}}
+                failed to read the command "A=1 {{x}}": `{{x}}` stands in the place of the program (byte 4); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            $(q {{x}}) a
+                failed to read the command "$(q {{x}}) a": `{{x}}` stands in the place of the program (byte 4); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            p & {{x}}
+                failed to read the command "p & {{x}}": `{{x}}` stands in the place of the program (byte 4); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            p
+            {{x}}
+                failed to read the command "p\n{{x}}": `{{x}}` stands in the place of the program (byte 2); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            p $({{x}})
+                failed to read the command "p $({{x}})": `{{x}}` stands in the place of the program (byte 4); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            ! {{x}}
+                failed to read the command "! {{x}}": `{{x}}` stands in the place of the program (byte 2); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            ( {{x}} )
+                failed to read the command "( {{x}} )": `{{x}}` stands in the place of the program (byte 2); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            sh -c {{x}}
+                failed to read the command "sh -c {{x}}": `{{x}}` stands in the code that `sh` runs (byte 6); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            bash -ec 'p {{x}}'
+                failed to read the command "bash -ec 'p {{x}}'": `{{x}}` stands in the code that `bash` runs (byte 12); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            /bin/bash --norc -o pipefail -c "p {{x}}"
+                failed to read the command "/bin/bash --norc -o pipefail -c \"p {{x}}\"": `{{x}}` stands in the code that `bash` runs (byte 35); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            env A=1 -u B sh -c {{x}}
+                failed to read the command "env A=1 -u B sh -c {{x}}": `{{x}}` stands in the code that `sh` runs (byte 19); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            sh '-c' {{x}}
+                failed to read the command "sh '-c' {{x}}": `{{x}}` stands in the code that `sh` runs (byte 8); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            sh -c{{x}}
+                failed to read the command "sh -c{{x}}": `{{x}}` stands in the code that `sh` runs (byte 5); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            sh -c "$(q {{x}})"
+                failed to read the command "sh -c \"$(q {{x}})\"": `{{x}}` stands in the code that `sh` runs (byte 11); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            python -c {{x}}
+                failed to read the command "python -c {{x}}": `{{x}}` stands in the code that `python` runs (byte 10); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            python3 -W ignore -uc {{x}}
+                failed to read the command "python3 -W ignore -uc {{x}}": `{{x}}` stands in the code that `python3` runs (byte 22); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            perl -ne 'p {{x}}' f
+                failed to read the command "perl -ne 'p {{x}}' f": `{{x}}` stands in the code that `perl` runs (byte 12); hand the value over as an argument, as in `perl -e '…' -- {{x}}`, where it is `$ARGV[0]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            perl -i -pe {{x}} f
+                failed to read the command "perl -i -pe {{x}} f": `{{x}}` stands in the code that `perl` runs (byte 12); hand the value over as an argument, as in `perl -e '…' -- {{x}}`, where it is `$ARGV[0]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            perl -MPOSIX -lane {{x}}
+                failed to read the command "perl -MPOSIX -lane {{x}}": `{{x}}` stands in the code that `perl` runs (byte 19); hand the value over as an argument, as in `perl -e '…' -- {{x}}`, where it is `$ARGV[0]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            node -e {{x}}
+                failed to read the command "node -e {{x}}": `{{x}}` stands in the code that `node` runs (byte 8); hand the value over as an argument, as in `node -e '…' -- {{x}}`, where it is `process.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            node --eval={{x}}
+                failed to read the command "node --eval={{x}}": `{{x}}` stands in the code that `node` runs (byte 12); hand the value over as an argument, as in `node -e '…' -- {{x}}`, where it is `process.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            node -p {{x}}
+                failed to read the command "node -p {{x}}": `{{x}}` stands in the code that `node` runs (byte 8); hand the value over as an argument, as in `node -e '…' -- {{x}}`, where it is `process.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            ruby -rjson -e {{x}}
+                failed to read the command "ruby -rjson -e {{x}}": `{{x}}` stands in the code that `ruby` runs (byte 15); hand the value over as an argument, as in `ruby -e '…' -- {{x}}`, where it is `ARGV[0]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            php -r {{x}}
+                failed to read the command "php -r {{x}}": `{{x}}` stands in the code that `php` runs (byte 7); hand the value over as an argument, as in `php -r '…' -- {{x}}`, where it is `$argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            awk {{x}} f
+                failed to read the command "awk {{x}} f": `{{x}}` stands in the code that `awk` runs (byte 4); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1] } …' {{x}}`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            awk -F: -v a={{x}} '{print {{y}}}' f
+                failed to read the command "awk -F: -v a={{x}} '{print {{y}}}' f": `{{y}}` stands in the code that `awk` runs (byte 27); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1] } …' {{y}}`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{y}}`, where it is "$1"
+            gawk -F , -- {{x}}
+                failed to read the command "gawk -F , -- {{x}}": `{{x}}` stands in the code that `gawk` runs (byte 13); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1] } …' {{x}}`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            gawk -e {{x}}
+                failed to read the command "gawk -e {{x}}": `{{x}}` stands in the code that `gawk` runs (byte 8); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1] } …' {{x}}`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            eval {{x}}
+                failed to read the command "eval {{x}}": `{{x}}` stands behind `eval`, which runs it as code (byte 5); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            eval p '{{x}}'
+                failed to read the command "eval p '{{x}}'": `{{x}}` stands behind `eval`, which runs it as code (byte 8); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            trap {{x}} EXIT
+                failed to read the command "trap {{x}} EXIT": `{{x}}` stands behind `trap`, which runs it as code (byte 5); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            . {{x}}
+                failed to read the command ". {{x}}": `{{x}}` stands behind `.`, which runs the file as code (byte 2); write the name of a script
+            source {{x}}
+                failed to read the command "source {{x}}": `{{x}}` stands behind `source`, which runs the file as code (byte 7); write the name of a script
+            find . -exec {{x}} \;
+                failed to read the command "find . -exec {{x}} \\;": `{{x}}` stands in the place of the program (byte 13); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            find . -exec sh -c '{{x}}' \; -execdir p \;
+                failed to read the command "find . -exec sh -c '{{x}}' \\; -execdir p \\;": `{{x}}` stands in the code that `sh` runs (byte 20); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            find . -exec p \; -exec sh -c {{x}} \;
+                failed to read the command "find . -exec p \\; -exec sh -c {{x}} \\;": `{{x}}` stands in the code that `sh` runs (byte 30); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            xargs -n 1 sh -c {{x}}
+                failed to read the command "xargs -n 1 sh -c {{x}}": `{{x}}` stands in the code that `sh` runs (byte 17); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            timeout 5 {{x}}
+                failed to read the command "timeout 5 {{x}}": `{{x}}` stands in the place of the program (byte 10); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            timeout -k 1 5 sh -c {{x}}
+                failed to read the command "timeout -k 1 5 sh -c {{x}}": `{{x}}` stands in the code that `sh` runs (byte 21); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            sudo -u ada {{x}}
+                failed to read the command "sudo -u ada {{x}}": `{{x}}` stands in the place of the program (byte 12); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            nice -n 5 nohup {{x}}
+                failed to read the command "nice -n 5 nohup {{x}}": `{{x}}` stands in the place of the program (byte 16); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            exec {{x}}
+                failed to read the command "exec {{x}}": `{{x}}` stands in the place of the program (byte 5); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            env -S {{x}}
+                failed to read the command "env -S {{x}}": `{{x}}` stands where `env -S` takes it apart (byte 7); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            busybox sh -c {{x}}
+                failed to read the command "busybox sh -c {{x}}": `{{x}}` stands in the code that `sh` runs (byte 14); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            su ada -c {{x}}
+                failed to read the command "su ada -c {{x}}": `{{x}}` stands in the code that `su` runs (byte 10); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            flock f -c {{x}}
+                failed to read the command "flock f -c {{x}}": `{{x}}` stands behind `-c`, which runs it as code (byte 11); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            watch {{x}}
+                failed to read the command "watch {{x}}": `{{x}}` stands behind `watch`, which runs it as code (byte 6); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            [[ {{x}} -eq 1 ]]
+                failed to read the command "[[ {{x}} -eq 1 ]]": `{{x}}` stands within `[[`, where some shells calculate (byte 3); use `[`
+            for {{x}} in a
+                failed to read the command "for {{x}} in a": `{{x}}` stands where a variable is named (byte 4); write a name of your own
+            read {{x}}
+                failed to read the command "read {{x}}": `{{x}}` stands behind `read`, where a variable is named (byte 5); write a name of your own
+            export {{x}}
+                failed to read the command "export {{x}}": `{{x}}` stands behind `export`, where a variable is named (byte 7); write a name of your own
+            p $((1 + {{x}}))
+                failed to read the command "p $((1 + {{x}}))": `{{x}}` stands within `$((…))` (byte 9); set a variable in `sh -c '…' _ {{name}}`, where the value is "$1"
+            p ${HOME:-{{x}}}
+                failed to read the command "p ${HOME:-{{x}}}": `{{x}}` stands within `${…}` (byte 10); set a variable in `sh -c '…' _ {{name}}`, where the value is "$1"
+            p >& {{x}}
+                failed to read the command "p >& {{x}}": `{{x}}` stands where a stream is named (byte 5); write the number of the stream, as in `2>&1`
+            python3.12 -Ic {{x}}
+                failed to read the command "python3.12 -Ic {{x}}": `{{x}}` stands in the code that `python3.12` runs (byte 15); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+        "#]],
+    );
+}
+
+#[test]
+fn allowed_beside_code() {
+    check(
+        &[
+            r#"sh -c 'p "$1"' _ {{x}}"#,
+            r#"sh -ec 'p "$1"' -- {{y}}"#,
+            r#"python3 -c 'import sys' {{x}}"#,
+            r#"python3 -m json.tool {{x}}"#,
+            r#"perl -ne 'print' {{x}}"#,
+            r#"awk -v a={{x}} '{print $1}' {{x}}"#,
+            r#"awk -f prog.awk {{x}}"#,
+            r#"find {{x}} -name {{x}} -exec grep -l {{x}} '{}' \;"#,
+            r#"env A={{x}} p {{x}}"#,
+            r#"timeout {{n}} p {{x}}"#,
+            r#"grep -e {{x}} -c f"#,
+            r#"node script.js -e {{x}}"#,
+            r#"sh script.sh {{x}}"#,
+            r#"xargs -I{} p {} {{x}}"#,
+            r#"sudo -u {{x}} p"#,
+        ],
+        expect![[r#"
+            sh -c 'p "$1"' _ {{x}}
+                "sh"
+                "-c"
+                "p \"$1\""
+                "_"
+                "X Y"
+            sh -ec 'p "$1"' -- {{y}}
+                "sh"
+                "-ec"
+                "p \"$1\""
+                "--"
+                "-y"
+            python3 -c 'import sys' {{x}}
+                "python3"
+                "-c"
+                "import sys"
+                "X Y"
+            python3 -m json.tool {{x}}
+                "python3"
+                "-m"
+                "json.tool"
+                "X Y"
+            perl -ne 'print' {{x}}
+                "perl"
+                "-ne"
+                "print"
+                "X Y"
+            awk -v a={{x}} '{print $1}' {{x}}
+                "awk"
+                "-v"
+                "a=X Y"
+                "{print $1}"
+                "X Y"
+            awk -f prog.awk {{x}}
+                "awk"
+                "-f"
+                "prog.awk"
+                "X Y"
+            find {{x}} -name {{x}} -exec grep -l {{x}} '{}' \;
+                "find"
+                "X Y"
+                "-name"
+                "X Y"
+                "-exec"
+                "grep"
+                "-l"
+                "X Y"
+                "{}"
+                ";"
+            env A={{x}} p {{x}}
+                "env"
+                "A=X Y"
+                "p"
+                "X Y"
+            timeout {{n}} p {{x}}
+                "timeout"
+                "5"
+                "p"
+                "X Y"
+            grep -e {{x}} -c f
+                "grep"
+                "-e"
+                "X Y"
+                "-c"
+                "f"
+            node script.js -e {{x}}
+                "node"
+                "script.js"
+                "-e"
+                "X Y"
+            sh script.sh {{x}}
+                "sh"
+                "script.sh"
+                "X Y"
+            xargs -I{} p {} {{x}}
+                "sh"
+                "-c"
+                "xargs -I{} p {} \"${1}\""
+                "sh"
+                "X Y"
+            sudo -u {{x}} p
+                "sudo"
+                "-u"
+                "X Y"
+                "p"
+        "#]],
+    );
+}
