@@ -12,7 +12,7 @@ use super::{Fault, check};
 
 /// Time between the check and the start, unless the file changes before: long enough for the suite's
 /// swaps on a busy machine.
-const BETWEEN: Duration = Duration::from_millis(30);
+const BETWEEN: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(super) struct ChecksThenStarts;
