@@ -88,7 +88,11 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
         ctx = ctx.with_progress(move |progress: Progress| status.progress(&progress));
     }
     let signals = Signals::listen(cancellation, live.clone()).map_err(not_tried)?;
-    let res = runtime.block_on(drive(loaded.host.call(&args.name, input, &ctx), &signals, &status));
+    let res = runtime.block_on(async {
+        let res = drive(loaded.host.call(&args.name, input, &ctx), &signals, &status).await?;
+        // The process of a session has its time to end as well.
+        drive(loaded.host.close(), &signals, &status).await.map(|()| res)
+    });
     let killed = signals.call_ended();
     status.erase();
     let res = match (res, killed) {

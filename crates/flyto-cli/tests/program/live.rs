@@ -99,6 +99,30 @@ fn ctrl_backslash_does_not_wait_for_the_grace() {
 }
 
 #[test]
+fn the_process_of_a_session_ends_with_the_program() {
+    let place = Place::new();
+    let script = "#!/bin/sh
+        while read -r line; do
+            id=${line#*'\"id\":'}
+            echo '{\"jsonrpc\":\"2.0\",\"id\":'\"${id%%,*}\"',\"result\":{\"output\":\"'$$'\"}}'
+        done
+        : >ended\n";
+    let path = place.write("plugins/s/run", script);
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    place.write(
+        "plugins/s/plugin.json",
+        r#"{"name": "s", "execution": "binary",
+            "binary": {"path": "run", "protocol": "jsonrpc", "lifetime": "session"},
+            "tools": [{"name": "t", "description": "d"}]}"#,
+    );
+    let ran = place.call(&["s:t"]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let pid = Pid::from_raw(ran.stdout().trim().parse().unwrap()).unwrap();
+    assert!(!is_alive(pid));
+    assert!(place.exists("ended"), "it saw the end of its input");
+}
+
+#[test]
 fn a_file_that_grows_too_large_does_not_kill_the_program() {
     let place = Place::with_tools(&[("hangs", HANGS, STREAM)]);
     let mut child = place.call(&["p:hangs"]).start();
