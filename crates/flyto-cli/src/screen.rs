@@ -81,6 +81,13 @@ impl Screen {
         self.answer(text)
     }
 
+    /// Prints one of several JSON documents, on a line of its own.
+    pub(crate) fn line(&self, document: &impl Serialize) -> Result<(), Stop> {
+        let mut text = serde_json::to_string(document).map_err(Stop::internal)?;
+        text.push('\n');
+        self.answer(text)
+    }
+
     /// Tells the person at the terminal something beside the answer. With `--format json`, stderr
     /// is for errors alone.
     pub(crate) fn note(&self, text: impl fmt::Display) {

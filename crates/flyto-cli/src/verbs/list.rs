@@ -1,5 +1,7 @@
 //! `list`: the tools that are there, and what did not load.
 
+mod watch; // what changes from then on
+
 use flyto_diagnostics::Diagnostic;
 use flyto_host::LoadReport;
 use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot};
@@ -45,10 +47,15 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
     if screen.is_json() {
         let tools = entries.iter().map(|it| Tool::new(it, &ctx)).collect();
         let findings = loaded.findings().collect();
-        screen.document(&Document { tools, report: &loaded.report, findings })?;
+        let document = Document { tools, report: &loaded.report, findings };
+        if args.watch {
+            screen.line(&watch::First { event: "list", document })?;
+            return watch::run(args, &loaded, session);
+        }
+        screen.document(&document)?;
         return Ok(Exit::Ok);
     }
-    if args.problems {
+    if args.problems && !args.watch {
         return show_problems(&loaded, session);
     }
     if !entries.is_empty() {
@@ -59,10 +66,12 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         screen.note(remark);
     }
     let findings: Vec<_> = loaded.findings().collect();
-    if !findings.is_empty() {
+    if args.problems {
+        show_problems(&loaded, session)?;
+    } else if !findings.is_empty() {
         screen.note(format_args!("{}; --problems shows them", summary(findings)));
     }
-    Ok(Exit::Ok)
+    if args.watch { watch::run(args, &loaded, session) } else { Ok(Exit::Ok) }
 }
 
 impl<'a> Tool<'a> {

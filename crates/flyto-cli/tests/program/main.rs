@@ -7,3 +7,4 @@ mod live; //  calls while they run
 mod place; // where a test lives, and the program in it
 mod tools; // the tools that are there
 mod verbs; // every other verb
+mod watch; // tools that come and go
