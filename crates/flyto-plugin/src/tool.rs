@@ -190,7 +190,7 @@ impl PluginTool {
                 Ok((command.clone(), args.clone(), stdin))
             }
             Invocation::Template(template) => {
-                let filled = template.fill(self.def.input_schema.value(), input.value());
+                let filled = template.fill(self.def.input_schema.value(), input);
                 let Filled { program, args } = filled.map_err(Unfit::Input)?;
                 let args = args.into_iter().map(Into::into).collect();
                 Ok((program.into(), args, Stdin::Null))

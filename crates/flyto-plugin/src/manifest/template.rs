@@ -67,6 +67,15 @@ pub(super) fn read(
         Ok(template) => template,
         Err(fault) => return Err(reader.push(finding(at, *fault))),
     };
+    if template.uses_shell() && reader.is_present("sha256") {
+        let digest = reader.at("sha256");
+        let what = "\"sha256\" is the digest of a program, and a shell runs this command";
+        let diag = digest
+            .error(codes::BAD_DIGEST, what)
+            .with_reason("which programs the shell runs is not known before it does")
+            .with_help("write a command that needs no shell, or remove the digest");
+        return Err(reader.push(diag));
+    }
     for warning in odd(at, &template, &names) {
         reader.push(warning);
     }

@@ -1,9 +1,10 @@
 //! Putting values into a command.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, collections::HashMap, fmt};
 
 use flyto_diagnostics::{Pointer, quoted};
-use serde_json::Value;
+use flyto_tools::Input;
+use serde_json::{Value, value::RawValue};
 
 use super::{
     Filled,
@@ -52,16 +53,22 @@ pub(super) fn fill(
     text: &str,
     taken: &Taken,
     schema: &Value,
-    input: &Value,
+    input: &Input,
 ) -> Result<Filled, Vec<Refusal>> {
-    let Some(members) = input.as_object() else {
+    let Some(members) = input.value().as_object() else {
         let why = "expected an object".to_owned();
         return Err(vec![Refusal { pointer: String::new(), why }]);
     };
     let mut refusals = Vec::new();
     let mut values = Vec::new();
     for name in &taken.params {
-        let given = given(schema, name, members.get(name));
+        let given = match members.get(name) {
+            Some(Value::Number(number)) if number.is_f64() => Given::Text {
+                text: long_integer(input, name).unwrap_or_else(|| number.to_string()).into(),
+                free: true,
+            },
+            value => given(schema, name, value),
+        };
         if matches!(&given, Given::Text { text, .. } if text.contains('\0')) {
             let why = "holds a NUL character, which no argument can hold";
             refusals.push(refusal(name, why));
@@ -102,6 +109,15 @@ fn given<'a>(schema: &'a Value, name: &str, value: Option<&'a Value>) -> Given<'
             Some(other) => Given::Text { text: other.to_string().into(), free: true },
         },
     }
+}
+
+/// The digits of a whole number that is beyond what a number in memory holds: an identifier with a
+/// digit changed is another one.
+fn long_integer(input: &Input, name: &str) -> Option<String> {
+    let members: HashMap<String, &RawValue> = serde_json::from_str(input.as_str()).ok()?;
+    let text = members.get(name)?.get().trim();
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    digits.bytes().all(|it| it.is_ascii_digit()).then(|| text.to_owned())
 }
 
 /// What the schema says about a parameter, where it says so directly or by reference.

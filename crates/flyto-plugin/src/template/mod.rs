@@ -11,6 +11,7 @@ mod text;
 
 use std::ops::Range;
 
+use flyto_tools::Input;
 use serde_json::Value;
 
 pub use self::fault::TemplateError;
@@ -90,7 +91,7 @@ impl Template {
     }
 
     /// Puts in the values of a call. `schema` describes the parameters.
-    pub(crate) fn fill(&self, schema: &Value, input: &Value) -> Result<Filled, Vec<Refusal>> {
+    pub(crate) fn fill(&self, schema: &Value, input: &Input) -> Result<Filled, Vec<Refusal>> {
         fill::fill(&self.text, &self.taken, schema, input)
     }
 }

@@ -7,6 +7,16 @@ use std::ops::Range;
 
 use super::fault::Fault;
 
+/// How deep commands stand within commands, as in `$(a $(b))`: deeper than anybody writes by hand,
+/// and far from the end of a thread's stack.
+const MAX_DEPTH: usize = 32;
+
+/// How many names a text can have. A call would have as many arguments.
+const MAX_NAMES: usize = 1024;
+
+/// The longest name of a placeholder, in bytes with the blanks around it.
+const MAX_NAME_BYTES: usize = 256;
+
 /// What a text is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
@@ -121,8 +131,13 @@ pub(super) fn take_apart(
     is_declared: &dyn Fn(&str) -> bool,
 ) -> Result<Taken, Box<Fault>> {
     let taken = Taken::default();
-    let mut reader = Reader { text, pos: 0, is_declared, taken, newline: false, has_words: false };
+    let mut reader =
+        Reader { text, pos: 0, is_declared, taken, newline: false, has_words: false, depth: 0 };
     let items = reader.commands(None)?;
+    if reader.taken.params.len() > MAX_NAMES {
+        let what = format!("a template has at most {MAX_NAMES} parameters");
+        return Err(Fault::syntax(0..text.len(), what).into());
+    }
     reader.taken.items = items;
     Ok(reader.taken)
 }
@@ -135,6 +150,7 @@ struct Reader<'a> {
     /// A newline came, which counts only when something follows.
     newline: bool,
     has_words: bool,
+    depth: usize,
 }
 
 impl Reader<'_> {
@@ -371,10 +387,15 @@ impl Reader<'_> {
         let part = match after[..] {
             ['(', '('] => Part::Expansion(self.calculation(quote)?),
             ['(', ..] => {
+                if self.depth == MAX_DEPTH {
+                    let what = format!("`$(` stands within more than {MAX_DEPTH} others");
+                    return Err(Fault::syntax(at..at + 2, what).into());
+                }
                 self.pos += 2;
+                self.depth += 1;
                 word.end_literal(at);
-                // Its own newlines are the shell's affair already.
                 let items = self.commands(Some(at))?;
+                self.depth -= 1;
                 self.pos += 1;
                 Part::Substitution(at..self.pos, items)
             }
@@ -507,10 +528,12 @@ impl Reader<'_> {
         let Some(found) = self.placeholder_at(self.pos) else { return false };
         word.end_literal(self.pos);
         let params = &mut self.taken.params;
-        let param = params.iter().position(|it| *it == found.name).unwrap_or_else(|| {
+        let known = params.iter().position(|it| *it == found.name);
+        let param = known.unwrap_or(params.len());
+        // One more than there may be is enough to tell.
+        if known.is_none() && params.len() <= MAX_NAMES {
             params.push(found.name.clone());
-            params.len() - 1
-        });
+        }
         word.parts.push(Part::Value { param, quote, span: found.span.clone() });
         self.pos = found.span.end;
         word.start = self.pos;
@@ -522,7 +545,8 @@ impl Reader<'_> {
     /// name of a parameter only: `{{ end }}` is the language of other programs.
     fn placeholder_at(&self, at: usize) -> Option<Placeholder> {
         let inside = self.text.get(at..)?.strip_prefix("{{")?;
-        let inside = &inside[..inside.find("}}")?];
+        let close = inside.as_bytes().windows(2).take(MAX_NAME_BYTES).position(|it| it == b"}}")?;
+        let inside = &inside[..close];
         if inside.contains(['{', '}', '\'', '"', '\\', '`', '$', '\n']) {
             return None;
         }

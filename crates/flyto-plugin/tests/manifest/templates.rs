@@ -191,6 +191,27 @@ fn keys_of_the_other_forms() {
 }
 
 #[test]
+fn a_digest_is_that_of_a_program() {
+    let digest = "0".repeat(64);
+    check_tool(
+        &format!(r#""parameters": {{}}, "command": "/bin/sh", "sha256": "{digest}""#),
+        expect![[r#"
+            p: loaded [t] refused []
+        "#]],
+    );
+    check_tool(
+        &format!(r#""parameters": {{}}, "command": "/bin/sh > x", "sha256": "{digest}""#),
+        expect![[r#"
+            5:55: error[F0125]: "sha256" is the digest of a program, and a shell runs this command
+                at /tools/0/sha256
+                because which programs the shell runs is not known before it does
+                help: write a command that needs no shell, or remove the digest
+            p: loaded [] refused [t (template)]
+        "#]],
+    );
+}
+
+#[test]
 fn placeholders_and_parameters() {
     check_tool(
         r#""parameters": {"type": "object", "properties": {"x": {"type": "string"}}}, "command": "echo {{ x }} {{.State}} {{ y }}""#,

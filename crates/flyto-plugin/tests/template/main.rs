@@ -1,5 +1,6 @@
 //! Templates: the words that run, for values of all kinds.
 
+mod anything;
 mod calls;
 mod code;
 mod differential;

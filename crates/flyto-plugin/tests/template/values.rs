@@ -2,9 +2,10 @@
 
 use expect_test::{Expect, expect};
 use flyto_plugin::ToolDef;
+use flyto_tools::{Input, Tool};
 use serde_json::{Value, json};
 
-use crate::Host;
+use crate::{Host, template};
 
 /// What a call gets for these values, of which the first is that of `x`.
 #[track_caller]
@@ -205,6 +206,16 @@ fn values_that_are_no_texts() {
                 ! invalid input: (root): expected an object
         "#]],
     );
+}
+
+#[test]
+fn a_whole_number_keeps_its_digits() {
+    let def = template("p {{x}} {{y}} {{z}}", json!({"x": {}, "y": {}, "z": {}}));
+    let text = r#"{"x": 123456789012345678901234567890, "y": -98765432109876543210, "z": 1.50}"#;
+    let input = Input::parse(text).expect("JSON");
+    let preview = Host::new().tool(def).preview(&input).expect("it has one");
+    let words = preview.command_line.expect("words");
+    assert_eq!(words[1..], ["123456789012345678901234567890", "-98765432109876543210", "1.5"]);
 }
 
 #[test]
