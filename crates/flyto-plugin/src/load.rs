@@ -16,7 +16,7 @@ use flyto_execenv::Environment;
 
 use crate::{
     codes,
-    manifest::{self, Manifest, Place, ToolDef, ToolForm},
+    manifest::{self, LastProgram, Manifest, Place, ToolDef, ToolForm},
 };
 
 /// The name of the file that makes a directory a plugin.
@@ -224,7 +224,7 @@ pub fn load_source(source: &Source, dir: impl AsRef<Path>, options: &LoadOptions
     let mut findings = Findings::new();
     let plugin = match json::parse(source) {
         Ok(root) => {
-            let place = Place { dir: &dir, options };
+            let place = Place { dir: &dir, options, last_program: &LastProgram::default() };
             from_json(At::root(source, &root), place, &mut findings)
         }
         Err(diagnostic) => {

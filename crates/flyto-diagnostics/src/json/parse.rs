@@ -33,7 +33,8 @@ pub fn parse(source: &Source) -> Result<Value<'_>, Box<Diagnostic>> {
         pos: 0,
         open: Vec::new(),
         items: Vec::new(),
-        members: Vec::new(),
+        // Room for what is open at one time in a document that people write.
+        members: Vec::with_capacity(64),
         n_values: 0,
     };
     parser.document()
@@ -117,9 +118,22 @@ impl<'s> Parser<'s> {
         &self.text[self.pos..]
     }
 
+    #[inline]
     fn skip_space(&mut self) -> Result<(), Error> {
-        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.peek() {
+        match self.peek() {
+            Some(b' ' | b'\n' | b'\t' | b'\r' | b'/' | b'#') => self.skip_spaces(),
+            _ => Ok(()),
+        }
+    }
+
+    fn skip_spaces(&mut self) -> Result<(), Error> {
+        let bytes = self.text.as_bytes();
+        while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(self.pos) {
             self.pos += 1;
+            // Indentation is the most of it.
+            while bytes[self.pos..].first_chunk() == Some(b"        ") {
+                self.pos += 8;
+            }
         }
         // Comments are looked for wherever white space may stand, so that they are always called
         // by their name.
@@ -150,7 +164,7 @@ impl<'s> Parser<'s> {
 
     /// Steps over `word` if it stands here as a whole word.
     fn word(&mut self, word: &str) -> bool {
-        let found = self.word_here() == word;
+        let found = self.rest().starts_with(word) && self.word_here() == word;
         if found {
             self.pos += word.len();
         }

@@ -64,6 +64,8 @@ pub struct ObjectReader<'v, 'f> {
     findings: &'f mut Findings,
     /// What the keys are like, to pass over those that are not there.
     signatures: Signatures,
+    /// Which of the first 64 members were asked for, one bit each.
+    asked: u64,
     /// What was asked for, in that order; a key that was asked for again may stand here again.
     known: Vec<&'static str>,
     /// Further keys that need no finding.
@@ -97,6 +99,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
             findings,
             duplicates,
             signatures,
+            asked: 0,
             known: Vec::with_capacity(N_KEYS),
             allowed: Vec::new(),
             spelled: Vec::new(),
@@ -191,7 +194,9 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         if let Some(&(_, reported)) = self.refused.iter().find(|it| it.0 == key) {
             return Err(reported);
         }
-        Ok(self.member(spelling).map(|member| self.at.to(&member.value)))
+        let Some(index) = self.index(spelling) else { return Ok(None) };
+        self.asked |= 1_u64.checked_shl(index as u32).unwrap_or_default();
+        Ok(Some(self.at.to(&self.members[index].value)))
     }
 
     /// Any value, `null` included.
@@ -497,10 +502,14 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     }
 
     fn member(&self, key: &str) -> Option<&'v Member<'v>> {
+        self.index(key).map(|index| &self.members[index])
+    }
+
+    fn index(&self, key: &str) -> Option<usize> {
         if !self.signatures.may_hold(key) {
             return None;
         }
-        self.members.iter().find(|member| member.key.value == key)
+        self.members.iter().position(|member| member.key.value == key)
     }
 
     fn name_of(&self, key: &str) -> Option<&'v Spanned<Cow<'v, str>>> {

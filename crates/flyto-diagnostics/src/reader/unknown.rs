@@ -12,7 +12,9 @@ use super::{MOST_FINDINGS, ObjectReader};
 
 impl ObjectReader<'_, '_> {
     pub(super) fn report_unknown(&mut self) {
-        let names = self.members.iter().map(|member| &member.key);
+        let was_asked = |at: u32| self.asked & 1_u64.checked_shl(at).unwrap_or_default() != 0;
+        let rest = (0..).zip(self.members).filter(|(at, _)| !was_asked(*at));
+        let names = rest.map(|(_, member)| &member.key);
         let unknown: Vec<_> = names.filter(|name| !self.is_known(&name.value)).collect();
         for name in unknown.iter().take(MOST_FINDINGS) {
             let warning = self.unknown(name);

@@ -70,14 +70,18 @@ fn keys_from_elsewhere_in_a_table() {
         let _ = r.optional_string("command")?;
         Ok(())
     };
-    check(r#"{"cwd": "/", "other": 1}"#, read, expect![[r#"
+    check(
+        r#"{"cwd": "/", "other": 1}"#,
+        read,
+        expect![[r#"
         ()
         f:1:2: warning[F0021]: unknown key "cwd" [/cwd]
           help: did you mean "work_dir"?
           suggested: "\"cwd\"" -> "\"work_dir\""
         f:1:14: warning[F0021]: unknown key "other" [/other]
           help: the keys here are "command", "work_dir"
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -4,8 +4,10 @@ use std::{
     collections::HashMap,
     ffi::OsString,
     fs, io,
+    panic::resume_unwind,
     path::{Path, PathBuf},
     sync::Arc,
+    thread,
 };
 
 use flyto_diagnostics::{At, Diagnostic, Findings, Location, Pointer, json, quoted};
@@ -18,7 +20,7 @@ use crate::{
     codes,
     filter::Verdict,
     load::{self, MANIFEST_FILE, Plugin, Unread},
-    manifest::Place,
+    manifest::{LastProgram, Place},
 };
 
 /// Searches directories: those that hold plugins, or are one. With what was there the last time,
@@ -29,6 +31,13 @@ pub(super) fn run(dirs: &[PathBuf], asked: Arc<Asked>, last: Option<&Last<'_>>) 
     let found = search.found();
     Catalogue { dirs, found, asked }
 }
+
+/// From this number of manifests on, they are read on several threads: to start one costs as much as
+/// reading a few.
+const MANY: usize = 64;
+
+/// The most threads that read manifests; beyond a few, they wait for the same file system.
+const MOST_THREADS: usize = 8;
 
 struct Search<'a> {
     asked: &'a Asked,
@@ -115,7 +124,7 @@ impl Search<'_> {
     /// order.
     fn found(self) -> Vec<Found> {
         let Self { asked, last, candidates, .. } = self;
-        let mut read: Vec<_> = candidates.iter().map(|it| it.read(asked)).collect();
+        let mut read = read_all(&candidates, asked);
         if let Some(last) = last {
             let pairs = candidates.iter().zip(&mut read);
             let mut gone: Vec<_> = pairs
@@ -136,6 +145,28 @@ impl Search<'_> {
     }
 }
 
+/// Reads all manifests, on all CPUs where there are many: no manifest depends on another one.
+fn read_all(candidates: &[Candidate], asked: &Asked) -> Vec<Option<Read>> {
+    let read = |part: &[Candidate]| part.iter().map(|it| it.read(asked)).collect::<Vec<_>>();
+    let n_threads = match candidates.len() {
+        ..MANY => 1,
+        _ => thread::available_parallelism().map_or(1, |it| it.get().min(MOST_THREADS)),
+    };
+    if n_threads == 1 {
+        return read(candidates);
+    }
+    let mut parts = candidates.chunks(candidates.len().div_ceil(n_threads));
+    let first = parts.next().unwrap_or_default();
+    thread::scope(|scope| {
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
+        let mut res = read(first);
+        for other in others {
+            res.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        res
+    })
+}
+
 impl Candidate {
     /// Reads the manifest, if there is one.
     fn read(&self, asked: &Asked) -> Option<Read> {
@@ -154,7 +185,11 @@ impl Candidate {
         let verdict = name.as_deref().map_or(Verdict::Pass, |it| asked.filter.judge(it));
         let plugin = (verdict == Verdict::Pass)
             .then(|| {
-                let place = Place { dir: &self.absolute, options: &asked.options };
+                let place = Place {
+                    dir: &self.absolute,
+                    options: &asked.options,
+                    last_program: &LastProgram::default(),
+                };
                 load::from_json(root, place, &mut findings)
             })
             .flatten();

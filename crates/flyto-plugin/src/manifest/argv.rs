@@ -56,7 +56,7 @@ fn check_args(
 ) -> Result<Vec<OsString>, Reported> {
     let mut failed = None;
     for (index, at) in reader.at("args").items().take(args.len()).enumerate() {
-        if let Err(diagnostic) = refuse_nul(at, &format!("argument {}", index + 1)) {
+        if let Err(diagnostic) = refuse_nul(at, format_args!("argument {}", index + 1)) {
             failed = Some(reader.push(diagnostic));
         }
     }

@@ -103,15 +103,16 @@ pub(super) fn seconds(at: At<'_>, key: &str, max: Duration) -> Option<Diagnostic
         Node::Number(text) => (text.parse().ok()?, BAD_VALUE),
         _ => return None,
     };
-    let (key, found) = (quoted(key), at.value().describe());
     let max = max.as_secs();
+    let is_whole = code == BAD_VALUE && seconds.fract() == 0.0;
+    if seconds <= max as f64 && (seconds <= 0.0 || is_whole) {
+        // What else a whole number may not be, the reader tells.
+        return None;
+    }
+    let (key, found) = (quoted(key), at.value().describe());
     if seconds > max as f64 {
         let what = format!("{key} is at most {max} s, found {found}");
         return Some(at.error(BAD_VALUE, what).with_help("the unit is seconds, not milliseconds"));
-    }
-    // What else a whole number may not be, the reader tells.
-    if seconds <= 0.0 || (code == BAD_VALUE && seconds.fract() == 0.0) {
-        return None;
     }
     let what = format!("{key} must be a whole number of seconds, found {found}");
     let text = format!("{}", seconds.ceil());

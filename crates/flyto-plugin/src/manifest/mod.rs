@@ -29,6 +29,7 @@ pub(crate) use self::{
     env::{is_reserved, name_fault},
     head::read,
     meant::{check as check_meant, flag},
+    program::LastProgram,
     tool::{Place, limits, refuse_nul, start_dir},
 };
 pub use self::{

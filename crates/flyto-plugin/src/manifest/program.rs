@@ -1,6 +1,7 @@
 //! The file that a tool runs, as far as it can be seen when the manifest is read.
 
 use std::{
+    cell::RefCell,
     ffi::OsStr,
     fs::{self, Metadata},
     path::{Path, PathBuf},
@@ -20,6 +21,20 @@ pub(super) struct Looks<'a> {
     /// The declared variables, among which may be a `PATH`.
     pub(super) env: Option<&'a Declared>,
     pub(super) place: Place<'a>,
+}
+
+/// What lies at the path that was looked at last, for the tools of a plugin often share one program.
+#[derive(Default)]
+pub(crate) struct LastProgram(RefCell<Option<(PathBuf, Option<Metadata>)>>);
+
+impl LastProgram {
+    fn metadata(&self, path: &Path) -> Option<Metadata> {
+        let mut last = self.0.borrow_mut();
+        match &*last {
+            Some((it, metadata)) if it == path => metadata.clone(),
+            _ => last.insert((path.to_owned(), fs::metadata(path).ok())).1.clone(),
+        }
+    }
 }
 
 impl Looks<'_> {
@@ -55,9 +70,9 @@ pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diag
     let full = looks.place.options.depth == Depth::Full;
     if command.contains('/') {
         let path = looks.resolved(command)?;
-        return match fs::metadata(&path) {
-            Ok(metadata) => cannot_run(at, command, &path, &metadata),
-            Err(_) => Some(missing(at, command, &path)),
+        return match looks.place.last_program.metadata(&path) {
+            Some(metadata) => cannot_run(at, command, &path, &metadata),
+            None => Some(missing(at, command, &path)),
         };
     }
     // A script that is called by its bare name is a frequent slip, and its name shows it.

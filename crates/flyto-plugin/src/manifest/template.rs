@@ -142,13 +142,17 @@ fn escaped(text: &str) -> String {
 fn odd(at: At<'_>, template: &Template, names: &[&str]) -> Vec<Diagnostic> {
     let mut res = Vec::new();
     for (name, span, spaced) in template.placeholders() {
+        let is_known = names.contains(&name);
+        if is_known && !spaced {
+            continue;
+        }
         let span = span_within(at, span.start, span.end);
         let plain = format!("{{{{{name}}}}}");
         if spaced {
             let what = format!("`{plain}` is written with blanks");
             let diag = moved(at.warning(codes::SPACED_PLACEHOLDER, what), at, span);
             res.push(diag.with_help(format!("write `{plain}`")).with_suggestion(span, plain));
-        } else if !names.contains(&name) {
+        } else {
             let what = format!("`{plain}` names no parameter");
             let diag = moved(at.warning(codes::UNDECLARED_PARAMETER, what), at, span).with_reason(
                 "a model does not know of it, and without a value its word is left out",

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -14,7 +15,9 @@ use super::{
     binary::{self, BinaryDef},
     category, env,
     literal::span_within,
-    meant, metadata, program, schema, template, undo,
+    meant, metadata, program,
+    program::LastProgram,
+    schema, template, undo,
 };
 use crate::{codes, load::LoadOptions, names::NameKind, place::moved};
 
@@ -24,6 +27,8 @@ pub(crate) struct Place<'a> {
     /// The plugin's directory, absolute.
     pub(crate) dir: &'a Path,
     pub(crate) options: &'a LoadOptions,
+    /// The program that was looked at last.
+    pub(crate) last_program: &'a LastProgram,
 }
 
 /// The keys that stand for each other, each with the spelling of this form first.
@@ -141,7 +146,7 @@ pub(super) fn non_blank(
 }
 
 /// Refuses a NUL character, which no argument and no path can hold.
-pub(crate) fn refuse_nul(at: At<'_>, label: &str) -> Result<(), Box<Diagnostic>> {
+pub(crate) fn refuse_nul(at: At<'_>, label: impl fmt::Display) -> Result<(), Box<Diagnostic>> {
     let Some(nul) = at.value().as_str().and_then(|it| it.find('\0')) else { return Ok(()) };
     let what = format!("{label} holds a NUL character");
     let span = span_within(at, nul, nul + 1);
@@ -270,7 +275,7 @@ fn work_dir(
         return Ok(None);
     };
     let at = reader.at(key);
-    if let Err(diagnostic) = refuse_nul(at, &quoted(key)) {
+    if let Err(diagnostic) = refuse_nul(at, format_args!("{key:?}")) {
         return Err(reader.push(diagnostic));
     }
     // The other forms start in a directory that only the session knows.
