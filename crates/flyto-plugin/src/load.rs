@@ -16,7 +16,8 @@ use flyto_execenv::Environment;
 
 use crate::{
     codes,
-    manifest::{self, LastProgram, Manifest, Place, ToolDef, ToolForm},
+    files::Identity,
+    manifest::{self, Invocation, LastProgram, Lifetime, Manifest, Place, ToolDef, ToolForm},
 };
 
 /// The name of the file that makes a directory a plugin.
@@ -87,6 +88,8 @@ pub struct Plugin {
     manifest: Manifest,
     tools: Vec<Span>,
     refused: Vec<RefusedTool>,
+    /// The program that a session keeps running: another one needs another session.
+    session_program: Option<Identity>,
 }
 
 /// An entry of `tools` that cannot be used; the findings say why.
@@ -141,6 +144,8 @@ impl Plugin {
             && self.tools == other.tools
             && self.refused == other.refused
             && self.manifest.servers == other.manifest.servers
+            // One that is gone is just now built anew.
+            && (self.session_program.is_none() || self.session_program == other.session_program)
             && pairs.all(|(a, b)| a.invocation == b.invocation)
     }
 
@@ -260,6 +265,13 @@ pub(crate) fn read_source(file: &Path) -> Result<Source, Unread> {
 /// Makes a plugin of a manifest that is JSON.
 pub(crate) fn from_json(root: At<'_>, place: Place<'_>, findings: &mut Findings) -> Option<Plugin> {
     let read = manifest::read(root, place, findings).ok()?;
+    let is_session = |it: &ToolDef| match &it.invocation {
+        Invocation::Rpc { path, lifetime: Lifetime::Session { .. } } => Some(place.dir.join(path)),
+        _ => None,
+    };
+    // All tools of a plugin share one program.
+    let session = read.manifest.tools.iter().find_map(is_session);
+    let session_program = session.and_then(|it| fs::metadata(it).ok()).map(|it| Identity::of(&it));
     Some(Plugin {
         dir: place.dir.to_owned(),
         source: root.source().clone(),
@@ -267,6 +279,7 @@ pub(crate) fn from_json(root: At<'_>, place: Place<'_>, findings: &mut Findings)
         manifest: read.manifest,
         tools: read.tools,
         refused: read.refused,
+        session_program,
     })
 }
 

@@ -386,6 +386,60 @@ fn a_directory_that_is_a_plugin_is_looked_at_again() {
     "#]]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_session_with_another_program_is_another_version() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let program = |tree: &Tree, dir: &str, text: &str| {
+        let file = tree.file(&format!("{dir}/new"), text);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("executable");
+        fs::rename(file, tree.path(&format!("{dir}/run"))).expect("renamed");
+    };
+    let tree = Tree::new();
+    for (name, lifetime) in [("calls", "call"), ("session", "session")] {
+        let dir = format!("d/{name}");
+        program(&tree, &dir, "#!/bin/sh\n");
+        let binary = format!(r#"{{"path": "run", "lifetime": "{lifetime}"}}"#);
+        let tool = r#"{"name": "t", "description": "d", "input_schema": {"type": "object"}}"#;
+        let text = format!(
+            r#"{{"name": "{name}", "execution": "binary", "binary": {binary}, "tools": [{tool}]}}"#
+        );
+        tree.file(&format!("{dir}/plugin.json"), text);
+    }
+    let mut edited = Edited::new(tree, &["d"]);
+    let (calls, session) = (edited.plugin("calls"), edited.plugin("session"));
+    edited.check(expect![[r#"
+        - calls in d/calls: loaded
+        - session in d/session: loaded
+    "#]]);
+    program(&edited.tree, "d/calls", "#!/bin/sh\n# other\n");
+    program(&edited.tree, "d/session", "#!/bin/sh\n# other\n");
+    edited.check(expect![[r#"
+        changed session in d/session
+        - calls in d/calls: loaded
+        - session in d/session: loaded
+    "#]]);
+    assert!(Arc::ptr_eq(&calls, &edited.plugin("calls")));
+    assert!(!Arc::ptr_eq(&session, &edited.plugin("session")));
+    // While it is built anew it is not there, and the last good version stays.
+    fs::remove_file(edited.tree.path("d/session/run")).expect("removed");
+    edited.check(expect![[r#"
+        - calls in d/calls: loaded
+        - session in d/session: loaded
+            1:63: warning[F0114]: the program "run" is not there
+                at /binary/path
+                because it is looked for at "d/session/run"
+                help: build it before the first call
+    "#]]);
+    program(&edited.tree, "d/session", "#!/bin/sh\n# a third\n");
+    edited.check(expect![[r#"
+        changed session in d/session
+        - calls in d/calls: loaded
+        - session in d/session: loaded
+    "#]]);
+}
+
 #[test]
 fn a_thousand_plugins_at_once() {
     let tree = Tree::new();

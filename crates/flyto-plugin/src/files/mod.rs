@@ -4,4 +4,4 @@
 #[cfg_attr(not(unix), path = "other.rs")]
 mod platform;
 
-pub(crate) use self::platform::{create_private_dir, is_executable};
+pub(crate) use self::platform::{Identity, create_private_dir, is_executable};

@@ -4,11 +4,25 @@ use std::{
     fs::{self, Metadata},
     io,
     path::Path,
+    time::SystemTime,
 };
 
 /// Whether somebody may execute it; the system decides that by the name.
 pub(crate) fn is_executable(_: &Metadata) -> bool {
     true
+}
+
+/// What tells one state of a file from another: it is replaced, or written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    size: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Identity {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
+        Self { size: metadata.len(), modified: metadata.modified().ok() }
+    }
 }
 
 /// Creates a directory and what is missing above it. One that is there stays as it is.
