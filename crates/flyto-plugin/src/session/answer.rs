@@ -69,6 +69,8 @@ pub(crate) struct Death {
     pub(super) was_asked_for: bool,
     /// Whether it ended otherwise than with code 0.
     pub(super) is_failure: bool,
+    /// How it was run.
+    pub(super) execution: Option<Arc<Execution>>,
 }
 
 /// A call of a session, and what came of it.

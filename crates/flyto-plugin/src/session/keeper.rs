@@ -9,26 +9,32 @@ use tokio::time::sleep_until;
 
 use super::{answer::NoProcess, link::Link, sessions::Entered, shared::Shared};
 
-/// Keeps the session until nobody waits for a process. `_entered` tells who closes the host that the
-/// process is gone, and so is dropped last.
-pub(super) async fn keep(shared: Arc<Shared>, _entered: Entered) {
-    let mut watch = Watch { shared: &shared, is_over: false };
+/// Keeps the session until nobody waits for a process.
+pub(super) async fn keep(mut keeper: Keeper) {
     loop {
-        one_process(&shared).await;
-        if shared.retire() {
-            watch.is_over = true;
+        one_process(&keeper.shared).await;
+        if keeper.shared.retire() {
+            keeper.is_over = true;
             return;
         }
     }
 }
 
-/// Notices when the task is dropped together with its runtime.
-struct Watch<'a> {
-    shared: &'a Shared,
+/// Notices when the task is dropped together with its runtime, which may be before it first ran.
+pub(super) struct Keeper {
+    shared: Arc<Shared>,
     is_over: bool,
+    /// Tells who closes the host that the process is gone.
+    _entered: Entered,
 }
 
-impl Drop for Watch<'_> {
+impl Keeper {
+    pub(super) fn new(shared: Arc<Shared>, entered: Entered) -> Self {
+        Self { shared, is_over: false, _entered: entered }
+    }
+}
+
+impl Drop for Keeper {
     fn drop(&mut self) {
         if !self.is_over {
             self.shared.abandon();
@@ -67,7 +73,8 @@ async fn one_process(shared: &Shared) {
     };
     let mut link = Link::new(shared, &mut process);
     let stop = link.talk().await;
-    let (death, unseen) = link.finish(process, &kill, stop).await;
+    let (mut death, unseen) = link.finish(process, &kill, stop).await;
+    death.execution = shared.execution();
     shared.bury(&Arc::new(death), unseen);
 }
 

@@ -155,7 +155,7 @@ impl<'a> Link<'a> {
     fn poll_stdin(&mut self, cx: &mut Context<'_>) -> Poll<Stop> {
         let Some(stdin) = &mut self.stdin else { return Poll::Pending };
         loop {
-            match self.shared.work(self.is_busy, cx.waker()) {
+            match self.shared.work(self.is_busy, !self.outbox.is_written(), cx.waker()) {
                 Work::Stuck(why) => return Poll::Ready(Stop::Stuck(why)),
                 _ if !self.outbox.is_written() => {}
                 Work::Nothing => return Poll::Pending,
@@ -209,11 +209,12 @@ impl<'a> Link<'a> {
             if let Poll::Ready(outcome) = ended.as_mut().poll(cx) {
                 return Poll::Ready(outcome);
             }
-            while let Poll::Ready(None) = self.poll_stdout(cx) {}
-            while self.poll_stderr(cx).is_ready() {}
+            // Before the streams: a plugin that prints without end must not keep the clock waiting.
             if !kill.is_cancelled() && grace.as_mut().poll(cx).is_ready() {
                 kill.cancel();
             }
+            while self.poll_stdout(cx).is_ready() {}
+            while self.poll_stderr(cx).is_ready() {}
             Poll::Pending
         })
         .await;
@@ -250,6 +251,6 @@ impl<'a> Link<'a> {
         };
         let is_failure = !outcome.is_ok_and(|it| it.success());
         let (stdout, stderr) = (self.ear.noise.text(), self.shared.stderr().text());
-        Death { why, failure, stdout, stderr, was_asked_for, is_failure }
+        Death { why, failure, stdout, stderr, was_asked_for, is_failure, execution: None }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) use self::{
 };
 use self::{
     answer::{Answer, GivenUp},
-    pending::{Pending, Progress},
+    pending::{Pending, Progress, Told},
     shared::Shared,
 };
 
@@ -82,26 +82,24 @@ impl Session {
     /// Asks the plugin, and starts it if it does not run. Dropping the future cancels the call.
     pub(crate) async fn call(&self, ctx: &CallContext, request: Request) -> Called {
         let began = Instant::now();
-        let (answer, execution) = match self.ask(ctx, request, began).await {
-            answer @ Answer::NotStarted(_) => (answer, None),
-            answer => (answer, self.shared.execution()),
-        };
+        let (answer, execution) = self.ask(ctx, request, began).await;
         Called { answer, execution, wall: began.elapsed() }
     }
 
-    async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> Answer {
+    async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> Told {
         let Request { tool, args, timeout, grace } = request;
         let left = ctx.deadline().map(|it| it.saturating_duration_since(began));
         let timeout = left.map_or(timeout, |it| it.min(timeout));
         let given_up = |over: Over, id: Option<u64>| {
             let held_up_by = self.shared.held_up_by(id);
             let stderr = self.shared.stderr().text();
-            match over {
+            let answer = match over {
                 Over::Cancelled => {
                     Answer::Cancelled(GivenUp { after: began.elapsed(), held_up_by, stderr })
                 }
                 Over::TimedOut => Answer::TimedOut(GivenUp { after: timeout, held_up_by, stderr }),
-            }
+            };
+            (answer, self.shared.execution())
         };
         // A call that is over already starts nothing.
         if ctx.cancellation().is_cancelled() {
@@ -156,7 +154,7 @@ async fn last_words(
     pending: &mut Pending,
     grace: Duration,
     report: impl FnMut(Progress),
-) -> Option<Answer> {
+) -> Option<Told> {
     if grace.is_zero() || !pending.cancel() {
         return None;
     }

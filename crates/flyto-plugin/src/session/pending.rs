@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
+use flyto_tools::Execution;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{answer::Answer, shared::Shared};
+
+/// An answer, and how the process was run that gave it.
+pub(super) type Told = (Answer, Option<Arc<Execution>>);
 
 /// How far a call has come, in the plugin's words.
 #[derive(Debug)]
@@ -18,7 +22,7 @@ pub(super) struct Progress {
 pub(super) struct Pending {
     shared: Arc<Shared>,
     pub(super) id: u64,
-    reply: oneshot::Receiver<Answer>,
+    reply: oneshot::Receiver<Told>,
     progress: Option<mpsc::Receiver<Progress>>,
 }
 
@@ -26,14 +30,14 @@ impl Pending {
     pub(super) fn new(
         shared: Arc<Shared>,
         id: u64,
-        reply: oneshot::Receiver<Answer>,
+        reply: oneshot::Receiver<Told>,
         progress: Option<mpsc::Receiver<Progress>>,
     ) -> Self {
         Self { shared, id, reply, progress }
     }
 
     /// Waits for the answer and tells of progress meanwhile. Cancel-safe until it returned.
-    pub(super) async fn answer(&mut self, mut report: impl FnMut(Progress)) -> Answer {
+    pub(super) async fn answer(&mut self, mut report: impl FnMut(Progress)) -> Told {
         let Some(progress) = &mut self.progress else { return received((&mut self.reply).await) };
         let answer = loop {
             tokio::select! {
@@ -54,9 +58,9 @@ impl Pending {
     }
 }
 
-fn received(answer: Result<Answer, oneshot::error::RecvError>) -> Answer {
+fn received(answer: Result<Told, oneshot::error::RecvError>) -> Told {
     // The sender goes unused only where the task went with its runtime.
-    answer.unwrap_or(Answer::Lost)
+    answer.unwrap_or((Answer::Lost, None))
 }
 
 impl Drop for Pending {

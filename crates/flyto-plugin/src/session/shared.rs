@@ -18,8 +18,8 @@ use tokio::{
 use super::{
     answer::{Answer, Death, NoProcess},
     ids::IdMap,
-    keeper,
-    pending::{Pending, Progress},
+    keeper::{self, Keeper},
+    pending::{Pending, Progress, Told},
     sessions::Sessions,
     tail::Tail,
 };
@@ -32,8 +32,9 @@ const MAX_QUEUED_BYTES: u32 = 1024 * 1024;
 /// of cancellations, and what it still works on only piles up.
 const MAX_GIVEN_UP: usize = 64;
 
-/// Calls in a row that were given up while the plugin said nothing at all: after 16 of them, and if
-/// nobody waits for an answer any more, it is stuck. One slow call is no reason to end it.
+/// Calls in a row that were given up while the plugin said nothing and did not read its input: after
+/// 16 of them, and if nobody waits for an answer any more, it is stuck. One slow call is no reason to
+/// end it.
 const MAX_UNHEARD: u32 = 16;
 
 /// Progress that a listener has not taken yet; what comes beyond it is dropped.
@@ -112,7 +113,7 @@ pub(super) struct Request {
 /// A call that is to be answered.
 struct Call {
     /// `None` once it was given up.
-    reply: Option<oneshot::Sender<Answer>>,
+    reply: Option<oneshot::Sender<Told>>,
     progress: Option<mpsc::Sender<Progress>>,
     is_written: bool,
     is_cancelled: bool,
@@ -206,7 +207,7 @@ impl Shared {
             waker.wake();
         }
         if is_down {
-            tokio::spawn(keeper::keep(Arc::clone(self), self.sessions.enter()));
+            tokio::spawn(keeper::keep(Keeper::new(Arc::clone(self), self.sessions.enter())));
         }
         Pending::new(Arc::clone(self), id, receiver, heard)
     }
@@ -258,7 +259,7 @@ impl Shared {
         })
     }
 
-    /// How the process is run that answers now.
+    /// How the process is run that is there now.
     pub(super) fn execution(&self) -> Option<Arc<Execution>> {
         self.lock().execution.clone()
     }
@@ -295,15 +296,16 @@ impl Shared {
     }
 
     /// Looks for something to write. `busy` says whether several calls were just answered, so that
-    /// several new ones are likely.
-    pub(super) fn work(&self, busy: bool, waker: &Waker) -> Work {
+    /// several new ones are likely; `is_blocked`, whether the plugin did not read what came before.
+    pub(super) fn work(&self, busy: bool, is_blocked: bool, waker: &Waker) -> Work {
         let mut state = self.lock();
         if state.given_up > MAX_GIVEN_UP {
             let why = format!("{} cancelled calls were never answered", state.given_up);
             return Work::Stuck(why);
         }
-        if state.unheard >= MAX_UNHEARD && state.calls.values().all(|it| !it.is_awaited()) {
-            let why = format!("it answered nothing while {} calls were given up", state.unheard);
+        let is_deaf = is_blocked && state.unheard >= MAX_UNHEARD;
+        if is_deaf && !state.calls.values().any(Call::is_awaited) {
+            let why = format!("it read nothing while {} calls were given up", state.unheard);
             return Work::Stuck(why);
         }
         if !state.waker.as_ref().is_some_and(|it| it.will_wake(waker)) {
@@ -336,6 +338,7 @@ impl Shared {
     /// Gives answers to those who wait for them, and says whether others still do.
     pub(super) fn answer(&self, answers: &mut Vec<(u64, Answer)>) -> bool {
         let mut ready = Vec::with_capacity(answers.len());
+        let execution;
         let is_awaited = {
             let mut state = self.lock();
             state.unheard = 0;
@@ -348,11 +351,12 @@ impl Shared {
                     None => {}
                 }
             }
+            execution = state.execution.clone();
             state.calls.len() > state.given_up
         };
         for (reply, answer) in ready {
             // Who gave up in this moment needs no answer.
-            let _ = reply.send(answer);
+            let _ = reply.send((answer, execution.clone()));
         }
         is_awaited
     }
@@ -416,7 +420,7 @@ impl Shared {
             }
         }
         for reply in lost {
-            let _ = reply.send(Answer::Died(Arc::clone(death)));
+            let _ = reply.send((Answer::Died(Arc::clone(death)), death.execution.clone()));
         }
     }
 
@@ -431,7 +435,7 @@ impl Shared {
             }
         }
         for reply in refused {
-            let _ = reply.send(Answer::NotStarted(why.clone()));
+            let _ = reply.send((Answer::NotStarted(why.clone()), None));
         }
     }
 

@@ -222,6 +222,40 @@ fn a_runtime_takes_its_processes_along() {
     assert_eq!(host.starts.load(Ordering::Relaxed), 2);
 }
 
+#[test]
+fn a_runtime_that_ends_before_a_session_began_is_no_end_of_it() {
+    let runtime =
+        || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let host = Host::new(HANGING);
+    let first = runtime();
+    // Asked, and dropped before the task that would start the process had its turn.
+    first.block_on(async {
+        let ctx = CallContext::new();
+        tokio::select! {
+            biased;
+            _ = host.call(&ctx, "pid", "{}") => panic!("nothing runs yet"),
+            () = std::future::ready(()) => {}
+        }
+    });
+    drop(first);
+    assert_eq!(host.starts(), 0);
+    runtime().block_on(host.text("pid", "{}"));
+}
+
+#[tokio::test]
+async fn a_plugin_that_prints_without_end_is_ended_all_the_same() {
+    let host = Host::new(
+        r#"
+for method, id, tool, args in requests():
+    reply(id, str(os.getpid()))
+    while True: os.write(1, b"noise\n" * 10000)
+"#,
+    );
+    let pid = host.text("pid", "{}").await;
+    host.sessions.close().await;
+    assert!(!is_alive(&pid));
+}
+
 #[tokio::test]
 async fn stderr_that_nobody_reads_does_not_stop_the_plugin() {
     let host = Host::new(
