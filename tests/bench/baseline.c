@@ -2,10 +2,13 @@
  *
  *   baseline call   child=PATH calls=N warm_up=N in_flight=N memory_mib=N descriptors=N
  *   baseline stream child=PATH bytes=N
+ *   baseline ping   child=PATH calls=N warm_up=N in_flight=N
  *
  * A call: three pipes, posix_spawn(3) into a process group of its own, 200 bytes in, both streams
  * read to their end with poll(2), the status reaped. With more than one in flight, each has a thread.
  * A stream: one pipe, read in pieces of 64 KiB and thrown away.
+ * A ping: 200 bytes to a child that stays, and as many back; with several in flight all of them in one
+ * write, and the next ones when all are back.
  *
  * Prints lines of a name and a number. `posix_spawn.rs` is the same program in Rust.
  */
@@ -211,6 +214,51 @@ static void measure_stream(const char *wanted) {
     printf("growth_bytes %ld\n", resident_bytes() - before);
 }
 
+static void ping(int to, int from, const char *requests, size_t size) {
+    static char replies[PIECE_BYTES];
+    if (write(to, requests, size) != (ssize_t)size) fail("write");
+    for (size_t received = 0; received < size;) {
+        ssize_t n = read(from, replies, sizeof replies);
+        if (n <= 0) fail("read");
+        received += (size_t)n;
+    }
+}
+
+static void measure_pings(void) {
+    int in[2], out[2];
+    if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC)) fail("pipe2");
+    pid_t pid = start((int[3]){in[0], out[1], -1}, NULL);
+    close(in[0]);
+    close(out[1]);
+    size_t size = (size_t)in_flight * REQUEST_BYTES;
+    char *requests = malloc(size);
+    if (!requests) fail("malloc");
+    memset(requests, 'x', size);
+    for (long i = 0; i < warm_up; i += in_flight) ping(in[1], out[0], requests, size);
+
+    long rounds = (calls + in_flight - 1) / in_flight;
+    latencies = calloc((size_t)rounds, sizeof *latencies);
+    double began = now_us();
+    double self = cpu_us(RUSAGE_SELF);
+    for (long i = 0; i < rounds; i++) {
+        double sent = now_us();
+        ping(in[1], out[0], requests, size);
+        latencies[i] = now_us() - sent;
+    }
+    double elapsed = now_us() - began;
+    self = cpu_us(RUSAGE_SELF) - self;
+    close(in[1]);
+    int status;
+    if (waitpid(pid, &status, 0) != pid || status != 0) fail("waitpid");
+
+    double n = (double)(rounds * in_flight);
+    qsort(latencies, (size_t)rounds, sizeof *latencies, ascending);
+    printf("p50_us %.2f\n", latencies[rounds / 2]);
+    printf("per_second %.2f\n", n / elapsed * 1e6);
+    printf("self_cpu_us %.2f\n", self / n);
+    printf("children_cpu_us %.2f\n", cpu_us(RUSAGE_CHILDREN) / n);
+}
+
 int main(int argc, char **argv) {
     const char *wanted = "0";
     for (int i = 2; i < argc; i++) {
@@ -226,6 +274,9 @@ int main(int argc, char **argv) {
         measure_calls();
     } else if (argc > 2 && child && !strcmp(argv[1], "stream")) {
         measure_stream(wanted);
+    } else if (argc > 2 && child && !strcmp(argv[1], "ping") && calls > 0 && in_flight > 0 &&
+               in_flight <= PIECE_BYTES / REQUEST_BYTES) {
+        measure_pings();
     } else {
         fprintf(stderr, "baseline: the arguments are at the top of baseline.c\n");
         return 2;

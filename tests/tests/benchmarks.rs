@@ -48,7 +48,12 @@ fn every_benchmark_runs() {
         &["Rust posix_spawn: read loop", "ExecEnv + Local: 64 KiB kept"],
     );
     check(&["verify", "--kib", "64,300", "--no-cc"], &["binary of 300 KiB", "script of 64 KiB"]);
+    check(
+        &["session", "--no-cc", "--unpinned"],
+        &["Rust ping-pong", "PluginTool, current_thread", "PluginTool, 2 workers"],
+    );
     // With the C baseline where there is a compiler.
     check(&["call", "--in-flight", "2"], &["ExecEnv + Local, 2 workers"]);
+    check(&["session"], &["C ping-pong"]);
     check(&["stream", "--mib", "1"], &["ExecEnv + Local: 4 MiB kept (default)"]);
 }

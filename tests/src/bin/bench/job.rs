@@ -22,11 +22,13 @@ pub(crate) struct Job {
     pub(crate) descriptors: usize,
     /// Bytes that the child prints, where streaming is measured.
     pub(crate) bytes: u64,
+    /// 1 where the child stays and is talked to.
+    pub(crate) stays: usize,
 }
 
 impl Job {
     pub(crate) fn to_args(&self) -> Vec<OsString> {
-        let Self { child, calls, warm_up, in_flight, memory_mib, descriptors, bytes } = self;
+        let Self { child, calls, warm_up, in_flight, memory_mib, descriptors, bytes, stays } = self;
         let mut path = OsString::from("child=");
         path.push(child);
         let mut res = vec![path];
@@ -38,6 +40,7 @@ impl Job {
                 ("memory_mib", *memory_mib as u64),
                 ("descriptors", *descriptors as u64),
                 ("bytes", *bytes),
+                ("stays", *stays as u64),
             ]
             .map(|(name, value)| OsString::from(format!("{name}={value}"))),
         );
@@ -56,6 +59,7 @@ impl Job {
                 "memory_mib" => res.memory_mib = value.parse()?,
                 "descriptors" => res.descriptors = value.parse()?,
                 "bytes" => res.bytes = value.parse()?,
+                "stays" => res.stays = value.parse()?,
                 _ => return Err(format!("a job has no `{name}`").into()),
             }
         }
@@ -126,6 +130,7 @@ mod tests {
             memory_mib: 4,
             descriptors: 5,
             bytes: 6,
+            stays: 7,
         };
         let args: Vec<String> =
             job.to_args().into_iter().map(|it| it.into_string().expect("UTF-8")).collect();

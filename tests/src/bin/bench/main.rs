@@ -16,6 +16,7 @@ use std::{env, error::Error, process::ExitCode};
 mod call; //       what does one call cost, and how many fit into a second?
 mod fds; //        … with many open descriptors?
 mod rss; //        … in a host with much memory?
+mod session; //    what does a call cost whose program stays?
 mod stream; //     how fast is output captured, and in how much memory?
 mod verify; //     what does a pinned program cost?
 
@@ -51,6 +52,7 @@ const BENCHES: &[Bench] = &[
     ("call", "what one captured call costs", &["--in-flight"], call::run),
     ("rss", "… beside host memory", &["--gib"], rss::run),
     ("fds", "… beside open descriptors", &["--descriptors"], fds::run),
+    ("session", "what a call costs whose program stays", &[], session::run),
     ("stream", "how fast much output is captured", &["--mib"], stream::run),
     ("verify", "what a pinned program costs", &["--kib"], verify::run),
 ];

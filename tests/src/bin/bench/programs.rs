@@ -19,6 +19,10 @@ const CHILD_SOURCES: &[(&str, &str)] = &[
     ("spew.rs", include_str!("../../../probe-static/spew.rs")),
 ];
 
+/// The children that stay. How fast they start does not matter.
+const PONG_SOURCE: &str = include_str!("../../../bench/pong.rs");
+const ANSWER_SOURCE: &str = include_str!("../../../bench/answer.rs");
+
 const BASELINE_SOURCE: &str = include_str!("../../../bench/baseline.c");
 
 /// What was built.
@@ -28,6 +32,10 @@ pub(crate) struct Programs {
     pub(crate) echo: PathBuf,
     /// Prints as much as it is told.
     pub(crate) spew: PathBuf,
+    /// Stays, and sends back what it is sent.
+    pub(crate) pong: PathBuf,
+    /// Stays, and answers as a plugin.
+    pub(crate) answer: PathBuf,
     /// The C baseline and the compiler's version; the Rust twin takes its place where there is none.
     pub(crate) baseline: Option<(PathBuf, String)>,
 }
@@ -42,11 +50,13 @@ impl Programs {
         }
         let echo = build_child(&dir, "echo")?;
         let spew = build_child(&dir, "spew")?;
+        let pong = build_staying(&dir, "pong", PONG_SOURCE)?;
+        let answer = build_staying(&dir, "answer", ANSWER_SOURCE)?;
         let baseline = match compiler_version() {
             Some(version) if !options.no_cc => Some((build_baseline(&dir)?, version)),
             _ => None,
         };
-        Ok(Self { echo, spew, baseline })
+        Ok(Self { echo, spew, pong, answer, baseline })
     }
 }
 
@@ -61,6 +71,16 @@ fn build_child(dir: &Path, name: &str) -> Result<PathBuf> {
         .args(["-C", "link-arg=-static", "-C", "strip=symbols", "-o"])
         .arg(&res)
         .arg(dir.join(name).with_extension("rs"));
+    finish(rustc)?;
+    Ok(res)
+}
+
+fn build_staying(dir: &Path, name: &str, source: &str) -> Result<PathBuf> {
+    let res = dir.join(name);
+    let file = res.with_extension("rs");
+    fs::write(&file, source)?;
+    let mut rustc = program(env::var_os("RUSTC").as_deref().unwrap_or(OsStr::new("rustc")));
+    rustc.args(["--edition=2024", "-O", "-o"]).arg(&res).arg(file);
     finish(rustc)?;
     Ok(res)
 }

@@ -53,7 +53,11 @@ pub(crate) fn run(programs: &Programs, entries: &[Entry], rounds: usize) -> Resu
 }
 
 fn run_once(programs: &Programs, entry: &Entry) -> Result<Sample> {
-    let work = if entry.job.bytes > 0 { "stream" } else { "call" };
+    let work = match &entry.job {
+        job if job.bytes > 0 => "stream",
+        job if job.stays > 0 => "ping",
+        _ => "call",
+    };
     let myself = env::current_exe()?;
     let mut command = match (&programs.baseline, entry.variant) {
         (Some((baseline, _)), Variant::Baseline) => program(baseline.as_os_str()),

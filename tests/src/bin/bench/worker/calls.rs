@@ -122,14 +122,14 @@ impl Drop for Host {
 }
 
 /// Wall time and CPU time from here on.
-struct Watch {
+pub(super) struct Watch {
     began: Instant,
     self_cpu_us: i64,
     children_cpu_us: i64,
 }
 
 impl Watch {
-    fn start() -> Result<Self> {
+    pub(super) fn start() -> Result<Self> {
         Ok(Self {
             self_cpu_us: cpu_us(UsageWho::RUSAGE_SELF)?,
             children_cpu_us: cpu_us(UsageWho::RUSAGE_CHILDREN)?,
@@ -137,12 +137,18 @@ impl Watch {
         })
     }
 
-    fn stop(self, mut latencies: Vec<Duration>) -> Result<Sample> {
+    fn stop(self, latencies: Vec<Duration>) -> Result<Sample> {
+        let n_calls = latencies.len();
+        self.stop_after(latencies, n_calls)
+    }
+
+    /// Stops after so many calls, which may have been measured several at a time.
+    pub(super) fn stop_after(self, mut latencies: Vec<Duration>, n_calls: usize) -> Result<Sample> {
         let elapsed = self.began.elapsed();
         let self_cpu_us = cpu_us(UsageWho::RUSAGE_SELF)? - self.self_cpu_us;
         let children_cpu_us = cpu_us(UsageWho::RUSAGE_CHILDREN)? - self.children_cpu_us;
         latencies.sort_unstable();
-        let n_calls = latencies.len() as f64;
+        let n_calls = n_calls as f64;
         let p50 = latencies.get(latencies.len() / 2).ok_or("no call was made")?;
         Ok(Sample::default()
             .with(P50_US, p50.as_secs_f64() * 1e6)

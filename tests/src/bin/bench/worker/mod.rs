@@ -13,6 +13,7 @@ use crate::{
 mod calls; //        the clock around the calls
 mod exec_env; //     what is measured …
 mod posix_spawn; //  … and what it is compared with
+mod session;
 mod std_process;
 mod tokio_process;
 
@@ -45,10 +46,14 @@ pub(crate) enum Variant {
     ExecEnvPinned,
     /// As `ExecEnv`, with a pinned program and a new backend for each call, which hashes it.
     ExecEnvPinnedFirst,
+    /// A plugin whose process stays, two worker threads.
+    Session,
+    /// The same, all on one thread.
+    SessionOneThread,
 }
 
 impl Variant {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::Baseline,
         Self::Std,
         Self::StdForking,
@@ -59,6 +64,8 @@ impl Variant {
         Self::ExecEnvSmall,
         Self::ExecEnvPinned,
         Self::ExecEnvPinnedFirst,
+        Self::Session,
+        Self::SessionOneThread,
     ];
 
     /// The name in tables and arguments.
@@ -74,6 +81,8 @@ impl Variant {
             Self::ExecEnvSmall => "ExecEnv + Local, 64 KiB kept",
             Self::ExecEnvPinned => "ExecEnv + Local, pinned",
             Self::ExecEnvPinnedFirst => "ExecEnv + Local, pinned, first call",
+            Self::Session => "PluginTool, 2 workers",
+            Self::SessionOneThread => "PluginTool, current_thread",
         }
     }
 }
@@ -97,6 +106,7 @@ pub(crate) fn run(args: &[String]) -> Result {
     let sample = match work.as_str() {
         "call" => call(variant, &job)?,
         "stream" => stream(variant, &job)?,
+        "ping" => ping(variant, &job)?,
         _ => return Err(format!("there is no work `{work}`").into()),
     };
     print!("{}", sample.to_text());
@@ -112,7 +122,6 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::ExecEnv => exec_env_call(job, &workers(2)?),
         Variant::ExecEnvSixWorkers => exec_env_call(job, &workers(6)?),
         Variant::ExecEnvOneThread => exec_env_call(job, &one_thread()?),
-        Variant::ExecEnvSmall => Err("is measured with streams only".into()),
         Variant::ExecEnvPinned => {
             let (env, program) = (exec_env::env(), exec_env::pinned(job)?);
             let call = move |_| exec_env::call(env.clone(), program.clone());
@@ -123,6 +132,7 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
             let call = move |_| exec_env::call(exec_env::env(), program.clone());
             calls::concurrent(job, &workers(2)?, call)
         }
+        other => Err(format!("{} is not measured with calls", other.name()).into()),
     }
 }
 
@@ -137,6 +147,15 @@ fn stream(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::ExecEnv => exec_env::stream(job, &workers(2)?, None),
         Variant::ExecEnvSmall => exec_env::stream(job, &workers(2)?, Some(64 * 1024)),
         other => Err(format!("{} is measured with calls only", other.name()).into()),
+    }
+}
+
+fn ping(variant: Variant, job: &Job) -> Result<Sample> {
+    match variant {
+        Variant::Baseline => posix_spawn::pings(job),
+        Variant::Session => session::calls(job, &workers(2)?),
+        Variant::SessionOneThread => session::calls(job, &one_thread()?),
+        other => Err(format!("{} has no process that stays", other.name()).into()),
     }
 }
 

@@ -20,7 +20,7 @@ use nix::{
     unistd::Pid,
 };
 
-use super::CHILD_PATH;
+use super::{CHILD_PATH, calls::Watch};
 use crate::{
     Result,
     job::{BYTES_PER_SECOND, GROWTH_BYTES, Job, REQUEST_BYTES, Sample},
@@ -93,6 +93,43 @@ fn drain(streams: [PipeReader; 2]) -> Result<[usize; 2]> {
         }
     }
     Ok(received)
+}
+
+/// Sends requests to a child that stays and waits for as many bytes; all that are in flight go in one
+/// write.
+pub(super) fn pings(job: &Job) -> Result<Sample> {
+    let (their_in, mut our_in) = pipe()?;
+    let (mut our_out, their_out) = pipe()?;
+    let child = start(job, [Some(their_in.as_fd()), Some(their_out.as_fd()), None], None)?;
+    drop((their_in, their_out));
+    let requests = vec![b'x'; job.in_flight * REQUEST_BYTES];
+    let mut replies = vec![0; 64 * 1024];
+    let mut ping = || -> Result {
+        our_in.write_all(&requests)?;
+        let mut received = 0;
+        while received < requests.len() {
+            match our_out.read(&mut replies)? {
+                0 => return Err("the child ended".into()),
+                n => received += n,
+            }
+        }
+        Ok(())
+    };
+    for _ in 0..job.warm_up.div_ceil(job.in_flight) {
+        ping()?;
+    }
+    let rounds = job.calls.div_ceil(job.in_flight);
+    let watch = Watch::start()?;
+    let mut latencies = Vec::with_capacity(rounds);
+    for _ in 0..rounds {
+        let sent = Instant::now();
+        ping()?;
+        latencies.push(sent.elapsed());
+    }
+    let res = watch.stop_after(latencies, rounds * job.in_flight)?;
+    drop(our_in);
+    waitpid(child, None)?;
+    Ok(res)
 }
 
 /// Reads much output and throws it away.
