@@ -27,12 +27,44 @@ fn of<T: JsonSchema>() -> Value {
 
 /// A plugin: a directory with this file and the programs that its tools run.
 #[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, title = "Flyto plugin", extend("anyOf" = [
-    { "required": ["tools"], "properties": { "tools": { "type": "array", "minItems": 1 } } },
-    { "required": ["mcpServers"], "properties": {
-        "mcpServers": { "type": "object", "minProperties": 1 }
-    } }
-]))]
+#[schemars(
+    deny_unknown_fields,
+    title = "Flyto plugin",
+    extend("anyOf" = [
+        { "required": ["tools"], "properties": { "tools": { "type": "array", "minItems": 1 } } },
+        { "required": ["mcpServers"], "properties": {
+            "mcpServers": { "type": "object", "minProperties": 1 }
+        } }
+    ]),
+    extend("if" = {
+        "required": ["execution"], "properties": { "execution": { "const": "binary" } }
+    }),
+    extend("then" = {
+        "required": ["binary"],
+        "properties": { "binary": { "type": "object" }, "tools": { "items": {
+            "not": { "required": ["parameters", "input_schema"] },
+            "properties": {
+                "name": { "pattern": "^[^-]*$" },
+                "command": { "pattern": "^\\s*$" },
+                "args": { "maxItems": 0 },
+                "work_dir": false,
+                "timeout_seconds": false
+            }
+        } } }
+    }),
+    extend("else" = { "properties": { "binary": { "const": null }, "tools": { "items": {
+        "required": ["command"],
+        "properties": {
+            "command": { "type": "string", "pattern": "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$" }
+        },
+        "if": { "required": ["parameters"] },
+        "then": { "properties": {
+            "name": { "pattern": "^[^-]*$" },
+            "args": false, "input_schema": false, "work_dir": false, "timeout_seconds": false
+        } },
+        "else": { "properties": { "category": false, "working_dir": false, "timeout_secs": false } }
+    } } } })
+)]
 #[expect(dead_code, reason = "read by the derive only")]
 struct Plugin {
     /// Where the schema of this file lies, for editors.
@@ -48,12 +80,11 @@ struct Plugin {
     description: Option<String>,
     /// Who made it.
     author: Option<String>,
-    /// How tools are run: each has a command of its own.
-    #[schemars(extend("const" = "command"))]
-    execution: Option<String>,
-    /// The program of a binary plugin, which this plugin is not.
-    #[schemars(extend("const" = null))]
-    binary: Option<String>,
+    /// How tools are run: each has a command of its own, or `binary` has the one program of all.
+    /// Default: `command`.
+    execution: Option<Execution>,
+    /// The program that carries out all tools, where `execution` is `binary`.
+    binary: Option<Binary>,
     /// Servers of the Model Context Protocol, by name. A host that speaks the protocol starts them.
     #[schemars(rename = "mcpServers", extend("propertyNames" = {
         "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
@@ -61,6 +92,62 @@ struct Plugin {
     mcp_servers: Option<BTreeMap<String, Server>>,
     /// The tools. A plugin has at least one tool or one server.
     tools: Option<Vec<Tool>>,
+}
+
+/// How tools are run.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum Execution {
+    /// Each tool has a command of its own.
+    Command,
+    /// One program carries out all tools.
+    Binary,
+}
+
+/// A program that reads requests in JSON-RPC 2.0 from stdin, one a line, and answers on stdout.
+#[derive(JsonSchema)]
+#[schemars(
+    deny_unknown_fields,
+    extend("if" = {
+        "not": { "required": ["lifetime"], "properties": { "lifetime": { "const": "session" } } }
+    }),
+    extend("then" = { "properties": { "idle_timeout_secs": { "const": null } } })
+)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Binary {
+    /// The program: the path of a file within the plugin's directory.
+    #[schemars(
+        regex(pattern = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"),
+        extend("not" = { "pattern": "^/|(^|/)\\.\\.(/|$)" })
+    )]
+    path: String,
+    /// What the program speaks: `jsonrpc`, and nothing else so far.
+    #[schemars(extend("enum" = ["jsonrpc", null]))]
+    protocol: Option<String>,
+    /// How many seconds a call may take, up to one week, whatever its tool says. Default: what the
+    /// tool says.
+    #[schemars(range(min = 1, max = 604_800))]
+    timeout_secs: Option<u64>,
+    /// The SHA-256 digest of the program's file as 64 hexadecimal digits.
+    #[schemars(regex(pattern = r"^[0-9A-Fa-f]{64}$"))]
+    sha256: Option<String>,
+    /// How long one process lives: for one `call` (the default), or for a `session` of many.
+    lifetime: Option<Lifetime>,
+    /// How many seconds the process of a session is kept without a call, up to one week. Default: 300.
+    #[schemars(range(min = 1, max = 604_800))]
+    idle_timeout_secs: Option<u64>,
+}
+
+/// How long one process of a binary plugin lives.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum Lifetime {
+    /// For one call.
+    Call,
+    /// For calls of all tools, until nobody has called for a while.
+    Session,
 }
 
 /// A server: a program that is started, with `command`, or one that is reached over HTTP, with
@@ -119,15 +206,7 @@ enum ServerType {
 /// exit code other than 0 says that the call failed, and stderr says why. With `parameters`, the
 /// command is a line in which `{{name}}` stands for a parameter.
 #[derive(JsonSchema)]
-#[schemars(
-    deny_unknown_fields,
-    extend("if" = { "required": ["parameters"] }),
-    extend("then" = { "properties": {
-        "name": { "pattern": "^[^-]*$" },
-        "args": false, "input_schema": false, "work_dir": false, "timeout_seconds": false
-    } }),
-    extend("else" = { "properties": { "category": false, "working_dir": false, "timeout_secs": false } })
-)]
+#[schemars(deny_unknown_fields)]
 #[expect(dead_code, reason = "read by the derive only")]
 struct Tool {
     /// The name within the plugin: letters, digits, `_` and `-`, a letter first.
@@ -137,9 +216,9 @@ struct Tool {
     #[schemars(regex(pattern = r"\S"))]
     description: String,
     /// The program: a name that is looked up in `PATH`, or a path such as `./run.sh`, which is taken
-    /// from the working directory. No shell is involved. With `parameters`: a command line.
-    #[schemars(regex(pattern = r"^[^\u0000]*[^\s\u0000][^\u0000]*$"))]
-    command: String,
+    /// from the working directory. No shell is involved. With `parameters`: a command line. In a binary
+    /// plugin: none.
+    command: Option<String>,
     /// The arguments of the program, one string each.
     #[schemars(inner(regex(pattern = r"^[^\u0000]*$")))]
     args: Option<Vec<String>>,
@@ -163,16 +242,16 @@ struct Tool {
     /// The directory in which the program starts, as a path from the plugin's. Default: the
     /// plugin's own.
     work_dir: Option<String>,
-    /// With `parameters`: the directory in which the program starts, as a path from the session's.
+    /// With `parameters`, or in a binary plugin: the directory in which the program starts, as a path from the session's.
     /// Default: the session's own.
     working_dir: Option<String>,
     /// How many seconds a call may take, up to one week. Default: 30.
     #[schemars(range(min = 1, max = 604_800))]
     timeout_seconds: Option<u64>,
-    /// With `parameters`: how many seconds a call may take, up to one week. Default: 30.
+    /// With `parameters`, or in a binary plugin: how many seconds a call may take, up to one week. Default: 30.
     #[schemars(range(min = 1, max = 604_800))]
     timeout_secs: Option<u64>,
-    /// With `parameters`: what kind of tool it is, which decides about a call as `permission_class`
+    /// With `parameters`, or in a binary plugin: what kind of tool it is, which decides about a call as `permission_class`
     /// does.
     #[schemars(extend("enum" = [
         "filesystem_read", "filesystem_write", "network_read", "network_write", "shell", "hardware",

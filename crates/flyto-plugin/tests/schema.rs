@@ -69,6 +69,74 @@ fn what_has_a_finding_is_underlined() {
     }
 }
 
+/// Whether a plugin with these members beside its name and `binary` with these beside its path is
+/// accepted, by the schema and by the loader alike.
+#[track_caller]
+fn check_binary(binary: &str, tool: &str, accepted: bool) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let program = dir.path().join("x");
+    fs::write(&program, "").expect("written");
+    #[cfg(unix)]
+    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("changed");
+    let text = format!(
+        r#"{{"name": "p", "execution": "binary", "binary": {binary},
+        "tools": [{{"name": "t", "description": "d"{tool}}}]}}"#
+    );
+    let value: Value = serde_json::from_str(&text).expect("JSON");
+    let findings = load_source(&Source::new("p", text), dir.path(), &LoadOptions::new()).findings;
+    assert_eq!(findings.is_empty(), accepted, "{binary} {tool}: {findings:?}");
+    let schema = validator(&schema::plugin());
+    let errors: Vec<_> = schema.iter_errors(&value).map(|it| it.to_string()).collect();
+    assert_eq!(errors.is_empty(), accepted, "{binary} {tool}: {errors:?}");
+}
+
+#[test]
+fn binary_plugins() {
+    let digest = "0123456789abcdef".repeat(4);
+    for (binary, tool) in [
+        (r#"{"path": "x"}"#, ""),
+        (r#"{"path": "./x", "protocol": "jsonrpc", "timeout_secs": 5, "sha256": null}"#, ""),
+        (&format!(r#"{{"path": "x", "sha256": "{digest}"}}"#), ""),
+        (r#"{"path": "x", "lifetime": "call", "idle_timeout_secs": null}"#, ""),
+        (r#"{"path": "x", "lifetime": "session", "idle_timeout_secs": 5}"#, ""),
+        (r#"{"path": "x"}"#, r#", "command": "", "args": [], "parameters": {}"#),
+        (r#"{"path": "x"}"#, r#", "command": null, "input_schema": {"type": "object"}"#),
+        (r#"{"path": "x"}"#, r#", "working_dir": "y", "timeout_secs": 5, "category": "memory""#),
+    ] {
+        check_binary(binary, tool, true);
+    }
+    for binary in [
+        "null",
+        "{}",
+        r#"{"path": ""}"#,
+        r#"{"path": "/x"}"#,
+        r#"{"path": "../x"}"#,
+        r#"{"path": "x/.."}"#,
+        r#"{"path": "x", "protocol": "grpc"}"#,
+        r#"{"path": "x", "timeout_secs": 0}"#,
+        r#"{"path": "x", "sha256": "abc"}"#,
+        r#"{"path": "x", "lifetime": "ever"}"#,
+        r#"{"path": "x", "idle_timeout_secs": 5}"#,
+        r#"{"path": "x", "lifetime": "call", "idle_timeout_secs": 5}"#,
+        r#"{"path": "x", "file": "y"}"#,
+    ] {
+        check_binary(binary, "", false);
+    }
+    for tool in [
+        r#", "command": "ls""#,
+        r#", "args": ["-l"]"#,
+        r#", "work_dir": "y""#,
+        r#", "timeout_seconds": 5"#,
+        r#", "parameters": {}, "input_schema": {"type": "object"}"#,
+    ] {
+        check_binary(r#"{"path": "x"}"#, tool, false);
+    }
+    // The section alone does nothing, and the loader says so.
+    let alone = r#"{"name": "p", "binary": {"path": "x"}, "tools": [{"name": "t", "description": "d", "command": "ls"}]}"#;
+    assert!(!validator(&schema::plugin()).is_valid(&serde_json::from_str(alone).expect("JSON")));
+}
+
 /// Whether a plugin with these servers alone is accepted, by the schema and by the loader alike.
 #[track_caller]
 fn check_servers(servers: &str, accepted: bool) {
