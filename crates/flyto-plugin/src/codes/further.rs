@@ -232,4 +232,58 @@ Right:
     {\"headers\": {\"Authorization\": \"Bearer ${TOKEN}\"}}
 ",
     ),
+    CodeInfo::new(
+        codes::LEAVES_PLUGIN,
+        "a path leads out of the plugin",
+        "\
+A manifest of the format Agent Plugins names files and directories of its own only. After all links
+are resolved they lie in the plugin's directory, or in the one for its data.
+
+Wrong:
+
+    {\"type\": \"stdio\", \"command\": \"./../server\"}
+
+Right:
+
+    {\"type\": \"stdio\", \"command\": \"./bin/server\"}
+",
+    ),
+    CodeInfo::new(
+        codes::MISPLACED,
+        "something that belongs elsewhere",
+        "\
+A manifest whose `$schema` is that of Agent Plugins 1.0.0 has a closed top level: tools stand in the
+extension `dev.flyto`, with the same keys as in a manifest of Flyto's own, and servers in a file
+`mcp.json` beside it. The names of extensions are domains written backwards. A key that the format
+does not know is passed over.
+
+Wrong:
+
+    {\"$schema\": \"…/1.0.0/plugin.schema.json\", \"name\": \"clock\", \"tools\": […]}
+
+Right:
+
+    {\"$schema\": \"…/1.0.0/plugin.schema.json\", \"name\": \"clock\",
+     \"extensions\": {\"dev.flyto\": {\"tools\": […]}}}
+",
+    ),
+    CodeInfo::new(
+        codes::OTHER_FILE,
+        "a file that is no manifest of a plugin",
+        "\
+The file looks like something that ZeptoClaw keeps beside its plugins: a channel, a tool composed of
+instructions, a list of tools or of model providers from its configuration, or one tool without its
+command. A plugin is a directory with a `plugin.json` that has a name and tools, each of which runs a
+program. The message says what can be made of the file.
+
+Wrong:
+
+    {\"name\": \"gcal\", \"description\": \"Google Calendar\", \"parameters\": {}}
+
+Right:
+
+    {\"name\": \"gcal\", \"tools\": [{\"name\": \"gcal\", \"description\": \"Google Calendar\",
+      \"parameters\": {}, \"command\": \"gcal-cli agenda\"}]}
+",
+    ),
 ];

@@ -105,6 +105,12 @@ pub const FOREIGN_KEY: Code = Code::new("F0162");
 pub const SERVER_ADDRESS: Code = Code::new("F0163");
 /// A header that cannot be sent.
 pub const BAD_HEADER: Code = Code::new("F0164");
+/// A path of a plugin leads out of its directory.
+pub const LEAVES_PLUGIN: Code = Code::new("F0165");
+/// Something that belongs to another place of the format.
+pub const MISPLACED: Code = Code::new("F0166");
+/// A file that belongs to another part of another program.
+pub const OTHER_FILE: Code = Code::new("F0167");
 
 #[cfg(test)]
 mod tests {

@@ -90,7 +90,8 @@ pub enum DirState {
 pub struct Found {
     /// The plugin's directory, as a path from the one that was searched.
     pub dir: PathBuf,
-    /// The name as the manifest writes it, where it could be read that far.
+    /// The name that it goes by, where the manifest could be read that far. That is the name as it is
+    /// written, but for one that is no name of a plugin in a format that knows other names.
     pub name: Option<String>,
     /// What became of it.
     pub state: PluginState,
@@ -151,7 +152,10 @@ impl Found {
     pub fn findings_about(&self, tool: &str) -> impl Iterator<Item = &Diagnostic> {
         let plugin = self.plugin.as_ref().filter(|_| self.state != PluginState::Kept);
         let entries: Vec<_> = plugin.into_iter().flat_map(|it| it.entries(tool)).collect();
-        self.findings.iter().filter(move |finding| {
+        let manifest = plugin.map(|it| it.source().name());
+        // A plugin may have a second file, with places of its own.
+        let of_manifest = move |it: &&Diagnostic| Some(it.location.name()) == manifest;
+        self.findings.iter().filter(of_manifest).filter(move |finding| {
             finding.location.span().is_some_and(|place| {
                 entries.iter().any(|it| it.start <= place.start && place.end <= it.end)
             })

@@ -20,7 +20,7 @@ use crate::{
     codes,
     filter::Verdict,
     load::{self, MANIFEST_FILE, Plugin, Unread},
-    manifest::{LastProgram, Place},
+    manifest::{self, LastProgram, Place},
 };
 
 /// Searches directories: those that hold plugins, or are one. With what was there the last time,
@@ -180,7 +180,8 @@ impl Candidate {
             Err(diagnostic) => return Some(Read::refused(diagnostic)),
         };
         let root = At::root(&source, &root);
-        let name = root.value().get("name").and_then(|it| it.as_str()).map(ToOwned::to_owned);
+        // The filter knows plugins by the names that they go by.
+        let name = manifest::declared_name(root);
         let mut findings = Findings::new();
         let verdict = name.as_deref().map_or(Verdict::Pass, |it| asked.filter.judge(it));
         let plugin = (verdict == Verdict::Pass)

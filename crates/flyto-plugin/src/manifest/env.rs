@@ -45,6 +45,18 @@ pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Report
 }
 
 fn variable(env: At<'_>, name: &str, at: At<'_>, text: &str) -> Result<Template, Box<Diagnostic>> {
+    check(env, name, at, text)?;
+    Template::parse(text)
+        .map_err(|err| Box::new(bad_template(at, &format!("the value of {name}"), text, &err)))
+}
+
+/// Checks all of a variable but the references in its value.
+pub(super) fn check(
+    env: At<'_>,
+    name: &str,
+    at: At<'_>,
+    text: &str,
+) -> Result<(), Box<Diagnostic>> {
     if let Some(why) = name_fault(name) {
         let what = format!("the name {} of a variable {why}", quoted(name));
         let diag = about_key(env, name, codes::BAD_VARIABLE, what);
@@ -63,8 +75,7 @@ fn variable(env: At<'_>, name: &str, at: At<'_>, text: &str) -> Result<Template,
         let diag = at.error(codes::NUL, what).with_help("remove it").with_suggestion(span, "");
         return Err(Box::new(moved(diag, at, span)));
     }
-    Template::parse(text)
-        .map_err(|err| Box::new(bad_template(at, &format!("the value of {name}"), text, &err)))
+    Ok(())
 }
 
 /// The finding that a reference in `label` cannot be read.

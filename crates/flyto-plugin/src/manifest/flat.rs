@@ -32,14 +32,12 @@ pub(super) fn read(
         return Err(tool.err().unwrap_or_else(|| findings.push(no_name(root))));
     };
     let written = at.value().as_str().unwrap_or_default();
-    let name = match NameKind::Plugin.check(written) {
-        Ok(()) => written.to_owned(),
-        Err(fault) => NameKind::Plugin.mended(written).ok_or_else(|| {
-            let what = format!("the name {} of a plugin {fault}", quoted(written));
-            let rule = format!("a name is made of {}", NameKind::Plugin.rule());
-            findings.push(at.error(codes::BAD_PLUGIN_NAME, what).with_help(rule))
-        })?,
-    };
+    let name = plugin_name(written);
+    if let Err(fault) = NameKind::Plugin.check(&name) {
+        let what = format!("the name {} of a plugin {fault}", quoted(written));
+        let rule = format!("a name is made of {}", NameKind::Plugin.rule());
+        return Err(findings.push(at.error(codes::BAD_PLUGIN_NAME, what).with_help(rule)));
+    }
     if let Some(diagnostic) = root.member("author").and_then(meant::author) {
         findings.push(diagnostic);
     }
@@ -70,6 +68,12 @@ pub(super) fn read(
     })
 }
 
+/// The name of the plugin: as it is written, or as near to it as the rules allow.
+pub(super) fn plugin_name(written: &str) -> String {
+    let mended = NameKind::Plugin.check(written).is_err().then(|| NameKind::Plugin.mended(written));
+    mended.flatten().unwrap_or_else(|| written.to_owned())
+}
+
 fn no_name(root: At<'_>) -> Diagnostic {
     root.error(flyto_diagnostics::codes::MISSING_KEY, "the key \"name\" is missing")
 }
@@ -77,8 +81,7 @@ fn no_name(root: At<'_>) -> Diagnostic {
 /// The warning that shows the manifest as it is meant to be written.
 fn whole(root: At<'_>) -> Diagnostic {
     let written = root.member("name").and_then(|it| it.value().as_str()).unwrap_or("…");
-    let mended = NameKind::Plugin.check(written).is_err().then(|| NameKind::Plugin.mended(written));
-    let name = mended.flatten().unwrap_or_else(|| written.to_owned());
+    let name = plugin_name(written);
     let tool = NameKind::OtherTool;
     let key = root.value().member("command").map_or(root.span(), |it| it.key.span);
     let what = "the manifest is one tool, with no plugin around it";

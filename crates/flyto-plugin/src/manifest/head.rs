@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, quoted};
 
 use super::{
-    Manifest, ToolDef, ToolForm, binary, flat,
+    Manifest, ToolDef, ToolForm, binary, conformant, flat, foreign,
     form::Execution,
     meant, servers,
     tool::{self, Place, Standing},
@@ -27,8 +27,14 @@ pub(crate) fn read(
     place: Place<'_>,
     findings: &mut Findings,
 ) -> Result<Read, Reported> {
+    if conformant::is_conformant(root) {
+        return conformant::read(root, place, findings);
+    }
     if flat::is_flat(root) {
         return flat::read(root, place, findings);
+    }
+    if let Some(diagnostic) = foreign::recognised(root) {
+        return Err(findings.push(diagnostic));
     }
     let mut reader = ObjectReader::new(root, findings)?;
     let name = name(&mut reader);
@@ -89,7 +95,7 @@ fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
     }))
 }
 
-fn version<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<&'v str>, Reported> {
+pub(super) fn version<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<&'v str>, Reported> {
     let version = reader.optional_string("version")?;
     if version.is_none_or(|it| !it.trim().is_empty()) {
         return Ok(version);
@@ -97,6 +103,50 @@ fn version<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<&'v str>, Rep
     let at = reader.at("version");
     let diag = at.error(codes::BLANK, "\"version\" is blank");
     Err(reader.push(diag.with_help("write a version, such as \"1.0.0\", or leave the key out")))
+}
+
+/// The name that a plugin goes by, told from a manifest without reading the rest of it.
+pub(crate) fn declared_name(root: At<'_>) -> Option<String> {
+    let written = root.member("name")?.value().as_str()?;
+    Some(if conformant::is_conformant(root) {
+        conformant::id(written)
+    } else if flat::is_flat(root) {
+        flat::plugin_name(written)
+    } else {
+        written.to_owned()
+    })
+}
+
+/// What an object with the keys `tools`, `execution` and `binary` offers.
+#[derive(Default)]
+pub(super) struct Offered {
+    pub(super) tools: Vec<ToolDef>,
+    pub(super) spans: Vec<Span>,
+    pub(super) refused: Vec<RefusedTool>,
+    /// How many tools are declared, right or wrong.
+    pub(super) n_entries: usize,
+}
+
+/// Reads an object that holds those keys and no others.
+pub(super) fn offered(
+    at: At<'_>,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Result<Offered, Reported> {
+    let mut reader = ObjectReader::new(at, findings)?;
+    let execution = execution(&mut reader, place);
+    let tools = meant::check(&mut reader, "tools", meant::tools)
+        .and_then(|()| reader.optional_array("tools"));
+    let n_entries = tools.ok().flatten().map_or(0, |it| it.items().len());
+    let entries = match (tools, &execution) {
+        (Ok(Some(tools)), Ok(execution)) => entries(tools, execution, place, reader.findings()),
+        _ => Entries::default(),
+    };
+    reader.finish();
+    execution?;
+    tools?;
+    let Entries { tools, spans, refused } = entries;
+    Ok(Offered { tools, spans, refused, n_entries })
 }
 
 fn execution(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Execution, Reported> {

@@ -4,8 +4,10 @@ mod argv; //     the form that has a command and its arguments
 mod binary; //   the section about a plugin's one program
 mod category; // what ZeptoClaw's `category` says
 mod command; //  command lines where a program belongs
+mod conformant; // manifests of the format Agent Plugins
 mod env; //      declared variables
 mod flat; //     a tool where the plugin belongs
+mod foreign; //  files of other kinds
 mod form; //     which form a tool has
 mod head; //     what is said about the plugin as a whole
 mod lazy; //     schemas that become values when somebody looks
@@ -27,7 +29,7 @@ use serde_json::json;
 
 pub(crate) use self::{
     env::{is_reserved, name_fault},
-    head::read,
+    head::{declared_name, read},
     meant::{check as check_meant, flag},
     program::LastProgram,
     tool::{Place, limits, refuse_nul, start_dir},

@@ -5,6 +5,8 @@ mod common;
 
 mod anything;
 mod binary;
+mod conformant;
+mod families;
 mod forms;
 mod head;
 mod program;

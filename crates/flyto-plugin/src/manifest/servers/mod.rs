@@ -1,7 +1,8 @@
 //! Servers of the Model Context Protocol that a plugin declares.
 
-pub(super) mod native; //    in the block `mcpServers` of a manifest
-mod url; //                  addresses of servers
+pub(super) mod conformant; // in the file `mcp.json` beside an Agent Plugins manifest
+pub(super) mod native; //     in the block `mcpServers` of a manifest
+mod url; //                   addresses of servers
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,0 +1,319 @@
+//! The file `mcp.json` beside an Agent Plugins manifest.
+
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path},
+};
+
+use flyto_diagnostics::{
+    At, Diagnostic, Findings, Location, ObjectReader, Reported,
+    codes::{BAD_VALUE, UNKNOWN_KEY},
+    json, quoted,
+};
+use flyto_execenv::{Declared, Template};
+
+use super::{HttpKind, ServerDef, Transport, header_fault, read_all, url};
+use crate::{
+    codes,
+    environment::{PLUGIN_DATA, PLUGIN_ROOT},
+    load::{self, Unread},
+    manifest::{
+        env,
+        tool::{Place, refuse_nul},
+    },
+    place::{about_key, as_warning},
+};
+
+/// The name of the file.
+const FILE: &str = "mcp.json";
+
+/// What `$schema` says in it.
+const SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json";
+
+/// The servers of the file.
+#[derive(Default)]
+pub(in crate::manifest) struct Beside {
+    pub(in crate::manifest) servers: Vec<ServerDef>,
+    /// Whether there is a file that declares any, right or wrong.
+    pub(in crate::manifest) was_there: bool,
+}
+
+/// Reads the file, where there is one. One that cannot be used costs the servers alone.
+pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Beside {
+    let file = place.dir.join(FILE);
+    let source = match load::read_source(&file) {
+        Ok(source) => source,
+        Err(Unread::Missing) => return Beside::default(),
+        Err(Unread::Found(diagnostic)) => {
+            findings.push(diagnostic);
+            return Beside { was_there: true, ..Beside::default() };
+        }
+    };
+    let nothing = Beside { was_there: true, ..Beside::default() };
+    if !stays_within(place.dir, &file) {
+        let what = "the file is a link that leads out of the plugin's directory";
+        let at = Location::file(file.display().to_string());
+        findings.push(Diagnostic::error(codes::LEAVES_PLUGIN, at, what));
+        return nothing;
+    }
+    let root = match json::parse(&source) {
+        Ok(root) => root,
+        Err(diagnostic) => {
+            findings.push(diagnostic);
+            return nothing;
+        }
+    };
+    let Ok(mut reader) = ObjectReader::new(At::root(&source, &root), findings) else {
+        return nothing;
+    };
+    if let Ok(Some(schema)) = reader.optional_string("$schema")
+        && schema != SCHEMA
+    {
+        let at = reader.at("$schema");
+        let what = format!("{} is no schema that is known here", quoted(schema));
+        reader.push(at.warning(BAD_VALUE, what).with_help(format!("write {}", quoted(SCHEMA))));
+    }
+    let servers = reader.required_object("mcpServers");
+    let servers = servers.map(|at| {
+        read_all(at, reader.findings(), |name, at, findings| server(name, at, place, findings))
+    });
+    reader.finish();
+    Beside { servers: servers.unwrap_or_default(), was_there: true }
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Stdio,
+    Http(HttpKind),
+}
+
+fn server(
+    name: &str,
+    at: At<'_>,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Result<Option<ServerDef>, Reported> {
+    let mut reader = ObjectReader::new(at, findings)?;
+    let kind = reader.optional_one_of(
+        "type",
+        &[
+            ("stdio", Kind::Stdio),
+            ("streamable-http", Kind::Http(HttpKind::Streamable)),
+            ("sse", Kind::Http(HttpKind::Sse)),
+        ],
+    )?;
+    let kind = match kind {
+        Some(kind) => kind,
+        None => {
+            reader.required("type")?;
+            Kind::Stdio
+        }
+    };
+    let known: &[&str] = match kind {
+        Kind::Stdio => &["type", "command", "args", "env", "cwd"],
+        Kind::Http(_) => &["type", "url", "headers"],
+    };
+    let closed = closed(at, known, &mut reader);
+    let transport = match kind {
+        Kind::Stdio => stdio(&mut reader, place),
+        Kind::Http(kind) => http(&mut reader, kind),
+    };
+    reader.finish();
+    closed?;
+    Ok(Some(ServerDef { name: name.to_owned(), transport: transport?, unset: Vec::new() }))
+}
+
+/// Refuses every key that the format does not know; servers are closed in it.
+fn closed<'v>(
+    at: At<'v>,
+    known: &[&str],
+    reader: &mut ObjectReader<'v, '_>,
+) -> Result<(), Reported> {
+    let mut failed = None;
+    for (key, _) in at.members().filter(|it| !known.contains(&it.0)) {
+        let list: Vec<_> = known.iter().map(|it| quoted(it)).collect();
+        let what = format!("a server of this kind has no {}", quoted(key));
+        let diag = about_key(at, key, UNKNOWN_KEY, what);
+        failed = Some(reader.push(diag.with_help(format!("the keys are {}", list.join(", ")))));
+        reader.allow(key);
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transport, Reported> {
+    let command = reader.required_string("command").and_then(|text| {
+        let at = reader.at("command");
+        refuse_nul(at, "\"command\"").map_err(|diag| reader.push(diag))?;
+        match command_fault(at, text, place) {
+            Some(diagnostic) => Err(reader.push(diagnostic)),
+            None => Ok(literal(text)),
+        }
+    });
+    let args = args(reader);
+    let env = variables(reader);
+    let cwd = reader.optional_string("cwd").and_then(|text| {
+        let Some(text) = text else { return Ok(None) };
+        let at = reader.at("cwd");
+        refuse_nul(at, "\"cwd\"").map_err(|diag| reader.push(diag))?;
+        match dir_fault(at, text, place) {
+            Some(diagnostic) => Err(reader.push(diagnostic)),
+            None => Ok(Some(own_only(text))),
+        }
+    });
+    Ok(Transport::Stdio { command: command?, args: args?, env: env?, cwd: cwd? })
+}
+
+/// What is wrong with a program: it is one bare name, or a path within the plugin.
+fn command_fault(at: At<'_>, text: &str, place: Place<'_>) -> Option<Diagnostic> {
+    let help = "write the name of a program, such as `node`, or a path that begins with `./`";
+    let bad = |what: String| Some(at.error(BAD_VALUE, what).with_help(help));
+    if text.is_empty() || text.contains(char::is_whitespace) {
+        return bad(format!("the program {} is not one word", quoted(text)));
+    }
+    let Some(path) = text.strip_prefix("./") else {
+        return text.contains('/').then(|| {
+            let what =
+                format!("the program {} is neither a name nor begins with `./`", quoted(text));
+            at.error(BAD_VALUE, what).with_help(help)
+        });
+    };
+    leaves(at, Path::new(path), place)
+}
+
+/// What is wrong with a directory: it is one of the plugin's own two, or lies below it.
+fn dir_fault(at: At<'_>, text: &str, place: Place<'_>) -> Option<Diagnostic> {
+    let below = |own: &str| {
+        let rest = text.strip_prefix("${")?.strip_prefix(own)?.strip_prefix('}')?;
+        if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+    };
+    if let Some(path) = text.strip_prefix("./").or_else(|| below(PLUGIN_ROOT)) {
+        return leaves(at, Path::new(path), place);
+    }
+    if let Some(path) = below(PLUGIN_DATA) {
+        let up = Path::new(path).components().any(|it| it == Component::ParentDir);
+        let what = format!("{} leads out of the plugin's data", quoted(text));
+        return up.then(|| at.error(codes::LEAVES_PLUGIN, what));
+    }
+    let what = format!("{} is no directory of the plugin", quoted(text));
+    let help = format!("begin with `./`, `${{{PLUGIN_ROOT}}}` or `${{{PLUGIN_DATA}}}`");
+    Some(at.error(BAD_VALUE, what).with_help(help))
+}
+
+/// The finding that a path leads out of the plugin's directory, by its text or by a link.
+fn leaves(at: At<'_>, path: &Path, place: Place<'_>) -> Option<Diagnostic> {
+    let up = path.is_absolute() || path.components().any(|it| it == Component::ParentDir);
+    if !up && stays_within(place.dir, &place.dir.join(path)) {
+        return None;
+    }
+    let text = at.value().as_str().unwrap_or_default();
+    let what = format!("{} leads out of the plugin's directory", quoted(text));
+    let help = "name a file or a directory within it, without links that lead elsewhere";
+    Some(at.error(codes::LEAVES_PLUGIN, what).with_help(help))
+}
+
+/// Whether a path lies in a directory once its links are resolved. What is not there leads nowhere.
+fn stays_within(dir: &Path, path: &Path) -> bool {
+    match (dir.canonicalize(), path.canonicalize()) {
+        (Ok(dir), Ok(path)) => path.starts_with(dir),
+        _ => true,
+    }
+}
+
+fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
+    let texts = reader.optional_string_array("args")?.unwrap_or_default();
+    let mut failed = None;
+    for (index, at) in reader.at("args").items().take(texts.len()).enumerate() {
+        if let Err(diagnostic) = refuse_nul(at, &format!("argument {}", index + 1)) {
+            failed = Some(reader.push(diagnostic));
+        }
+    }
+    failed.map_or_else(|| Ok(texts.into_iter().map(own_only).collect()), Err)
+}
+
+fn variables(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
+    let members = reader.optional_string_map("env")?.unwrap_or_default();
+    let object = reader.at("env");
+    let mut res = Declared::new();
+    let mut failed = None;
+    for ((name, text), (_, at)) in members.into_iter().zip(object.members()) {
+        match env::check(object, name, at, text) {
+            Ok(()) => res.insert(name, own_only(text)),
+            Err(diagnostic) => failed = Some(reader.push(diagnostic)),
+        }
+    }
+    failed.map_or(Ok(res), Err)
+}
+
+fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, Reported> {
+    let url = reader.required_string("url").and_then(|text| {
+        match url::fault(reader.at("url"), text, true) {
+            Some(diagnostic) => Err(reader.push(diagnostic)),
+            None => Ok(literal(text)),
+        }
+    });
+    let members = reader.optional_string_map("headers")?.unwrap_or_default();
+    let object = reader.at("headers");
+    let mut headers = BTreeMap::new();
+    let mut failed = None;
+    for ((name, text), (_, at)) in members.into_iter().zip(object.members()) {
+        if let Some(diagnostic) = header_fault(object, name, at, text) {
+            failed = Some(reader.push(diagnostic));
+        }
+        let secret = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
+        if secret.contains(&name.to_ascii_lowercase().as_str()) {
+            let what = format!("{name} looks like a secret, and everybody can read this file");
+            let diag = about_key(object, name, codes::SERVER_ADDRESS, what);
+            let help = "leave the header out; what proves who asks is for each user to set";
+            reader.push(as_warning(diag).with_help(help));
+        }
+        headers.insert(name.to_owned(), literal(text));
+    }
+    failed.map_or(Ok(()), Err)?;
+    Ok(Transport::Http { kind, url: url?, headers })
+}
+
+/// A text in which nothing is expanded.
+fn literal(text: &str) -> Template {
+    Template::parse(&text.replace('$', "$$")).expect("every dollar is doubled")
+}
+
+/// A text in which the plugin's own two directories are expanded, in one pass, and nothing else.
+fn own_only(text: &str) -> Template {
+    let mut res = text.replace('$', "$$");
+    for own in [PLUGIN_ROOT, PLUGIN_DATA] {
+        res = res.replace(&format!("$${{{own}}}"), &format!("${{{own}}}"));
+    }
+    Template::parse(&res).expect("every other dollar is doubled")
+}
+
+#[cfg(test)]
+mod tests {
+    use flyto_execenv::Environment;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn expanded(template: &Template) -> String {
+        let host = [(PLUGIN_ROOT, "/r/${PLUGIN_DATA}"), (PLUGIN_DATA, "/d"), ("HOME", "/h")];
+        let res = template.expand(&host.into_iter().collect::<Environment>());
+        res.expect("nothing else is read").into_string().expect("UTF-8")
+    }
+
+    #[test]
+    fn only_the_plugins_own_directories_are_expanded() {
+        let check = |text: &str, expect: &str| assert_eq!(expanded(&own_only(text)), expect);
+        check("${PLUGIN_ROOT}/x:${PLUGIN_DATA}", "/r/${PLUGIN_DATA}/x:/d");
+        check("$PLUGIN_ROOT ${HOME} $HOME ${", "$PLUGIN_ROOT ${HOME} $HOME ${");
+        check("$${PLUGIN_ROOT}", "$/r/${PLUGIN_DATA}");
+        check("${PLUGIN_ROOT:-x}", "${PLUGIN_ROOT:-x}");
+    }
+
+    proptest! {
+        #[test]
+        fn other_text_stays(text in r"[$\{\}A-Z:_\-a]{0,24}") {
+            prop_assume!(!text.contains("${PLUGIN_"));
+            prop_assert_eq!(expanded(&own_only(&text)), text.clone());
+            prop_assert_eq!(expanded(&literal(&text)), text);
+        }
+    }
+}
