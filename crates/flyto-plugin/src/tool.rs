@@ -324,13 +324,24 @@ impl Tool for PluginTool {
         let spec = match self.spec(built.unwrap_or_default(), input) {
             Ok(spec) => spec,
             Err(unfit) => {
-                let res = Preview::new()
+                let mut res = Preview::new()
                     .with_env_names(self.variables().into_iter().map(|it| it.name))
-                    .with_working_dir(self.start_dir().to_string_lossy())
-                    .with_problem(match unfit {
-                        Unfit::Input(refusals) => refused(&refusals),
-                        Unfit::Program(escape) => self.not_ours(escape).chain(),
-                    });
+                    .with_working_dir(self.start_dir().to_string_lossy());
+                res.deadline = Some(self.timeout());
+                if let Invocation::Template(template) = &self.def.invocation {
+                    res = res.with_command_line(template.as_written());
+                }
+                let problem = match unfit {
+                    Unfit::Input(mut refusals) => {
+                        // Who gives no input at all asks about the tool, not about a call.
+                        refusals.retain(|it| !(it.required && input.is_empty()));
+                        (!refusals.is_empty()).then(|| refused(&refusals))
+                    }
+                    Unfit::Program(escape) => Some(self.not_ours(escape).chain()),
+                };
+                if let Some(problem) = problem {
+                    res = res.with_problem(problem);
+                }
                 return Some(match unresolved {
                     Some(problem) => res.with_problem(problem),
                     None => res,

@@ -24,11 +24,13 @@ pub(crate) struct Refusal {
     pub(crate) pointer: String,
     /// What is wrong with it.
     pub(crate) why: String,
+    /// It is missing, and the schema says that it must be there.
+    pub(crate) required: bool,
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pointer, why } = self;
+        let Self { pointer, why, .. } = self;
         match pointer.as_str() {
             "" => write!(f, "(root): {why}"),
             pointer => write!(f, "{pointer}: {why}"),
@@ -57,7 +59,7 @@ pub(super) fn fill(
 ) -> Result<Filled, Vec<Refusal>> {
     let Some(members) = input.value().as_object() else {
         let why = "expected an object".to_owned();
-        return Err(vec![Refusal { pointer: String::new(), why }]);
+        return Err(vec![Refusal { pointer: String::new(), why, required: false }]);
     };
     let mut refusals = Vec::new();
     let mut values = Vec::new();
@@ -81,7 +83,8 @@ pub(super) fn fill(
 }
 
 fn refusal(name: &str, why: impl Into<String>) -> Refusal {
-    Refusal { pointer: Pointer::root().join(name).to_string(), why: why.into() }
+    let pointer = Pointer::root().join(name).to_string();
+    Refusal { pointer, why: why.into(), required: false }
 }
 
 fn given<'a>(schema: &'a Value, name: &str, value: Option<&'a Value>) -> Given<'a> {
@@ -154,7 +157,8 @@ impl Filler<'_> {
             if let Given::Missing { required } = self.values[*param] {
                 stays = false;
                 if required {
-                    self.refuse(refusal(&self.names[*param], "is required"));
+                    let refusal = refusal(&self.names[*param], "is required");
+                    self.refuse(Refusal { required, ..refusal });
                 } else if word.needed {
                     let why = "is missing, and the command needs a word in its place";
                     self.refuse(refusal(&self.names[*param], why));

@@ -90,6 +90,24 @@ impl Template {
         self.taken.placeholders.iter().map(move |it| (it.name.as_str(), each(it), it.spaced))
     }
 
+    /// The words that would run, with the placeholders as they are written.
+    pub(crate) fn as_written(&self) -> Vec<String> {
+        if self.uses_shell() {
+            return ["sh", "-c", &self.text].map(str::to_owned).into();
+        }
+        let words = self.words().map(|word| {
+            let parts = word.parts.iter().map(|it| match it {
+                text::Part::Literal { cooked, .. } => cooked.clone(),
+                text::Part::Value { param, .. } => format!("{{{{{}}}}}", self.taken.params[*param]),
+                text::Part::Expansion(span) | text::Part::Substitution(span, _) => {
+                    self.text[span.clone()].to_owned()
+                }
+            });
+            parts.collect()
+        });
+        words.collect()
+    }
+
     /// Puts in the values of a call. `schema` describes the parameters.
     pub(crate) fn fill(&self, schema: &Value, input: &Input) -> Result<Filled, Vec<Refusal>> {
         fill::fill(&self.text, &self.taken, schema, input)

@@ -42,6 +42,23 @@ async fn nothing_is_on_stdin_and_the_plugin_is_known() {
     assert_eq!(preview.stdin, None);
 }
 
+#[test]
+fn a_preview_without_input_shows_the_command_as_it_is_written() {
+    let schema = json!({"type": "object", "properties": {"x": {}}, "required": ["x"]});
+    for (command, shown) in [
+        ("p '{{x}} b' {{y}}", vec!["p", "{{x}} b", "{{y}}"]),
+        ("p > {{x}}", vec!["sh", "-c", "p > {{x}}"]),
+    ] {
+        let def = ToolDef::template("t", command, schema.clone()).expect("a template");
+        let tool = Host::new().tool(def);
+        let preview = tool.preview(&Input::empty()).expect("it has one");
+        assert_eq!(preview.command_line.expect("words"), shown);
+        assert_eq!(preview.problems, [""; 0]);
+        let preview = tool.preview(&Input::parse("{}").expect("JSON")).expect("it has one");
+        assert_eq!(preview.problems, ["invalid input: /x: is required"]);
+    }
+}
+
 #[tokio::test]
 async fn a_value_that_cannot_be_put_in_starts_nothing() {
     let host = Host::new();

@@ -133,10 +133,10 @@ async fn check(host: &Host, places: &[(&str, &str, &str)], more: &str, values: &
     assert_eq!(got, expected);
 }
 
-/// Every value in every place.
+/// Every value in half of the places without a shell, and in one with each shell.
 async fn check_all(hosts: &[Host], values: Vec<String>) {
     let shell_places: Vec<_> = PLACES.iter().chain(SHELL_PLACES).copied().collect();
-    for shift in 0..PLACES.len() {
+    for shift in (0..PLACES.len()).step_by(2) {
         check(&hosts[0], &rotated(PLACES, shift), "", &values).await;
     }
     for host in hosts {

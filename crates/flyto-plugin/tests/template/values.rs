@@ -39,30 +39,34 @@ fn values_that_look_like_options() {
         json!({}),
         &values,
         expect![[r#"
-        {"x":"-rf"}
-            "p"
-        {"x":"-"}
-            "p"
-        {"x":"--"}
-            "p"
-        {"x":""}
-            "p"
-        {"x":-5}
-            "p"
-        {"x":"-5"}
-            "p"
-        {"x":"","y":"-y"}
-            ! invalid input: /y: begins with `-`, so the program could take it for an option: "-y"; for a file, write ./ in front
-        {"x":"-","y":"y"}
-            ! invalid input: /x: begins with `-`, so the program could take it for an option: "-"; for a file, write ./ in front
-        {"x":"a","y":"-y"}
-            "p"
-            "a-y"
-        {"x":["-a"]}
-            "p"
-        {"x":"-vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv"}
-            "p"
-    "#]],
+            {"x":"-rf"}
+                "p"
+            {"x":"-"}
+                "p"
+            {"x":"--"}
+                "p"
+            {"x":""}
+                "p"
+            {"x":-5}
+                "p"
+            {"x":"-5"}
+                "p"
+            {"x":"","y":"-y"}
+                "p"
+                "{{x}}{{y}}"
+                ! invalid input: /y: begins with `-`, so the program could take it for an option: "-y"; for a file, write ./ in front
+            {"x":"-","y":"y"}
+                "p"
+                "{{x}}{{y}}"
+                ! invalid input: /x: begins with `-`, so the program could take it for an option: "-"; for a file, write ./ in front
+            {"x":"a","y":"-y"}
+                "p"
+                "a-y"
+            {"x":["-a"]}
+                "p"
+            {"x":"-vvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvvv"}
+                "p"
+        "#]],
     );
     check_values(
         "p a{{x}} --b={{x}} -- {{x}}",
@@ -82,9 +86,12 @@ fn values_that_look_like_options() {
         json!({}),
         &values[..1],
         expect![[r#"
-        {"x":"-rf"}
-            ! invalid input: /x: begins with `-`, so the program could take it for an option: "-rf"; for a file, write ./ in front
-    "#]],
+            {"x":"-rf"}
+                "p"
+                "{{x}}"
+                "{{y}}"
+                ! invalid input: /x: begins with `-`, so the program could take it for an option: "-rf"; for a file, write ./ in front
+        "#]],
     );
     check_values(
         "p $HOME {{x}} > {{y}}",
@@ -92,6 +99,9 @@ fn values_that_look_like_options() {
         &[json!({"x": "-x", "y": "-y"})],
         expect![[r#"
             {"x":"-x","y":"-y"}
+                "sh"
+                "-c"
+                "p $HOME {{x}} > {{y}}"
                 ! invalid input: /x: begins with `-`, so the program could take it for an option: "-x"; for a file, write ./ in front; /y: begins with `-`, so the program could take it for an option: "-y"; for a file, write ./ in front
         "#]],
     );
@@ -100,18 +110,25 @@ fn values_that_look_like_options() {
         json!({}),
         &values[..1],
         expect![[r#"
-        {"x":"-rf"}
-            ! invalid input: /x: begins with `-`, so the program could take it for an option: "-rf"; for a file, write ./ in front
-    "#]],
+            {"x":"-rf"}
+                "sh"
+                "-c"
+                "p $HOME{{x}}"
+                ! invalid input: /x: begins with `-`, so the program could take it for an option: "-rf"; for a file, write ./ in front
+        "#]],
     );
     check_values(
         "sudo -- p {{x}}",
         json!({}),
         &values[..1],
         expect![[r#"
-        {"x":"-rf"}
-            ! invalid input: /x: begins with `-`, so the program could take it for an option: "-rf"; for a file, write ./ in front
-    "#]],
+            {"x":"-rf"}
+                "sudo"
+                "--"
+                "p"
+                "{{x}}"
+                ! invalid input: /x: begins with `-`, so the program could take it for an option: "-rf"; for a file, write ./ in front
+        "#]],
     );
     check_values(
         "p {{x}}",
@@ -128,9 +145,11 @@ fn values_that_look_like_options() {
         json!({"x-flyto-dash": "yes"}),
         &values[..1],
         expect![[r#"
-        {"x":"-rf"}
-            ! invalid input: /x: begins with `-`, so the program could take it for an option: "-rf"; for a file, write ./ in front
-    "#]],
+            {"x":"-rf"}
+                "p"
+                "{{x}}"
+                ! invalid input: /x: begins with `-`, so the program could take it for an option: "-rf"; for a file, write ./ in front
+        "#]],
     );
     let listed = [json!({"x": "-l"}), json!({"x": "-r"})];
     check_values(
@@ -138,24 +157,28 @@ fn values_that_look_like_options() {
         json!({"enum": ["-l", "-a"]}),
         &listed,
         expect![[r#"
-        {"x":"-l"}
-            "p"
-            "-l"
-        {"x":"-r"}
-            ! invalid input: /x: begins with `-`, so the program could take it for an option: "-r"; for a file, write ./ in front
-    "#]],
+            {"x":"-l"}
+                "p"
+                "-l"
+            {"x":"-r"}
+                "p"
+                "{{x}}"
+                ! invalid input: /x: begins with `-`, so the program could take it for an option: "-r"; for a file, write ./ in front
+        "#]],
     );
     check_values(
         "p {{x}}",
         json!({"const": "-l"}),
         &listed,
         expect![[r#"
-        {"x":"-l"}
-            "p"
-            "-l"
-        {"x":"-r"}
-            ! invalid input: /x: begins with `-`, so the program could take it for an option: "-r"; for a file, write ./ in front
-    "#]],
+            {"x":"-l"}
+                "p"
+                "-l"
+            {"x":"-r"}
+                "p"
+                "{{x}}"
+                ! invalid input: /x: begins with `-`, so the program could take it for an option: "-r"; for a file, write ./ in front
+        "#]],
     );
 }
 
@@ -196,13 +219,19 @@ fn values_that_are_no_texts() {
                 "p"
                 "[]"
             {"x":"a\u0000b"}
+                "p"
+                "{{x}}"
                 ! invalid input: /x: holds a NUL character, which no argument can hold
             {"x":["a\u0000b"]}
                 "p"
                 "[\"a\\u0000b\"]"
             [1]
+                "p"
+                "{{x}}"
                 ! invalid input: (root): expected an object
             "x"
+                "p"
+                "{{x}}"
                 ! invalid input: (root): expected an object
         "#]],
     );
@@ -288,27 +317,40 @@ fn values_that_are_missing() {
         json!({}),
         &[json!({"y": "y"})],
         expect![[r#"
-        {"y":"y"}
-            ! invalid input: /x: is missing, and the command needs a word in its place
-    "#]],
+            {"y":"y"}
+                "env"
+                "-u"
+                "{{x}}"
+                "p"
+                "{{y}}"
+                ! invalid input: /x: is missing, and the command needs a word in its place
+        "#]],
     );
     check_values(
         "awk -F {{x}} '{print}' {{y}}",
         json!({}),
         &[json!({"y": "y"})],
         expect![[r#"
-        {"y":"y"}
-            ! invalid input: /x: is missing, and the command needs a word in its place
-    "#]],
+            {"y":"y"}
+                "awk"
+                "-F"
+                "{{x}}"
+                "{print}"
+                "{{y}}"
+                ! invalid input: /x: is missing, and the command needs a word in its place
+        "#]],
     );
     check_values(
         "p > {{x}}",
         json!({}),
         &none,
         expect![[r#"
-        {}
-            ! invalid input: /x: is missing, and the command needs a word in its place
-    "#]],
+            {}
+                "sh"
+                "-c"
+                "p > {{x}}"
+                ! invalid input: /x: is missing, and the command needs a word in its place
+        "#]],
     );
 
     let schema = json!({
@@ -319,6 +361,9 @@ fn values_that_are_missing() {
     });
     let def = ToolDef::template("t", "p {{a/b}} {{c}}", schema).expect("a template");
     expect![[r#"
+        "p"
+        "{{a/b}}"
+        "{{c}}"
         ! invalid input: /a~1b: is required
     "#]]
     .assert_eq(&Host::new().words(def.clone(), json!({})));
