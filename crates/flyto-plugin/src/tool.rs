@@ -262,6 +262,39 @@ impl PluginTool {
         result::unresolved(&self.name, err)
     }
 
+    /// One call in a process of its own.
+    async fn run(&self, ctx: &CallContext, input: &Input) -> Result<ToolResult, ToolError> {
+        let env = match self.with_sources(|it| it.build()) {
+            Ok(env) => env,
+            Err(err) => return Ok(self.unresolved(&err)),
+        };
+        let spec = match self.spec(env, input) {
+            Ok(spec) => spec,
+            Err(Unfit::Input(refusals)) => {
+                return Ok(ToolResult::failed(Failure::BadInput, refused(&refusals)));
+            }
+            Err(Unfit::Program(escape)) => return Err(self.not_ours(escape)),
+        };
+        self.make_data_dir();
+        let streaming = match (self.def.form(), self.def.stream) {
+            (ToolForm::Binary, shows_stderr) => {
+                Streaming::Messages { progress: rpc::call::progress, shows_stderr }
+            }
+            (_, true) => Streaming::Lines,
+            (_, false) => Streaming::Quiet,
+        };
+        let ran = flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming)
+            .await
+            .map_err(|err| tool_error(self.exec_failed(), err))?;
+        let prints_json = self.def.output_schema.is_some();
+        Ok(match self.def.invocation {
+            Invocation::Argv { .. } | Invocation::Template(_) => {
+                result::of(&self.name, &ran, prints_json)
+            }
+            Invocation::Rpc { .. } => rpc::call::result(&self.name, &ran, prints_json),
+        })
+    }
+
     /// What a process that stays is asked.
     fn request(&self, input: &Input) -> session::Request {
         static NO_ARGS: LazyLock<Arc<str>> = LazyLock::new(|| "{}".into());
@@ -372,39 +405,13 @@ impl Tool for PluginTool {
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
-        if let Some(session) = &self.session {
-            let called = session.call(ctx, self.request(&input)).await;
-            let res = called.into_result(&self.name, self.def.output_schema.is_some())?;
-            return Ok(self.with_undo(res, &input));
-        }
-        let env = match self.with_sources(|it| it.build()) {
-            Ok(env) => env,
-            Err(err) => return Ok(self.unresolved(&err)),
-        };
-        let spec = match self.spec(env, &input) {
-            Ok(spec) => spec,
-            Err(Unfit::Input(refusals)) => {
-                return Ok(ToolResult::failed(Failure::BadInput, refused(&refusals)));
+        let res = match &self.session {
+            Some(session) => {
+                let called = session.call(ctx, self.request(&input)).await;
+                called.into_result(&self.name, self.def.output_schema.is_some())?
             }
-            Err(Unfit::Program(escape)) => return Err(self.not_ours(escape)),
-        };
-        self.make_data_dir();
-        let streaming = match (self.def.form(), self.def.stream) {
-            (ToolForm::Binary, shows_stderr) => {
-                Streaming::Messages { progress: rpc::call::progress, shows_stderr }
-            }
-            (_, true) => Streaming::Lines,
-            (_, false) => Streaming::Quiet,
-        };
-        let ran = flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming)
-            .await
-            .map_err(|err| tool_error(self.exec_failed(), err))?;
-        let prints_json = self.def.output_schema.is_some();
-        let res = match self.def.invocation {
-            Invocation::Argv { .. } | Invocation::Template(_) => {
-                result::of(&self.name, &ran, prints_json)
-            }
-            Invocation::Rpc { .. } => rpc::call::result(&self.name, &ran, prints_json),
+            // In a box of its own, since its state is many times that of a call of a session.
+            None => Box::pin(self.run(ctx, &input)).await?,
         };
         Ok(self.with_undo(res, &input))
     }
