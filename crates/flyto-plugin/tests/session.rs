@@ -4,7 +4,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path, sync::Arc};
 
 use expect_test::expect;
-use flyto_execenv::{Environment, ExecEnv, local::Local};
+use flyto_execenv::{Environment, ExecEnv, Spec, local::Local};
 use flyto_plugin::{LoadOptions, PluginContext, PluginTool, load};
 use flyto_tools::{CallContext, Failure, Input, Tool, ToolErrorKind, ToolResult};
 use tempfile::TempDir;
@@ -156,10 +156,23 @@ async fn what_cannot_be_started_is_told_by_each_call() {
 }
 
 #[tokio::test]
-async fn a_digest_that_does_not_fit_is_refused() {
-    let digest = "0".repeat(64);
+async fn the_bytes_that_were_pinned_run_and_no_others() {
+    let host = Host::new("", &tool("t", ""));
+    let program = host.dir.path().join("p/tool.py");
+    let printed = host
+        .ctx
+        .exec_env
+        .run(Spec::new("sha256sum").arg(&program).env_var("PATH", "/usr/bin:/bin"));
+    let printed = String::from_utf8(printed.await.expect("it runs").stdout.into_bytes());
+    let digest = printed.expect("text").split_whitespace().next().expect("a digest").to_owned();
     let host = Host::new(&format!(r#", "sha256": "{digest}""#), &tool("t", ""));
-    let err =
-        host.tools()[0].execute(&CallContext::new(), Input::empty()).await.expect_err("refused");
+    let tools = host.tools();
+    let [pid, ..] = words(&tools[0], "").await;
+    let program = host.dir.path().join("p/tool.py");
+    fs::write(&program, format!("{PROGRAM}# More.\n")).expect("rewritten");
+    // What runs is what was hashed; what would be started is not.
+    assert_eq!(words(&tools[0], "").await[0], pid);
+    let err = host.tools()[0].execute(&CallContext::new(), Input::empty()).await;
+    let err = err.expect_err("refused");
     assert_eq!(err.kind(), ToolErrorKind::DigestMismatch, "{}", err.chain());
 }

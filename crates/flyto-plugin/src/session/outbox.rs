@@ -68,3 +68,65 @@ impl Outbox {
         self.starts.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use flyto_execenv::{ExecEnv, local::Local};
+    use flyto_tools::Failure;
+
+    use super::*;
+    use crate::session::{
+        Sessions,
+        answer::{Answer, Death, NoProcess},
+        pending::Pending,
+    };
+
+    fn crash() -> Arc<Death> {
+        Arc::new(Death {
+            why: "the session ended: exit code 1".to_owned(),
+            failure: Failure::exit_code(1),
+            stdout: String::new(),
+            stderr: String::new(),
+            was_asked_for: false,
+            is_failure: true,
+            execution: None,
+        })
+    }
+
+    /// The task that would start a process has no turn before the first wait.
+    #[tokio::test]
+    async fn what_was_written_is_never_repeated_and_what_was_not_is_tried_once_more() {
+        let launch = Box::new(|| Err(NoProcess::Closed));
+        let env = ExecEnv::new(Local::new());
+        let shared = Arc::new(Shared::new(env, Sessions::new(), Duration::from_secs(60), launch));
+        let ask = |tool: &str| -> Pending {
+            let room = shared.try_room(100).expect("there is room");
+            shared.enqueue(tool.into(), "{}".into(), room, false)
+        };
+        let (mut whole, mut begun, mut unseen) = (ask("whole"), ask("begun"), ask("unseen"));
+        let taken_back = ask("taken_back");
+
+        let mut outbox = Outbox::default();
+        outbox.fill(&shared);
+        assert_eq!(outbox.rest().iter().filter(|it| **it == b'\n').count(), 4);
+        let first = outbox.rest().iter().position(|it| *it == b'\n').expect("a line") + 1;
+        // All of the first and one byte of the second.
+        outbox.advance(first);
+        outbox.advance(1);
+        drop(taken_back);
+        shared.bury(&crash(), outbox.unseen());
+        for it in [&mut whole, &mut begun] {
+            assert!(matches!(it.answer(|_| {}).await.0, Answer::Died(_)));
+        }
+
+        // The next process dies before it reads, too.
+        let mut outbox = Outbox::default();
+        outbox.fill(&shared);
+        let line = String::from_utf8_lossy(outbox.rest()).into_owned();
+        assert!(line.contains(r#""id":3,"#) && line.lines().count() == 1, "{line}");
+        shared.bury(&crash(), outbox.unseen());
+        assert!(matches!(unseen.answer(|_| {}).await.0, Answer::Died(_)));
+    }
+}
