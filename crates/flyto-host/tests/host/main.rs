@@ -2,6 +2,7 @@
 
 mod calls; //  the path of a call
 mod reload; // looking at the sources again
+mod session; // processes that stay
 #[cfg(feature = "watch")]
 mod watch; //  the same, as it happens
 mod world; //  where a test lives
