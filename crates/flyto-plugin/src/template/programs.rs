@@ -95,7 +95,8 @@ fn wrapper(name: &str) -> Option<Wrapper> {
         },
         "command" => Wrapper { only_looks: "vV", ..WRAPPER },
         "exec" => Wrapper { valued: "a", ..WRAPPER },
-        "builtin" | "nohup" | "setsid" | "busybox" | "toybox" | "unshare" | "caffeinate" => WRAPPER,
+        "builtin" | "coproc" | "nohup" | "setsid" | "busybox" | "toybox" | "unshare"
+        | "caffeinate" => WRAPPER,
         "nice" => Wrapper { valued: "n", long_valued: &["adjustment"], ..WRAPPER },
         "ionice" => Wrapper { valued: "cnpPu", long_valued: &["class", "classdata"], ..WRAPPER },
         "stdbuf" => {
@@ -134,7 +135,7 @@ fn interpreter(name: &str) -> Option<Interpreter> {
         }
         "perl" => Interpreter { code: "eE", valued: "I", attached: "MmixFCD", ..INTERPRETER },
         "ruby" | "jruby" => Interpreter { valued: "ICEr", attached: "FKWxi", ..INTERPRETER },
-        "node" | "nodejs" | "bun" => {
+        "node" | "nodejs" | "bun" | "tsx" | "ts-node" => {
             Interpreter { code: "ep", valued: "rC", long_code: &["eval", "print"], ..INTERPRETER }
         }
         "php" => Interpreter {
@@ -157,6 +158,13 @@ fn interpreter(name: &str) -> Option<Interpreter> {
             Interpreter { code: "", long_code: &["eval", "execute"], permutes: true, ..INTERPRETER }
         }
         "guile" | "tclsh" => Interpreter { code: "ce", valued: "lLx", ..INTERPRETER },
+        "vim" | "vi" | "nvim" | "ex" | "view" => Interpreter {
+            code: "c",
+            valued: "uUwWsTt",
+            long_code: &["cmd"],
+            permutes: true,
+            ..INTERPRETER
+        },
         "su" | "runuser" | "script" => {
             let long_code = &["command"];
             Interpreter { code: "c", valued: "sgGw", long_code, permutes: true, ..INTERPRETER }

@@ -1,7 +1,7 @@
 //! What the words of a command are for: which is the program, which would be run as code, which
 //! cannot be left out.
 
-use std::ops::Range;
+use std::{cell::Cell, ops::Range};
 
 use super::{
     fault::Fault,
@@ -67,10 +67,18 @@ const BUILTINS: [&str; 48] = [
     "disown",
 ];
 
+/// How many programs in a text may run others. Each of them is looked at from within the one before
+/// it, so this keeps far from the end of a thread's stack.
+const MOST_WRAPPERS: usize = 128;
+
+/// How many interpreters are looked for among the words of a program that is not known.
+const MOST_INTERPRETERS: usize = 16;
+
 /// What is known of a whole text while its commands are looked at.
 struct Whole<'a> {
     text: &'a str,
     params: &'a [String],
+    n_wrappers: Cell<usize>,
 }
 
 /// Refuses placeholders whose values would be run, and marks words that cannot be left out and words
@@ -91,7 +99,7 @@ pub(super) fn assign(text: &str, taken: &mut Taken) -> Result<(), Box<Fault>> {
         || BUILTINS.contains(&raw)
         || BUILTINS.contains(&cooked.as_str())
         || assignment(text, first).is_some();
-    Whole { text, params }.commands(items)?;
+    Whole { text, params, n_wrappers: Cell::new(0) }.commands(items)?;
     taken.live |= shell;
     Ok(())
 }
@@ -214,7 +222,7 @@ impl Whole<'_> {
             "in the place of the program",
             &format!("write the program itself; {}", instead("sh")),
         )?;
-        let Some(path) = program.fixed() else {
+        let Some(path) = path(self.text, program) else {
             dashes(args);
             return Ok(());
         };
@@ -223,7 +231,14 @@ impl Whole<'_> {
         }
         let name = path.rsplit('/').next().unwrap_or_default();
         match programs::of(name) {
-            Runs::Other(wrapper) => return self.wrapped(name, &wrapper, args),
+            Runs::Other(wrapper) => {
+                self.n_wrappers.set(self.n_wrappers.get() + 1);
+                if self.n_wrappers.get() > MOST_WRAPPERS {
+                    let what = format!("more than {MOST_WRAPPERS} programs that run others");
+                    return Err(Fault::syntax(program.span.clone(), what).into());
+                }
+                return self.wrapped(name, &wrapper, args);
+            }
             Runs::OtherBehindExec => {
                 let mut end = args.len();
                 while let Some(at) = args[..end]
@@ -253,9 +268,31 @@ impl Whole<'_> {
             }
             Runs::Names => self.names(name, args)?,
             Runs::SetsPositional => self.sets(name, program.span.clone(), args)?,
-            Runs::Itself => {}
+            Runs::Itself => self.behind_unknown(args)?,
         }
         dashes(args);
+        Ok(())
+    }
+
+    /// Many programs run others that are named among their words, as `docker exec` does. An
+    /// interpreter with code behind it is taken for one.
+    fn behind_unknown(&self, args: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+        let mut n_left = MOST_INTERPRETERS;
+        for at in 0..args.len() {
+            let Some(path) = args[at].fixed().filter(|_| n_left > 0) else { continue };
+            let name = path.rsplit('/').next().unwrap_or_default();
+            match programs::of(name) {
+                Runs::Shell => {
+                    n_left -= 1;
+                    self.shell(name, &mut args[at + 1..])?;
+                }
+                Runs::Code(it) if !it.permutes => {
+                    n_left -= 1;
+                    self.interpreter(name, &it, &mut args[at + 1..])?;
+                }
+                _ => {}
+            }
+        }
         Ok(())
     }
 
@@ -358,8 +395,11 @@ impl Whole<'_> {
         args: &mut [&mut Word],
     ) -> Result<(), Box<Fault>> {
         let mut at = 0;
+        // The value of a long option may be the next word, which is no script then.
+        let mut maybe_value = false;
         while let Some(word) = args.get(at) {
             let lead = word.lead().to_owned();
+            let follows = std::mem::take(&mut maybe_value);
             match option(&lead) {
                 _ if lead == "--" => break,
                 Some(Opt::Long(long, value)) if interpreter.long_code.contains(&long) => {
@@ -368,7 +408,10 @@ impl Whole<'_> {
                     self.code_at(name, code, args)?;
                     at = code + 1;
                 }
-                Some(Opt::Long(..)) => at += 1,
+                Some(Opt::Long(_, value)) => {
+                    maybe_value = value.is_none();
+                    at += 1;
+                }
                 Some(Opt::Short(letters)) => {
                     let Interpreter { code, valued, attached, last, .. } = *interpreter;
                     let known = |c| [code, valued, attached].iter().any(|it| it.contains(c));
@@ -388,7 +431,7 @@ impl Whole<'_> {
                     }
                     at += if next && !is_in(attached) { 2 } else { 1 };
                 }
-                None if interpreter.permutes => at += 1,
+                None if interpreter.permutes || follows => at += 1,
                 None => break,
             }
         }
@@ -461,6 +504,25 @@ impl Whole<'_> {
             return Ok(());
         }
         Err(Fault::moves_positional(span, &format!("`{name}`")).into())
+    }
+}
+
+/// The path of a program, or the end of it that does not change from call to call.
+fn path(text: &str, program: &Word) -> Option<String> {
+    if let Some(path) = program.fixed() {
+        return Some(path);
+    }
+    if matches!(text[program.span.clone()].trim_matches('"'), "$SHELL" | "${SHELL}") {
+        return Some("sh".to_owned());
+    }
+    match program
+        .parts
+        .iter()
+        .rev()
+        .find(|it| !matches!(it, Part::Literal { cooked, .. } if cooked.is_empty()))
+    {
+        Some(Part::Literal { cooked, .. }) if cooked.contains('/') => Some(cooked.clone()),
+        _ => None,
     }
 }
 

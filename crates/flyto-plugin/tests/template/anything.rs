@@ -45,6 +45,10 @@ fn texts_that_are_large_or_deep_are_read_in_time_or_refused() {
     {
         check(&format!("p {}", piece.repeat(n)));
     }
+    for piece in ["env ", "find -exec ", "node --a ", "sh ", "awk ", "sh -c ", "A=1 ", "if "] {
+        check(&piece.repeat(n));
+        check(&format!("p {}", piece.repeat(n)));
+    }
     check(&format!("p {}{}", "$(a ".repeat(32), ")".repeat(32)));
     check(&format!("p {}{}", "$(a ".repeat(33), ")".repeat(33)));
     let many: String = (0..20_000).map(|it| format!(" {{{{n{it}}}}}")).collect();

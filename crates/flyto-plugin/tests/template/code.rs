@@ -67,6 +67,13 @@ fn refused_as_code() {
             r#"p ${HOME:-{{x}}}"#,
             r#"p >& {{x}}"#,
             r#"python3.12 -Ic {{x}}"#,
+            r#"$SHELL -c {{x}}"#,
+            r#""$HOME/bin/python3" -c {{x}}"#,
+            r#"docker exec c sh -ec {{x}}"#,
+            r#"uv run python -c {{x}}"#,
+            r#"node --require mod -e {{x}}"#,
+            r#"vim f -c {{x}}"#,
+            r#"A=1 > f eval {{x}}"#,
         ],
         expect![[r#"
             {{x}}
@@ -186,6 +193,20 @@ fn refused_as_code() {
                 failed to read the command "p >& {{x}}": `{{x}}` stands where a stream is named (byte 5); write the number of the stream, as in `2>&1`
             python3.12 -Ic {{x}}
                 failed to read the command "python3.12 -Ic {{x}}": `{{x}}` stands in the code that `python3.12` runs (byte 15); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            $SHELL -c {{x}}
+                failed to read the command "$SHELL -c {{x}}": `{{x}}` stands in the code that `sh` runs (byte 10); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            "$HOME/bin/python3" -c {{x}}
+                failed to read the command "\"$HOME/bin/python3\" -c {{x}}": `{{x}}` stands in the code that `python3` runs (byte 23); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            docker exec c sh -ec {{x}}
+                failed to read the command "docker exec c sh -ec {{x}}": `{{x}}` stands in the code that `sh` runs (byte 21); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            uv run python -c {{x}}
+                failed to read the command "uv run python -c {{x}}": `{{x}}` stands in the code that `python` runs (byte 17); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            node --require mod -e {{x}}
+                failed to read the command "node --require mod -e {{x}}": `{{x}}` stands in the code that `node` runs (byte 22); hand the value over as an argument, as in `node -e '…' -- {{x}}`, where it is `process.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            vim f -c {{x}}
+                failed to read the command "vim f -c {{x}}": `{{x}}` stands in the code that `vim` runs (byte 9); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+            A=1 > f eval {{x}}
+                failed to read the command "A=1 > f eval {{x}}": `{{x}}` stands behind `eval`, which runs it as code (byte 13); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
         "#]],
     );
 }
@@ -209,6 +230,8 @@ fn allowed_beside_code() {
             r#"sh script.sh {{x}}"#,
             r#"xargs -I{} p {} {{x}}"#,
             r#"sudo -u {{x}} p"#,
+            r#"docker exec c sh -c 'p "$1"' _ {{x}}"#,
+            r#""$PLUGIN_ROOT/p" -c {{x}}"#,
         ],
         expect![[r#"
             sh -c 'p "$1"' _ {{x}}
@@ -296,6 +319,21 @@ fn allowed_beside_code() {
                 "-u"
                 "X Y"
                 "p"
+            docker exec c sh -c 'p "$1"' _ {{x}}
+                "docker"
+                "exec"
+                "c"
+                "sh"
+                "-c"
+                "p \"$1\""
+                "_"
+                "X Y"
+            "$PLUGIN_ROOT/p" -c {{x}}
+                "sh"
+                "-c"
+                "\"$PLUGIN_ROOT/p\" -c \"${1}\""
+                "sh"
+                "X Y"
         "#]],
     );
 }
