@@ -3,16 +3,19 @@
  *   baseline call   child=PATH calls=N warm_up=N in_flight=N memory_mib=N descriptors=N
  *   baseline stream child=PATH bytes=N
  *   baseline ping   child=PATH calls=N warm_up=N in_flight=N
+ *   baseline discover child=DIR calls=N warm_up=N
  *
  * A call: three pipes, posix_spawn(3) into a process group of its own, 200 bytes in, both streams
  * read to their end with poll(2), the status reaped. With more than one in flight, each has a thread.
  * A stream: one pipe, read in pieces of 64 KiB and thrown away.
  * A ping: 200 bytes to a child that stays, and as many back; with several in flight all of them in one
  * write, and the next ones when all are back.
+ * A discovery: the names in DIR, sorted, and the `plugin.json` of each read into one buffer.
  *
  * Prints lines of a name and a number. `posix_spawn.rs` is the same program in Rust.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -259,6 +262,52 @@ static void measure_pings(void) {
     printf("children_cpu_us %.2f\n", cpu_us(RUSAGE_CHILDREN) / n);
 }
 
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void discover(void) {
+    static char text[1 << 20];
+    DIR *dir = opendir(child);
+    if (!dir) fail("opendir");
+    char **names = NULL;
+    size_t n_names = 0, room = 0;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_name[0] == '.' || entry->d_type != DT_DIR) continue;
+        if (n_names == room) {
+            room = room ? 2 * room : 64;
+            names = realloc(names, room * sizeof *names);
+        }
+        names[n_names++] = strdup(entry->d_name);
+    }
+    closedir(dir);
+    qsort(names, n_names, sizeof *names, by_name);
+    for (size_t i = 0; i < n_names; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s/plugin.json", child, names[i]);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0) fail("open");
+        ssize_t n;
+        while ((n = read(fd, text, sizeof text)) > 0) bytes += n;
+        if (n < 0) fail("read");
+        close(fd);
+        free(names[i]);
+    }
+    free(names);
+}
+
+static void measure_discovery(void) {
+    latencies = calloc((size_t)calls, sizeof *latencies);
+    for (long i = 0; i < warm_up; i++) discover();
+    for (long i = 0; i < calls; i++) {
+        double began = now_us();
+        discover();
+        latencies[i] = now_us() - began;
+    }
+    qsort(latencies, (size_t)calls, sizeof *latencies, ascending);
+    printf("p50_us %.2f\n", latencies[calls / 2]);
+}
+
 int main(int argc, char **argv) {
     const char *wanted = "0";
     for (int i = 2; i < argc; i++) {
@@ -277,6 +326,8 @@ int main(int argc, char **argv) {
     } else if (argc > 2 && child && !strcmp(argv[1], "ping") && calls > 0 && in_flight > 0 &&
                in_flight <= PIECE_BYTES / REQUEST_BYTES) {
         measure_pings();
+    } else if (argc > 2 && child && !strcmp(argv[1], "discover") && calls > 0) {
+        measure_discovery();
     } else {
         fprintf(stderr, "baseline: the arguments are at the top of baseline.c\n");
         return 2;

@@ -10,7 +10,7 @@ pub(crate) const REQUEST_BYTES: usize = 200;
 /// One run, as the arguments `name=value` tell a worker or the C baseline.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Job {
-    /// The program that is run: absolute.
+    /// The program that is run, or the directory in which plugins are found: absolute.
     pub(crate) child: PathBuf,
     pub(crate) calls: usize,
     /// Calls before the measured ones.

@@ -14,6 +14,7 @@
 use std::{env, error::Error, process::ExitCode};
 
 mod call; //       what does one call cost, and how many fit into a second?
+mod discover; //   what does finding plugins cost?
 mod fds; //        … with many open descriptors?
 mod rss; //        … in a host with much memory?
 mod session; //    what does a call cost whose program stays?
@@ -55,6 +56,7 @@ const BENCHES: &[Bench] = &[
     ("session", "what a call costs whose program stays", &[], session::run),
     ("stream", "how fast much output is captured", &["--mib"], stream::run),
     ("verify", "what a pinned program costs", &["--kib"], verify::run),
+    ("discover", "what finding plugins costs", &["--plugins", "--tools"], discover::run),
 ];
 
 fn main() -> ExitCode {

@@ -12,6 +12,8 @@ pub(crate) const ALL: &[(&str, &str, &str)] = &[
     ("--descriptors", "N,…", "descriptors that the host has open (0,1000,10000)"),
     ("--mib", "N", "output in MiB (2048)"),
     ("--kib", "N,…", "sizes of the program in KiB (64,1024,102400)"),
+    ("--plugins", "N,…", "plugins in the directory (1000,10000)"),
+    ("--tools", "N,…", "tools of each plugin (1,10)"),
 ];
 
 /// Options of every benchmark; the others belong to one.
@@ -29,6 +31,8 @@ pub(crate) struct Options {
     pub(crate) descriptors: Vec<usize>,
     pub(crate) mib: usize,
     pub(crate) kib: Vec<usize>,
+    pub(crate) plugins: Vec<usize>,
+    pub(crate) tools: Vec<usize>,
 }
 
 impl Default for Options {
@@ -44,6 +48,8 @@ impl Default for Options {
             descriptors: vec![0, 1_000, 10_000],
             mib: 2048,
             kib: vec![64, 1024, 100 * 1024],
+            plugins: vec![1_000, 10_000],
+            tools: vec![1, 10],
         }
     }
 }
@@ -70,6 +76,8 @@ impl Options {
                 "--descriptors" => res.descriptors = list(value()?, |it| number(name, it))?,
                 "--mib" => res.mib = positive(name, value()?)?,
                 "--kib" => res.kib = list(value()?, |it| positive(name, it))?,
+                "--plugins" => res.plugins = list(value()?, |it| positive(name, it))?,
+                "--tools" => res.tools = list(value()?, |it| positive(name, it))?,
                 _ => unreachable!("every option that is listed has an arm"),
             }
         }

@@ -54,6 +54,7 @@ pub(crate) fn run(programs: &Programs, entries: &[Entry], rounds: usize) -> Resu
 
 fn run_once(programs: &Programs, entry: &Entry) -> Result<Sample> {
     let work = match &entry.job {
+        job if job.child.is_dir() => "discover",
         job if job.bytes > 0 => "stream",
         job if job.stays > 0 => "ping",
         _ => "call",

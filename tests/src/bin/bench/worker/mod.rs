@@ -11,9 +11,10 @@ use crate::{
 };
 
 mod calls; //        the clock around the calls
+mod discovery; //    plugins, and the same files without a look at what they say
 mod exec_env; //     what is measured …
 mod posix_spawn; //  … and what it is compared with
-mod session;
+mod session; //      … where a process stays
 mod std_process;
 mod tokio_process;
 
@@ -50,10 +51,14 @@ pub(crate) enum Variant {
     Session,
     /// The same, all on one thread.
     SessionOneThread,
+    /// Finding plugins.
+    Discovery,
+    /// Looking again at plugins of which nothing has changed.
+    Reload,
 }
 
 impl Variant {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Baseline,
         Self::Std,
         Self::StdForking,
@@ -66,6 +71,8 @@ impl Variant {
         Self::ExecEnvPinnedFirst,
         Self::Session,
         Self::SessionOneThread,
+        Self::Discovery,
+        Self::Reload,
     ];
 
     /// The name in tables and arguments.
@@ -83,6 +90,8 @@ impl Variant {
             Self::ExecEnvPinnedFirst => "ExecEnv + Local, pinned, first call",
             Self::Session => "PluginTool, 2 workers",
             Self::SessionOneThread => "PluginTool, current_thread",
+            Self::Discovery => "Catalogue::discover",
+            Self::Reload => "Catalogue::reload",
         }
     }
 }
@@ -107,6 +116,7 @@ pub(crate) fn run(args: &[String]) -> Result {
         "call" => call(variant, &job)?,
         "stream" => stream(variant, &job)?,
         "ping" => ping(variant, &job)?,
+        "discover" => discover(variant, &job)?,
         _ => return Err(format!("there is no work `{work}`").into()),
     };
     print!("{}", sample.to_text());
@@ -156,6 +166,18 @@ fn ping(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::Session => session::calls(job, &workers(2)?),
         Variant::SessionOneThread => session::calls(job, &one_thread()?),
         other => Err(format!("{} has no process that stays", other.name()).into()),
+    }
+}
+
+fn discover(variant: Variant, job: &Job) -> Result<Sample> {
+    match variant {
+        Variant::Baseline => discovery::measure(job, || discovery::read_all(&job.child)),
+        Variant::Discovery => discovery::measure(job, || discovery::discover(&job.child)),
+        Variant::Reload => {
+            let catalogue = discovery::discover(&job.child)?;
+            discovery::measure(job, || discovery::reload(&catalogue))
+        }
+        other => Err(format!("{} finds no plugins", other.name()).into()),
     }
 }
 
