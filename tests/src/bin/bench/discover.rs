@@ -1,4 +1,8 @@
 //! What does it cost to find many plugins, beside reading their files?
+//!
+//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18, pinned and beside compilers: 2.99 [2.80, 4.74] times what
+//! a C program takes that only reads them, for 1,000 plugins of one tool; 12.97 for ten tools each.
+//! Before strings were borrowed from the text it was 4.48 and 22.90.
 
 use std::{fmt::Write, fs, path::Path};
 
