@@ -223,7 +223,7 @@ fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
     let texts = reader.optional_string_array("args")?.unwrap_or_default();
     let mut failed = None;
     for (index, at) in reader.at("args").items().take(texts.len()).enumerate() {
-        if let Err(diagnostic) = refuse_nul(at, &format!("argument {}", index + 1)) {
+        if let Err(diagnostic) = refuse_nul(at, format_args!("argument {}", index + 1)) {
             failed = Some(reader.push(diagnostic));
         }
     }
