@@ -73,6 +73,13 @@ pub(crate) struct Death {
     pub(super) execution: Option<Arc<Execution>>,
 }
 
+impl Answer {
+    /// Whether the plugin gave it, in whatever shape.
+    pub(super) fn is_the_plugins(&self) -> bool {
+        matches!(self, Self::Reply(_) | Self::Malformed(_) | Self::TooLong { .. })
+    }
+}
+
 /// A call of a session, and what came of it.
 #[derive(Debug)]
 pub(crate) struct Called {

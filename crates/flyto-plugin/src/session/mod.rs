@@ -90,12 +90,12 @@ impl Session {
         let Request { tool, args, timeout, grace } = request;
         let left = ctx.deadline().map(|it| it.saturating_duration_since(began));
         let timeout = left.map_or(timeout, |it| it.min(timeout));
-        let given_up = |over: Over, id: Option<u64>| {
-            let held_up_by = self.shared.held_up_by(id);
+        let given_up = |over: Over, held_up_by: Option<String>| {
             let stderr = self.shared.stderr().text();
             let answer = match over {
+                // It was not the time that was too short.
                 Over::Cancelled => {
-                    Answer::Cancelled(GivenUp { after: began.elapsed(), held_up_by, stderr })
+                    Answer::Cancelled(GivenUp { after: began.elapsed(), held_up_by: None, stderr })
                 }
                 Over::TimedOut => Answer::TimedOut(GivenUp { after: timeout, held_up_by, stderr }),
             };
@@ -116,7 +116,7 @@ impl Session {
             None => tokio::select! {
                 biased;
                 room = self.shared.room(n_bytes) => room,
-                why = &mut over => return given_up(why, None),
+                why = &mut over => return given_up(why, self.shared.held_up_by(None)),
             },
         };
         let mut pending = self.shared.enqueue(tool, args, room, ctx.wants_progress());
@@ -127,8 +127,8 @@ impl Session {
             why = &mut over => why,
         };
         match last_words(&mut pending, grace, report).await {
-            Some(answer) => answer,
-            None => given_up(why, Some(pending.id)),
+            Some(told) if told.0.is_the_plugins() => told,
+            _ => given_up(why, self.shared.held_up_by(Some(pending.id))),
         }
     }
 }

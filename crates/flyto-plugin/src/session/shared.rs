@@ -245,7 +245,9 @@ impl Shared {
     pub(super) fn held_up_by(&self, id: Option<u64>) -> Option<String> {
         let state = self.lock();
         let is_written = id.and_then(|it| state.calls.get(&it)).is_some_and(|it| it.is_written);
-        if is_written {
+        // Also one that was answered, or lost with its process, a moment ago.
+        let is_known = id.is_none_or(|it| state.calls.contains_key(&it));
+        if is_written || !is_known {
             return None;
         }
         let pause = state.pause.as_ref().filter(|it| it.until > Instant::now());

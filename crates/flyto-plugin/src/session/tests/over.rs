@@ -57,6 +57,20 @@ async fn an_answer_within_the_grace_counts() {
 }
 
 #[tokio::test]
+async fn a_death_within_the_grace_is_no_answer() {
+    let host = Host::new(
+        r#"
+for method, id, tool, args in requests():
+    if method == "cancel": os._exit(9)
+    progress(id, 0)
+"#,
+    );
+    let polite = Request { grace: GUARD, ..request("hang", "{}") };
+    let res = in_words(host.session.call(&cancelled_by_progress(), polite).await);
+    assert_eq!(res.failure, Some(Failure::Cancelled), "{}", res.output);
+}
+
+#[tokio::test]
 async fn a_call_that_is_dropped_is_cancelled() {
     let host = Host::new(HANGING);
     let at_it = std::sync::Arc::new(Notify::new());
