@@ -16,6 +16,12 @@ pub const UNKNOWN_FILE: Code = Code::new("F0305");
 pub const NOT_WATCHED: Code = Code::new("F0306");
 /// A file of which the last good version stays in use.
 pub const FILE_KEPT: Code = Code::new("F0307");
+/// A grant for a plugin that is not there.
+pub const NOBODY_GRANTED: Code = Code::new("F0308");
+/// A server that a plugin declares and that is not started.
+pub const SERVER_NOT_STARTED: Code = Code::new("F0309");
+/// A section of a configuration that belongs to another program.
+pub const FOREIGN_SECTION: Code = Code::new("F0310");
 
 /// Every code of this crate with its explanation.
 pub const CODES: &[CodeInfo] = &[
@@ -101,6 +107,52 @@ A running host has looked again at a file of tool definitions that was edited, a
 wrong; the other findings about the file say what. Until that is mended, the tools are those of the last
 version that was in order, so that an edit which is not finished yet takes nothing away. A host that
 starts now knows no such version, and refuses the file.
+",
+    ),
+    CodeInfo::new(
+        NOBODY_GRANTED,
+        "a grant for a plugin that is not there",
+        "\
+`plugins.grants` names a plugin that none of the searched directories holds, so the grant has no
+effect. Most often the name is misspelt, and the plugin lacks what it was to get. The name is the one
+that the manifest gives, which need not be that of the directory.
+
+Wrong, for the plugin `git-info`:
+
+    { \"plugins\": { \"grants\": { \"gitinfo\": { \"env\": [\"GITHUB_TOKEN\"] } } } }
+
+Right:
+
+    { \"plugins\": { \"grants\": { \"git-info\": { \"env\": [\"GITHUB_TOKEN\"] } } } }
+",
+    ),
+    CodeInfo::new(
+        SERVER_NOT_STARTED,
+        "a server is declared and not started",
+        "\
+The plugin declares a server of the Model Context Protocol. Its declaration is checked, and this
+program starts no servers, so the tools of the server are not there. The tools that the plugin
+declares itself are not affected. A client of the protocol, such as an editor, can start the server
+with the command and the variables of the manifest.
+",
+    ),
+    CodeInfo::new(
+        FOREIGN_SECTION,
+        "a section that belongs to another program",
+        "\
+The configuration has a section that ZeptoClaw knows and Flyto does not: `custom_tools`, commands with
+placeholders, or `providers`, programs that speak for a model. It is passed over. A custom tool becomes
+a tool of a plugin, whose parameters are a JSON Schema.
+
+Wrong:
+
+    { \"custom_tools\": [{ \"name\": \"lines\", \"command\": \"wc -l {{file}}\" }] }
+
+Right, in a `plugin.json`:
+
+    { \"name\": \"mine\", \"tools\": [{ \"name\": \"lines\", \"description\": \"Counts lines.\",
+      \"parameters\": { \"type\": \"object\", \"properties\": { \"file\": { \"type\": \"string\" } } },
+      \"command\": \"wc -l {{file}}\" }] }
 ",
     ),
 ];

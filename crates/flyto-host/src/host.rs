@@ -11,7 +11,7 @@ use flyto_diagnostics::{CodeInfo, Diagnostic, closest};
 use flyto_execenv::ExecEnv;
 use flyto_exectool::HostContext;
 use flyto_plugin::{
-    Catalogue, Found, LoadOptions, PluginContext, PluginState, PluginTool, Variable,
+    Catalogue, Found, Grant, LoadOptions, PluginContext, PluginState, PluginTool, Variable,
 };
 use flyto_tools::{
     CallContext, Entry, Input, Preview, Registry, RegistryError, Tool, ToolError, ToolErrorKind,
@@ -118,7 +118,7 @@ impl Host {
         if let Some(dir) = &output_dir {
             remove_old(dir);
         }
-        let mut options = LoadOptions::new();
+        let mut options = LoadOptions::new().env(surroundings.env.clone());
         if let Some(path) = surroundings.env.get("PATH") {
             options = options.path(path);
         }
@@ -128,7 +128,7 @@ impl Host {
         exec_ctx.spill_dir.clone_from(&output_dir);
 
         let registry = Registry::new();
-        let mut sources = Sources::new(env, Arc::clone(&plugin_ctx), exec_ctx, &config.exec_tools);
+        let mut sources = Sources::new(env, Arc::clone(&plugin_ctx), exec_ctx, &config);
         let filter = config.plugins.filter();
         let catalogue = Catalogue::discover(&config.plugin_dirs, &filter, &options);
         let report = Arc::new(sources.update(&registry, catalogue));
@@ -240,6 +240,12 @@ impl Host {
         let def = plugin.tools().iter().find(|it| it.name == tool.tool())?;
         let ctx = Arc::clone(&self.plugin_ctx);
         Some(PluginTool::new(def.clone(), plugin.dir(), plugin.name(), ctx).variables())
+    }
+
+    /// What the operator granted to a plugin; `None` where that is nothing.
+    #[must_use]
+    pub fn grant(&self, plugin: &str) -> Option<&Grant> {
+        self.plugin_ctx.grants.get(plugin)
     }
 
     /// What a call would do. Nothing is started.

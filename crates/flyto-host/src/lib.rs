@@ -10,6 +10,7 @@ mod host; //      all sources in one registry, and the path of a call
 mod places; //    where files lie, and what the host sees of its process
 mod report; //    what became of every source
 pub mod schema; // JSON Schemas for editors
+mod settings; // what is said about plugins that are not there
 mod sources; //   the tools of each source
 mod validate; //  checking files without using them
 #[cfg(feature = "watch")]

@@ -16,6 +16,9 @@ pub struct LoadReport {
     pub exec_files: Vec<ExecFile>,
     /// Tools that could not be registered: another one has the name.
     pub names: Findings,
+    /// What the configuration says about plugins that are not there, and what plugins declare that
+    /// this program does not start.
+    pub settings: Findings,
     /// Why changes of some files are noticed late. Empty unless a host watches its sources.
     pub watching: Findings,
 }
@@ -62,7 +65,8 @@ impl LoadReport {
     /// Everything that is wrong or odd, in the order of the sources.
     pub fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
         let files = self.exec_files.iter().flat_map(|it| it.findings.iter());
-        self.catalogue.findings().chain(files).chain(self.names.iter()).chain(self.watching.iter())
+        let own = [&self.names, &self.settings, &self.watching];
+        self.catalogue.findings().chain(files).chain(own.into_iter().flatten())
     }
 
     /// What became of the plugin of this name, loaded or not. Where several have it, the one that
@@ -115,6 +119,9 @@ struct Plugin<'a> {
     version: Option<&'a str>,
     state: &'static str,
     tools: Vec<&'a str>,
+    /// Declared, and not started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    servers: Vec<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -134,6 +141,9 @@ impl<'a> Plugin<'a> {
             state: found.state.name(),
             tools: plugin
                 .map(|it| it.tools().iter().map(|tool| tool.name.as_str()).collect())
+                .unwrap_or_default(),
+            servers: plugin
+                .map(|it| it.manifest().servers.iter().map(|it| it.name.as_str()).collect())
                 .unwrap_or_default(),
         }
     }

@@ -1,7 +1,7 @@
 //! The tools of each source, and how they get into the registry.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     mem,
     path::{Path, PathBuf},
     sync::Arc,
@@ -17,8 +17,9 @@ use flyto_tools::{Owner, Registry, RegistryError, Tool, ToolId, Validated};
 
 use crate::{
     codes,
-    config::is_there,
+    config::{Config, is_there},
     report::{ExecFile, ExecFileState, LoadReport},
+    settings,
 };
 
 /// How long a file may be gone while it is replaced: 50 ms, as for the manifests of plugins. An
@@ -32,6 +33,8 @@ pub(crate) struct Sources {
     plugin_ctx: Arc<PluginContext>,
     exec_ctx: Arc<HostContext>,
     exec_files: Vec<PathBuf>,
+    /// The plugins to which something is granted, and where that is said.
+    granted: BTreeMap<String, Location>,
     slots: Vec<Slot>,
 }
 
@@ -62,17 +65,18 @@ impl Sources {
         env: ExecEnv,
         plugin_ctx: Arc<PluginContext>,
         exec_ctx: HostContext,
-        exec_files: &[PathBuf],
+        config: &Config,
     ) -> Self {
-        let mut files: Vec<PathBuf> = Vec::with_capacity(exec_files.len());
-        for path in exec_files {
+        let mut files: Vec<PathBuf> = Vec::with_capacity(config.exec_tools.len());
+        for path in &config.exec_tools {
             // A file that is given twice has its tools once.
             if !files.contains(path) {
                 files.push(path.clone());
             }
         }
         let exec_ctx = Arc::new(exec_ctx);
-        Self { env, plugin_ctx, exec_ctx, exec_files: files, slots: Vec::new() }
+        let granted = settings::granted(config);
+        Self { env, plugin_ctx, exec_ctx, exec_files: files, granted, slots: Vec::new() }
     }
 
     /// Brings the registry to the plugins of `catalogue` and to the files as they are now. What has
@@ -112,7 +116,8 @@ impl Sources {
             res
         });
         self.slots = slots;
-        LoadReport { catalogue, exec_files, names, watching: Findings::new() }
+        let settings = settings::check(&self.granted, &catalogue);
+        LoadReport { catalogue, exec_files, names, settings, watching: Findings::new() }
     }
 
     fn file(&self, owner: &Owner, path: &Path, former: Option<Slot>) -> (ExecFile, Option<Slot>) {

@@ -121,6 +121,10 @@ impl Kind {
         if is_config(root) {
             return Some(Self::Config);
         }
+        // What other programs keep is told apart by the reader of manifests, which knows it.
+        if ["action", "binary", "category", "parameters"].into_iter().any(has) {
+            return Some(Self::Plugin);
+        }
         has("name").then_some(Self::ExecTools)
     }
 }

@@ -241,3 +241,11 @@ fn a_configuration_that_is_half_understood_is_not_to_be_used() {
     check_unusable(&World::new().user(r#"{"exec_tools": ["~nobody-here/x"]}"#), "F0302");
     check_unusable(&World::new().variable("FLYTO_OUTPUT_LIMIT", "many"), "F0303");
 }
+
+#[test]
+fn a_misspelt_section_does_not_let_a_block_go() {
+    let (_, findings) = World::new().user(r#"{"plugin": {"blocked_plugins": ["x"]}}"#).load();
+    assert!(findings.contains("error[F0141]"), "{findings}");
+    let (_, findings) = World::new().user(r#"{"plugin": {"enabled": true}}"#).load();
+    assert!(findings.contains("warning[F0021]"), "{findings}");
+}

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flyto_diagnostics::{At, Findings, ObjectReader, Reported, Source, closest, json};
+use flyto_diagnostics::{At, Findings, Location, ObjectReader, Reported, Source, closest, json};
 use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
 use crate::{codes, places::Places};
@@ -38,10 +38,20 @@ const PLUGIN_KEYS: [(&str, &str); 7] = [
     ("strict_env", "plugins.strict_env"),
 ];
 
+/// Sections of ZeptoClaw's configuration, each with what can be made of it.
+const FOREIGN: [(&str, &str); 2] = [
+    (
+        "custom_tools",
+        "write each of its entries as a tool of a plugin, with a JSON Schema as \"parameters\"",
+    ),
+    ("providers", "a provider of models has no tools; remove it"),
+];
+
 /// Whether an object is a configuration, judged by its keys. One of them may be misspelt.
 pub(crate) fn is_config(root: &json::Value<'_>) -> bool {
     let keys = root.as_object().unwrap_or_default().iter().map(|it| &*it.key.value);
-    keys.into_iter().any(|key| closest(key, KEYS).is_some())
+    let is_foreign = |key: &str| FOREIGN.iter().any(|it| it.0 == key);
+    keys.into_iter().any(|key| closest(key, KEYS).is_some() || is_foreign(key))
 }
 
 /// Reads a file; `None` where it cannot be used at all. Relative paths in it start from its
@@ -68,6 +78,14 @@ fn read_root(
     let mut reader = ObjectReader::new(at, findings)?;
     // Editors look for it; the host does not.
     reader.allow("$schema");
+    for (key, help) in FOREIGN {
+        if reader.is_present(key) {
+            let what = format!("{key:?} is another program's section, and is passed over");
+            let warning = reader.at(key).warning(codes::FOREIGN_SECTION, what);
+            reader.push(warning.with_help(help));
+        }
+        reader.allow(key);
+    }
     if let Ok(Some(section)) = reader.optional_object("plugins") {
         for (key, name) in PLUGIN_KEYS {
             if section.member(key).is_some() {
@@ -98,8 +116,37 @@ fn read_root(
         res.output_limit_bytes = limit;
         res.set.insert("output_limit_bytes");
     }
+    let lists = refuse_misspelt_section(at, &mut reader);
     reader.finish();
+    lists?;
     Ok(res)
+}
+
+/// Refuses a key that was meant to be `plugins` and holds a list that keeps plugins out: with a
+/// warning, that list would not hold.
+fn refuse_misspelt_section<'v>(
+    at: At<'v>,
+    reader: &mut ObjectReader<'v, '_>,
+) -> Result<(), Reported> {
+    let keeps_out = |it: &At<'_>| {
+        ["allowed_plugins", "blocked_plugins"].into_iter().any(|list| it.member(list).is_some())
+    };
+    for (key, value) in at.members() {
+        if KEYS.contains(&key) || closest(key, KEYS) != Some("plugins") || !keeps_out(&value) {
+            continue;
+        }
+        reader.allow(key);
+        let what = format!("unknown key {key:?}, which looks like \"plugins\"");
+        let diag = value.error(flyto_plugin::codes::MISSPELT_LIST, what);
+        let reason = "a list that is not read would let plugins through that it keeps out";
+        let mut diag = diag.with_reason(reason).with_help("write \"plugins\"");
+        if let Some(member) = at.value().member(key) {
+            diag.location = Location::text(at.source(), member.key.span);
+            diag = diag.with_suggestion(member.key.span, "\"plugins\"");
+        }
+        return Err(reader.push(diag));
+    }
+    Ok(())
 }
 
 fn read_paths(

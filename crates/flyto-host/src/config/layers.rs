@@ -1,11 +1,11 @@
 //! Which of several sources of configuration wins.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
-use flyto_diagnostics::{At, Diagnostic, Findings, Location, files};
+use flyto_diagnostics::{At, Diagnostic, Findings, Location, Source, files, json};
 use flyto_plugin::DEFAULT_PLUGIN_DIRS;
 
 use super::{
@@ -125,7 +125,7 @@ fn open(
 
 /// Sets everything that `file` sets.
 fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
-    let FileConfig { plugins, plugin_dirs, exec_tools, output_limit_bytes, set, .. } = file;
+    let FileConfig { plugins, plugin_dirs, exec_tools, output_limit_bytes, set, text, .. } = file;
     let mut takes = |key: &'static str| {
         let is_set = set.contains(key);
         if is_set {
@@ -148,6 +148,8 @@ fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     }
     if takes("plugins.grants") {
         config.plugins.grants = plugins.grants;
+        config.grant_places =
+            text.map(|(source, root)| grant_places(&source, &root)).unwrap_or_default();
     }
     if takes("plugins.strict_env") {
         config.plugins.strict_env = plugins.strict_env;
@@ -158,6 +160,13 @@ fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     if takes("output_limit_bytes") {
         config.output_limit_bytes = output_limit_bytes;
     }
+}
+
+/// Where the name of each plugin stands to which a file grants something.
+fn grant_places(source: &Source, root: &json::Value<'_>) -> BTreeMap<String, Location> {
+    let grants = root.get_pointer("/plugins/grants").and_then(|it| it.as_object());
+    let keys = grants.unwrap_or_default().iter().map(|it| &it.key);
+    keys.map(|it| (it.value.to_string(), Location::text(source, it.span))).collect()
 }
 
 /// Takes from an untrusted `file` what allows less, and warns of the rest.

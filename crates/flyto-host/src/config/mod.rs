@@ -5,6 +5,7 @@ mod layers; // which of them wins
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
+use flyto_diagnostics::Location;
 use flyto_plugin::PluginConfig;
 use serde::{Serialize, Serializer};
 
@@ -28,6 +29,8 @@ pub struct Config {
     /// Where each value comes from, by its key in a configuration file, such as
     /// `plugins.plugin_dirs`. A key that nobody set is not in it.
     pub origins: BTreeMap<&'static str, Origin>,
+    /// Where each grant stands that a file has.
+    pub(crate) grant_places: BTreeMap<String, Location>,
 }
 
 impl Default for Config {
@@ -39,6 +42,7 @@ impl Default for Config {
             exec_tools: Vec::new(),
             output_limit_bytes: DEFAULT_OUTPUT_LIMIT_BYTES,
             origins: BTreeMap::new(),
+            grant_places: BTreeMap::new(),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod calls; //  the path of a call
 mod reload; // looking at the sources again
 mod session; // processes that stay
+mod settings; // what is said about plugins that are not there
 #[cfg(feature = "watch")]
 mod watch; //  the same, as it happens
 mod world; //  where a test lives

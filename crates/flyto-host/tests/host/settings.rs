@@ -1,0 +1,88 @@
+//! Grants for plugins that are not there, and servers that nobody starts.
+
+use expect_test::{Expect, expect};
+use flyto_execenv::{ExecEnv, local::Local};
+use flyto_host::{Flags, Host, load_config};
+
+use crate::world::World;
+
+/// A host with the configuration of this text, whose flags name no directories.
+fn host(world: &World, plugins: &str, flags: &Flags) -> Host {
+    let dir = world.path("plugins");
+    let text = format!(
+        "{{\"plugins\": {{\"enabled\": true, \"plugin_dirs\": [{:?}], {plugins}}}}}",
+        dir.display().to_string()
+    );
+    world.write(".config/flyto/config.json", &text);
+    let (config, findings) = load_config(&world.surroundings(), flags);
+    assert!(findings.is_empty(), "{findings:?}");
+    Host::new(ExecEnv::new(Local::new()), world.surroundings(), config)
+}
+
+#[track_caller]
+fn check(host: &Host, expect: Expect) {
+    let report = host.report();
+    let lines: Vec<String> = report
+        .settings
+        .iter()
+        .map(|it| {
+            let pointer = it.pointer.as_ref().map_or("", |it| it.as_str());
+            let help = it.help.as_deref().unwrap_or_default();
+            let place = it.location.place().map_or_else(String::new, |it| it.to_string());
+            format!("{place} {}[{}] {}; {help} {pointer}", it.severity, it.code, it.message)
+        })
+        .collect();
+    expect.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn a_grant_for_nobody_is_told_with_a_name_that_is_near() {
+    let world = World::new().plugin("notes", "true").plugin("git-info", "true");
+    let grants =
+        r#""grants": {"note": {}, "git-info": {"env": ["X"]}, "gitinfo": {}, "other": {}}"#;
+    let host = host(&world, grants, &Flags::default());
+    check(
+        &host,
+        expect![[r#"
+        1:126 warning[F0308] there is no plugin "gitinfo", to which something is granted; write the name of a plugin as its manifest does /plugins/grants/gitinfo
+        1:86 warning[F0308] there is no plugin "note", to which something is granted; did you mean "notes"? /plugins/grants/note
+        1:141 warning[F0308] there is no plugin "other", to which something is granted; write the name of a plugin as its manifest does /plugins/grants/other"#]],
+    );
+    assert!(host.grant("git-info").is_some_and(|it| it.env.contains("X")));
+    assert_eq!(host.grant("notes"), None);
+    // It holds for the plugins that are there now.
+    world.add_plugin("other", "true");
+    host.reload();
+    check(
+        &host,
+        expect![[r#"
+        1:126 warning[F0308] there is no plugin "gitinfo", to which something is granted; write the name of a plugin as its manifest does /plugins/grants/gitinfo
+        1:86 warning[F0308] there is no plugin "note", to which something is granted; did you mean "notes"? /plugins/grants/note"#]],
+    );
+}
+
+#[test]
+fn other_directories_say_nothing_about_grants() {
+    let world = World::new().plugin("notes", "true");
+    let mut flags = Flags::default();
+    flags.plugins.push(world.path("plugins"));
+    check(&host(&world, r#""grants": {"else": {}}"#, &flags), expect![[""]]);
+}
+
+#[test]
+fn servers_are_declared_and_not_started() {
+    let world = World::new();
+    let text = r#"{"name": "tickets", "mcpServers": {"a": {"command": "node"}, "b": {"command": "${NONE}"}}}"#;
+    world.write("plugins/tickets/plugin.json", text);
+    let host = host(&world, r#""strict_env": false"#, &Flags::default());
+    check(
+        &host,
+        expect![[
+            r#"1:10 note[F0309] the plugin "tickets" declares the servers "a", "b", and this program starts none; a client of the Model Context Protocol can be told to start it "#
+        ]],
+    );
+    let json = serde_json::to_value(&*host.report()).expect("a report");
+    assert_eq!(json["plugins"][0]["servers"], serde_json::json!(["a", "b"]));
+    let unset = host.report().findings().any(|it| it.code == flyto_plugin::codes::SERVER_UNSET);
+    assert!(unset, "the host knows its environment");
+}
