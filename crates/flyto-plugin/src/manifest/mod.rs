@@ -37,7 +37,7 @@ pub(crate) use self::{
 pub use self::{
     form::ToolForm,
     lazy::Schema,
-    servers::{HttpKind, ServerDef, Transport},
+    servers::{HttpKind, ServerDef, Transport, conformant::MCP_FILE},
 };
 use crate::template::{Template, TemplateError};
 

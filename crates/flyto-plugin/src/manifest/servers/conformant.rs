@@ -24,8 +24,8 @@ use crate::{
     place::{about_key, as_warning},
 };
 
-/// The name of the file.
-const FILE: &str = "mcp.json";
+/// The name of the file beside an Agent Plugins manifest that declares servers.
+pub const MCP_FILE: &str = "mcp.json";
 
 /// What `$schema` says in it.
 const SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json";
@@ -40,7 +40,7 @@ pub(in crate::manifest) struct Beside {
 
 /// Reads the file, where there is one. One that cannot be used costs the servers alone.
 pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Beside {
-    let file = place.dir.join(FILE);
+    let file = place.dir.join(MCP_FILE);
     let source = match load::read_source(&file) {
         Ok(source) => source,
         Err(Unread::Missing) => return Beside::default(),
