@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flyto_plugin::{DirState, Invocation, MANIFEST_FILE};
+use flyto_plugin::{DirState, Invocation, MANIFEST_FILE, MCP_FILE};
 
 use super::interest::Interests;
 use crate::report::LoadReport;
@@ -69,10 +69,12 @@ impl Places {
 
     /// A directory that is a plugin, or may become one.
     fn plugin(&mut self, dir: &Path) {
-        self.0.add_name(dir, OsStr::new(MANIFEST_FILE));
-        let manifest = dir.join(MANIFEST_FILE);
-        if manifest.is_symlink() {
-            self.links(manifest);
+        for name in [MANIFEST_FILE, MCP_FILE] {
+            self.0.add_name(dir, OsStr::new(name));
+            let file = dir.join(name);
+            if file.is_symlink() {
+                self.links(file);
+            }
         }
     }
 
@@ -167,11 +169,11 @@ mod tests {
             searched,
             expect![[r#"
                 : plugins
-                plugins: * plugin.json
+                plugins: * mcp.json plugin.json
                 plugins/../store: * now v1
-                plugins/linked: plugin.json
-                plugins/p: plugin.json
-                plugins/q: * plugin.json
+                plugins/linked: mcp.json plugin.json
+                plugins/p: mcp.json plugin.json
+                plugins/q: * mcp.json plugin.json
                 plugins/q/../../store: *
                 plugins/q/../../store/now: q.json
                 plugins/q/../../store/v1: q.json

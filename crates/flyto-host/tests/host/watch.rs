@@ -209,6 +209,26 @@ async fn links_are_followed() {
 }
 
 #[tokio::test]
+async fn the_program_of_a_session_belongs_to_it() {
+    let world = World::new();
+    let manifest = r#"{"name": "s", "execution": "binary",
+        "binary": {"path": "bin/run", "protocol": "jsonrpc", "lifetime": "session"},
+        "tools": [{"name": "t", "description": "d"}]}"#;
+    world.write("plugins/s/plugin.json", manifest);
+    let program = world.write("plugins/s/bin/run", "#!/bin/sh\n");
+    let executable = || std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, executable()).expect("it is ours");
+    let mut it = Watched::new(world);
+    let new = it.world.write("plugins/s/bin/.new", "#!/bin/sh\n# newer\n");
+    fs::set_permissions(&new, executable()).expect("it is ours");
+    fs::rename(new, program).expect("renamed");
+    it.check(expect![[r#"
+        changed s ~s:t
+    "#]])
+        .await;
+}
+
+#[tokio::test]
 async fn definition_files_are_watched() {
     let mut world = World::new();
     world.config.exec_tools = vec![world.path("x/tools.json")];
