@@ -35,7 +35,7 @@ pub use crate::{
         DEFAULT_IDLE, DEFAULT_TIMEOUT, HttpKind, Invocation, Lifetime, MAX_GRACE, MAX_TIMEOUT,
         MCP_FILE, Manifest, Schema, ServerDef, ToolDef, ToolForm, Transport, UndoDef,
     },
-    names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name},
+    names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name, nearest_plugin_name},
     session::Sessions,
     template::{Template, TemplateError},
     tool::PluginTool,

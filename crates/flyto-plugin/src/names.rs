@@ -125,6 +125,12 @@ pub fn check_plugin_name(name: &str) -> Result<(), NameFault> {
     NameKind::Plugin.check(name)
 }
 
+/// A name near to `written` that a plugin may have, if there is one that somebody would want.
+#[must_use]
+pub fn nearest_plugin_name(written: &str) -> Option<String> {
+    NameKind::Plugin.mended(written)
+}
+
 /// Checks the name of a tool that a plugin declares: 1 to [`MAX_NAME_CHARS`] letters, digits, `_`
 /// and `-`, a letter first, all ASCII.
 ///
