@@ -116,6 +116,8 @@ pub(crate) enum Verb {
     Validate(Validate),
     /// Prints the JSON Schema of a kind of file, for editors
     Schema(Schema),
+    /// Writes something new to start from
+    New(New),
     /// Explains the code of a finding
     Explain(Explain),
     /// Prints a completion script for a shell
@@ -130,6 +132,7 @@ impl Verb {
             Self::Call(it) => &mut it.common,
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
+            Self::New(New { what: NewWhat::Plugin(it) }) => &mut it.common,
             Self::Explain(it) => &mut it.common,
             Self::Completions(it) => &mut it.common,
         }
@@ -228,6 +231,62 @@ pub(crate) struct Schema {
     pub(crate) kind: SchemaKind,
     #[command(flatten)]
     common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct New {
+    #[command(subcommand)]
+    pub(crate) what: NewWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum NewWhat {
+    /// Writes a plugin that runs at once: a manifest, a program and a README
+    Plugin(NewPlugin),
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Examples:
+  flyto new plugin word-tools --lang python
+  flyto new plugin word-tools --lang rust --lifetime session --dir ~/.flyto/plugins
+
+sh and python tools read their input as JSON from stdin and print the result. node and rust ones, and
+all with --lifetime session, are binary plugins: requests and replies are JSON-RPC, a line each.")]
+pub(crate) struct NewPlugin {
+    /// The plugin's name, and that of the directory: letters, digits and `-`
+    pub(crate) name: String,
+    /// The language of the program
+    #[arg(long, value_enum)]
+    pub(crate) lang: Lang,
+    /// How long a process lives [default: call]
+    #[arg(long, value_enum, value_name = "LIFETIME")]
+    pub(crate) lifetime: Option<Lifetime>,
+    /// Writes the plugin's directory into DIR, which is made if need be [default: .]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Leaves the building of a Rust program to you
+    #[arg(long)]
+    pub(crate) no_build: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lang {
+    Sh,
+    Python,
+    Node,
+    Rust,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Lifetime {
+    /// Every call has a process of its own
+    #[default]
+    Call,
+    /// One process serves all calls
+    Session,
 }
 
 #[derive(Debug, Group)]

@@ -8,8 +8,8 @@ use crate::{
     rust_source::{code_only, is_word},
 };
 
-/// Sources that are built by a program of ours and not by cargo.
-const BUILT_OTHERWISE: &[&str] = &["tests/probe-static/"];
+/// Sources that are built by a program of ours, or as part of another workspace.
+const BUILT_OTHERWISE: &[&str] = &["tests/probe-static/", "crates/flyto-cli/templates/"];
 
 pub(super) fn check(metadata: &Metadata, files: &[TextFile]) -> Vec<Problem> {
     let packages: Vec<String> =

@@ -3,6 +3,7 @@
 mod completions;
 mod explain;
 mod list;
+mod new;
 mod schema;
 mod show;
 mod validate;
@@ -19,6 +20,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Call(args) => crate::call::run(args, session),
         Verb::Validate(args) => validate::run(args, session),
         Verb::Schema(args) => schema::run(args, session),
+        Verb::New(args) => new::run(args, session),
         Verb::Explain(args) => explain::run(args, session),
         Verb::Completions(args) => completions::run(args, session),
     }

@@ -4,6 +4,7 @@
 
 mod call; //  calls of tools
 mod live; //  calls while they run
+mod new; //   plugins to start from
 mod place; // where a test lives, and the program in it
 mod tools; // the tools that are there
 mod verbs; // every other verb

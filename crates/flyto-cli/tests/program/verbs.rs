@@ -163,6 +163,7 @@ fn help_fits_a_page() {
           call         Calls a tool and prints its output
           validate     Checks manifests, exec-tool files and configurations, and points at each mistake
           schema       Prints the JSON Schema of a kind of file, for editors
+          new          Writes something new to start from
           explain      Explains the code of a finding
           completions  Prints a completion script for a shell
 

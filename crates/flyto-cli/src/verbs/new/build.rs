@@ -1,0 +1,90 @@
+//! Building a plugin that is written in Rust.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use flyto_execenv::local::Local;
+use flyto_execenv::{Class, Environment, ExecEnv, ExecErrorKind, Exit as Ended, Outcome, Spec};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::exit::Exit;
+use crate::screen::complain;
+use crate::stop::{Stop, chain};
+use crate::words::tame;
+
+/// The words behind `cargo`. The plugin's manifest names a file below `target`.
+pub(super) const WORDS: [&str; 4] = ["build", "--release", "--target-dir", "target"];
+
+/// Long enough for a program without dependencies on a slow machine.
+const LONGEST: Duration = Duration::from_secs(10 * 60);
+
+/// Whether the program was built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Built {
+    Yes,
+    /// There is no Cargo in `PATH`.
+    NoCargo,
+}
+
+/// Builds the program of the plugin in `dir` as its README says, from what is there: nothing is
+/// fetched.
+pub(super) fn build(dir: &Path, mut env: Environment) -> Result<Built, Stop> {
+    // Somebody else's target would put the program elsewhere.
+    for name in ["CARGO_BUILD_TARGET", "CARGO_BUILD_TARGET_DIR"] {
+        env.remove(name);
+    }
+    let spec = Spec::new("cargo")
+        .class(Class::USER_HOOK)
+        .args(WORDS)
+        .args(["--offline", "--quiet"])
+        .env(env)
+        .working_dir(dir)
+        .merge_stderr()
+        .deadline(LONGEST);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let outcome = runtime.map_err(Stop::internal)?.block_on(run(spec))?;
+    let Some(outcome) = outcome else { return Ok(Built::NoCargo) };
+    if outcome.exit.is_some_and(Ended::success) {
+        return Ok(Built::Yes);
+    }
+    complain(tame(&String::from_utf8_lossy(&outcome.stdout.bytes())));
+    let why = match outcome.exit {
+        Some(Ended::Code(code)) => format!("cargo ended with exit code {code}"),
+        _ => "cargo did not come to its end".to_owned(),
+    };
+    let message = format!("{} was written, but not built: {why}", dir.display());
+    Err(Stop::new(Exit::ToolFailed, message).with_help(format!(
+        "run `cargo {}` there when what cargo says is settled",
+        WORDS.join(" ")
+    )))
+}
+
+/// Runs it. A signal that would end this program takes Cargo along.
+async fn run(spec: Spec) -> Result<Option<Outcome>, Stop> {
+    let env = ExecEnv::new(Local::new());
+    let number = tokio::select! {
+        outcome = env.run(spec) => return match outcome {
+            Ok(outcome) => Ok(Some(outcome)),
+            Err(err) if err.kind() == ExecErrorKind::ProgramNotFound => Ok(None),
+            Err(err) => Err(Stop::new(Exit::NotTried, chain(&err))),
+        },
+        number = ended_by() => number.map_err(Stop::internal)?,
+    };
+    Err(Stop::Killed(Exit::Signal(number)))
+}
+
+/// Completes with the number of a signal.
+async fn ended_by() -> io::Result<u8> {
+    let (mut interrupt, mut terminate, mut hang_up) = (
+        signal(SignalKind::interrupt())?,
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::hangup())?,
+    );
+    let kind = tokio::select! {
+        _ = interrupt.recv() => SignalKind::interrupt(),
+        _ = terminate.recv() => SignalKind::terminate(),
+        _ = hang_up.recv() => SignalKind::hangup(),
+    };
+    Ok(u8::try_from(kind.as_raw_value()).unwrap_or(crate::exit::SIGINT))
+}

@@ -1,0 +1,19 @@
+#!/bin/sh
+# Turns a title into a slug. The input comes as a JSON object on stdin and the result goes to stdout;
+# when something is wrong, a message goes to stderr and the exit code is not 0.
+set -eu
+# In every locale: bytes, and the letters of ASCII.
+LC_ALL=C
+export LC_ALL
+
+# A tool starts in the directory of its plugin, where json.awk lies as well.
+text=$(awk -v name=text -f json.awk)
+
+slug=$(printf '%s' "$text" | tr '[:upper:]' '[:lower:]' | tr -cs '[:alnum:]' '-')
+slug=${slug#-}
+slug=${slug%-}
+if [ -z "$slug" ]; then
+    echo "the text has no letter or digit" >&2
+    exit 1
+fi
+printf '%s\n' "$slug"

@@ -1,0 +1,143 @@
+//! `flyto new`.
+
+use std::path::Path;
+
+use expect_test::expect;
+
+use crate::place::{Place, Ran};
+
+/// The directories in which the test's programs are looked up: those of the system, and that of the
+/// Cargo which built this test.
+fn path() -> String {
+    let ours = std::env::var("PATH").unwrap();
+    let cargo = Path::new(env!("CARGO")).parent().unwrap();
+    format!("{}:{ours}", cargo.display())
+}
+
+/// A program that the system lacks. Under CI everything that tests need is installed.
+fn is_missing(program: &str) -> bool {
+    let path = path();
+    let missing = !std::env::split_paths(&path).any(|it| it.join(program).is_file());
+    assert!(!(missing && std::env::var_os("CI").is_some()), "{program} is not installed");
+    missing
+}
+
+fn run(place: &Place, words: &[&str]) -> Ran {
+    let mut flyto = place.flyto(words).env("PATH", &path());
+    // A shim of a version manager looks below the real home.
+    for name in ["PYENV_ROOT", "RUSTUP_HOME"] {
+        if let Ok(value) = std::env::var(name) {
+            flyto = flyto.env(name, &value);
+        }
+    }
+    flyto.run()
+}
+
+/// Writes a plugin, checks it strictly, and calls its tools.
+#[track_caller]
+fn check(lang: &str, more: &[&str], program: &str, tools: &[(&str, &str, &str)]) {
+    if is_missing(program) {
+        return;
+    }
+    let place = Place::new();
+    let words = [&["new", "plugin", "my-own", "--lang", lang, "--dir", "a b"], more].concat();
+    let ran = run(&place, &words);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let dir = "a b/my-own";
+    let validated = run(&place, &["validate", "--strict", dir]);
+    assert_eq!(validated.code, Some(0), "{}", validated.shown());
+    for (tool, input, output) in tools {
+        let called = run(&place, &["--plugins", dir, "call", &format!("my-own:{tool}"), input]);
+        let came = (called.code, called.stdout().trim_end().to_owned());
+        assert_eq!(came, (Some(0), (*output).to_owned()), "{}", called.shown());
+    }
+}
+
+const SLUG: (&str, &str, &str) = ("slug", r#"text=  "Hello", World! 2 \ 🦀 "#, "hello-world-2");
+const WAIT: (&str, &str, &str) = ("wait", "seconds:=0.01", "waited for 0.01 s");
+
+#[test]
+fn a_shell_plugin_runs_at_once() {
+    check("sh", &[], "awk", &[SLUG]);
+    let escaped = ("slug", r#"text:="\"\u0041\\\\\u00e9\ud83d\ude00\u0042\t\/c""#, "a-b-c");
+    check("sh", &[], "awk", &[escaped]);
+}
+
+#[test]
+fn a_python_plugin_runs_at_once() {
+    check("python", &[], "python3", &[SLUG]);
+    check("python", &["--lifetime", "session"], "python3", &[SLUG, WAIT]);
+}
+
+#[test]
+fn a_node_plugin_runs_at_once() {
+    check("node", &[], "node", &[SLUG, WAIT]);
+    check("node", &["--lifetime", "session"], "node", &[SLUG, WAIT]);
+}
+
+#[test]
+fn a_rust_plugin_is_built_and_runs_at_once() {
+    let escaped = ("slug", r#"text:="\"\u0041\\\\\u00e9\ud83d\ude00\u0042\t\/c""#, "a-b-c");
+    check("rust", &[], "cargo", &[SLUG, escaped, WAIT]);
+    check("rust", &["--lifetime", "session"], "cargo", &[SLUG, WAIT]);
+}
+
+#[test]
+fn what_to_type_next_is_told() {
+    let place = Place::new();
+    place.flyto(&["new", "plugin", "p", "--lang", "sh", "--dir", "a b"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        a b/p: README.md json.awk plugin.json slug.sh
+
+        Next:
+          flyto validate --strict 'a b/p'
+          flyto --plugins 'a b/p' show p:slug
+          flyto --plugins 'a b/p' call p:slug 'text=Hello, World!'
+    "#]]);
+    place.flyto(&["new", "plugin", "r", "--lang", "rust", "--no-build"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        r: .gitignore Cargo.toml README.md plugin.json src/json.rs src/main.rs
+
+        Next:
+          (cd r && cargo build --release --target-dir target)
+          flyto validate --strict r
+          flyto --plugins r call r:slug 'text=Hello, World!'
+    "#]]);
+    assert!(!place.exists("r/target"));
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let place = Place::new();
+    place.write("p/notes", "mine");
+    place.flyto(&["new", "plugin", "p", "--lang", "sh"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: there is something at p already
+          help: take another name or `--dir`; nothing is ever written over
+    "#]]);
+    assert!(!place.exists("p/plugin.json"));
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_a_way_out() {
+    let place = Place::new();
+    place.flyto(&["new", "plugin", "my_own", "--lang", "sh"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: the name "my_own" of a plugin holds '_'
+          help: take my-own
+    "#]]);
+    place.flyto(&["new", "plugin", "p", "--lang", "sh", "--lifetime", "session"]).check(expect![[
+        r#"
+        exit code 2
+        -- stderr
+        error: a shell script cannot serve a session
+          help: take `--lang python`, `--lang node` or `--lang rust`
+    "#
+    ]]);
+    let left = std::fs::read_dir(place.path()).unwrap().count();
+    assert_eq!(left, 1, "only the home is there");
+}
