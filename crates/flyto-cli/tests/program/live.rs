@@ -34,7 +34,7 @@ fn pids(reader: &mut impl std::io::BufRead) -> Vec<Pid> {
 }
 
 /// Whether a process is there and no mere entry that waits for its parent.
-fn is_alive(pid: Pid) -> bool {
+pub(crate) fn is_alive(pid: Pid) -> bool {
     if rustix::process::test_kill_process(pid).is_err() {
         return false;
     }
