@@ -171,6 +171,9 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
     } else {
         let mut rows =
             preview.as_ref().map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default();
+        if let (Some(_), Some((plugin, _))) = (&variables, tool.split_once(':')) {
+            rows.push(preview::how_to_grant(plugin));
+        }
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
         screen.answer(facts(screen.stdout, &rows))?;
     }

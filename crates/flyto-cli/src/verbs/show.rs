@@ -96,6 +96,9 @@ fn page(
     }
     let variables = host.variables(entry.id());
     rows.extend(preview.map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default());
+    if let Some(plugin) = entry.id().owner().filter(|_| variables.is_some()) {
+        rows.push(preview::how_to_grant(plugin));
+    }
     rows.extend(declared(metadata));
 
     let mut res = format!("{head}\n\n{}\n\n", tame(description.trim_end()));

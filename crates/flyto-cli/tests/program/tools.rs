@@ -145,6 +145,7 @@ fn show_tells_everything_about_a_tool() {
         environment  HOME PATH (the host's)
                      PLUGIN_DATA PLUGIN_ROOT (the plugin's)
         deadline     30 s
+        to grant     "plugins": {"grants": {"p": {"env": ["NAME"]}}} in the configuration
         class        readonly
         read-only    yes
         destructive  undeclared, counts as yes
@@ -175,6 +176,7 @@ fn show_tells_everything_about_a_tool() {
                      PLUGIN_DATA PLUGIN_ROOT (the plugin's)
                      MODE (declared, reads MODE)
         deadline     30 s
+        to grant     "plugins": {"grants": {"p": {"env": ["NAME"]}}} in the configuration
         class        bash
         read-only    undeclared, counts as no
         destructive  yes
