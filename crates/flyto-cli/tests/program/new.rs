@@ -141,3 +141,32 @@ fn what_cannot_be_is_refused_with_a_way_out() {
     let left = std::fs::read_dir(place.path()).unwrap().count();
     assert_eq!(left, 1, "only the home is there");
 }
+
+#[test]
+fn plugins_of_every_form_and_lifetime_get_along() {
+    if is_missing("node") || is_missing("python3") {
+        return;
+    }
+    let place = Place::new();
+    for (name, lang, lifetime) in
+        [("argv", "sh", "call"), ("once", "node", "call"), ("stays", "python", "session")]
+    {
+        let words = ["new", "plugin", name, "--lang", lang, "--lifetime", lifetime];
+        let ran = run(&place, &[&words[..], &["--dir", "plugins"]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    }
+    place.write(
+        "plugins/words/plugin.json",
+        r#"{"name": "words", "version": "1", "description": "x", "tools": [{"name": "slug",
+            "description": "Prints it.", "command": "printf %s \"{{text}}\"",
+            "parameters": {"type": "object", "properties": {"text": {"type": "string"}},
+            "required": ["text"]}}]}"#,
+    );
+    let listed = run(&place, &["--plugins", "plugins", "list", "--problems"]);
+    assert_eq!((listed.code, listed.stdout()), (Some(0), String::new()));
+    for (plugin, output) in [("argv", "a-b"), ("once", "a-b"), ("stays", "a-b"), ("words", "a B")] {
+        let tool = format!("{plugin}:slug");
+        let called = run(&place, &["--plugins", "plugins", "call", &tool, "text=a B"]);
+        assert_eq!(called.stdout().trim_end(), output, "{}", called.shown());
+    }
+}
