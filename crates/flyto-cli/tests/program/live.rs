@@ -98,15 +98,9 @@ fn ctrl_backslash_does_not_wait_for_the_grace() {
     wait_until("the tool is gone", || !pids.iter().any(|it| is_alive(*it)));
 }
 
-#[test]
-fn the_process_of_a_session_ends_with_the_program() {
+/// A place with a plugin `s` whose tool `t` is a session of this script.
+fn with_session(script: &str) -> Place {
     let place = Place::new();
-    let script = "#!/bin/sh
-        while read -r line; do
-            id=${line#*'\"id\":'}
-            echo '{\"jsonrpc\":\"2.0\",\"id\":'\"${id%%,*}\"',\"result\":{\"output\":\"'$$'\"}}'
-        done
-        : >ended\n";
     let path = place.write("plugins/s/run", script);
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     place.write(
@@ -115,11 +109,39 @@ fn the_process_of_a_session_ends_with_the_program() {
             "binary": {"path": "run", "protocol": "jsonrpc", "lifetime": "session"},
             "tools": [{"name": "t", "description": "d"}]}"#,
     );
+    place
+}
+
+#[test]
+fn the_process_of_a_session_ends_with_the_program() {
+    let script = "#!/bin/sh
+        while read -r line; do
+            id=${line#*'\"id\":'}
+            echo '{\"jsonrpc\":\"2.0\",\"id\":'\"${id%%,*}\"',\"result\":{\"output\":\"'$$'\"}}'
+        done
+        : >ended\n";
+    let place = with_session(script);
     let ran = place.call(&["s:t"]).run();
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     let pid = Pid::from_raw(ran.stdout().trim().parse().unwrap()).unwrap();
     assert!(!is_alive(pid));
     assert!(place.exists("ended"), "it saw the end of its input");
+}
+
+#[test]
+fn a_session_that_dies_is_told_with_its_last_words() {
+    let script = "#!/bin/sh
+        read -r line
+        echo '{\"jsonrpc\":\"2.0\",\"method\":\"progress\",\"params\":{\"id\":1,\"progress\":0.5}}'
+        echo 'out of luck' >&2
+        kill -9 $$\n";
+    let place = with_session(script);
+    place.call(&["s:t"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        plugin tool "s:t": the session ended: killed by signal 9, SIGKILL
+        stderr: out of luck
+    "#]]);
 }
 
 #[test]
