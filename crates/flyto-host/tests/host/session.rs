@@ -9,6 +9,7 @@ use std::{
 
 use expect_test::expect;
 use flyto_host::{CallError, Host};
+use flyto_tools::Failure;
 
 use crate::world::{World, call, shown};
 
@@ -25,10 +26,27 @@ while read -r line; do
 done
 "#;
 
+/// Answers `a` with its process id, and `b` never; but for that it dies when there is a file `doom`.
+const MORTAL: &str = r#"#!/bin/sh
+while read -r line; do
+    id=${line#*'"id":'}
+    case $line in
+        *'"tool":"a"'*) echo '{"jsonrpc":"2.0","id":'"${id%%,*}"',"result":{"output":"'$$'"}}' ;;
+        *'"tool":"b"'*)
+            : >"$PLUGIN_ROOT/asked"
+            if [ -e "$PLUGIN_ROOT/doom" ]; then echo "out of luck" >&2; exit 3; fi ;;
+    esac
+done
+"#;
+
 /// A world with a plugin `s` of two tools that share a process.
 fn world() -> World {
+    world_of(SCRIPT)
+}
+
+fn world_of(script: &str) -> World {
     let world = World::new();
-    let path = world.write("plugins/s/run", SCRIPT);
+    let path = world.write("plugins/s/run", script);
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is ours");
     describe(&world, "Tells its process.");
     world
@@ -110,6 +128,34 @@ async fn a_session_that_changes_goes_on_with_another_process() {
     assert_eq!(running.await.expect("no panic"), first);
     until("the first process is gone", || !is_alive(&first)).await;
     assert_eq!(pid(&host, "s:a").await, second);
+    host.close().await;
+    assert!(!is_alive(&second));
+}
+
+#[tokio::test]
+async fn calls_in_flight_learn_of_the_death_and_the_next_one_starts_anew() {
+    let world = world_of(MORTAL);
+    let host = Arc::new(world.host());
+    let first = pid(&host, "s:a").await;
+    let in_flight = {
+        let host = Arc::clone(&host);
+        tokio::spawn(async move { call(&host, "s:b", "{}").await })
+    };
+    until("the call is made", || world.path("plugins/s/asked").exists()).await;
+    world.write("plugins/s/doom", "");
+    let deadly = call(&host, "s:b", "{}").await.expect("a result");
+    let in_flight = in_flight.await.expect("no panic").expect("a result");
+    for result in [in_flight, deadly] {
+        assert_eq!(result.failure, Some(Failure::exit_code(3)));
+        expect![[r#"
+            plugin tool "s:b": the session ended: exit code 3
+            stderr: out of luck
+        "#]]
+        .assert_eq(&result.output);
+    }
+    assert!(!is_alive(&first));
+    let second = pid(&host, "s:a").await;
+    assert_ne!(second, first);
     host.close().await;
     assert!(!is_alive(&second));
 }
