@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Capabilities, Capability, Captured, Class, Ending, ErrorOutput, ExecError, ExecErrorKind,
-    Executor, Outcome, Output, Policies, Process, Running, Spec, Stdin, Usage,
+    Executor, Outcome, Output, Policies, Policy, Process, Running, Spec, Stdin, Usage,
     drive::{Driven, Plan, Streams, at, drive},
 };
 
@@ -205,6 +205,12 @@ impl ExecEnv {
     /// [`ExecErrorKind::Unsupported`] when the class's policy names an executor that is not there.
     pub fn capabilities(&self, class: &Class) -> Result<&Capabilities, ExecError> {
         self.executor_for(class).map(|it| it.capabilities())
+    }
+
+    /// What programs of `class` get.
+    #[must_use]
+    pub fn policy(&self, class: &Class) -> &Policy {
+        self.inner.policies.get(class)
     }
 
     /// The spec as it would be run: narrowed by the policy of its class, and found acceptable.
