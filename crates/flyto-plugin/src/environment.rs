@@ -132,6 +132,20 @@ impl Sources<'_> {
         res.into_values().collect()
     }
 
+    /// The variables of the host that declared values name and may not read.
+    pub(crate) fn ungranted(&self) -> Vec<String> {
+        let named = self.declared.iter().flat_map(|(_, template)| template.variables());
+        let res: BTreeSet<_> = named.filter(|it| !is_own(it) && !self.may_read(it)).collect();
+        res.into_iter().map(ToOwned::to_owned).collect()
+    }
+
+    /// The variables that declared values cannot do without and the host does not have.
+    pub(crate) fn unset(&self) -> Vec<String> {
+        let Err(missing) = self.declared.expand(&self.readable()) else { return Vec::new() };
+        let names = missing.missing.into_keys();
+        names.filter(|it| !is_own(it) && self.host.get(it).is_none()).collect()
+    }
+
     fn own(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         let data = self.data.map(|it| (PLUGIN_DATA, it.as_os_str().to_owned()));
         std::iter::once((PLUGIN_ROOT, self.root.as_os_str().to_owned())).chain(data)
@@ -139,8 +153,7 @@ impl Sources<'_> {
 
     /// The granted names. The plugin's own variables are never the host's.
     fn granted(&self) -> impl Iterator<Item = &str> {
-        let own = |name: &str| name == PLUGIN_ROOT || name == PLUGIN_DATA;
-        self.granted.iter().map(String::as_str).filter(move |it| !own(it))
+        self.granted.iter().map(String::as_str).filter(|it| !is_own(it))
     }
 
     /// The variables that declared values name and may read.
@@ -170,6 +183,11 @@ impl Sources<'_> {
             .partition(|(name, _)| !self.may_read(name) && self.host.get(name).is_some());
         Unresolved { unset: MissingVariables { missing: unset }, refused }
     }
+}
+
+/// Whether a variable is set for the plugin, whatever the host has.
+fn is_own(name: &str) -> bool {
+    name == PLUGIN_ROOT || name == PLUGIN_DATA
 }
 
 #[cfg(test)]
@@ -217,16 +235,20 @@ mod tests {
             self
         }
 
-        #[track_caller]
-        fn check(&self, expect: Expect) {
-            let sources = Sources {
+        fn sources(&self) -> Sources<'_> {
+            Sources {
                 host: &self.host,
                 root: Path::new("/plugins/p"),
                 data: Some(Path::new("/data/p")),
                 granted: &self.granted,
                 declared: &self.declared,
                 strict: self.strict,
-            };
+            }
+        }
+
+        #[track_caller]
+        fn check(&self, expect: Expect) {
+            let sources = self.sources();
             let mut text = String::new();
             match sources.build() {
                 Ok(env) => {
@@ -310,5 +332,21 @@ mod tests {
             PLUGIN_ROOT=/plugins/p Plugin
             TOKEN=secret Granted
         "#]]);
+    }
+
+    #[test]
+    fn what_has_to_be_granted_or_set_is_told() {
+        #[track_caller]
+        fn check(case: &Case, ungranted: &[&str], unset: &[&str]) {
+            assert_eq!((case.sources().ungranted(), case.sources().unset()), {
+                let owned = |it: &[&str]| it.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+                (owned(ungranted), owned(unset))
+            });
+        }
+        let declared = [("A", "$TOKEN$X"), ("B", "$PATH$PLUGIN_ROOT${MODE:-fast}"), ("C", "$X")];
+        check(&Case::new(&declared), &[], &["X"]);
+        check(&Case::new(&declared).strict(), &["MODE", "TOKEN", "X"], &["X"]);
+        check(&Case::new(&declared).strict().granted(&["X", "TOKEN"]), &["MODE"], &["X"]);
+        check(&Case::new(&declared[1..2]), &[], &[]);
     }
 }

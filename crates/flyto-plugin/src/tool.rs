@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use flyto_execenv::{Capture, Class, Environment, Output, Program, Spec, Stdin};
+use flyto_execenv::{Capture, Class, Environment, Isolation, Limits, Output, Program, Spec, Stdin};
 use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
     CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Tool, ToolError,
@@ -163,6 +163,43 @@ impl PluginTool {
     #[must_use]
     pub fn variables(&self) -> Vec<Variable> {
         self.with_sources(|it| it.variables())
+    }
+
+    /// The variables of the host that declared values read and may not, in order of their names: those
+    /// that the operator has to grant. None where [`StrictEnv`](crate::StrictEnv) is off.
+    #[must_use]
+    pub fn ungranted(&self) -> Vec<String> {
+        self.with_sources(|it| it.ungranted())
+    }
+
+    /// The variables without which declared values cannot be made and which the host does not have, in
+    /// order of their names.
+    #[must_use]
+    pub fn unset(&self) -> Vec<String> {
+        self.with_sources(|it| it.unset())
+    }
+
+    /// The bounds that hold for the program: the manifest's, the class's and what is granted taken
+    /// together.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.narrowed().limits
+    }
+
+    /// How far the program is cut off from the machine, by its class and what is granted.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.narrowed().isolation
+    }
+
+    /// A spec of this tool's class, with its bounds, as the policy leaves it.
+    fn narrowed(&self) -> Spec {
+        let mut res = Spec::new(OsStr::new(&self.name))
+            .class(Class::PLUGIN_TOOL)
+            .limits(self.def.limits.clone())
+            .grants(self.ctx.grants_for(&self.plugin));
+        self.ctx.exec_env.policy(&Class::PLUGIN_TOOL).apply(&mut res);
+        res
     }
 
     fn with_sources<T>(&self, f: impl FnOnce(Sources<'_>) -> T) -> T {

@@ -9,7 +9,9 @@ use std::{
 
 use expect_test::{Expect, expect};
 use flyto_diagnostics::{At, Findings, Source, json::parse};
-use flyto_execenv::{Declared, Environment, ExecEnv, Limits, Sha256, Template, local::Local};
+use flyto_execenv::{
+    Declared, Environment, ExecEnv, Isolation, Limits, Sha256, Template, local::Local,
+};
 use flyto_plugin::{PluginConfig, PluginContext, PluginTool, ToolDef, UndoDef, expand_home};
 use flyto_tools::{
     CallContext, CancellationToken, DescribeContext, Failure, Input, Origin, OutputChunk, Progress,
@@ -248,6 +250,9 @@ async fn a_grant_holds_for_its_plugin() {
     let expand = |path: &str| expand_home(path, None, |_| None);
     let config = PluginConfig::read(At::root(&source, &root), expand, &mut Findings::new());
     host.ctx = host.ctx.grants(&config.expect("valid"));
+    let tool = host.tool(sh("echo $TOKEN"));
+    assert_eq!(tool.limits(), Limits::new().output_bytes(6));
+    assert_eq!(tool.isolation(), Isolation::new());
     let res = host.call(sh("echo $TOKEN"), "").await;
     assert!(matches!(res.failure, Some(Failure::Limit { .. })), "{res:?}");
     // What a manifest asks for is narrowed, never widened.
