@@ -235,11 +235,21 @@ impl Host {
     /// of their names. `None` for a tool that is no plugin's; an exec tool sees all of the host's.
     #[must_use]
     pub fn variables(&self, tool: &ToolId) -> Option<Vec<Variable>> {
+        self.plugin_tool(tool).map(|it| it.variables())
+    }
+
+    /// A plugin's tool with its declaration and what its program gets; `None` for a tool that is no
+    /// plugin's.
+    ///
+    /// It is there to be looked at: a call of it goes through no gate of this host, and if its process
+    /// stays, it has one of its own.
+    #[must_use]
+    pub fn plugin_tool(&self, tool: &ToolId) -> Option<PluginTool> {
         let report = self.report();
         let plugin = report.plugin(tool.owner()?)?.plugin.as_ref()?;
-        let def = plugin.tools().iter().find(|it| it.name == tool.tool())?;
-        let ctx = Arc::clone(&self.plugin_ctx);
-        Some(PluginTool::new(def.clone(), plugin.dir(), plugin.name(), ctx).variables())
+        // All of them, because those of one process share their variables.
+        let tools = PluginTool::all(plugin, &self.plugin_ctx);
+        tools.into_iter().find(|it| it.definition().name == tool.tool())
     }
 
     /// What the operator granted to a plugin; `None` where that is nothing.

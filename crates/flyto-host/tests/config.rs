@@ -249,3 +249,24 @@ fn a_misspelt_section_does_not_let_a_block_go() {
     let (_, findings) = World::new().user(r#"{"plugin": {"enabled": true}}"#).load();
     assert!(findings.contains("warning[F0021]"), "{findings}");
 }
+
+#[track_caller]
+fn check_grants_file(world: &World, file: &str) {
+    let (config, _) = world.load();
+    let path = config.grants_file.expect("there is a home");
+    assert_eq!(path, world.dir.path().join(file));
+}
+
+#[test]
+fn grants_belong_into_the_file_that_counts() {
+    const USERS: &str = "home/.config/flyto/config.json";
+    const PROJECTS: &str = "home/project/.flyto/config.json";
+    let grants = r#"{"plugins": {"grants": {}}}"#;
+    check_grants_file(&World::new(), USERS);
+    check_grants_file(&World::new().user("{}").project(grants), USERS);
+    let trusts = r#"{"trusted_dirs": ["$DIR/home/project"]}"#;
+    check_grants_file(&World::new().user(trusts).project("{}"), USERS);
+    check_grants_file(&World::new().user(trusts).project(grants), PROJECTS);
+    let named = World::new().user(grants).variable("FLYTO_CONFIG", "$DIR/other.json");
+    check_grants_file(&named.file("other.json", "{}"), "other.json");
+}

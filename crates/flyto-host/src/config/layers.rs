@@ -54,6 +54,7 @@ pub fn load_config(surroundings: &Surroundings, flags: &Flags) -> (Config, Findi
         Some(path) => Some(surroundings.current_dir.join(path)),
         None => variable(surroundings, "FLYTO_CONFIG").map(|it| surroundings.current_dir.join(it)),
     };
+    config.grants_file = named.clone().or_else(|| surroundings.places.config_file.clone());
     if let Some(path) = named {
         if let Some(file) = open(&path, true, surroundings, &mut findings) {
             overlay(&mut config, file, &Origin::Named(path));
@@ -148,6 +149,9 @@ fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     }
     if takes("plugins.grants") {
         config.plugins.grants = plugins.grants;
+        if let Origin::User(path) | Origin::Project(path) | Origin::Named(path) = origin {
+            config.grants_file = Some(path.clone());
+        }
         config.grant_places =
             text.map(|(source, root)| grant_places(&source, &root)).unwrap_or_default();
     }

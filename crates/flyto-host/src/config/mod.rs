@@ -29,6 +29,9 @@ pub struct Config {
     /// Where each value comes from, by its key in a configuration file, such as
     /// `plugins.plugin_dirs`. A key that nobody set is not in it.
     pub origins: BTreeMap<&'static str, Origin>,
+    /// The file in which grants take effect, whether it is there or not: the one that has them, else
+    /// the one that is named, else the user's. `None` where the user has no home.
+    pub grants_file: Option<PathBuf>,
     /// Where each grant stands that a file has.
     pub(crate) grant_places: BTreeMap<String, Location>,
 }
@@ -42,6 +45,7 @@ impl Default for Config {
             exec_tools: Vec::new(),
             output_limit_bytes: DEFAULT_OUTPUT_LIMIT_BYTES,
             origins: BTreeMap::new(),
+            grants_file: None,
             grant_places: BTreeMap::new(),
         }
     }
