@@ -108,6 +108,35 @@ fn what_to_type_next_is_told() {
     assert!(!place.exists("r/target"));
 }
 
+/// Writes a plugin, and types what it says to type next, as it stands there.
+#[track_caller]
+fn check_next(lang: &str, program: &str) {
+    if is_missing(program) {
+        return;
+    }
+    let place = Place::new();
+    let ran = run(&place, &["new", "plugin", "my-own", "--lang", lang, "--dir", "it's mine"]);
+    let text = ran.stdout();
+    let (_, next) = text.split_once("Next:\n").expect("there are commands");
+    let commands: Vec<&str> = next.lines().collect();
+    assert_eq!(commands.len(), 3, "{next}");
+    let bin = Path::new(env!("CARGO_BIN_EXE_flyto")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), path());
+    let mut last = String::new();
+    for command in commands {
+        let typed = place.flyto(&[]).env("PATH", &path).started_by(command).run();
+        assert_eq!(typed.code, Some(0), "{command}\n{}", typed.shown());
+        last = typed.stdout();
+    }
+    assert_eq!(last.trim_end(), "hello-world");
+}
+
+#[test]
+fn what_to_type_next_works_as_it_is_printed() {
+    check_next("sh", "awk");
+    check_next("python", "python3");
+}
+
 #[test]
 fn nothing_is_written_over() {
     let place = Place::new();
