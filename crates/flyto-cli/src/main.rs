@@ -11,6 +11,7 @@ mod screen; //   where words go, and how they may look there
 mod session; //  from options to a host with its tools
 mod stop; //     why a verb ends early
 mod table; //    aligned columns
+mod terms; //    on which terms a plugin's program runs
 mod verbs; //    what each verb answers
 mod words; //    numbers, times and command lines
 

@@ -49,13 +49,6 @@ pub(crate) fn facts(
     res
 }
 
-/// How a program of a plugin gets to see another variable: the fact that stands below the others.
-pub(crate) fn how_to_grant(plugin: &str) -> (&'static str, String) {
-    let grant =
-        format!(r#""plugins": {{"grants": {{"{}": {{"env": ["NAME"]}}}}}}"#, one_line(plugin));
-    ("to grant", format!("{grant} in the configuration"))
-}
-
 /// The names of variables by the reason for which the program sees them.
 fn with_reasons(variables: &[Variable]) -> String {
     let mut lines = Vec::new();

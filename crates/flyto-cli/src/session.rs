@@ -54,10 +54,11 @@ impl Session {
             config.output_limit_bytes = u64::MAX;
         }
         let plugins_off = !config.plugins.enabled;
+        let grants_file = config.grants_file.clone();
         let local = Local::new().pinned_dirs(pinned_dirs(&surroundings));
         let host = Arc::new(Host::new(ExecEnv::new(local), surroundings, config));
         let report = host.report();
-        Ok(Loaded { host, report, config: findings, plugins_off, is_limited })
+        Ok(Loaded { host, report, config: findings, grants_file, plugins_off, is_limited })
     }
 
     /// The environment and the current directory, which some verbs do without.
@@ -96,6 +97,8 @@ pub(crate) struct Loaded {
     /// What became of the sources.
     pub(crate) report: Arc<LoadReport>,
     config: Findings,
+    /// The configuration file in which grants take effect.
+    pub(crate) grants_file: Option<PathBuf>,
     /// Whether plugins are switched off.
     plugins_off: bool,
     /// Whether somebody limited the text of results.

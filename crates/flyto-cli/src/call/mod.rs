@@ -27,6 +27,7 @@ use crate::preview::{self, VariableDocument};
 use crate::session::{Loaded, Session};
 use crate::stop::Stop;
 use crate::table::facts;
+use crate::terms::{Lacks, Terms};
 use crate::words::tame;
 
 pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
@@ -151,6 +152,9 @@ struct DryRun<'a> {
     preview: Option<&'a Preview>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<VariableDocument>>,
+    /// How the program of a plugin gets the variables that it lacks.
+    #[serde(flatten)]
+    lacks: Option<Lacks>,
     /// Where the input breaks the schema; the first of such places.
     violations: &'a [Violation],
 }
@@ -161,19 +165,19 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
     if let (Some(preview), Some(timeout)) = (&mut preview, args.timeout) {
         preview.deadline = Some(preview.deadline.map_or(timeout, |it| it.min(timeout)));
     }
-    let variables = loaded.host.variables(loaded.find(&tool)?.id());
+    let entry = loaded.find(&tool)?;
+    let variables = loaded.host.variables(entry.id());
+    let lacks = Terms::of(loaded, entry.id()).map(|it| it.lacks);
     let screen = session.screen;
     if screen.is_json() {
         let violations = violations.as_ref().map_or(&[][..], |it| &it.shown);
         let variables = variables.map(preview::variable_documents);
         let preview = preview.as_ref();
-        screen.document(&DryRun { tool: &tool, preview, variables, violations })?;
+        screen.document(&DryRun { tool: &tool, preview, variables, lacks, violations })?;
     } else {
         let mut rows =
             preview.as_ref().map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default();
-        if let (Some(_), Some((plugin, _))) = (&variables, tool.split_once(':')) {
-            rows.push(preview::how_to_grant(plugin));
-        }
+        rows.extend(lacks.iter().flat_map(Lacks::facts));
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
         screen.answer(facts(screen.stdout, &rows))?;
     }

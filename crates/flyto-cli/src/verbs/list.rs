@@ -4,7 +4,7 @@ mod watch; // what changes from then on
 
 use flyto_diagnostics::Diagnostic;
 use flyto_host::LoadReport;
-use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot};
+use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
 use crate::args::List;
@@ -14,6 +14,7 @@ use crate::screen::complain;
 use crate::session::{Loaded, Session};
 use crate::stop::Stop;
 use crate::table::Table;
+use crate::terms::Form;
 use crate::words::{counted, one_line};
 
 /// One tool of the JSON document.
@@ -23,6 +24,9 @@ struct Tool<'a> {
     wire_name: &'a str,
     description: String,
     metadata: &'a Metadata,
+    /// Of a plugin's tool.
+    #[serde(flatten)]
+    form: Option<Form>,
 }
 
 #[derive(Serialize)]
@@ -45,7 +49,7 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
     let ctx = DescribeContext::new().with_tools(tools.clone());
     let screen = session.screen;
     if screen.is_json() {
-        let tools = entries.iter().map(|it| Tool::new(it, &ctx)).collect();
+        let tools = entries.iter().map(|it| Tool::new(it, &ctx, &loaded.report)).collect();
         let findings = loaded.findings().collect();
         let document = Document { tools, report: &loaded.report, findings };
         if args.watch {
@@ -75,15 +79,22 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
 }
 
 impl<'a> Tool<'a> {
-    fn new(entry: &'a Entry, ctx: &DescribeContext) -> Self {
+    fn new(entry: &'a Entry, ctx: &DescribeContext, report: &LoadReport) -> Self {
         let tool = entry.tool();
         Self {
             name: entry.id().as_str(),
             wire_name: entry.wire_name(),
             description: tool.description(ctx).into_owned(),
             metadata: tool.metadata(),
+            form: form(report, entry.id()),
         }
     }
+}
+
+/// The form of a plugin's tool.
+fn form(report: &LoadReport, id: &ToolId) -> Option<Form> {
+    let plugin = report.plugin(id.owner()?)?.plugin.as_ref()?;
+    plugin.tools().iter().find(|it| it.name == id.tool()).map(Form::of)
 }
 
 fn table(entries: &[Entry], wire: bool, ctx: &DescribeContext) -> Table {
@@ -116,7 +127,7 @@ fn traits(metadata: &Metadata) -> String {
     if declared.is_empty() { "-".to_owned() } else { declared.join(", ") }
 }
 
-/// What is to be said about a short list, and about plugins that are held back.
+/// What is to be said about a short list, about plugins that are held back, and about servers.
 fn remarks(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> {
     let mut res = Vec::new();
     if entries.is_empty() && !tools.is_empty() {
@@ -129,6 +140,15 @@ fn remarks(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> 
         let is_held_back = found.plugin.is_none() && found.findings.is_empty();
         if let Some(name) = found.name.as_ref().filter(|_| is_held_back) {
             res.push(format!("the plugin {} is {}", one_line(name), found.state));
+        }
+        if let Some(plugin) = &found.plugin
+            && !plugin.manifest().servers.is_empty()
+        {
+            let servers: Vec<_> =
+                plugin.manifest().servers.iter().map(|it| one_line(&it.name)).collect();
+            let noun = if servers.len() == 1 { "server" } else { "servers" };
+            let (name, servers) = (one_line(plugin.name()), servers.join(", "));
+            res.push(format!("the plugin {name} has the {noun} {servers}, not started here"));
         }
     }
     res

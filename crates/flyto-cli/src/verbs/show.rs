@@ -14,6 +14,7 @@ use crate::screen::{complain, look};
 use crate::session::Session;
 use crate::stop::{Stop, chain};
 use crate::table::facts;
+use crate::terms::Terms;
 use crate::verbs::list::origin;
 use crate::words::{one_line, tame};
 
@@ -33,6 +34,9 @@ struct Document<'a> {
     preview: Option<&'a Preview>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<VariableDocument>>,
+    /// Of a plugin's tool: what it is, and what it may.
+    #[serde(flatten)]
+    terms: Option<&'a Terms>,
     findings: Vec<&'a Diagnostic>,
 }
 
@@ -50,6 +54,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
     let tool = entry.tool();
     let description = tool.description(&ctx);
     let preview = tool.preview(&Input::empty());
+    let terms = Terms::of(&loaded, entry.id());
     let findings = findings_about(&loaded.report, &entry);
     if screen.is_json() {
         screen.document(&Document {
@@ -62,11 +67,12 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             metadata: tool.metadata(),
             preview: preview.as_ref(),
             variables: host.variables(entry.id()).map(preview::variable_documents),
+            terms: terms.as_ref(),
             findings,
         })?;
         return Ok(Exit::Ok);
     }
-    screen.answer(page(host, &entry, &description, preview.as_ref(), session))?;
+    screen.answer(page(host, &entry, &description, preview.as_ref(), terms.as_ref(), session))?;
     let drawing = Drawing::new(screen.stderr);
     for finding in findings.into_iter().filter(|_| !screen.quiet) {
         complain(format_args!("{}\n\n", drawing.draw(finding)));
@@ -80,6 +86,7 @@ fn page(
     entry: &Entry,
     description: &str,
     preview: Option<&Preview>,
+    terms: Option<&Terms>,
     session: &Session,
 ) -> String {
     let tool = entry.tool();
@@ -95,10 +102,9 @@ fn page(
         rows.push(("aliases", aliases.join(" ")));
     }
     let variables = host.variables(entry.id());
+    rows.extend(terms.map(Terms::program).unwrap_or_default());
     rows.extend(preview.map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default());
-    if let Some(plugin) = entry.id().owner().filter(|_| variables.is_some()) {
-        rows.push(preview::how_to_grant(plugin));
-    }
+    rows.extend(terms.map(Terms::bounds).unwrap_or_default());
     rows.extend(declared(metadata));
 
     let mut res = format!("{head}\n\n{}\n\n", tame(description.trim_end()));

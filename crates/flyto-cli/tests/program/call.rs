@@ -434,7 +434,8 @@ fn a_dry_run_shows_what_would_run() {
                      MODE (declared, reads MODE)
         deadline     1 min 30 s
         stdin        9 B
-        to grant     "plugins": {"grants": {"p": {"env": ["NAME"]}}} in the configuration
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/home/.config/flyto/config.json
     "#]]);
     place.call(&["p:t", "--dry-run", "--timeout", "1.5"]).check(expect![[r#"
         exit code 0
@@ -446,7 +447,8 @@ fn a_dry_run_shows_what_would_run() {
                      MODE (declared, reads MODE)
         deadline     1.5 s
         stdin        2 B
-        to grant     "plugins": {"grants": {"p": {"env": ["NAME"]}}} in the configuration
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/home/.config/flyto/config.json
     "#]]);
     place.call(&["p:needs", "--dry-run"]).check(expect![[r#"
         exit code 1
@@ -459,7 +461,9 @@ fn a_dry_run_shows_what_would_run() {
         deadline     30 s
         stdin        2 B
         problem      variable not set: FLYTO_TEST_TOKEN (used in TOKEN)
-        to grant     "plugins": {"grants": {"p": {"env": ["NAME"]}}} in the configuration
+        to set       FLYTO_TEST_TOKEN in the environment of flyto
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/home/.config/flyto/config.json
     "#]]);
     assert!(!place.exists("plugins/p/ran"));
 }

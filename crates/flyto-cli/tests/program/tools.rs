@@ -140,12 +140,17 @@ fn show_tells_everything_about_a_tool() {
         from         plugin p in DIR/plugins/p
         wire name    p__count
         aliases      p:wc
+        form         argv; one process for each call
         runs         sh count.sh
         in           DIR/plugins/p
         environment  HOME PATH (the host's)
                      PLUGIN_DATA PLUGIN_ROOT (the plugin's)
         deadline     30 s
-        to grant     "plugins": {"grants": {"p": {"env": ["NAME"]}}} in the configuration
+        limits       none but the deadline
+        isolation    none
+        granted      nothing
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/home/.config/flyto/config.json
         class        readonly
         read-only    yes
         destructive  undeclared, counts as yes
@@ -170,13 +175,18 @@ fn show_tells_everything_about_a_tool() {
 
         from         plugin p in DIR/plugins/p
         wire name    p__wipe
+        form         argv; one process for each call
         runs         sh wipe.sh
         in           DIR/plugins/p
         environment  HOME PATH (the host's)
                      PLUGIN_DATA PLUGIN_ROOT (the plugin's)
                      MODE (declared, reads MODE)
         deadline     30 s
-        to grant     "plugins": {"grants": {"p": {"env": ["NAME"]}}} in the configuration
+        limits       none but the deadline
+        isolation    none
+        granted      nothing
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/home/.config/flyto/config.json
         class        bash
         read-only    undeclared, counts as no
         destructive  yes
