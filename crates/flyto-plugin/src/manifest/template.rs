@@ -80,7 +80,7 @@ pub(super) fn read(
         reader.push(warning);
     }
     for (name, property) in properties.into_iter().flat_map(|it| it.members()) {
-        if !template.parameters().iter().any(|it| it == name) {
+        if !template.mentions(name) {
             let what = format!("the command never uses the parameter {}", quoted(name));
             let diag = crate::place::about_key(
                 reader.at("parameters").member("properties").unwrap_or(property),
@@ -141,6 +141,9 @@ fn escaped(text: &str) -> String {
 /// Placeholders that work and are written in an odd way.
 fn odd(at: At<'_>, template: &Template, names: &[&str]) -> Vec<Diagnostic> {
     let mut res = Vec::new();
+    if template.is_plain() {
+        return res;
+    }
     for (name, span, spaced) in template.placeholders() {
         let is_known = names.contains(&name);
         if is_known && !spaced {

@@ -85,6 +85,11 @@ pub(super) fn of(name: &str) -> Runs {
     )
 }
 
+/// Whether the program of this name may take code among its words.
+pub(super) fn takes_code(name: &str) -> bool {
+    matches!(of(name), Runs::Shell | Runs::Code(_))
+}
+
 fn wrapper(name: &str) -> Option<Wrapper> {
     Some(match name {
         "env" => Wrapper {

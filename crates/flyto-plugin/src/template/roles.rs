@@ -104,6 +104,15 @@ pub(super) fn assign(text: &str, taken: &mut Taken) -> Result<(), Box<Fault>> {
     Ok(())
 }
 
+/// Whether a word is the name or path of a program that is none to a shell itself and of which
+/// nothing is known.
+pub(super) fn is_mere_program(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    !KEYWORDS.contains(&word)
+        && !BUILTINS.contains(&word)
+        && matches!(programs::of(name), Runs::Itself)
+}
+
 impl Whole<'_> {
     fn commands(&self, items: &mut [Item]) -> Result<(), Box<Fault>> {
         let mut words: Vec<&mut Word> = Vec::new();

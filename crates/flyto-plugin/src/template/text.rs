@@ -561,7 +561,7 @@ impl Reader<'_> {
 }
 
 /// Whether a text looks like the name of a parameter.
-fn is_name(text: &str) -> bool {
+pub(super) fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && text.chars().all(|c| c == '_' || c == '-' || c.is_ascii_alphanumeric())
 }
