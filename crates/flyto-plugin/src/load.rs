@@ -17,7 +17,7 @@ use flyto_execenv::Environment;
 use crate::{
     codes,
     files::Identity,
-    manifest::{self, Invocation, LastProgram, Lifetime, Manifest, Place, ToolDef, ToolForm},
+    manifest::{self, Invocation, Lifetime, Manifest, Place, Seen, ToolDef, ToolForm},
 };
 
 /// The name of the file that makes a directory a plugin.
@@ -229,7 +229,7 @@ pub fn load_source(source: &Source, dir: impl AsRef<Path>, options: &LoadOptions
     let mut findings = Findings::new();
     let plugin = match json::parse(source) {
         Ok(root) => {
-            let place = Place { dir: &dir, options, last_program: &LastProgram::default() };
+            let place = Place { dir: &dir, options, seen: &Seen::default() };
             from_json(At::root(source, &root), place, &mut findings)
         }
         Err(diagnostic) => {

@@ -20,7 +20,7 @@ use crate::{
     codes,
     filter::Verdict,
     load::{self, MANIFEST_FILE, Plugin, Unread},
-    manifest::{self, LastProgram, Place},
+    manifest::{self, Place, Seen},
 };
 
 /// Searches directories: those that hold plugins, or are one. With what was there the last time,
@@ -186,11 +186,8 @@ impl Candidate {
         let verdict = name.as_deref().map_or(Verdict::Pass, |it| asked.filter.judge(it));
         let plugin = (verdict == Verdict::Pass)
             .then(|| {
-                let place = Place {
-                    dir: &self.absolute,
-                    options: &asked.options,
-                    last_program: &LastProgram::default(),
-                };
+                let place =
+                    Place { dir: &self.absolute, options: &asked.options, seen: &Seen::default() };
                 load::from_json(root, place, &mut findings)
             })
             .flatten();

@@ -72,6 +72,9 @@ fn check_args(
 /// A warning about `{{name}}` where `name` is a property of the input. Other braces are left alone:
 /// they are the language of many programs.
 fn placeholder(at: At<'_>, arg: &str, properties: Option<At<'_>>) -> Option<Diagnostic> {
+    if !arg.contains('{') {
+        return None;
+    }
     let properties = properties?.value().as_object()?;
     let name = arg.split("{{").skip(1).find_map(|rest| {
         let name = rest.split_once("}}")?.0.trim();

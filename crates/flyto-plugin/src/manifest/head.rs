@@ -1,6 +1,6 @@
 //! What is said about the plugin as a whole.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, quoted};
 
@@ -243,7 +243,7 @@ fn written_name(at: At<'_>) -> Option<&str> {
 
 /// The first of two equal names stays; further names of a tool yield to any tool's name.
 fn refuse_equal_names<'v>(entries: &mut [Entry<'v>], findings: &mut Findings) {
-    let mut owners: HashMap<&'v str, At<'v>> = HashMap::new();
+    let mut owners: BTreeMap<&'v str, At<'v>> = BTreeMap::new();
     for entry in entries.iter_mut() {
         let Some(at) = entry.at.member("name") else { continue };
         let Some(name) = at.value().as_str() else { continue };

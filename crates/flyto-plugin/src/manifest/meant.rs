@@ -35,6 +35,11 @@ pub(crate) fn flag(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
 ) -> Result<Option<bool>, Reported> {
+    match reader.optional(key)?.map(|it| &it.value().node) {
+        None => return Ok(None),
+        Some(Node::Bool(value)) => return Ok(Some(*value)),
+        Some(_) => {}
+    }
     check(reader, key, |at| {
         let text = match &at.value().node {
             Node::String(text) => match text.to_ascii_lowercase().as_str() {

@@ -31,7 +31,7 @@ pub(crate) use self::{
     env::{is_reserved, name_fault},
     head::{declared_name, read},
     meant::{check as check_meant, flag},
-    program::LastProgram,
+    program::Seen,
     tool::{Place, limits, refuse_nul, start_dir},
 };
 pub use self::{

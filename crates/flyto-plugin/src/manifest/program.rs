@@ -23,17 +23,25 @@ pub(super) struct Looks<'a> {
     pub(super) place: Place<'a>,
 }
 
-/// What lies at the path that was looked at last, for the tools of a plugin often share one program.
+/// What lies at the paths that were looked at, for the tools of a plugin often share one program and
+/// one working directory.
 #[derive(Default)]
-pub(crate) struct LastProgram(RefCell<Option<(PathBuf, Option<Metadata>)>>);
+pub(crate) struct Seen(RefCell<Vec<(PathBuf, Option<Metadata>)>>);
 
-impl LastProgram {
-    fn metadata(&self, path: &Path) -> Option<Metadata> {
-        let mut last = self.0.borrow_mut();
-        match &*last {
-            Some((it, metadata)) if it == path => metadata.clone(),
-            _ => last.insert((path.to_owned(), fs::metadata(path).ok())).1.clone(),
+impl Seen {
+    /// How many paths are kept.
+    const MOST: usize = 8;
+
+    pub(super) fn metadata(&self, path: &Path) -> Option<Metadata> {
+        let mut seen = self.0.borrow_mut();
+        if let Some((_, metadata)) = seen.iter().find(|it| it.0.as_os_str() == path.as_os_str()) {
+            return metadata.clone();
         }
+        let metadata = fs::metadata(path).ok();
+        if seen.len() < Self::MOST {
+            seen.push((path.to_owned(), metadata.clone()));
+        }
+        metadata
     }
 }
 
@@ -70,7 +78,7 @@ pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diag
     let full = looks.place.options.depth == Depth::Full;
     if command.contains('/') {
         let path = looks.resolved(command)?;
-        return match looks.place.last_program.metadata(&path) {
+        return match looks.place.seen.metadata(&path) {
             Some(metadata) => cannot_run(at, command, &path, &metadata),
             None => Some(missing(at, command, &path)),
         };
@@ -95,14 +103,16 @@ pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diag
 pub(super) fn check_installed(at: At<'_>, command: &str, place: Place<'_>) -> Option<Diagnostic> {
     let path = Path::new(command);
     if path.is_absolute() {
-        return match fs::metadata(path) {
-            Ok(metadata) => cannot_run(at, command, path, &metadata),
-            Err(_) => Some(missing(at, command, path)),
+        return match place.seen.metadata(path) {
+            Some(metadata) => cannot_run(at, command, path, &metadata),
+            None => Some(missing(at, command, path)),
         };
     }
+    if place.options.depth != Depth::Full || command.contains('/') {
+        return None;
+    }
     let looks = Looks { start_dir: Some(place.dir.to_owned()), env: Some(&Declared::new()), place };
-    let asked = place.options.depth == Depth::Full && !command.contains('/');
-    if asked && looks.found_in_path(command) == Some(false) {
+    if looks.found_in_path(command) == Some(false) {
         let what = format!("the program {} is not in the PATH", quoted(command));
         let help = "install it, or write the path of the program; a program of the plugin is \
                     `\"$PLUGIN_ROOT/run.sh\"`";

@@ -27,65 +27,6 @@ enum Takes {
     Reference,
 }
 
-/// The keywords whose values have a fixed shape; every other key is an annotation.
-const KEYWORDS: &[(&str, Takes)] = &[
-    ("type", Takes::Type),
-    ("properties", Takes::SchemaMap),
-    ("required", Takes::Names),
-    ("description", Takes::Text),
-    ("title", Takes::Text),
-    ("enum", Takes::List),
-    ("items", Takes::Schema),
-    ("additionalProperties", Takes::Schema),
-    ("$ref", Takes::Reference),
-    ("$defs", Takes::SchemaMap),
-    ("definitions", Takes::SchemaMap),
-    ("pattern", Takes::Text),
-    ("format", Takes::Text),
-    ("minimum", Takes::Number),
-    ("maximum", Takes::Number),
-    ("exclusiveMinimum", Takes::Number),
-    ("exclusiveMaximum", Takes::Number),
-    ("multipleOf", Takes::Number),
-    ("minLength", Takes::Count),
-    ("maxLength", Takes::Count),
-    ("minItems", Takes::Count),
-    ("maxItems", Takes::Count),
-    ("minContains", Takes::Count),
-    ("maxContains", Takes::Count),
-    ("minProperties", Takes::Count),
-    ("maxProperties", Takes::Count),
-    ("uniqueItems", Takes::Flag),
-    ("readOnly", Takes::Flag),
-    ("writeOnly", Takes::Flag),
-    ("deprecated", Takes::Flag),
-    ("examples", Takes::List),
-    ("allOf", Takes::SchemaList),
-    ("anyOf", Takes::SchemaList),
-    ("oneOf", Takes::SchemaList),
-    ("prefixItems", Takes::SchemaList),
-    ("not", Takes::Schema),
-    ("if", Takes::Schema),
-    ("then", Takes::Schema),
-    ("else", Takes::Schema),
-    ("contains", Takes::Schema),
-    ("propertyNames", Takes::Schema),
-    ("unevaluatedItems", Takes::Schema),
-    ("unevaluatedProperties", Takes::Schema),
-    ("contentSchema", Takes::Schema),
-    ("patternProperties", Takes::SchemaMap),
-    ("dependentSchemas", Takes::SchemaMap),
-    ("dependentRequired", Takes::NamesMap),
-    ("$schema", Takes::Text),
-    ("$id", Takes::Text),
-    ("$anchor", Takes::Text),
-    ("$dynamicAnchor", Takes::Text),
-    ("$dynamicRef", Takes::Text),
-    ("$comment", Takes::Text),
-    ("contentEncoding", Takes::Text),
-    ("contentMediaType", Takes::Text),
-];
-
 const TYPES: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
 
 /// The most findings about one schema: one that is wrong throughout says so in the first few.
@@ -188,6 +129,42 @@ fn compile(at: At<'_>, key: &str, schema: &Value, findings: &mut Findings) -> Re
     })
 }
 
+/// What a keyword takes whose values have a fixed shape; every other key is an annotation.
+fn takes(key: &str) -> Option<Takes> {
+    Some(match key {
+        "type" => Takes::Type,
+        "properties" | "$defs" | "definitions" | "patternProperties" | "dependentSchemas" => {
+            Takes::SchemaMap
+        }
+        "required" => Takes::Names,
+        "description" | "title" | "pattern" | "format" | "$schema" | "$id" | "$anchor"
+        | "$dynamicAnchor" | "$dynamicRef" | "$comment" | "contentEncoding"
+        | "contentMediaType" => Takes::Text,
+        "enum" | "examples" => Takes::List,
+        "items"
+        | "additionalProperties"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "contains"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties"
+        | "contentSchema" => Takes::Schema,
+        "$ref" => Takes::Reference,
+        "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
+            Takes::Number
+        }
+        "minLength" | "maxLength" | "minItems" | "maxItems" | "minContains" | "maxContains"
+        | "minProperties" | "maxProperties" => Takes::Count,
+        "uniqueItems" | "readOnly" | "writeOnly" | "deprecated" => Takes::Flag,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Takes::SchemaList,
+        "dependentRequired" => Takes::NamesMap,
+        _ => return None,
+    })
+}
+
 struct Walk<'v, 'f> {
     root: At<'v>,
     key: &'f str,
@@ -208,8 +185,8 @@ impl<'v> Walk<'v, '_> {
 
     fn object(&mut self, at: At<'v>) {
         for (key, value) in at.members() {
-            if let Some((_, takes)) = KEYWORDS.iter().find(|it| it.0 == key) {
-                self.keyword(key, *takes, value);
+            if let Some(takes) = takes(key) {
+                self.keyword(key, takes, value);
             }
         }
     }
@@ -258,16 +235,18 @@ impl<'v> Walk<'v, '_> {
     }
 
     fn types(&mut self, at: At<'v>) {
-        let single = at.value().as_array().is_none();
-        let names: Vec<_> = if single { vec![at] } else { at.items().collect() };
-        if names.is_empty() {
+        if at.value().as_array().is_none() {
+            return self.type_name(at);
+        }
+        if at.items().len() == 0 {
             self.push(at.error(codes::BAD_SCHEMA, "\"type\" is an empty list, which nothing fits"));
         }
-        for at in names {
-            let name = at.value().as_str();
-            if name.is_some_and(|it| TYPES.contains(&it)) {
-                continue;
-            }
+        at.items().for_each(|it| self.type_name(it));
+    }
+
+    fn type_name(&mut self, at: At<'v>) {
+        let name = at.value().as_str();
+        if !name.is_some_and(|it| TYPES.contains(&it)) {
             let what = format!("there is no type {}", name.map_or_else(|| found(at), quoted));
             let known: Vec<_> = TYPES.iter().map(|it| quoted(it)).collect();
             let diag = at.error(codes::BAD_SCHEMA, what);

@@ -16,7 +16,7 @@ use super::{
     category, env,
     literal::span_within,
     meant, metadata, program,
-    program::LastProgram,
+    program::Seen,
     schema, template, undo,
 };
 use crate::{codes, load::LoadOptions, names::NameKind, place::moved};
@@ -27,8 +27,8 @@ pub(crate) struct Place<'a> {
     /// The plugin's directory, absolute.
     pub(crate) dir: &'a Path,
     pub(crate) options: &'a LoadOptions,
-    /// The program that was looked at last.
-    pub(crate) last_program: &'a LastProgram,
+    /// The programs and directories that were looked at.
+    pub(crate) seen: &'a Seen,
 }
 
 /// The keys that stand for each other, each with the spelling of this form first.
@@ -286,7 +286,7 @@ fn work_dir(
     }
     if form == ToolForm::Argv || Path::new(text).is_absolute() {
         let dir = start_dir(place.dir, Some(Path::new(text)));
-        if !dir.is_dir() {
+        if !place.seen.metadata(&dir).is_some_and(|it| it.is_dir()) {
             let what = format!("the working directory {} is not there", quoted(text));
             let diag =
                 at.warning(codes::NO_WORKING_DIR, what).with_reason(program::looked_for_at(&dir));
@@ -305,6 +305,9 @@ pub(super) fn seconds(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
 ) -> Result<Option<Duration>, Reported> {
+    if reader.optional(key)?.is_none() {
+        return Ok(None);
+    }
     meant::check(reader, key, |at| meant::seconds(at, key, MAX_TIMEOUT))?;
     let Some(seconds) = reader.optional_i64(key)? else { return Ok(None) };
     let at = reader.at(key);
