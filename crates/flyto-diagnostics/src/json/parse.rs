@@ -118,7 +118,7 @@ impl<'s> Parser<'s> {
         &self.text[self.pos..]
     }
 
-    #[inline]
+    #[inline(always)]
     fn skip_space(&mut self) -> Result<(), Error> {
         match self.peek() {
             Some(b' ' | b'\n' | b'\t' | b'\r' | b'/' | b'#') => self.skip_spaces(),
@@ -126,13 +126,18 @@ impl<'s> Parser<'s> {
         }
     }
 
+    #[inline(never)]
     fn skip_spaces(&mut self) -> Result<(), Error> {
         let bytes = self.text.as_bytes();
         while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(self.pos) {
             self.pos += 1;
             // Indentation is the most of it.
-            while bytes[self.pos..].first_chunk() == Some(b"        ") {
-                self.pos += 8;
+            while let Some(word) = bytes[self.pos..].first_chunk() {
+                let others = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*b"        ");
+                self.pos += others.trailing_zeros() as usize / 8;
+                if others != 0 {
+                    break;
+                }
             }
         }
         // Comments are looked for wherever white space may stand, so that they are always called

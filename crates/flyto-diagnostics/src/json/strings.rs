@@ -13,17 +13,17 @@ impl<'s> Parser<'s> {
     pub(super) fn string(&mut self) -> Result<Cow<'s, str>, Error> {
         let quote = self.pos;
         self.pos += 1;
-        let plain = self.plain_run();
-        let rest = self.rest();
-        if rest.as_bytes().get(plain) == Some(&b'"') {
-            self.pos += plain + 1;
-            return Ok(Cow::Borrowed(&rest[..plain]));
+        let end = self.plain_end();
+        if self.text.as_bytes().get(end) == Some(&b'"') {
+            let plain = &self.text[self.pos..end];
+            self.pos = end + 1;
+            return Ok(Cow::Borrowed(plain));
         }
         let mut res = String::new();
         loop {
-            let plain = self.plain_run();
-            res.push_str(&self.rest()[..plain]);
-            self.pos += plain;
+            let end = self.plain_end();
+            res.push_str(&self.text[self.pos..end]);
+            self.pos = end;
             match self.peek() {
                 Some(b'"') => break,
                 Some(b'\\') => res.push(self.escape(quote)?),
@@ -35,19 +35,20 @@ impl<'s> Parser<'s> {
         Ok(Cow::Owned(res))
     }
 
-    /// How many bytes from here stand for themselves.
-    fn plain_run(&self) -> usize {
-        let bytes = self.rest().as_bytes();
-        let (words, _) = bytes.as_chunks();
-        for (at, word) in words.iter().enumerate() {
+    /// Where the bytes end that stand for themselves.
+    #[inline]
+    fn plain_end(&self) -> usize {
+        let bytes = self.text.as_bytes();
+        let mut end = self.pos;
+        while let Some(word) = bytes[end..].first_chunk() {
             let special = special_bytes(u64::from_le_bytes(*word));
             if special != 0 {
-                return 8 * at + special.trailing_zeros() as usize / 8;
+                return end + special.trailing_zeros() as usize / 8;
             }
+            end += word.len();
         }
-        let rest = &bytes[8 * words.len()..];
-        let stop = rest.iter().position(|&byte| byte < 0x20 || byte == b'"' || byte == b'\\');
-        8 * words.len() + stop.unwrap_or(rest.len())
+        let plain = |&byte: &u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+        end + bytes[end..].iter().take_while(|it| plain(it)).count()
     }
 
     /// Reads the escape that begins at the backslash here.

@@ -26,7 +26,11 @@ impl Duplicates<'_> {
     }
 
     /// Passes if `key` is none of them.
+    #[inline]
     pub(crate) fn refuse_key(&self, key: &str) -> Result<(), Reported> {
+        if self.keys.is_empty() {
+            return Ok(());
+        }
         match self.keys.binary_search(&key) {
             Ok(_) => self.refuse(),
             Err(_) => Ok(()),

@@ -186,15 +186,16 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     ///
     /// [`Reported`] when the key occurs twice or excludes another one that is there.
     pub fn optional(&mut self, key: &'static str) -> Result<Option<At<'v>>, Reported> {
-        if self.known.last() != Some(&key) {
+        if !self.known.last().is_some_and(|last| std::ptr::eq(*last, key)) {
             self.known.push(key);
         }
         let spelling = self.spelling(key);
+        // What must not be used is there; most keys that are asked for are not.
+        let Some(index) = self.index(spelling) else { return Ok(None) };
         self.duplicates.refuse_key(spelling)?;
         if let Some(&(_, reported)) = self.refused.iter().find(|it| it.0 == key) {
             return Err(reported);
         }
-        let Some(index) = self.index(spelling) else { return Ok(None) };
         self.asked |= 1_u64.checked_shl(index as u32).unwrap_or_default();
         Ok(Some(self.at.to(&self.members[index].value)))
     }
@@ -497,6 +498,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     }
 
     /// How a key is spelt in this object.
+    #[inline]
     fn spelling<'k>(&self, key: &'k str) -> &'k str {
         self.spelled.iter().find(|it| it.1 == key).map_or(key, |it| it.0)
     }
@@ -505,6 +507,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         self.index(key).map(|index| &self.members[index])
     }
 
+    #[inline]
     fn index(&self, key: &str) -> Option<usize> {
         if !self.signatures.may_hold(key) {
             return None;
