@@ -340,6 +340,22 @@ fn what_is_granted_as_told_is_there() {
 }
 
 #[test]
+fn tools_of_one_process_have_the_variables_of_all() {
+    let place = Place::new();
+    place.write("plugins/stays/run", "abc");
+    place.write(
+        "plugins/stays/plugin.json",
+        r#"{"name": "stays", "version": "1", "description": "x", "execution": "binary",
+            "binary": {"path": "run", "lifetime": "session"}, "tools": [
+            {"name": "a", "description": "x", "parameters": {"type": "object"}},
+            {"name": "b", "description": "x", "parameters": {"type": "object"},
+             "env": {"B": "$OF_B"}}]}"#,
+    );
+    let ran = place.flyto(&["--plugins", "plugins", "show", "stays:a", "--format", "json"]).run();
+    assert_eq!(ran.json()["to_set"], serde_json::json!(["OF_B"]));
+}
+
+#[test]
 fn list_mentions_servers_that_are_not_started() {
     let place = Place::new();
     place.write(
