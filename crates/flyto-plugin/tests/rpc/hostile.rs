@@ -18,6 +18,20 @@ async fn a_thousand_answers_without_reading_a_large_input() {
     }
 }
 
+/// As above, of an interpreter that takes its time before it ends.
+#[tokio::test]
+async fn a_hundred_answers_of_python_without_reading_a_large_input() {
+    let host = Host::new(
+        r#"exec python3 -c 'print("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":\"done\"}}")'"#,
+    );
+    let input = Input::parse(format!("{:?}", "x".repeat(200_000))).expect("JSON");
+    let tool = host.tool(def());
+    for n in 0..100 {
+        let res = tool.execute(&CallContext::new(), input.clone()).await.expect("it was tried");
+        assert_eq!((res.output.as_str(), res.failure), ("done", None), "call {n}");
+    }
+}
+
 #[tokio::test]
 async fn nothing_survives_a_deadline() {
     let host =
