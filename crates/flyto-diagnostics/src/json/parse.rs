@@ -120,8 +120,13 @@ impl<'s> Parser<'s> {
 
     #[inline(always)]
     fn skip_space(&mut self) -> Result<(), Error> {
-        match self.peek() {
-            Some(b' ' | b'\n' | b'\t' | b'\r' | b'/' | b'#') => self.skip_spaces(),
+        match self.text.as_bytes()[self.pos..] {
+            // One blank in front of a string, a word or a bracket is what most people write.
+            [b' ', b'"' | b'0'.., ..] => {
+                self.pos += 1;
+                Ok(())
+            }
+            [b' ' | b'\n' | b'\t' | b'\r' | b'/' | b'#', ..] => self.skip_spaces(),
             _ => Ok(()),
         }
     }

@@ -10,15 +10,21 @@ use crate::source::Span;
 
 impl<'s> Parser<'s> {
     /// Reads the string that begins at the quote here.
+    #[inline]
     pub(super) fn string(&mut self) -> Result<Cow<'s, str>, Error> {
         let quote = self.pos;
         self.pos += 1;
         let end = self.plain_end();
-        if self.text.as_bytes().get(end) == Some(&b'"') {
-            let plain = &self.text[self.pos..end];
-            self.pos = end + 1;
-            return Ok(Cow::Borrowed(plain));
+        if self.text.as_bytes().get(end) != Some(&b'"') {
+            return self.string_with_escapes(quote).map(Cow::Owned);
         }
+        let plain = &self.text[self.pos..end];
+        self.pos = end + 1;
+        Ok(Cow::Borrowed(plain))
+    }
+
+    #[inline(never)]
+    fn string_with_escapes(&mut self, quote: usize) -> Result<String, Error> {
         let mut res = String::new();
         loop {
             let end = self.plain_end();
@@ -32,7 +38,7 @@ impl<'s> Parser<'s> {
             }
         }
         self.pos += 1;
-        Ok(Cow::Owned(res))
+        Ok(res)
     }
 
     /// Where the bytes end that stand for themselves.

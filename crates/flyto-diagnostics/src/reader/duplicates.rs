@@ -38,20 +38,44 @@ impl Duplicates<'_> {
     }
 }
 
-/// Which signatures the keys of an object have, one bit each: a key whose bit is not set is not there.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Signatures(u64);
+/// How many signatures there are.
+const N_SIGNATURES: usize = 64;
+
+/// What the keys of an object are like, so that a key is found, or known not to be there, without a
+/// look at all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signatures {
+    /// Which signatures the keys have, one bit each.
+    some: u64,
+    /// Which signatures further keys have, one bit each.
+    more: u64,
+    /// The first member with each signature, as far as they are counted.
+    first: [u8; N_SIGNATURES],
+}
 
 impl Signatures {
-    fn bit(key: &str) -> u64 {
+    const NONE: Self = Self { some: 0, more: 0, first: [0; N_SIGNATURES] };
+
+    #[inline]
+    fn of(key: &str) -> usize {
         let [first, last] = [key.as_bytes().first(), key.as_bytes().last()]
             .map(|byte| usize::from(byte.copied().unwrap_or_default()));
-        1 << ((5 * first + 3 * last + key.len()) % 64)
+        (5 * first + 3 * last + key.len()) % N_SIGNATURES
     }
 
-    /// Whether the key may be among them.
-    pub(crate) fn may_hold(self, key: &str) -> bool {
-        self.0 & Self::bit(key) != 0
+    /// The first member that has the key.
+    #[inline]
+    pub(crate) fn find(&self, key: &str, members: &[Member<'_>]) -> Option<usize> {
+        let signature = Self::of(key);
+        if self.some >> signature & 1 == 0 {
+            return None;
+        }
+        let first = usize::from(self.first[signature]);
+        if members[first].key.value == key {
+            return Some(first);
+        }
+        let has_more = self.more >> signature & 1 != 0;
+        has_more.then(|| members.iter().position(|it| it.key.value == key)).flatten()
     }
 }
 
@@ -59,13 +83,20 @@ impl Signatures {
 fn signatures(members: &[Member<'_>]) -> (Signatures, bool) {
     /// Up to here keys that might be equal are compared one by one.
     const FEW: usize = 64;
-    let mut res = Signatures::default();
+    let mut res = Signatures::NONE;
     let mut repeats = false;
     for (n_before, member) in members.iter().enumerate() {
         let key = &member.key.value;
-        let same = |before: &Member<'_>| before.key.value == *key;
-        repeats |= res.may_hold(key) && (n_before > FEW || members[..n_before].iter().any(same));
-        res.0 |= Signatures::bit(key);
+        let signature = Signatures::of(key);
+        let bit = 1 << signature;
+        if res.some & bit == 0 && n_before <= FEW {
+            res.first[signature] = n_before as u8;
+        } else {
+            let same = |before: &Member<'_>| before.key.value == *key;
+            repeats |= n_before > FEW || members[..n_before].iter().any(same);
+            res.more |= bit;
+        }
+        res.some |= bit;
     }
     (res, repeats)
 }

@@ -509,10 +509,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
 
     #[inline]
     fn index(&self, key: &str) -> Option<usize> {
-        if !self.signatures.may_hold(key) {
-            return None;
-        }
-        self.members.iter().position(|member| member.key.value == key)
+        self.signatures.find(key, self.members)
     }
 
     fn name_of(&self, key: &str) -> Option<&'v Spanned<Cow<'v, str>>> {

@@ -57,10 +57,23 @@ pub(super) fn mentions(text: &str, name: &str) -> bool {
     false
 }
 
-/// A character that every shell takes as it is, wherever it stands in a word.
+/// The characters that every shell takes as they are, wherever they stand in a word.
+const LITERALS: [bool; 256] = {
+    let mut res = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        res[byte] = (byte as u8).is_ascii_alphanumeric()
+            || matches!(
+                byte as u8,
+                b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b',' | b'@' | b'%' | b'+'
+            );
+        byte += 1;
+    }
+    res
+};
+
 fn is_literal(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b'=' | b',' | b'@' | b'%' | b'+')
+    LITERALS[usize::from(byte)]
 }
 
 fn file_name(path: &str) -> &str {
