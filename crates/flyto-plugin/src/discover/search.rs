@@ -134,7 +134,7 @@ impl Search<'_> {
                 .collect();
             if !gone.is_empty() {
                 last.after_a_moment(|| {
-                    gone.iter_mut().for_each(|(it, read)| **read = it.read(asked))
+                    gone.iter_mut().for_each(|(it, read)| **read = it.read(asked, &Seen::default()))
                 });
             }
         }
@@ -147,7 +147,10 @@ impl Search<'_> {
 
 /// Reads all manifests, on all CPUs where there are many: no manifest depends on another one.
 fn read_all(candidates: &[Candidate], asked: &Asked) -> Vec<Option<Read>> {
-    let read = |part: &[Candidate]| part.iter().map(|it| it.read(asked)).collect::<Vec<_>>();
+    let read = |part: &[Candidate]| {
+        let seen = Seen::default();
+        part.iter().map(|it| it.read(asked, &seen)).collect::<Vec<_>>()
+    };
     let n_threads = match candidates.len() {
         ..MANY => 1,
         _ => thread::available_parallelism().map_or(1, |it| it.get().min(MOST_THREADS)),
@@ -169,7 +172,7 @@ fn read_all(candidates: &[Candidate], asked: &Asked) -> Vec<Option<Read>> {
 
 impl Candidate {
     /// Reads the manifest, if there is one.
-    fn read(&self, asked: &Asked) -> Option<Read> {
+    fn read(&self, asked: &Asked, seen: &Seen) -> Option<Read> {
         let source = match load::read_source(&self.shown.join(MANIFEST_FILE)) {
             Ok(source) => source,
             Err(Unread::Missing) => return None,
@@ -186,8 +189,7 @@ impl Candidate {
         let verdict = name.as_deref().map_or(Verdict::Pass, |it| asked.filter.judge(it));
         let plugin = (verdict == Verdict::Pass)
             .then(|| {
-                let place =
-                    Place { dir: &self.absolute, options: &asked.options, seen: &Seen::default() };
+                let place = Place { dir: &self.absolute, options: &asked.options, seen };
                 load::from_json(root, place, &mut findings)
             })
             .flatten();

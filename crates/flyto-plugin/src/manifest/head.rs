@@ -214,7 +214,11 @@ fn entries(
     refuse_equal_names(&mut read, findings);
     drop_wrong_undo(&mut read, findings);
 
-    let mut res = Entries::default();
+    let mut res = Entries {
+        tools: Vec::with_capacity(read.len()),
+        spans: Vec::with_capacity(read.len()),
+        refused: Vec::new(),
+    };
     for Entry { at, form, tool } in read {
         match tool {
             Some(tool) => {

@@ -23,8 +23,8 @@ pub(super) struct Looks<'a> {
     pub(super) place: Place<'a>,
 }
 
-/// What lies at the paths that were looked at, for the tools of a plugin often share one program and
-/// one working directory.
+/// What lies at the paths that were looked at last, the latest first: the tools of a plugin often share
+/// one program, and those of many plugins a directory.
 #[derive(Default)]
 pub(crate) struct Seen(RefCell<Vec<(PathBuf, Option<Metadata>)>>);
 
@@ -34,14 +34,14 @@ impl Seen {
 
     pub(super) fn metadata(&self, path: &Path) -> Option<Metadata> {
         let mut seen = self.0.borrow_mut();
-        if let Some((_, metadata)) = seen.iter().find(|it| it.0.as_os_str() == path.as_os_str()) {
-            return metadata.clone();
+        match seen.iter().position(|it| it.0.as_os_str() == path.as_os_str()) {
+            Some(at) => seen[..=at].rotate_right(1),
+            None => {
+                seen.truncate(Self::MOST - 1);
+                seen.insert(0, (path.to_owned(), fs::metadata(path).ok()));
+            }
         }
-        let metadata = fs::metadata(path).ok();
-        if seen.len() < Self::MOST {
-            seen.push((path.to_owned(), metadata.clone()));
-        }
-        metadata
+        seen[0].1.clone()
     }
 }
 
