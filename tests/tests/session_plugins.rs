@@ -93,7 +93,8 @@ async fn an_index_follows_its_files() {
         1 of 2 files match, 1 read anew
         0.49 b.txt:1: a bear and a fox
         1 of 2 files match, 0 read anew
-        0.49 b.txt:1: a bear and a fox"#]].assert_eq(&results);
+        0.49 b.txt:1: a bear and a fox"#]]
+    .assert_eq(&results);
     host.close().await;
 }
 
