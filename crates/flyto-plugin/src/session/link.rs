@@ -179,6 +179,21 @@ impl<'a> Link<'a> {
         }
     }
 
+    /// Writes what is left to be written, and then ends the input.
+    fn poll_last_words(&mut self, cx: &mut Context<'_>) {
+        while let Some(stdin) = &mut self.stdin {
+            if self.outbox.is_written() {
+                self.stdin = None;
+                return;
+            }
+            match Pin::new(stdin).poll_write(cx, self.outbox.rest()) {
+                Poll::Pending => return,
+                Poll::Ready(Ok(n)) if n > 0 => self.outbox.advance(n),
+                Poll::Ready(_) => self.stdin = None,
+            }
+        }
+    }
+
     fn poll_stderr(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(stderr) = &mut self.stderr else { return Poll::Pending };
         self.stderr_piece.clear();
@@ -199,7 +214,11 @@ impl<'a> Link<'a> {
         kill: &CancellationToken,
         stop: Stop,
     ) -> (Death, Vec<Request>) {
-        self.stdin = None;
+        match stop {
+            // Whoever ended the session may have taken calls back just before.
+            Stop::Asked | Stop::Idle => self.outbox.fill_last(self.shared),
+            Stop::Closed | Stop::Stuck(_) => self.stdin = None,
+        }
         if let Stop::Stuck(_) = stop {
             kill.cancel();
         }
@@ -213,6 +232,7 @@ impl<'a> Link<'a> {
             if !kill.is_cancelled() && grace.as_mut().poll(cx).is_ready() {
                 kill.cancel();
             }
+            self.poll_last_words(cx);
             while self.poll_stdout(cx).is_ready() {}
             while self.poll_stderr(cx).is_ready() {}
             Poll::Pending

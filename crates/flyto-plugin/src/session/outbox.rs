@@ -53,6 +53,17 @@ impl Outbox {
         }
     }
 
+    /// Adds which calls are cancelled, and no further requests: the last that the process is told.
+    pub(super) fn fill_last(&mut self, shared: &Shared) {
+        if self.is_written() {
+            self.clear();
+        }
+        shared.take(0, &mut self.requests, &mut self.cancels);
+        for id in self.cancels.drain(..) {
+            frame::cancel(&mut self.bytes, id);
+        }
+    }
+
     /// The requests of which not one byte was written.
     pub(super) fn unseen(mut self) -> Vec<Request> {
         let seen = self.starts.partition_point(|it| *it < self.written);

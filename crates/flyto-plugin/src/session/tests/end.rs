@@ -8,7 +8,10 @@ use expect_test::expect;
 use flyto_execenv::Spec;
 use flyto_tools::{CallContext, Failure, ToolErrorKind};
 
-use super::{GUARD, HANGING, Host, Request, gone, in_words, is_alive, listening, request};
+use super::{
+    GUARD, HANGING, Host, Request, cancelled_by_progress, gone, in_words, is_alive, listening,
+    request,
+};
 
 const DYING: &str = r#"
 for method, id, tool, args in requests():
@@ -270,4 +273,22 @@ for method, id, tool, args in requests():
     let res = in_words(host.call(&CallContext::new(), "die", "{}").await);
     assert!(res.output.ends_with("bytes omitted …]\nthe end\n"), "{}", res.output);
     assert!(fs::read_dir(host.dir.path()).expect("a directory").next().is_none());
+}
+
+/// The end of its input comes right behind, and nobody is there any more to write a message late.
+#[tokio::test]
+async fn a_call_that_is_taken_back_just_before_the_end_is_still_cancelled() {
+    let host = Host::new(
+        r#"
+told = open("told", "w")
+for method, id, tool, args in requests():
+    print(method, id, file=told, flush=True)
+    if tool == "hang": progress(id, 0.5)
+"#,
+    );
+    let res = in_words(host.call(&cancelled_by_progress(), "hang", "{}").await);
+    assert_eq!(res.failure, Some(Failure::Cancelled));
+    host.sessions.close().await;
+    let told = fs::read_to_string(host.dir.path().join("told")).expect("it ran");
+    assert_eq!(told, "execute 1\ncancel 1\n");
 }
