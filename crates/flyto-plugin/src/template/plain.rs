@@ -3,7 +3,10 @@
 //! Most commands are plain words and placeholders. What they say is clear at a glance, and most of
 //! them are found and never called, so they are taken apart when somebody calls.
 
-use super::{programs, roles, text};
+use super::{
+    programs::{self, Runs},
+    roles, text,
+};
 
 /// The longest text that is looked at here.
 const MOST_BYTES: usize = 1024;
@@ -17,7 +20,8 @@ pub(super) fn is_plain(text: &str, is_declared: &dyn Fn(&str) -> bool) -> bool {
     text.len() <= MOST_BYTES
         && !program.contains('=')
         && program.bytes().all(is_literal)
-        && roles::is_mere_program(program)
+        && !roles::is_shells_own(program)
+        && matches!(programs::of(file_name(program)), Runs::Itself)
         && words.all(|word| match word.bytes().all(is_literal) {
             true => !programs::takes_code(file_name(word)),
             false => is_filled(word, is_declared),

@@ -95,8 +95,7 @@ pub(super) fn assign(text: &str, taken: &mut Taken) -> Result<(), Box<Fault>> {
     };
     let raw = &text[first.span.clone()];
     let cooked = first.fixed().unwrap_or_default();
-    let shell = KEYWORDS.contains(&raw)
-        || BUILTINS.contains(&raw)
+    let shell = is_shells_own(raw)
         || BUILTINS.contains(&cooked.as_str())
         || assignment(text, first).is_some();
     Whole { text, params, n_wrappers: Cell::new(0) }.commands(items)?;
@@ -104,13 +103,9 @@ pub(super) fn assign(text: &str, taken: &mut Taken) -> Result<(), Box<Fault>> {
     Ok(())
 }
 
-/// Whether a word is the name or path of a program that is none to a shell itself and of which
-/// nothing is known.
-pub(super) fn is_mere_program(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or_default();
-    !KEYWORDS.contains(&word)
-        && !BUILTINS.contains(&word)
-        && matches!(programs::of(name), Runs::Itself)
+/// Whether a word as it is written means something to a shell itself.
+pub(super) fn is_shells_own(word: &str) -> bool {
+    KEYWORDS.contains(&word) || BUILTINS.contains(&word)
 }
 
 impl Whole<'_> {
