@@ -143,6 +143,10 @@ impl Loaded {
                 }
             }
             CallError::PluginHeldBack { .. } => Stop::new(Exit::NotAllowed, message),
+            CallError::CheckpointMissing { .. } => Stop::new(Exit::NotAllowed, message).with_help(
+                "if its calls need nobody's release, write `\"requires_checkpoint\": false` beside \
+                 its name in its plugin's manifest",
+            ),
             CallError::Tool(err) => Stop::new(Exit::of_error(&err), message),
             // What a later host refuses for a reason of its own did not take place either.
             _ => Stop::new(Exit::NotTried, message),

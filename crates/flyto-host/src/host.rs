@@ -32,8 +32,8 @@ use crate::{
 /// Similar names that an error lists at most.
 const MAX_SIMILAR: usize = 3;
 
-/// Tools from all sources, and the one path that a call takes: the name is looked up, the input is
-/// checked, the tool runs, its text is bounded.
+/// Tools from all sources, and the one path that a call takes: the name is looked up, a tool that needs
+/// a checkpoint is refused, the input is checked, the tool runs, its text is bounded.
 ///
 /// ```
 /// use std::path::Path;
@@ -90,6 +90,14 @@ pub enum CallError {
         /// What the operator decided: blocked, not allowed, disabled.
         state: PluginState,
     },
+    /// The tool waits for somebody's release before each call, and nobody is there who could give it.
+    #[error(
+        "the tool {name:?} needs a checkpoint before each call, and there is no handler for one"
+    )]
+    CheckpointMissing {
+        /// The tool's id.
+        name: String,
+    },
     /// The tool could not be tried.
     #[error(transparent)]
     Tool(#[from] ToolError),
@@ -103,6 +111,8 @@ pub struct Plan {
     pub tool: String,
     /// What the tool says it would touch; `None` where it cannot say.
     pub preview: Option<Preview>,
+    /// Why the host would refuse the call, whatever its input.
+    pub refused: Option<String>,
     /// Where the input breaks the schema. The call would end there.
     pub violations: Option<Violations>,
 }
@@ -272,6 +282,7 @@ impl Host {
         Ok(Plan {
             tool: entry.id().to_string(),
             preview: entry.tool().preview(input),
+            refused: check_gates(&entry).err().map(|err| err.to_string()),
             violations: validator.check(input.value()).err(),
         })
     }
@@ -282,8 +293,8 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The tool is not there, may not be used, or could not be tried. What it did, a failure
-    /// included, is the result.
+    /// The tool is not there, may not be used, needs a checkpoint, or could not be tried. What it did,
+    /// a failure included, is the result.
     pub async fn call(
         &self,
         name: &str,
@@ -291,6 +302,7 @@ impl Host {
         ctx: &CallContext,
     ) -> Result<ToolResult, CallError> {
         let entry = self.find(name)?;
+        check_gates(&entry)?;
         let result = entry.tool().execute(ctx, input).await?;
         Ok(bound(result, self.output_limit_bytes, self.output_dir.as_deref(), ctx.id()))
     }
@@ -347,6 +359,15 @@ impl Host {
         res.truncate(MAX_SIMILAR);
         res
     }
+}
+
+/// Whether a tool may be called at all. No handler for checkpoints can be registered so far, so a tool
+/// that needs one stays closed.
+fn check_gates(entry: &Entry) -> Result<(), CallError> {
+    if entry.tool().metadata().requires_checkpoint {
+        return Err(CallError::CheckpointMissing { name: entry.id().to_string() });
+    }
+    Ok(())
 }
 
 /// What kept a tool of a plugin that was found from being loaded.

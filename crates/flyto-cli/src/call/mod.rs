@@ -155,13 +155,16 @@ struct DryRun<'a> {
     /// How the program of a plugin gets the variables that it lacks.
     #[serde(flatten)]
     lacks: Option<Lacks>,
+    /// Why the call would be refused, whatever its input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<&'a str>,
     /// Where the input breaks the schema; the first of such places.
     violations: &'a [Violation],
 }
 
 fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Result<Exit, Stop> {
     let plan = loaded.host.plan(&args.name, input).map_err(|err| loaded.not_called(err))?;
-    let Plan { tool, mut preview, violations, .. } = plan;
+    let Plan { tool, mut preview, refused, violations, .. } = plan;
     if let (Some(preview), Some(timeout)) = (&mut preview, args.timeout) {
         preview.deadline = Some(preview.deadline.map_or(timeout, |it| it.min(timeout)));
     }
@@ -173,16 +176,19 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
         let violations = violations.as_ref().map_or(&[][..], |it| &it.shown);
         let variables = variables.map(preview::variable_documents);
         let preview = preview.as_ref();
-        screen.document(&DryRun { tool: &tool, preview, variables, lacks, violations })?;
+        let refused = refused.as_deref();
+        screen.document(&DryRun { tool: &tool, preview, variables, lacks, refused, violations })?;
     } else {
         let mut rows =
             preview.as_ref().map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default();
+        rows.extend(refused.iter().map(|it| ("problem", tame(it))));
         rows.extend(lacks.iter().flat_map(Lacks::facts));
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
         screen.answer(facts(screen.stdout, &rows))?;
     }
     let has_problems = preview.is_some_and(|it| !it.problems.is_empty());
     Ok(match violations {
+        _ if refused.is_some() => Exit::NotAllowed,
         Some(_) => Exit::Invalid,
         None if has_problems => Exit::ToolFailed,
         None => Exit::Ok,

@@ -152,7 +152,8 @@ fn declared(metadata: &Metadata) -> Vec<(&'static str, String)> {
         res.push(("audited as", one_line(operation.as_str())));
     }
     if metadata.requires_checkpoint {
-        res.push(("waits for", "a checkpoint".to_owned()));
+        let text = "needed before each call; there is no handler, so calls are refused";
+        res.push(("checkpoint", text.to_owned()));
     }
     if metadata.requires_reverse_thinking {
         res.push(("challenged", "before each call".to_owned()));

@@ -309,8 +309,10 @@ fn help_fits_a_page() {
           flyto call text-stats:count text=x --dry-run
 
         stdout is the tool's output and nothing else, also when the call fails. What the tool says on stderr
-        beside it follows on stderr, unless --quiet. With --dry-run the exit code is 1 if something that is
-        known would keep the call from starting."#]].assert_eq(&help(&["call", "--help"]));
+        beside it follows on stderr, unless --quiet.
+
+        With --dry-run the exit code is 5 for a call that would be refused, 3 for an input that breaks the
+        schema, and 1 if a problem is shown that would keep the call from starting."#]].assert_eq(&help(&["call", "--help"]));
     assert_eq!(
         place.flyto(&["--version"]).run().stdout(),
         concat!("flyto ", env!("CARGO_PKG_VERSION"), "\n")

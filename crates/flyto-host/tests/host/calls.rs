@@ -209,3 +209,32 @@ fn the_schema_of_the_configuration_knows_its_keys() {
     assert!(!check(r#"{"output_limit_bytes": -1}"#));
     assert!(!check(r#"{"plugins": {"enabled": "yes"}}"#));
 }
+
+#[tokio::test]
+async fn a_tool_that_needs_a_checkpoint_is_refused_before_anything_starts() {
+    let world = World::new();
+    let tool = |name: &str, command: &str, more: &str| {
+        format!(
+            r#"{{"name": "{name}", "description": "x", "command": "{command}",
+                "parameters": {{"type": "object"}}, {more}}}"#
+        )
+    };
+    let tools = [
+        tool("send", "touch sent", r#""category": "messaging""#),
+        tool("ask", "touch sent", r#""requires_checkpoint": true"#),
+        tool("free", "echo free", r#""category": "messaging", "requires_checkpoint": false"#),
+    ]
+    .join(",");
+    let manifest =
+        format!(r#"{{"name": "m", "version": "1", "description": "x", "tools": [{tools}]}}"#);
+    world.write("plugins/m/plugin.json", &manifest);
+    let host = world.host();
+    for name in ["m:send", "m__send", "m:ask"] {
+        let refused = call(&host, name, "{}").await.expect_err("nobody can release it");
+        assert!(matches!(refused, CallError::CheckpointMissing { .. }), "{name}: {refused}");
+        let plan = host.plan(name, &Input::parse("{}").expect("JSON")).expect("a plan");
+        assert_eq!(plan.refused, Some(refused.to_string()));
+    }
+    assert!(!world.path("sent").exists() && !world.path("plugins/m/sent").exists());
+    assert_eq!(call(&host, "m:free", "{}").await.expect("a result").output, "free\n");
+}
