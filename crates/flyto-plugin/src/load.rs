@@ -229,8 +229,8 @@ pub fn load_source(source: &Source, dir: impl AsRef<Path>, options: &LoadOptions
     let mut findings = Findings::new();
     let plugin = match json::parse(source) {
         Ok(root) => {
-            let place = Place { dir: &dir, options, seen: &Seen::default() };
-            from_json(At::root(source, &root), place, &mut findings)
+            let seen = Seen::default();
+            from_json(At::root(source, &root), Place::new(&dir, options, &seen), &mut findings)
         }
         Err(diagnostic) => {
             findings.push(diagnostic);

@@ -246,6 +246,9 @@ Wrong:
 Right:
 
     {\"type\": \"stdio\", \"command\": \"./bin/server\"}
+
+The same holds for the `command` and the working directory of a tool in the extension `dev.flyto`. The
+bare name of a program, such as `node`, is looked up in the `PATH` as ever.
 ",
     ),
     CodeInfo::new(

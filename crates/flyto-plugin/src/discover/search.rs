@@ -189,7 +189,7 @@ impl Candidate {
         let verdict = name.as_deref().map_or(Verdict::Pass, |it| asked.filter.judge(it));
         let plugin = (verdict == Verdict::Pass)
             .then(|| {
-                let place = Place { dir: &self.absolute, options: &asked.options, seen };
+                let place = Place::new(&self.absolute, &asked.options, seen);
                 load::from_json(root, place, &mut findings)
             })
             .flatten();

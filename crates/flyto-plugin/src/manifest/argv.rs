@@ -1,6 +1,6 @@
 //! The form that has a command and its arguments.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::Path};
 
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
 
@@ -8,6 +8,7 @@ use super::{
     Invocation, command, meant,
     program::{self, Looks},
     tool::refuse_nul,
+    within,
 };
 use crate::codes;
 
@@ -38,6 +39,17 @@ fn check_command(
     }
     if let Err(diagnostic) = refuse_nul(at, "\"command\"") {
         return Err(reader.push(diagnostic));
+    }
+    if looks.place.is_confined
+        && command.contains('/')
+        && let Some(start_dir) = &looks.start_dir
+    {
+        // The working directory is within the plugin's, or could not be read.
+        let base = start_dir.strip_prefix(looks.place.dir).ok();
+        let path = Path::new(command);
+        if let Some(diagnostic) = within::tool_leaves(at, base, path, looks.place) {
+            return Err(reader.push(diagnostic));
+        }
     }
     let is_line = command.contains(char::is_whitespace) || command.contains("{{");
     if is_line && !looks.is_there(command) {

@@ -66,7 +66,10 @@ pub(super) fn read(
     }
     let name_span = reader.at("name").span();
     let offered = match extension {
-        Ok(Some(at)) => head::offered(at, place, reader.findings()),
+        Ok(Some(at)) => {
+            let place = Place { is_confined: true, ..place };
+            head::offered(at, place, reader.findings())
+        }
         Ok(None) => Ok(head::Offered::default()),
         Err(reported) => Err(reported),
     };

@@ -20,6 +20,7 @@ mod servers; //  servers of the Model Context Protocol
 mod template; // the form that has a command line with placeholders
 mod tool; //     one entry of `tools`
 mod undo; //     how a call is taken back
+mod within; //   paths that have to stay in the plugin's directory
 
 use std::{ffi::OsString, path::PathBuf, sync::LazyLock, time::Duration};
 

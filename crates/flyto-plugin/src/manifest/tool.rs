@@ -17,7 +17,7 @@ use super::{
     literal::span_within,
     meant, metadata, program,
     program::Seen,
-    schema, template, undo,
+    schema, template, undo, within,
 };
 use crate::{codes, load::LoadOptions, names::NameKind, place::moved};
 
@@ -29,6 +29,14 @@ pub(crate) struct Place<'a> {
     pub(crate) options: &'a LoadOptions,
     /// The programs and directories that were looked at.
     pub(crate) seen: &'a Seen,
+    /// Whether no path may lead out of the directory.
+    pub(super) is_confined: bool,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn new(dir: &'a Path, options: &'a LoadOptions, seen: &'a Seen) -> Self {
+        Self { dir, options, seen, is_confined: false }
+    }
 }
 
 /// The keys that stand for each other, each with the spelling of this form first.
@@ -277,6 +285,12 @@ fn work_dir(
     let at = reader.at(key);
     if let Err(diagnostic) = refuse_nul(at, format_args!("{key:?}")) {
         return Err(reader.push(diagnostic));
+    }
+    if place.is_confined {
+        let base = (form == ToolForm::Argv).then_some(Path::new(""));
+        if let Some(diagnostic) = within::tool_leaves(at, base, Path::new(text), place) {
+            return Err(reader.push(diagnostic));
+        }
     }
     // The other forms start in a directory that only the session knows.
     if form != ToolForm::Argv && text.starts_with('~') {

@@ -219,6 +219,84 @@ fn links_do_not_lead_out() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_path_of_a_tool_that_leads_out_costs_that_tool() {
+    let outside = plugin_dir();
+    let dir = plugin_dir();
+    let link = std::os::unix::fs::symlink::<std::path::PathBuf, std::path::PathBuf>;
+    link(outside.path().to_owned(), dir.path().join("out")).expect("linked");
+    link("sub".into(), dir.path().join("inner")).expect("linked");
+    let tools = [
+        ("up", r#""command": "../run.sh""#),
+        ("absolute", r#""command": "/bin/sh""#),
+        ("linked", r#""command": "./out/run.sh""#),
+        ("not-there-yet", r#""command": "out/later/run.sh""#),
+        ("from-above", r#""command": "ls", "work_dir": "..""#),
+        ("from-root", r#""command": "ls", "work_dir": "/""#),
+        ("from-link", r#""command": "ls", "work_dir": "out""#),
+        ("too-high", r#""command": "../../run.sh", "work_dir": "sub""#),
+        ("template", r#""command": "ls", "parameters": {"type": "object"}, "working_dir": "/""#),
+        ("session", r#""command": "ls", "parameters": {"type": "object"}, "working_dir": "..""#),
+        ("bare", r#""command": "ls""#),
+        ("own", r#""command": "./run.sh""#),
+        ("back", r#""command": "../run.sh", "work_dir": "sub""#),
+        ("within", r#""command": "ls", "work_dir": "inner""#),
+        ("below", r#""command": "ls", "parameters": {"type": "object"}, "working_dir": "x""#),
+    ];
+    let tools =
+        tools.map(|(name, text)| format!(r#"{{"name": "{name}", "description": "d", {text}}}"#));
+    let members =
+        format!(r#", "extensions": {{"dev.flyto": {{"tools": [{}]}}}}"#, tools.join(",\n"));
+    check_in(
+        &dir,
+        &members,
+        expect![[r#"
+        1:175: error[F0165]: "../run.sh" leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/0/command
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        2:53: error[F0165]: "/bin/sh" leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/1/command
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        3:51: error[F0165]: "./out/run.sh" leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/2/command
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        4:58: error[F0165]: "out/later/run.sh" leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/3/command
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        5:73: error[F0165]: ".." leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/4/work_dir
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        6:72: error[F0165]: "/" leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/5/work_dir
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        7:72: error[F0165]: "out" leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/6/work_dir
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        8:53: error[F0165]: "../../run.sh" leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/7/command
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        9:108: error[F0165]: "/" leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/8/working_dir
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        10:107: error[F0165]: ".." leads out of the plugin's directory
+            at /extensions/dev.flyto/tools/9/working_dir
+            because no path in a manifest of this format may
+            help: name a file or a directory within it, without links that lead elsewhere
+        a-b by nobody: ["bare", "own", "back", "within", "below"]
+    "#]],
+    );
+}
+
 #[test]
 fn names() {
     for name in ["A", "a_b", "-a", "a.", "a--b", "a..b", "", "ä"] {

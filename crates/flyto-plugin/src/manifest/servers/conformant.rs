@@ -20,6 +20,7 @@ use crate::{
     manifest::{
         env,
         tool::{Place, refuse_nul},
+        within::{leaves, stays_within},
     },
     place::{about_key, as_warning},
 };
@@ -197,26 +198,6 @@ fn dir_fault(at: At<'_>, text: &str, place: Place<'_>) -> Option<Diagnostic> {
     let what = format!("{} is no directory of the plugin", quoted(text));
     let help = format!("begin with `./`, `${{{PLUGIN_ROOT}}}` or `${{{PLUGIN_DATA}}}`");
     Some(at.error(BAD_VALUE, what).with_help(help))
-}
-
-/// The finding that a path leads out of the plugin's directory, by its text or by a link.
-fn leaves(at: At<'_>, path: &Path, place: Place<'_>) -> Option<Diagnostic> {
-    let up = path.is_absolute() || path.components().any(|it| it == Component::ParentDir);
-    if !up && stays_within(place.dir, &place.dir.join(path)) {
-        return None;
-    }
-    let text = at.value().as_str().unwrap_or_default();
-    let what = format!("{} leads out of the plugin's directory", quoted(text));
-    let help = "name a file or a directory within it, without links that lead elsewhere";
-    Some(at.error(codes::LEAVES_PLUGIN, what).with_help(help))
-}
-
-/// Whether a path lies in a directory once its links are resolved. What is not there leads nowhere.
-fn stays_within(dir: &Path, path: &Path) -> bool {
-    match (dir.canonicalize(), path.canonicalize()) {
-        (Ok(dir), Ok(path)) => path.starts_with(dir),
-        _ => true,
-    }
 }
 
 fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
