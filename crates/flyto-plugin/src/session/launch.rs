@@ -13,6 +13,10 @@ use crate::{
     rpc,
 };
 
+/// Processes of one plugin that a tool is compared with: 32, more than differ in earnest. A manifest
+/// with thousands of tools that all differ is still read in linear time.
+const MAX_CANDIDATES: usize = 32;
+
 /// The program of a session, from which each of its processes is started.
 struct Launcher {
     ctx: Arc<PluginContext>,
@@ -47,19 +51,30 @@ pub(crate) fn of(
 /// different values cannot share one.
 pub(crate) fn share(defs: &mut [ToolDef]) -> Vec<usize> {
     let mut shared_with: Vec<usize> = Vec::with_capacity(defs.len());
+    let mut firsts: Vec<usize> = Vec::new();
     for at in 0..defs.len() {
         let (before, rest) = defs.split_at_mut(at);
         let def = &rest[0];
-        let first = (0..at).find(|it| shared_with[*it] == *it && can_share(&before[*it], def));
-        if let Some(first) = first {
-            for (name, value) in def.env.iter() {
-                before[first].env.insert(name, value.clone());
+        if program(def).is_none() {
+            shared_with.push(at);
+            continue;
+        }
+        let mut candidates = firsts.iter().copied().take(MAX_CANDIDATES);
+        let first = candidates.find(|it| can_share(&before[*it], def));
+        match first {
+            Some(first) => {
+                for (name, value) in def.env.iter() {
+                    before[first].env.insert(name, value.clone());
+                }
             }
+            None => firsts.push(at),
         }
         shared_with.push(first.unwrap_or(at));
     }
     for at in 0..defs.len() {
-        defs[at].env = defs[shared_with[at]].env.clone();
+        if shared_with[at] != at {
+            defs[at].env = defs[shared_with[at]].env.clone();
+        }
     }
     shared_with
 }
@@ -69,8 +84,7 @@ fn can_share(a: &ToolDef, b: &ToolDef) -> bool {
     let agrees = |env: &Declared, name: &str, value| {
         env.iter().all(|(other, theirs)| other != name || theirs == value)
     };
-    program(a).is_some()
-        && program(a) == program(b)
+    program(a) == program(b)
         && demands(a) == demands(b)
         && b.env.iter().all(|(name, value)| agrees(&a.env, name, value))
 }
