@@ -194,12 +194,14 @@ impl Filler<'_> {
                 begins = Some((text, by));
             }
         }
-        let Some((text, Some((param, false)))) = begins else { return };
-        if text.starts_with('-') && len > 1 {
+        let Some((text, Some((param, free)))) = begins else { return };
+        let plus = word.no_option && text.starts_with('+');
+        if (!free || word.no_option) && (text.starts_with('-') && len > 1 || plus) {
             let shown: String = text.chars().take(40).collect();
             let cut = if shown.len() < text.len() { "…" } else { "" };
+            let sign = if plus { '+' } else { '-' };
             let why = format!(
-                "begins with `-`, so the program could take it for an option: {}; \
+                "begins with `{sign}`, so the program could take it for an option: {}; \
                  for a file, write ./ in front",
                 quoted(&format!("{shown}{cut}"))
             );

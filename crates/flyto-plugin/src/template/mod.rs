@@ -9,7 +9,9 @@ mod fill;
 mod plain;
 mod programs;
 mod roles;
+mod special;
 mod text;
+mod variables;
 
 use std::{ops::Range, sync::OnceLock};
 

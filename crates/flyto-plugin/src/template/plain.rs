@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn plain_words_with_declared_placeholders_are_plain() {
-        check("git -C {{a}} log --author={{long-name_2}} -- .", true);
+        check("hg -R {{a}} log --user={{long-name_2}} -- .", true);
         check("  /usr/bin/printf   {{a}}{{sh}}/x ", true);
         check("{{a}} x", false);
         check("x {{b}}", false);

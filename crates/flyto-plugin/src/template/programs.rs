@@ -1,5 +1,7 @@
 //! Programs that run what they are given: others by name, or code.
 
+use super::special;
+
 /// What a program does with its words.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Runs {
@@ -15,8 +17,16 @@ pub(super) enum Runs {
     Code(Interpreter),
     /// Code in its first operand, unless an option names a file.
     Awk,
+    /// As awk, and an option with code may stand anywhere.
+    Sed,
     /// Code in any of its words.
     AllCode,
+    /// Code in the words behind the first that is like this.
+    Behind(fn(&str) -> bool),
+    /// Code for a shell elsewhere, behind the host.
+    Remote,
+    /// Programs behind some options of some of its commands.
+    Git,
     /// The file that its first word names, as code.
     Source,
     /// Names of variables; some shells calculate within them.
@@ -72,9 +82,17 @@ pub(super) fn of(name: &str) -> Runs {
             "sh" | "bash" | "rbash" | "dash" | "ash" | "zsh" | "ksh" | "mksh" | "yash" | "csh"
             | "tcsh" | "fish" => Runs::Shell,
             "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => Runs::Awk,
+            "sed" | "gsed" | "ssed" => Runs::Sed,
             "find" => Runs::OtherBehindExec,
+            "ssh" => Runs::Remote,
+            "git" => Runs::Git,
+            "pwsh" | "powershell" => Runs::Behind(special::powershell),
+            "deno" => Runs::Behind(special::deno),
+            "gdb" | "lldb" => Runs::Behind(special::debugger),
             // `flock FILE -c CODE` has an option where its program would be.
-            "eval" | "trap" | "alias" | "let" | "watch" | "parallel" | "-c" => Runs::AllCode,
+            "eval" | "trap" | "alias" | "let" | "watch" | "parallel" | "tmux" | "screen" | "-c" => {
+                Runs::AllCode
+            }
             "." | "source" => Runs::Source,
             "read" | "unset" | "getopts" | "export" | "readonly" | "declare" | "typeset"
             | "local" | "mapfile" | "readarray" => Runs::Names,
@@ -136,13 +154,17 @@ fn wrapper(name: &str) -> Option<Wrapper> {
 fn interpreter(name: &str) -> Option<Interpreter> {
     Some(match name {
         "python" | "pypy" | "ipython" | "jython" => {
-            Interpreter { code: "c", valued: "WXm", last: "m", ..INTERPRETER }
+            Interpreter { code: "cm", valued: "WX", last: "cm", ..INTERPRETER }
         }
-        "perl" => Interpreter { code: "eE", valued: "I", attached: "MmixFCD", ..INTERPRETER },
+        // Modules and the separator are put into the program as they are.
+        "perl" => Interpreter { code: "eEMmF", valued: "I", attached: "ixCD", ..INTERPRETER },
         "ruby" | "jruby" => Interpreter { valued: "ICEr", attached: "FKWxi", ..INTERPRETER },
-        "node" | "nodejs" | "bun" | "tsx" | "ts-node" => {
-            Interpreter { code: "ep", valued: "rC", long_code: &["eval", "print"], ..INTERPRETER }
-        }
+        "node" | "nodejs" | "bun" | "tsx" | "ts-node" => Interpreter {
+            code: "epr",
+            valued: "C",
+            long_code: &["eval", "print", "require", "import", "loader", "experimental-loader"],
+            ..INTERPRETER
+        },
         "php" => Interpreter {
             code: "rBRE",
             valued: "cdfFtz",
@@ -162,6 +184,24 @@ fn interpreter(name: &str) -> Option<Interpreter> {
         "emacs" => {
             Interpreter { code: "", long_code: &["eval", "execute"], permutes: true, ..INTERPRETER }
         }
+        "octave" | "octave-cli" => {
+            Interpreter { code: "", long_code: &["eval"], permutes: true, ..INTERPRETER }
+        }
+        "expect" => Interpreter { code: "c", valued: "f", ..INTERPRETER },
+        "make" | "gmake" | "bmake" => Interpreter {
+            code: "E",
+            valued: "CfIjlmoW",
+            long_code: &["eval"],
+            permutes: true,
+            ..INTERPRETER
+        },
+        "nix-shell" | "nix" => Interpreter {
+            code: "Ep",
+            valued: "AI",
+            long_code: &["run", "command", "expr", "packages"],
+            permutes: true,
+            ..INTERPRETER
+        },
         "guile" | "tclsh" => Interpreter { code: "ce", valued: "lLx", ..INTERPRETER },
         "vim" | "vi" | "nvim" | "ex" | "view" => Interpreter {
             code: "c",

@@ -1,12 +1,16 @@
 //! What the words of a command are for: which is the program, which would be run as code, which
 //! cannot be left out.
 
-use std::{cell::Cell, ops::Range};
+use std::{
+    cell::{Cell, RefCell},
+    ops::Range,
+};
 
 use super::{
     fault::Fault,
     programs::{self, Interpreter, Runs, Wrapper},
     text::{Gap, Item, Part, Taken, Word},
+    variables,
 };
 
 /// Words that are no program to a shell. `case` and `function` are looked at on their own.
@@ -75,10 +79,12 @@ const MOST_WRAPPERS: usize = 128;
 const MOST_INTERPRETERS: usize = 16;
 
 /// What is known of a whole text while its commands are looked at.
-struct Whole<'a> {
+pub(super) struct Whole<'a> {
     text: &'a str,
     params: &'a [String],
     n_wrappers: Cell<usize>,
+    /// The variables that got the value of a parameter.
+    filled: RefCell<Vec<(String, usize)>>,
 }
 
 /// Refuses placeholders whose values would be run, and marks words that cannot be left out and words
@@ -98,7 +104,8 @@ pub(super) fn assign(text: &str, taken: &mut Taken) -> Result<(), Box<Fault>> {
     let shell = is_shells_own(raw)
         || BUILTINS.contains(&cooked.as_str())
         || assignment(text, first).is_some();
-    Whole { text, params, n_wrappers: Cell::new(0) }.commands(items)?;
+    let whole = Whole { text, params, n_wrappers: Cell::new(0), filled: RefCell::default() };
+    whole.commands(items)?;
     taken.live |= shell;
     Ok(())
 }
@@ -173,12 +180,37 @@ impl Whole<'_> {
         Ok(())
     }
 
+    /// The first value in a word, or the first variable that holds one.
+    fn value(&self, word: &Word) -> Option<(usize, Range<usize>)> {
+        word.value().or_else(|| {
+            let filled = self.filled.borrow();
+            word.parts.iter().find_map(|it| {
+                let Part::Expansion(span) = it else { return None };
+                let text = &self.text[span.clone()];
+                let (_, param) = filled.iter().find(|(name, _)| text.contains(name.as_str()))?;
+                Some((*param, span.clone()))
+            })
+        })
+    }
+
     /// Refuses any placeholder in a word.
-    fn refuse(&self, word: &Word, place: &str, help: &str) -> Result<(), Box<Fault>> {
-        let Some((param, span)) = word.value() else { return Ok(()) };
+    pub(super) fn refuse(&self, word: &Word, place: &str, help: &str) -> Result<(), Box<Fault>> {
+        let Some((param, span)) = self.value(word) else { return Ok(()) };
         let name = &self.params[param];
         Err(Fault::place(span, name, place, help.replace("{{x}}", &format!("{{{{{name}}}}}")))
             .into())
+    }
+
+    /// Refuses a value in a variable that decides what runs, and remembers what other one has it.
+    fn assigned(&self, name: &str, word: &Word) -> Result<(), Box<Fault>> {
+        if variables::choose_what_runs(name) {
+            let place = format!("in the variable `{name}`, which decides what runs");
+            self.refuse(word, &place, "write its value out, or leave it alone")?;
+        }
+        if let Some((param, _)) = self.value(word) {
+            self.filled.borrow_mut().push((name.to_owned(), param));
+        }
+        Ok(())
     }
 
     /// Looks at one simple command, or at the beginning of a compound one.
@@ -190,6 +222,10 @@ impl Whole<'_> {
                 "for" | "select" => {
                     if let Some(name) = after.first() {
                         self.refuse(name, "where a variable is named", "write a name of your own")?;
+                        let name = name.fixed().unwrap_or_default();
+                        for word in &after[1..] {
+                            self.assigned(&name, word)?;
+                        }
                     }
                     dashes(after);
                     return Ok(());
@@ -211,7 +247,9 @@ impl Whole<'_> {
                     return Ok(());
                 }
                 _ if KEYWORDS.contains(&raw) => {}
-                _ if assignment(self.text, words[at]).is_some() => {}
+                _ if let Some(name) = assignment(self.text, words[at]) => {
+                    self.assigned(name, words[at])?
+                }
                 _ => return self.program(&mut words[at..]),
             }
         }
@@ -227,6 +265,11 @@ impl Whole<'_> {
             &format!("write the program itself; {}", instead("sh")),
         )?;
         let Some(path) = path(self.text, program) else {
+            for word in args.iter() {
+                let place = "behind a program that is known to the shell alone, and may be one that \
+                             runs code";
+                self.refuse(word, place, "write the name of the program, or its path")?;
+            }
             dashes(args);
             return Ok(());
         };
@@ -258,12 +301,11 @@ impl Whole<'_> {
             Runs::Shell => self.shell(name, args)?,
             Runs::Code(interpreter) => self.interpreter(name, &interpreter, args)?,
             Runs::Awk => self.awk(name, args)?,
-            Runs::AllCode => {
-                for word in args.iter() {
-                    let place = format!("behind `{name}`, which runs it as code");
-                    self.refuse(word, &place, &instead("sh"))?;
-                }
-            }
+            Runs::Sed => self.sed(name, args)?,
+            Runs::Behind(begins) => self.code_behind(name, begins, args)?,
+            Runs::Remote => self.ssh(name, args)?,
+            Runs::Git => self.git(name, args)?,
+            Runs::AllCode => self.all_code(name, args)?,
             Runs::Source => {
                 if let Some(word) = args.first() {
                     let place = format!("behind `{name}`, which runs the file as code");
@@ -310,7 +352,7 @@ impl Whole<'_> {
         let mut at = 0;
         while let Some(word) = args.get(at) {
             let lead = word.lead();
-            if lead == "--" {
+            if word.fixed().as_deref() == Some("--") {
                 at += 1;
                 break;
             }
@@ -326,7 +368,12 @@ impl Whole<'_> {
                     let alone = value.is_none() && wrapper.long_valued.contains(&long);
                     at += if alone { 2 } else { 1 };
                 }
-                None if wrapper.assigns && assignment(self.text, word).is_some() => at += 1,
+                None if wrapper.assigns
+                    && let Some(name) = assignment(self.text, word) =>
+                {
+                    self.assigned(name, word)?;
+                    at += 1;
+                }
                 None => break,
             }
         }
@@ -350,18 +397,21 @@ impl Whole<'_> {
 
     fn shell(&self, name: &str, args: &mut [&mut Word]) -> Result<(), Box<Fault>> {
         let mut has_code = false;
+        let mut is_operand = false;
         let mut at = 0;
         while let Some(word) = args.get(at) {
             let lead = word.lead();
             match option(&lead.replacen('+', "-", usize::from(lead.starts_with('+')))) {
-                _ if lead == "--" => {
+                _ if matches!(word.fixed().as_deref(), Some("--" | "-")) => {
                     at += 1;
+                    is_operand = true;
                     break;
                 }
                 Some(Opt::Short(letters)) => {
                     if letters.contains('c') && word.value().is_some() {
                         self.refuse(word, &code_of(name), &instead(name))?;
                     }
+                    self.refuse_unnamed(name, word, false)?;
                     has_code |= letters.contains('c');
                     at += if letters.ends_with(['o', 'O']) { 2 } else { 1 };
                 }
@@ -370,19 +420,35 @@ impl Whole<'_> {
                     has_code = true;
                     at += 1;
                 }
-                Some(Opt::Long("rcfile" | "init-file", None)) => at += 2,
-                Some(Opt::Long(..)) => at += 1,
-                None => break,
+                Some(Opt::Long(long, value)) => {
+                    self.refuse_unnamed(name, word, false)?;
+                    let file = matches!(long, "rcfile" | "init-file") && value.is_none();
+                    if let Some(file) = args.get(at + 1).filter(|_| file) {
+                        self.refuse(file, &code_of(name), "write the name of a script")?;
+                    }
+                    at += if file { 2 } else { 1 };
+                }
+                None => {
+                    self.refuse_unnamed(name, word, false)?;
+                    break;
+                }
             }
         }
         if has_code {
             self.code_at(name, at, args)?;
+        } else if !is_operand {
+            self.option_position(args, at);
         }
         Ok(())
     }
 
     /// Refuses a placeholder in the code, and keeps the words before it where they are.
-    fn code_at(&self, name: &str, at: usize, args: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+    pub(super) fn code_at(
+        &self,
+        name: &str,
+        at: usize,
+        args: &mut [&mut Word],
+    ) -> Result<(), Box<Fault>> {
         if let Some(code) = args.get(at) {
             self.refuse(code, &code_of(name), &instead(name))?;
         }
@@ -405,14 +471,17 @@ impl Whole<'_> {
             let lead = word.lead().to_owned();
             let follows = std::mem::take(&mut maybe_value);
             match option(&lead) {
-                _ if lead == "--" => break,
-                Some(Opt::Long(long, value)) if interpreter.long_code.contains(&long) => {
+                _ if word.fixed().as_deref() == Some("--") => return Ok(()),
+                Some(Opt::Long(long, value))
+                    if interpreter.long_code.iter().any(|it| it.starts_with(long)) =>
+                {
                     self.refuse(word, &code_of(name), &instead(name))?;
                     let code = if value.is_none() { at + 1 } else { at };
                     self.code_at(name, code, args)?;
-                    at = code + 1;
+                    at = if is_option(args, code) { at } else { code } + 1;
                 }
                 Some(Opt::Long(_, value)) => {
+                    self.refuse_unnamed(name, word, value.is_some())?;
                     maybe_value = value.is_none();
                     at += 1;
                 }
@@ -420,6 +489,7 @@ impl Whole<'_> {
                     let Interpreter { code, valued, attached, last, .. } = *interpreter;
                     let known = |c| [code, valued, attached].iter().any(|it| it.contains(c));
                     let Some(stop) = letters.find(known) else {
+                        self.refuse_unnamed(name, word, false)?;
                         at += 1;
                         continue;
                     };
@@ -431,12 +501,22 @@ impl Whole<'_> {
                         self.code_at(name, if next { at + 1 } else { at }, args)?;
                     }
                     if is_in(last) {
-                        break;
+                        return Ok(());
                     }
-                    at += if next && !is_in(attached) { 2 } else { 1 };
+                    let skips = next && !is_in(attached);
+                    let skips = skips && !(is_in(code) && is_option(args, at + 1));
+                    at += if skips { 2 } else { 1 };
                 }
-                None if interpreter.permutes || follows => at += 1,
-                None => break,
+                None => {
+                    self.refuse_unnamed(name, word, false)?;
+                    if interpreter.permutes || follows {
+                        args[at].no_option = true;
+                        at += 1;
+                        continue;
+                    }
+                    self.option_position(args, at);
+                    break;
+                }
             }
         }
         Ok(())
@@ -447,12 +527,12 @@ impl Whole<'_> {
         let mut at = 0;
         while let Some(word) = args.get(at) {
             let lead = word.lead().to_owned();
-            if lead == "--" {
+            if word.fixed().as_deref() == Some("--") {
                 at += 1;
                 break;
             }
             match option(&lead) {
-                Some(Opt::Long("source", value)) => {
+                Some(Opt::Long(long, value)) if "source".starts_with(long) => {
                     self.refuse(word, &code_of(name), &instead(name))?;
                     let code = if value.is_none() { at + 1 } else { at };
                     self.code_at(name, code, args)?;
@@ -460,12 +540,14 @@ impl Whole<'_> {
                     at = code + 1;
                 }
                 Some(Opt::Long(long, value)) => {
+                    self.refuse_unnamed(name, word, value.is_some())?;
                     has_file |= matches!(long, "file" | "exec");
                     let valued = ["assign", "field-separator", "file", "exec", "include", "load"];
                     at += if value.is_none() && valued.contains(&long) { 2 } else { 1 };
                 }
                 Some(Opt::Short(letters)) => {
                     let first = letters.chars().next().unwrap_or_default();
+                    self.refuse_unnamed(name, word, "vFfEeilW".contains(first))?;
                     has_file |= matches!(first, 'f' | 'E' | 'e');
                     let alone = letters.len() == 1 && word.value().is_none();
                     if first == 'e' {
@@ -474,7 +556,10 @@ impl Whole<'_> {
                     }
                     at += if alone && "vFfEeil".contains(first) { 2 } else { 1 };
                 }
-                None => break,
+                None => {
+                    self.refuse_unnamed(name, word, false)?;
+                    break;
+                }
             }
         }
         if !has_file {
@@ -486,7 +571,9 @@ impl Whole<'_> {
     /// Names of variables, in which some shells run what stands in brackets.
     fn names(&self, name: &str, args: &[&mut Word]) -> Result<(), Box<Fault>> {
         for word in args {
-            if !word.lead().contains('=') {
+            if let Some((variable, _)) = word.lead().split_once('=') {
+                self.assigned(variable, word)?;
+            } else {
                 let place = format!("behind `{name}`, where a variable is named");
                 self.refuse(word, &place, "write a name of your own")?;
             }
@@ -513,6 +600,9 @@ impl Whole<'_> {
 
 /// The path of a program, or the end of it that does not change from call to call.
 fn path(text: &str, program: &Word) -> Option<String> {
+    if is_pattern(&text[program.span.clone()]) {
+        return None;
+    }
     if let Some(path) = program.fixed() {
         return Some(path);
     }
@@ -530,6 +620,35 @@ fn path(text: &str, program: &Word) -> Option<String> {
     }
 }
 
+/// Whether the file name at the end of a word depends on which files there are.
+fn is_pattern(raw: &str) -> bool {
+    let (mut single, mut double, mut res) = (false, false, false);
+    let mut chars = raw.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if !single => {
+                chars.next();
+            }
+            '\'' if !double => single = !single,
+            '"' if !single => double = !double,
+            _ if single || double => {}
+            // `${NAME}` is an expansion and no list.
+            '$' if chars.peek() == Some(&'{') => {
+                chars.by_ref().find(|it| *it == '}');
+            }
+            '/' => res = false,
+            '*' | '?' | '[' => res = true,
+            '{' => return true,
+            _ => {}
+        }
+    }
+    res
+}
+
+fn is_option(args: &[&mut Word], at: usize) -> bool {
+    args.get(at).is_some_and(|it| it.lead().starts_with('-'))
+}
+
 /// Marks the words behind `--`.
 fn dashes(words: &mut [&mut Word]) {
     let mut after_dashes = false;
@@ -539,12 +658,12 @@ fn dashes(words: &mut [&mut Word]) {
     }
 }
 
-fn code_of(name: &str) -> String {
+pub(super) fn code_of(name: &str) -> String {
     format!("in the code that `{name}` runs")
 }
 
 /// How to hand a value to code.
-fn instead(name: &str) -> String {
+pub(super) fn instead(name: &str) -> String {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     let own = match plain {
         "python" | "pypy" | "ipython" | "jython" => {
@@ -556,6 +675,9 @@ fn instead(name: &str) -> String {
         "php" => "`php -r '…' -- {{x}}`, where it is `$argv[1]`",
         "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => {
             "`awk 'BEGIN { x = ARGV[1] } …' {{x}}`, where it is the variable `x`"
+        }
+        "sed" | "gsed" | "ssed" => {
+            "`awk 'BEGIN { x = ARGV[1]; ARGV[1] = \"\" } …' {{x}} FILE`, where it is the variable `x`"
         }
         _ => "",
     };
@@ -573,14 +695,14 @@ fn assignment<'a>(text: &'a str, word: &Word) -> Option<&'a str> {
         .then_some(name)
 }
 
-enum Opt<'a> {
+pub(super) enum Opt<'a> {
     /// The letters behind one `-`.
     Short(&'a str),
     /// The name behind `--`, and the value behind `=`.
     Long(&'a str, Option<&'a str>),
 }
 
-fn option(word: &str) -> Option<Opt<'_>> {
+pub(super) fn option(word: &str) -> Option<Opt<'_>> {
     if let Some(long) = word.strip_prefix("--") {
         let (name, value) = match long.split_once('=') {
             Some((name, value)) => (name, Some(value)),

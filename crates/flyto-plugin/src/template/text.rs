@@ -49,6 +49,9 @@ pub(super) struct Word {
     pub(super) needed: bool,
     /// A `--` stands before it, so that nothing in it is taken for an option.
     pub(super) after_dashes: bool,
+    /// An option there could make code of what follows, so that none may come of a value, whatever
+    /// the schema lets pass.
+    pub(super) no_option: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -300,7 +303,13 @@ impl Reader<'_> {
         }
         word.end_literal(self.pos);
         let Parts { parts, .. } = word;
-        Ok(Word { span: start..self.pos, parts, needed: false, after_dashes: false })
+        Ok(Word {
+            span: start..self.pos,
+            parts,
+            needed: false,
+            after_dashes: false,
+            no_option: false,
+        })
     }
 
     fn escape(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {

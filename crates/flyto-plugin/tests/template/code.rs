@@ -2,7 +2,10 @@
 
 use expect_test::expect;
 
-use crate::check;
+use flyto_plugin::ToolDef;
+use serde_json::json;
+
+use crate::{Host, check};
 
 #[test]
 fn refused_as_code() {
@@ -336,4 +339,163 @@ fn allowed_beside_code() {
                 "X Y"
         "#]],
     );
+}
+
+#[test]
+fn refused_as_scripts_options_and_programs() {
+    check_refused(&[
+        "sed -n -e {{x}} f",
+        "sed 's/{{x}}/b/' f",
+        "sed {{x}} f",
+        "sed -ne{{x}} f",
+        "sed f -e {{x}}",
+        "sed --expr={{x}} f",
+        "sed -{{x}} f",
+        "sed -n -- {{x}} f",
+        "env sed -i {{x}} f",
+        "sh -{{x}} {{y}}",
+        "sh +{{x}} {{y}}",
+        "bash --rcfile {{x}} -i",
+        "python3 -{{x}}",
+        "python3 -m {{x}} {{y}}",
+        "node --{{x}}={{y}}",
+        "node --{{x}} {{y}}",
+        "node --import={{x}} f.js",
+        "node -p -e {{x}}",
+        "perl -M{{x}} f",
+        "gawk --sour={{x}} f",
+        "awk -{{x}} f",
+        "/bin/das? -c {{x}}",
+        "/bin/{sh,x} -c {{x}}",
+        "$0 -c {{x}}",
+        "$NOTHING sh -c {{x}}",
+        "$(which sh) -c {{x}}",
+        "env $0 {{x}}",
+        "deno eval {{x}}",
+        "pwsh -NoProfile -c {{x}}",
+        "pwsh -Command 'p' {{x}}",
+        "octave --eval {{x}}",
+        "expect -c {{x}}",
+        "gdb -ex {{x}} p",
+        "gdb --eval-command={{x}} p",
+        "make --eval {{x}}",
+        "nix-shell --run {{x}}",
+        "nix-shell --command {{x}}",
+        "git rebase --exec {{x}} main",
+        "git rebase -x {{x}} main",
+        "git -c {{x}} status",
+        "git -C d -c core.pager={{x}} log",
+        "git clone --upload-pack={{x}} u",
+        "git fetch --upload-p {{x}}",
+        "git {{x}}",
+        "git bisect run {{x}}",
+        "git --{{x}} log",
+        "ssh host {{x}}",
+        "ssh -p 22 host ls {{x}}",
+        "ssh -o {{x}} host",
+        "ssh -oProxyCommand={{x}} host",
+        "su -c {{x}}",
+        "su --comm={{x}}",
+        "script -c {{x}}",
+        "parallel {{x}}",
+        "tmux new-session {{x}}",
+    ]);
+}
+
+#[test]
+fn refused_in_variables_that_choose_what_runs() {
+    check_refused(&[
+        "PATH={{x}} p",
+        "LD_PRELOAD={{x}} p",
+        "DYLD_INSERT_LIBRARIES={{x}} p",
+        "BASH_ENV={{x}} p",
+        "ENV={{x}} p",
+        "IFS={{x}} p",
+        "SHELLOPTS={{x}} p",
+        "PS4={{x}} p",
+        "PYTHONPATH={{x}} p",
+        "PERL5OPT={{x}} p",
+        "NODE_OPTIONS={{x}} p",
+        "RUBYOPT={{x}} p",
+        "GIT_SSH_COMMAND={{x}} p",
+        "PROMPT_COMMAND={{x}} p",
+        "EDITOR={{x}} p",
+        "env PATH=/bin:{{x}} p",
+        "env 'PATH={{x}}' p",
+        "sudo LD_PRELOAD={{x}} p",
+        "export PATH={{x}}",
+        "export 'PATH={{x}}'",
+        "for PATH in {{x}}",
+        "A={{x}}\n$A",
+        "A={{x}}\nsh -c \"$A\"",
+        "A={{x}}\nB=$A\neval $B",
+    ]);
+}
+
+/// Each is refused, and says that a value would be run.
+#[track_caller]
+fn check_refused(commands: &[&str]) {
+    let schema = json!({"type": "object", "properties": {"x": {}, "y": {}}});
+    for command in commands {
+        let err = ToolDef::template("t", command, schema.clone()).expect_err(command);
+        assert!(err.code().as_str() == "F0151" && err.help().is_some(), "{command}: {err}");
+    }
+}
+
+#[test]
+fn scripts_and_variables_of_the_author() {
+    let commands = [
+        "sed -n -f {{x}} {{y}}",
+        "sed -n 1p {{x}}",
+        "sed -e p -- {{x}}",
+        "sed -i.bak p {{x}}",
+        "sed --file={{x}} f",
+        "env A={{x}} p $A",
+        "A={{x}} p",
+        "export A={{x}}",
+        "git -C {{x}} log --grep={{y}} -- {{x}}",
+        "git commit -c {{x}}",
+        "git log -n{{x}}",
+        "git rev-parse {{x}}",
+        "ssh -p {{x}} host ls",
+        "ssh {{x}} ls",
+        "deno run f.ts {{x}}",
+        "pwsh -File f.ps1 {{x}}",
+        "gdb -batch {{x}}",
+        "make -C {{x}}",
+        "python3 {{x}} {{y}}",
+        "python3 -W{{x}} f.py",
+        "node --max-old-space-size={{x}} f.js",
+        "\"$HOME/bin/p\" {{x}}",
+        "~/bin/p {{x}}",
+        "/opt/*/bin/p {{x}}",
+        "'/opt/p?' {{x}}",
+    ];
+    let schema = json!({"type": "object", "properties": {"x": {}, "y": {}}});
+    for command in commands {
+        if let Err(err) = ToolDef::template("t", command, schema.clone()) {
+            panic!("{err}");
+        }
+    }
+}
+
+/// Where an option of an interpreter may stand, no value is one, and none moves up into the place
+/// of another.
+#[test]
+fn options_of_interpreters_are_no_values() {
+    let schema = json!({"type": "object", "properties": {
+        "x": {"enum": ["-c", "+c", "f"]},
+        "y": {"x-flyto-dash": true},
+    }});
+    for command in ["sh {{x}} {{y}}", "python3 {{x}} {{y}}", "sed -n -e p {{x}} {{y}}"] {
+        let def = ToolDef::template("t", command, schema.clone()).expect("a template");
+        let words = |x| Host::new().words(def.clone(), json!({"x": x, "y": "code"}));
+        let has_rule = !command.starts_with("sed");
+        assert_eq!(words("-c").contains("begins with `-`"), has_rule, "{command}");
+        assert_eq!(words("+c").contains("begins with `+`"), has_rule, "{command}");
+        assert!(!words("f").contains('!'), "{command}");
+    }
+    let def = ToolDef::template("t", "sh {{x}} -c {{y}}", schema).expect("a template");
+    let shown = Host::new().words(def, json!({"y": "code"}));
+    assert!(shown.contains("the command needs a word in its place"), "{shown}");
 }
