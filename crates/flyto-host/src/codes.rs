@@ -47,7 +47,7 @@ Look at the file first: the tools that it brings run with your rights.
         "\
 A path in the configuration starts with `~`, which stands for a home directory. The environment has
 no HOME with an absolute path, or there is no user of the name behind the `~`. Write the path out,
-such as `/home/ada/.flyto/plugins`.
+such as `/home/ada/.flyto/plugins`. Of `plugin_dirs`, only the entry itself is passed over.
 ",
     ),
     CodeInfo::new(

@@ -243,6 +243,24 @@ fn a_configuration_that_is_half_understood_is_not_to_be_used() {
 }
 
 #[test]
+fn a_directory_of_plugins_without_a_meaning_costs_itself() {
+    let world = World::new().user(
+        r#"{"plugins": {"enabled": true, "plugin_dirs": ["/a", "~/b", "~nobody-here/x", "/c"],
+            "blocked_plugins": ["x"]}}"#,
+    );
+    let surroundings = Surroundings::new(world.env.clone(), Path::new("/"));
+    let (config, findings) = load_config(&surroundings, &world.flags);
+    let home = world.dir.path().join("home");
+    assert_eq!(config.plugin_dirs, [Path::new("/a"), &home.join("b"), Path::new("/c")]);
+    assert_eq!(config.plugins.filter().judge("x"), Verdict::Blocked);
+    assert!(!findings.has_errors());
+    let [finding] = &findings.into_vec()[..] else { panic!("one finding") };
+    assert_eq!(finding.pointer.as_ref().map(|it| it.as_str()), Some("/plugins/plugin_dirs/2"));
+    assert_eq!(finding.help.as_deref(), Some("write the path out"));
+    assert_eq!(finding.code.as_str(), "F0302");
+}
+
+#[test]
 fn a_misspelt_section_does_not_let_a_block_go() {
     let (_, findings) = World::new().user(r#"{"plugin": {"blocked_plugins": ["x"]}}"#).load();
     assert!(findings.contains("error[F0141]"), "{findings}");

@@ -47,6 +47,9 @@ const FOREIGN: [(&str, &str); 2] = [
     ("providers", "a provider of models has no tools; remove it"),
 ];
 
+/// What to do about a `~` that stands for nothing.
+const WRITE_OUT: &str = "write the path out";
+
 /// Whether an object is a configuration, judged by its keys. One of them may be misspelt.
 pub(crate) fn is_config(root: &json::Value<'_>) -> bool {
     let keys = root.as_object().unwrap_or_default().iter().map(|it| &*it.key.value);
@@ -94,15 +97,16 @@ fn read_root(
         }
         let expand = |path: &str| expand_home(path, places.home.as_deref(), ambient_home_of);
         res.plugins = PluginConfig::read(section, expand, reader.findings())?;
-        res.plugin_dirs = res
-            .plugins
-            .plugin_dirs
-            .iter()
-            .filter_map(|text| {
-                let path = expand_path(text, dir, places);
-                path.map_err(|why| reader.push(section.error(codes::NO_HOME, why))).ok()
-            })
-            .collect();
+        let written = section.member("plugin_dirs").or_else(|| section.member("directories"));
+        for at in written.into_iter().flat_map(|it| it.items()) {
+            match expand_path(at.value().as_str().unwrap_or_default(), dir, places) {
+                Ok(path) => res.plugin_dirs.push(path),
+                // Fewer plugins are no danger, and the others are no less in order.
+                Err(why) => {
+                    reader.push(at.warning(codes::NO_HOME, why).with_help(WRITE_OUT));
+                }
+            }
+        }
     }
     if let Some(paths) = read_paths(&mut reader, "exec_tools", dir, places) {
         res.exec_tools = paths;
@@ -163,7 +167,7 @@ fn read_paths(
             Ok(path) => res.push(path),
             Err(why) => {
                 let place = at.item(index).unwrap_or(at);
-                reader.push(place.error(codes::NO_HOME, why).with_help("write the path out"));
+                reader.push(place.error(codes::NO_HOME, why).with_help(WRITE_OUT));
             }
         }
     }
