@@ -22,6 +22,8 @@ pub const NOBODY_GRANTED: Code = Code::new("F0308");
 pub const SERVER_NOT_STARTED: Code = Code::new("F0309");
 /// A section of a configuration that belongs to another program.
 pub const FOREIGN_SECTION: Code = Code::new("F0310");
+/// A plugin that is blocked or allowed and not there.
+pub const NOBODY_LISTED: Code = Code::new("F0311");
 
 /// Every code of this crate with its explanation.
 pub const CODES: &[CodeInfo] = &[
@@ -153,6 +155,24 @@ Right, in a `plugin.json`:
     { \"name\": \"mine\", \"tools\": [{ \"name\": \"lines\", \"description\": \"Counts lines.\",
       \"parameters\": { \"type\": \"object\", \"properties\": { \"file\": { \"type\": \"string\" } } },
       \"command\": \"wc -l {{file}}\" }] }
+",
+    ),
+    CodeInfo::new(
+        NOBODY_LISTED,
+        "a plugin is blocked or allowed that is not there",
+        "\
+`plugins.blocked_plugins` or `plugins.allowed_plugins` names a plugin that none of the searched
+directories holds. Where the name is misspelt, a plugin is in use that you meant to block, or one that
+you meant to allow is kept out. The name is the one that the manifest gives, which need not be that of
+the directory. A name that is there for a plugin to come may stay.
+
+Wrong, for the plugin `git-info`:
+
+    { \"plugins\": { \"blocked_plugins\": [\"gitinfo\"] } }
+
+Right:
+
+    { \"plugins\": { \"blocked_plugins\": [\"git-info\"] } }
 ",
     ),
 ];

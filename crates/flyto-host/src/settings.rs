@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 
 use flyto_diagnostics::{Diagnostic, Findings, Location, Pointer, closest, quoted};
-use flyto_plugin::{Catalogue, Plugin};
+use flyto_plugin::{Catalogue, DirState, Plugin, SearchedDir, check_plugin_name};
 
 use crate::{
     codes,
-    config::{Config, Origin},
+    config::{Config, Listed, Origin},
 };
 
 /// The plugins for which the configuration has a grant, and where it says so.
@@ -16,8 +16,7 @@ use crate::{
 /// Where a flag or a variable names other directories than the configuration, its grants are for
 /// plugins of those that it names itself, so that nothing can be said.
 pub(crate) fn granted(config: &Config) -> BTreeMap<String, Location> {
-    let dirs = config.origins.get("plugins.plugin_dirs");
-    if matches!(dirs, Some(Origin::Flag(_) | Origin::Variable(_))) {
+    if names_no_dirs(config) {
         return BTreeMap::new();
     }
     let names = config.plugins.grants.keys();
@@ -29,8 +28,29 @@ pub(crate) fn granted(config: &Config) -> BTreeMap<String, Location> {
         .collect()
 }
 
-/// What is odd about the plugins that are there, given the grants and what this host can do.
-pub(crate) fn check(granted: &BTreeMap<String, Location>, catalogue: &Catalogue) -> Findings {
+/// The names of plugins that the configuration blocks and allows, where it can be told whether they
+/// are there: under the same condition as for grants, and where plugins are used at all.
+pub(crate) fn listed(config: &Config) -> Vec<Listed> {
+    if names_no_dirs(config) || !config.plugins.enabled {
+        return Vec::new();
+    }
+    // Of a name that no plugin can have, the reader of the file has spoken.
+    let names = config.listed.iter().filter(|it| check_plugin_name(&it.name).is_ok());
+    names.cloned().collect()
+}
+
+/// Whether the directories are not those of the files.
+fn names_no_dirs(config: &Config) -> bool {
+    let dirs = config.origins.get("plugins.plugin_dirs");
+    matches!(dirs, Some(Origin::Flag(_) | Origin::Variable(_)))
+}
+
+/// What is odd about the plugins that are there, given the grants, the lists and what this host can do.
+pub(crate) fn check(
+    granted: &BTreeMap<String, Location>,
+    listed: &[Listed],
+    catalogue: &Catalogue,
+) -> Findings {
     let mut res = Findings::new();
     let names = || catalogue.found.iter().filter_map(|it| it.name.as_deref());
     for (name, place) in granted.iter().filter(|it| names().all(|found| found != it.0)) {
@@ -47,12 +67,37 @@ pub(crate) fn check(granted: &BTreeMap<String, Location>, catalogue: &Catalogue)
             (None, _) => diag.with_help("write the name of a plugin as its manifest does"),
         });
     }
+    let was_searched = |it: &SearchedDir| matches!(it.state, DirState::Searched | DirState::Plugin);
+    if catalogue.dirs.iter().any(was_searched) {
+        for it in listed.iter().filter(|it| names().all(|found| found != it.name)) {
+            // A plugin that the list names as well was not meant.
+            let has =
+                |name: &str| listed.iter().any(|other| other.list == it.list && other.name == name);
+            res.push(unknown(it, closest(&it.name, names().filter(|name| !has(name)))));
+        }
+    }
     for plugin in catalogue.plugins() {
         if let Some(note) = unstarted(plugin) {
             res.push(note);
         }
     }
     res
+}
+
+/// A warning about a name in a list that no plugin has.
+fn unknown(listed: &Listed, near: Option<&str>) -> Diagnostic {
+    let Listed { list, index, name, place } = listed;
+    let what = format!("there is no plugin {}, which {} names", quoted(name), quoted(list));
+    let mut diag = Diagnostic::warning(codes::NOBODY_LISTED, place.clone(), what);
+    diag.pointer = Pointer::parse(&format!("/plugins/{list}/{index}")).ok();
+    let Some(near) = near else {
+        return diag.with_help("write the name of a plugin as its manifest does");
+    };
+    let diag = diag.with_help(format!("did you mean {}?", quoted(near)));
+    match place.span() {
+        Some(span) => diag.with_suggestion(span, quoted(near)),
+        None => diag,
+    }
 }
 
 /// A note about the servers of a plugin.

@@ -17,7 +17,7 @@ use flyto_tools::{Owner, Registry, RegistryError, Tool, ToolId, Validated};
 
 use crate::{
     codes,
-    config::{Config, is_there},
+    config::{Config, Listed, is_there},
     report::{ExecFile, ExecFileState, LoadReport},
     settings,
 };
@@ -35,6 +35,8 @@ pub(crate) struct Sources {
     exec_files: Vec<PathBuf>,
     /// The plugins to which something is granted, and where that is said.
     granted: BTreeMap<String, Location>,
+    /// The plugins that are blocked or allowed by name, and where that is said.
+    listed: Vec<Listed>,
     slots: Vec<Slot>,
 }
 
@@ -76,7 +78,8 @@ impl Sources {
         }
         let exec_ctx = Arc::new(exec_ctx);
         let granted = settings::granted(config);
-        Self { env, plugin_ctx, exec_ctx, exec_files: files, granted, slots: Vec::new() }
+        let listed = settings::listed(config);
+        Self { env, plugin_ctx, exec_ctx, exec_files: files, granted, listed, slots: Vec::new() }
     }
 
     /// Brings the registry to the plugins of `catalogue` and to the files as they are now. What has
@@ -116,7 +119,7 @@ impl Sources {
             res
         });
         self.slots = slots;
-        let settings = settings::check(&self.granted, &catalogue);
+        let settings = settings::check(&self.granted, &self.listed, &catalogue);
         LoadReport { catalogue, exec_files, names, settings, watching: Findings::new() }
     }
 

@@ -9,7 +9,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, Location, Source, files, json}
 use flyto_plugin::DEFAULT_PLUGIN_DIRS;
 
 use super::{
-    Config, Origin,
+    Config, Listed, Origin,
     file::{FileConfig, expand_path, read_config_file},
 };
 use crate::{codes, places::Surroundings};
@@ -143,9 +143,11 @@ fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     }
     if takes("plugins.allowed_plugins") {
         config.plugins.allowed_plugins = plugins.allowed_plugins;
+        replace_listed(&mut config.listed, "allowed_plugins", text.as_ref());
     }
     if takes("plugins.blocked_plugins") {
         config.plugins.blocked_plugins = plugins.blocked_plugins;
+        replace_listed(&mut config.listed, "blocked_plugins", text.as_ref());
     }
     if takes("plugins.grants") {
         config.plugins.grants = plugins.grants;
@@ -163,6 +165,21 @@ fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     }
     if takes("output_limit_bytes") {
         config.output_limit_bytes = output_limit_bytes;
+    }
+}
+
+/// Puts the names of one list of a file in place of those that were known.
+fn replace_listed(
+    listed: &mut Vec<Listed>,
+    list: &'static str,
+    text: Option<&(Source, json::Value<'_>)>,
+) {
+    listed.retain(|it| it.list != list);
+    let Some((source, root)) = text else { return };
+    let Some(at) = At::root(source, root).at_pointer(&format!("/plugins/{list}")) else { return };
+    for (index, at) in at.items().enumerate() {
+        let Some(name) = at.value().as_str() else { continue };
+        listed.push(Listed { list, index, name: name.to_owned(), place: at.location() });
     }
 }
 

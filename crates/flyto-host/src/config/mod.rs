@@ -34,6 +34,20 @@ pub struct Config {
     pub grants_file: Option<PathBuf>,
     /// Where each grant stands that a file has.
     pub(crate) grant_places: BTreeMap<String, Location>,
+    /// The names that files block and allow, but for those of a project that is not trusted: they are
+    /// for whoever works on it.
+    pub(crate) listed: Vec<Listed>,
+}
+
+/// A name in a list of plugins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// `allowed_plugins` or `blocked_plugins`.
+    pub(crate) list: &'static str,
+    /// Its place in the list.
+    pub(crate) index: usize,
+    pub(crate) name: String,
+    pub(crate) place: Location,
 }
 
 impl Default for Config {
@@ -47,6 +61,7 @@ impl Default for Config {
             origins: BTreeMap::new(),
             grants_file: None,
             grant_places: BTreeMap::new(),
+            listed: Vec::new(),
         }
     }
 }

@@ -62,6 +62,27 @@ fn a_grant_for_nobody_is_told_with_a_name_that_is_near() {
 }
 
 #[test]
+fn a_list_of_plugins_that_are_not_there_is_told() {
+    let world = World::new().plugin("notes", "true").plugin("git-info", "true");
+    let lists = r#""blocked_plugins": ["gitinfo", "notes", "note"], "allowed_plugins": ["else"]"#;
+    check(
+        &host(&world, lists, &Flags::default()),
+        expect![[r#"
+        1:144 warning[F0311] there is no plugin "else", which "allowed_plugins" names; write the name of a plugin as its manifest does /plugins/allowed_plugins/0
+        1:95 warning[F0311] there is no plugin "gitinfo", which "blocked_plugins" names; did you mean "git-info"? /plugins/blocked_plugins/0
+        1:115 warning[F0311] there is no plugin "note", which "blocked_plugins" names; write the name of a plugin as its manifest does /plugins/blocked_plugins/2"#]],
+    );
+    let off = format!(r#"{lists}, "enabled": false"#);
+    let text = format!("{{\"plugins\": {{{off}}}}}");
+    world.write(".config/flyto/config.json", &text);
+    let (config, _) = load_config(&world.surroundings(), &Flags::default());
+    check(&Host::new(ExecEnv::new(Local::new()), world.surroundings(), config), expect![[""]]);
+    let mut flags = Flags::default();
+    flags.plugins.push(world.path("plugins"));
+    check(&host(&world, lists, &flags), expect![[""]]);
+}
+
+#[test]
 fn other_directories_say_nothing_about_grants() {
     let world = World::new().plugin("notes", "true");
     let mut flags = Flags::default();
