@@ -210,6 +210,12 @@ impl Host {
         self.plugin_ctx.sessions.close().await;
     }
 
+    /// Kills the processes of session plugins, and returns when they are gone; later calls of their
+    /// tools are refused. For a host that has no time, after a call that took too long, say.
+    pub async fn abort(&self) {
+        self.plugin_ctx.sessions.abort().await;
+    }
+
     /// Adds a tool of the host's own. Its input is checked like that of any other.
     ///
     /// # Errors

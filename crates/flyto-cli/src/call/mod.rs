@@ -11,7 +11,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
-use flyto_host::Plan;
+use flyto_host::{CallError, Plan};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Input, Preview, Progress, ToolResult, Violation,
 };
@@ -88,11 +88,22 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
         let status = Arc::clone(&status);
         ctx = ctx.with_progress(move |progress: Progress| status.progress(&progress));
     }
-    let signals = Signals::listen(cancellation, live.clone()).map_err(not_tried)?;
+    let signals = Signals::listen(cancellation.clone(), live.clone()).map_err(not_tried)?;
     let res = runtime.block_on(async {
         let res = drive(loaded.host.call(&args.name, input, &ctx), &signals, &status).await?;
-        // The process of a session has its time to end as well.
-        drive(loaded.host.close(), &signals, &status).await.map(|()| res)
+        if is_in_a_hurry(&res) || signals.exit().is_some() {
+            drive(loaded.host.abort(), &signals, &status).await?;
+        } else {
+            // The process of a session has its time to end as well, unless somebody cannot wait.
+            let close = async {
+                tokio::select! {
+                    () = loaded.host.close() => {}
+                    () = cancellation.cancelled() => loaded.host.abort().await,
+                }
+            };
+            drive(close, &signals, &status).await?;
+        }
+        Some(res)
     });
     let killed = signals.call_ended();
     status.erase();
@@ -110,6 +121,12 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
     let exit = exit.unwrap_or_else(|| Exit::of_result(&result));
     let working_dir = preview.and_then(|it| it.working_dir);
     Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited })
+}
+
+/// Whether the call has had all the time that there was. The process of its session gets no more.
+fn is_in_a_hurry(res: &Result<ToolResult, CallError>) -> bool {
+    let failure = res.as_ref().ok().and_then(|it| it.failure.as_ref());
+    matches!(failure, Some(Failure::TimedOut { .. } | Failure::Cancelled))
 }
 
 /// Whether there are the descriptors that the runtime takes for itself. It panics where a part of

@@ -128,6 +128,45 @@ fn the_process_of_a_session_ends_with_the_program() {
     assert!(place.exists("ended"), "it saw the end of its input");
 }
 
+/// Says that it is asked, and later that its input has ended. Then it stays.
+const STAYING: &str = "#!/bin/sh
+    read -r line
+    echo $$ >new
+    mv new pid
+    echo '{\"jsonrpc\":\"2.0\",\"method\":\"progress\",\"params\":{\"id\":1,\"progress\":0.5}}'
+    while read -r line; do :; done
+    : >ended
+    while :; do sleep 60; done\n";
+
+/// Checks that the session of this script is gone without having seen the end of its input, for which
+/// it would have got 2 s.
+#[track_caller]
+fn check_killed_at_once(place: &Place) {
+    // On a busy machine a limit may be over before the shell has begun.
+    if let Ok(pid) = std::fs::read_to_string(place.path().join("pid")) {
+        assert!(!is_alive(Pid::from_raw(pid.trim().parse().unwrap()).unwrap()));
+    }
+    assert!(!place.exists("ended"), "it was given time to end");
+}
+
+#[test]
+fn a_session_whose_call_timed_out_gets_no_more_time() {
+    let place = with_session(STAYING);
+    let ran = place.call(&["s:t", "--timeout", "1"]).run();
+    assert_eq!(ran.code, Some(6), "{}", ran.shown());
+    check_killed_at_once(&place);
+}
+
+#[test]
+fn a_session_whose_call_is_interrupted_gets_no_more_time() {
+    let place = with_session(STAYING);
+    let mut child = place.call(&["s:t"]).start();
+    wait_until("it is asked", || place.exists("pid"));
+    interrupt(&child, Signal::INT);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    check_killed_at_once(&place);
+}
+
 #[test]
 fn a_session_that_dies_is_told_with_its_last_words() {
     let script = "#!/bin/sh

@@ -224,7 +224,11 @@ impl<'a> Link<'a> {
         }
         let mut ended = pin!(process.wait());
         let mut grace = pin!(sleep(GRACE));
+        let mut aborted = pin!(self.shared.sessions.aborted().cancelled());
         let outcome = poll_fn(|cx| {
+            if !kill.is_cancelled() && aborted.as_mut().poll(cx).is_ready() {
+                kill.cancel();
+            }
             if let Poll::Ready(outcome) = ended.as_mut().poll(cx) {
                 return Poll::Ready(outcome);
             }
@@ -232,7 +236,10 @@ impl<'a> Link<'a> {
             if !kill.is_cancelled() && grace.as_mut().poll(cx).is_ready() {
                 kill.cancel();
             }
-            self.poll_last_words(cx);
+            // A process that is being killed is not to begin with its farewell.
+            if !kill.is_cancelled() {
+                self.poll_last_words(cx);
+            }
             while self.poll_stdout(cx).is_ready() {}
             while self.poll_stderr(cx).is_ready() {}
             Poll::Pending

@@ -11,6 +11,8 @@ use tokio::sync::watch;
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
     stop: CancellationToken,
+    /// Cancelled where nobody wants to wait for a plugin's last words.
+    abort: CancellationToken,
     /// How many tasks look after a session; each has at most one process.
     pub(super) running: watch::Sender<usize>,
 }
@@ -28,6 +30,20 @@ impl Sessions {
     /// killed. Later calls are refused.
     pub async fn close(&self) {
         self.stop.cancel();
+        self.gone().await;
+    }
+
+    /// Kills the process of every session and returns when all are gone. Later calls are refused.
+    ///
+    /// This also takes the grace from a [`close`](Self::close) that is under way.
+    pub async fn abort(&self) {
+        // Before the other: who is told to stop looks whether there is any grace.
+        self.abort.cancel();
+        self.stop.cancel();
+        self.gone().await;
+    }
+
+    async fn gone(&self) {
         let mut running = self.running.subscribe();
         // The sender lives as long as `self`.
         let _ = running.wait_for(|it| *it == 0).await;
@@ -36,6 +52,11 @@ impl Sessions {
     /// What tells one session to end: of its own, and with all others.
     pub(super) fn stop(&self) -> CancellationToken {
         self.stop.child_token()
+    }
+
+    /// What tells all sessions to end without grace.
+    pub(super) fn aborted(&self) -> &CancellationToken {
+        &self.abort
     }
 
     /// Counts a task for as long as the result lives.

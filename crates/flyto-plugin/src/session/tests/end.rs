@@ -292,3 +292,24 @@ for method, id, tool, args in requests():
     let told = fs::read_to_string(host.dir.path().join("told")).expect("it ran");
     assert_eq!(told, "execute 1\ncancel 1\n");
 }
+
+/// Says that its input has ended, and goes on.
+const STAYING: &str = r#"
+for method, id, tool, args in requests():
+    if tool == "pid":
+        reply(id, str(os.getpid()))
+open("ended", "w").close()
+threading.Event().wait()
+"#;
+
+#[tokio::test]
+async fn who_aborts_lets_no_process_take_its_leave() {
+    let host = Host::new(STAYING);
+    let pid = host.text("pid", "{}").await;
+    host.sessions.abort().await;
+    assert!(!is_alive(&pid));
+    assert!(!host.dir.path().join("ended").exists(), "it was killed before its input ended");
+    let refused = host.call(&CallContext::new(), "pid", "{}").await.into_result("p:t", false);
+    refused.expect_err("it is not started again");
+    assert_eq!(host.starts(), 1);
+}
