@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flyto_diagnostics::{Diagnostic, Findings};
+use flyto_diagnostics::{Diagnostic, Findings, Severity};
 use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
 use flyto_host::{CallError, Flags, Host, LoadReport, Surroundings, load_config};
@@ -114,6 +114,19 @@ impl Loaded {
     /// Everything that is wrong or odd about the sources, the configuration first.
     pub(crate) fn findings(&self) -> impl Iterator<Item = &Diagnostic> {
         self.config.iter().chain(self.report.findings())
+    }
+
+    /// One line where the configuration does not all hold: the first of what is wrong with it, and
+    /// where to see the rest.
+    pub(crate) fn config_remark(&self) -> Option<String> {
+        let mut odd = self.config.iter().filter(|it| it.severity != Severity::Note);
+        let first = odd.next()?;
+        let (name, message) = (one_line(first.location.name()), one_line(&first.message));
+        let more = match odd.count() {
+            0 => String::new(),
+            n => format!(", and {n} more"),
+        };
+        Some(format!("{name}: {message}{more}; `flyto list --problems` shows it"))
     }
 
     /// What to do about missing tools where plugins are switched off.

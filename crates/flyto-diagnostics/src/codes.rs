@@ -281,7 +281,8 @@ Right:
         "a key that means nothing here",
         "\
 Nothing reads this key, so what it says has no effect. Mostly it is a slip of the pen, or a key that
-belongs to an object further in or out. The rest of the object is used.
+belongs to an object further in or out. The rest of the object is used, except where passing over
+the key would take a protection away: a grant to a plugin holds as a whole or not at all.
 
 Wrong:
 

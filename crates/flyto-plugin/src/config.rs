@@ -59,7 +59,8 @@ impl PluginConfig {
     /// # Errors
     ///
     /// [`Reported`] when a part cannot be read. None of it is used then: a list of blocked plugins
-    /// that is half understood, or stands under a misspelt key, would let something through.
+    /// that is half understood, or stands under a misspelt key, would let something through, and so
+    /// would a misspelt key of a grant.
     pub fn read(
         at: At<'_>,
         expand: impl Fn(&str) -> Result<PathBuf, HomeError>,
@@ -76,8 +77,8 @@ impl PluginConfig {
             Some(at) => grant::read_all(at, &expand, reader.findings()),
             None => Ok(BTreeMap::new()),
         });
-        let strict_env = flag(&mut reader, "strict_env");
-        let lists = refuse_misspelt_lists(at, &mut reader);
+        let strict_env = flag(&mut reader, STRICT);
+        let lists = refuse_misspelt(at, &mut reader);
         reader.suggest_for("paths", "plugin_dirs");
         reader.suggest_for("permissions", "grants");
         reader.finish();
@@ -105,14 +106,23 @@ impl PluginConfig {
 }
 
 /// The keys of the object.
-const KEYS: [&str; 7] =
-    ["enabled", "plugin_dirs", "directories", ALLOWED, BLOCKED, "grants", "strict_env"];
+const KEYS: [&str; 7] = ["enabled", "plugin_dirs", "directories", ALLOWED, BLOCKED, GRANTS, STRICT];
 
 const ALLOWED: &str = "allowed_plugins";
 const BLOCKED: &str = "blocked_plugins";
+const GRANTS: &str = "grants";
+const STRICT: &str = "strict_env";
 
-/// What other programs call the two lists.
-const OTHER_NAMES: [(&str, &str); 16] = [
+/// Keys that protect, each with what would happen without it.
+const PROTECTIONS: [(&str, &str); 4] = [
+    (ALLOWED, "a list that is not read would let plugins through that it keeps out"),
+    (BLOCKED, "a list that is not read would let plugins through that it keeps out"),
+    (GRANTS, "bounds that are not read would not hold"),
+    (STRICT, "a plugin would read variables that nobody granted"),
+];
+
+/// What other programs call them.
+const OTHER_NAMES: [(&str, &str); 18] = [
     ("allow", ALLOWED),
     ("allowed", ALLOWED),
     ("allowlist", ALLOWED),
@@ -129,43 +139,40 @@ const OTHER_NAMES: [(&str, &str); 16] = [
     ("blacklist", BLOCKED),
     ("disabled_plugins", BLOCKED),
     ("exclude", BLOCKED),
+    ("strict", STRICT),
+    ("strict_environment", STRICT),
 ];
 
-/// The list that an unknown key was meant to be.
-fn meant_list(key: &str) -> Option<&'static str> {
+/// The protection that an unknown key was meant to be, with what would happen without it.
+fn meant_protection(key: &str) -> Option<(&'static str, &'static str)> {
     if KEYS.contains(&key) {
         return None;
     }
     let lower = key.to_ascii_lowercase();
     let other = OTHER_NAMES.iter().find(|it| it.0 == lower).map(|it| it.1);
-    other.or_else(|| {
-        closest(key, KEYS)
-            .and_then(|near| [ALLOWED, BLOCKED].into_iter().find(|list| *list == near))
-    })
+    let near = other.or_else(|| closest(key, KEYS))?;
+    PROTECTIONS.into_iter().find(|it| it.0 == near)
 }
 
-/// Refuses a key that was meant to be one of the two lists. A warning would leave the plugins in use
-/// that the list is there to keep out.
-fn refuse_misspelt_lists<'v>(
-    at: At<'v>,
-    reader: &mut ObjectReader<'v, '_>,
-) -> Result<(), Reported> {
+/// Refuses a key that was meant to be one that protects. A warning would leave the plugins in use
+/// that a list is there to keep out, and those unbound that a grant binds.
+fn refuse_misspelt<'v>(at: At<'v>, reader: &mut ObjectReader<'v, '_>) -> Result<(), Reported> {
     let mut failed = None;
     for (key, _) in at.members() {
-        let Some(list) = meant_list(key) else { continue };
+        let Some((meant, why)) = meant_protection(key) else { continue };
         reader.allow(key);
-        let what = format!("unknown key {}, which looks like {}", quoted(key), quoted(list));
-        let diag = about_key(at, key, codes::MISSPELT_LIST, what)
-            .with_reason("a list that is not read would let plugins through that it keeps out");
-        let there = at.member(list).is_some();
+        let what = format!("unknown key {}, which looks like {}", quoted(key), quoted(meant));
+        let diag = about_key(at, key, codes::MISSPELT_LIST, what).with_reason(why);
+        let there = at.member(meant).is_some();
         let place = at.value().member(key).filter(|_| !there);
         failed = Some(
             reader.push(match place {
                 Some(member) => diag
-                    .with_help(format!("write {}", quoted(list)))
-                    .with_suggestion(member.key.span, quoted(list)),
+                    .with_help(format!("write {}", quoted(meant)))
+                    .with_suggestion(member.key.span, quoted(meant)),
+                None if meant == STRICT => diag.with_help("remove one of the two"),
                 None => {
-                    diag.with_help(format!("put its names into {} and remove it", quoted(list)))
+                    diag.with_help(format!("put its names into {} and remove it", quoted(meant)))
                 }
             }),
         );

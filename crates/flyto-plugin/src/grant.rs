@@ -17,7 +17,7 @@ use crate::{
     codes,
     config::no_plugin,
     home::HomeError,
-    manifest::{check_meant, is_reserved, limits, name_fault, refuse_nul},
+    manifest::{check_meant, granted_limits, is_reserved, name_fault, refuse_nul},
     place::moved,
 };
 
@@ -101,16 +101,19 @@ pub(crate) fn read_all(
 fn read(at: At<'_>, expand: Expand<'_>, findings: &mut Findings) -> Result<Grant, Reported> {
     let mut reader = ObjectReader::new(at, findings)?;
     let env = env(&mut reader);
-    let limits = limits(&mut reader);
+    let limits = granted_limits(&mut reader, NOT_READ);
     let network = network(&mut reader);
     let read = paths(&mut reader, "read", expand);
     let write = paths(&mut reader, "write", expand);
     for (other, key) in [("variables", "env"), ("net", "network"), ("paths", "read")] {
         reader.suggest_for(other, key);
     }
-    reader.finish();
+    reader.refuse_unknown(NOT_READ)?;
     Ok(Grant { env: env?, limits: limits?, network: network?, read: read?, write: write? })
 }
+
+/// Why an unknown key of a grant is an error.
+const NOT_READ: &str = "a bound that is not read would not hold, and nobody would notice";
 
 fn env(reader: &mut ObjectReader<'_, '_>) -> Result<BTreeSet<String>, Reported> {
     let names = reader.optional_string_array("env")?.unwrap_or_default();

@@ -169,10 +169,48 @@ fn what_has_no_effect_is_told() {
                 at /enable
                 help: did you mean "enabled"?
                 "enable" -> "enabled"
-            1:35: warning[F0021]: unknown key "hosts"
+            1:35: error[F0021]: unknown key "hosts"
                 at /grants/a/hosts
+                because a bound that is not read would not hold, and nobody would notice
                 help: the keys here are "env", "limits", "network", "read", "write"
-            Some(PluginConfig { enabled: false, plugin_dirs: ["~/.flyto/plugins", "~/.zeptoclaw/plugins"], allowed_plugins: {}, blocked_plugins: {}, grants: {"a": Grant { env: {}, limits: Limits { cpu_time: None, memory_bytes: None, processes: None, file_size_bytes: None, open_files: None, output_bytes: None }, network: None, read: [], write: [] }}, strict_env: false })
+            None
+        "#]],
+    );
+}
+
+#[test]
+fn a_misspelt_protection_is_an_error() {
+    for (key, value, meant) in [
+        ("strictenv", "true", "strict_env"),
+        ("StrictEnv", "true", "strict_env"),
+        ("strict", "true", "strict_env"),
+        ("grant", "{}", "grants"),
+    ] {
+        let (config, findings) = read(&format!(r#"{{"enabled": true, "{key}": {value}}}"#));
+        assert_eq!(config, None, "{key}");
+        let shown = common::show(&findings);
+        assert!(shown.contains("error[F0141]"), "{shown}");
+        assert!(shown.contains(&format!("write \"{meant}\"")), "{shown}");
+    }
+    check(
+        r#"{"strict_env": true, "strict-env": false,
+            "grants": {"p": {"netwrok": "off", "limits": {"memroy_bytes": 5}}}}"#,
+        expect![[r#"
+            1:22: error[F0141]: unknown key "strict-env", which looks like "strict_env"
+                at /strict-env
+                because a plugin would read variables that nobody granted
+                help: remove one of the two
+            2:30: error[F0021]: unknown key "netwrok"
+                at /grants/p/netwrok
+                because a bound that is not read would not hold, and nobody would notice
+                help: did you mean "network"?
+                "netwrok" -> "network"
+            2:59: error[F0021]: unknown key "memroy_bytes"
+                at /grants/p/limits/memroy_bytes
+                because a bound that is not read would not hold, and nobody would notice
+                help: did you mean "memory_bytes"?
+                "memroy_bytes" -> "memory_bytes"
+            None
         "#]],
     );
 }

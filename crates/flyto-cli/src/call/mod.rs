@@ -37,6 +37,9 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     let early = if is_from_stdin { None } else { Some(input::input(args, io::empty())?) };
     let loaded = session.load(args.output_limit)?;
     loaded.find(&args.name)?;
+    if let Some(remark) = loaded.config_remark() {
+        session.screen.note(remark);
+    }
     let input = match early {
         Some(input) => input,
         None => input::input(args, io::stdin().lock())?,

@@ -576,3 +576,21 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
         .assert_eq(line.expect("it is said"));
     assert!(!place.exists("plugins/p/ran"));
 }
+
+#[test]
+fn a_configuration_that_does_not_all_hold_is_mentioned() {
+    let place = Place::with_tools(&[("t", "echo out", "")]);
+    let config =
+        r#"{"plugins": {"grants": {"p": {"env": ["LANG"]}, "q": {}}}, "exec_tools": ["x"]}"#;
+    place.write(".flyto/config.json", config);
+    let call = ["--plugins", "plugins", "call", "p:t"];
+    place.flyto(&call).check(expect![[r#"
+        exit code 0
+        -- stdout
+        out
+        -- stderr
+        DIR/.flyto/config.json: "exec_tools" of an untrusted project is left out: it can only narrow, and 1 more; `flyto list --problems` shows it
+    "#]]);
+    let quiet = place.flyto(&[&call[..], &["--quiet"]].concat()).run();
+    assert_eq!((quiet.stdout(), quiet.stderr()), ("out\n".to_owned(), String::new()));
+}

@@ -386,7 +386,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     /// Warns about every key that nobody asked for (`F0021`), with a suggestion where a known key is
     /// near, else with the list of known keys.
     pub fn finish(mut self) {
-        self.report_unknown();
+        self.report_unknown(None);
     }
 
     fn optional_of<T>(

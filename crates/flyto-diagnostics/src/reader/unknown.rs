@@ -8,24 +8,45 @@ use crate::json::{Spanned, string_literal};
 use crate::quote::quoted;
 use crate::similar::{Reach, nearest};
 
-use super::{MOST_FINDINGS, ObjectReader};
+use super::{MOST_FINDINGS, ObjectReader, Reported};
 
 impl ObjectReader<'_, '_> {
-    pub(super) fn report_unknown(&mut self) {
+    /// Refuses every key that nobody asked for (`F0021`), where passing over one is no small matter:
+    /// `why` says so, a sentence in lower case without a full stop. Otherwise as
+    /// [`finish`](Self::finish).
+    ///
+    /// # Errors
+    ///
+    /// [`Reported`] when there is such a key.
+    pub fn refuse_unknown(mut self, why: &str) -> Result<(), Reported> {
+        self.report_unknown(Some(why)).map_or(Ok(()), Err)
+    }
+
+    /// Reports the keys that nobody asked for: errors where a reason is given, else warnings.
+    pub(super) fn report_unknown(&mut self, why: Option<&str>) -> Option<Reported> {
+        let as_meant = |mut finding: Diagnostic| match why {
+            Some(why) => {
+                finding.severity = Severity::Error;
+                finding.with_reason(why)
+            }
+            None => finding,
+        };
+        let mut last = None;
         let was_asked = |at: u32| self.asked & 1_u64.checked_shl(at).unwrap_or_default() != 0;
         let rest = (0..).zip(self.members).filter(|(at, _)| !was_asked(*at));
         let names = rest.map(|(_, member)| &member.key);
         let unknown: Vec<_> = names.filter(|name| !self.is_known(&name.value)).collect();
         for name in unknown.iter().take(MOST_FINDINGS) {
-            let warning = self.unknown(name);
-            self.findings.push(warning);
+            let finding = as_meant(self.unknown(name));
+            last = Some(self.findings.push(finding));
         }
         if let Some(name) = unknown.get(MOST_FINDINGS) {
             let n_more = unknown.len() - MOST_FINDINGS;
             let what = format!("{n_more} more keys of this object are unknown");
             let more = self.about_key(Severity::Warning, name, codes::UNKNOWN_KEY, what);
-            self.findings.push(more.with_pointer(self.at.pointer()));
+            last = Some(self.findings.push(as_meant(more.with_pointer(self.at.pointer()))));
         }
+        last
     }
 
     fn is_known(&self, name: &str) -> bool {

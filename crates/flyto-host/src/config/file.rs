@@ -126,23 +126,24 @@ fn read_root(
     Ok(res)
 }
 
-/// Refuses a key that was meant to be `plugins` and holds a list that keeps plugins out: with a
-/// warning, that list would not hold.
+/// Refuses a key that was meant to be `plugins` and holds a key that protects: with a warning, that
+/// protection would not hold.
 fn refuse_misspelt_section<'v>(
     at: At<'v>,
     reader: &mut ObjectReader<'v, '_>,
 ) -> Result<(), Reported> {
-    let keeps_out = |it: &At<'_>| {
-        ["allowed_plugins", "blocked_plugins"].into_iter().any(|list| it.member(list).is_some())
+    let protects = |it: &At<'_>| {
+        let keys = ["allowed_plugins", "blocked_plugins", "grants", "strict_env"];
+        keys.into_iter().any(|key| it.member(key).is_some())
     };
     for (key, value) in at.members() {
-        if KEYS.contains(&key) || closest(key, KEYS) != Some("plugins") || !keeps_out(&value) {
+        if KEYS.contains(&key) || closest(key, KEYS) != Some("plugins") || !protects(&value) {
             continue;
         }
         reader.allow(key);
         let what = format!("unknown key {key:?}, which looks like \"plugins\"");
         let diag = value.error(flyto_plugin::codes::MISSPELT_LIST, what);
-        let reason = "a list that is not read would let plugins through that it keeps out";
+        let reason = "a protection that is not read would not hold";
         let mut diag = diag.with_reason(reason).with_help("write \"plugins\"");
         if let Some(member) = at.value().member(key) {
             diag.location = Location::text(at.source(), member.key.span);

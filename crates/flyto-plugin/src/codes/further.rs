@@ -8,11 +8,12 @@ use crate::codes;
 pub(super) const CODES: &[CodeInfo] = &[
     CodeInfo::new(
         codes::MISSPELT_LIST,
-        "a list of plugins under a misspelt key",
+        "a protection under a misspelt key",
         "\
-`allowed_plugins` and `blocked_plugins` keep plugins out. The section has a key that looks like one
-of them and is none, so its names would be passed over and the plugins used. Elsewhere an unknown
-key is a warning; here it is an error, and the configuration is not used until it is mended.
+`allowed_plugins` and `blocked_plugins` keep plugins out, `strict_env` keeps variables from them, and
+`grants` bounds them. The section has a key that looks like one of these and is none, so what it says
+would be passed over and not hold. Elsewhere an unknown key is a warning; here, as within a grant, it
+is an error, and the configuration is not used until it is mended.
 
 Wrong:
 

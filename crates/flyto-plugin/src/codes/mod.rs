@@ -79,7 +79,7 @@ pub const UNREADABLE_DIR: Code = Code::new("F0134");
 pub const KEPT: Code = Code::new("F0138");
 /// A name in the configuration that no plugin can have.
 pub const NEVER_MATCHES: Code = Code::new("F0140");
-/// A key of the configuration that was meant to be a list of plugins.
+/// A key of the configuration that was meant to be one that protects.
 pub const MISSPELT_LIST: Code = Code::new("F0141");
 /// A path in a grant that is relative, or whose `~` stands for nothing.
 pub const GRANTED_PATH: Code = Code::new("F0142");

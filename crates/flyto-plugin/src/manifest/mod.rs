@@ -33,7 +33,7 @@ pub(crate) use self::{
     head::{declared_name, read},
     meant::{check as check_meant, flag},
     program::Seen,
-    tool::{Place, limits, refuse_nul, start_dir},
+    tool::{Place, granted_limits, refuse_nul, start_dir},
 };
 pub use self::{
     form::ToolForm,

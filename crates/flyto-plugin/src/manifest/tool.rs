@@ -387,13 +387,30 @@ fn digest(text: &str) -> Option<Sha256> {
 pub(crate) fn limits(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
     let Some(at) = reader.optional_object("limits")? else { return Ok(Limits::new()) };
     let mut reader = ObjectReader::new(at, reader.findings())?;
-    let cpu_seconds = above_zero(&mut reader, "cpu_seconds");
-    let memory_bytes = above_zero(&mut reader, "memory_bytes");
-    let processes = above_zero(&mut reader, "processes");
-    let file_size_bytes = above_zero(&mut reader, "file_size_bytes");
-    let open_files = above_zero(&mut reader, "open_files");
-    let output_bytes = above_zero(&mut reader, "output_bytes");
+    let res = each_limit(&mut reader);
     reader.finish();
+    res
+}
+
+/// The same of a grant, which holds as a whole or not at all: a key that is none of them is an error.
+pub(crate) fn granted_limits(
+    reader: &mut ObjectReader<'_, '_>,
+    why: &str,
+) -> Result<Limits, Reported> {
+    let Some(at) = reader.optional_object("limits")? else { return Ok(Limits::new()) };
+    let mut reader = ObjectReader::new(at, reader.findings())?;
+    let res = each_limit(&mut reader);
+    reader.refuse_unknown(why)?;
+    res
+}
+
+fn each_limit(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
+    let cpu_seconds = above_zero(reader, "cpu_seconds");
+    let memory_bytes = above_zero(reader, "memory_bytes");
+    let processes = above_zero(reader, "processes");
+    let file_size_bytes = above_zero(reader, "file_size_bytes");
+    let open_files = above_zero(reader, "open_files");
+    let output_bytes = above_zero(reader, "output_bytes");
 
     let mut res = Limits::new();
     res.cpu_time = cpu_seconds?.map(Duration::from_secs);
