@@ -149,7 +149,7 @@ pub(crate) struct List {
     /// Lists the tools that fit these words, best first
     #[arg(value_name = "WORD")]
     pub(crate) words: Vec<String>,
-    /// Shows every problem in full, with its place
+    /// Shows every problem in full, with its place, and the plugins that are not loaded
     #[arg(long)]
     pub(crate) problems: bool,
     /// Shows the names under which models and MCP clients know the tools

@@ -4,6 +4,7 @@ mod watch; // what changes from then on
 
 use flyto_diagnostics::Diagnostic;
 use flyto_host::LoadReport;
+use flyto_plugin::{Found, PluginState};
 use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
@@ -60,18 +61,18 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         return Ok(Exit::Ok);
     }
     if args.problems && !args.watch {
-        return show_problems(&loaded, session);
+        return show_problems(&short(&entries, &tools, &loaded), &loaded, session);
     }
     if !entries.is_empty() {
         let table = table(&entries, args.wire, &ctx);
         screen.answer(table.draw(screen.stdout))?;
     }
-    for remark in remarks(&entries, &tools, &loaded) {
+    for remark in short(&entries, &tools, &loaded).into_iter().chain(remarks(&loaded)) {
         screen.note(remark);
     }
     let findings: Vec<_> = loaded.findings().collect();
     if args.problems {
-        show_problems(&loaded, session)?;
+        show_problems(&[], &loaded, session)?;
     } else if !findings.is_empty() {
         screen.note(format_args!("{}; --problems shows them", summary(findings)));
     }
@@ -127,8 +128,8 @@ fn traits(metadata: &Metadata) -> String {
     if declared.is_empty() { "-".to_owned() } else { declared.join(", ") }
 }
 
-/// What is to be said about a short list, about plugins that are held back, and about servers.
-fn remarks(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> {
+/// What is to be said about a list that is empty.
+fn short(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> {
     let mut res = Vec::new();
     if entries.is_empty() && !tools.is_empty() {
         res.push(format!("none of {} fits", counted(tools.len(), "tool")));
@@ -136,6 +137,12 @@ fn remarks(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> 
         res.push("there are no tools; `--plugins DIR` and `--exec-tools FILE` add some".to_owned());
         res.extend(loaded.switched_off().map(ToOwned::to_owned));
     }
+    res
+}
+
+/// What is to be said about plugins that are held back, and about servers.
+fn remarks(loaded: &Loaded) -> Vec<String> {
+    let mut res = Vec::new();
     for found in &loaded.report.catalogue.found {
         let is_held_back = found.plugin.is_none() && found.findings.is_empty();
         if let Some(name) = found.name.as_ref().filter(|_| is_held_back) {
@@ -154,17 +161,40 @@ fn remarks(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> 
     res
 }
 
-fn show_problems(loaded: &Loaded, session: &Session) -> Result<Exit, Stop> {
+/// The findings, and under them the plugins that are not plainly there.
+fn show_problems(remarks: &[String], loaded: &Loaded, session: &Session) -> Result<Exit, Stop> {
     let screen = session.screen;
     let drawing = Drawing::new(screen.stdout);
     let findings: Vec<&Diagnostic> = loaded.findings().collect();
     for finding in &findings {
         screen.answer(format!("{}\n\n", drawing.draw(finding)))?;
     }
-    if !screen.quiet {
+    let plugins = not_plain(&loaded.report);
+    if let Some(table) = &plugins {
+        screen.answer(table.draw(screen.stdout))?;
+    }
+    for remark in remarks {
+        screen.note(remark);
+    }
+    let says_more = plugins.is_some() || !remarks.is_empty();
+    let is_told = findings.is_empty() && says_more;
+    if !screen.quiet && !is_told {
         complain(format_args!("{}\n", summary(findings)));
     }
     Ok(Exit::Ok)
+}
+
+/// The plugins that are not loaded, or not whole; `None` where there are none.
+fn not_plain(report: &LoadReport) -> Option<Table> {
+    let mut found = report.catalogue.found.iter().filter(|it| it.state != PluginState::Loaded);
+    let mut res = Table::new(["PLUGIN", "STATE", "DIRECTORY"]);
+    let mut row = |it: &Found| {
+        let name = it.name.as_deref().map_or("-".to_owned(), one_line);
+        res.row([name, it.state.to_string(), one_line(&it.dir.to_string_lossy())]);
+    };
+    row(found.next()?);
+    found.for_each(row);
+    Some(res)
 }
 
 /// Where a tool comes from, in words.

@@ -382,6 +382,7 @@ fn list_mentions_servers_that_are_not_started() {
           = help: a client of the Model Context Protocol can be told to start it
 
         -- stderr
+        there are no tools; `--plugins DIR` and `--exec-tools FILE` add some
         1 note
     "#]]);
 }

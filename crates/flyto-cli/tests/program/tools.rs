@@ -112,6 +112,8 @@ fn list_tells_of_problems() {
           = at: /tools/0
           = help: add `"command": "…"`
 
+        PLUGIN  STATE               DIRECTORY
+        broken  loaded with errors  DIR/plugins/broken
         -- stderr
         1 error, 1 warning
     "#]]);
@@ -125,6 +127,32 @@ fn list_tells_of_problems() {
         the plugin broken is blocked
         the plugin p is blocked
     "#]]);
+    let problems = ["list", "--problems", "--config", "config.json"];
+    place.flyto(&words(&problems)).check(expect![[r#"
+        exit code 0
+        -- stdout
+        PLUGIN  STATE    DIRECTORY
+        broken  blocked  DIR/plugins/broken
+        p       blocked  DIR/plugins/p
+    "#]]);
+    place.write("config.json", r#"{"plugins": {"plugin_dirs": ["plugins"]}}"#);
+    place.flyto(&["--config", "config.json", "list", "--problems"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        PLUGIN  STATE     DIRECTORY
+        broken  disabled  DIR/plugins/broken
+        p       disabled  DIR/plugins/p
+        -- stderr
+        there are no tools; `--plugins DIR` and `--exec-tools FILE` add some
+        plugins are switched off; `--plugins DIR` or `"enabled": true` in the configuration switches them on
+    "#]]);
+    Place::with_tools(&[("t", "true", "")])
+        .flyto(&["--plugins", "plugins", "list", "--problems"])
+        .check(expect![[r#"
+            exit code 0
+            -- stderr
+            no findings
+        "#]]);
 }
 
 #[test]
