@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 // In the order to read them.
+mod advice; //   what to do about bounds that cannot be kept
 mod args; //     what stands on the command line
 mod call; //     the verb that runs something
 mod exit; //     what the exit code says

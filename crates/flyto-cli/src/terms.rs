@@ -182,6 +182,11 @@ impl Lacks {
         Self { to_set: tool.unset(), to_grant }
     }
 
+    /// Whether there are variables that only have to be granted.
+    pub(crate) fn has_ungranted(&self) -> bool {
+        !self.to_grant.names.is_empty()
+    }
+
     /// How the program gets to see another variable.
     pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let mut res = Vec::new();

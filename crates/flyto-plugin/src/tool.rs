@@ -10,7 +10,9 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use flyto_execenv::{Capture, Class, Environment, Isolation, Limits, Output, Program, Spec, Stdin};
+use flyto_execenv::{
+    Capability, Capture, Class, Environment, Isolation, Limits, Output, Program, Spec, Stdin,
+};
 use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
     CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Tool, ToolError,
@@ -190,6 +192,15 @@ impl PluginTool {
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.narrowed().isolation
+    }
+
+    /// Bounds that hold for the program and that its backend cannot keep, so that no call is made. Nothing
+    /// is started to tell.
+    #[must_use]
+    pub fn unkept(&self) -> Vec<Capability> {
+        let exec_env = &self.ctx.exec_env;
+        let declared = exec_env.capabilities(&Class::PLUGIN_TOOL);
+        declared.map_or_else(|_| Vec::new(), |it| it.missing(&self.narrowed().requirements()))
     }
 
     /// A spec of this tool's class, with its bounds, as the policy leaves it.

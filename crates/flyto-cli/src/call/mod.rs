@@ -21,6 +21,7 @@ use serde::Serialize;
 use self::live::{Live, Shown};
 use self::signals::Signals;
 use self::status::Status;
+use crate::advice;
 use crate::args::Call;
 use crate::exit::Exit;
 use crate::preview::{self, VariableDocument};
@@ -61,6 +62,8 @@ struct Made {
     working_dir: Option<String>,
     /// Whether somebody limited the text.
     is_limited: bool,
+    /// How the variables are granted that a plugin lacked.
+    lacks: Option<Lacks>,
 }
 
 fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result<Made, Stop> {
@@ -116,14 +119,22 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
         (_, killed) => return Err(Stop::Killed(killed.unwrap_or(Exit::Internal))),
     };
     let shown = live.finish().map_err(Stop::output)?;
-    let result = res.map_err(|err| loaded.not_called(err))?;
+    let result = res.map_err(|err| advice::not_called(loaded, &args.name, err))?;
+    let lacks = ungranted(&result, loaded, &args.name)?;
     let exit = match &result.failure {
         Some(Failure::Cancelled) => signals.exit(),
         _ => None,
     };
     let exit = exit.unwrap_or_else(|| Exit::of_result(&result));
     let working_dir = preview.and_then(|it| it.working_dir);
-    Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited })
+    Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited, lacks })
+}
+
+/// How the plugin is granted the variables for want of which the call failed.
+fn ungranted(result: &ToolResult, loaded: &Loaded, name: &str) -> Result<Option<Lacks>, Stop> {
+    let Some(Failure::Environment { .. }) = result.failure else { return Ok(None) };
+    let terms = Terms::of(loaded, loaded.find(name)?.id());
+    Ok(terms.map(|it| it.lacks).filter(Lacks::has_ungranted))
 }
 
 /// Whether the call has had all the time that there was. The process of its session gets no more.

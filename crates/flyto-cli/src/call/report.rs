@@ -13,6 +13,7 @@ use crate::screen::{Screen, complain, look};
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::facts;
+use crate::terms::Lacks;
 use crate::words::{bytes, command_line, one_line, tame, time};
 
 #[derive(Serialize)]
@@ -21,6 +22,9 @@ struct Document<'a> {
     exit_code: u8,
     #[serde(flatten)]
     result: &'a ToolResult,
+    /// How the variables are granted for want of which the call failed.
+    #[serde(flatten)]
+    lacks: Option<&'a Lacks>,
 }
 
 /// Shows the result, and gives the exit code.
@@ -28,7 +32,12 @@ pub(super) fn show(args: &Call, made: Made, session: &Session) -> Result<Exit, S
     let screen = session.screen;
     let Made { result, exit, .. } = &made;
     if screen.is_json() {
-        let document = Document { tool: &args.name, exit_code: exit.code(), result };
+        let document = Document {
+            tool: &args.name,
+            exit_code: exit.code(),
+            result,
+            lacks: made.lacks.as_ref(),
+        };
         screen.document(&document)?;
         return Ok(*exit);
     }
@@ -101,6 +110,9 @@ fn remark(made: &Made, printed: Printed, screen: &Screen) {
     {
         let error = screen.stderr.styled(look::ERROR, "error");
         complain(format_args!("{error}: {failure}\n"));
+    }
+    if let Some(lacks) = &made.lacks {
+        complain(facts(screen.stderr, &lacks.facts()));
     }
     if shown.dropped_bytes > 0 {
         let n = bytes(shown.dropped_bytes);

@@ -386,3 +386,59 @@ fn list_mentions_servers_that_are_not_started() {
         1 note
     "#]]);
 }
+
+#[test]
+fn a_call_for_want_of_a_grant_says_how_to_grant() {
+    let place = place();
+    place.write("home/.config/flyto/config.json", r#"{"plugins": {"strict_env": true}}"#);
+    let call = |more: &[&str]| {
+        let words = [&["--plugins", "plugins", "call", "words:find", "word=x"], more].concat();
+        place.flyto(&words).env("WORDS_KEY", "k")
+    };
+    call(&[]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        plugin tool "words:find": resolve env failed: variable not granted: WORDS_KEY (used in KEY)⏎
+        -- stderr
+        to grant  {"plugins": {"grants": {"words": {"env": ["MODE", "WORDS_KEY"]}}}}
+                  in DIR/home/.config/flyto/config.json
+    "#]]);
+    let document = call(&["--format", "json"]).run().json();
+    assert!(document["to_grant"]["names"].as_array().unwrap().contains(&"WORDS_KEY".into()));
+    assert!(document["to_grant"]["file"].as_str().unwrap().ends_with("config.json"));
+}
+
+#[test]
+fn a_bound_that_cannot_be_kept_is_named_with_its_key() {
+    let place = Place::with_tools(&[("t", "true", r#""limits": {"memory_bytes": 100000000}"#)]);
+    place.call(&["p:t"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: plugin tool "p:t" exec failed: failed to start "sh": the local backend does not offer memory-limit
+          help: remove `limits.memory_bytes` from the tool "t" in DIR/plugins/p/plugin.json, or use a backend that offers memory-limit
+    "#]]);
+    place.plugin("p", &[("t", "true", "")]);
+    let grants = r#"{"plugins": {"grants": {"p": {"network": "off"}}}}"#;
+    place.write("home/.config/flyto/config.json", grants);
+    place.call(&["p:t"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: plugin tool "p:t" exec failed: failed to start "sh": the local backend does not offer network-off
+          help: remove `network` from the grant for "p" in DIR/home/.config/flyto/config.json, or use a backend that offers network-off
+    "#]]);
+    place.call(&["p:t", "--format", "json"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        {
+          "error": {
+            "kind": "not_tried",
+            "message": "plugin tool \"p:t\" exec failed: failed to start \"sh\": the local backend does not offer network-off",
+            "exit_code": 7,
+            "help": [
+              "remove `network` from the grant for \"p\" in DIR/home/.config/flyto/config.json, or use a backend that offers network-off"
+            ],
+            "findings": []
+          }
+        }
+    "#]]);
+}
