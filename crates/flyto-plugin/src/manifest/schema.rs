@@ -89,8 +89,15 @@ fn check_root(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Repo
     let Some(members) = members else {
         let what =
             format!("{} must be a schema, which is an object, found {}", quoted(key), found(at));
+        let diag = at.error(codes::BAD_SCHEMA, what);
+        // Without this key, the tool would be no template.
+        if key == "parameters" {
+            let text = r#"{"type": "object", "properties": {}}"#;
+            let diag = diag.with_help(format!("write `{text}` to accept any object"));
+            return Err(findings.push(diag.with_suggestion(at.span(), text)));
+        }
         let help = "leave the key out to accept any object";
-        return Err(findings.push(at.error(codes::BAD_SCHEMA, what).with_help(help)));
+        return Err(findings.push(diag.with_help(help)));
     };
     match at.member("type") {
         Some(kind) if kind.value().as_str() == Some("object") => Ok(()),

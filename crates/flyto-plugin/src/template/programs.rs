@@ -90,9 +90,8 @@ pub(super) fn of(name: &str) -> Runs {
             "deno" => Runs::Behind(special::deno),
             "gdb" | "lldb" => Runs::Behind(special::debugger),
             // `flock FILE -c CODE` has an option where its program would be.
-            "eval" | "trap" | "alias" | "let" | "watch" | "parallel" | "tmux" | "screen" | "-c" => {
-                Runs::AllCode
-            }
+            "eval" | "trap" | "alias" | "let" | "watch" | "parallel" | "tmux" | "screen" | "-c"
+            | "--command" => Runs::AllCode,
             "." | "source" => Runs::Source,
             "read" | "unset" | "getopts" | "export" | "readonly" | "declare" | "typeset"
             | "local" | "mapfile" | "readarray" => Runs::Names,
@@ -108,6 +107,71 @@ pub(super) fn takes_code(name: &str) -> bool {
     matches!(of(name), Runs::Shell | Runs::Code(_))
 }
 
+/// Programs that are no interpreters and hand the words behind `--` to another program.
+const PASS_ON: [&str; 24] = [
+    "cargo",
+    "npm",
+    "npx",
+    "pnpm",
+    "yarn",
+    "kubectl",
+    "oc",
+    "docker",
+    "podman",
+    "setpriv",
+    "uv",
+    "poetry",
+    "pipx",
+    "systemd-run",
+    "bwrap",
+    "nsenter",
+    "gosu",
+    "dotnet",
+    "go",
+    "rustup",
+    "just",
+    "rye",
+    "hatch",
+    "direnv",
+];
+
+pub(super) fn passes_on(name: &str) -> bool {
+    PASS_ON.contains(&name)
+}
+
+/// Long options of wrappers that have no value.
+const FLAGS: [&str; 24] = [
+    "ignore-environment",
+    "null",
+    "debug",
+    "verbose",
+    "foreground",
+    "preserve-status",
+    "no-run-if-empty",
+    "interactive",
+    "non-interactive",
+    "open-tty",
+    "exit",
+    "login",
+    "wait",
+    "exclusive",
+    "shared",
+    "nonblock",
+    "nb",
+    "no-fork",
+    "close",
+    "unlock",
+    "append",
+    "portability",
+    "fork",
+    "idle",
+];
+
+/// Whether a wrapper's long option has no value.
+pub(super) fn is_flag(long: &str) -> bool {
+    FLAGS.contains(&long)
+}
+
 fn wrapper(name: &str) -> Option<Wrapper> {
     Some(match name {
         "env" => Wrapper {
@@ -118,8 +182,8 @@ fn wrapper(name: &str) -> Option<Wrapper> {
         },
         "command" => Wrapper { only_looks: "vV", ..WRAPPER },
         "exec" => Wrapper { valued: "a", ..WRAPPER },
-        "builtin" | "coproc" | "nohup" | "setsid" | "busybox" | "toybox" | "unshare"
-        | "caffeinate" => WRAPPER,
+        "builtin" | "coproc" | "nohup" | "setsid" | "busybox" | "toybox" | "caffeinate" => WRAPPER,
+        "unshare" => Wrapper { valued: "RwSG", ..WRAPPER },
         "nice" => Wrapper { valued: "n", long_valued: &["adjustment"], ..WRAPPER },
         "ionice" => Wrapper { valued: "cnpPu", long_valued: &["class", "classdata"], ..WRAPPER },
         "stdbuf" => {

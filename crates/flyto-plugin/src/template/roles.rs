@@ -295,10 +295,15 @@ impl Whole<'_> {
                     self.program(&mut args[at + 1..end])?;
                     end = at;
                 }
-                dashes(&mut args[..end]);
+                // A value such as `;` ends the words of the program, and what follows is read by find.
+                for word in &mut args[end..] {
+                    word.after_dashes = false;
+                    word.no_option = true;
+                    word.needed = true;
+                }
                 return Ok(());
             }
-            Runs::Shell => self.shell(name, args)?,
+            Runs::Shell => return self.shell(name, args),
             Runs::Code(interpreter) => self.interpreter(name, &interpreter, args)?,
             Runs::Awk => self.awk(name, args)?,
             Runs::Sed => self.sed(name, args)?,
@@ -314,7 +319,17 @@ impl Whole<'_> {
             }
             Runs::Names => self.names(name, args)?,
             Runs::SetsPositional => self.sets(name, program.span.clone(), args)?,
-            Runs::Itself => self.behind_unknown(args)?,
+            Runs::Itself => {
+                self.behind_unknown(args)?;
+                // Behind their `--` are the words of another program.
+                let runs = |it: &Word| {
+                    let path = it.fixed().unwrap_or_default();
+                    programs::takes_code(path.rsplit('/').next().unwrap_or_default())
+                };
+                if programs::passes_on(name) || args.iter().any(|it| runs(it)) {
+                    return Ok(());
+                }
+            }
         }
         dashes(args);
         Ok(())
@@ -350,13 +365,15 @@ impl Whole<'_> {
         args: &mut [&mut Word],
     ) -> Result<(), Box<Fault>> {
         let mut at = 0;
+        let mut only_assigns = false;
         while let Some(word) = args.get(at) {
             let lead = word.lead();
-            if word.fixed().as_deref() == Some("--") {
+            if !only_assigns && matches!(word.fixed().as_deref(), Some("--" | "-")) {
+                only_assigns = lead == "--";
                 at += 1;
-                break;
+                continue;
             }
-            match option(lead) {
+            match option(lead).filter(|_| !only_assigns) {
                 Some(Opt::Short(letters)) => {
                     if letters.contains(|c| wrapper.only_looks.contains(c)) {
                         dashes(args);
@@ -365,7 +382,15 @@ impl Whole<'_> {
                     at += if takes_next(letters, wrapper.valued) { 2 } else { 1 };
                 }
                 Some(Opt::Long(long, value)) => {
-                    let alone = value.is_none() && wrapper.long_valued.contains(&long);
+                    let valued = wrapper.long_valued.iter().any(|it| it.starts_with(long));
+                    let alone = value.is_none() && valued;
+                    if value.is_none() && !valued && !programs::is_flag(long) {
+                        let place =
+                            format!("behind `{lead}`, of which it is not known what it takes");
+                        for word in &args[at..] {
+                            self.refuse(word, &place, "write the value of the option behind `=`")?;
+                        }
+                    }
                     at += if alone { 2 } else { 1 };
                 }
                 None if wrapper.assigns
@@ -381,7 +406,7 @@ impl Whole<'_> {
         let (own, rest) = args.split_at_mut(at);
         let splits = |word: &Word| {
             let lead = word.lead();
-            lead.starts_with("--split-string")
+            lead.starts_with("--s")
                 || matches!(option(lead), Some(Opt::Short(letters)) if letters.contains('S'))
         };
         for index in 0..own.len() {
@@ -413,7 +438,7 @@ impl Whole<'_> {
                     }
                     self.refuse_unnamed(name, word, false)?;
                     has_code |= letters.contains('c');
-                    at += if letters.ends_with(['o', 'O']) { 2 } else { 1 };
+                    at += if letters.contains(['o', 'O']) { 2 } else { 1 };
                 }
                 Some(Opt::Long("command" | "init-command", _)) => {
                     self.refuse(word, &code_of(name), &instead(name))?;
@@ -430,6 +455,7 @@ impl Whole<'_> {
                 }
                 None => {
                     self.refuse_unnamed(name, word, false)?;
+                    self.unsure(name, word, &args[at + 1..])?;
                     break;
                 }
             }
@@ -495,7 +521,9 @@ impl Whole<'_> {
                     };
                     let is_in = |set: &str| letters[stop..].starts_with(|c| set.contains(c));
                     // What stands behind the letter is its value.
-                    let next = letters.len() == stop + 1 && word.value().is_none();
+                    let all_code = letters[stop..].chars().all(|c| code.contains(c));
+                    let next = all_code || letters.len() == stop + 1;
+                    let next = next && word.value().is_none();
                     if is_in(code) {
                         self.refuse(word, &code_of(name), &instead(name))?;
                         self.code_at(name, if next { at + 1 } else { at }, args)?;
@@ -509,6 +537,7 @@ impl Whole<'_> {
                 }
                 None => {
                     self.refuse_unnamed(name, word, false)?;
+                    self.unsure(name, word, &args[at + 1..])?;
                     if interpreter.permutes || follows {
                         args[at].no_option = true;
                         at += 1;
@@ -558,6 +587,7 @@ impl Whole<'_> {
                 }
                 None => {
                     self.refuse_unnamed(name, word, false)?;
+                    self.unsure(name, word, &args[at + 1..])?;
                     break;
                 }
             }
@@ -600,7 +630,9 @@ impl Whole<'_> {
 
 /// The path of a program, or the end of it that does not change from call to call.
 fn path(text: &str, program: &Word) -> Option<String> {
-    if is_pattern(&text[program.span.clone()]) {
+    let raw = &text[program.span.clone()];
+    // Some shells take the latter two for assignments.
+    if is_pattern(raw) || raw.contains("+=") || raw.contains("]=") {
         return None;
     }
     if let Some(path) = program.fixed() {
@@ -652,9 +684,13 @@ fn is_option(args: &[&mut Word], at: usize) -> bool {
 /// Marks the words behind `--`.
 fn dashes(words: &mut [&mut Word]) {
     let mut after_dashes = false;
+    let mut is_value = false;
     for word in words {
         word.after_dashes = after_dashes;
-        after_dashes |= word.fixed().as_deref() == Some("--");
+        let fixed = word.fixed();
+        // Behind these letters of grep and others, `--` is a value.
+        after_dashes |= fixed.as_deref() == Some("--") && !is_value;
+        is_value = matches!(fixed.as_deref(), Some("-e" | "-f"));
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{
     fault::Fault,
     roles::{Opt, Whole, code_of, instead, option},
-    text::Word,
+    text::{Part, Word},
 };
 
 /// Long options of git that name a program, or set what may name one.
@@ -72,6 +72,7 @@ impl Whole<'_> {
                 }
                 None => {
                     self.refuse_unnamed(name, word, false)?;
+                    self.unsure(name, word, &args[at + 1..])?;
                     operand = operand.or(Some(at).filter(|_| !has_script));
                     at += 1;
                 }
@@ -213,6 +214,26 @@ impl Whole<'_> {
             Some(at) => self.all_code(name, &args[at..]),
             None => Ok(()),
         }
+    }
+
+    /// Refuses values behind a word that may turn out to be an option, or several words.
+    pub(super) fn unsure(
+        &self,
+        name: &str,
+        word: &Word,
+        rest: &[&mut Word],
+    ) -> Result<(), Box<Fault>> {
+        let is_path =
+            |it: &Part| matches!(it, Part::Literal { cooked, .. } if cooked.contains('/'));
+        let expands = |it: &Part| matches!(it, Part::Expansion(_) | Part::Substitution(..));
+        if !word.parts.iter().any(expands) || word.parts.iter().any(is_path) {
+            return Ok(());
+        }
+        let place = format!("behind a word that may become an option of `{name}`");
+        for word in rest {
+            self.refuse(word, &place, &instead("sh"))?;
+        }
+        Ok(())
     }
 
     /// Refuses a value within the name of an option.

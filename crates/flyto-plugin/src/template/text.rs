@@ -421,6 +421,10 @@ impl Reader<'_> {
                 }
                 Part::Expansion(span)
             }
+            ['[', ..] => {
+                let what = "`$[` calculates in some shells and is text in others";
+                return Err(Fault::syntax(at..at + 2, what).into());
+            }
             ['\'' | '"', ..] if quote == Quote::None => {
                 return Err(Fault::dollar_quote(at..at + 2).into());
             }

@@ -399,6 +399,27 @@ fn refused_as_scripts_options_and_programs() {
         "script -c {{x}}",
         "parallel {{x}}",
         "tmux new-session {{x}}",
+        "node -pe {{x}}",
+        "env - {{x}}",
+        "env -- A=1 {{x}}",
+        "env - awk {{x}}",
+        "sh $F -c {{x}}",
+        "sh \"$F\" {{x}}",
+        "python3 $F -c {{x}}",
+        "awk $F {{x}}",
+        "${X}sh -c {{x}}",
+        "timeout --sig KILL 5 {{x}}",
+        "env --chd /tmp {{x}}",
+        "env --split={{x}}",
+        "xargs --delim x {{x}}",
+        "flock --timeout 5 f {{x}}",
+        "flock f --command {{x}}",
+        "unshare -R / {{x}}",
+        "nice --adj 5 {{x}}",
+        "bash -oc pipefail {{x}}",
+        "vim +{{x}}",
+        "a[0]=1 {{x}}",
+        "c+=d {{x}}",
     ]);
 }
 
@@ -498,4 +519,24 @@ fn options_of_interpreters_are_no_values() {
     let def = ToolDef::template("t", "sh {{x}} -c {{y}}", schema).expect("a template");
     let shown = Host::new().words(def, json!({"y": "code"}));
     assert!(shown.contains("the command needs a word in its place"), "{shown}");
+}
+
+/// A `--` that is a value, or belongs to a program that runs another, lets nothing pass.
+#[test]
+fn dashes_that_end_no_options() {
+    let schema = json!({"type": "object", "properties": {"x": {}}});
+    for (command, refused) in [
+        ("sh -c 'p \"$1\"' -- {{x}}", true),
+        ("grep -e -- {{x}} f", true),
+        ("cargo run -- {{x}}", true),
+        ("setpriv --nnp -- ls {{x}}", true),
+        ("kubectl exec c -- ls {{x}}", true),
+        ("find . -exec p -- {{x}} ';'", true),
+        ("grep -r -- {{x}} f", false),
+        ("git log -- {{x}}", false),
+    ] {
+        let def = ToolDef::template("t", command, schema.clone()).expect("a template");
+        let shown = Host::new().words(def, json!({"x": "-rf"}));
+        assert_eq!(shown.contains("begins with `-`"), refused, "{command}: {shown}");
+    }
 }
