@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
+use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, codes::UNKNOWN_KEY, quoted};
 use flyto_execenv::Sha256;
 
 use super::{
@@ -14,7 +14,11 @@ use super::{
     program::{looked_for_at, not_executable},
     tool::{Place, refuse_nul, seconds, sha256},
 };
-use crate::{codes, files, rpc::program};
+use crate::{
+    codes, files,
+    place::{about_key, as_warning},
+    rpc::program,
+};
 
 /// What `binary` says.
 #[derive(Clone, Debug)]
@@ -47,6 +51,18 @@ pub(super) fn read(
     reader.finish();
     protocol?;
     Ok(BinaryDef { path: path?.into(), lifetime: lifetime?, timeout: timeout?, sha256: digest? })
+}
+
+/// Warns about keys of `binary` that stand beside it, where they have no effect.
+pub(super) fn misplaced<'v>(reader: &mut ObjectReader<'v, '_>, root: At<'v>) {
+    for key in ["sha256", "lifetime", "protocol", "idle_timeout_secs"] {
+        if root.member(key).is_some() {
+            let what = format!("unknown key {}", quoted(key));
+            let diag = as_warning(about_key(root, key, UNKNOWN_KEY, what));
+            reader.push(diag.with_help(format!("move it into \"binary\": `binary.{key}`")));
+            reader.allow(key);
+        }
+    }
 }
 
 /// What runs for a call of a tool: the plugin's program, whatever the tool says.

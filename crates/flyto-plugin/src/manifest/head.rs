@@ -47,6 +47,9 @@ pub(crate) fn read(
         .and_then(|()| reader.optional_array("tools"));
     let servers = meant::check(&mut reader, "mcpServers", meant::servers)
         .and_then(|()| reader.optional_object("mcpServers"));
+    if execution.as_ref().is_ok_and(|it| it.binary().is_some()) {
+        binary::misplaced(&mut reader, root);
+    }
     // Editors find the schema of the file by it.
     reader.allow("$schema");
     reader.suggest_for("mcp_servers", "mcpServers");

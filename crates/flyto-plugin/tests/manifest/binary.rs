@@ -380,3 +380,16 @@ fn links_lead_to_files_of_the_plugin() {
     let loaded = flyto_plugin::load_source(&source, &link, &flyto_plugin::LoadOptions::new());
     assert!(loaded.findings.is_empty(), "{}", common::show(&loaded.findings));
 }
+
+#[test]
+fn keys_beside_the_section_are_told_to_belong_into_it() {
+    check_section(r#"{"path": "run.sh"}, "sha256": "ab", "lifetime": "session""#, expect![[r#"
+        2:31: warning[F0021]: unknown key "sha256"
+            at /sha256
+            help: move it into "binary": `binary.sha256`
+        2:47: warning[F0021]: unknown key "lifetime"
+            at /lifetime
+            help: move it into "binary": `binary.lifetime`
+        p: loaded [t] refused []
+    "#]]);
+}
