@@ -13,7 +13,7 @@ use crate::words::one_line;
 pub(crate) fn not_called(loaded: &Loaded, name: &str, err: CallError) -> Stop {
     let is_unsupported =
         matches!(&err, CallError::Tool(it) if it.kind() == ToolErrorKind::Unsupported);
-    let stop = loaded.not_called(err);
+    let stop = loaded.failed_call(name, err);
     let advice = if is_unsupported { unkept(loaded, name) } else { Vec::new() };
     advice.into_iter().fold(stop, Stop::with_help)
 }

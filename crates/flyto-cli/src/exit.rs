@@ -142,6 +142,7 @@ mod tests {
             (ToolErrorKind::DigestMismatch, 7),
             (ToolErrorKind::Unreachable, 7),
             (ToolErrorKind::Overloaded, 7),
+            (ToolErrorKind::InvalidSchema, 7),
             (ToolErrorKind::Internal, 70),
         ] {
             let err = ToolError::new(kind, "x");

@@ -7,13 +7,13 @@ use flyto_diagnostics::{Diagnostic, Findings, Severity};
 use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
 use flyto_host::{CallError, Flags, Host, LoadReport, Surroundings, load_config};
-use flyto_tools::Entry;
+use flyto_tools::{Entry, ToolErrorKind};
 
 use crate::args::Common;
 use crate::exit::Exit;
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
-use crate::words::one_line;
+use crate::words::{command_line, one_line};
 
 /// What every verb has: the options, the environment, and the screen.
 #[derive(Debug)]
@@ -134,6 +134,32 @@ impl Loaded {
         let help = "plugins are switched off; `--plugins DIR` or `\"enabled\": true` in the \
                     configuration switches them on";
         self.plugins_off.then_some(help)
+    }
+
+    /// Why a call of the tool `name` gave no result; where its declaration is the reason, with the
+    /// command that shows the place.
+    pub(crate) fn failed_call(&self, name: &str, err: CallError) -> Stop {
+        let is_schema =
+            matches!(&err, CallError::Tool(err) if err.kind() == ToolErrorKind::InvalidSchema);
+        let stop = self.not_called(err);
+        match self.declared_in(name).filter(|_| is_schema) {
+            Some(path) => {
+                let path = path.display().to_string();
+                stop.with_help(format!("`{}` shows it", command_line(["flyto", "validate", &path])))
+            }
+            None => stop,
+        }
+    }
+
+    /// The directory of the plugin or the file that declares a tool.
+    fn declared_in(&self, name: &str) -> Option<&Path> {
+        let entry = self.host.find(name).ok()?;
+        if let Some(plugin) = entry.id().owner() {
+            return self.report.plugin(plugin).map(|it| &*it.dir);
+        }
+        let declares = |tools: &Vec<String>| tools.iter().any(|it| it == entry.id().tool());
+        let mut files = self.report.exec_files.iter();
+        files.find(|it| it.tools.as_ref().is_some_and(declares)).map(|it| &*it.path)
     }
 
     /// Why a call gave no result.

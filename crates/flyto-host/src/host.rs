@@ -283,7 +283,7 @@ impl Host {
         let entry = self.find(name)?;
         let validator = compile(entry.tool().input_schema()).map_err(|err| {
             let message = format!("failed to check the input of {}", entry.id());
-            ToolError::new(ToolErrorKind::Internal, message).with_source(err)
+            ToolError::new(ToolErrorKind::InvalidSchema, message).with_source(err)
         })?;
         Ok(Plan {
             tool: entry.id().to_string(),

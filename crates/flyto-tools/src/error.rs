@@ -46,6 +46,8 @@ pub enum ToolErrorKind {
     Overloaded,
     /// The call was taken back before it started.
     Cancelled,
+    /// A schema of the tool cannot be used, so no input can be checked.
+    InvalidSchema,
     /// A fault of the host or the tool's wrapper.
     Internal,
 }
@@ -62,6 +64,7 @@ impl ToolErrorKind {
             | Self::Unsupported
             | Self::DigestMismatch
             | Self::Cancelled
+            | Self::InvalidSchema
             | Self::Internal => false,
         }
     }

@@ -194,7 +194,10 @@ struct DryRun<'a> {
 }
 
 fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Result<Exit, Stop> {
-    let plan = loaded.host.plan(&args.name, input).map_err(|err| loaded.not_called(err))?;
+    let plan = loaded
+        .host
+        .plan(&args.name, input)
+        .map_err(|err| advice::not_called(loaded, &args.name, err))?;
     let Plan { tool, mut preview, refused, violations, .. } = plan;
     if let (Some(preview), Some(timeout)) = (&mut preview, args.timeout) {
         preview.deadline = Some(preview.deadline.map_or(timeout, |it| it.min(timeout)));

@@ -594,3 +594,34 @@ fn a_configuration_that_does_not_all_hold_is_mentioned() {
     let quiet = place.flyto(&[&call[..], &["--quiet"]].concat()).run();
     assert_eq!((quiet.stdout(), quiet.stderr()), ("out\n".to_owned(), String::new()));
 }
+
+#[test]
+fn a_schema_that_cannot_be_used_is_no_fault_of_the_program() {
+    let place = Place::with_tools(&[
+        (
+            "pattern",
+            "touch ran",
+            r#""input_schema": {"type": "object", "properties": {"a": {"pattern": "("}}}"#,
+        ),
+        ("loop", "touch ran", r##""input_schema": {"type": "object", "$ref": "#"}"##),
+    ]);
+    place.call(&["p:pattern", "a=b"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to check the input of p:pattern: failed to compile the input schema of p:pattern: failed to use the schema: at /properties/a/pattern: the string "(" cannot be used as a pattern: it is none, or very large, or has look-around or back-references
+          help: `flyto validate DIR/plugins/p` shows it
+    "#]]);
+    place.call(&["p:pattern", "--dry-run"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to check the input of p:pattern: failed to use the schema: at /properties/a/pattern: the string "(" cannot be used as a pattern: it is none, or very large, or has look-around or back-references
+          help: `flyto validate DIR/plugins/p` shows it
+    "#]]);
+    place.call(&["p:loop"]).check(expect![[r#"
+        exit code 7
+        -- stderr
+        error: failed to check the input of p:loop: failed to compile the input schema of p:loop: failed to use the schema: at (root): a schema refers to itself without going into the value
+          help: `flyto validate DIR/plugins/p` shows it
+    "#]]);
+    assert!(!place.exists("plugins/p/ran"));
+}

@@ -10,10 +10,10 @@ pub(super) const CODES: &[CodeInfo] = &[
         codes::MISSPELT_LIST,
         "a protection under a misspelt key",
         "\
-`allowed_plugins` and `blocked_plugins` keep plugins out, `strict_env` keeps variables from them, and
-`grants` bounds them. The section has a key that looks like one of these and is none, so what it says
-would be passed over and not hold. Elsewhere an unknown key is a warning; here, as within a grant, it
-is an error, and the configuration is not used until it is mended.
+`allowed_plugins` and `blocked_plugins` keep plugins out, `strict_env` keeps variables from them,
+and `grants` bounds them. The section has a key that looks like one of these and is none, so what it
+says would be passed over and not hold. Elsewhere an unknown key is a warning; here, as within a
+grant, it is an error, and the configuration is not used until it is mended.
 
 Wrong:
 

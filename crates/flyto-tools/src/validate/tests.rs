@@ -504,7 +504,7 @@ async fn a_schema_that_cannot_be_used_shows_at_once_or_at_the_call() {
 
     let lazy = Validated::lazy(WithSchema(json!({"type": "objekt"})));
     let err = lazy.execute(&CallContext::new(), Input::empty()).await.unwrap_err();
-    assert_eq!(err.kind(), ToolErrorKind::Internal);
+    assert_eq!(err.kind(), ToolErrorKind::InvalidSchema);
     expect![[r#"failed to check the input of with-schema: failed to compile the input schema of with-schema: failed to use the schema: at /type: the string "objekt" is no type; the types are array, boolean, integer, null, number, object and string"#]].assert_eq(&err.chain());
 }
 

@@ -150,7 +150,7 @@ impl<T: Tool> Tool for Validated<T> {
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
         let schemas = self.schemas().as_ref().map_err(|err| {
             let message = format!("failed to check the input of {}", self.name());
-            ToolError::new(ToolErrorKind::Internal, message).with_source(err.clone())
+            ToolError::new(ToolErrorKind::InvalidSchema, message).with_source(err.clone())
         })?;
         if let Err(violations) = schemas.input.check(input.value()) {
             let text = paragraph("input", &violations);
