@@ -224,6 +224,18 @@ impl ExecEnv {
         Ok(spec)
     }
 
+    /// What is known to keep a program from starting, without starting it: what [`check`](Self::check)
+    /// finds, and what the backend can tell of the place where it runs, such as a program or a working
+    /// directory that is not there. `Ok` promises nothing.
+    ///
+    /// # Errors
+    ///
+    /// What [`run`](Self::run) would most likely answer.
+    pub fn foresee(&self, mut spec: Spec) -> Result<(), ExecError> {
+        let (executor, _) = self.admit(&mut spec)?;
+        executor.foresee(&spec)
+    }
+
     /// Runs a program to its end.
     ///
     /// Dropping the future kills the program at once.

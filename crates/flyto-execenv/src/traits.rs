@@ -61,6 +61,16 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
     /// What this backend can honour. The answer does not change during the backend's life.
     fn capabilities(&self) -> &Capabilities;
 
+    /// What is known to keep this spec from starting, without starting it: a program that is not there,
+    /// say. `Ok` promises nothing. By default nothing is known.
+    ///
+    /// # Errors
+    ///
+    /// What [`start`](Executor::start) would most likely answer.
+    fn foresee(&self, _spec: &Spec) -> Result<(), ExecError> {
+        Ok(())
+    }
+
     /// Starts `spec`, or says why not and whether anything ran.
     ///
     /// The spec has passed [`Spec::check`] and demands nothing undeclared. Bytes for stdin are in

@@ -238,8 +238,8 @@ impl Tool for ExecTool {
             .with_working_dir(self.spec.working_dir.to_string_lossy())
             .with_deadline(self.def.timeout());
         let preview = if input.is_empty() { preview } else { preview.with_stdin(input.text()) };
-        Some(match self.env.check(self.spec(input)) {
-            Ok(_) => preview,
+        Some(match self.env.foresee(self.spec(input)) {
+            Ok(()) => preview,
             Err(err) => preview.with_problem(chain(&err)),
         })
     }

@@ -58,7 +58,6 @@ use crate::{
 /// | it declares an output schema and printed no JSON | `plugin tool "p:t": stdout is no JSON: …` and a line `stdout: …` |
 /// | it answered with an error, whatever its exit code | `error (code -32000): …` and nothing else |
 /// | it exited with 0 and answered nothing | `plugin tool "p:t": no JSON-RPC response on stdout`, then lines `stdout: …` and `stderr: …` |
-///
 /// | its process stays, and ended before it answered | `plugin tool "p:t": the session ended: exit code 3` and a line `stderr: …` |
 ///
 /// A program of JSON-RPC whose process [stays](crate::Lifetime::Session) is asked and answers while it
@@ -443,11 +442,16 @@ impl Tool for PluginTool {
             (Stdin::Bytes(bytes), _) => res.with_stdin(String::from_utf8_lossy(bytes)),
             _ => res,
         };
-        if let Some(problem) = unresolved {
-            res = res.with_problem(problem);
-        }
-        Some(match self.ctx.exec_env.check(spec) {
-            Ok(_) => res,
+        let known = match unresolved {
+            // Without its variables nobody can tell where the program is looked for.
+            Some(problem) => {
+                res = res.with_problem(problem);
+                self.ctx.exec_env.check(spec).map(drop)
+            }
+            None => self.ctx.exec_env.foresee(spec),
+        };
+        Some(match known {
+            Ok(()) => res,
             Err(err) => res.with_problem(chain(&err)),
         })
     }

@@ -202,6 +202,10 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
     if let (Some(preview), Some(timeout)) = (&mut preview, args.timeout) {
         preview.deadline = Some(preview.deadline.map_or(timeout, |it| it.min(timeout)));
     }
+    if let (Some(preview), Some(_)) = (&mut preview, &violations) {
+        // The schema ends the call before a template is filled with such values.
+        preview.problems.retain(|it| !it.starts_with("invalid input: "));
+    }
     let entry = loaded.find(&tool)?;
     let variables = loaded.host.variables(entry.id());
     let lacks = Terms::of(loaded, entry.id()).map(|it| it.lacks);

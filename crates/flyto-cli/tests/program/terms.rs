@@ -133,6 +133,7 @@ fn show_says_what_runs_in_every_form() {
                          PLUGIN_DATA PLUGIN_ROOT (the plugin's)
             deadline     30 s
             stdin        78 B
+            problem      failed to start "DIR/plugins/stays/run": DIR/plugins/stays/run lacks the right to execute
             limits       none but the deadline
             isolation    none
             granted      nothing

@@ -173,6 +173,10 @@ impl Executor for Local {
         &self.capabilities
     }
 
+    fn foresee(&self, spec: &Spec) -> Result<(), ExecError> {
+        resolve::foresee(spec)
+    }
+
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
         let program = resolve_program(&spec)?;
         let image = match &spec.program {

@@ -13,7 +13,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{ExecError, ExecErrorKind, Spec};
+use crate::{ExecError, ExecErrorKind, Program, Spec};
 
 /// The absolute path of the spec's program.
 ///
@@ -94,9 +94,35 @@ pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
     }
 }
 
+/// What can be told before a start, and would keep the program from starting: a working directory, a
+/// program or an interpreter that is not there or may not be used.
+pub(super) fn foresee(spec: &Spec) -> Result<(), ExecError> {
+    let is_good = |program: &Path| match spec.program {
+        // A copy of it runs, which is executable whatever the file is.
+        Program::Pinned { .. } => program.is_file(),
+        Program::Named(_) => {
+            is_executable(program) && interpreter(program).is_none_or(|it| is_executable(&it))
+        }
+    };
+    let program = resolve_program(spec)?;
+    if is_usable_dir(&spec.working_dir) && is_good(&program) {
+        return Ok(());
+    }
+    let (kind, why) = look_closer(spec, &program);
+    let res = start_error(spec, kind);
+    Err(match why {
+        Some(why) => res.with_source(why),
+        None => res,
+    })
+}
+
+fn is_usable_dir(dir: &Path) -> bool {
+    dir.is_dir() && accessat(CWD, dir, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+}
+
 fn look_closer(spec: &Spec, program: &Path) -> (ExecErrorKind, Option<String>) {
     let dir = &spec.working_dir;
-    if !dir.is_dir() || accessat(CWD, dir, Access::EXEC_OK, AtFlags::EACCESS).is_err() {
+    if !is_usable_dir(dir) {
         let why = format!("its working directory is {}", dir.display());
         return (ExecErrorKind::BadWorkingDir, Some(why));
     }

@@ -62,7 +62,9 @@ impl Host {
         let preview = self.tool(def).preview(&Input::from_value(input)).expect("it has one");
         let words =
             preview.command_line.iter().flatten().map(|it| format!("{}\n", Value::from(&**it)));
-        let problems = preview.problems.iter().map(|it| format!("! {it}\n"));
+        // Which programs a machine has does not matter here.
+        let problems = preview.problems.iter().filter(|it| !it.starts_with("failed to start"));
+        let problems = problems.map(|it| format!("! {it}\n"));
         words.chain(problems).collect()
     }
 }
