@@ -17,10 +17,10 @@ mod names; //       names of plugins and tools
 mod place; //       findings about parts of a value
 mod result; //      what came of a program, in words
 mod rpc; //         programs that answer in JSON-RPC
-pub mod schema;
+pub mod schema; //  JSON Schemas for editors
 mod session; //     plugins whose process stays
 mod template; //    commands with placeholders
-mod tool; //        a declaration as a tool //  JSON Schemas for editors
+mod tool; //        a declaration as a tool
 
 pub use crate::{
     config::{DEFAULT_PLUGIN_DIRS, PluginConfig},

@@ -547,37 +547,6 @@ fn ten_at_once_do_not_meet() {
 }
 
 #[test]
-fn a_tool_that_needs_a_checkpoint_is_refused() {
-    let place = Place::with_tools(&[("t", "touch ran", r#""requires_checkpoint": true"#)]);
-    place.call(&["p:t"]).check(expect![[r#"
-        exit code 5
-        -- stderr
-        error: the tool "p:t" needs a checkpoint before each call, and there is no handler for one
-          help: if its calls need nobody's release, write `"requires_checkpoint": false` beside its name in its plugin's manifest
-    "#]]);
-    place.call(&["p:t", "--dry-run"]).check(expect![[r#"
-        exit code 5
-        -- stdout
-        runs         sh t.sh
-        in           DIR/plugins/p
-        environment  HOME PATH (the host's)
-                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
-        deadline     30 s
-        stdin        2 B
-        problem      the tool "p:t" needs a checkpoint before each call, and there is no handler for one
-        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
-                     in DIR/home/.config/flyto/config.json
-    "#]]);
-    let dry = place.call(&["p:t", "--dry-run", "--format", "json"]).run();
-    assert_eq!(dry.code, Some(5));
-    let page = place.flyto(&["--plugins", "plugins", "show", "p:t"]).run().shown();
-    let line = page.lines().find(|it| it.starts_with("checkpoint"));
-    expect!["checkpoint   needed before each call; there is no handler, so calls are refused"]
-        .assert_eq(line.expect("it is said"));
-    assert!(!place.exists("plugins/p/ran"));
-}
-
-#[test]
 fn a_configuration_that_does_not_all_hold_is_mentioned() {
     let place = Place::with_tools(&[("t", "echo out", "")]);
     let config =

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod call; //  calls of tools
+mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm
 mod live; //  calls while they run
 mod new; //   plugins to start from

@@ -1,0 +1,79 @@
+//! Calls that are refused, and what is foreseen of them.
+
+use expect_test::expect;
+
+use crate::place::Place;
+
+#[test]
+fn a_tool_that_needs_a_checkpoint_is_refused() {
+    let place = Place::with_tools(&[("t", "touch ran", r#""requires_checkpoint": true"#)]);
+    place.call(&["p:t"]).check(expect![[r#"
+        exit code 5
+        -- stderr
+        error: the tool "p:t" needs a checkpoint before each call, and there is no handler for one
+          help: if its calls need nobody's release, write `"requires_checkpoint": false` beside its name in its plugin's manifest
+    "#]]);
+    place.call(&["p:t", "--dry-run"]).check(expect![[r#"
+        exit code 5
+        -- stdout
+        runs         sh t.sh
+        in           DIR/plugins/p
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+        deadline     30 s
+        stdin        2 B
+        problem      the tool "p:t" needs a checkpoint before each call, and there is no handler for one
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/home/.config/flyto/config.json
+    "#]]);
+    let dry = place.call(&["p:t", "--dry-run", "--format", "json"]).run();
+    assert_eq!(dry.code, Some(5));
+    let page = place.flyto(&["--plugins", "plugins", "show", "p:t"]).run().shown();
+    let line = page.lines().find(|it| it.starts_with("checkpoint"));
+    expect!["checkpoint   needed before each call; there is no handler, so calls are refused"]
+        .assert_eq(line.expect("it is said"));
+    assert!(!place.exists("plugins/p/ran"));
+}
+
+#[test]
+fn a_dry_run_foresees_what_keeps_a_call_from_starting() {
+    let place = Place::with_tools(&[("nowhere", "", r#""work_dir": "gone""#)]);
+    place.write("plugins/q/no-right", "#!/bin/sh\n");
+    place.write(
+        "plugins/q/plugin.json",
+        r#"{"name": "q", "tools": [
+            {"name": "missing", "description": "x", "command": "no-such-program"},
+            {"name": "closed", "description": "x", "command": "./no-right"}]}"#,
+    );
+    let mut res = String::new();
+    for tool in ["p:nowhere", "q:missing", "q:closed"] {
+        let ran = place.call(&[tool, "--dry-run"]).run();
+        let shown = ran.shown();
+        let problems = shown.lines().filter(|it| it.starts_with("problem"));
+        res.push_str(&format!("{tool}: {:?}\n", ran.code));
+        problems.for_each(|it| res.push_str(&format!("{it}\n")));
+    }
+    expect![[r#"
+        p:nowhere: Some(1)
+        problem      failed to start "sh": its working directory is DIR/plugins/p/gone
+        q:missing: Some(1)
+        problem      failed to start "no-such-program": no such program in PATH=/usr/local/bin:/usr/bin:/bin
+        q:closed: Some(1)
+        problem      failed to start "./no-right": DIR/plugins/q/./no-right lacks the right to execute
+    "#]].assert_eq(&res);
+}
+
+#[test]
+fn a_dry_run_says_once_what_is_wrong_with_an_input() {
+    let place = Place::new();
+    place.write(
+        "plugins/w/plugin.json",
+        r#"{"name": "w", "version": "1", "description": "x", "tools": [
+            {"name": "t", "description": "x", "command": "echo {{n}}", "parameters": {
+            "type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}]}"#,
+    );
+    let ran = place.call(&["w:t", "n:=[]", "--dry-run"]).run();
+    let shown = ran.shown();
+    let said = shown.lines().filter(|it| it.starts_with("input") || it.starts_with("problem"));
+    assert_eq!((ran.code, said.count()), (Some(3), 1), "{shown}");
+}
