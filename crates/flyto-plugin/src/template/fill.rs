@@ -65,8 +65,8 @@ pub(super) fn fill(
     let mut values = Vec::new();
     for name in &taken.params {
         let given = match members.get(name) {
-            Some(Value::Number(number)) if number.is_f64() => Given::Text {
-                text: long_integer(input, name).unwrap_or_else(|| number.to_string()).into(),
+            Some(value @ (Value::Number(_) | Value::Array(_) | Value::Object(_))) => Given::Text {
+                text: as_written(input, name).unwrap_or_else(|| value.to_string()).into(),
                 free: true,
             },
             value => given(schema, name, value),
@@ -114,13 +114,31 @@ fn given<'a>(schema: &'a Value, name: &str, value: Option<&'a Value>) -> Given<'
     }
 }
 
-/// The digits of a whole number that is beyond what a number in memory holds: an identifier with a
-/// digit changed is another one.
-fn long_integer(input: &Input, name: &str) -> Option<String> {
+/// The JSON of a value without blanks. Its numbers keep the digits that they are written with: an
+/// identifier with a digit changed is another one.
+fn as_written(input: &Input, name: &str) -> Option<String> {
     let members: HashMap<String, &RawValue> = serde_json::from_str(input.as_str()).ok()?;
-    let text = members.get(name)?.get().trim();
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    digits.bytes().all(|it| it.is_ascii_digit()).then(|| text.to_owned())
+    compact(members.get(name)?.get())
+}
+
+fn compact(json: &str) -> Option<String> {
+    let mut res = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(c) = rest.chars().next() {
+        let mut len = c.len_utf8();
+        match c {
+            ' ' | '\t' | '\n' | '\r' => {}
+            '"' => {
+                let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+                let string = strings.next()?.ok()?;
+                len = strings.byte_offset();
+                res += &Value::String(string).to_string();
+            }
+            c => res.push(c),
+        }
+        rest = &rest[len..];
+    }
+    Some(res)
 }
 
 /// What the schema says about a parameter, where it says so directly or by reference.

@@ -59,7 +59,11 @@ impl Host {
 
     /// The words of a call, one a line as JSON, or why there are none.
     fn words(&self, def: ToolDef, input: Value) -> String {
-        let preview = self.tool(def).preview(&Input::from_value(input)).expect("it has one");
+        self.words_of(def, &Input::from_value(input))
+    }
+
+    fn words_of(&self, def: ToolDef, input: &Input) -> String {
+        let preview = self.tool(def).preview(input).expect("it has one");
         let words =
             preview.command_line.iter().flatten().map(|it| format!("{}\n", Value::from(&**it)));
         // Which programs a machine has does not matter here.

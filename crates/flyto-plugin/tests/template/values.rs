@@ -244,7 +244,7 @@ fn a_whole_number_keeps_its_digits() {
     let input = Input::parse(text).expect("JSON");
     let preview = Host::new().tool(def).preview(&input).expect("it has one");
     let words = preview.command_line.expect("words");
-    assert_eq!(words[1..], ["123456789012345678901234567890", "-98765432109876543210", "1.5"]);
+    assert_eq!(words[1..], ["123456789012345678901234567890", "-98765432109876543210", "1.50"]);
 }
 
 #[test]
@@ -373,4 +373,23 @@ fn values_that_are_missing() {
         "from afar"
     "#]]
     .assert_eq(&Host::new().words(def, json!({"a/b": 1})));
+}
+
+#[test]
+fn numbers_keep_their_digits() {
+    let schema = json!({"type": "object", "properties": {"x": {}}});
+    let def = ToolDef::template("t", "p {{x}}", schema).expect("a template");
+    for (given, expect) in [
+        ("1E5", "1E5"),
+        ("2.50", "2.50"),
+        ("12345678901234567890.5", "12345678901234567890.5"),
+        ("123456789012345678901234567890", "123456789012345678901234567890"),
+        ("-0.0", "-0.0"),
+        ("[ 1E5, {\"a\" : 2.50} ]", "[1E5,{\\\"a\\\":2.50}]"),
+        ("[\"a \\u0062\", true]", "[\\\"a b\\\",true]"),
+    ] {
+        let input = Input::parse(format!("{{\"x\": {given}}}")).expect("JSON");
+        let shown = Host::new().words_of(def.clone(), &input);
+        assert_eq!(shown, format!("\"p\"\n\"{expect}\"\n"), "{given}");
+    }
 }
