@@ -100,6 +100,15 @@ impl Fault {
             .help("write the characters themselves within the quotes; `\\$` is a dollar")
     }
 
+    pub(super) fn bracket(span: Range<usize>) -> Self {
+        Self::syntax(span, "`$[` calculates in some shells and is text in others")
+    }
+
+    pub(super) fn not_calculated(span: Range<usize>) -> Self {
+        Self::syntax(span, "`$((` begins a calculation, and this one ends as a command does")
+            .help("put a blank between the parentheses")
+    }
+
     /// `${{name}}`.
     pub(super) fn dollar(span: Range<usize>, name: &str) -> Self {
         Self::syntax(span, format!("`${{{{{name}}}}}` is no placeholder"))

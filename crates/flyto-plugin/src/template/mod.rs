@@ -6,6 +6,7 @@
 
 mod fault;
 mod fill;
+mod interpreters;
 mod plain;
 mod programs;
 mod roles;

@@ -421,10 +421,7 @@ impl Reader<'_> {
                 }
                 Part::Expansion(span)
             }
-            ['[', ..] => {
-                let what = "`$[` calculates in some shells and is text in others";
-                return Err(Fault::syntax(at..at + 2, what).into());
-            }
+            ['[', ..] => return Err(Fault::bracket(at..at + 2).into()),
             ['\'' | '"', ..] if quote == Quote::None => {
                 return Err(Fault::dollar_quote(at..at + 2).into());
             }
@@ -457,11 +454,7 @@ impl Reader<'_> {
             }
             // Else it is a command in parentheses, which a shell tells from a calculation by its end.
             if depth == 1 && c == ')' && !self.rest()[index + 1..].starts_with(')') {
-                let what = "`$((` begins a calculation, and this one ends as a command does";
-                let help = "put a blank between the parentheses";
-                let mut fault = Fault::syntax(start..start + index + 1, what);
-                fault.help = Some(help.to_owned());
-                return Err(Box::new(fault));
+                return Err(Fault::not_calculated(start..start + index + 1).into());
             }
             if depth == 0 {
                 let span = self.skip(index + 1);
