@@ -54,6 +54,8 @@ pub(crate) struct GivenUp {
     pub(super) after: Duration,
     /// What it waited for, where that was not the plugin's work on it.
     pub(super) held_up_by: Option<String>,
+    /// What stdout had beside messages.
+    pub(super) stdout: String,
     pub(super) stderr: String,
 }
 
@@ -161,6 +163,10 @@ impl GivenUp {
         if let Some(why) = &self.held_up_by {
             text.push_str("\nsession: ");
             text.push_str(why);
+        }
+        if !self.stdout.is_empty() {
+            text.push_str("\nstdout: ");
+            text.push_str(&self.stdout);
         }
         text.push_str("\nstderr: ");
         text.push_str(&self.stderr);

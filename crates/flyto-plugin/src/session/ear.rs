@@ -1,8 +1,6 @@
 //! What the lines of a process mean.
 
-use super::{
-    answer::Answer, id::id_near_start, lines::Line, pending::Progress, shared::Shared, tail::Tail,
-};
+use super::{answer::Answer, id::id_near_start, lines::Line, pending::Progress, shared::Shared};
 use crate::rpc::frame::{self, Id, Message};
 
 /// Takes in the lines of stdout.
@@ -10,8 +8,6 @@ use crate::rpc::frame::{self, Id, Message};
 pub(super) struct Ear {
     /// Answers that nobody was given yet.
     pub(super) answers: Vec<(u64, Answer)>,
-    /// What was no message.
-    pub(super) noise: Tail,
     /// Why it is not known any more whose answers are still to come.
     pub(super) lost_thread: Option<String>,
 }
@@ -30,10 +26,10 @@ impl Ear {
                     shared.progress(id, Progress { progress, detail });
                 }
                 // Without an id there is nobody whom it answers.
-                _ => self.keep(line),
+                _ => keep(shared, line),
             },
             Line::TooLong { start, .. } if !start.trim_ascii_start().starts_with(b"{") => {
-                self.keep(start);
+                keep(shared, start);
             }
             Line::TooLong { start, bytes } => {
                 match id_near_start(start).or_else(|| shared.only_written()) {
@@ -47,9 +43,11 @@ impl Ear {
             }
         }
     }
+}
 
-    fn keep(&mut self, line: &[u8]) {
-        self.noise.push(line);
-        self.noise.push(b"\n");
-    }
+/// Keeps what was no message.
+fn keep(shared: &Shared, line: &[u8]) {
+    let mut noise = shared.noise();
+    noise.push(line);
+    noise.push(b"\n");
 }

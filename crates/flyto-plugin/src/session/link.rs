@@ -277,7 +277,7 @@ impl<'a> Link<'a> {
             (Stop::Closed, Err(_)) => ("the session was lost".to_owned(), Failure::Lost),
         };
         let is_failure = !outcome.is_ok_and(|it| it.success());
-        let (stdout, stderr) = (self.ear.noise.text(), self.shared.stderr().text());
+        let (stdout, stderr) = (self.shared.noise().text(), self.shared.stderr().text());
         Death { why, failure, stdout, stderr, was_asked_for, is_failure, execution: None }
     }
 }

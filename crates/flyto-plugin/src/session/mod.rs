@@ -91,13 +91,12 @@ impl Session {
         let left = ctx.deadline().map(|it| it.saturating_duration_since(began));
         let timeout = left.map_or(timeout, |it| it.min(timeout));
         let given_up = |over: Over, held_up_by: Option<String>| {
-            let stderr = self.shared.stderr().text();
+            let (stdout, stderr) = (self.shared.noise().text(), self.shared.stderr().text());
+            let it = |after, held_up_by| GivenUp { after, held_up_by, stdout, stderr };
             let answer = match over {
                 // It was not the time that was too short.
-                Over::Cancelled => {
-                    Answer::Cancelled(GivenUp { after: began.elapsed(), held_up_by: None, stderr })
-                }
-                Over::TimedOut => Answer::TimedOut(GivenUp { after: timeout, held_up_by, stderr }),
+                Over::Cancelled => Answer::Cancelled(it(began.elapsed(), None)),
+                Over::TimedOut => Answer::TimedOut(it(timeout, held_up_by)),
             };
             (answer, self.shared.execution())
         };

@@ -57,6 +57,8 @@ pub(super) struct Shared {
     pub(super) sessions: Sessions,
     /// The end of what the process said on stderr.
     pub(super) stderr: Mutex<Tail>,
+    /// The end of what it said on stdout that was no message.
+    noise: Mutex<Tail>,
     room: Arc<Semaphore>,
     state: Mutex<State>,
 }
@@ -150,6 +152,7 @@ impl Shared {
             stop: sessions.stop(),
             sessions,
             stderr: Mutex::default(),
+            noise: Mutex::default(),
             room: Arc::new(Semaphore::new(MAX_QUEUED_BYTES as usize)),
             state: Mutex::default(),
         }
@@ -161,6 +164,10 @@ impl Shared {
 
     pub(super) fn stderr(&self) -> MutexGuard<'_, Tail> {
         self.stderr.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn noise(&self) -> MutexGuard<'_, Tail> {
+        self.noise.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     // What callers do.
@@ -271,6 +278,7 @@ impl Shared {
     /// A process is there.
     pub(super) fn set_up(&self, execution: Execution) {
         self.stderr().clear();
+        self.noise().clear();
         let mut state = self.lock();
         state.phase = Phase::Up;
         state.execution = Some(Arc::new(execution));

@@ -49,6 +49,29 @@ async fn a_deadline_is_the_callers_alone() {
 }
 
 #[tokio::test]
+async fn a_call_that_timed_out_says_what_was_no_message() {
+    let host = Host::new(
+        r#"
+os.write(1, b'hello\n{"jsonrpc":"2.0","result":{"output":"for nobody"}}\n')
+os.write(1, b'{"jsonrpc":"2.0","id":1,"result":{"output":"first"}}\n')
+threading.Event().wait()
+"#,
+    );
+    // Its answer comes behind the lines, so they were read.
+    assert_eq!(host.text("t", "{}").await, "first");
+    let time = Duration::from_millis(20);
+    let late = Request { timeout: time, ..request("t", "{}") };
+    let res = in_words(host.session.call(&CallContext::new(), late).await);
+    expect![[r#"
+        plugin tool "p:t" timed out after 20ms
+        stdout: hello
+        {"jsonrpc":"2.0","result":{"output":"for nobody"}}
+
+        stderr: "#]]
+    .assert_eq(&res.output);
+}
+
+#[tokio::test]
 async fn an_answer_within_the_grace_counts() {
     let host = Host::python(HANGING, &["answers"], GUARD);
     let polite = Request { grace: GUARD, ..request("hang", "{}") };
