@@ -30,18 +30,35 @@ pub(super) fn parameters(
         reader.push(diag.with_suggestion(at.span(), text));
         return Ok(any_object().clone());
     }
-    if value.as_object().is_none() || at.member("type").is_some() {
+    let names_type = at.member("type").is_some();
+    let is_object = at.member("type").is_none_or(|it| it.value().as_str() == Some("object"));
+    if value.as_object().is_none() || !is_object || (names_type && !requires_defaults(at)) {
         return Ok(schema::read(reader, key, place)?.unwrap_or_else(|| any_object().clone()));
     }
     schema::read_untyped(reader, key, place, typed)
 }
 
-/// The schema with what makes it one of an object.
+/// Whether a parameter that must be there has a default for when it is not.
+fn requires_defaults(at: At<'_>) -> bool {
+    let Some(properties) = at.member("properties") else { return false };
+    let required = at.member("required").into_iter().flat_map(|it| it.items());
+    let mut names = required.filter_map(|it| it.value().as_str());
+    names.any(|name| properties.member(name).is_some_and(|it| it.member("default").is_some()))
+}
+
+/// The schema with what makes it one of an object. A parameter that has a default may be left out,
+/// whatever `required` says: the command gets the default then.
 fn typed(schema: &Value) -> Value {
     let mut res = Map::new();
     res.insert("type".to_owned(), json!("object"));
     res.insert("properties".to_owned(), json!({}));
     res.extend(schema.as_object().into_iter().flatten().map(|(key, it)| (key.clone(), it.clone())));
+    let properties = res["properties"].clone();
+    let has_default =
+        |name: &Value| name.as_str().is_some_and(|it| properties[it].get("default").is_some());
+    if let Some(Value::Array(required)) = res.get_mut("required") {
+        required.retain(|name| !has_default(name));
+    }
     Value::Object(res)
 }
 

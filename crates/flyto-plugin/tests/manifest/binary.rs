@@ -245,11 +245,12 @@ fn what_a_tool_cannot_have() {
     check_tool(
         r#""parameters": 5"#,
         expect![[r#"
-        4:15: error[F0119]: "parameters" must be a schema, which is an object, found the number 5
-            at /tools/0/parameters
-            help: leave the key out to accept any object
-        p: loaded [] refused [t (binary)]
-    "#]],
+            4:15: error[F0119]: "parameters" must be a schema, which is an object, found the number 5
+                at /tools/0/parameters
+                help: write `{"type": "object", "properties": {}}` to accept any object
+                5 -> {"type": "object", "properties": {}}
+            p: loaded [] refused [t (binary)]
+        "#]],
     );
     check(
         &manifest(r#"{"path": "run.sh"}"#, "").replace(r#""t""#, r#""t-u""#),
@@ -383,7 +384,9 @@ fn links_lead_to_files_of_the_plugin() {
 
 #[test]
 fn keys_beside_the_section_are_told_to_belong_into_it() {
-    check_section(r#"{"path": "run.sh"}, "sha256": "ab", "lifetime": "session""#, expect![[r#"
+    check_section(
+        r#"{"path": "run.sh"}, "sha256": "ab", "lifetime": "session""#,
+        expect![[r#"
         2:31: warning[F0021]: unknown key "sha256"
             at /sha256
             help: move it into "binary": `binary.sha256`
@@ -391,5 +394,6 @@ fn keys_beside_the_section_are_told_to_belong_into_it() {
             at /lifetime
             help: move it into "binary": `binary.lifetime`
         p: loaded [t] refused []
-    "#]]);
+    "#]],
+    );
 }

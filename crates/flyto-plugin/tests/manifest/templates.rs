@@ -64,11 +64,12 @@ fn schemas_that_are_none() {
     check_tool(
         r#""parameters": 5, "command": "date""#,
         expect![[r#"
-        5:15: error[F0119]: "parameters" must be a schema, which is an object, found the number 5
-            at /tools/0/parameters
-            help: leave the key out to accept any object
-        p: loaded [] refused [t (template)]
-    "#]],
+            5:15: error[F0119]: "parameters" must be a schema, which is an object, found the number 5
+                at /tools/0/parameters
+                help: write `{"type": "object", "properties": {}}` to accept any object
+                5 -> {"type": "object", "properties": {}}
+            p: loaded [] refused [t (template)]
+        "#]],
     );
     check_tool(
         r#""parameters": {"type": "string"}, "command": "date""#,
@@ -478,4 +479,15 @@ fn a_schema_without_a_type_becomes_one_of_an_object() {
         let plugin = loaded(&text, Depth::Full).plugin.expect("it loads");
         expect.assert_eq(&plugin.tools()[0].input_schema.value().to_string());
     }
+}
+
+#[test]
+fn what_has_a_default_may_be_left_out() {
+    let text = crate::with_tool(
+        r#""parameters": {"type": "object", "properties": {"x": {"type": "string", "default": "hi"}, "y": {"type": "string"}}, "required": ["x", "y"]}, "command": "echo {{x}} {{y}}""#,
+    );
+    let plugin = loaded(&text, Depth::Quick).plugin.expect("it loads");
+    let schema = plugin.tools()[0].input_schema.value();
+    assert_eq!(schema["required"], serde_json::json!(["y"]));
+    assert_eq!(schema["properties"]["x"]["default"], "hi");
 }
