@@ -65,9 +65,10 @@ Right:
         "\
 A value is data: one word, or a part of one, that a program gets as an argument. It cannot be the
 program itself, nor stand in text that an interpreter runs: the code behind `sh -c`, `python -c`,
-`perl -e`, `node -e` and the like, the program of `awk`, anything behind `eval`, and what a shell
-calculates. Whoever gives the value would decide what runs. Hand it over as an argument, and read
-it in the code.
+`perl -e`, `node -e` and the like, the program of `awk`, a query of `psql` or `sqlite3`, anything
+behind `eval`, and what a shell calculates. Nor can it be the value of an option that names a program,
+as `rsync -e` and `tar --to-command` do. Whoever gives the value would decide what runs. Hand it over
+as an argument, and read it in the code.
 
 Wrong:
 

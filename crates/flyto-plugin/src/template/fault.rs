@@ -89,6 +89,19 @@ impl Fault {
             .help("keep the text in a file of the plugin, or print it with `printf`")
     }
 
+    /// `{name}>`.
+    pub(super) fn named_stream(span: Range<usize>) -> Self {
+        Self::syntax(
+            span,
+            "braces in front of `>` or `<` name a variable in some shells, and are an \
+                            argument in others",
+        )
+        .help(
+            "write the number of the stream, as in `3>`; put a blank behind the braces if the \
+                 program is to see them",
+        )
+    }
+
     pub(super) fn continued(span: Range<usize>) -> Self {
         Self::syntax(span, "the line is continued in the middle of a word")
             .help("put a blank in front of the backslash, or join the lines")

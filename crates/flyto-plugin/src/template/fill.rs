@@ -17,6 +17,15 @@ const DASH: &str = "x-flyto-dash";
 /// The most references that lead from one part of a schema to another.
 const MOST_REFERENCES: usize = 16;
 
+/// A word that means something of its own to a program, wherever it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bound {
+    /// `NAME=…` sets a variable, and is run in part.
+    NoAssignment,
+    /// `;` ends the words of a command, as `+` does, and these stand for the name of a file.
+    NoneOf(&'static [&'static str]),
+}
+
 /// Why a value cannot be put into a command. Shows as `/path: holds a NUL character …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
@@ -186,8 +195,55 @@ impl Filler<'_> {
         stays
     }
 
-    /// Refuses a value that makes an option of a word.
+    /// Refuses a value that makes of a word what it is not to be.
     fn guard(&mut self, word: &Word) {
+        if let Some(bound) = word.bound {
+            self.bind(word, bound);
+        }
+        self.guard_option(word);
+    }
+
+    /// Refuses values that a program would not take as they are.
+    fn bind(&mut self, word: &Word, bound: Bound) {
+        let mut whole = String::new();
+        let mut values = Vec::new();
+        for part in &word.parts {
+            match part {
+                Part::Literal { cooked, .. } => whole += cooked,
+                Part::Value { param, .. } => {
+                    whole += self.value(*param);
+                    values.push(*param);
+                }
+                Part::Expansion(_) | Part::Substitution(..) => {}
+            }
+        }
+        let why = match bound {
+            Bound::NoAssignment => whole.contains('=').then(|| {
+                "holds `=`, so the program would take it for a variable, and run `$(shell …)` in it"
+                    .to_owned()
+            }),
+            Bound::NoneOf(texts) => {
+                let found = texts.iter().find(|it| match **it {
+                    ";" | "+" => whole == **it,
+                    place => values.iter().any(|param| self.value(*param).contains(place)),
+                });
+                found.map(|it| match *it {
+                    ";" | "+" => {
+                        format!("is `{it}`, which ends the words of the command that is run")
+                    }
+                    place => {
+                        format!("holds `{place}`, in whose place the name of a file would be put")
+                    }
+                })
+            }
+        };
+        if let (Some(why), Some(param)) = (why, values.first()) {
+            self.refuse(refusal(&self.names[*param], why));
+        }
+    }
+
+    /// Refuses a value that makes an option of a word.
+    fn guard_option(&mut self, word: &Word) {
         if word.after_dashes {
             return;
         }

@@ -2,6 +2,7 @@
 
 use super::{
     fault::Fault,
+    fill::Bound,
     programs::Interpreter,
     roles::{Opt, Whole, code_of, instead, option},
     text::Word,
@@ -85,7 +86,12 @@ impl Whole<'_> {
             let lead = word.lead().to_owned();
             let follows = std::mem::take(&mut maybe_value);
             match option(&lead) {
-                _ if word.fixed().as_deref() == Some("--") => return Ok(()),
+                _ if word.fixed().as_deref() == Some("--") => {
+                    if interpreter.assigns {
+                        self.assigning(name, &mut args[at + 1..])?;
+                    }
+                    return Ok(());
+                }
                 Some(Opt::Long(long, value))
                     if interpreter.long_code.iter().any(|it| it.starts_with(long)) =>
                 {
@@ -120,12 +126,19 @@ impl Whole<'_> {
                         return Ok(());
                     }
                     let skips = next && !is_in(attached);
-                    let skips = skips && !(is_in(code) && is_option(args, at + 1));
+                    let skips = skips && !is_option(args, at + 1);
                     at += if skips { 2 } else { 1 };
                 }
                 None => {
                     self.refuse_unnamed(name, word, false)?;
                     self.unsure(name, word, &args[at + 1..])?;
+                    let fixed = word.fixed().unwrap_or_default();
+                    if interpreter.commands.contains(&fixed.as_str()) {
+                        self.all_code(name, args.get(at + 1..at + 2).unwrap_or_default())?;
+                    }
+                    if interpreter.assigns {
+                        self.assigning(name, &mut args[at..=at])?;
+                    }
                     if interpreter.permutes || follows {
                         args[at].no_option = true;
                         at += 1;
@@ -135,6 +148,20 @@ impl Whole<'_> {
                     break;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Operands that set a variable where they hold a `=`.
+    fn assigning(&self, name: &str, operands: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+        for word in operands {
+            if word.fixed().is_none() && word.lead().contains('=') {
+                let place = format!("in a variable of `{name}`, which runs `$(shell …)` in it");
+                let help = "hand the value over in the environment, as in `env NAME={{x}} make`, and \
+                            write `\"$$NAME\"` in the recipe, where the shell reads it";
+                self.refuse(word, &place, help)?;
+            }
+            word.bound = Some(Bound::NoAssignment);
         }
         Ok(())
     }

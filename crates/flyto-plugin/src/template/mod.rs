@@ -7,12 +7,14 @@
 mod fault;
 mod fill;
 mod interpreters;
+mod options;
 mod plain;
 mod programs;
 mod roles;
 mod special;
 mod text;
 mod variables;
+mod wrappers;
 
 use std::{ops::Range, sync::OnceLock};
 

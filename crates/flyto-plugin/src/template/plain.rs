@@ -22,6 +22,7 @@ pub(super) fn is_plain(text: &str, is_declared: &dyn Fn(&str) -> bool) -> bool {
         && program.bytes().all(is_literal)
         && !roles::is_shells_own(program)
         && matches!(programs::of(file_name(program)), Runs::Itself)
+        && !programs::runs_behind_dashes(file_name(program))
         && words.all(|word| match word.bytes().all(is_literal) {
             true => !programs::takes_code(file_name(word)),
             false => is_filled(word, is_declared),
@@ -120,8 +121,11 @@ mod tests {
 
     #[test]
     fn plain_words_with_declared_placeholders_are_plain() {
-        check("hg -R {{a}} log --user={{long-name_2}} -- .", true);
-        check("  /usr/bin/printf   {{a}}{{sh}}/x ", true);
+        check("darcs -R {{a}} log --user={{long-name_2}} -- .", true);
+        check("kubectl exec c -- {{a}}", false);
+        check("hg -R {{a}} log", false);
+        check("ls rsync {{a}}", false);
+        check("  /usr/bin/echo   {{a}}{{sh}}/x ", true);
         check("{{a}} x", false);
         check("x {{b}}", false);
         check("x {{ a }}", false);

@@ -1,6 +1,9 @@
 //! Programs that run what they are given: others by name, or code.
 
-use super::special;
+use super::{
+    options::{self, Options},
+    special,
+};
 
 /// What a program does with its words.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +24,14 @@ pub(super) enum Runs {
     Sed,
     /// Code in any of its words.
     AllCode,
+    /// Code in any of its words when one of them is like this.
+    AllCodeWith(fn(&str) -> bool),
+    /// Code or a program behind some of its options.
+    Options(Options),
+    /// Another program, behind options of which nothing is known.
+    Launcher,
+    /// Names of variables behind `-v`.
+    NamesBehindV,
     /// Code in the words behind the first that is like this.
     Behind(fn(&str) -> bool),
     /// Code for a shell elsewhere, behind the host.
@@ -64,13 +75,25 @@ pub(super) struct Interpreter {
     pub(super) long_code: &'static [&'static str],
     /// Options may stand behind operands.
     pub(super) permutes: bool,
+    /// First operands whose next word is code.
+    pub(super) commands: &'static [&'static str],
+    /// An operand with `=` sets a variable, and what is in it is run.
+    pub(super) assigns: bool,
 }
 
 const WRAPPER: Wrapper =
     Wrapper { valued: "", long_valued: &[], n_operands: 0, assigns: false, only_looks: "" };
 
-const INTERPRETER: Interpreter =
-    Interpreter { code: "e", valued: "", attached: "", last: "", long_code: &[], permutes: false };
+const INTERPRETER: Interpreter = Interpreter {
+    code: "e",
+    valued: "",
+    attached: "",
+    last: "",
+    long_code: &[],
+    permutes: false,
+    commands: &[],
+    assigns: false,
+};
 
 /// What the program of this name does; `name` is without directory.
 pub(super) fn of(name: &str) -> Runs {
@@ -80,31 +103,77 @@ pub(super) fn of(name: &str) -> Runs {
     wrapper(plain).map(Runs::Other).or_else(|| interpreter(plain).map(Runs::Code)).unwrap_or(
         match plain {
             "sh" | "bash" | "rbash" | "dash" | "ash" | "zsh" | "ksh" | "mksh" | "yash" | "csh"
-            | "tcsh" | "fish" => Runs::Shell,
+            | "tcsh" | "fish" | "osh" | "ysh" | "nu" | "elvish" | "xonsh" => Runs::Shell,
             "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => Runs::Awk,
             "sed" | "gsed" | "ssed" => Runs::Sed,
-            "find" => Runs::OtherBehindExec,
-            "ssh" => Runs::Remote,
+            "find" | "gfind" | "fd" | "fdfind" => Runs::OtherBehindExec,
+            "ssh" | "slogin" | "rsh" | "autossh" => Runs::Remote,
             "git" => Runs::Git,
             "pwsh" | "powershell" => Runs::Behind(special::powershell),
             "deno" => Runs::Behind(special::deno),
             "gdb" | "lldb" => Runs::Behind(special::debugger),
             // `flock FILE -c CODE` has an option where its program would be.
             "eval" | "trap" | "alias" | "let" | "watch" | "parallel" | "tmux" | "screen" | "-c"
-            | "--command" => Runs::AllCode,
+            | "--command" | "hyperfine" | "socat" => Runs::AllCode,
+            "emacsclient" => Runs::AllCodeWith(special::emacsclient),
+            "printf" | "test" | "[" => Runs::NamesBehindV,
             "." | "source" => Runs::Source,
             "read" | "unset" | "getopts" | "export" | "readonly" | "declare" | "typeset"
             | "local" | "mapfile" | "readarray" => Runs::Names,
             "set" | "shift" => Runs::SetsPositional,
             _ if name == "." => Runs::Source,
-            _ => Runs::Itself,
+            _ if [name, plain].iter().any(|it| LAUNCHERS.contains(it)) => Runs::Launcher,
+            _ => {
+                options::of(name).or_else(|| options::of(plain)).map_or(Runs::Itself, Runs::Options)
+            }
         },
     )
 }
 
 /// Whether the program of this name may take code among its words.
 pub(super) fn takes_code(name: &str) -> bool {
-    matches!(of(name), Runs::Shell | Runs::Code(_))
+    matches!(of(name), Runs::Shell | Runs::Code(_) | Runs::Options(_))
+}
+
+/// Programs whose first operand is the program that they run.
+const LAUNCHERS: [&str; 29] = [
+    "npx",
+    "bunx",
+    "pnpx",
+    "uvx",
+    "pkexec",
+    "run0",
+    "dbus-run-session",
+    "xvfb-run",
+    "unbuffer",
+    "rlwrap",
+    "prlimit",
+    "choom",
+    "setarch",
+    "linux32",
+    "linux64",
+    "runcon",
+    "tini",
+    "dumb-init",
+    "catatonit",
+    "valgrind",
+    "wine",
+    "fakeroot",
+    "proot",
+    "firejail",
+    "torsocks",
+    "proxychains",
+    "eatmydata",
+    "entr",
+    "watchexec",
+];
+
+/// Programs that run what stands behind their `--`, and nothing else.
+const RUN_BEHIND_DASHES: [&str; 6] =
+    ["kubectl", "oc", "setpriv", "systemd-run", "bwrap", "nsenter"];
+
+pub(super) fn runs_behind_dashes(name: &str) -> bool {
+    RUN_BEHIND_DASHES.contains(&name)
 }
 
 /// Programs that are no interpreters and hand the words behind `--` to another program.
@@ -197,7 +266,8 @@ fn wrapper(name: &str) -> Option<Wrapper> {
             ..WRAPPER
         },
         "taskset" | "chrt" | "flock" => Wrapper { valued: "wE", n_operands: 1, ..WRAPPER },
-        "chroot" => Wrapper { n_operands: 1, ..WRAPPER },
+        "chroot" | "gosu" | "su-exec" => Wrapper { n_operands: 1, ..WRAPPER },
+        "sshpass" => Wrapper { valued: "pfdP", ..WRAPPER },
         "sudo" => Wrapper {
             valued: "ugpCcDRThrUt",
             long_valued: &["user", "group", "chdir", "chroot", "host", "prompt", "other-user"],
@@ -227,6 +297,7 @@ fn interpreter(name: &str) -> Option<Interpreter> {
             code: "epr",
             valued: "C",
             long_code: &["eval", "print", "require", "import", "loader", "experimental-loader"],
+            commands: if name == "bun" { &["eval", "exec", "x"] } else { &[] },
             ..INTERPRETER
         },
         "php" => Interpreter {
@@ -242,21 +313,24 @@ fn interpreter(name: &str) -> Option<Interpreter> {
             long_code: &["eval", "print"],
             ..INTERPRETER
         },
-        "R" | "Rscript" | "osascript" | "groovy" | "scala" | "ghc" | "elixir" => {
-            Interpreter { long_code: &["eval"], ..INTERPRETER }
+        "R" | "Rscript" | "osascript" | "groovy" | "scala" | "ghc" | "ghci" | "elixir" | "iex"
+        | "clojure" | "clj" | "bb" | "sbcl" | "qjs" | "swift" | "pry" | "gnuplot" | "mutt" => {
+            Interpreter { long_code: &["eval"], permutes: true, ..INTERPRETER }
         }
-        "emacs" => {
-            Interpreter { code: "", long_code: &["eval", "execute"], permutes: true, ..INTERPRETER }
-        }
+        "racket" => Interpreter { valued: "ftlprk", long_code: &["eval"], ..INTERPRETER },
+        "clisp" => Interpreter { code: "x", valued: "MKip", ..INTERPRETER },
         "octave" | "octave-cli" => {
             Interpreter { code: "", long_code: &["eval"], permutes: true, ..INTERPRETER }
         }
         "expect" => Interpreter { code: "c", valued: "f", ..INTERPRETER },
         "make" | "gmake" | "bmake" => Interpreter {
             code: "E",
-            valued: "CfIjlmoW",
+            valued: "CfIoW",
+            // Their value is a number, or the next word is none of theirs.
+            attached: "jlO",
             long_code: &["eval"],
             permutes: true,
+            assigns: true,
             ..INTERPRETER
         },
         "nix-shell" | "nix" => Interpreter {
@@ -267,13 +341,15 @@ fn interpreter(name: &str) -> Option<Interpreter> {
             ..INTERPRETER
         },
         "guile" | "tclsh" => Interpreter { code: "ce", valued: "lLx", ..INTERPRETER },
-        "vim" | "vi" | "nvim" | "ex" | "view" => Interpreter {
-            code: "c",
-            valued: "uUwWsTt",
-            long_code: &["cmd"],
-            permutes: true,
-            ..INTERPRETER
-        },
+        "vim" | "vi" | "nvim" | "ex" | "view" | "gvim" | "rvim" | "vimdiff" | "nvimdiff" => {
+            Interpreter {
+                code: if name == "nvim" { "cSuUl" } else { "cSuU" },
+                valued: "wWsTt",
+                long_code: &["cmd", "remote-send", "remote-expr"],
+                permutes: true,
+                ..INTERPRETER
+            }
+        }
         "su" | "runuser" | "script" => {
             let long_code = &["command"];
             Interpreter { code: "c", valued: "sgGw", long_code, permutes: true, ..INTERPRETER }

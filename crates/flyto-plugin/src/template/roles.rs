@@ -8,9 +8,9 @@ use std::{
 
 use super::{
     fault::Fault,
-    programs::{self, Runs, Wrapper},
+    programs::{self, Runs},
     text::{Gap, Item, Part, Taken, Word},
-    variables,
+    variables::assignment,
 };
 
 /// Words that are no program to a shell. `case` and `function` are looked at on their own.
@@ -75,16 +75,19 @@ const BUILTINS: [&str; 48] = [
 /// it, so this keeps far from the end of a thread's stack.
 const MOST_WRAPPERS: usize = 128;
 
-/// How many interpreters are looked for among the words of a program that is not known.
-const MOST_INTERPRETERS: usize = 16;
+/// Keywords that begin a loop.
+const LOOPS: [&str; 4] = ["while", "until", "for", "select"];
+
+/// How often a text with loops is looked at, so that a long one costs no more than a moment.
+const MOST_LOOKS: usize = 16;
 
 /// What is known of a whole text while its commands are looked at.
 pub(super) struct Whole<'a> {
-    text: &'a str,
-    params: &'a [String],
+    pub(super) text: &'a str,
+    pub(super) params: &'a [String],
     n_wrappers: Cell<usize>,
     /// The variables that got the value of a parameter.
-    filled: RefCell<Vec<(String, usize)>>,
+    pub(super) filled: RefCell<Vec<(String, usize)>>,
 }
 
 /// Refuses placeholders whose values would be run, and marks words that cannot be left out and words
@@ -106,6 +109,19 @@ pub(super) fn assign(text: &str, taken: &mut Taken) -> Result<(), Box<Fault>> {
         || assignment(text, first).is_some();
     let whole = Whole { text, params, n_wrappers: Cell::new(0), filled: RefCell::default() };
     whole.commands(items)?;
+    // In a loop, what stands further down is run before what stands above it.
+    let mut n_filled = 0;
+    let mut n_looks = 1;
+    while n_filled < whole.filled.borrow().len() && LOOPS.iter().any(|it| text.contains(it)) {
+        if n_looks == MOST_LOOKS {
+            let what = "variables are handed on through more of each other than is looked at here";
+            return Err(Fault::syntax(0..text.len(), what).into());
+        }
+        n_filled = whole.filled.borrow().len();
+        whole.n_wrappers.set(0);
+        whole.commands(items)?;
+        n_looks += 1;
+    }
     taken.live |= shell;
     Ok(())
 }
@@ -125,8 +141,10 @@ impl Whole<'_> {
             match item {
                 Item::Word(word) => {
                     for part in &mut word.parts {
-                        if let Part::Substitution(_, items) = part {
-                            self.commands(items)?;
+                        match part {
+                            Part::Substitution(_, items) => self.commands(items)?,
+                            Part::Expansion(span) => self.expansion(span)?,
+                            Part::Literal { .. } | Part::Value { .. } => {}
                         }
                     }
                     match redirect.take() {
@@ -141,6 +159,11 @@ impl Whole<'_> {
                     // Digits right before it name the descriptor, and are no word.
                     if after_word && words.last().is_some_and(|it| self.is_number(it)) {
                         words.pop();
+                    }
+                    if after_word
+                        && let Some(span) = words.last().and_then(|it| self.named_stream(it))
+                    {
+                        return Err(Fault::named_stream(span).into());
                     }
                     redirect = Some(*gap);
                 }
@@ -167,6 +190,12 @@ impl Whole<'_> {
         self.text[word.span.clone()].bytes().all(|it| it.is_ascii_digit())
     }
 
+    /// `{name}`, as some shells have it in front of a redirection.
+    fn named_stream(&self, word: &Word) -> Option<Range<usize>> {
+        let name = self.text[word.span.clone()].strip_prefix('{')?.strip_suffix('}')?;
+        (!name.contains(['{', '}', ','])).then(|| word.span.clone())
+    }
+
     fn is_keyword(&self, word: &Word) -> bool {
         KEYWORDS.contains(&&self.text[word.span.clone()])
     }
@@ -180,37 +209,12 @@ impl Whole<'_> {
         Ok(())
     }
 
-    /// The first value in a word, or the first variable that holds one.
-    fn value(&self, word: &Word) -> Option<(usize, Range<usize>)> {
-        word.value().or_else(|| {
-            let filled = self.filled.borrow();
-            word.parts.iter().find_map(|it| {
-                let Part::Expansion(span) = it else { return None };
-                let text = &self.text[span.clone()];
-                let (_, param) = filled.iter().find(|(name, _)| text.contains(name.as_str()))?;
-                Some((*param, span.clone()))
-            })
-        })
-    }
-
     /// Refuses any placeholder in a word.
     pub(super) fn refuse(&self, word: &Word, place: &str, help: &str) -> Result<(), Box<Fault>> {
         let Some((param, span)) = self.value(word) else { return Ok(()) };
         let name = &self.params[param];
         Err(Fault::place(span, name, place, help.replace("{{x}}", &format!("{{{{{name}}}}}")))
             .into())
-    }
-
-    /// Refuses a value in a variable that decides what runs, and remembers what other one has it.
-    fn assigned(&self, name: &str, word: &Word) -> Result<(), Box<Fault>> {
-        if variables::choose_what_runs(name) {
-            let place = format!("in the variable `{name}`, which decides what runs");
-            self.refuse(word, &place, "write its value out, or leave it alone")?;
-        }
-        if let Some((param, _)) = self.value(word) {
-            self.filled.borrow_mut().push((name.to_owned(), param));
-        }
-        Ok(())
     }
 
     /// Looks at one simple command, or at the beginning of a compound one.
@@ -257,7 +261,7 @@ impl Whole<'_> {
     }
 
     /// Looks at a program and its words.
-    fn program(&self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+    pub(super) fn program(&self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
         let Some((program, args)) = words.split_first_mut() else { return Ok(()) };
         self.refuse(
             program,
@@ -286,23 +290,7 @@ impl Whole<'_> {
                 }
                 return self.wrapped(name, &wrapper, args);
             }
-            Runs::OtherBehindExec => {
-                let mut end = args.len();
-                while let Some(at) = args[..end]
-                    .iter()
-                    .rposition(|it| matches!(it.lead(), "-exec" | "-execdir" | "-ok" | "-okdir"))
-                {
-                    self.program(&mut args[at + 1..end])?;
-                    end = at;
-                }
-                // A value such as `;` ends the words of the program, and what follows is read by find.
-                for word in &mut args[end..] {
-                    word.after_dashes = false;
-                    word.no_option = true;
-                    word.needed = true;
-                }
-                return Ok(());
-            }
+            Runs::OtherBehindExec => return self.behind_exec(name, args),
             Runs::Shell => return self.shell(name, args),
             Runs::Code(interpreter) => self.interpreter(name, &interpreter, args)?,
             Runs::Awk => self.awk(name, args)?,
@@ -311,6 +299,13 @@ impl Whole<'_> {
             Runs::Remote => self.ssh(name, args)?,
             Runs::Git => self.git(name, args)?,
             Runs::AllCode => self.all_code(name, args)?,
+            Runs::AllCodeWith(is_like) => {
+                if args.iter().any(|it| is_like(it.lead())) {
+                    self.all_code(name, args)?;
+                }
+            }
+            Runs::Launcher => return self.launched(name, args),
+            Runs::NamesBehindV => self.names_behind_v(name, args)?,
             Runs::Source => {
                 if let Some(word) = args.first() {
                     let place = format!("behind `{name}`, which runs the file as code");
@@ -319,7 +314,16 @@ impl Whole<'_> {
             }
             Runs::Names => self.names(name, args)?,
             Runs::SetsPositional => self.sets(name, program.span.clone(), args)?,
-            Runs::Itself => {
+            runs @ (Runs::Itself | Runs::Options(_)) => {
+                if let Runs::Options(options) = runs {
+                    self.options(name, &options, args, true)?;
+                }
+                let dashes = args.iter().position(|it| it.fixed().as_deref() == Some("--"));
+                if let Some(program) = dashes.and_then(|it| args.get(it + 1))
+                    && programs::runs_behind_dashes(name)
+                {
+                    self.refuse(program, "in the place of the program", &instead("sh"))?;
+                }
                 self.behind_unknown(args)?;
                 // Behind their `--` are the words of another program.
                 let runs = |it: &Word| {
@@ -332,104 +336,6 @@ impl Whole<'_> {
             }
         }
         dashes(args);
-        Ok(())
-    }
-
-    /// Many programs run others that are named among their words, as `docker exec` does. An
-    /// interpreter with code behind it is taken for one.
-    fn behind_unknown(&self, args: &mut [&mut Word]) -> Result<(), Box<Fault>> {
-        let mut n_left = MOST_INTERPRETERS;
-        for at in 0..args.len() {
-            let Some(path) = args[at].fixed().filter(|_| n_left > 0) else { continue };
-            let name = path.rsplit('/').next().unwrap_or_default();
-            match programs::of(name) {
-                Runs::Shell => {
-                    n_left -= 1;
-                    self.shell(name, &mut args[at + 1..])?;
-                }
-                Runs::Code(it) if !it.permutes => {
-                    n_left -= 1;
-                    self.interpreter(name, &it, &mut args[at + 1..])?;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// The program that another one runs.
-    fn wrapped(
-        &self,
-        name: &str,
-        wrapper: &Wrapper,
-        args: &mut [&mut Word],
-    ) -> Result<(), Box<Fault>> {
-        let mut at = 0;
-        let mut only_assigns = false;
-        while let Some(word) = args.get(at) {
-            let lead = word.lead();
-            if !only_assigns && matches!(word.fixed().as_deref(), Some("--" | "-")) {
-                only_assigns = lead == "--";
-                at += 1;
-                continue;
-            }
-            match option(lead).filter(|_| !only_assigns) {
-                Some(Opt::Short(letters)) => {
-                    if letters.contains(|c| wrapper.only_looks.contains(c)) {
-                        dashes(args);
-                        return Ok(());
-                    }
-                    at += if takes_next(letters, wrapper.valued) { 2 } else { 1 };
-                }
-                Some(Opt::Long(long, value)) => {
-                    let valued = wrapper.long_valued.iter().any(|it| it.starts_with(long));
-                    let alone = value.is_none() && valued;
-                    if value.is_none() && !valued && !programs::is_flag(long) {
-                        let place =
-                            format!("behind `{lead}`, of which it is not known what it takes");
-                        for word in &args[at..] {
-                            self.refuse(word, &place, "write the value of the option behind `=`")?;
-                        }
-                    }
-                    at += if alone { 2 } else { 1 };
-                }
-                None if wrapper.assigns
-                    && let Some(name) = assignment(self.text, word) =>
-                {
-                    self.assigned(name, word)?;
-                    at += 1;
-                }
-                None => break,
-            }
-        }
-        let at = (at + wrapper.n_operands).min(args.len());
-        let (own, rest) = args.split_at_mut(at);
-        let splits = |word: &Word| {
-            let lead = word.lead();
-            lead.starts_with("--s")
-                || matches!(option(lead), Some(Opt::Short(letters)) if letters.contains('S'))
-        };
-        for index in 0..own.len() {
-            let behind = index > 0 && splits(own[index - 1]);
-            if name == "env" && (behind || splits(own[index])) {
-                self.refuse(own[index], "where `env -S` takes it apart", &instead("sh"))?;
-            }
-            own[index].needed = true;
-        }
-        dashes(own);
-        self.program(rest)
-    }
-
-    /// Names of variables, in which some shells run what stands in brackets.
-    fn names(&self, name: &str, args: &[&mut Word]) -> Result<(), Box<Fault>> {
-        for word in args {
-            if let Some((variable, _)) = word.lead().split_once('=') {
-                self.assigned(variable, word)?;
-            } else {
-                let place = format!("behind `{name}`, where a variable is named");
-                self.refuse(word, &place, "write a name of your own")?;
-            }
-        }
         Ok(())
     }
 
@@ -453,6 +359,10 @@ impl Whole<'_> {
 /// The path of a program, or the end of it that does not change from call to call.
 fn path(text: &str, program: &Word) -> Option<String> {
     let raw = &text[program.span.clone()];
+    // Alone, it is no pattern and a program of this name.
+    if raw == "[" {
+        return Some(raw.to_owned());
+    }
     // Some shells take the latter two for assignments.
     if is_pattern(raw) || raw.contains("+=") || raw.contains("]=") {
         return None;
@@ -500,7 +410,7 @@ fn is_pattern(raw: &str) -> bool {
 }
 
 /// Marks the words behind `--`.
-fn dashes(words: &mut [&mut Word]) {
+pub(super) fn dashes(words: &mut [&mut Word]) {
     let mut after_dashes = false;
     let mut is_value = false;
     for word in words {
@@ -540,15 +450,6 @@ pub(super) fn instead(name: &str) -> String {
     format!("hand the value over as an argument, as in {own}{or}{sh}")
 }
 
-/// The name that a word assigns to, if it is an assignment.
-fn assignment<'a>(text: &'a str, word: &Word) -> Option<&'a str> {
-    let Some(Part::Literal { raw, .. }) = word.parts.first() else { return None };
-    let (name, _) = text[raw.clone()].split_once('=')?;
-    let first = |c: char| c == '_' || c.is_ascii_alphabetic();
-    (name.starts_with(first) && name.chars().all(|c| first(c) || c.is_ascii_digit()))
-        .then_some(name)
-}
-
 pub(super) enum Opt<'a> {
     /// The letters behind one `-`.
     Short(&'a str),
@@ -565,9 +466,4 @@ pub(super) fn option(word: &str) -> Option<Opt<'_>> {
         return Some(Opt::Long(name, value));
     }
     word.strip_prefix('-').filter(|it| !it.is_empty()).map(Opt::Short)
-}
-
-/// Whether the last of some letters has its value in the next word.
-fn takes_next(letters: &str, valued: &str) -> bool {
-    letters.find(|c| valued.contains(c)).is_some_and(|at| at + 1 == letters.len())
 }

@@ -7,7 +7,7 @@ use super::{
 };
 
 /// Long options of git that name a program, or set what may name one.
-const GIT_LONG: [&str; 7] = [
+const GIT_LONG: [&str; 11] = [
     "exec",
     "upload-pack",
     "receive-pack",
@@ -15,6 +15,26 @@ const GIT_LONG: [&str; 7] = [
     "open-files-in-pager",
     "config",
     "config-env",
+    "access-hook",
+    "smtp-server",
+    "httpd",
+    "template",
+];
+
+/// Sections of the settings of git in which nothing names a program.
+const GIT_PLAIN: [&str; 12] = [
+    "user",
+    "author",
+    "committer",
+    "color",
+    "column",
+    "i18n",
+    "status",
+    "push",
+    "pull",
+    "fetch",
+    "advice",
+    "branch",
 ];
 
 /// Commands of git whose words are run.
@@ -170,6 +190,14 @@ impl Whole<'_> {
         if GIT_RUNS.iter().any(runs) {
             return self.all_code(name, rest);
         }
+        if command == "config" {
+            self.git_config(rest, &place)?;
+        }
+        for word in rest {
+            if word.lead().starts_with("ext::") {
+                self.refuse(word, &place, help)?;
+            }
+        }
         let letters = match command.as_str() {
             "rebase" | "difftool" => "x",
             "clone" => "uc",
@@ -183,7 +211,7 @@ impl Whole<'_> {
             let names_program = match option(word.lead()) {
                 Some(Opt::Long(long, value)) => {
                     self.refuse_unnamed(name, word, value.is_some())?;
-                    GIT_LONG.iter().any(|it| it.starts_with(long))
+                    long.ends_with("-cmd") || GIT_LONG.iter().any(|it| it.starts_with(long))
                 }
                 Some(Opt::Short(it)) => it.contains(|c| letters.contains(c)),
                 None if !letters.is_empty() => {
@@ -197,6 +225,46 @@ impl Whole<'_> {
                 if let Some(next) = rest.get(index + 1).filter(|_| !word.lead().contains('=')) {
                     self.refuse(next, &place, help)?;
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Many settings name a program that git runs later.
+    fn git_config(&self, args: &[&mut Word], place: &str) -> Result<(), Box<Fault>> {
+        let only_looks = |it: &str| {
+            matches!(it, "get" | "list" | "-l" | "unset" | "--list" | "--edit")
+                || it.starts_with("--get")
+                || it.starts_with("--unset")
+        };
+        if args.iter().any(|it| only_looks(&it.fixed().unwrap_or_default())) {
+            return Ok(());
+        }
+        let is_plain = args.iter().any(|it| {
+            let section = it.lead().split_once('.').map(|(section, _)| section);
+            section.is_some_and(|it| GIT_PLAIN.contains(&it.to_ascii_lowercase().as_str()))
+                && it.value().is_none()
+        });
+        let help = "write the name of the setting in the command, such as `user.name`";
+        for word in args.iter().filter(|_| !is_plain) {
+            self.refuse(word, place, help)?;
+        }
+        Ok(())
+    }
+
+    /// Behind `-v` is the name of a variable; some shells run what stands in its brackets.
+    pub(super) fn names_behind_v(&self, name: &str, args: &[&mut Word]) -> Result<(), Box<Fault>> {
+        for (at, word) in args.iter().enumerate() {
+            let place = format!("behind `{name} -v`, where a variable is named");
+            let help = "write a name of your own";
+            match word.lead() {
+                "-v" if word.value().is_some() => self.refuse(word, &place, help)?,
+                "-v" => {
+                    if let Some(named) = args.get(at + 1) {
+                        self.refuse(named, &place, help)?;
+                    }
+                }
+                _ => {}
             }
         }
         Ok(())
@@ -274,6 +342,17 @@ pub(super) fn powershell(word: &str) -> bool {
 /// Whether the words behind this one are code for Deno.
 pub(super) fn deno(word: &str) -> bool {
     word == "eval" || word == "--eval" || word.starts_with("--eval=")
+}
+
+/// Whether this word makes code of all operands of Emacs.
+pub(super) fn emacsclient(word: &str) -> bool {
+    match option(word) {
+        Some(Opt::Long(long, _)) => {
+            long.len() > 1 && ["eval", "alternate-editor"].iter().any(|it| it.starts_with(long))
+        }
+        Some(Opt::Short(letters)) => letters.contains(['e', 'a']),
+        None => false,
+    }
 }
 
 /// Whether the words behind this one are code for a debugger.

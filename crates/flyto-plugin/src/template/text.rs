@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::fault::Fault;
+use super::{fault::Fault, fill::Bound};
 
 /// How deep commands stand within commands, as in `$(a $(b))`: deeper than anybody writes by hand,
 /// and far from the end of a thread's stack.
@@ -52,6 +52,8 @@ pub(super) struct Word {
     /// An option there could make code of what follows, so that none may come of a value, whatever
     /// the schema lets pass.
     pub(super) no_option: bool,
+    /// What its values may not make of it.
+    pub(super) bound: Option<Bound>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -309,6 +311,7 @@ impl Reader<'_> {
             needed: false,
             after_dashes: false,
             no_option: false,
+            bound: None,
         })
     }
 

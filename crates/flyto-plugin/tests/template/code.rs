@@ -455,7 +455,7 @@ fn refused_in_variables_that_choose_what_runs() {
 
 /// Each is refused, and says that a value would be run.
 #[track_caller]
-fn check_refused(commands: &[&str]) {
+pub(crate) fn check_refused(commands: &[&str]) {
     let schema = json!({"type": "object", "properties": {"x": {}, "y": {}}});
     for command in commands {
         let err = ToolDef::template("t", command, schema.clone()).expect_err(command);

@@ -5,6 +5,7 @@ mod calls;
 mod code;
 mod differential;
 mod hostile;
+mod options;
 mod refused;
 mod values;
 mod words;
