@@ -16,6 +16,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("flyto-diagnostics", &[]),
     ("flyto-tools", &[]),
     ("flyto-execenv", &[]),
+    ("flyto-supervision", &[]),
+    ("flyto-execenv-linux", &["flyto-execenv", "flyto-supervision"]),
     ("flyto-program", &["flyto-tools", "flyto-execenv"]),
     ("flyto-plugin", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),
     ("flyto-exectool", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),

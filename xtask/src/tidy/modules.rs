@@ -9,7 +9,11 @@ use crate::{
 };
 
 /// Sources that are built by a program of ours, or as part of another workspace.
-const BUILT_OTHERWISE: &[&str] = &["tests/probe-static/", "crates/flyto-cli/templates/"];
+const BUILT_OTHERWISE: &[&str] = &[
+    "tests/probe-static/",
+    "crates/flyto-cli/templates/",
+    "crates/flyto-execenv-linux/supervisor/",
+];
 
 pub(super) fn check(metadata: &Metadata, files: &[TextFile]) -> Vec<Problem> {
     let packages: Vec<String> =

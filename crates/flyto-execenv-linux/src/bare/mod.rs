@@ -1,0 +1,15 @@
+//! What no library may be asked for: the way from a new process to its program.
+//!
+//! A child that shares the memory of its parent (vfork(2)) may call nothing that allocates, locks,
+//! touches thread-local state or unwinds. So this module calls no library at all: it is compiled into
+//! this crate, where the parent is a host with many threads, and into the supervisor, which is linked
+//! with nothing. Both run the same [`child`].
+//!
+//! Everything here that is `unsafe` is so for one of two reasons: a system call gets a pointer, or a
+//! child runs on memory that its parent lent it. The parent sleeps until the child's program is in
+//! place (`CLONE_VFORK`), so what it lent stays where it is.
+
+#![allow(unsafe_code, reason = "the one place for it: see the module's comment")]
+
+pub(crate) mod child;
+pub(crate) mod sys;

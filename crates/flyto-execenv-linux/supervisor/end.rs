@@ -1,0 +1,145 @@
+//! Ending everything, and knowing it.
+//!
+//! Who loses its parent becomes a child of the supervisor, so the end is reached when there is no child
+//! left. Children are killed first and waited for only when all of them are dead: a process that has
+//! ended and was not waited for still counts against the limit of processes, so that a program that
+//! makes new ones as fast as they are killed runs into its limit and stops. Every tree has such a limit.
+
+use crate::{
+    bare::sys::errno,
+    process::{
+        Descriptor, O_RDONLY, Polled, SIGKILL, Used, Wait, now_ns, poll, reap, signal, sleep_ns,
+        watch,
+    },
+    setup::Site,
+};
+
+/// How long the end is waited for before it is reported as not confirmed: 5 s. `SIGKILL` ends a process
+/// in microseconds unless it sleeps uninterruptibly in the kernel.
+const CONFIRM_NS: u64 = 5_000_000_000;
+
+/// How a tree ended.
+pub(crate) struct Swept {
+    /// How the program itself ended, if it was waited for here.
+    pub(crate) leader: Option<u32>,
+    /// Processes that were killed, without the program itself.
+    pub(crate) killed: u32,
+    /// Whether no child is left.
+    pub(crate) confirmed: bool,
+}
+
+/// Kills all children and their descendants, and waits for them.
+pub(crate) fn sweep(site: &Site, leader: i32, used: &mut Used) -> Swept {
+    let give_up = now_ns() + CONFIRM_NS;
+    let mut res = Swept { leader: None, killed: 0, confirmed: false };
+    if site.pid_namespace {
+        // To the first process of a namespace, everybody is everything else in it; no fork gets by.
+        signal(-1, SIGKILL);
+    } else {
+        kill_cgroup(site);
+        kill_children(give_up);
+    }
+    let mut pause_ns = 20_000;
+    loop {
+        match reap(-1, used) {
+            Wait::None => {
+                res.confirmed = true;
+                return res;
+            }
+            Wait::Reaped(reaped) if reaped.pid == leader => res.leader = Some(reaped.status),
+            Wait::Reaped(reaped) => res.killed += u32::from(reaped.was_killed()),
+            Wait::Alive if now_ns() > give_up => return res,
+            Wait::Alive => {
+                sleep_ns(pause_ns);
+                pause_ns = (pause_ns * 2).min(10_000_000);
+                if !site.pid_namespace {
+                    kill_children(give_up);
+                }
+            }
+        }
+    }
+}
+
+/// Kills and waits until nothing is left, however long that takes.
+pub(crate) fn sweep_for_good(site: &Site) {
+    while !sweep(site, 0, &mut Used::default()).confirmed {}
+}
+
+fn kill_cgroup(site: &Site) {
+    if let Some(fd) = site.cgroup_kill {
+        // SAFETY: the site keeps the descriptor, and nothing closes the copy that is not dropped.
+        let file = core::mem::ManuallyDrop::new(unsafe { Descriptor::new(fd) });
+        let _ = file.write(b"1");
+    }
+}
+
+/// Kills children until all of them are dead; nobody is waited for. Dead children keep their numbers,
+/// so no stranger is hit.
+///
+/// When every child of one list is dead, whatever it left has come to us. So a second list that is no
+/// longer than the first shows that nobody is alive.
+fn kill_children(give_up: u64) {
+    if !for_each_child(|pid| signal(pid, SIGKILL)) {
+        return;
+    }
+    while now_ns() < give_up {
+        let (mut all_dead, mut n_before, mut n_after) = (true, 0, 0);
+        for_each_child(|pid| {
+            n_before += 1;
+            all_dead &= is_dead(pid) || {
+                signal(pid, SIGKILL);
+                false
+            };
+        });
+        if all_dead {
+            for_each_child(|_| n_after += 1);
+            if n_after == n_before {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether a child has ended. Gives one that was just killed a moment to do so.
+fn is_dead(pid: i32) -> bool {
+    let Ok(end) = watch(pid) else { return true };
+    let mut polled = [Polled::readable(end.fd())];
+    poll(&mut polled, Some(MOMENT_NS));
+    polled[0].happened != 0
+}
+
+/// 10 ms: a killed process that has not ended by then is waited for no more than others are.
+const MOMENT_NS: u64 = 10_000_000;
+
+/// Calls `each` with the number of every child, dead ones included; says whether they could be listed.
+///
+/// The list of the kernel (`children`, proc_pid_task(5)) can miss entries while others leave it. Here
+/// none leave: nobody is waited for meanwhile.
+pub(crate) fn for_each_child(mut each: impl FnMut(i32)) -> bool {
+    match Descriptor::open(c"/proc/thread-self/children", O_RDONLY) {
+        Ok(file) => numbers(&file, &mut each),
+        Err(_) => false,
+    }
+}
+
+/// Reads decimal numbers with blanks after them.
+pub(crate) fn numbers(file: &Descriptor, mut each: impl FnMut(i32)) -> bool {
+    let mut piece = [0_u8; 2048];
+    let mut number = None;
+    loop {
+        let n = match file.read(&mut piece) {
+            Ok(0) => return true,
+            Ok(n) => n,
+            Err(errno::INTR) => continue,
+            Err(_) => return false,
+        };
+        for byte in piece.get(..n).unwrap_or_default() {
+            match byte {
+                b'0'..=b'9' => {
+                    number = Some(number.unwrap_or(0) * 10 + i32::from(byte - b'0'));
+                }
+                _ => number.take().into_iter().for_each(&mut each),
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The supervisor: runs one program at a time and outlives none of its descendants.
+//!
+//! It is linked with no library at all, so that it starts in the time of a system call, has a few
+//! pages of memory, and can share them with a child that it starts (vfork(2)) without a rule of any
+//! runtime being broken. It has one thread and one descriptor that matters: a socket to its host.
+//!
+//! - It is the *subreaper* of everything it starts (prctl(2)): whoever loses its parent becomes its
+//!   child. So nothing can leave it, and having no child left is the proof that nothing is left.
+//! - The end of file on its socket means that the host is gone, however that happened. Then it ends
+//!   everything and itself.
+//!
+//! What a host may ask is in the crate `flyto-supervision`.
+#![no_std]
+#![no_main]
+
+#[path = "../src/bare/mod.rs"]
+mod bare;
+mod end;
+mod memory;
+mod process;
+mod serve;
+mod setup;
+mod socket;
+mod start;
+mod tree;
+
+use flyto_supervision::{Report, ReportKind, Setup, Stage};
+
+use self::{
+    bare::{
+        child::Failed,
+        sys::{self, number},
+    },
+    memory::Buffer,
+    socket::Received,
+};
+
+// The kernel starts a program with its arguments on the stack and no return address (System V ABI,
+// "Process Initialization"), which no Rust function expects.
+core::arch::global_asm!(
+    ".globl _start",
+    "_start:",
+    "xor ebp, ebp",
+    "and rsp, -16",
+    "call {run}",
+    "ud2",
+    run = sym run
+);
+
+extern "C" fn run() -> ! {
+    process::prepare();
+    let mut buffer = Buffer::new();
+    let setup = match socket::receive(&mut buffer) {
+        Received::Message(message) => match Setup::read(message.record) {
+            Some(setup) => setup::enter(&setup, message.descriptors),
+            None => Err(Failed { stage: Stage::Message, errno: sys::errno::BADMSG }),
+        },
+        Received::HungUp => exit(0),
+    };
+    let site = match setup {
+        Ok(site) => site,
+        Err(failed) => {
+            socket::report(&failure(failed));
+            exit(1);
+        }
+    };
+    socket::report(&Report::new(ReportKind::Ready));
+    loop {
+        match socket::receive(&mut buffer) {
+            Received::Message(message) => serve::serve(&site, message),
+            Received::HungUp => exit(0),
+        }
+    }
+}
+
+fn failure(failed: Failed) -> Report {
+    Report { stage: failed.stage, errno: failed.errno, ..Report::new(ReportKind::Failed) }
+}
+
+fn exit(code: usize) -> ! {
+    loop {
+        // SAFETY: ends this process, and nothing runs after it.
+        let _ = unsafe { sys::numbers(number::EXIT_GROUP, &[code]) };
+    }
+}
+
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    exit(101)
+}
+
+/// The compiled core library names it for unwinding, which this program does not do.
+#[unsafe(no_mangle)]
+extern "C" fn rust_eh_personality() {}

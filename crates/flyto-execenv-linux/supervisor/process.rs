@@ -1,0 +1,254 @@
+//! Processes: what this one is, what it waits for, whom it signals.
+
+use core::ffi::CStr;
+
+use flyto_supervision::Report;
+
+use crate::bare::{
+    child::close,
+    sys::{self, Errno, address, errno, int, number},
+};
+
+const PR_SET_DUMPABLE: usize = 4;
+const PR_SET_CHILD_SUBREAPER: usize = 36;
+const SIG_SETMASK: usize = 2;
+
+pub(crate) const SIGKILL: u32 = 9;
+pub(crate) const SIGTERM: u32 = 15;
+pub(crate) const SIGCONT: u32 = 18;
+
+/// Makes this process what it is: the head of its own session, the parent of whoever has none, closed
+/// to signals that can be blocked.
+pub(crate) fn prepare() {
+    let default = [0_usize; 4];
+    let all = u64::MAX;
+    let child = sys::SIGCHLD as usize;
+    // SAFETY: numbers, and pointers to what is on this frame. A call that fails leaves less than
+    // intended; nothing later relies on any of them but the subreaper, which Linux 3.4 has.
+    unsafe {
+        let _ = sys::numbers(number::SETSID, &[]);
+        let _ = sys::numbers(number::PRCTL, &[PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0]);
+        // A host that ignores SIGCHLD would leave nothing to wait for.
+        let _ = sys::call(number::RT_SIGACTION, [child, address(&default), 0, 8, 0, 0]);
+        let _ = sys::call(number::RT_SIGPROCMASK, [SIG_SETMASK, address(&all), 0, 8, 0, 0]);
+    }
+}
+
+/// Keeps debuggers of the same user out (`PR_SET_DUMPABLE`, prctl(2)). A program that is executed is
+/// open to them again.
+pub(crate) fn close_to_debuggers() {
+    // SAFETY: numbers.
+    let _ = unsafe { sys::numbers(number::PRCTL, &[PR_SET_DUMPABLE, 0, 0, 0, 0]) };
+}
+
+/// A descriptor of ours, closed when dropped.
+pub(crate) struct Descriptor(i32);
+
+pub(crate) const O_RDONLY: usize = 0;
+pub(crate) const O_WRONLY: usize = 1;
+pub(crate) const O_DIRECTORY: usize = 0o200_000;
+const O_CLOEXEC: usize = 0o2_000_000;
+const AT_FDCWD: i32 = -100;
+
+impl Descriptor {
+    /// Takes over a descriptor.
+    ///
+    /// # Safety
+    ///
+    /// It is open and nobody else closes it.
+    pub(crate) const unsafe fn new(fd: i32) -> Self {
+        Self(fd)
+    }
+
+    pub(crate) const fn fd(&self) -> i32 {
+        self.0
+    }
+
+    pub(crate) fn open(path: &CStr, flags: usize) -> Result<Self, Errno> {
+        // SAFETY: the path ends with a NUL byte.
+        unsafe {
+            let args = [int(AT_FDCWD), address(path.as_ptr()), flags | O_CLOEXEC, 0, 0, 0];
+            sys::call(number::OPENAT, args).map(|it| Self(it as i32))
+        }
+    }
+
+    pub(crate) fn read(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        // SAFETY: the kernel writes into the slice, with its length.
+        unsafe {
+            let at = address(into.as_mut_ptr());
+            sys::call(number::READ, [int(self.0), at, into.len(), 0, 0, 0])
+        }
+    }
+
+    pub(crate) fn write(&self, text: &[u8]) -> Result<(), Errno> {
+        // SAFETY: the kernel reads the slice, with its length.
+        unsafe {
+            let at = address(text.as_ptr());
+            sys::call(number::WRITE, [int(self.0), at, text.len(), 0, 0, 0]).map(drop)
+        }
+    }
+
+    /// The next entries of a directory, as getdents64(2) gives them.
+    pub(crate) fn entries(&self, into: &mut [u8]) -> Result<usize, Errno> {
+        // SAFETY: the kernel writes into the slice, with its length.
+        unsafe {
+            let at = address(into.as_mut_ptr());
+            sys::call(number::GETDENTS64, [int(self.0), at, into.len(), 0, 0, 0])
+        }
+    }
+}
+
+impl Drop for Descriptor {
+    fn drop(&mut self) {
+        // SAFETY: ours, and nobody has its number.
+        unsafe { close(self.0) };
+    }
+}
+
+/// What the reaped processes of one call used.
+#[derive(Default)]
+pub(crate) struct Used {
+    pub(crate) user_us: u64,
+    pub(crate) system_us: u64,
+    pub(crate) max_rss_kib: u64,
+}
+
+impl Used {
+    pub(crate) fn add_to(&self, report: Report) -> Report {
+        Report {
+            user_us: self.user_us,
+            system_us: self.system_us,
+            max_rss_kib: self.max_rss_kib,
+            ..report
+        }
+    }
+}
+
+/// A child that was waited for.
+pub(crate) struct Reaped {
+    pub(crate) pid: i32,
+    /// As wait(2) encodes it.
+    pub(crate) status: u32,
+}
+
+impl Reaped {
+    pub(crate) const fn was_killed(&self) -> bool {
+        self.status & 0x7f == SIGKILL
+    }
+}
+
+pub(crate) enum Wait {
+    Reaped(Reaped),
+    /// There are children, and none of those meant has ended.
+    Alive,
+    /// There is none.
+    None,
+}
+
+const WNOHANG: usize = 1;
+const WALL: usize = 0x4000_0000;
+
+/// Waits for `pid`, or for any child with -1, and counts what it used. Never blocks.
+pub(crate) fn reap(pid: i32, used: &mut Used) -> Wait {
+    // `struct rusage`: two times of two numbers, then the largest resident set (getrusage(2)).
+    let mut usage = [0_u64; 18];
+    let mut status = 0_u32;
+    loop {
+        // SAFETY: the kernel writes into what is on this frame, for which there is room.
+        let res = unsafe {
+            let (status, usage) = (address(&raw mut status), address(usage.as_mut_ptr()));
+            sys::call(number::WAIT4, [int(pid), status, WNOHANG | WALL, usage, 0, 0])
+        };
+        match res {
+            Ok(0) => return Wait::Alive,
+            Err(errno::INTR) => {}
+            Err(_) => return Wait::None,
+            Ok(pid) => {
+                used.user_us += usage[0] * 1_000_000 + usage[1];
+                used.system_us += usage[2] * 1_000_000 + usage[3];
+                used.max_rss_kib = used.max_rss_kib.max(usage[4]);
+                return Wait::Reaped(Reaped { pid: pid as i32, status });
+            }
+        }
+    }
+}
+
+/// Sends a signal. A target that is gone has what it needs.
+pub(crate) fn signal(pid: i32, signal: u32) {
+    // SAFETY: a number of a child or descendant, whose number nobody else can have: it is reaped by
+    // this process, or by a parent that this process is about to end.
+    let _ = unsafe { sys::numbers(number::KILL, &[int(pid), signal as usize]) };
+}
+
+/// A descriptor that is readable once the process has ended.
+pub(crate) fn watch(pid: i32) -> Result<Descriptor, Errno> {
+    // SAFETY: makes a descriptor.
+    unsafe { sys::numbers(number::PIDFD_OPEN, &[int(pid), 0]) }.map(|it| Descriptor(it as i32))
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Polled {
+    pub(crate) fd: i32,
+    pub(crate) events: u16,
+    pub(crate) happened: u16,
+}
+
+impl Polled {
+    /// Waits for something to read, or the end of file. A negative descriptor is left out.
+    pub(crate) const fn readable(fd: i32) -> Self {
+        Self { fd, events: 1, happened: 0 }
+    }
+}
+
+/// Waits until something happened, at most `timeout_ns`.
+pub(crate) fn poll(what: &mut [Polled], timeout_ns: Option<u64>) {
+    let time = timeout_ns.map(|it| [it / 1_000_000_000, it % 1_000_000_000]);
+    let time_at = time.as_ref().map_or(0, |it| address(it));
+    // SAFETY: the kernel writes into the slice, with its length; the time is on this frame. An error
+    // leaves everything as not happened.
+    let _ = unsafe {
+        sys::call(number::PPOLL, [address(what.as_mut_ptr()), what.len(), time_at, 0, 0, 0])
+    };
+}
+
+/// Nanoseconds on a clock that only goes forward.
+pub(crate) fn now_ns() -> u64 {
+    let mut time = [0_u64; 2];
+    // SAFETY: the kernel writes both numbers. 1 is CLOCK_MONOTONIC, which every system has.
+    let _ =
+        unsafe { sys::call(number::CLOCK_GETTIME, [1, address(time.as_mut_ptr()), 0, 0, 0, 0]) };
+    time[0] * 1_000_000_000 + time[1]
+}
+
+pub(crate) fn sleep_ns(ns: u64) {
+    poll(&mut [], Some(ns));
+}
+
+/// A descriptor that is readable once a child has ended (signalfd(2)).
+pub(crate) struct ChildEnds(Option<Descriptor>);
+
+impl ChildEnds {
+    pub(crate) fn new() -> Self {
+        let mask = 1_u64 << (sys::SIGCHLD - 1);
+        const NONBLOCK_CLOEXEC: usize = 0o4000 | 0o2_000_000;
+        // SAFETY: the kernel reads the mask. Without the descriptor, polling goes by time.
+        let res = unsafe {
+            sys::call(number::SIGNALFD4, [int(-1), address(&mask), 8, NONBLOCK_CLOEXEC, 0, 0])
+        };
+        Self(res.ok().map(|it| Descriptor(it as i32)))
+    }
+
+    /// What to poll; nothing where there is no such descriptor.
+    pub(crate) fn polled(&self) -> Polled {
+        Polled::readable(self.0.as_ref().map_or(-1, Descriptor::fd))
+    }
+
+    /// Forgets what happened until now.
+    pub(crate) fn clear(&self) {
+        let mut info = [0_u8; 128];
+        let Some(descriptor) = &self.0 else { return };
+        // It does not block, and signals of one kind are kept once.
+        while descriptor.read(&mut info).is_ok_and(|it| it > 0) {}
+    }
+}

@@ -1,0 +1,340 @@
+//! One program, from its record to the proof that nothing of it is left.
+
+use core::ffi::c_void;
+
+use flyto_supervision::{Order, Reached, Report, ReportKind, Stage, Start, StartFlags};
+
+use crate::{
+    bare::{
+        child::{Child, Failed},
+        sys::{self, CloneArgs, address, clone, errno},
+    },
+    end::{sweep, sweep_for_good},
+    exit, failure,
+    memory::{Pages, file_size},
+    process::{
+        ChildEnds, Descriptor, Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap,
+        signal, sleep_ns, watch,
+    },
+    setup::Site,
+    socket::{Asked, Message, SOCKET, order, report},
+    start::start,
+    tree::{load, signal_tree},
+};
+
+/// How often a tree is looked at that has a bound on its memory or CPU time: every 20 ms. A look costs
+/// some 20 µs for each process.
+const LOOK_NS: u64 = 20_000_000;
+
+/// How often stopped processes are woken while a grace lasts: every 100 ms.
+const CONTINUE_NS: u64 = 100_000_000;
+
+/// Runs the program of a message. Returns when the supervisor can take the next one.
+pub(crate) fn serve(site: &Site, message: Message<'_>) {
+    if site.pid_namespace {
+        serve_in_namespace(site, message);
+    } else {
+        run(site, message);
+    }
+}
+
+fn run(site: &Site, message: Message<'_>) {
+    match begin(site, message) {
+        Ok((call, child)) => call.attend(site, child),
+        Err(failed) => report(&failure(failed)),
+    }
+}
+
+/// Starts the program. What came with the message is closed here, whether or not that worked.
+fn begin(site: &Site, message: Message<'_>) -> Result<(Call, Child), Failed> {
+    let bad = Failed { stage: Stage::Message, errno: errno::BADMSG };
+    let Message { record, descriptors } = message;
+    let descriptors = descriptors.as_slice();
+    // One byte says that the record is a file, which came as the last descriptor.
+    let file;
+    let (record, descriptors) = match (record, descriptors.split_last()) {
+        ([0], Some((last, others))) => {
+            let memory = |errno| Failed { stage: Stage::Memory, errno };
+            file = file_size(*last).and_then(|it| Pages::of_file(*last, it)).map_err(memory)?;
+            (file.bytes(), others)
+        }
+        _ => (record, descriptors),
+    };
+    let wanted = Start::read(record).ok_or(bad)?;
+    let child = start(site, &wanted, descriptors)?;
+    let call = Call {
+        leader: child.pid,
+        reports_start: wanted.flags.has(StartFlags::REPORT_START),
+        cpu_ns: wanted.cpu_ns,
+        memory_bytes: wanted.memory_bytes,
+        status: None,
+        used: Used::default(),
+        reached: Reached::Nothing,
+    };
+    Ok((call, child))
+}
+
+struct Call {
+    leader: i32,
+    reports_start: bool,
+    cpu_ns: u64,
+    memory_bytes: u64,
+    /// How the program ended, once it was waited for.
+    status: Option<u32>,
+    used: Used,
+    reached: Reached,
+}
+
+/// Who is left after a look at children that ended.
+#[derive(PartialEq, Eq)]
+enum Left {
+    Nobody,
+    Somebody,
+}
+
+impl Call {
+    fn attend(mut self, site: &Site, child: Child) {
+        // SAFETY: the start made it for us.
+        let end = unsafe { Descriptor::new(child.pidfd) };
+        if self.reports_start {
+            report(&Report { pid: child.pid as u32, ..Report::new(ReportKind::Started) });
+        }
+        loop {
+            let mut polled = [Polled::readable(end.fd()), Polled::readable(SOCKET)];
+            let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
+            poll(&mut polled, looks.then_some(LOOK_NS));
+            let [ended, asked] = polled.map(|it| it.happened != 0);
+            if ended {
+                // Without the status of its leader there is nothing more to learn.
+                if self.collect() == Left::Nobody {
+                    return self.tell_end(true, 0);
+                }
+                report(&Report { status: self.status(), ..Report::new(ReportKind::Exited) });
+                drop(end);
+                return self.attend_rest(site);
+            }
+            if asked {
+                match order() {
+                    Asked::Order(Order::End { grace_ms }) => return self.end(site, grace_ms, &end),
+                    Asked::Order(Order::Signal { signal: number, to_tree }) => match to_tree {
+                        true => signal_tree(site, number),
+                        false => signal(self.leader, number),
+                    },
+                    Asked::Nothing => {}
+                    Asked::HungUp => give_up(site),
+                }
+            }
+            if looks && self.is_over() {
+                return self.kill(site);
+            }
+        }
+    }
+
+    /// The program has ended, others have not. They are left alone until the host has read what it
+    /// wants to of their output.
+    fn attend_rest(mut self, site: &Site) {
+        loop {
+            let mut polled = [Polled::readable(SOCKET)];
+            let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
+            poll(&mut polled, looks.then_some(LOOK_NS));
+            if polled[0].happened != 0 {
+                match order() {
+                    Asked::Order(Order::End { .. }) => return self.kill(site),
+                    Asked::Order(Order::Signal { signal: number, to_tree: true }) => {
+                        signal_tree(site, number);
+                    }
+                    Asked::Order(Order::Signal { .. }) | Asked::Nothing => {}
+                    Asked::HungUp => give_up(site),
+                }
+            }
+            if looks {
+                self.collect();
+                if self.is_over() {
+                    // The next order finds nothing, and says so.
+                    let swept = sweep(site, self.leader, &mut self.used);
+                    if !swept.confirmed {
+                        sweep_for_good(site);
+                    }
+                    self.cpu_ns = 0;
+                    self.memory_bytes = 0;
+                }
+            }
+        }
+    }
+
+    /// Waits for every child that has ended.
+    fn collect(&mut self) -> Left {
+        loop {
+            match reap(-1, &mut self.used) {
+                Wait::Reaped(reaped) if reaped.pid == self.leader && self.status.is_none() => {
+                    self.status = Some(reaped.status);
+                }
+                Wait::Reaped(_) => {}
+                Wait::Alive => return Left::Somebody,
+                Wait::None => return Left::Nobody,
+            }
+        }
+    }
+
+    /// Asks everything to end, gives it time, and kills what is left.
+    fn end(mut self, site: &Site, grace_ms: u32, end: &Descriptor) {
+        if grace_ms == 0 {
+            return self.kill(site);
+        }
+        let ends = ChildEnds::new();
+        let until = now_ns() + u64::from(grace_ms) * 1_000_000;
+        signal_tree(site, SIGTERM);
+        signal_tree(site, SIGCONT);
+        let mut leader_end = end.fd();
+        loop {
+            let now = now_ns();
+            if now >= until {
+                return self.kill(site);
+            }
+            let mut polled =
+                [Polled::readable(leader_end), Polled::readable(SOCKET), ends.polled()];
+            poll(&mut polled, Some((until - now).min(CONTINUE_NS)));
+            let [ended, asked, died] = polled.map(|it| it.happened != 0);
+            ends.clear();
+            if (ended || died) && self.collect() == Left::Nobody {
+                return self.tell_end(true, 0);
+            }
+            if self.status.is_some() {
+                leader_end = -1;
+            }
+            if asked {
+                match order() {
+                    Asked::Order(Order::End { grace_ms: 0 }) => return self.kill(site),
+                    Asked::Order(Order::Signal { signal: SIGKILL, to_tree: true }) => {
+                        return self.kill(site);
+                    }
+                    Asked::Order(_) | Asked::Nothing => {}
+                    Asked::HungUp => give_up(site),
+                }
+            }
+            if !(ended || asked || died) {
+                // Stopped since, or stopped again: it hears of the request only once it goes on.
+                signal_tree(site, SIGCONT);
+            }
+        }
+    }
+
+    fn kill(mut self, site: &Site) {
+        let was_over = self.status.is_some();
+        let swept = sweep(site, self.leader, &mut self.used);
+        self.status = self.status.or(swept.leader);
+        // What was killed together with the program did not outlive it.
+        let leaked = if was_over { swept.killed } else { 0 };
+        self.tell_end(swept.confirmed, leaked);
+        if !swept.confirmed {
+            sweep_for_good(site);
+            exit(0);
+        }
+    }
+
+    /// Whether the tree is over one of its bounds; remembers which.
+    fn is_over(&mut self) -> bool {
+        let load = load();
+        let used_ns = (self.used.user_us + self.used.system_us) * 1_000 + load.cpu_ns;
+        if self.cpu_ns > 0 && used_ns > self.cpu_ns {
+            self.reached = Reached::Cpu;
+        } else if self.memory_bytes > 0 && load.memory_bytes > self.memory_bytes {
+            self.reached = Reached::Memory;
+        }
+        self.reached != Reached::Nothing
+    }
+
+    /// A program that nobody could wait for counts as killed: nothing else ends one unseen.
+    fn status(&self) -> u32 {
+        self.status.unwrap_or(SIGKILL)
+    }
+
+    fn tell_end(&self, confirmed: bool, leaked: u32) {
+        let end = Report {
+            status: self.status(),
+            reached: self.reached,
+            confirmed,
+            serves_on: confirmed,
+            leaked,
+            ..Report::new(ReportKind::Ended)
+        };
+        report(&self.used.add_to(end));
+    }
+}
+
+/// The host is gone: nothing may outlive it.
+fn give_up(site: &Site) -> ! {
+    sweep_for_good(site);
+    exit(0)
+}
+
+/// Bytes of stack for the first process of a namespace: it runs what the supervisor would.
+const STACK_BYTES: usize = 256 * 1024;
+
+/// What both processes see of each other.
+struct Shared<'a> {
+    site: &'a Site,
+    message: Option<Message<'a>>,
+}
+
+/// Runs the program below a first process of a new PID namespace, which shares this one's memory.
+///
+/// When that process ends, by itself or by `SIGKILL`, the kernel ends all others of the namespace
+/// (pid_namespaces(7)). It dies with the supervisor, and it hears itself when the host is gone.
+fn serve_in_namespace(site: &Site, message: Message<'_>) {
+    let stack = match Pages::new(STACK_BYTES) {
+        Ok(stack) => stack,
+        Err(errno) => return report(&failure(Failed { stage: Stage::Memory, errno })),
+    };
+    let mut shared = Shared { site, message: Some(message) };
+    let args = CloneArgs {
+        flags: clone::VM | clone::NEWPID,
+        exit_signal: u64::from(sys::SIGCHLD),
+        stack: address(stack.bytes()) as u64,
+        stack_size: STACK_BYTES as u64,
+        ..CloneArgs::default()
+    };
+    // SAFETY: the stack and all that `shared` leads to stay until that process has ended, which is
+    // waited for below, and this process touches none of it before.
+    let res = unsafe { sys::clone3(&args, site.cookie, first, (&raw mut shared).cast()) };
+    let pid = match res {
+        Ok(pid) => pid,
+        Err(errno) => {
+            return report(&failure(Failed { stage: Stage::Namespace, errno }));
+        }
+    };
+    if let Ok(end) = watch(pid) {
+        poll(&mut [Polled::readable(end.fd())], None);
+    }
+    let mut used = Used::default();
+    let mut pause_ns = 1_000;
+    loop {
+        match reap(pid, &mut used) {
+            Wait::Alive => {
+                sleep_ns(pause_ns);
+                pause_ns = (pause_ns * 2).min(10_000_000);
+            }
+            Wait::Reaped(reaped) if reaped.status == 0 => return,
+            // It was killed, and everything in its namespace with it; nobody has told the host.
+            Wait::Reaped(_) | Wait::None => {
+                let end = Report { status: SIGKILL, ..Report::new(ReportKind::Ended) };
+                return report(&used.add_to(end));
+            }
+        }
+    }
+}
+
+const PR_SET_PDEATHSIG: usize = 1;
+
+extern "C" fn first(shared: *mut c_void) -> ! {
+    let shared = shared.cast::<Shared<'_>>();
+    // SAFETY: numbers. The supervisor has one thread, so its end is the end of that thread.
+    let _ =
+        unsafe { sys::numbers(sys::number::PRCTL, &[PR_SET_PDEATHSIG, SIGKILL as usize, 0, 0, 0]) };
+    // SAFETY: the supervisor lends it to us and waits for our end.
+    let (site, message) = unsafe { ((*shared).site, (*shared).message.take()) };
+    if let Some(message) = message {
+        run(site, message);
+    }
+    exit(0)
+}

@@ -1,0 +1,101 @@
+//! What is done once, before the first program.
+
+use core::ffi::CStr;
+
+use flyto_supervision::{Setup, SetupFlags, Stage};
+
+use crate::{
+    bare::{
+        child::{Failed, close},
+        sys::{self, Cookie, Errno, address, clone, int, number},
+    },
+    process,
+    socket::Descriptors,
+};
+
+/// What every program of this supervisor gets.
+pub(crate) struct Site {
+    /// Each program runs in a PID namespace of its own.
+    pub(crate) pid_namespace: bool,
+    pub(crate) cookie: Cookie,
+    /// A Landlock ruleset that each program enters, nested in the supervisor's.
+    pub(crate) inner_ruleset: Option<i32>,
+    /// The cgroup of programs, as a descriptor of its directory.
+    pub(crate) cgroup: Option<i32>,
+    /// The file that kills what is in that cgroup.
+    pub(crate) cgroup_kill: Option<i32>,
+}
+
+const PR_SET_NO_NEW_PRIVS: usize = 38;
+const SECCOMP_SET_MODE_FILTER: usize = 1;
+
+/// `struct sock_fprog`.
+#[repr(C)]
+struct Program {
+    instructions: u16,
+    at: *const u8,
+}
+
+pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site, Failed> {
+    let has = |flag| setup.flags.has(flag);
+    let mut rest = descriptors.as_slice().iter().copied();
+    let mut take = |flag| match has(flag) {
+        true => {
+            rest.next().map(Some).ok_or(Failed { stage: Stage::Message, errno: sys::errno::BADMSG })
+        }
+        false => Ok(None),
+    };
+    let ruleset = take(SetupFlags::RULESET)?;
+    let site = Site {
+        pid_namespace: has(SetupFlags::PID_NAMESPACE),
+        cookie: setup.cookie,
+        inner_ruleset: take(SetupFlags::INNER_RULESET)?,
+        cgroup: take(SetupFlags::CGROUP)?,
+        cgroup_kill: take(SetupFlags::CGROUP_KILL)?,
+    };
+    let failed = |stage| move |errno| Failed { stage, errno };
+
+    if has(SetupFlags::USER_NAMESPACE) {
+        user_namespace(setup).map_err(failed(Stage::Namespace))?;
+    }
+    // Only from here on: the maps of a process that may not be looked into belong to root (proc(5)).
+    process::close_to_debuggers();
+    if has(SetupFlags::NO_NEW_PRIVS) {
+        // SAFETY: numbers.
+        unsafe { sys::numbers(number::PRCTL, &[PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0]) }
+            .map_err(failed(Stage::Privileges))?;
+    }
+    if let Some(ruleset) = ruleset {
+        // SAFETY: numbers; nobody needs the descriptor after that.
+        unsafe {
+            sys::numbers(number::LANDLOCK_RESTRICT_SELF, &[int(ruleset), 0])
+                .map_err(failed(Stage::Landlock))?;
+            close(ruleset);
+        }
+    }
+    if !setup.filter.is_empty() {
+        let instructions = u16::try_from(setup.filter.len() / 8).unwrap_or(u16::MAX);
+        let program = Program { instructions, at: setup.filter.as_ptr() };
+        // SAFETY: the kernel copies the instructions, of which there are that many.
+        unsafe {
+            let args = [SECCOMP_SET_MODE_FILTER, 0, address(&program), 0, 0, 0];
+            sys::call(number::SECCOMP, args).map_err(failed(Stage::Filter))?;
+        }
+    }
+    descriptors.keep();
+    Ok(site)
+}
+
+/// A user namespace in which this user is itself and nobody else is anybody (user_namespaces(7)).
+fn user_namespace(setup: &Setup<'_>) -> Result<(), Errno> {
+    // SAFETY: a process with one thread.
+    unsafe { sys::numbers(number::UNSHARE, &[clone::NEWUSER as usize])? };
+    write(c"/proc/self/setgroups", b"deny")?;
+    write(c"/proc/self/uid_map", setup.uid_map)?;
+    write(c"/proc/self/gid_map", setup.gid_map)
+}
+
+fn write(path: &CStr, text: &[u8]) -> Result<(), Errno> {
+    let file = process::Descriptor::open(path, process::O_WRONLY)?;
+    file.write(text)
+}

@@ -1,0 +1,168 @@
+//! Messages with descriptors over the socket to the host (unix(7)).
+
+use core::{mem::MaybeUninit, ptr::null_mut};
+
+use flyto_supervision::{ORDER_BYTES, Order, Report};
+
+use crate::{
+    bare::{
+        child::close,
+        sys::{self, address, errno, int, number},
+    },
+    memory::{BUFFER_BYTES, Buffer},
+};
+
+/// The socket's descriptor: the host puts it there.
+pub(crate) const SOCKET: i32 = 3;
+
+/// Descriptors that one message may carry.
+pub(crate) const MAX_DESCRIPTORS: usize = 8;
+
+#[repr(C)]
+struct Header {
+    name: *mut u8,
+    name_bytes: u32,
+    vector: *mut Vector,
+    vectors: usize,
+    control: *mut Control,
+    control_bytes: usize,
+    flags: i32,
+}
+
+#[repr(C)]
+struct Vector {
+    base: *mut u8,
+    bytes: usize,
+}
+
+/// A control message that carries descriptors (cmsg(3)).
+#[repr(C, align(8))]
+struct Control {
+    bytes: usize,
+    level: i32,
+    kind: i32,
+    descriptors: [i32; MAX_DESCRIPTORS],
+}
+
+const CONTROL_HEAD_BYTES: usize = 16;
+const SOL_SOCKET: i32 = 1;
+const SCM_RIGHTS: i32 = 1;
+const MSG_DONTWAIT: usize = 0x40;
+const MSG_NOSIGNAL: usize = 0x4000;
+const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
+
+/// Descriptors that came with a message, closed when dropped.
+pub(crate) struct Descriptors {
+    all: [i32; MAX_DESCRIPTORS],
+    n: usize,
+}
+
+impl Descriptors {
+    pub(crate) fn as_slice(&self) -> &[i32] {
+        self.all.get(..self.n).unwrap_or_default()
+    }
+
+    /// Gives them to whoever needs them until this process ends.
+    pub(crate) fn keep(mut self) {
+        self.n = 0;
+    }
+}
+
+impl Drop for Descriptors {
+    fn drop(&mut self) {
+        for fd in self.as_slice() {
+            // SAFETY: they came with the message, and whoever needed them is done.
+            unsafe { close(*fd) };
+        }
+    }
+}
+
+pub(crate) struct Message<'a> {
+    pub(crate) record: &'a [u8],
+    pub(crate) descriptors: Descriptors,
+}
+
+pub(crate) enum Received<'a> {
+    Message(Message<'a>),
+    /// The host is gone.
+    HungUp,
+}
+
+/// Waits for the next message.
+pub(crate) fn receive(buffer: &mut Buffer) -> Received<'_> {
+    let mut control = MaybeUninit::<Control>::zeroed();
+    let mut vector = Vector { base: buffer.as_mut_ptr(), bytes: BUFFER_BYTES };
+    let mut header = Header {
+        name: null_mut(),
+        name_bytes: 0,
+        vector: &raw mut vector,
+        vectors: 1,
+        control: control.as_mut_ptr(),
+        control_bytes: size_of::<Control>(),
+        flags: 0,
+    };
+    let n = loop {
+        // SAFETY: every pointer leads to memory of this frame or of the buffer, with its size.
+        let res = unsafe {
+            let args = [int(SOCKET), address(&raw mut header), MSG_CMSG_CLOEXEC, 0, 0, 0];
+            sys::call(number::RECVMSG, args)
+        };
+        match res {
+            Err(errno::INTR) => {}
+            // A message has at least one byte, so none is the end of file.
+            Err(_) | Ok(0) => return Received::HungUp,
+            Ok(n) => break n,
+        }
+    };
+    // SAFETY: any bytes are a control message, and it was zeroed.
+    let control = unsafe { control.assume_init() };
+    let is_descriptors = header.control_bytes >= CONTROL_HEAD_BYTES
+        && (control.level, control.kind) == (SOL_SOCKET, SCM_RIGHTS);
+    let descriptors = Descriptors {
+        all: control.descriptors,
+        n: match is_descriptors {
+            true => (control.bytes.saturating_sub(CONTROL_HEAD_BYTES) / 4).min(MAX_DESCRIPTORS),
+            false => 0,
+        },
+    };
+    // SAFETY: the kernel wrote that many.
+    let record = unsafe { buffer.filled(n) };
+    Received::Message(Message { record, descriptors })
+}
+
+pub(crate) enum Asked {
+    Order(Order),
+    /// There was none, or something that is no order.
+    Nothing,
+    /// The host is gone.
+    HungUp,
+}
+
+/// The next order, without waiting.
+pub(crate) fn order() -> Asked {
+    let mut record = [0_u8; ORDER_BYTES];
+    // SAFETY: the kernel writes into the array, with its size. Descriptors are not asked for, so none
+    // are made.
+    let res = unsafe {
+        let at = address(record.as_mut_ptr());
+        // recvfrom(2)
+        sys::call(45, [int(SOCKET), at, ORDER_BYTES, MSG_DONTWAIT, 0, 0])
+    };
+    match res {
+        Ok(0) => Asked::HungUp,
+        Ok(n) => record.get(..n).and_then(Order::read).map_or(Asked::Nothing, Asked::Order),
+        Err(errno::INTR | 11) => Asked::Nothing,
+        Err(_) => Asked::HungUp,
+    }
+}
+
+/// Tells the host. One that is gone is noticed by the next receipt.
+pub(crate) fn report(report: &Report) {
+    let record = report.to_bytes();
+    // SAFETY: the kernel reads the array, with its size.
+    let _ = unsafe {
+        let at = address(record.as_ptr());
+        // sendto(2)
+        sys::call(44, [int(SOCKET), at, record.len(), MSG_NOSIGNAL, 0, 0])
+    };
+}

@@ -1,0 +1,85 @@
+//! From a record to a process.
+
+use core::ptr::null;
+
+use flyto_supervision::{Stage, Start, StartFlags};
+
+use crate::{
+    bare::{
+        child::{self, Child, Failed, Group, Image, Launch},
+        sys::{Errno, errno},
+    },
+    memory::Pages,
+    process::sleep_ns,
+    setup::Site,
+};
+
+/// Arguments and variables for which there is room without asking the system.
+const FEW: usize = 512;
+
+/// How long a start is tried again while the program's file is open for writing: 100 ms in all, in
+/// microseconds. Somebody who is just starting a program can hold such a descriptor for an instant.
+const BUSY_WAITS_US: [u64; 7] = [500, 1_000, 3_000, 8_000, 15_000, 25_000, 48_000];
+
+/// Starts a program with these streams; the fourth descriptor, if it is asked for, is its image.
+pub(crate) fn start(site: &Site, start: &Start<'_>, descriptors: &[i32]) -> Result<Child, Failed> {
+    let bad = Failed { stage: Stage::Message, errno: errno::BADMSG };
+    let (Some(streams), image) = (descriptors.first_chunk::<3>(), descriptors.get(3)) else {
+        return Err(bad);
+    };
+    let mut few = [null(); FEW];
+    let mut many;
+    let wanted = start.n_args + start.n_env + 2;
+    let pointers = if wanted <= FEW {
+        &mut few[..]
+    } else {
+        let bytes = wanted * size_of::<*const u8>();
+        many = Pages::new(bytes).map_err(|errno| Failed { stage: Stage::Memory, errno })?;
+        many.pointers()
+    };
+
+    // The record was checked to have as many pieces as it says.
+    let mut pieces = start.text.split_inclusive(|it| *it == 0).map(<[u8]>::as_ptr);
+    let (Some(dir), Some(path)) = (pieces.next(), pieces.next()) else { return Err(bad) };
+    let (args, env) = pointers.split_at_mut(start.n_args + 1);
+    for (slot, piece) in args.iter_mut().take(start.n_args).zip(&mut pieces) {
+        *slot = piece;
+    }
+    for (slot, piece) in env.iter_mut().take(start.n_env).zip(&mut pieces) {
+        *slot = piece;
+    }
+    let has = |flag| start.flags.has(flag);
+    let launch = Launch {
+        image: match (has(StartFlags::IMAGE), image) {
+            (true, Some(fd)) => Image::Descriptor(*fd),
+            (true, None) => return Err(bad),
+            (false, _) => Image::Path(path),
+        },
+        args: args.as_ptr(),
+        env: env.as_ptr(),
+        dir,
+        streams: *streams,
+        group: if has(StartFlags::NEW_SESSION) { Group::Session } else { Group::Own },
+        bounds: start.bounds.get(..start.n_bounds).unwrap_or_default(),
+        no_new_privs: false,
+        ruleset: site.inner_ruleset,
+        cgroup: site.cgroup,
+        cookie: site.cookie,
+    };
+    let mut waits = BUSY_WAITS_US.iter();
+    loop {
+        // SAFETY: the strings end with NUL bytes and the arrays with null pointers, which the zeroed
+        // rest of each array is; all of it stays in this frame and in the record.
+        match unsafe { child::start(&launch) } {
+            Err(Failed { stage: Stage::Exec, errno }) if is_busy(errno) => match waits.next() {
+                Some(wait) => sleep_ns(wait * 1_000),
+                None => return Err(Failed { stage: Stage::Exec, errno }),
+            },
+            res => return res,
+        }
+    }
+}
+
+const fn is_busy(errno: Errno) -> bool {
+    errno == errno::TXTBSY
+}

@@ -1,0 +1,552 @@
+//! What a host and the supervisor of its programs say to each other.
+//!
+//! Numbers are little-endian. Each message is one record; the first byte says which. Lengths are
+//! checked on reading, so that a supervisor can be given any bytes: what is no record is `None`.
+//!
+//! | from | record | when |
+//! | --- | --- | --- |
+//! | host | [`Setup`] | once, first |
+//! | supervisor | [`Report`] of kind `Ready` or `Failed` | its answer |
+//! | host | [`Start`] | for each program |
+//! | host | [`Order`] | while it runs |
+//! | supervisor | [`Report`] of another kind | see [`ReportKind`] |
+#![no_std]
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
+#[cfg(feature = "alloc")]
+use alloc::vec::Vec;
+
+/// This file: a build script compiles a supervisor from it, with `rustc` alone.
+pub const SOURCE: &str = include_str!("lib.rs");
+
+/// The records' version, in the first message: both sides are built together.
+pub const VERSION: u8 = 1;
+
+const SETUP: u8 = 1;
+const START: u8 = 2;
+const ORDER: u8 = 3;
+
+/// Reads numbers and texts one after the other.
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn bytes(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (head, rest) = self.rest.split_at_checked(n)?;
+        self.rest = rest;
+        Some(head)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.bytes(N)?.try_into().ok()
+    }
+
+    fn u8(&mut self) -> Option<u8> {
+        Some(self.array::<1>()?[0])
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// A length and as many bytes.
+    fn blob(&mut self) -> Option<&'a [u8]> {
+        let n = self.u32()?;
+        self.bytes(usize::try_from(n).ok()?)
+    }
+}
+
+#[cfg(feature = "alloc")]
+fn put_blob(out: &mut Vec<u8>, bytes: &[u8]) {
+    // A record is far smaller than 4 GiB; one that is not would be refused by the reader.
+    let n = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+    out.extend_from_slice(&n.to_le_bytes());
+    out.extend_from_slice(bytes);
+}
+
+macro_rules! flags {
+    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $flag:ident = $bit:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// None of them.
+            pub const NONE: Self = Self(0);
+            $($(#[$doc])* pub const $flag: Self = Self(1 << $bit);)*
+
+            /// Whether all of `other` are set.
+            #[must_use]
+            pub const fn has(self, other: Self) -> bool {
+                self.0 & other.0 == other.0
+            }
+
+            /// These and `other`.
+            #[must_use]
+            pub const fn with(self, other: Self) -> Self {
+                Self(self.0 | other.0)
+            }
+
+            /// These, and `other` where `wanted`.
+            #[must_use]
+            pub const fn with_if(self, wanted: bool, other: Self) -> Self {
+                if wanted { self.with(other) } else { self }
+            }
+        }
+    };
+}
+
+flags! {
+    /// What holds for every program of a supervisor.
+    SetupFlags {
+        /// The supervisor makes a user namespace of its own, with the maps of [`Setup`]: processes
+        /// are counted for it alone then, and namespaces can be made in it (user_namespaces(7)).
+        USER_NAMESPACE = 0,
+        /// Each program runs in a PID namespace with an init of the supervisor's (pid_namespaces(7)).
+        PID_NAMESPACE = 1,
+        /// Programs gain no privileges by execution (`PR_SET_NO_NEW_PRIVS`, prctl(2)).
+        NO_NEW_PRIVS = 2,
+        /// The message carries a Landlock ruleset to enter (landlock(7)).
+        RULESET = 3,
+        /// The message carries a Landlock ruleset that each program enters, nested in the first.
+        INNER_RULESET = 4,
+        /// The message carries a cgroup to start each program in (cgroups(7)).
+        CGROUP = 5,
+        /// The message carries the file that kills that cgroup.
+        CGROUP_KILL = 6,
+    }
+}
+
+/// What a supervisor does once, before its first program.
+///
+/// The descriptors that its flags name go with it, in the order of the flags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup<'a> {
+    /// What holds for every program.
+    pub flags: SetupFlags,
+    /// What is written to `/proc/self/uid_map`.
+    pub uid_map: &'a [u8],
+    /// What is written to `/proc/self/gid_map`.
+    pub gid_map: &'a [u8],
+    /// The system call filter that the supervisor and its programs live with: instructions of eight
+    /// bytes in the order of the machine (seccomp(2)); empty for none.
+    pub filter: &'a [u8],
+    /// Two numbers that the supervisor gives to each clone3(2) in arguments that the kernel does not
+    /// look at, for a filter that lets no other one through.
+    pub cookie: [u64; 2],
+}
+
+impl<'a> Setup<'a> {
+    /// Reads a record.
+    #[must_use]
+    pub fn read(record: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader { rest: record };
+        if reader.array()? != [SETUP, VERSION] {
+            return None;
+        }
+        Some(Self {
+            flags: SetupFlags(reader.u32()?),
+            uid_map: reader.blob()?,
+            gid_map: reader.blob()?,
+            filter: reader.blob()?,
+            cookie: [reader.u64()?, reader.u64()?],
+        })
+    }
+
+    /// Appends the record.
+    #[cfg(feature = "alloc")]
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&[SETUP, VERSION]);
+        out.extend_from_slice(&self.flags.0.to_le_bytes());
+        put_blob(out, self.uid_map);
+        put_blob(out, self.gid_map);
+        put_blob(out, self.filter);
+        for half in self.cookie {
+            out.extend_from_slice(&half.to_le_bytes());
+        }
+    }
+}
+
+flags! {
+    /// How a program is started.
+    StartFlags {
+        /// A report of kind `Started` is sent once the program's image is in place.
+        REPORT_START = 0,
+        /// The program leads a session of its own, else a process group of its own.
+        NEW_SESSION = 1,
+        /// A fourth descriptor holds the program's image: it runs in place of the path.
+        IMAGE = 2,
+    }
+}
+
+/// A bound of setrlimit(2), soft and hard.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bound {
+    /// Which resource, as setrlimit(2) numbers it.
+    pub resource: u32,
+    /// The bound that signals or errors come from.
+    pub soft: u64,
+    /// The bound up to which the program may raise it.
+    pub hard: u64,
+}
+
+/// Bounds that one record can carry: as many as setrlimit(2) has resources.
+pub const MAX_BOUNDS: usize = 16;
+
+/// One program to run. Its stdin, stdout and stderr go with the message, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start<'a> {
+    /// How it is started.
+    pub flags: StartFlags,
+    /// CPU time of the whole tree, in nanoseconds; more ends it. 0 is no bound.
+    pub cpu_ns: u64,
+    /// Resident memory of the whole tree, in bytes; more ends it. 0 is no bound.
+    pub memory_bytes: u64,
+    /// Bounds of each process, [`Start::n_bounds`] of them.
+    pub bounds: [Bound; MAX_BOUNDS],
+    /// How many of `bounds` count.
+    pub n_bounds: usize,
+    /// How many arguments `text` holds, with the program's own name.
+    pub n_args: usize,
+    /// How many variables `text` holds.
+    pub n_env: usize,
+    /// The working directory, the program's path, the arguments and the environment, each ended by a
+    /// NUL byte.
+    pub text: &'a [u8],
+}
+
+impl<'a> Start<'a> {
+    /// Reads a record. Its text holds as many NUL-terminated pieces as the counts say.
+    #[must_use]
+    pub fn read(record: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader { rest: record };
+        if reader.u8()? != START {
+            return None;
+        }
+        let flags = StartFlags(reader.u32()?);
+        let cpu_ns = reader.u64()?;
+        let memory_bytes = reader.u64()?;
+        let n_bounds = usize::from(reader.u8()?);
+        let mut bounds = [Bound::default(); MAX_BOUNDS];
+        for bound in bounds.get_mut(..n_bounds)? {
+            *bound = Bound { resource: reader.u32()?, soft: reader.u64()?, hard: reader.u64()? };
+        }
+        let n_args = usize::try_from(reader.u32()?).ok()?;
+        let n_env = usize::try_from(reader.u32()?).ok()?;
+        let text = reader.rest;
+        let n_pieces = n_args.checked_add(n_env)?.checked_add(2)?;
+        let is_whole =
+            text.last() == Some(&0) && text.iter().filter(|it| **it == 0).count() == n_pieces;
+        is_whole.then_some(Self {
+            flags,
+            cpu_ns,
+            memory_bytes,
+            bounds,
+            n_bounds,
+            n_args,
+            n_env,
+            text,
+        })
+    }
+
+    /// Appends everything up to the text, of which the counts speak; the text follows, written by the
+    /// caller.
+    #[cfg(feature = "alloc")]
+    pub fn write_head(&self, out: &mut Vec<u8>) {
+        out.push(START);
+        out.extend_from_slice(&self.flags.0.to_le_bytes());
+        out.extend_from_slice(&self.cpu_ns.to_le_bytes());
+        out.extend_from_slice(&self.memory_bytes.to_le_bytes());
+        let bounds = self.bounds.get(..self.n_bounds).unwrap_or(&self.bounds);
+        out.push(u8::try_from(bounds.len()).unwrap_or(u8::MAX));
+        for bound in bounds {
+            out.extend_from_slice(&bound.resource.to_le_bytes());
+            out.extend_from_slice(&bound.soft.to_le_bytes());
+            out.extend_from_slice(&bound.hard.to_le_bytes());
+        }
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes();
+        out.extend_from_slice(&count(self.n_args));
+        out.extend_from_slice(&count(self.n_env));
+    }
+}
+
+/// What a host asks while a program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Sends a signal to the program, or to its whole tree.
+    Signal {
+        /// The signal's number.
+        signal: u32,
+        /// Whether descendants get it too.
+        to_tree: bool,
+    },
+    /// Ends the whole tree. With a grace it is asked first, and given that time in milliseconds. The
+    /// answer is a report of kind `Ended`.
+    End {
+        /// Milliseconds between asking and killing; 0 kills at once.
+        grace_ms: u32,
+    },
+}
+
+/// Bytes of an [`Order`].
+pub const ORDER_BYTES: usize = 10;
+
+impl Order {
+    /// Reads a record.
+    #[must_use]
+    pub fn read(record: &[u8]) -> Option<Self> {
+        let mut reader = Reader { rest: record };
+        if reader.u8()? != ORDER {
+            return None;
+        }
+        let (kind, a, b) = (reader.u8()?, reader.u32()?, reader.u32()?);
+        match kind {
+            1 => Some(Self::Signal { signal: a, to_tree: b != 0 }),
+            2 => Some(Self::End { grace_ms: a }),
+            _ => None,
+        }
+    }
+
+    /// The record.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; ORDER_BYTES] {
+        let (kind, a, b) = match self {
+            Self::Signal { signal, to_tree } => (1, signal, u32::from(to_tree)),
+            Self::End { grace_ms } => (2, grace_ms, 0),
+        };
+        let mut res = [0; ORDER_BYTES];
+        res[0] = ORDER;
+        res[1] = kind;
+        res[2..6].copy_from_slice(&a.to_le_bytes());
+        res[6..].copy_from_slice(&b.to_le_bytes());
+        res
+    }
+}
+
+/// What a report says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReportKind {
+    /// The supervisor has done its [`Setup`].
+    Ready,
+    /// The setup or the start failed at `stage` with `errno`; nothing ran.
+    Failed,
+    /// The program's image is in place.
+    Started,
+    /// The program has ended, and descendants of it are alive. `Ended` follows an [`Order::End`].
+    Exited,
+    /// Nothing of the program is left, as far as `confirmed` says; the supervisor takes the next one.
+    Ended,
+}
+
+/// Where a setup or a start failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Nowhere.
+    #[default]
+    None,
+    /// The message was no record, or came without its descriptors.
+    Message,
+    /// Memory for arguments and environment.
+    Memory,
+    /// The namespaces.
+    Namespace,
+    /// The system call filter.
+    Filter,
+    /// The Landlock ruleset.
+    Landlock,
+    /// The new process.
+    Clone,
+    /// stdin, stdout and stderr.
+    Streams,
+    /// The working directory.
+    Dir,
+    /// The process group or session.
+    Group,
+    /// The bounds of setrlimit(2).
+    Bounds,
+    /// Giving up privileges.
+    Privileges,
+    /// The program's image.
+    Exec,
+}
+
+impl Stage {
+    /// Every stage, in the order of a start.
+    pub const ALL: [Self; 13] = [
+        Self::None,
+        Self::Message,
+        Self::Memory,
+        Self::Namespace,
+        Self::Filter,
+        Self::Landlock,
+        Self::Clone,
+        Self::Streams,
+        Self::Dir,
+        Self::Group,
+        Self::Bounds,
+        Self::Privileges,
+        Self::Exec,
+    ];
+
+    /// What failed, in words: `enter the working directory`.
+    #[must_use]
+    pub const fn what(self) -> &'static str {
+        match self {
+            Self::None => "do nothing",
+            Self::Message => "read the request",
+            Self::Memory => "allocate memory for the arguments",
+            Self::Namespace => "make the namespaces",
+            Self::Filter => "load the system call filter",
+            Self::Landlock => "enter the Landlock domain",
+            Self::Clone => "make a process",
+            Self::Streams => "put the streams in place",
+            Self::Dir => "enter the working directory",
+            Self::Group => "make the process group",
+            Self::Bounds => "set the bounds",
+            Self::Privileges => "give up privileges",
+            Self::Exec => "execute the program",
+        }
+    }
+
+    fn from_u8(n: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(n)).copied()
+    }
+}
+
+/// Which bound a supervisor ended a tree for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Reached {
+    /// None.
+    #[default]
+    Nothing,
+    /// [`Start::cpu_ns`].
+    Cpu,
+    /// [`Start::memory_bytes`].
+    Memory,
+}
+
+/// What a supervisor says. Fields without meaning for the kind are zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// What it says.
+    pub kind: ReportKind,
+    /// Where it failed.
+    pub stage: Stage,
+    /// The bound that the tree was ended for.
+    pub reached: Reached,
+    /// Whether nothing is left; `false` where something could not be ended in time.
+    pub confirmed: bool,
+    /// Whether the supervisor takes another program after this one.
+    pub serves_on: bool,
+    /// The error number of the failure.
+    pub errno: u32,
+    /// The program's process, as the supervisor sees it.
+    pub pid: u32,
+    /// How the program ended, as wait(2) encodes it.
+    pub status: u32,
+    /// Descendants that outlived the program and were killed.
+    pub leaked: u32,
+    /// The largest resident set of one process, in KiB (getrusage(2)).
+    pub max_rss_kib: u64,
+    /// CPU time in user mode of everything that was waited for, in microseconds.
+    pub user_us: u64,
+    /// CPU time in system mode, likewise.
+    pub system_us: u64,
+}
+
+/// Bytes of a [`Report`].
+pub const REPORT_BYTES: usize = 45;
+
+impl Report {
+    /// A report that says no more than its kind.
+    #[must_use]
+    pub const fn new(kind: ReportKind) -> Self {
+        Self {
+            kind,
+            stage: Stage::None,
+            reached: Reached::Nothing,
+            confirmed: true,
+            serves_on: true,
+            errno: 0,
+            pid: 0,
+            status: 0,
+            leaked: 0,
+            max_rss_kib: 0,
+            user_us: 0,
+            system_us: 0,
+        }
+    }
+
+    /// Reads a record.
+    #[must_use]
+    pub fn read(record: &[u8]) -> Option<Self> {
+        let mut reader = Reader { rest: record };
+        let kind = match reader.u8()? {
+            1 => ReportKind::Ready,
+            2 => ReportKind::Failed,
+            3 => ReportKind::Started,
+            4 => ReportKind::Exited,
+            5 => ReportKind::Ended,
+            _ => return None,
+        };
+        Some(Self {
+            kind,
+            stage: Stage::from_u8(reader.u8()?)?,
+            reached: match reader.u8()? {
+                0 => Reached::Nothing,
+                1 => Reached::Cpu,
+                2 => Reached::Memory,
+                _ => return None,
+            },
+            confirmed: reader.u8()? != 0,
+            serves_on: reader.u8()? != 0,
+            errno: reader.u32()?,
+            pid: reader.u32()?,
+            status: reader.u32()?,
+            leaked: reader.u32()?,
+            max_rss_kib: reader.u64()?,
+            user_us: reader.u64()?,
+            system_us: reader.u64()?,
+        })
+    }
+
+    /// The record.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; REPORT_BYTES] {
+        let mut res = [0; REPORT_BYTES];
+        let head = [
+            match self.kind {
+                ReportKind::Ready => 1,
+                ReportKind::Failed => 2,
+                ReportKind::Started => 3,
+                ReportKind::Exited => 4,
+                ReportKind::Ended => 5,
+            },
+            self.stage as u8,
+            match self.reached {
+                Reached::Nothing => 0,
+                Reached::Cpu => 1,
+                Reached::Memory => 2,
+            },
+            u8::from(self.confirmed),
+            u8::from(self.serves_on),
+        ];
+        res[..5].copy_from_slice(&head);
+        res[5..9].copy_from_slice(&self.errno.to_le_bytes());
+        res[9..13].copy_from_slice(&self.pid.to_le_bytes());
+        res[13..17].copy_from_slice(&self.status.to_le_bytes());
+        res[17..21].copy_from_slice(&self.leaked.to_le_bytes());
+        res[21..29].copy_from_slice(&self.max_rss_kib.to_le_bytes());
+        res[29..37].copy_from_slice(&self.user_us.to_le_bytes());
+        res[37..].copy_from_slice(&self.system_us.to_le_bytes());
+        res
+    }
+}
