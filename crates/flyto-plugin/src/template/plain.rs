@@ -5,7 +5,7 @@
 
 use super::{
     programs::{self, Runs},
-    roles, text,
+    roles, special, text,
 };
 
 /// The longest text that is looked at here.
@@ -21,8 +21,12 @@ pub(super) fn is_plain(text: &str, is_declared: &dyn Fn(&str) -> bool) -> bool {
         && !program.contains('=')
         && program.bytes().all(is_literal)
         && !roles::is_shells_own(program)
-        && matches!(programs::of(file_name(program)), Runs::Itself)
         && !programs::runs_behind_dashes(file_name(program))
+        && match programs::of(file_name(program)) {
+            Runs::Itself => true,
+            Runs::Git => special::runs_git_only(words.clone()),
+            _ => false,
+        }
         && words.all(|word| match word.bytes().all(is_literal) {
             true => !programs::takes_code(file_name(word)),
             false => is_filled(word, is_declared),
@@ -46,7 +50,7 @@ fn is_filled(word: &str, is_declared: &dyn Fn(&str) -> bool) -> bool {
 }
 
 /// The words of a plain text.
-pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> + Clone {
     text.split([' ']).filter(|it| !it.is_empty())
 }
 
@@ -138,6 +142,17 @@ mod tests {
         check("sh -c {{a}}", false);
         check("docker exec {{a}} /bin/sh -c {{a}}", false);
         check("docker --with=/bin/python3 {{a}}", false);
+        check("git -C {{a}} log -n {{sh}} --author={{a}} -- .", true);
+        check("git -C", true);
+        check("git {{a}}", false);
+        check("git -C {{a}} -c {{a}} log", false);
+        check("git log --{{a}}", false);
+        check("git log --upload-pack {{a}}", false);
+        check("git log --upl={{a}}", false);
+        check("git log --to-cmd={{a}}", false);
+        check("git log ext::{{a}}", false);
+        check("git clone -u {{a}}", false);
+        check("git bisect run {{a}}", false);
         check("x *", false);
         check("x ~", false);
         check("x\t{{a}}", false);
@@ -157,6 +172,22 @@ mod tests {
             )
         ) {
             let text = words.join(" ");
+            if is_plain(&text, &is_declared) {
+                agrees(&text);
+            }
+        }
+
+        #[test]
+        fn what_is_plain_to_git_has_no_fault(
+            words in prop::collection::vec(
+                prop_oneof![
+                    "(-C|--|-[cnxO]|ext::|--(exec|config|author|upl|to-cmd|git-dir)=?)?([{]{2}a[}]{2})?",
+                    "(log|tag|clone|grep|rebase|bisect|run|submodule|config)",
+                ],
+                0..6,
+            )
+        ) {
+            let text = format!("git {}", words.join(" "));
             if is_plain(&text, &is_declared) {
                 agrees(&text);
             }

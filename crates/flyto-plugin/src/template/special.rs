@@ -37,6 +37,21 @@ const GIT_PLAIN: [&str; 12] = [
     "branch",
 ];
 
+/// Commands of git that many tools call, and that run no word.
+const GIT_ALONE: [&str; 11] = [
+    "add",
+    "blame",
+    "branch",
+    "commit",
+    "diff",
+    "log",
+    "ls-files",
+    "rev-parse",
+    "show",
+    "status",
+    "tag",
+];
+
 /// Commands of git whose words are run.
 const GIT_RUNS: [[&str; 2]; 3] =
     [["bisect", "run"], ["submodule", "foreach"], ["filter-branch", ""]];
@@ -145,6 +160,7 @@ impl Whole<'_> {
         Ok(())
     }
 
+    /// Refuses values where git is told what else to run.
     pub(super) fn git(&self, name: &str, args: &mut [&mut Word]) -> Result<(), Box<Fault>> {
         let place = format!("where `{name}` is told what else to run");
         let help = "write it out in the command";
@@ -211,7 +227,7 @@ impl Whole<'_> {
             let names_program = match option(word.lead()) {
                 Some(Opt::Long(long, value)) => {
                     self.refuse_unnamed(name, word, value.is_some())?;
-                    long.ends_with("-cmd") || GIT_LONG.iter().any(|it| it.starts_with(long))
+                    names_program_of_git(long)
                 }
                 Some(Opt::Short(it)) => it.contains(|c| letters.contains(c)),
                 None if !letters.is_empty() => {
@@ -328,6 +344,32 @@ impl Whole<'_> {
             word.no_option |= index == at;
         }
     }
+}
+
+/// Whether a long option of git names a program, or sets what may name one; it may be cut short.
+fn names_program_of_git(long: &str) -> bool {
+    long.ends_with("-cmd") || GIT_LONG.iter().any(|it| it.starts_with(long))
+}
+
+/// Whether it is clear at a glance that no word of git in a plain text tells it what else to run. What
+/// this lets pass, [`Whole::git`] has no fault with; what it does not may have none all the same.
+pub(super) fn runs_git_only<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
+    let command = loop {
+        match words.next() {
+            Some("-C") => _ = words.next(),
+            Some(word) => break word,
+            None => return true,
+        }
+    };
+    GIT_ALONE.contains(&command)
+        && words.all(|word| match word.strip_prefix("--") {
+            Some(long) => {
+                let end = long.bytes().position(|it| it == b'=' || it == b'{');
+                let (name, value) = long.split_at(end.unwrap_or(long.len()));
+                long.is_empty() || !(value.starts_with('{') || names_program_of_git(name))
+            }
+            None => word.starts_with(['-', '{']) || !word.contains('{'),
+        })
 }
 
 /// Whether the words behind this one are code for PowerShell.
