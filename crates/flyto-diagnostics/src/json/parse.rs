@@ -196,7 +196,7 @@ impl<'s> Parser<'s> {
             }
         }
         self.leave();
-        Ok(Node::Array(self.items.drain(first..).collect()))
+        Ok(Node::Array(self.items.split_off(first)))
     }
 
     fn object(&mut self) -> Result<Node<'s>, Error> {
@@ -204,18 +204,17 @@ impl<'s> Parser<'s> {
         let first = self.members.len();
         if self.peek() != Some(b'}') {
             loop {
-                let member = self.object_member()?;
-                self.members.push(member);
+                self.object_member()?;
                 if !self.goes_on(open)? {
                     break;
                 }
             }
         }
         self.leave();
-        Ok(Node::Object(self.members.drain(first..).collect()))
+        Ok(Node::Object(self.members.split_off(first)))
     }
 
-    fn object_member(&mut self) -> Result<Member<'s>, Error> {
+    fn object_member(&mut self) -> Result<(), Error> {
         let start = self.pos;
         if self.peek() != Some(b'"') {
             return Err(self.no_key());
@@ -227,7 +226,9 @@ impl<'s> Parser<'s> {
         }
         self.pos += 1;
         self.skip_space()?;
-        Ok(Member { key, value: self.value(Before::Colon)? })
+        let value = self.value(Before::Colon)?;
+        self.members.push(Member { key, value });
+        Ok(())
     }
 
     /// Steps over the opening bracket and the space behind it.
