@@ -102,7 +102,7 @@ impl<'v> At<'v> {
         let mut res = Ok(());
         match &self.value.node {
             Node::Object(members) => {
-                res = crate::reader::duplicates::report(self, findings).0.refuse();
+                res = crate::reader::duplicates::refuse(self, findings);
                 for member in members {
                     res = self.to(&member.value).refuse_duplicate_keys(findings).and(res);
                 }

@@ -21,7 +21,7 @@ pub(crate) struct Duplicates<'v> {
 
 impl Duplicates<'_> {
     /// Passes if there are none.
-    pub(crate) fn refuse(&self) -> Result<(), Reported> {
+    pub(super) fn refuse(&self) -> Result<(), Reported> {
         self.reported.map_or(Ok(()), Err)
     }
 
@@ -79,10 +79,11 @@ impl Signatures {
     }
 }
 
+/// Up to here keys that might be equal are compared one by one.
+const FEW: usize = 64;
+
 /// The signatures of the keys, and whether a key may occur more than once.
 fn signatures(members: &[Member<'_>]) -> (Signatures, bool) {
-    /// Up to here keys that might be equal are compared one by one.
-    const FEW: usize = 64;
     let mut res = Signatures::NONE;
     let mut repeats = false;
     for (n_before, member) in members.iter().enumerate() {
@@ -107,6 +108,27 @@ pub(crate) fn report<'v>(at: At<'v>, findings: &mut Findings) -> (Duplicates<'v>
     let (signatures, repeats) = signatures(members);
     let duplicates = if repeats { find(at, members, findings) } else { Duplicates::default() };
     (duplicates, signatures)
+}
+
+/// The same where no key is looked for afterwards.
+pub(crate) fn refuse(at: At<'_>, findings: &mut Findings) -> Result<(), Reported> {
+    let members = at.value().as_object().unwrap_or_default();
+    match may_repeat(members) {
+        true => find(at, members, findings).refuse(),
+        false => Ok(()),
+    }
+}
+
+/// Whether a key may occur more than once. No is certain.
+fn may_repeat(members: &[Member<'_>]) -> bool {
+    let mut some = 0_u64;
+    members.iter().enumerate().any(|(n_before, member)| {
+        let bit = 1 << Signatures::of(&member.key.value);
+        let is_like_another = some & bit != 0;
+        some |= bit;
+        let same = |before: &Member<'_>| before.key.value == member.key.value;
+        is_like_another && (n_before > FEW || members[..n_before].iter().any(same))
+    })
 }
 
 fn find<'v>(at: At<'v>, members: &'v [Member<'v>], findings: &mut Findings) -> Duplicates<'v> {
