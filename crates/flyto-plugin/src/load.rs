@@ -251,7 +251,7 @@ pub(crate) enum Unread {
 /// Reads the text of a manifest.
 pub(crate) fn read_source(file: &Path) -> Result<Source, Unread> {
     match files::read(file) {
-        Ok(bytes) => Source::from_bytes(file.display().to_string(), bytes).map_err(Unread::Found),
+        Ok(bytes) => Source::from_bytes(file.to_string_lossy(), bytes).map_err(Unread::Found),
         Err(ReadError::Missing) if fs::symlink_metadata(file).is_err() => Err(Unread::Missing),
         Err(ReadError::Missing) => {
             let place = Location::file(file.display().to_string());

@@ -65,10 +65,11 @@ fn permission_class(reader: &mut ObjectReader<'_, '_>) -> Result<PermissionClass
     if name.is_empty() {
         return Ok(PermissionClass::BASH);
     }
-    if !CLASSES.iter().any(|it| it.as_str() == name) {
-        let unknown = unknown_class(reader, name);
-        reader.push(unknown);
+    if let Some(class) = CLASSES.into_iter().find(|it| it.as_str() == name) {
+        return Ok(class);
     }
+    let unknown = unknown_class(reader, name);
+    reader.push(unknown);
     Ok(PermissionClass::new(name.to_owned()))
 }
 
