@@ -19,6 +19,7 @@ mod result; //      what came of a program, in words
 mod rpc; //         programs that answer in JSON-RPC
 pub mod schema; //  JSON Schemas for editors
 mod session; //     plugins whose process stays
+mod start; //       what every process is started with
 mod template; //    commands with placeholders
 mod tool; //        a declaration as a tool
 

@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
-    Capability, Capture, Class, Environment, Isolation, Limits, Output, Program, Spec, Stdin,
+    Capability, Capture, Class, Environment, Isolation, Limits, Output, Spec, Stdin,
 };
 use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
@@ -22,13 +22,13 @@ use serde_json::Value;
 
 use crate::{
     context::PluginContext,
-    environment::{Sources, Unresolved, Variable},
-    files,
+    environment::{Unresolved, Variable},
     load::{self, Plugin},
-    manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, ToolForm, start_dir},
+    manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, ToolForm},
     result,
     rpc::{self, call::LONGEST_REPLY_BYTES, program::Escape},
     session::{self, Session},
+    start::Start,
     template::{Filled, Refusal},
 };
 
@@ -163,21 +163,21 @@ impl PluginTool {
     /// The variables that the program sees, and why, in order of their names.
     #[must_use]
     pub fn variables(&self) -> Vec<Variable> {
-        self.with_sources(|it| it.variables())
+        self.start().with_sources(|it| it.variables())
     }
 
     /// The variables of the host that declared values read and may not, in order of their names: those
     /// that the operator has to grant. None where [`StrictEnv`](crate::StrictEnv) is off.
     #[must_use]
     pub fn ungranted(&self) -> Vec<String> {
-        self.with_sources(|it| it.ungranted())
+        self.start().with_sources(|it| it.ungranted())
     }
 
     /// The variables without which declared values cannot be made and which the host does not have, in
     /// order of their names.
     #[must_use]
     pub fn unset(&self) -> Vec<String> {
-        self.with_sources(|it| it.unset())
+        self.start().with_sources(|it| it.unset())
     }
 
     /// The bounds that hold for the program: the manifest's, the class's and what is granted taken
@@ -204,24 +204,14 @@ impl PluginTool {
 
     /// A spec of this tool's class, with its bounds, as the policy leaves it.
     fn narrowed(&self) -> Spec {
-        let mut res = Spec::new(OsStr::new(&self.name))
-            .class(Class::PLUGIN_TOOL)
-            .limits(self.def.limits.clone())
-            .grants(self.ctx.grants_for(&self.plugin));
+        let mut res = self.start().bounded(OsStr::new(&self.name).into());
         self.ctx.exec_env.policy(&Class::PLUGIN_TOOL).apply(&mut res);
         res
     }
 
-    fn with_sources<T>(&self, f: impl FnOnce(Sources<'_>) -> T) -> T {
-        let data = self.ctx.data_dir(&self.plugin);
-        f(Sources {
-            host: &self.ctx.host_env,
-            root: &self.dir,
-            data: data.as_deref(),
-            granted: self.ctx.granted(&self.plugin),
-            declared: &self.def.env,
-            strict: self.ctx.strict_env,
-        })
+    /// What each of its processes is started with.
+    fn start(&self) -> Start<'_> {
+        Start { ctx: &self.ctx, plugin: &self.plugin, dir: &self.dir, def: &self.def }
     }
 
     /// The program of a call with its arguments, and what it reads.
@@ -250,23 +240,10 @@ impl PluginTool {
         }
     }
 
-    /// The directory in which the program starts.
-    fn start_dir(&self) -> PathBuf {
-        let base = match self.def.form() {
-            ToolForm::Argv => self.dir.clone(),
-            ToolForm::Template | ToolForm::Binary => load::absolute(&self.ctx.session_dir),
-        };
-        start_dir(&base, self.def.work_dir.as_deref())
-    }
-
     /// All that a call starts, with these variables.
     fn spec(&self, env: Environment, input: &Input) -> Result<Spec, Unfit> {
         let def = &self.def;
         let (program, args, stdin) = self.invoked(input)?;
-        let program = match def.sha256 {
-            Some(sha256) => Program::Pinned { path: program.into(), sha256 },
-            None => Program::Named(program),
-        };
         let capture = Capture::limit(self.ctx.capture_bytes);
         let mut stdout = capture.clone();
         if def.form() == ToolForm::Binary {
@@ -275,26 +252,15 @@ impl PluginTool {
         if let Some(dir) = &self.ctx.spill_dir {
             stdout = stdout.spill_to(spill_path(dir, &self.name));
         }
-        let spec = Spec::new(program)
-            .class(Class::PLUGIN_TOOL)
+        let spec = self
+            .start()
+            .base_spec(program, env)
             .args(args)
-            .env(env)
-            .working_dir(self.start_dir())
             .stdin(stdin)
             .stdout(Output::Captured(stdout))
             .stderr(Output::Captured(capture))
-            .deadline(self.timeout())
-            .limits(def.limits.clone())
-            .grants(self.ctx.grants_for(&self.plugin));
+            .deadline(self.timeout());
         Ok(if def.grace.is_zero() { spec } else { spec.grace(def.grace) })
-    }
-
-    /// Makes the directory for what the plugin keeps. Where that cannot be, on a file system that is
-    /// read-only say, a tool that keeps nothing still works, and one that does says what it lacks.
-    fn make_data_dir(&self) {
-        if let Some(dir) = self.ctx.data_dir(&self.plugin).filter(|it| !it.is_dir()) {
-            let _ = files::create_private_dir(&dir);
-        }
     }
 
     fn not_ours(&self, escape: Escape) -> ToolError {
@@ -311,7 +277,7 @@ impl PluginTool {
 
     /// One call in a process of its own.
     async fn run(&self, ctx: &CallContext, input: &Input) -> Result<ToolResult, ToolError> {
-        let env = match self.with_sources(|it| it.build()) {
+        let env = match self.start().env() {
             Ok(env) => env,
             Err(err) => return Ok(self.unresolved(&err)),
         };
@@ -322,7 +288,7 @@ impl PluginTool {
             }
             Err(Unfit::Program(escape)) => return Err(self.not_ours(escape)),
         };
-        self.make_data_dir();
+        self.start().make_data_dir();
         let streaming = match (self.def.form(), self.def.stream) {
             (ToolForm::Binary, shows_stderr) => {
                 Streaming::Messages { progress: rpc::call::progress, shows_stderr }
@@ -399,14 +365,14 @@ impl Tool for PluginTool {
     }
 
     fn preview(&self, input: &Input) -> Option<Preview> {
-        let built = self.with_sources(|it| it.build());
+        let built = self.start().env();
         let unresolved = built.as_ref().err().map(ToString::to_string);
         let spec = match self.spec(built.unwrap_or_default(), input) {
             Ok(spec) => spec,
             Err(unfit) => {
                 let mut res = Preview::new()
                     .with_env_names(self.variables().into_iter().map(|it| it.name))
-                    .with_working_dir(self.start_dir().to_string_lossy());
+                    .with_working_dir(self.start().working_dir().to_string_lossy());
                 res.deadline = Some(self.timeout());
                 if let Invocation::Template(template) = &self.def.invocation {
                     res = res.with_command_line(template.as_written());

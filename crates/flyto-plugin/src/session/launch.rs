@@ -2,15 +2,14 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use flyto_execenv::{Class, Declared, ExecError, ExecErrorKind, Program, Spec};
+use flyto_execenv::{Declared, ExecError, ExecErrorKind, Spec};
 
 use super::{Session, answer::NoProcess};
 use crate::{
     context::PluginContext,
-    environment::Sources,
-    files, load,
-    manifest::{Invocation, Lifetime, ToolDef, start_dir},
+    manifest::{Invocation, Lifetime, ToolDef},
     rpc,
+    start::Start,
 };
 
 /// Processes of one plugin that a tool is compared with: 32, more than differ in earnest. A manifest
@@ -100,37 +99,15 @@ fn program(def: &ToolDef) -> Option<(&PathBuf, Duration)> {
 impl Launcher {
     fn spec(&self) -> Result<Spec, NoProcess> {
         let Self { ctx, plugin, dir, path, def } = self;
-        let data = ctx.data_dir(plugin);
-        let env = Sources {
-            host: &ctx.host_env,
-            root: dir,
-            data: data.as_deref(),
-            granted: ctx.granted(plugin),
-            declared: &def.env,
-            strict: ctx.strict_env,
-        }
-        .build()
-        .map_err(|err| NoProcess::Unresolved(Arc::new(err)))?;
+        let start = Start { ctx, plugin, dir, def };
+        let env = start.env().map_err(|err| NoProcess::Unresolved(Arc::new(err)))?;
         // A link may have changed since the manifest was read.
         let file = rpc::program::resolve(dir, path).map_err(|escape| {
             let err = ExecError::new(ExecErrorKind::NotExecutable, format!("start {path:?}"));
             NoProcess::Failed(Arc::new(err.with_source(escape)))
         })?;
-        if let Some(dir) = data.filter(|it| !it.is_dir()) {
-            // A plugin that keeps nothing works all the same.
-            let _ = files::create_private_dir(&dir);
-        }
-        let program = match def.sha256 {
-            Some(sha256) => Program::Pinned { path: file, sha256 },
-            None => file.into_os_string().into(),
-        };
-        let session_dir = load::absolute(&ctx.session_dir);
-        Ok(Spec::new(program)
-            .class(Class::PLUGIN_TOOL)
-            .env(env)
-            .working_dir(start_dir(&session_dir, def.work_dir.as_deref()))
-            .limits(def.limits.clone())
-            .grants(ctx.grants_for(plugin)))
+        start.make_data_dir();
+        Ok(start.base_spec(file, env))
     }
 }
 

@@ -1,0 +1,83 @@
+//! What every process of a plugin is started with, whether it makes one call or many.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use flyto_execenv::{Class, Environment, Program, Spec};
+
+use crate::{
+    context::PluginContext,
+    environment::{Sources, Unresolved},
+    files, load,
+    manifest::{ToolDef, ToolForm, start_dir},
+};
+
+/// The program of a tool, about to be started.
+#[derive(Clone, Copy)]
+pub(crate) struct Start<'a> {
+    pub(crate) ctx: &'a PluginContext,
+    /// The plugin's name; empty for a tool without one.
+    pub(crate) plugin: &'a str,
+    /// The plugin's directory, absolute.
+    pub(crate) dir: &'a Path,
+    pub(crate) def: &'a ToolDef,
+}
+
+impl Start<'_> {
+    /// What the variables of the program are made of.
+    pub(crate) fn with_sources<T>(self, f: impl FnOnce(Sources<'_>) -> T) -> T {
+        let Self { ctx, plugin, dir, def } = self;
+        let data = ctx.data_dir(plugin);
+        f(Sources {
+            host: &ctx.host_env,
+            root: dir,
+            data: data.as_deref(),
+            granted: ctx.granted(plugin),
+            declared: &def.env,
+            strict: ctx.strict_env,
+        })
+    }
+
+    /// The variables of the program.
+    pub(crate) fn env(self) -> Result<Environment, Unresolved> {
+        self.with_sources(|it| it.build())
+    }
+
+    /// The directory in which the program starts.
+    pub(crate) fn working_dir(self) -> PathBuf {
+        let base = match self.def.form() {
+            ToolForm::Argv => self.dir.to_owned(),
+            ToolForm::Template | ToolForm::Binary => load::absolute(&self.ctx.session_dir),
+        };
+        start_dir(&base, self.def.work_dir.as_deref())
+    }
+
+    /// `program` with its digest where one is declared, these variables, where it starts, and its
+    /// bounds. What it is told and what is kept of its output is for the caller to add.
+    pub(crate) fn base_spec(self, program: impl Into<OsString>, env: Environment) -> Spec {
+        let program = program.into();
+        let program = match self.def.sha256 {
+            Some(sha256) => Program::Pinned { path: program.into(), sha256 },
+            None => Program::Named(program),
+        };
+        self.bounded(program).env(env).working_dir(self.working_dir())
+    }
+
+    /// `program` with the bounds of the declaration and what the operator granted.
+    pub(crate) fn bounded(self, program: Program) -> Spec {
+        Spec::new(program)
+            .class(Class::PLUGIN_TOOL)
+            .limits(self.def.limits.clone())
+            .grants(self.ctx.grants_for(self.plugin))
+    }
+
+    /// Makes the directory for what the plugin keeps. Where that cannot be, on a file system that is
+    /// read-only say, a tool that keeps nothing still works, and one that does says what it lacks.
+    pub(crate) fn make_data_dir(self) {
+        if let Some(dir) = self.ctx.data_dir(self.plugin).filter(|it| !it.is_dir()) {
+            let _ = files::create_private_dir(&dir);
+        }
+    }
+}
