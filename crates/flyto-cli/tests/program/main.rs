@@ -8,6 +8,7 @@ mod hostile; // plugins and values that mean harm
 mod live; //  calls while they run
 mod new; //   plugins to start from
 mod place; // where a test lives, and the program in it
+mod signals; // what the program inherits of them
 mod terms; // what runs, and on which terms
 mod tools; // the tools that are there
 mod verbs; // every other verb

@@ -6,6 +6,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use expect_test::Expect;
 
+use crate::signals;
+
 /// Where one test lives.
 #[derive(Debug)]
 pub(crate) struct Place {
@@ -62,6 +64,7 @@ impl Place {
 
     /// The program with these words, in this place.
     pub(crate) fn flyto(&self, words: &[&str]) -> Flyto<'_> {
+        signals::stop_ignoring();
         #[expect(
             clippy::disallowed_methods,
             reason = "the program under test is started as a user does"
