@@ -13,7 +13,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{ExecError, ExecErrorKind, Program, Spec};
+use crate::{ExecError, ExecErrorKind, Spec};
 
 /// The absolute path of the spec's program.
 ///
@@ -97,12 +97,9 @@ pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
 /// What can be told before a start, and would keep the program from starting: a working directory, a
 /// program or an interpreter that is not there or may not be used.
 pub(super) fn foresee(spec: &Spec) -> Result<(), ExecError> {
-    let is_good = |program: &Path| match spec.program {
-        // A copy of it runs, which is executable whatever the file is.
-        Program::Pinned { .. } => program.is_file(),
-        Program::Named(_) => {
-            is_executable(program) && interpreter(program).is_none_or(|it| is_executable(&it))
-        }
+    // The same for a pinned program, whose file must be one that may be executed.
+    let is_good = |program: &Path| {
+        is_executable(program) && interpreter(program).is_none_or(|it| is_executable(&it))
     };
     let program = resolve_program(spec)?;
     if is_usable_dir(&spec.working_dir) && is_good(&program) {
