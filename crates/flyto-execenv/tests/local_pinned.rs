@@ -15,7 +15,7 @@ use flyto_execenv::{
     Ending, ExecEnv, ExecErrorKind, Executor, Exit, Program, Sha256, Spec, local::Local,
 };
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use support::{env, pinned, text, tiny_elf, write_executable};
+use support::{env, has_executable_memory, pinned, text, tiny_elf, write_executable};
 
 const SCRIPT: &str = "#!/bin/sh\necho \"ran $*\"\n";
 
@@ -82,32 +82,24 @@ async fn programs_run_with_the_name_that_the_caller_gave() {
     }
 }
 
-/// Whether memory can hold a program here: on Linux, unless the administrator forbids it.
-fn has_executable_memory() -> bool {
-    let forbidden = fs::read_to_string("/proc/sys/vm/memfd_noexec");
-    cfg!(target_os = "linux") && !forbidden.is_ok_and(|it| it.trim() == "2")
-}
-
 #[tokio::test]
 async fn nobody_can_write_to_a_program_that_runs() {
-    if !has_executable_memory() {
-        println!("skipped: programs run from files here");
-        return;
-    }
     let (shell, env) = (fs::read("/bin/sh").expect("a shell"), env());
     // The program itself tries, by the path under which it was started and by its own image.
     let script = "ls -l /proc/$$/exe; (: >>/proc/$$/exe) 2>/dev/null && echo written; exit 0";
     let printed = run(&env, pinned("/bin/sh", &shell).args(["-c", script])).await;
-    assert!(printed.contains("/memfd:sh"), "{printed}");
+    // From memory where that can be executed, and else from a file of ours, which is busy.
+    assert_eq!(printed.contains("/memfd:sh"), has_executable_memory(), "{printed}");
     assert!(!printed.contains("written"), "{printed}");
 }
 
 #[tokio::test]
+#[cfg_attr(
+    not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))),
+    ignore = "nobody has written such a program for this machine"
+)]
 async fn a_program_without_libraries_runs() {
-    let Some(elf) = tiny_elf() else {
-        println!("skipped: no such program for this machine");
-        return;
-    };
+    let elf = tiny_elf().expect("there is one for these machines");
     let dir = dir();
     let (tool, env) = (dir.path().join("tiny"), env());
     write_executable(&tool, &elf);
@@ -233,24 +225,6 @@ async fn what_is_no_program_is_refused_as_what_it_is() {
 }
 
 #[tokio::test]
-async fn what_may_not_be_read_cannot_be_checked() {
-    let dir = dir();
-    let (tool, env) = (dir.path().join("tool"), env());
-    let elf = fs::read("/bin/true").expect("a program");
-    write_executable(&tool, &elf);
-    fs::set_permissions(&tool, Permissions::from_mode(0o111)).expect("ours");
-    let res = env.run(pinned(&tool, &elf)).await;
-    if File::open(&tool).is_ok() {
-        // This user may read everything.
-        assert!(res.expect("it starts").success());
-        return;
-    }
-    let err = res.expect_err("nothing tells its digest");
-    assert_eq!(err.kind(), ExecErrorKind::NotExecutable);
-    assert!(std::error::Error::source(&err).is_some_and(|it| it.to_string().contains("readable")));
-}
-
-#[tokio::test]
 async fn a_script_that_nothing_takes_is_refused_and_says_where_it_was_tried() {
     let dir = dir();
     let tool = dir.path().join("tool");
@@ -269,41 +243,6 @@ async fn a_script_that_nothing_takes_is_refused_and_says_where_it_was_tried() {
     write_executable(&tool, script);
     let printed = run(&env, pinned(&tool, script)).await;
     assert!(Path::new(&printed).starts_with(dir.path()), "{printed}");
-}
-
-/// A directory on a file system where nothing may be executed, if this machine has one.
-fn noexec_dir() -> Option<tempfile::TempDir> {
-    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-    let mounts = mounts.lines().map(|it| it.split(' ').collect::<Vec<_>>());
-    let noexec = mounts.filter(|it| it.len() > 3 && it[3].split(',').any(|it| it == "noexec"));
-    noexec.filter_map(|it| tempfile::tempdir_in(it[1]).ok()).find(|dir| {
-        // Some hold directories and no files.
-        fs::write(dir.path().join("file"), "").is_ok()
-    })
-}
-
-#[tokio::test]
-async fn a_place_where_nothing_may_be_executed_is_passed_over() {
-    let Some(noexec) = noexec_dir() else {
-        println!("skipped: no file system with the option `noexec` can be written to");
-        return;
-    };
-    let dir = dir();
-    let tool = dir.path().join("tool");
-    let script = "#!/bin/sh\necho $0\n";
-    write_executable(&tool, script);
-    let local = Local::new().pinned_dirs([noexec.path(), dir.path()]);
-    let printed = run(&ExecEnv::new(local.clone()), pinned(&tool, script)).await;
-    assert!(Path::new(&printed).starts_with(dir.path()), "{printed}");
-    assert_eq!(fs::read_dir(noexec.path()).expect("ours").count(), 1);
-
-    let nowhere = ExecEnv::new(local.pinned_dirs([noexec.path()]));
-    let err = nowhere.run(pinned(&tool, script)).await.expect_err("there is no place");
-    let why = std::error::Error::source(&err).expect("a reason").to_string();
-    assert!(why.contains("nothing may be executed"), "{why}");
-    // Programs that the kernel loads by itself need no place at all.
-    let elf = fs::read("/bin/true").expect("a program");
-    assert_eq!(nowhere.run(pinned("/bin/true", &elf)).await.is_ok(), has_executable_memory());
 }
 
 #[test]

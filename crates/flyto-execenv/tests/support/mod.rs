@@ -104,6 +104,12 @@ pub(crate) fn pinned(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> Spec 
     Spec::new(Program::Pinned { path, sha256 }).env_var("PATH", "/usr/bin:/bin").deadline(GUARD)
 }
 
+/// Whether memory can hold a program here: on Linux, unless the administrator forbids it.
+pub(crate) fn has_executable_memory() -> bool {
+    let forbidden = fs::read_to_string("/proc/sys/vm/memfd_noexec");
+    cfg!(target_os = "linux") && !forbidden.is_ok_and(|it| it.trim() == "2")
+}
+
 /// The smallest program that exits with 42, without any library, for the machines that we know.
 pub(crate) fn tiny_elf() -> Option<Vec<u8>> {
     let (machine, code): (u16, &[u8]) = if cfg!(target_arch = "x86_64") {
