@@ -68,8 +68,8 @@ pub struct ObjectReader<'v, 'f> {
     asked: u64,
     /// What was asked for, in that order; a key that was asked for again may stand here again.
     known: Vec<&'static str>,
-    /// Further keys that need no finding.
-    allowed: Vec<&'v str>,
+    /// Further keys that need no finding, each with the key that it is a spelling of.
+    allowed: Vec<(&'v str, Option<&'static str>)>,
     /// Pairs of a spelling that is there and the key it stands for.
     spelled: Vec<(&'static str, &'static str)>,
     /// Pairs of a key that does not work and the one to suggest.
@@ -126,7 +126,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
                 self.spelled.push((other, key));
             }
         }
-        self.allowed.push(other);
+        self.allowed.push((other, Some(key)));
     }
 
     /// Refuses an object that has both keys (`F0026`) for the reason given, a sentence in lower case
@@ -144,7 +144,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
 
     /// Accepts a key that is not read here. It is not offered when another key is unknown.
     pub fn allow(&mut self, key: &'v str) {
-        self.allowed.push(key);
+        self.allowed.push((key, None));
     }
 
     /// Suggests `key` to those who write `other`: a name from elsewhere that no likeness of letters
@@ -441,6 +441,10 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         failed.map_or(Ok(res), Err)
     }
 
+    fn is_allowed(&self, name: &str) -> bool {
+        self.allowed.iter().any(|it| it.0 == name)
+    }
+
     fn missing(&mut self, key: &'static str, sample: &str) -> Reported {
         let brace = Span::new(self.at.span().start, self.at.span().start + 1);
         let what = format!("the key {} is missing", quoted(key));
@@ -448,13 +452,12 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         let diag =
             Diagnostic::error(codes::MISSING_KEY, place, what).with_pointer(self.at.pointer());
         let others = self.members.iter().map(|member| &*member.key.value);
-        let others =
-            others.filter(|name| !self.known.contains(name) && !self.allowed.contains(name));
+        let others = others.filter(|name| !self.known.contains(name) && !self.is_allowed(name));
         let Some(near) = nearest(key, others, Reach::Letters) else {
             return self.push(diag.with_help(format!("add `{}: {sample}`", quoted(key))));
         };
         // One finding for one slip: the key is not reported again as unknown.
-        self.allowed.push(near);
+        self.allowed.push((near, None));
         let diag = diag.with_help(format!("{} looks like it; write {}", quoted(near), quoted(key)));
         match self.name_of(near) {
             Some(name) => {

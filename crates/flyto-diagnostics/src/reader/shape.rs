@@ -139,7 +139,7 @@ pub(super) fn no_choice(at: At<'_>, word: &str, choices: &[&'static str]) -> Dia
         Some(near) => diag
             .with_help(format!("did you mean {}?", quoted(near)))
             .with_suggestion(at.span(), string_literal(near)),
-        None => diag,
+        None => diag.with_help(format!("write {}", list.join(" or "))),
     }
 }
 

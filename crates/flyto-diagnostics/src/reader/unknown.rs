@@ -51,7 +51,7 @@ impl ObjectReader<'_, '_> {
 
     fn is_known(&self, name: &str) -> bool {
         self.known.contains(&name)
-            || self.allowed.contains(&name)
+            || self.is_allowed(name)
             // It has a finding already.
             || self.refused.iter().any(|it| it.0 == name)
             || self.duplicates.refuse_key(name).is_err()
@@ -62,7 +62,15 @@ impl ObjectReader<'_, '_> {
         let warning = self.about_key(Severity::Warning, name, codes::UNKNOWN_KEY, what);
         let mut hints = self.hints.iter().chain(self.hint_table);
         let hint = hints.find(|hint| hint.0 == name.value).map(|hint| hint.1);
-        match hint.or_else(|| nearest(&name.value, self.known.iter().copied(), Reach::Words)) {
+        let near = || {
+            // A slip in another spelling is near to that one, and means the key.
+            let spellings = self.allowed.iter().filter_map(|(name, key)| Some((*name, (*key)?)));
+            let names = self.known.iter().copied().chain(spellings.clone().map(|it| it.0));
+            let near = nearest(&name.value, names, Reach::Words)?;
+            let known = self.known.iter().copied().find(|it| *it == near);
+            known.or_else(|| spellings.clone().find(|it| it.0 == near).map(|it| it.1))
+        };
+        match hint.or_else(near) {
             Some(near) if self.name_of(near).is_none() => warning
                 .with_help(format!("did you mean {}?", quoted(near)))
                 .with_suggestion(name.span, string_literal(near)),

@@ -260,6 +260,7 @@ fn one_of_a_few_words() {
         expect![[r#"
         Reported(())
         f:1:10: error[F0024]: "mode" must be one of "filesystem_read", "filesystem_write", "shell", found the string "fs" [/mode]
+          help: write "filesystem_read" or "filesystem_write" or "shell"
     "#]],
     );
     check(
@@ -278,6 +279,7 @@ fn one_of_a_few_words() {
         expect![[r#"
         Reported(())
         f:1:10: error[F0024]: "mode" must be "jsonrpc", found the string "rpc" [/mode]
+          help: write "jsonrpc"
     "#]],
     );
 }
