@@ -70,6 +70,13 @@ impl PluginConfig {
         reader.also_spelled("plugin_dirs", "directories");
         let enabled = flag(&mut reader, "enabled");
         let plugin_dirs = reader.optional_string_array("plugin_dirs");
+        if plugin_dirs.is_ok() {
+            for at in reader.at("plugin_dirs").items() {
+                if let Some(warning) = no_dir(at) {
+                    reader.push(warning);
+                }
+            }
+        }
         let allowed_plugins = names(&mut reader, ALLOWED);
         let blocked_plugins = names(&mut reader, BLOCKED);
         let grants = reader.optional_object("grants");
@@ -178,6 +185,32 @@ fn refuse_misspelt<'v>(at: At<'v>, reader: &mut ObjectReader<'v, '_>) -> Result<
         );
     }
     failed.map_or(Ok(()), Err)
+}
+
+/// A warning about a directory of plugins that cannot be meant as it is written.
+fn no_dir(at: At<'_>) -> Option<Diagnostic> {
+    let path = at.value().as_str()?;
+    if path.trim().is_empty() {
+        let what = "a directory of plugins is an empty text";
+        let help = "write the path of a directory, or remove the entry";
+        return Some(at.warning(codes::PLUGIN_DIR, what).with_help(help));
+    }
+    if !path.starts_with('$') && !path.contains("/$") && !path.contains("${") {
+        return None;
+    }
+    let what = format!("{} names a variable, and stays as it is", quoted(path));
+    let diag = at.warning(codes::PLUGIN_DIR, what);
+    let diag = diag.with_reason(
+        "in a path of the configuration, `~` and `~user` are expanded and nothing else",
+    );
+    let home = path.strip_prefix("$HOME").or_else(|| path.strip_prefix("${HOME}"));
+    Some(match home.filter(|it| it.is_empty() || it.starts_with('/')) {
+        Some(rest) => {
+            let better = quoted(&format!("~{rest}"));
+            diag.with_help(format!("write {better}")).with_suggestion(at.span(), better)
+        }
+        None => diag.with_help("write the path out"),
+    })
 }
 
 fn names(

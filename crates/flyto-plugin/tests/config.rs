@@ -305,3 +305,30 @@ fn a_misspelt_list_keeps_plugins_off() {
     "#]],
     );
 }
+
+#[test]
+fn directories_that_cannot_be_meant() {
+    check(
+        r#"{"plugin_dirs": ["$HOME/x", "${HOME}", "/srv/$USER/p", " ", "~/p", "/a$b"]}"#,
+        expect![[r#"
+            1:18: warning[F0143]: "$HOME/x" names a variable, and stays as it is
+                at /plugin_dirs/0
+                because in a path of the configuration, `~` and `~user` are expanded and nothing else
+                help: write "~/x"
+                "$HOME/x" -> "~/x"
+            1:29: warning[F0143]: "${HOME}" names a variable, and stays as it is
+                at /plugin_dirs/1
+                because in a path of the configuration, `~` and `~user` are expanded and nothing else
+                help: write "~"
+                "${HOME}" -> "~"
+            1:40: warning[F0143]: "/srv/$USER/p" names a variable, and stays as it is
+                at /plugin_dirs/2
+                because in a path of the configuration, `~` and `~user` are expanded and nothing else
+                help: write the path out
+            1:56: warning[F0143]: a directory of plugins is an empty text
+                at /plugin_dirs/3
+                help: write the path of a directory, or remove the entry
+            Some(PluginConfig { enabled: false, plugin_dirs: ["$HOME/x", "${HOME}", "/srv/$USER/p", " ", "~/p", "/a$b"], allowed_plugins: {}, blocked_plugins: {}, grants: {}, strict_env: false })
+        "#]],
+    );
+}

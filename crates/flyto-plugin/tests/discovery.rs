@@ -267,6 +267,16 @@ fn every_fixture_loads_without_a_finding() {
         let catalogue = Catalogue::discover([fixtures(collection)], &Filter::new(), &options);
         assert!(!catalogue.found.is_empty());
         for found in &catalogue.found {
+            // There, one file was changed after its digest was written down.
+            if found.dir.ends_with("tampered") {
+                let shown = common::show(&found.findings);
+                assert!(
+                    shown.contains("error[F0129]: the SHA-256 of \"changed.sh\" is "),
+                    "{shown}"
+                );
+                assert_eq!(found.findings.iter().count(), 1, "{shown}");
+                continue;
+            }
             assert_eq!(common::show(&found.findings), "", "{}", found.dir.display());
             assert_eq!(found.state, PluginState::Loaded);
         }

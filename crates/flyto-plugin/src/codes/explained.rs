@@ -444,6 +444,19 @@ Right:
 ",
     ),
     CodeInfo::new(
+        codes::OTHER_DIGEST,
+        "the file that must run has another digest",
+        "\
+`sha256` names the bytes that must run, and the file of the program has others: it was built anew, or
+somebody changed it. A call would be refused. `flyto validate` looks, and shows both digests. Where the
+file is as it should be, write the digest that it has.
+
+    sha256sum count.py
+
+prints it.
+",
+    ),
+    CodeInfo::new(
         codes::DUPLICATE_PLUGIN,
         "two plugins share a name",
         "\

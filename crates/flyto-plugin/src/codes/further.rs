@@ -42,6 +42,23 @@ Right:
 ",
     ),
     CodeInfo::new(
+        codes::PLUGIN_DIR,
+        "a directory of plugins that cannot be meant",
+        "\
+An entry of `plugin_dirs` is empty, or holds the name of a variable. Of a path in the configuration,
+only `~` and `~user` at its beginning are expanded; anything else is taken as it is written, so that
+the directories do not change with the environment of whoever starts the program.
+
+Wrong:
+
+    {\"plugins\": {\"plugin_dirs\": [\"$HOME/plugins\"]}}
+
+Right:
+
+    {\"plugins\": {\"plugin_dirs\": [\"~/plugins\"]}}
+",
+    ),
+    CodeInfo::new(
         codes::SHELL_OPERATOR,
         "a template that is more than one command",
         "\

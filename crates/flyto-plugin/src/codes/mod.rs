@@ -69,6 +69,8 @@ pub const UNDO_TOOL: Code = Code::new("F0126");
 pub const BINARY_COMMAND: Code = Code::new("F0127");
 /// An idle time of a program that is never idle.
 pub const UNUSED_IDLE_TIMEOUT: Code = Code::new("F0128");
+/// The file that must run has another digest.
+pub const OTHER_DIGEST: Code = Code::new("F0129");
 /// Two plugins share a name.
 pub const DUPLICATE_PLUGIN: Code = Code::new("F0130");
 /// There is no manifest.
@@ -83,6 +85,8 @@ pub const NEVER_MATCHES: Code = Code::new("F0140");
 pub const MISSPELT_LIST: Code = Code::new("F0141");
 /// A path in a grant that is relative, or whose `~` stands for nothing.
 pub const GRANTED_PATH: Code = Code::new("F0142");
+/// A directory of plugins that cannot be meant as it is written.
+pub const PLUGIN_DIR: Code = Code::new("F0143");
 /// A template that is more than one command.
 pub const SHELL_OPERATOR: Code = Code::new("F0150");
 /// A placeholder whose value would decide what runs.

@@ -53,8 +53,8 @@ fn check_command(
     }
     let is_line = command.contains(char::is_whitespace) || command.contains("{{");
     if is_line && !looks.is_there(command) {
-        let has_args = reader.is_present("args");
-        return Err(reader.push(command::not_a_program(at, command, has_args)));
+        let args = reader.is_present("args").then(|| reader.at("args"));
+        return Err(reader.push(command::not_a_program(at, command, args)));
     }
     if let Some(warning) = program::check(at, command, looks) {
         reader.push(warning);
@@ -73,8 +73,12 @@ fn check_args(
         }
     }
     let properties = reader.at("input_schema").member("properties");
-    for (arg, at) in args.iter().zip(reader.at("args").items()) {
-        if let Some(warning) = placeholder(at, arg, properties) {
+    let whole = reader.at("args");
+    let command = reader.at("command").value().as_str().unwrap_or("…");
+    for (arg, at) in args.iter().zip(whole.items()) {
+        if let Some(warning) =
+            placeholder(at, arg, properties, || command::as_template(command, Some(whole)))
+        {
             reader.push(warning);
         }
     }
@@ -83,7 +87,12 @@ fn check_args(
 
 /// A warning about `{{name}}` where `name` is a property of the input. Other braces are left alone:
 /// they are the language of many programs.
-fn placeholder(at: At<'_>, arg: &str, properties: Option<At<'_>>) -> Option<Diagnostic> {
+fn placeholder(
+    at: At<'_>,
+    arg: &str,
+    properties: Option<At<'_>>,
+    template: impl FnOnce() -> String,
+) -> Option<Diagnostic> {
     if !arg.contains('{') {
         return None;
     }
@@ -94,6 +103,7 @@ fn placeholder(at: At<'_>, arg: &str, properties: Option<At<'_>>) -> Option<Diag
     })?;
     let what = format!("{} stays as it is; nothing is put into arguments", quoted(arg));
     let diag = at.warning(codes::PLACEHOLDER, what);
-    let help = format!("take {} from the input, which is on stdin as JSON", quoted(name));
+    let name = quoted(name);
+    let help = format!("take {name} from the input, which is on stdin as JSON; {}", template());
     Some(diag.with_help(help))
 }

@@ -11,7 +11,7 @@ use flyto_execenv::Sha256;
 
 use super::{
     DEFAULT_IDLE, Invocation, Lifetime, MAX_TIMEOUT, meant,
-    program::{looked_for_at, not_executable},
+    program::{looked_for_at, not_executable, other_digest},
     tool::{Place, refuse_nul, seconds, sha256},
 };
 use crate::{
@@ -46,7 +46,13 @@ pub(super) fn read(
     let path = reader.required_string("path").and_then(|path| check_path(&mut reader, path, place));
     let protocol = reader.optional_one_of("protocol", &[("jsonrpc", ())]);
     let timeout = seconds(&mut reader, "timeout_secs");
-    let digest = sha256(&mut reader, path.ok());
+    let mut digest = sha256(&mut reader, path.ok());
+    if let (Ok(Some(wanted)), Ok(path)) = (digest, path)
+        && let Ok(file) = program::resolve(place.dir, Path::new(path))
+        && let Some(finding) = other_digest(reader.at("sha256"), &file, wanted, place)
+    {
+        digest = Err(reader.push(finding));
+    }
     let lifetime = lifetime(&mut reader);
     reader.finish();
     protocol?;

@@ -6,10 +6,11 @@ use serde_json::Value;
 use crate::codes;
 
 /// The finding that `command`, which holds blanks or `{{`, names no program.
-pub(super) fn not_a_program(at: At<'_>, command: &str, has_args: bool) -> Diagnostic {
+pub(super) fn not_a_program(at: At<'_>, command: &str, args: Option<At<'_>>) -> Diagnostic {
     if command.contains("{{") {
-        return template(at, command);
+        return template(at, command, args);
     }
+    let has_args = args.is_some();
     let what = format!("{} is a command line, and no program has that name", quoted(command));
     let diag = at.error(codes::COMMAND_LINE, what).with_reason(
         "\"command\" is one program and \"args\" are its arguments; no shell is involved",
@@ -27,14 +28,28 @@ pub(super) fn not_a_program(at: At<'_>, command: &str, has_args: bool) -> Diagno
     }
 }
 
-fn template(at: At<'_>, command: &str) -> Diagnostic {
+fn template(at: At<'_>, command: &str, args: Option<At<'_>>) -> Diagnostic {
     let what = format!("{} has a placeholder, and nothing is put into a command", quoted(command));
     at.error(codes::PLACEHOLDER, what)
         .with_reason("the program of this form reads the input as JSON from stdin")
-        .with_help(
-            "take it from there; or, for a template, write \"parameters\" in place of \
-             \"input_schema\", and no \"args\"",
-        )
+        .with_help(format!("take it from there; {}", as_template(command, args)))
+}
+
+/// What the tool would be as a template: its keys, with the command line in one piece.
+pub(super) fn as_template(command: &str, args: Option<At<'_>>) -> String {
+    let mut line = match command.strip_prefix("./") {
+        Some(file) => format!("\"$PLUGIN_ROOT/{file}\""),
+        None => command.to_owned(),
+    };
+    for arg in args.iter().flat_map(|it| it.items()) {
+        line += " ";
+        line += &word(arg.value().as_str().unwrap_or("…"));
+    }
+    format!(
+        "or write a template, which has \"parameters\" in place of \"input_schema\", no \"args\", and \
+         starts where the session works: `\"parameters\": {{…}}, \"command\": {}`",
+        Value::from(line)
+    )
 }
 
 /// An array of strings with a blank behind each comma, as people write it.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, quoted};
+use flyto_diagnostics::{
+    At, Diagnostic, Findings, Location, ObjectReader, Reported, Span, closest, quoted,
+};
 
 use super::{
     Manifest, ToolDef, ToolForm, binary, conformant, flat, foreign,
@@ -189,8 +191,22 @@ fn something(
         let diag = at.error(codes::NOTHING_OFFERED, "the plugin has neither a tool nor a server");
         return Err(reader.push(diag.with_help("add a tool to \"tools\"")));
     }
-    // Reports what is missing, or the key that looks like it.
-    reader.required_array("tools").map(|_| ())
+    let root = reader.at("");
+    let looks_like = |key: &str| {
+        matches!(key, "servers" | "mcp_servers") || closest(key, ["tools", "mcpServers"]).is_some()
+    };
+    if root.members().any(|(key, _)| looks_like(key)) {
+        // Reports the key that looks like it.
+        return reader.required_array("tools").map(|_| ());
+    }
+    let brace = Span::new(root.span().start, root.span().start + 1);
+    let what = "the key \"tools\" is missing";
+    let place = Location::text(root.source(), brace);
+    let diag = Diagnostic::error(flyto_diagnostics::codes::MISSING_KEY, place, what);
+    Err(reader.push(diag.with_pointer(root.pointer()).with_help(
+        "add `\"tools\": […]` for programs that are tools, or `\"mcpServers\": {…}` for servers of the \
+         Model Context Protocol",
+    )))
 }
 
 #[derive(Default)]

@@ -4,12 +4,14 @@ use std::{
     cell::RefCell,
     ffi::OsStr,
     fs::{self, Metadata},
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
 use flyto_diagnostics::{At, Diagnostic, quoted};
-use flyto_execenv::Declared;
+use flyto_execenv::{Declared, Sha256};
 use serde_json::Value;
+use sha2::Digest as _;
 
 use super::tool::Place;
 use crate::{codes, files, load::Depth};
@@ -62,11 +64,19 @@ impl Looks<'_> {
     /// Whether a name is that of a program in the `PATH` that the tool will have; `None` where
     /// nobody can tell.
     fn found_in_path(&self, name: &str) -> Option<bool> {
+        self.in_path(name).map(|it| it.is_some())
+    }
+
+    /// The file that `command` stands for, where somebody can tell.
+    pub(super) fn file(&self, command: &str) -> Option<PathBuf> {
+        if command.contains('/') { self.resolved(command) } else { self.in_path(command).flatten() }
+    }
+
+    fn in_path(&self, name: &str) -> Option<Option<PathBuf>> {
         let declares_path = self.env?.iter().any(|(name, _)| name == "PATH");
         let path = self.place.options.path.as_deref().filter(|_| !declares_path)?;
         let start_dir = self.start_dir.as_ref()?;
-        Some(std::env::split_paths(path).any(|dir| {
-            let file = start_dir.join(dir).join(name);
+        Some(std::env::split_paths(path).map(|dir| start_dir.join(dir).join(name)).find(|file| {
             fs::metadata(file).is_ok_and(|it| it.is_file() && files::is_executable(&it))
         }))
     }
@@ -168,6 +178,37 @@ fn needs_dot_slash(at: At<'_>, command: &str) -> Diagnostic {
 /// what counts.
 pub(super) fn looked_for_at(path: &Path) -> String {
     format!("it is looked for at {:?}", plain(path))
+}
+
+/// The finding that a file which must have one digest has another. A call would be refused, too, and
+/// is, where nobody looks here: reading every file would cost more than finding all plugins.
+pub(super) fn other_digest(
+    at: At<'_>,
+    file: &Path,
+    wanted: Sha256,
+    place: Place<'_>,
+) -> Option<Diagnostic> {
+    if place.options.depth != Depth::Full || !fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut hasher = sha2::Sha256::new();
+    let mut content = fs::File::open(file).ok()?;
+    let mut piece = vec![0; 64 * 1024];
+    loop {
+        match content.read(&mut piece).ok()? {
+            0 => break,
+            n_bytes => hasher.update(&piece[..n_bytes]),
+        }
+    }
+    let got = Sha256(hasher.finalize().into());
+    if got == wanted {
+        return None;
+    }
+    let file = plain(file);
+    let name = quoted(&file.file_name().unwrap_or_default().to_string_lossy());
+    let what = format!("the SHA-256 of {name} is {got} where {wanted} is demanded");
+    let help = format!("`sha256sum {}` prints the one it has", shell_word(file.as_os_str()));
+    Some(at.error(codes::OTHER_DIGEST, what).with_help(help))
 }
 
 /// The path without `.`s, which it loses when it is taken apart and put together.

@@ -11,7 +11,8 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted
 use flyto_execenv::{Limits, Sha256};
 
 use super::{
-    DEFAULT_TIMEOUT, MAX_GRACE, MAX_TIMEOUT, Schema, ToolDef, ToolForm, any_object, argv,
+    DEFAULT_TIMEOUT, Invocation, MAX_GRACE, MAX_TIMEOUT, Schema, ToolDef, ToolForm, any_object,
+    argv,
     binary::{self, BinaryDef},
     category, env,
     literal::span_within,
@@ -98,6 +99,28 @@ pub(super) fn read(
         }
         (_, None) => template::read(&mut reader, place),
     };
+    let sha256 = sha256.and_then(|digest| {
+        let (Some(wanted), Ok(invocation)) = (digest, &invocation) else { return Ok(digest) };
+        let (start_dir, env, command) = match invocation {
+            Invocation::Argv { command, .. } => {
+                let dir = work_dir.as_ref().ok().map(|it| start_dir(place.dir, it.as_deref()));
+                (dir, env.as_ref().ok(), command.to_str().map(ToOwned::to_owned))
+            }
+            // A path that is relative leads into the session's directory, which nobody knows here.
+            Invocation::Template(template) => {
+                let known = |it: &String| !it.contains('/') || it.starts_with('/');
+                (Some(place.dir.to_owned()), env.as_ref().ok(), template.program().filter(known))
+            }
+            Invocation::Rpc { .. } => return Ok(digest),
+        };
+        let looks = program::Looks { start_dir, env, place };
+        let file = command.and_then(|it| looks.file(&it));
+        let at = reader.at("sha256");
+        match file.and_then(|it| program::other_digest(at, &it, wanted, place)) {
+            Some(finding) => Err(reader.push(finding)),
+            None => Ok(digest),
+        }
+    });
     let timeout = seconds(&mut reader, spelling.timeout.0);
     let grace = grace(&mut reader);
     let stream = meant::flag(&mut reader, "stream");

@@ -100,7 +100,10 @@ fn no_answer(name: &str, ran: &Ran, found: Option<Message>) -> ToolResult {
                 None => what,
             }
         }
-        (_, None) => "no JSON-RPC response on stdout".to_owned(),
+        (_, None) => match frame::near_miss(&ran.outcome.stdout.bytes()) {
+            Some(near) => format!("no JSON-RPC response on stdout: {near}"),
+            None => "no JSON-RPC response on stdout".to_owned(),
+        },
     };
     let why = format!("{why}\nstdout: {}\nstderr: {}", stdout.text, stderr.text);
     let mut res = reply::bad(name, &why);

@@ -146,6 +146,32 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
+/// Why what a program printed is no answer, where it nearly is one.
+pub(crate) fn near_miss(stdout: &[u8]) -> Option<&'static str> {
+    const MARK: &[u8] = b"\xef\xbb\xbf";
+    let is_answer = |line: &[u8]| matches!(parse(line), Some(Message::Response { .. }));
+    let whole = stdout.trim_ascii();
+    let mut candidates = whole.split(|it| *it == b'\n').chain([whole]);
+    candidates.find_map(|text| {
+        let bare = text.trim_ascii();
+        let unmarked = bare.strip_prefix(MARK);
+        if unmarked.is_some_and(is_answer) {
+            return Some(
+                "a byte order mark stands in front of the answer, and JSON has none; print UTF-8 without it",
+            );
+        }
+        let first = unmarked.unwrap_or(bare).first();
+        if first != Some(&b'[') {
+            return None;
+        }
+        let items: Vec<&RawValue> = serde_json::from_slice(unmarked.unwrap_or(bare)).ok()?;
+        items.iter().any(|it| is_answer(it.get().as_bytes())).then_some(
+            "the answer stands in an array, which is a batch; a call is one request, and its answer is \
+             the object itself",
+        )
+    })
+}
+
 fn message(envelope: &Envelope<'_>) -> Option<Message> {
     if let Some(method) = envelope.method {
         return (method.get() == r#""progress""#).then(|| progress(envelope.params?)).flatten();

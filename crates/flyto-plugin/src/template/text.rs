@@ -305,14 +305,7 @@ impl Reader<'_> {
         }
         word.end_literal(self.pos);
         let Parts { parts, .. } = word;
-        Ok(Word {
-            span: start..self.pos,
-            parts,
-            needed: false,
-            after_dashes: false,
-            no_option: false,
-            bound: None,
-        })
+        Ok(Word { span: start..self.pos, parts, ..Word::default() })
     }
 
     fn escape(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {

@@ -187,7 +187,7 @@ fn other_files_are_recognised() {
         r#"{"name": "incomplete", "version": "1.0.0", "description": "d"}"#,
         expect![[r#"
         1:1: error[F0022]: the key "tools" is missing
-            help: add `"tools": […]`
+            help: add `"tools": […]` for programs that are tools, or `"mcpServers": {…}` for servers of the Model Context Protocol
         no plugin
     "#]],
     );

@@ -26,7 +26,7 @@ fn the_smallest_and_the_largest() {
                 "cpu_seconds": 1, "memory_bytes": 2, "processes": 3, "file_size_bytes": 4,
                 "open_files": 5, "output_bytes": 6
             },
-            "sha256": "E3B0C44298FC1C149AFBF4C8996FB92427AE41E4649B934CA495991B7852B855",
+            "sha256": "A8076D3D28D21E02012B20EAF7DBF75409A6277134439025F282E368E3305ABF",
             "undo": {"tool": "t", "description": "again"},
             "permission_class": "file", "audit_operation": "read", "concurrency_safe": true,
             "read_only": true, "destructive": false, "idempotent": true, "open_world": false,
@@ -114,7 +114,7 @@ fn the_smallest_and_the_largest() {
                         ),
                     },
                     sha256: Some(
-                        Sha256(e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855),
+                        Sha256(a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf),
                     ),
                     stream: true,
                     undo: Some(
@@ -258,10 +258,10 @@ fn a_bad_head_costs_the_plugin() {
     check(
         r#"{"name": "p"}"#,
         expect![[r#"
-        1:1: error[F0022]: the key "tools" is missing
-            help: add `"tools": […]`
-        no plugin
-    "#]],
+            1:1: error[F0022]: the key "tools" is missing
+                help: add `"tools": […]` for programs that are tools, or `"mcpServers": {…}` for servers of the Model Context Protocol
+            no plugin
+        "#]],
     );
     check(
         r#"{"name": "p", "tools": []}"#,

@@ -4,9 +4,9 @@ use std::fs;
 
 use expect_test::expect;
 use flyto_diagnostics::Source;
-use flyto_plugin::{Invocation, LoadOptions, load_source};
+use flyto_plugin::{Depth, Invocation, LoadOptions, load_source};
 
-use crate::{check_tool, check_tool_in_full, with_tool};
+use crate::{check_tool, check_tool_in_full, shown, with_tool};
 
 #[test]
 fn commands() {
@@ -73,7 +73,7 @@ fn commands() {
             5:12: error[F0113]: "grep -r {{word}} ." has a placeholder, and nothing is put into a command
                 at /tools/0/command
                 because the program of this form reads the input as JSON from stdin
-                help: take it from there; or, for a template, write "parameters" in place of "input_schema", and no "args"
+                help: take it from there; or write a template, which has "parameters" in place of "input_schema", no "args", and starts where the session works: `"parameters": {…}, "command": "grep -r {{word}} ."`
             p: loaded [] refused [t (argv)]
         "#]],
     );
@@ -202,7 +202,7 @@ fn arguments() {
         expect![[r#"
             5:44: warning[F0113]: "x{{ word }}" stays as it is; nothing is put into arguments
                 at /tools/0/args/1
-                help: take "word" from the input, which is on stdin as JSON
+                help: take "word" from the input, which is on stdin as JSON; or write a template, which has "parameters" in place of "input_schema", no "args", and starts where the session works: `"parameters": {…}, "command": "docker {{.Name}} 'x{{ word }}'"`
             p: loaded [t] refused []
         "#]],
     );
@@ -388,5 +388,53 @@ fn variables() {
                 5:26: it is here first
             p: loaded [] refused [t (argv)]
         "#]],
+    );
+}
+
+/// A digest that the file has not is found where a manifest is checked in full, before a call is.
+#[test]
+fn digests_of_other_files() {
+    let zeros = "0".repeat(64);
+    for (members, depth, is_found) in [
+        (r#""command": "./run.sh""#, Depth::Full, true),
+        (r#""command": "./run.sh""#, Depth::Quick, false),
+        (r#""command": "sh""#, Depth::Full, true),
+        (r#""parameters": {}, "command": "sh run.sh""#, Depth::Full, true),
+        (r#""parameters": {}, "command": "./run.sh""#, Depth::Full, false),
+        (r#""command": "./none.sh""#, Depth::Full, false),
+        (r#""command": "sub/""#, Depth::Full, false),
+    ] {
+        let shown = shown(&with_tool(&format!(r#"{members}, "sha256": "{zeros}""#)), depth);
+        assert_eq!(shown.contains("F0129"), is_found, "{members}: {shown}");
+        assert_eq!(shown.contains("loaded [t]"), !is_found, "{members}: {shown}");
+    }
+    let members = format!(r#""command": "./run.sh", "sha256": "{zeros}""#);
+    check_tool_in_full(
+        &members,
+        expect![[r#"
+        5:34: error[F0129]: the SHA-256 of "run.sh" is a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf where 0000000000000000000000000000000000000000000000000000000000000000 is demanded
+            at /tools/0/sha256
+            help: `sha256sum DIR/run.sh` prints the one it has
+        p: loaded [] refused [t (argv)]
+    "#]],
+    );
+}
+
+/// A slip in the other family's spelling leads to the key of this form.
+#[test]
+fn a_slip_in_the_other_spelling() {
+    check_tool(
+        r#""command": "sh", "timout_secs": 5, "workin_dir": ".""#,
+        expect![[r#"
+        5:18: warning[F0021]: unknown key "timout_secs"
+            at /tools/0/timout_secs
+            help: did you mean "timeout_seconds"?
+            "timout_secs" -> "timeout_seconds"
+        5:36: warning[F0021]: unknown key "workin_dir"
+            at /tools/0/workin_dir
+            help: did you mean "work_dir"?
+            "workin_dir" -> "work_dir"
+        p: loaded [t] refused []
+    "#]],
     );
 }

@@ -125,6 +125,7 @@ fn a_bad_server_costs_itself() {
                 8:22: "command" is here
             9:30: error[F0024]: "type" must be one of "stdio", "http", "streamable-http", "sse", found the string "ws"
                 at /mcpServers/kind/type
+                help: write "stdio" or "http" or "streamable-http" or "sse"
             10:28: error[F0163]: "example.org/mcp" is no address of a server
                 at /mcpServers/url/url
                 help: write an address such as `https://example.org/mcp`

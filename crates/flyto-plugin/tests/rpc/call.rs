@@ -179,3 +179,24 @@ async fn progress_is_reported_as_it_comes_and_messages_are_not_shown() {
         assert_eq!(seen, expect);
     }
 }
+
+#[tokio::test]
+async fn an_answer_that_is_nearly_one_is_explained() {
+    let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"output":"x"}}"#;
+    let mark = "\u{feff}";
+    for (reply, why) in [
+        (format!("{mark}{answer}\n"), "a byte order mark stands in front"),
+        (format!("log\n{mark}{answer}\r\n"), "a byte order mark stands in front"),
+        (format!("[{answer}]\n"), "in an array, which is a batch"),
+        (format!("{mark}[\n{answer}]"), "in an array, which is a batch"),
+        (format!("[[{answer}]]"), ""),
+        (format!("{mark}[1]"), ""),
+        (format!("{mark}text"), ""),
+    ] {
+        let res = Host::answering(&reply).call(def(), "").await;
+        let head = "plugin tool \"p:t\": no JSON-RPC response on stdout";
+        let rest = res.output.strip_prefix(head).expect("no answer");
+        let explains = rest.starts_with(": ");
+        assert_eq!((explains, rest.contains(why)), (!why.is_empty(), true), "{reply}: {rest}");
+    }
+}

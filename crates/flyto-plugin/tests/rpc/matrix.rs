@@ -135,7 +135,7 @@ async fn what_is_no_answer_says_why() {
         output breaks the schema: "plugin tool \"p:t\": \"output\" must be a string, found a number\nstdout: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":5}}\n\nstderr: "
         output breaks the schema: "plugin tool \"p:t\": \"output\" must be a string, found an object\nstdout: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":{\"text\":\"x\"}}}\n\nstderr: "
         output breaks the schema: "plugin tool \"p:t\": \"result\" has no \"output\"\nstdout: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":\"x\"}}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":null}}\n\nstderr: "
-        output breaks the schema: "plugin tool \"p:t\": no JSON-RPC response on stdout\nstdout: [{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":\"x\"}}]\n\nstderr: "
+        output breaks the schema: "plugin tool \"p:t\": no JSON-RPC response on stdout: the answer stands in an array, which is a batch; a call is one request, and its answer is the object itself\nstdout: [{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":\"x\"}}]\n\nstderr: "
         output breaks the schema: "plugin tool \"p:t\": no JSON-RPC response on stdout\nstdout: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"output\":\"cut}\n\nstderr: "
         output breaks the schema: "plugin tool \"p:t\": \"error\" must be an object with \"code\" and \"message\", found a string\nstdout: {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":\"text\"}\n\nstderr: "
         output breaks the schema: "plugin tool \"p:t\": no JSON-RPC response on stdout\nstdout: {\"result\":5,\"id\":1}\n\nstderr: "

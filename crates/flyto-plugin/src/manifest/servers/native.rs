@@ -174,7 +174,8 @@ fn check_command(
         return Err(reader.push(diag.with_help("write the name of a program, or the path of one")));
     }
     if text.contains(char::is_whitespace) && !text.contains('$') && !place.dir.join(text).exists() {
-        let diagnostic = command::not_a_program(at, text, reader.is_present("args"));
+        let args = reader.is_present("args").then(|| reader.at("args"));
+        let diagnostic = command::not_a_program(at, text, args);
         return Err(reader.push(diagnostic));
     }
     if let Some(warning) = foreign_reference(at, text) {
