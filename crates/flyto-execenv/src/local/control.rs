@@ -17,7 +17,7 @@ use rustix::{
 use tokio::time::{Instant, sleep, timeout};
 use wait4::{ResUse, Wait4};
 
-use super::{exit::ExitWatch, members, pinned_copy::Image, reaper, resolve};
+use super::{exit::ExitWatch, members, pinned_copy::PinnedImage, reaper, resolve};
 use crate::{
     Control, Ended, ExecError, ExecErrorKind, Exit, KillScope, PeakMemory, Signal, Spec, Target,
     Usage,
@@ -42,7 +42,7 @@ pub(super) struct LocalControl {
     owns_group: bool,
     watch: ExitWatch,
     /// The private copy that runs: an interpreter opens it some time after the start.
-    _image: Option<Arc<Image>>,
+    _image: Option<Arc<PinnedImage>>,
     state: Mutex<State>,
 }
 
@@ -58,7 +58,7 @@ impl LocalControl {
     pub(super) fn new(
         child: Child,
         spec: &Spec,
-        image: Option<Arc<Image>>,
+        image: Option<Arc<PinnedImage>>,
     ) -> Result<Self, ExecError> {
         let leader = Pid::from_child(&child);
         let owns_group = spec.kill != KillScope::Leader;

@@ -35,6 +35,7 @@ mod pinned_linux;
 mod pinned_unix;
 mod reaper;
 mod resolve;
+mod streams;
 mod wide;
 
 #[cfg(target_os = "linux")]
@@ -51,36 +52,29 @@ use self::pinned_linux as sealed;
 use self::pinned_unix as sealed;
 
 use std::{
-    io::{self, PipeWriter, Write},
-    os::{fd::OwnedFd, unix::process::CommandExt},
+    io,
+    os::unix::process::CommandExt,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
     sync::Arc,
     time::Duration,
 };
 
 use async_trait::async_trait;
-use rustix::{
-    io::{Errno, ioctl_fionbio},
-    pipe::PIPE_BUF,
+use rustix::io::Errno;
+
+use self::control::LocalControl;
+pub use self::{
+    pinned::PinnedPrograms,
+    pinned_copy::PinnedImage,
+    resolve::{explain_start, foresee, resolve_program},
+    streams::{HostEnds, Streams},
 };
-use tokio::net::unix::pipe;
+use crate::{Capabilities, Capability, ExecError, Executor, KillScope, Running, Spec};
 
-pub use self::resolve::{explain_start, resolve_program};
-use self::{control::LocalControl, pinned::Pinned, pinned_copy::Image};
-use crate::{
-    Capabilities, Capability, ErrorOutput, ExecError, Executor, KillScope, Output, Program,
-    Running, Spec, Stdin,
-    traits::{BoxedReader, BoxedWriter},
-};
-
-/// Input up to this size is written into the pipe before the program starts: 64 KiB, what a pipe
-/// holds by default (pipe(7)). It needs neither a writer nor a place in the event loop then.
-const PREFILL_BYTES: usize = 64 * 1024;
-
-/// How long a start is tried again while the program's file is open for writing: 100 ms in all.
-/// Another thread that is just starting a program holds such a descriptor for microseconds.
-const BUSY_FILE_WAITS: [Duration; 7] = [
+/// How long a start is tried again while the program's file is open for writing (`ETXTBSY`): 100 ms
+/// in all. Another thread that is just starting a program holds such a descriptor for microseconds.
+pub const BUSY_FILE_WAITS: [Duration; 7] = [
     Duration::from_micros(500),
     Duration::from_millis(1),
     Duration::from_millis(3),
@@ -105,7 +99,7 @@ const BUSY_FILE_WAITS: [Duration; 7] = [
 #[derive(Debug, Clone)]
 pub struct Local {
     capabilities: Capabilities,
-    pinned: Arc<Pinned>,
+    pinned: Arc<PinnedPrograms>,
 }
 
 impl Default for Local {
@@ -144,8 +138,7 @@ impl Local {
             C::PeakMemory,
             C::LeakCount,
         ]);
-        let dirs = PINNED_DIRS.map(PathBuf::from).into();
-        Self { capabilities, pinned: Arc::new(Pinned::new(dirs)) }
+        Self { capabilities, pinned: Arc::default() }
     }
 
     /// Sets the directories for private copies of pinned scripts, in order of preference. The first one
@@ -157,15 +150,10 @@ impl Local {
     /// the next one.
     #[must_use]
     pub fn pinned_dirs(mut self, dirs: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
-        let dirs = dirs.into_iter().map(Into::into).collect();
-        self.pinned = Arc::new(Pinned::new(dirs));
+        self.pinned = Arc::new(PinnedPrograms::new(dirs));
         self
     }
 }
-
-/// What every Unix has, and memory for a machine whose temporary directories hold no programs. No
-/// variable such as `TMPDIR` is asked: what the host's environment says is the host's to pass on.
-const PINNED_DIRS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
 
 #[async_trait]
 impl Executor for Local {
@@ -179,12 +167,7 @@ impl Executor for Local {
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
         let program = resolve_program(&spec)?;
-        let image = match &spec.program {
-            Program::Pinned { sha256, .. } => {
-                Some(self.pinned.image(&spec, &program, *sha256).await?)
-            }
-            Program::Named(_) => None,
-        };
+        let image = self.pinned.image(&spec, &program).await?;
         let (mut file, mut other) = match &image {
             Some(image) => image.paths(),
             None => (program.clone(), None),
@@ -192,7 +175,7 @@ impl Executor for Local {
         let mut waits = BUSY_FILE_WAITS.iter();
         loop {
             let err = match spawn(&spec, &file) {
-                Ok(started) => return started.watch(&spec, image),
+                Ok((child, host)) => return watch(child, host, &spec, image),
                 Err(err) => err,
             };
             if !is_busy(&err)
@@ -213,16 +196,8 @@ fn is_busy(err: &io::Error) -> bool {
     err.raw_os_error() == Some(Errno::TXTBSY.raw_os_error())
 }
 
-/// A program that runs, and our ends of its pipes.
-struct Started {
-    child: Child,
-    stdin: Option<OwnedFd>,
-    stdout: Option<OwnedFd>,
-    stderr: Option<OwnedFd>,
-}
-
 #[expect(clippy::disallowed_methods, reason = "this backend is the door that others go through")]
-fn spawn(spec: &Spec, program: &Path) -> io::Result<Started> {
+fn spawn(spec: &Spec, program: &Path) -> io::Result<(Child, HostEnds)> {
     let mut command = Command::new(program);
     command
         .arg0(spec.program.as_os_str())
@@ -233,100 +208,21 @@ fn spawn(spec: &Spec, program: &Path) -> io::Result<Started> {
     if spec.kill != KillScope::Leader {
         command.process_group(0);
     }
-
-    let mut stdin = None;
-    command.stdin(match &spec.stdin {
-        Stdin::Null => Stdio::null(),
-        Stdin::Bytes(bytes) => match prefilled(bytes)? {
-            Some(reader) => reader.into(),
-            None => input_pipe(&mut stdin)?,
-        },
-        Stdin::Piped => input_pipe(&mut stdin)?,
-    });
-
-    let mut stdout = None;
-    let mut stderr = None;
-    match (&spec.stdout, &spec.stderr) {
-        (Output::Null, ErrorOutput::Merged) => {
-            command.stdout(Stdio::null()).stderr(Stdio::null());
-        }
-        (_, ErrorOutput::Merged) => {
-            let writer = output_pipe(&mut stdout)?;
-            command.stderr(writer.try_clone()?).stdout(writer);
-        }
-        (out, ErrorOutput::Separate(err)) => {
-            command.stdout(output(out, &mut stdout)?).stderr(output(err, &mut stderr)?);
-        }
-    }
-    Ok(Started { child: command.spawn()?, stdin, stdout, stderr })
+    let Streams { child: [stdin, stdout, stderr], host } = Streams::open(spec)?;
+    command.stdin(stdin).stdout(stdout).stderr(stderr);
+    Ok((command.spawn()?, host))
     // The command goes here, and with it our copies of the program's ends.
 }
 
-/// A pipe that already holds all of `bytes`, if one pipe can.
-fn prefilled(bytes: &[u8]) -> io::Result<Option<io::PipeReader>> {
-    if bytes.len() > PREFILL_BYTES {
-        return Ok(None);
-    }
-    let (reader, mut writer) = io::pipe()?;
-    // Every pipe takes this much at once; a user with many gets small ones (pipe(7)).
-    if bytes.len() > PIPE_BUF {
-        ioctl_fionbio(&writer, true)?;
-    }
-    Ok(match writer.write(bytes) {
-        Ok(n) if n == bytes.len() => Some(reader),
-        _ => None,
-    })
-}
-
-fn input_pipe(ours: &mut Option<OwnedFd>) -> io::Result<Stdio> {
-    let (reader, writer) = io::pipe()?;
-    *ours = Some(writer.into());
-    Ok(reader.into())
-}
-
-fn output_pipe(ours: &mut Option<OwnedFd>) -> io::Result<PipeWriter> {
-    let (reader, writer) = io::pipe()?;
-    *ours = Some(reader.into());
-    Ok(writer)
-}
-
-fn output(wanted: &Output, ours: &mut Option<OwnedFd>) -> io::Result<Stdio> {
-    Ok(match wanted {
-        Output::Null => Stdio::null(),
-        Output::Captured(_) | Output::Piped => output_pipe(ours)?.into(),
-    })
-}
-
-impl Started {
-    /// Registers the program's end and its pipes with the runtime.
-    fn watch(self, spec: &Spec, image: Option<Arc<Image>>) -> Result<Running, ExecError> {
-        let Self { child, stdin, stdout, stderr } = self;
-        // From here on the control kills and reaps the program, also when the next lines fail.
-        let control = LocalControl::new(child, spec, image)?;
-        let register = || -> io::Result<_> {
-            let (stdin, stdout, stderr) = (
-                stdin.map(writer).transpose()?,
-                stdout.map(reader).transpose()?,
-                stderr.map(reader).transpose()?,
-            );
-            Ok((stdin, stdout, stderr))
-        };
-        let (stdin, stdout, stderr) =
-            register().map_err(|err| resolve::lost(spec, "watch the pipes of", err))?;
-        let mut running = Running::new(control);
-        running.stdin = stdin;
-        running.stdout = stdout;
-        running.stderr = stderr;
-        Ok(running)
-    }
-}
-
-fn reader(fd: OwnedFd) -> io::Result<BoxedReader> {
-    ioctl_fionbio(&fd, true)?;
-    Ok(Box::new(wide::WideningReader::new(pipe::Receiver::from_owned_fd_unchecked(fd)?)))
-}
-
-fn writer(fd: OwnedFd) -> io::Result<BoxedWriter> {
-    ioctl_fionbio(&fd, true)?;
-    Ok(Box::new(pipe::Sender::from_owned_fd_unchecked(fd)?))
+/// Registers the program's end and its pipes with the runtime.
+fn watch(
+    child: Child,
+    host: HostEnds,
+    spec: &Spec,
+    image: Option<Arc<PinnedImage>>,
+) -> Result<Running, ExecError> {
+    // From here on the control kills and reaps the program, also when the next lines fail.
+    let mut running = Running::new(LocalControl::new(child, spec, image)?);
+    host.attach(&mut running).map_err(|err| resolve::lost(spec, "watch the pipes of", err))?;
+    Ok(running)
 }

@@ -36,11 +36,11 @@ use tokio::{sync::OnceCell, task::spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    pinned_copy::{self, Image, Trouble},
+    pinned_copy::{self, PinnedImage, Trouble},
     pinned_dir::Places,
     resolve::{explain_start, start_error},
 };
-use crate::{ExecError, ExecErrorKind, Sha256, Spec};
+use crate::{ExecError, ExecErrorKind, Program, Sha256, Spec};
 
 /// What is kept of files that were hashed.
 #[derive(Debug, Clone, Copy)]
@@ -101,7 +101,7 @@ impl Stamp {
 #[derive(Debug, Clone)]
 enum Checked {
     /// It has the digest, and this copy of it.
-    Good(Arc<Image>),
+    Good(Arc<PinnedImage>),
     /// It has this digest instead.
     Other(Sha256),
 }
@@ -142,34 +142,68 @@ impl Entry {
     }
 }
 
-/// The copies of pinned programs. Clones of a backend share them.
+/// The copies of pinned programs that are kept from call to call.
+///
+/// Any backend that starts programs on this machine can hold one. Clones of a backend share it.
 #[derive(Debug)]
-pub(super) struct Pinned {
+pub struct PinnedPrograms {
     places: Arc<Places>,
     bounds: Bounds,
     /// The one used last at the end.
     entries: Mutex<Vec<Entry>>,
 }
 
-impl Pinned {
-    /// `dirs` are the directories, in order of preference, for private files.
-    pub(super) fn new(dirs: Vec<PathBuf>) -> Self {
-        Self::with_bounds(dirs, BOUNDS)
+/// What every Unix has, and memory for a machine whose temporary directories hold no programs. No
+/// variable such as `TMPDIR` is asked: what the host's environment says is the host's to pass on.
+const DEFAULT_DIRS: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+
+impl Default for PinnedPrograms {
+    /// Keeps private files in `/tmp`, `/var/tmp` or `/dev/shm`.
+    fn default() -> Self {
+        Self::new(DEFAULT_DIRS)
+    }
+}
+
+impl PinnedPrograms {
+    /// Keeps no copy yet. `dirs` are the directories for private files, in order of preference; the
+    /// first one counts that is on a file system where programs may be executed and that takes the
+    /// copy.
+    #[must_use]
+    pub fn new(dirs: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
+        Self::with_bounds(dirs.into_iter().map(Into::into).collect(), BOUNDS)
     }
 
     fn with_bounds(dirs: Vec<PathBuf>, bounds: Bounds) -> Self {
         Self { places: Arc::new(Places::new(dirs)), bounds, entries: Mutex::default() }
     }
 
-    /// A copy of the file at `program`, which has the digest `wanted`.
+    /// A copy of the file at `program`, where `spec` pins it by its digest; `None` where it is not
+    /// pinned.
     ///
     /// Whoever starts it keeps it until the program is gone: an interpreter opens it late.
-    pub(super) async fn image(
+    ///
+    /// # Errors
+    ///
+    /// [`ExecErrorKind::DigestMismatch`], or why the file cannot be read or copied.
+    pub async fn image(
+        &self,
+        spec: &Spec,
+        program: &Path,
+    ) -> Result<Option<Arc<PinnedImage>>, ExecError> {
+        match &spec.program {
+            Program::Pinned { sha256, .. } => {
+                self.copy_with_digest(spec, program, *sha256).await.map(Some)
+            }
+            Program::Named(_) => Ok(None),
+        }
+    }
+
+    async fn copy_with_digest(
         &self,
         spec: &Spec,
         program: &Path,
         wanted: Sha256,
-    ) -> Result<Arc<Image>, ExecError> {
+    ) -> Result<Arc<PinnedImage>, ExecError> {
         for _ in 0..ATTEMPTS {
             let meta = fs::metadata(program).map_err(|err| explain_start(spec, program, err))?;
             let stamp = Stamp::of(&meta);
@@ -318,16 +352,19 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("ours");
     }
 
-    async fn image_of(pinned: &Pinned, path: &Path, wanted: Sha256) -> Arc<Image> {
-        pinned.image(&Spec::new(path), path, wanted).await.expect("it has the digest")
+    async fn image_of(pinned: &PinnedPrograms, path: &Path, wanted: Sha256) -> Arc<PinnedImage> {
+        pinned.copy_with_digest(&Spec::new(path), path, wanted).await.expect("it has the digest")
     }
 
-    fn read(image: &Image) -> String {
+    fn read(image: &PinnedImage) -> String {
         fs::read_to_string(image.paths().0).expect("a copy")
     }
 
-    fn pinned(dir: &Path, entries: usize, bytes: u64) -> Pinned {
-        Pinned::with_bounds(vec![dir.to_owned()], Bounds { entries, bytes, file_bytes: 1_000 })
+    fn pinned(dir: &Path, entries: usize, bytes: u64) -> PinnedPrograms {
+        PinnedPrograms::with_bounds(
+            vec![dir.to_owned()],
+            Bounds { entries, bytes, file_bytes: 1_000 },
+        )
     }
 
     #[tokio::test]
@@ -361,7 +398,8 @@ mod tests {
         let other = image_of(&pinned, &tool, sha256("3")).await;
         assert_eq!(read(&other), "3");
         let spec = Spec::new(&tool);
-        let err = pinned.image(&spec, &tool, sha256("one")).await.expect_err("it has changed");
+        let err =
+            pinned.copy_with_digest(&spec, &tool, sha256("one")).await.expect_err("it has changed");
         assert_eq!(err.kind(), ExecErrorKind::DigestMismatch);
     }
 
@@ -410,7 +448,8 @@ mod tests {
             let file = fs::File::options().write(true).open(&tool).expect("ours");
             file.set_modified(SystemTime::now() - age).expect("ours");
             let spec = Spec::new(&tool);
-            let err = pinned.image(&spec, &tool, sha256("one")).await.expect_err("it is bad");
+            let err =
+                pinned.copy_with_digest(&spec, &tool, sha256("one")).await.expect_err("it is bad");
             assert_eq!(err.kind(), ExecErrorKind::DigestMismatch);
             // The time of the last change of its attributes is now, whatever else was set.
             assert!(pinned.entries().iter().all(|it| it.slot.get().is_none()));
@@ -435,7 +474,7 @@ mod tests {
         for (n, is_refused) in [(1_000, false), (1_001, true)] {
             let content = "x".repeat(n);
             write(&tool, &content);
-            let res = pinned.image(&Spec::new(&tool), &tool, sha256(&content)).await;
+            let res = pinned.copy_with_digest(&Spec::new(&tool), &tool, sha256(&content)).await;
             assert_eq!(res.is_err_and(|it| it.kind() == ExecErrorKind::Unsupported), is_refused);
         }
     }

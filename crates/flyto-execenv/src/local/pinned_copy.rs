@@ -4,7 +4,10 @@ use std::{
     ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, Write},
-    os::unix::fs::OpenOptionsExt,
+    os::{
+        fd::{AsFd, BorrowedFd},
+        unix::fs::OpenOptionsExt,
+    },
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -28,29 +31,43 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// Bytes of an ELF header up to and with the machine it is for (elf(5)).
 const ELF_KIND_BYTES: usize = 20;
 
-/// A copy that can be started.
+/// A private copy of a pinned program.
 #[derive(Debug)]
-pub(super) enum Image {
+pub struct PinnedImage(Kind);
+
+#[derive(Debug)]
+enum Kind {
     /// Bytes that nobody can change.
     Sealed(Sealed),
     /// A file of our own.
     File { file: PrivateFile, stamp: Stamp },
 }
 
-impl Image {
+impl PinnedImage {
     /// Where a child of this process finds it, and where else, should it not be let in there.
-    pub(super) fn paths(&self) -> (PathBuf, Option<PathBuf>) {
-        match self {
-            Self::Sealed(memory) => memory.paths(),
-            Self::File { file, .. } => (file.path().to_owned(), None),
+    #[must_use]
+    pub fn paths(&self) -> (PathBuf, Option<PathBuf>) {
+        match &self.0 {
+            Kind::Sealed(memory) => memory.paths(),
+            Kind::File { file, .. } => (file.path().to_owned(), None),
+        }
+    }
+
+    /// Sealed memory that holds the program, which can be executed as it is (execveat(2) with
+    /// `AT_EMPTY_PATH`); `None` for a file, which an interpreter has to find by its path.
+    #[must_use]
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        match &self.0 {
+            Kind::Sealed(memory) => Some(memory.file().as_fd()),
+            Kind::File { .. } => None,
         }
     }
 
     /// Whether nobody has touched it since it was made.
     pub(super) fn is_intact(&self) -> bool {
-        match self {
-            Self::Sealed(_) => true,
-            Self::File { file, stamp, .. } => {
+        match &self.0 {
+            Kind::Sealed(_) => true,
+            Kind::File { file, stamp } => {
                 fs::symlink_metadata(file.path()).is_ok_and(|it| Stamp::of(&it) == *stamp)
             }
         }
@@ -59,7 +76,7 @@ impl Image {
 
 /// A file that was read from its start to its end.
 pub(super) struct Copied {
-    pub(super) image: Image,
+    pub(super) image: PinnedImage,
     pub(super) sha256: Sha256,
     /// What identified the file when it was opened, and when all of it was read.
     pub(super) before: Stamp,
@@ -233,12 +250,16 @@ impl Draft {
 
     /// Makes what was written final, and hashes it then: whoever could write to the copy while it was
     /// made is found out.
-    fn finish(self, piece: &mut [u8], stop: &CancellationToken) -> io::Result<(Image, Sha256)> {
+    fn finish(
+        self,
+        piece: &mut [u8],
+        stop: &CancellationToken,
+    ) -> io::Result<(PinnedImage, Sha256)> {
         match self {
             Self::Memory(memory) => {
                 let sealed = sealed::seal(memory)?;
                 let sha256 = digest_of(sealed.file(), piece, stop)?;
-                Ok((Image::Sealed(sealed), sha256))
+                Ok((PinnedImage(Kind::Sealed(sealed)), sha256))
             }
             Self::File(private, file) => {
                 // From here on each change shows in the stamp.
@@ -246,7 +267,7 @@ impl Draft {
                 let sha256 = digest_of(&file, piece, stop)?;
                 // A program that is open for writing cannot be started.
                 drop(file);
-                Ok((Image::File { file: private, stamp }, sha256))
+                Ok((PinnedImage(Kind::File { file: private, stamp }), sha256))
             }
         }
     }
