@@ -11,7 +11,7 @@ use crate::{
     environment::Unresolved,
     result,
     rpc::{
-        frame::{Output, RpcError},
+        frame::{self, Output, RpcError},
         reply,
     },
 };
@@ -144,13 +144,23 @@ impl Called {
 
 fn died(name: &str, death: &Death) -> ToolResult {
     let mut text = format!("plugin tool {name:?}: {}", death.why);
-    if !death.stdout.is_empty() {
-        text.push_str("\nstdout: ");
-        text.push_str(&death.stdout);
-    }
+    beside_messages(&mut text, &death.stdout);
     text.push_str("\nstderr: ");
     text.push_str(&death.stderr);
     ToolResult::failed(death.failure.clone(), text)
+}
+
+/// Appends what stdout had that was no message, and what it may have been meant as.
+fn beside_messages(text: &mut String, stdout: &str) {
+    if stdout.is_empty() {
+        return;
+    }
+    if let Some(near) = frame::near_miss(stdout.as_bytes()) {
+        text.push_str("\nno answer: ");
+        text.push_str(near);
+    }
+    text.push_str("\nstdout: ");
+    text.push_str(stdout);
 }
 
 impl GivenUp {
@@ -164,12 +174,53 @@ impl GivenUp {
             text.push_str("\nsession: ");
             text.push_str(why);
         }
-        if !self.stdout.is_empty() {
-            text.push_str("\nstdout: ");
-            text.push_str(&self.stdout);
-        }
+        beside_messages(&mut text, &self.stdout);
         text.push_str("\nstderr: ");
         text.push_str(&self.stderr);
         ToolResult::failed(failure, text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(stdout: &str, expect: Expect) {
+        let mut text = "why".to_owned();
+        beside_messages(&mut text, stdout);
+        expect.assert_eq(&text.replace('\u{feff}', "MARK"));
+    }
+
+    #[test]
+    fn what_is_nearly_an_answer_is_explained() {
+        check("", expect!["why"]);
+        check(
+            "log\n",
+            expect![[r#"
+            why
+            stdout: log
+        "#]],
+        );
+        let answer = r#"{"jsonrpc":"2.0","id":3,"result":{"output":"x"}}"#;
+        check(
+            &format!("log\n[{answer}]\n"),
+            expect![[r#"
+            why
+            no answer: the answer stands in an array, which is a batch; a call is one request, and its answer is the object itself
+            stdout: log
+            [{"jsonrpc":"2.0","id":3,"result":{"output":"x"}}]
+        "#]],
+        );
+        check(
+            &format!("\u{feff}{answer}\n"),
+            expect![[r#"
+            why
+            no answer: a byte order mark stands in front of the answer, and JSON has none; print UTF-8 without it
+            stdout: MARK{"jsonrpc":"2.0","id":3,"result":{"output":"x"}}
+        "#]],
+        );
     }
 }
