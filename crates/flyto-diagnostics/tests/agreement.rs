@@ -74,6 +74,36 @@ fn nearly_json() -> impl Strategy<Value = String> {
     proptest::collection::vec(proptest::sample::select(pieces), 0..12).prop_map(|it| it.concat())
 }
 
+/// A real document with bytes changed, as an editor or a merge leaves it.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    const DOCUMENT: &str = r#"{
+  "name": "csv", "version": "1.2.0", "n": [0, -1.5e+3, 12345678901234567890],
+  "tools": [
+    {"name": "sum", "args": ["-c", "caf\u00e9 \ud83e\udd80 \"{{x}}\"\n", "ü字"], "stream": true},
+    {"name": "none", "input_schema": {"type": "object", "properties": {}}, "undo": null}
+  ]
+}
+"#;
+    const PIECES: &[&str] = &[
+        "", "\"", "\\", "{", "}", "[", "]", ",", ":", "null", "tru", "0", "-", "e9", ".5", "1e999",
+        "\\ud800", "\\u0000", "//", "/*", "\n", "\0", "\u{feff}", "ü", "'", "\"a\":",
+    ];
+    let bytes = prop_oneof![
+        4 => proptest::sample::select(PIECES).prop_map(|it| it.as_bytes().to_vec()),
+        1 => proptest::collection::vec(any::<u8>(), 0..3),
+    ];
+    let change = (any::<proptest::sample::Index>(), 0usize..8, bytes);
+    proptest::collection::vec(change, 1..4).prop_map(|changes| {
+        let mut res = DOCUMENT.as_bytes().to_vec();
+        for (at, n_bytes, new) in changes {
+            let at = at.index(res.len() + 1);
+            let end = res.len().min(at + n_bytes);
+            res.splice(at..end, new);
+        }
+        res
+    })
+}
+
 /// Both accept or both refuse, and what is accepted is the same.
 fn agrees(text: &str) -> Result<(), TestCaseError> {
     let source = Source::new("f", text);
@@ -128,6 +158,30 @@ proptest! {
     fn any_bytes_are_judged_alike(bytes in proptest::collection::vec(any::<u8>(), 0..12)) {
         if let Ok(text) = String::from_utf8(bytes) {
             agrees(&text)?;
+        }
+    }
+
+    #[test]
+    fn real_documents_that_were_changed_are_judged_alike(bytes in mutated()) {
+        let text = String::from_utf8(bytes.clone());
+        let source = match (Source::from_bytes("f", bytes), text) {
+            (Ok(source), Ok(text)) => {
+                prop_assert_eq!(source.text(), text);
+                source
+            }
+            (Err(diag), Err(err)) => {
+                let start = diag.location.span().map(|it| it.range().start);
+                prop_assert_eq!(start, Some(err.utf8_error().valid_up_to()));
+                return Ok(());
+            }
+            (ours, theirs) => return Err(TestCaseError::fail(format!("{ours:?} {theirs:?}"))),
+        };
+        agrees(source.text())?;
+        match json::parse(&source) {
+            Ok(value) => spans_hold(&source, &value, &value),
+            Err(diag) => prop_assert!(
+                diag.location.span().is_some_and(|it| source.slice(it).is_some()), "{diag:?}"
+            ),
         }
     }
 

@@ -9,6 +9,7 @@ mod conformant;
 mod families;
 mod forms;
 mod head;
+mod mutated;
 mod program;
 mod schemas;
 mod servers;
