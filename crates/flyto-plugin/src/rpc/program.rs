@@ -27,12 +27,40 @@ impl Error for Escape {}
 /// resolved. Where there is none, the path as it is written: who starts the program says what is
 /// missing, and a backend that is elsewhere may have it.
 ///
-/// Whoever may write to the plugin can exchange the file after this look. Against them a digest holds,
-/// which is that of the bytes that run; this keeps a plugin from being a way to start other programs.
+/// What is given here is what runs, and no part of it was a link: one that is exchanged after this
+/// look leads nowhere else. Whoever may write to the plugin can still put another file, or a link,
+/// in the place of what was found, or where nothing was. Against them a digest holds, which is that
+/// of the bytes that run; this keeps a plugin from being a way to start other programs.
 pub(crate) fn resolve(dir: &Path, path: &Path) -> Result<PathBuf, Escape> {
     let written = dir.join(path);
     let (Ok(dir), Ok(target)) = (fs::canonicalize(dir), fs::canonicalize(&written)) else {
         return Ok(written);
     };
     if target.starts_with(dir) { Ok(target) } else { Err(Escape { path: written, target }) }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_that_is_exchanged_after_the_look_leads_nowhere_else() {
+        let plugin = tempfile::tempdir().expect("a directory");
+        let dir = fs::canonicalize(plugin.path()).expect("it is there");
+        fs::create_dir(dir.join("v1")).expect("ours");
+        fs::write(dir.join("v1/tool"), "ours").expect("ours");
+        for (link, target, path) in [("bin", "v1", "bin/tool"), ("tool", "v1/tool", "tool")] {
+            symlink(target, dir.join(link)).expect("ours");
+            let found = resolve(&dir, path.as_ref()).expect("it stays in the directory");
+            assert_eq!(found, dir.join("v1/tool"));
+
+            fs::remove_file(dir.join(link)).expect("ours");
+            symlink("/bin", dir.join(link)).expect("ours");
+            assert_eq!(fs::read(found).expect("it is there"), b"ours");
+            let escape = resolve(&dir, link.as_ref()).expect_err("it leads out");
+            assert_eq!(escape.target, fs::canonicalize("/bin").expect("it is there"));
+        }
+    }
 }
