@@ -12,7 +12,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=supervisor");
     println!("cargo::rerun-if-changed=src/bare");
-    println!("cargo::rustc-check-cfg=cfg(supervised)");
+    println!("cargo::rustc-check-cfg=cfg(supervised, supervisor)");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|it| it == value);
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ARCH", "x86_64") {
         return;
@@ -28,6 +28,7 @@ fn main() {
     let external = format!("--extern=flyto_supervision={}", rlib.display());
     let linked = [
         "--crate-name=flyto_supervisor",
+        "--cfg=supervisor",
         external.as_str(),
         "-Cstrip=symbols",
         "-Clink-arg=-nostartfiles",

@@ -2,5 +2,9 @@
 #![cfg(target_os = "linux")]
 #![deny(unsafe_code)]
 
-#[allow(dead_code, reason = "the supervisor's copy uses it")]
 mod bare;
+mod failure;
+mod linux;
+mod supervised;
+
+pub use linux::{KillRung, Linux};

@@ -24,7 +24,7 @@ mod socket;
 mod start;
 mod tree;
 
-use flyto_supervision::{Report, ReportKind, Setup, Stage};
+use flyto_supervision::{Order, Report, ReportKind, Setup, Stage};
 
 use self::{
     bare::{
@@ -67,6 +67,8 @@ extern "C" fn run() -> ! {
     socket::report(&Report::new(ReportKind::Ready));
     loop {
         match socket::receive(&mut buffer) {
+            // An order that crossed with the report of the end.
+            Received::Message(message) if Order::read(message.record).is_some() => {}
             Received::Message(message) => serve::serve(&site, message),
             Received::HungUp => exit(0),
         }

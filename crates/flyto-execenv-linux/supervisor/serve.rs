@@ -286,6 +286,8 @@ fn serve_in_namespace(site: &Site, message: Message<'_>) {
         Ok(stack) => stack,
         Err(errno) => return report(&failure(Failed { stage: Stage::Memory, errno })),
     };
+    // That process gets copies of the descriptors; ours would keep the streams open.
+    let ours = message.descriptors.copies();
     let mut shared = Shared { site, message: Some(message) };
     let args = CloneArgs {
         flags: clone::VM | clone::NEWPID,
@@ -300,9 +302,12 @@ fn serve_in_namespace(site: &Site, message: Message<'_>) {
     let pid = match res {
         Ok(pid) => pid,
         Err(errno) => {
+            // Nobody got copies.
+            ours.keep();
             return report(&failure(Failed { stage: Stage::Namespace, errno }));
         }
     };
+    drop(ours);
     if let Ok(end) = watch(pid) {
         poll(&mut [Polled::readable(end.fd())], None);
     }

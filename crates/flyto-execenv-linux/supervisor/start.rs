@@ -59,6 +59,7 @@ pub(crate) fn start(site: &Site, start: &Start<'_>, descriptors: &[i32]) -> Resu
         env: env.as_ptr(),
         dir,
         streams: *streams,
+        fourth: None,
         group: if has(StartFlags::NEW_SESSION) { Group::Session } else { Group::Own },
         bounds: start.bounds.get(..start.n_bounds).unwrap_or_default(),
         no_new_privs: false,

@@ -20,6 +20,7 @@ pub(crate) enum Group {
 
 /// What runs.
 #[derive(Debug, Clone, Copy)]
+#[allow(dead_code, reason = "a host starts only supervisors yet")]
 pub(crate) enum Image {
     /// The file with this path.
     Path(*const u8),
@@ -39,6 +40,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) dir: *const u8,
     /// What becomes descriptors 0, 1 and 2. All are 3 or greater.
     pub(crate) streams: [i32; 3],
+    /// What becomes descriptor 3; with it, the image's descriptor is not 3 itself.
+    pub(crate) fourth: Option<i32>,
     pub(crate) group: Group,
     pub(crate) bounds: &'a [Bound],
     /// Gaining privileges by execution is given up (`PR_SET_NO_NEW_PRIVS`).
@@ -160,6 +163,9 @@ unsafe fn steps(launch: &Launch<'_>) -> Failed {
     }
     // Everything else is: also what some library of the host opened without saying so.
     step!(Streams: sys::numbers(number::CLOSE_RANGE, &[3, u32::MAX as usize, CLOSE_RANGE_CLOEXEC]));
+    if let Some(fd) = launch.fourth {
+        step!(Streams: sys::numbers(number::DUP3, &[int(fd), 3, 0]));
+    }
     step!(Dir: sys::numbers(number::CHDIR, &[address(launch.dir)]));
     match launch.group {
         Group::Stay => {}

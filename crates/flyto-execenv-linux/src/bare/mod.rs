@@ -12,4 +12,7 @@
 #![allow(unsafe_code, reason = "the one place for it: see the module's comment")]
 
 pub(crate) mod child;
+// The supervisor has no standard library.
+#[cfg(not(supervisor))]
+pub(crate) mod host;
 pub(crate) mod sys;

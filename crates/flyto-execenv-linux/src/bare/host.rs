@@ -1,0 +1,41 @@
+//! What the host asks of the rest of this module, as safe calls.
+
+use std::{
+    io,
+    os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd},
+    ptr::null,
+};
+
+use super::child::{self, Failed, Group, Image, Launch};
+
+/// Starts a supervisor from `image`, with `socket` as its descriptor 3 and `null` as 0, 1 and 2. All
+/// three are 4 or greater. Gives its process and a pidfd for it.
+pub(crate) fn supervisor(
+    image: BorrowedFd<'_>,
+    socket: BorrowedFd<'_>,
+    null_device: BorrowedFd<'_>,
+) -> io::Result<(i32, OwnedFd)> {
+    let name = c"flyto-supervisor";
+    let (args, env) = ([name.as_ptr().cast(), null()], [null()]);
+    let null_device = null_device.as_raw_fd();
+    let launch = Launch {
+        image: Image::Descriptor(image.as_raw_fd()),
+        args: args.as_ptr(),
+        env: env.as_ptr(),
+        dir: c"/".as_ptr().cast(),
+        streams: [null_device; 3],
+        fourth: Some(socket.as_raw_fd()),
+        group: Group::Own,
+        bounds: &[],
+        no_new_privs: false,
+        ruleset: None,
+        cgroup: None,
+        cookie: [0; 2],
+    };
+    // SAFETY: the strings end with NUL bytes, the arrays with null pointers; they and the descriptors
+    // outlive the call.
+    let child = unsafe { child::start(&launch) }
+        .map_err(|Failed { errno, .. }| io::Error::from_raw_os_error(errno as i32))?;
+    // SAFETY: the start made this descriptor for us.
+    Ok((child.pid, unsafe { OwnedFd::from_raw_fd(child.pidfd) }))
+}

@@ -1,0 +1,263 @@
+//! One call below a supervisor.
+
+use std::{
+    fmt,
+    future::poll_fn,
+    io,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use flyto_execenv::{
+    Control, Ended, ErrorOutput, ExecError, ExecErrorKind, Exit, LimitKind, Output, PeakMemory,
+    Running, Signal, Spec, Stdin, Target, Usage,
+    local::{PinnedImage, Streams},
+};
+use flyto_supervision::{Order, Reached, Report, ReportKind, StartFlags};
+use tokio::time::timeout;
+
+use super::{pool::Pool, record, session, supervisor::Supervisor};
+use crate::failure;
+
+/// How long a supervisor is waited for that ends a tree: 10 s beyond the grace. It gives itself half of
+/// that; one that somebody has stopped does not keep a call for ever.
+const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+/// Starts the program of `spec`.
+///
+/// A program whose streams the caller holds is in place when this returns. Of others a failed start
+/// shows in [`Control::wait`]: asking for it at once would cost each call two more context switches.
+pub(crate) async fn start(
+    pool: &Arc<Pool>,
+    mut spec: Spec,
+    program: PathBuf,
+    image: Option<Arc<PinnedImage>>,
+) -> Result<Running, ExecError> {
+    let is_talked_to = spec.stdin == Stdin::Piped
+        || spec.stdout == Output::Piped
+        || spec.stderr == ErrorOutput::Separate(Output::Piped);
+    let (streams, supervisor) = match begin(pool, &spec, &program, image.as_deref(), is_talked_to) {
+        Ok(begun) => begun,
+        Err(err) => return Err(failure::of_host(&spec, err)),
+    };
+    // The supervisor has copies of the child's ends; these go, so that the streams end with the program.
+    let Streams { host, child: _ } = streams;
+    // The input is in its pipe, or on its way there; the rest is for messages.
+    spec.stdin = Stdin::Null;
+    let state = State { supervisor: Some(supervisor), exit: None, ended: None };
+    let control = Supervised {
+        pool: Arc::clone(pool),
+        spec,
+        program,
+        _image: image,
+        state: Mutex::new(state),
+    };
+    if is_talked_to {
+        control.started().await?;
+    }
+    let mut running = Running::new(control);
+    // From here on the control ends the program, also when the next line fails.
+    host.attach(&mut running).map_err(|err| {
+        ExecError::new(ExecErrorKind::Lost, "watch the program's pipes").with_source(err)
+    })?;
+    Ok(running)
+}
+
+/// Opens the streams and sends the program to a supervisor.
+fn begin(
+    pool: &Pool,
+    spec: &Spec,
+    program: &Path,
+    image: Option<&PinnedImage>,
+    is_talked_to: bool,
+) -> io::Result<(Streams, Supervisor)> {
+    let streams = Streams::open(spec)?;
+    let sealed = image.and_then(PinnedImage::fd);
+    let copy = image.filter(|_| sealed.is_none()).map(|it| it.paths().0);
+    let flags = StartFlags::NONE
+        .with_if(is_talked_to, StartFlags::REPORT_START)
+        .with_if(sealed.is_some(), StartFlags::IMAGE);
+    let mut text = Vec::with_capacity(1024);
+    record::write(&mut text, spec, copy.as_deref().unwrap_or(program), record::plain(flags));
+    let [stdin, stdout, stderr] = streams.child.each_ref().map(AsFd::as_fd);
+    let supervisor = match sealed {
+        Some(image) => pool.begin(&text, &[stdin, stdout, stderr, image])?,
+        None => pool.begin(&text, &[stdin, stdout, stderr])?,
+    };
+    Ok((streams, supervisor))
+}
+
+/// One program below a supervisor.
+struct Supervised {
+    pool: Arc<Pool>,
+    spec: Spec,
+    program: PathBuf,
+    /// The private copy that runs: an interpreter opens it some time after the start.
+    _image: Option<Arc<PinnedImage>>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// `None` once it was given back or lost.
+    supervisor: Option<Supervisor>,
+    exit: Option<Exit>,
+    ended: Option<Ended>,
+}
+
+impl fmt::Debug for Supervised {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Supervised").field("program", &self.program).finish_non_exhaustive()
+    }
+}
+
+impl Supervised {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the next report into the state, and says what it was.
+    async fn next(&self) -> Result<ReportKind, ExecError> {
+        let report = poll_fn(|cx| match &self.state().supervisor {
+            Some(supervisor) => supervisor.poll_report(cx),
+            None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        });
+        match report.await {
+            Ok(report) => self.take_in(report),
+            Err(err) => Err(self.lost(err)),
+        }
+    }
+
+    fn take_in(&self, report: Report) -> Result<ReportKind, ExecError> {
+        let mut state = self.state();
+        match report.kind {
+            ReportKind::Ready | ReportKind::Started => {}
+            ReportKind::Exited => state.exit = Some(exit_of(report.status)),
+            ReportKind::Ended => {
+                let exit = *state.exit.insert(exit_of(report.status));
+                state.ended = Some(ended_of(&report, exit));
+                self.let_go(state, report.serves_on);
+            }
+            ReportKind::Failed => {
+                self.let_go(state, report.serves_on);
+                return Err(failure::of_stage(
+                    &self.spec,
+                    &self.program,
+                    report.stage,
+                    report.errno,
+                ));
+            }
+        }
+        Ok(report.kind)
+    }
+
+    /// Gives the supervisor back, or lets it end itself.
+    fn let_go(&self, mut state: MutexGuard<'_, State>, serves_on: bool) {
+        let supervisor = state.supervisor.take();
+        drop(state);
+        if let Some(supervisor) = supervisor.filter(|_| serves_on) {
+            self.pool.give_back(supervisor);
+        }
+    }
+
+    /// What is left to do without a supervisor: somebody has killed it, and what it held is free.
+    fn lost(&self, err: io::Error) -> ExecError {
+        let supervisor = self.state().supervisor.take();
+        if let Some(supervisor) = supervisor {
+            session::kill(supervisor.pid());
+        }
+        ExecError::new(ExecErrorKind::Lost, format!("watch {:?}", self.spec.program.as_os_str()))
+            .with_source(format!("its supervisor is gone: {err}"))
+    }
+
+    /// Waits until the program's image is in place, or it is known why it is not.
+    async fn started(&self) -> Result<(), ExecError> {
+        while self.next().await? == ReportKind::Ready {}
+        Ok(())
+    }
+
+    fn order(&self, order: Order) {
+        // One that is gone is noticed by whoever waits for its report.
+        if let Some(supervisor) = &self.state().supervisor {
+            let _ = supervisor.order(order);
+        }
+    }
+}
+
+#[async_trait]
+impl Control for Supervised {
+    async fn wait(&self) -> Result<Exit, ExecError> {
+        loop {
+            if let Some(exit) = self.state().exit {
+                return Ok(exit);
+            }
+            self.next().await?;
+        }
+    }
+
+    fn signal(&self, signal: Signal, target: Target) -> Result<(), ExecError> {
+        if !is_signal(signal) {
+            let what = format!("send {signal}: this system has no such signal");
+            return Err(ExecError::new(ExecErrorKind::InvalidSpec, what).started());
+        }
+        self.order(match (signal, target) {
+            (Signal::KILL, Target::Tree) => Order::End { grace_ms: 0 },
+            _ => Order::Signal { signal: signal.0.unsigned_abs(), to_tree: target == Target::Tree },
+        });
+        Ok(())
+    }
+
+    async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
+        if let Some(ended) = self.state().ended {
+            return Ok(ended);
+        }
+        let grace_ms = u32::try_from(grace.as_millis()).unwrap_or(u32::MAX);
+        self.order(Order::End { grace_ms });
+        let ended = async {
+            loop {
+                self.next().await?;
+                if let Some(ended) = self.state().ended {
+                    return Ok(ended);
+                }
+            }
+        };
+        match timeout(grace + ANSWER_TIME, ended).await {
+            Ok(res) => res,
+            Err(_) => {
+                // Whatever keeps it, it is not used again; the end of its socket is its last order.
+                drop(self.state().supervisor.take());
+                Ok(Ended::default())
+            }
+        }
+    }
+}
+
+const fn is_signal(signal: Signal) -> bool {
+    matches!(signal.0, 1..=64)
+}
+
+/// As wait(2) encodes it: the signal in the lowest seven bits, the code in the second byte.
+fn exit_of(status: u32) -> Exit {
+    match status & 0x7f {
+        0 => Exit::Code((status >> 8 & 0xff) as i32),
+        signal => Exit::Signal(Signal(signal as i32)),
+    }
+}
+
+fn ended_of(report: &Report, exit: Exit) -> Ended {
+    let mut usage = Usage::unknown();
+    usage.user_cpu = Some(Duration::from_micros(report.user_us));
+    usage.system_cpu = Some(Duration::from_micros(report.system_us));
+    usage.covers_tree = true;
+    usage.peak_memory = PeakMemory::LargestProcess(report.max_rss_kib * 1024);
+    let ended =
+        Ended::clean(exit).leaked(Some(report.leaked)).confirmed(report.confirmed).usage(usage);
+    match report.reached {
+        Reached::Nothing => ended,
+        Reached::Cpu => ended.limit(LimitKind::CpuTime),
+        Reached::Memory => ended.limit(LimitKind::Memory),
+    }
+}

@@ -1,0 +1,22 @@
+//! Programs below a supervisor: every descendant ends with its call.
+//!
+//! A supervisor is a small process of ours that runs one program at a time. It is the parent of whoever
+//! loses its own, so nothing can leave it; that it has no child left is the proof that nothing is left;
+//! and the end of file on its socket, however the host came to its end, makes it end everything. It is
+//! used again for the next call, so a call costs one message instead of one more process.
+//!
+//! The program's descriptors go to it over the socket (`SCM_RIGHTS`, unix(7)), so it starts the program
+//! with a table of a few descriptors, however many the host has.
+
+mod control;
+mod graveyard;
+mod image;
+mod pool;
+mod record;
+mod session;
+mod supervisor;
+
+pub(crate) use self::{
+    control::start,
+    pool::{Kind, Pool},
+};

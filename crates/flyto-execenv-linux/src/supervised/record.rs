@@ -1,0 +1,42 @@
+//! A spec as the record that a supervisor reads.
+
+use std::{os::unix::ffi::OsStrExt, path::Path};
+
+use flyto_execenv::Spec;
+use flyto_supervision::{Start, StartFlags};
+
+/// Appends the record of a start.
+pub(super) fn write(out: &mut Vec<u8>, spec: &Spec, program: &Path, start: Start<'_>) {
+    let head = Start { n_args: spec.args.len() + 1, n_env: spec.env.iter().count(), ..start };
+    head.write_head(out);
+    let mut put = |piece: &[u8]| {
+        out.extend_from_slice(piece);
+        out.push(0);
+    };
+    put(spec.working_dir.as_os_str().as_bytes());
+    put(program.as_os_str().as_bytes());
+    put(spec.program.as_os_str().as_bytes());
+    for arg in &spec.args {
+        put(arg.as_bytes());
+    }
+    for (name, value) in spec.env.iter() {
+        out.extend_from_slice(name.as_bytes());
+        out.push(b'=');
+        out.extend_from_slice(value.as_bytes());
+        out.push(0);
+    }
+}
+
+/// A start without bounds, arguments or variables.
+pub(super) fn plain(flags: StartFlags) -> Start<'static> {
+    Start {
+        flags,
+        cpu_ns: 0,
+        memory_bytes: 0,
+        bounds: Default::default(),
+        n_bounds: 0,
+        n_args: 0,
+        n_env: 0,
+        text: &[],
+    }
+}

@@ -1,0 +1,171 @@
+//! One supervisor, as its host holds it.
+
+use std::{
+    io::{self, IoSlice},
+    mem::{MaybeUninit, take},
+    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use flyto_supervision::{Order, REPORT_BYTES, Report};
+use rustix::{
+    fs::{MemfdFlags, memfd_create},
+    io::{Errno, fcntl_dupfd_cloexec},
+    net::{
+        AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
+        SocketFlags, SocketType, recv, send, sendmsg, socketpair,
+    },
+};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    runtime,
+};
+
+use super::{graveyard, image::image};
+use crate::bare::host;
+
+/// The largest record that goes into a message by itself: the supervisor has room for 32 KiB.
+const INLINE_BYTES: usize = 32 * 1024;
+
+/// Says that the record is a file, which goes with the message as its last descriptor.
+const IN_A_FILE: &[u8] = &[0];
+
+/// Descriptors of one message.
+const MAX_DESCRIPTORS: usize = 8;
+
+/// A supervisor. Dropping it closes its socket, and with that it ends whatever it runs, and itself.
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    /// The descriptors are taken by the destructor only.
+    socket: Option<Arc<OwnedFd>>,
+    pidfd: Option<OwnedFd>,
+    pid: i32,
+    /// The socket in the event loop of a runtime. It stays there from call to call.
+    watched: Option<(runtime::Id, AsyncFd<Arc<OwnedFd>>)>,
+}
+
+impl Supervisor {
+    /// Starts one. It does nothing before its first message, which must be its setup.
+    ///
+    /// The caller's thread waits until the supervisor's image is in place, some 50 µs.
+    pub(super) fn start() -> io::Result<Self> {
+        let (ours, its) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        // The places up to 3 are taken in a child.
+        let its = fcntl_dupfd_cloexec(&its, 4)?;
+        let null = fcntl_dupfd_cloexec(
+            rustix::fs::open(
+                c"/dev/null",
+                rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
+                rustix::fs::Mode::empty(),
+            )?,
+            4,
+        )?;
+        let (pid, pidfd) = host::supervisor(image()?, its.as_fd(), null.as_fd())?;
+        Ok(Self { socket: Some(Arc::new(ours)), pidfd: Some(pidfd), pid, watched: None })
+    }
+
+    /// Its process, as this process sees it. It leads a session, in which the programs are that did not
+    /// leave it.
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    fn socket(&self) -> &Arc<OwnedFd> {
+        self.socket.as_ref().expect("only the destructor takes it")
+    }
+
+    /// Sends a record with descriptors. Never blocks: a supervisor takes its messages one by one, and
+    /// at most a handful is under way.
+    pub(super) fn send(&self, record: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        if record.len() <= INLINE_BYTES {
+            return Ok(self.send_inline(record, descriptors)?);
+        }
+        let file = memfd_create("flyto-record", MemfdFlags::CLOEXEC)?;
+        let mut file = std::fs::File::from(file);
+        io::Write::write_all(&mut file, record)?;
+        let all: Vec<_> = descriptors.iter().copied().chain([file.as_fd()]).collect();
+        Ok(self.send_inline(IN_A_FILE, &all)?)
+    }
+
+    fn send_inline(&self, record: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(Errno::TOOBIG);
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        sendmsg(self.socket(), &[IoSlice::new(record)], &mut control, flags).map(drop)
+    }
+
+    /// Sends an order. A supervisor that is gone has ended everything, or cannot be asked to.
+    pub(super) fn order(&self, order: Order) -> Result<(), Errno> {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        send(self.socket(), &order.to_bytes(), flags).map(drop)
+    }
+
+    /// The next report, without waiting: `None` where there is none yet.
+    pub(super) fn try_report(&self) -> io::Result<Option<Report>> {
+        let mut record = [0; REPORT_BYTES];
+        match recv(self.socket(), &mut record, RecvFlags::DONTWAIT) {
+            Ok((_, n)) if n > 0 => match record.get(..n).and_then(Report::read) {
+                Some(report) => Ok(Some(report)),
+                None => {
+                    Err(io::Error::new(io::ErrorKind::InvalidData, "no record of a supervisor"))
+                }
+            },
+            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Puts the socket into the event loop of the current runtime, where it is not there already.
+    pub(super) fn watch(&mut self) -> io::Result<()> {
+        let runtime = runtime::Handle::current().id();
+        if self.watched.as_ref().is_none_or(|(id, _)| *id != runtime) {
+            // The old registration goes first: a descriptor can be in one place of a loop only once.
+            self.watched = None;
+            #[expect(
+                deprecated,
+                reason = "its successor is unsafe for types that change their descriptor; an `OwnedFd` never does"
+            )]
+            let watched = AsyncFd::with_interest(Arc::clone(self.socket()), Interest::READABLE)?;
+            self.watched = Some((runtime, watched));
+        }
+        Ok(())
+    }
+
+    /// The next report, once there is one. The socket is watched; one task at a time waits.
+    pub(super) fn poll_report(&self, cx: &mut Context<'_>) -> Poll<io::Result<Report>> {
+        let Some((_, watched)) = &self.watched else {
+            return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
+        };
+        loop {
+            let mut ready = ready!(watched.poll_read_ready(cx))?;
+            match self.try_report()? {
+                Some(report) => return Poll::Ready(Ok(report)),
+                None => ready.clear_ready(),
+            }
+        }
+    }
+
+    /// Waits for the next report, blocking the thread for at most `timeout`.
+    pub(super) fn report_blocking(&self, timeout: std::time::Duration) -> io::Result<Report> {
+        let mut polled = [rustix::event::PollFd::new(self.socket(), rustix::event::PollFlags::IN)];
+        let timeout = timeout.try_into().map_err(io::Error::other)?;
+        rustix::event::poll(&mut polled, Some(&timeout))?;
+        self.try_report()?.ok_or_else(|| io::ErrorKind::TimedOut.into())
+    }
+}
+
+impl Drop for Supervisor {
+    fn drop(&mut self) {
+        self.watched = None;
+        drop(take(&mut self.socket));
+        if let Some(pidfd) = take(&mut self.pidfd) {
+            graveyard::bury(pidfd);
+        }
+    }
+}
