@@ -3,8 +3,14 @@
 #![deny(unsafe_code)]
 
 mod bare;
+#[allow(dead_code, reason = "the backend is made of it")]
+mod cgroup; // control groups that can be used here
 mod failure;
+#[allow(dead_code, reason = "the backend is made of it")]
+mod limits; // who keeps which bound
 mod linux;
 mod supervised;
+#[path = "bare/trial.rs"]
+mod trial; // what a process of this user is allowed
 
 pub use linux::{KillRung, Linux};

@@ -1,0 +1,238 @@
+//! What a process of this user is allowed, found out by one that tries it and does nothing else.
+//!
+//! It shares the host's memory for the 20 µs that it lives (`CLONE_VM`, `CLONE_VFORK`), makes system
+//! calls only, and tells its end to nobody but us: it is made without a signal, so that no wait(2) of the
+//! host's for children in general finds it.
+
+#![allow(unsafe_code, reason = "makes processes by system calls, as the module beside it")]
+
+use std::{
+    ffi::c_void,
+    io,
+    mem::MaybeUninit,
+    os::fd::{AsRawFd, BorrowedFd},
+    ptr::null_mut,
+};
+
+use super::bare::sys::{self, CloneArgs, Errno, address, clone, int, number};
+
+/// A process can be born in the group with this directory (`CLONE_INTO_CGROUP`, clone3(2)), and lives.
+///
+/// # Errors
+///
+/// Those of clone3(2). Of kind [`io::ErrorKind::Other`] where the process was killed at once: Linux does
+/// that in a group that was killed before.
+pub(crate) fn be_born_in(group: BorrowedFd<'_>) -> io::Result<()> {
+    let group = Some(group.as_raw_fd());
+    run(Attempt::Nothing, group).map(drop)
+}
+
+/// A process can put itself into the group whose list of members this file is.
+///
+/// # Errors
+///
+/// Those of write(2), and of clone3(2).
+pub(crate) fn join(members: BorrowedFd<'_>) -> io::Result<()> {
+    run(Attempt::Join(members.as_raw_fd()), None).map(drop)
+}
+
+/// How many tasks the kernel counts for this user against `RLIMIT_NPROC` (getrlimit(2)), in the user
+/// namespace of this process; `None` where that bound does not hold, as for root.
+///
+/// It is the kernel's own number, found by bisection: what `/proc` shows can be a part of it, since one
+/// user can be in several containers.
+///
+/// # Errors
+///
+/// Those of clone3(2): `EAGAIN` where the user may have no further process at all.
+pub(crate) fn tasks_of_user() -> io::Result<Option<u64>> {
+    run(Attempt::Count, None)
+}
+
+#[derive(Clone, Copy)]
+enum Attempt {
+    Nothing,
+    Join(i32),
+    Count,
+}
+
+/// Bytes of stack: as for the child that executes a program.
+const STACK_BYTES: usize = 16 * 1024;
+
+#[repr(C, align(16))]
+struct Stack(MaybeUninit<[u8; STACK_BYTES]>);
+
+/// What both processes see of each other.
+struct Shared {
+    attempt: Attempt,
+    /// The stack of a child's child.
+    inner: *mut Stack,
+    res: Result<Option<u64>, Errno>,
+}
+
+fn run(attempt: Attempt, group: Option<i32>) -> io::Result<Option<u64>> {
+    let mut stack = MaybeUninit::<Stack>::uninit();
+    let mut inner = MaybeUninit::<Stack>::uninit();
+    let mut shared = Shared { attempt, inner: inner.as_mut_ptr(), res: Ok(None) };
+    let shared_at = &raw mut shared;
+    let failed = |errno: Errno| io::Error::from_raw_os_error(errno.cast_signed());
+    // SAFETY: this frame, with both stacks, stays until the child has ended: `CLONE_VFORK` holds us here.
+    let pid =
+        unsafe { spawn(stack.as_mut_ptr(), group, child, shared_at.cast()) }.map_err(failed)?;
+    let was_killed = wait(pid) & 0x7f != 0;
+    if was_killed {
+        return Err(io::Error::other("the kernel killed the process at its birth"));
+    }
+    // SAFETY: the child has written it or left it alone, through a pointer that we gave away.
+    unsafe { (&raw const (*shared_at).res).read_volatile() }.map_err(failed)
+}
+
+/// # Safety
+///
+/// The stack is free, and stays with what `arg` leads to until the process has ended, which is when this
+/// returns.
+unsafe fn spawn(
+    stack: *mut Stack,
+    group: Option<i32>,
+    entry: extern "C" fn(*mut c_void) -> !,
+    arg: *mut c_void,
+) -> Result<i32, Errno> {
+    let into_group = if group.is_some() { clone::INTO_CGROUP } else { 0 };
+    let args = CloneArgs {
+        flags: clone::VM | clone::VFORK | clone::CLEAR_SIGHAND | into_group,
+        stack: address(stack) as u64,
+        stack_size: STACK_BYTES as u64,
+        cgroup: group.map_or(0, |it| it as u64),
+        ..CloneArgs::default()
+    };
+    // SAFETY: the caller's promise.
+    unsafe { sys::clone3(&args, [0, 0], entry, arg) }
+}
+
+/// `__WALL`: children of every kind, also those that end without a signal.
+const WALL: usize = 0x4000_0000;
+
+fn wait(pid: i32) -> u32 {
+    let mut status = 0_u32;
+    loop {
+        let at = address(&raw mut status);
+        // SAFETY: our own child, and room for its status.
+        match unsafe { sys::call(number::WAIT4, [int(pid), at, WALL, 0, 0, 0]) } {
+            Err(sys::errno::INTR) => {}
+            _ => return status,
+        }
+    }
+}
+
+extern "C" fn child(arg: *mut c_void) -> ! {
+    let shared = arg.cast::<Shared>();
+    // SAFETY: `run` lends it to us, and waits.
+    let (attempt, inner) = unsafe { ((*shared).attempt, (*shared).inner) };
+    let res = match attempt {
+        Attempt::Nothing => Ok(None),
+        Attempt::Join(members) => write_zero(members).map(|()| None),
+        // SAFETY: the stack is lent to us for this.
+        Attempt::Count => unsafe { count(inner) },
+    };
+    // SAFETY: as above; `run` reads it once we have ended.
+    unsafe { (&raw mut (*shared).res).write_volatile(res) };
+    end(null_mut())
+}
+
+extern "C" fn end(_: *mut c_void) -> ! {
+    loop {
+        // SAFETY: ends this process only. It is no thread of the host's.
+        let _ = unsafe { sys::numbers(number::EXIT, &[0]) };
+    }
+}
+
+/// "0" stands for who writes it (cgroups(7)).
+fn write_zero(members: i32) -> Result<(), Errno> {
+    let text = b"0";
+    // SAFETY: the kernel reads one byte.
+    unsafe { sys::call(number::WRITE, [int(members), address(text), 1, 0, 0, 0]) }.map(drop)
+}
+
+const RLIMIT_NPROC: usize = 6;
+const EAGAIN: Errno = 11;
+
+/// No system has more tasks: `PID_MAX_LIMIT` of the kernel.
+const MOST_TASKS: u64 = 1 << 22;
+
+/// # Safety
+///
+/// The stack is free.
+unsafe fn count(stack: *mut Stack) -> Result<Option<u64>, Errno> {
+    let mut bounds = [0_u64; 2];
+    let bounds_at = address(bounds.as_mut_ptr());
+    // SAFETY: the kernel writes two numbers.
+    unsafe { sys::call(number::PRLIMIT64, [0, RLIMIT_NPROC, 0, bounds_at, 0, 0])? };
+    let hard = bounds[1];
+    // SAFETY: the stack is free between two calls, since a process on it has ended when one returns.
+    let fits = |soft| unsafe { fits(stack, soft, hard) };
+    if fits(0)? {
+        return Ok(None);
+    }
+    let most = hard.min(MOST_TASKS);
+    if !fits(most)? {
+        return Err(EAGAIN);
+    }
+    // More than `too_few` are needed, and `enough` do.
+    let (mut too_few, mut enough) = (0, most);
+    let mut guess = 64;
+    while guess < enough {
+        if fits(guess)? {
+            enough = guess;
+        } else {
+            too_few = guess;
+            guess *= 4;
+        }
+    }
+    while enough - too_few > 1 {
+        let middle = too_few + (enough - too_few) / 2;
+        if fits(middle)? {
+            enough = middle;
+        } else {
+            too_few = middle;
+        }
+    }
+    // This process and its child are none of the user's.
+    Ok(Some(enough.saturating_sub(2)))
+}
+
+/// Whether there can be one more process under this bound.
+///
+/// # Safety
+///
+/// The stack is free.
+unsafe fn fits(stack: *mut Stack, soft: u64, hard: u64) -> Result<bool, Errno> {
+    let bounds = [soft, hard];
+    // SAFETY: the kernel reads two numbers. The bounds are of this process: it shares memory with the
+    // host and nothing else.
+    unsafe { sys::call(number::PRLIMIT64, [0, RLIMIT_NPROC, address(&bounds), 0, 0, 0])? };
+    // SAFETY: the caller's promise; the process ends at once.
+    match unsafe { spawn(stack, None, end, null_mut()) } {
+        Ok(pid) => {
+            wait(pid);
+            Ok(true)
+        }
+        Err(EAGAIN) => Ok(false),
+        Err(errno) => Err(errno),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counting_leaves_no_child_behind() {
+        let counted = tasks_of_user().expect("there is room for two processes");
+        // Root is not counted; whoever is has at least the threads of this process.
+        assert!(counted.is_none_or(|it| it >= 1), "{counted:?}");
+        let status = std::fs::read_to_string("/proc/self/status").expect("proc is there");
+        assert!(status.contains("Threads:"));
+        let own = std::fs::read_to_string("/proc/thread-self/children").expect("proc is there");
+        assert_eq!(own.trim(), "");
+    }
+}

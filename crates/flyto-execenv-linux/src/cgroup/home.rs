@@ -1,0 +1,204 @@
+//! The directory of one host in one hierarchy: groups of programs are made below it.
+
+use std::{
+    ffi::OsStr,
+    fmt,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    process,
+    sync::Arc,
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+/// What the names of our directories begin with.
+const PREFIX: &str = "flyto-";
+
+/// Names that are tried before a place counts as full of directories that nobody can remove.
+const MAX_NAMES: u32 = 1_000;
+
+/// Why control groups are of no use for something.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    /// What was tried, in words: `make a group in`.
+    pub(crate) tried: &'static str,
+    /// On which file or directory.
+    pub(crate) path: PathBuf,
+    /// What the system said.
+    pub(crate) error: Arc<io::Error>,
+}
+
+impl Refused {
+    pub(super) fn new(tried: &'static str, path: impl Into<PathBuf>, error: io::Error) -> Self {
+        Self { tried, path: path.into(), error: Arc::new(error) }
+    }
+}
+
+impl fmt::Display for Refused {
+    /// `failed to make a group in /sys/fs/cgroup/x`; the cause is the source.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to {} {}", self.tried, self.path.display())
+    }
+}
+
+impl std::error::Error for Refused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.error)
+    }
+}
+
+/// A directory that is ours as long as its lock is held, and removed with all below it when dropped.
+///
+/// The lock (flock(2)) is what tells others that its host lives: the kernel takes it back however that
+/// host ends, and neither process ids that are used again nor PID namespaces play a part.
+#[derive(Debug)]
+pub(super) struct Home {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Home {
+    /// Makes a directory in `place`, after those that dead hosts have left there are removed.
+    pub(super) fn make(place: &Path) -> Result<Self, Refused> {
+        remove_abandoned(place);
+        for n in 0..MAX_NAMES {
+            let path = place.join(format!("{PREFIX}{}-{n}", process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => {}
+                Err(err) if err.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(err) => return Err(Refused::new("make a group in", place, err)),
+            }
+            match lock(&path) {
+                Some(lock) => return Ok(Self { path, _lock: lock }),
+                // Somebody who looked for abandoned ones was faster, and has removed it.
+                None => continue,
+            }
+        }
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        Err(Refused::new("find a free name in", place, full))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The directory of one group.
+    pub(super) fn group(&self, number: u32) -> PathBuf {
+        self.path.join(number.to_string())
+    }
+
+    /// Makes the directory of one group, if it is not there.
+    pub(super) fn make_group(&self, number: u32) -> io::Result<PathBuf> {
+        let path = self.group(number);
+        match fs::create_dir(&path) {
+            Err(err) if err.kind() != io::ErrorKind::AlreadyExists => Err(err),
+            _ => Ok(path),
+        }
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // What is in use still is found by the next host.
+        let _ = remove(&self.path);
+    }
+}
+
+/// Locks a directory; `None` where somebody else has, or has removed it meanwhile.
+fn lock(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+    let (ours, there) = (file.metadata().ok()?, fs::metadata(path).ok()?);
+    (ours.ino() == there.ino() && ours.dev() == there.dev()).then_some(file)
+}
+
+/// Removes directories whose host is gone. Processes that are in one have lost their supervisor too, as
+/// when memory ran out; where the system can do that, they are killed.
+fn remove_abandoned(place: &Path) {
+    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    for entry in fs::read_dir(place).into_iter().flatten().flatten() {
+        if is_ours(&entry.file_name())
+            && let Some(_lock) = lock(&entry.path())
+            && remove(&entry.path()).is_err()
+        {
+            let _ = write(&entry.path().join("cgroup.kill"), "1");
+            let _ = remove(&entry.path());
+        }
+    }
+}
+
+/// Removes a group and the groups below it, of which some may be a nested host's.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir(path) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(_) => {}
+        Ok(()) => return Ok(()),
+    }
+    for entry in fs::read_dir(path)?.flatten() {
+        if entry.file_type().is_ok_and(|it| it.is_dir()) {
+            remove(&entry.path())?;
+        }
+    }
+    fs::remove_dir(path)
+}
+
+/// Writes a value to a file of a group, in one piece. Files of groups are not made by us.
+pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
+}
+
+/// The number after `key` in a file of lines such as `oom_kill 3`; 0 where there is none.
+pub(super) fn number_in(path: &Path, key: &str) -> io::Result<u64> {
+    Ok(number(&fs::read_to_string(path)?, key))
+}
+
+/// As [`number_in`], of a text.
+pub(super) fn number(text: &str, key: &str) -> u64 {
+    let value = text.lines().find_map(|it| it.strip_prefix(key)?.strip_prefix(' '));
+    value.and_then(|it| it.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(place: &Path) -> Vec<String> {
+        let entries = fs::read_dir(place).expect("it is there").flatten();
+        entries.map(|it| it.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn a_home_goes_with_its_groups() {
+        let place = tempfile::tempdir().expect("there is room");
+        let home = Home::make(place.path()).expect("the place is ours");
+        fs::create_dir(home.make_group(3).expect("the home is ours").join("nested")).expect("so");
+        assert_eq!(names(place.path()).len(), 1);
+        drop(home);
+        assert_eq!(names(place.path()), [""; 0]);
+    }
+
+    #[test]
+    fn only_what_nobody_holds_is_removed() {
+        let place = tempfile::tempdir().expect("there is room");
+        let alive = Home::make(place.path()).expect("the place is ours");
+        let group = alive.make_group(0).expect("the home is ours");
+        fs::create_dir_all(place.path().join("flyto-1-0/7")).expect("the place is ours");
+        fs::create_dir(place.path().join("other-1-0")).expect("the place is ours");
+        let second = Home::make(place.path()).expect("the place is ours");
+        assert!(group.is_dir());
+        assert!(!place.path().join("flyto-1-0").exists());
+        assert!(place.path().join("other-1-0").is_dir());
+        assert_ne!(alive.path(), second.path());
+    }
+
+    #[test]
+    fn numbers_stand_after_their_own_key() {
+        let text = "oom 1\noom_kill 12\noom_group_kill 3\n";
+        assert_eq!(
+            [number(text, "oom_kill"), number(text, "oom"), number(text, "max")],
+            [12, 1, 0]
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! The group of one supervisor, in each hierarchy that is of use.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read, Seek, Write},
+    os::fd::{AsFd, BorrowedFd},
+    panic,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use super::{
+    Homes,
+    home::{Home, number_in, write},
+};
+
+/// A group for the programs of one supervisor. Removed when dropped: after its supervisor has ended and
+/// was waited for, else it stays until the next one is made.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    homes: Arc<Homes>,
+    number: u32,
+    helpers: u64,
+    version_2: Option<Version2>,
+    /// The bounds that are in force.
+    processes: Option<u64>,
+    memory_bytes: Option<u64>,
+    /// What the kernel had counted when it was last asked.
+    seen: Events,
+    seen_cpu: CpuTime,
+}
+
+#[derive(Debug)]
+struct Version2 {
+    dir: File,
+    kill: File,
+    /// Starts anew for who holds it open and writes to it (Linux 6.12); else a peak could be an earlier
+    /// program's.
+    peak: Option<File>,
+}
+
+/// What happened in a group since it was last asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Events {
+    /// Processes that were killed because memory ran out.
+    pub(crate) oom_kills: u64,
+    /// Processes that could not be made because there were too many.
+    pub(crate) refused_forks: u64,
+}
+
+/// What was used in a group since it was last asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Used {
+    /// CPU time, of processes that nobody waited for as well.
+    pub(crate) cpu: Option<CpuTime>,
+    /// The most memory that was in use at once, in bytes. Files that were read or written count, also
+    /// those that an earlier program has left in the page cache.
+    pub(crate) peak_memory_bytes: Option<u64>,
+}
+
+/// CPU time by mode.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    /// In user mode.
+    pub(crate) user: Duration,
+    /// In system mode.
+    pub(crate) system: Duration,
+}
+
+impl Leaf {
+    pub(super) fn make(homes: Arc<Homes>, number: u32, helpers: u64) -> io::Result<Self> {
+        // From here on, dropping it removes what was made.
+        let mut res = Self {
+            homes,
+            number,
+            helpers,
+            version_2: None,
+            processes: None,
+            memory_bytes: None,
+            seen: Events::default(),
+            seen_cpu: CpuTime::default(),
+        };
+        for home in res.homes.all() {
+            home.make_group(number)?;
+        }
+        if let Some(group) = res.group_in_2() {
+            let open_to_write = |name| OpenOptions::new().write(true).open(group.join(name));
+            let peak = OpenOptions::new().read(true).write(true).open(group.join("memory.peak"));
+            res.version_2 = Some(Version2 {
+                dir: File::open(&group)?,
+                kill: open_to_write("cgroup.kill")?,
+                peak: peak.ok(),
+            });
+            if res.homes.memory_in_2 {
+                // A part of a program is of no use to anybody, and swap is no way around the bound.
+                write(&group.join("memory.oom.group"), "1")?;
+                ignore_missing(write(&group.join("memory.swap.max"), "0"))?;
+            }
+        }
+        Ok(res)
+    }
+
+    /// The directory of the group that programs are to be born in (`CLONE_INTO_CGROUP`, clone3(2)).
+    pub(crate) fn dir(&self) -> Option<BorrowedFd<'_>> {
+        self.version_2.as_ref().map(|it| it.dir.as_fd())
+    }
+
+    /// The file that kills everything in the group when "1" is written to it (`cgroup.kill`).
+    ///
+    /// After that this leaf is to be dropped: Linux kills whatever is born in such a group later.
+    pub(crate) fn kill_file(&self) -> Option<BorrowedFd<'_>> {
+        self.version_2.as_ref().map(|it| it.kill.as_fd())
+    }
+
+    /// Calls `start`, from a thread in the group: the supervisor that it starts is in it from the first
+    /// instant on. Only version 1 needs that; else `start` is called as it is.
+    ///
+    /// A thread that moves itself is cheap. To move another process the kernel first waits until none is
+    /// being made or ended anywhere, some 15 ms.
+    ///
+    /// # Errors
+    ///
+    /// Those of a new thread, and of writing to `tasks`; `start` was not called then.
+    pub(crate) fn start_inside<T: Send>(&self, start: impl FnOnce() -> T + Send) -> io::Result<T> {
+        let members: Vec<PathBuf> =
+            self.homes.to_join().map(|it| members(it, self.number)).collect();
+        if members.is_empty() {
+            return Ok(start());
+        }
+        thread::scope(|scope| {
+            let inside = || {
+                members.iter().try_for_each(|it| write(it, "0"))?;
+                Ok(start())
+            };
+            let thread = thread::Builder::new().name("flyto-start".into());
+            let thread = thread.spawn_scoped(scope, inside)?;
+            thread.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
+        })
+    }
+
+    /// Bounds the number of processes and threads of programs; nothing is written where that bound is in
+    /// force already. Without a controller for it nothing happens.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing to `pids.max`.
+    pub(crate) fn set_processes(&mut self, limit: Option<u64>) -> io::Result<()> {
+        if limit == self.processes {
+            return Ok(());
+        }
+        let text = |limit: Option<u64>| limit.map_or("max".to_owned(), |it| it.to_string());
+        if let Some(home) = &self.homes.pids {
+            let with_helpers = limit.map(|it| it.saturating_add(self.helpers).min(MOST_PROCESSES));
+            write(&home.group(self.number).join("pids.max"), &text(with_helpers))?;
+        } else if let Some(group) = self.group_in_2().filter(|_| self.homes.pids_in_2) {
+            write(&group.join("pids.max"), &text(limit.map(|it| it.min(MOST_PROCESSES))))?;
+        }
+        self.processes = limit;
+        Ok(())
+    }
+
+    /// Bounds memory, with swap, in bytes; otherwise as [`Leaf::set_processes`]. The kernel rounds down to
+    /// whole pages.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing to `memory.max`: `EBUSY` where more is in use.
+    pub(crate) fn set_memory(&mut self, limit: Option<u64>) -> io::Result<()> {
+        if limit == self.memory_bytes {
+            return Ok(());
+        }
+        if let Some(home) = &self.homes.memory {
+            let text = limit.map_or("-1".to_owned(), |it| it.to_string());
+            let group = home.group(self.number);
+            let memory = || write(&group.join("memory.limit_in_bytes"), &text);
+            // The bound with swap may never be below the one without.
+            let with_swap =
+                || ignore_missing(write(&group.join("memory.memsw.limit_in_bytes"), &text));
+            let is_lower = limit.is_some_and(|it| self.memory_bytes.is_none_or(|old| it < old));
+            match is_lower {
+                true => memory().and_then(|()| with_swap()),
+                false => with_swap().and_then(|()| memory()),
+            }?;
+        } else if let Some(group) = self.group_in_2().filter(|_| self.homes.memory_in_2) {
+            let text = limit.map_or("max".to_owned(), |it| it.to_string());
+            write(&group.join("memory.max"), &text)?;
+        }
+        self.memory_bytes = limit;
+        Ok(())
+    }
+
+    /// What happened since this was last asked. Of bounds that are not set nothing is read.
+    pub(crate) fn events(&mut self) -> Events {
+        let mut now = self.seen;
+        if self.memory_bytes.is_some() {
+            let file = match (&self.homes.memory, self.group_in_2()) {
+                (Some(home), _) => Some(home.group(self.number).join("memory.oom_control")),
+                (None, group) => group.map(|it| it.join("memory.events")),
+            };
+            now.oom_kills = read_or(now.oom_kills, file, "oom_kill");
+        }
+        if self.processes.is_some() {
+            let group = match &self.homes.pids {
+                Some(home) => Some(home.group(self.number)),
+                None => self.group_in_2(),
+            };
+            let file = group.map(|it| it.join("pids.events"));
+            now.refused_forks = read_or(now.refused_forks, file, "max");
+        }
+        let before = std::mem::replace(&mut self.seen, now);
+        Events {
+            oom_kills: now.oom_kills.saturating_sub(before.oom_kills),
+            refused_forks: now.refused_forks.saturating_sub(before.refused_forks),
+        }
+    }
+
+    /// What was used since this was last asked; three files are read and one is written.
+    pub(crate) fn used(&mut self) -> Used {
+        Used { cpu: self.cpu(), peak_memory_bytes: self.peak_memory() }
+    }
+
+    fn cpu(&mut self) -> Option<CpuTime> {
+        let file = self.group_in_2()?.join("cpu.stat");
+        let text = std::fs::read_to_string(file).ok()?;
+        let time = |key| Duration::from_micros(super::home::number(&text, key));
+        let now = CpuTime { user: time("user_usec"), system: time("system_usec") };
+        let before = std::mem::replace(&mut self.seen_cpu, now);
+        // The kernel splits the sum into modes by samples, so one part may go back a little.
+        Some(CpuTime {
+            user: now.user.saturating_sub(before.user),
+            system: now.system.saturating_sub(before.system),
+        })
+    }
+
+    fn peak_memory(&mut self) -> Option<u64> {
+        if let Some(home) = &self.homes.memory {
+            let file = home.group(self.number).join("memory.max_usage_in_bytes");
+            let peak = std::fs::read_to_string(&file).ok()?.trim().parse().ok();
+            return write(&file, "0").ok().and(peak);
+        }
+        let file = self.version_2.as_mut()?.peak.as_mut()?;
+        let mut text = String::new();
+        file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
+        file.write_all(b"0").ok()?;
+        text.trim().parse().ok()
+    }
+
+    /// The files that a process writes to when it moves itself into the group.
+    #[cfg(test)]
+    pub(super) fn lists_of_members(&self) -> Vec<PathBuf> {
+        let version_1 = self.homes.to_join().map(|it| members(it, self.number));
+        version_1.chain(self.group_in_2().map(|it| it.join("cgroup.procs"))).collect()
+    }
+
+    fn group_in_2(&self) -> Option<PathBuf> {
+        self.homes.version_2.as_ref().map(|it| it.group(self.number))
+    }
+}
+
+impl Drop for Leaf {
+    fn drop(&mut self) {
+        self.homes.remove_group(self.number);
+    }
+}
+
+/// What `pids.max` takes: `PID_MAX_LIMIT` of the kernel.
+const MOST_PROCESSES: u64 = 1 << 22;
+
+/// The list of members of a group of version 1, thread by thread: a thread that adds itself to it is
+/// moved without a wait.
+pub(super) fn members(home: &Home, number: u32) -> PathBuf {
+    home.group(number).join("tasks")
+}
+
+fn read_or(otherwise: u64, file: Option<impl AsRef<Path>>, key: &str) -> u64 {
+    file.and_then(|it| number_in(it.as_ref(), key).ok()).unwrap_or(otherwise)
+}
+
+/// A kernel without swap accounting has no such file.
+fn ignore_missing(res: io::Result<()>) -> io::Result<()> {
+    match res {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
+        res => res,
+    }
+}

@@ -1,0 +1,257 @@
+//! Control groups, where this user may make some: what kills a tree at once, and what bounds it.
+//!
+//! Below the group that this process is in, so that bounds that it lives under hold on, each host makes
+//! one directory, and in it one group (a [`Leaf`]) for each supervisor. What can be used is found out by
+//! using it ([`Cgroups::probe`]): a process is born into a group, and joins one.
+//!
+//! | hierarchy | good for | how a program gets in |
+//! | --- | --- | --- |
+//! | version 2 | killing all at once, CPU time | is born there (`CLONE_INTO_CGROUP`) |
+//! | … where its controllers were handed down | also processes and memory | likewise |
+//! | version 1, `pids` and `memory` | processes and memory | its supervisor is born there |
+//!
+//! Version 2 hands controllers down only from a group without processes of its own. So they are there
+//! where this process stands in a group made for it within a delegated one: `Delegate=yes` with
+//! `DelegateSubgroup=` in systemd.exec(5), or a container whose start moved its processes one group
+//! down. A program can leave its group where it may write to the groups above; a profile that denies
+//! that is part of a bound on hostile programs.
+
+mod find; //  where this process stands
+mod home; //  a host's directory
+mod leaf; //  the group of one supervisor
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    os::fd::AsFd,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use rustix::fs::getxattr;
+
+use self::{
+    find::Place,
+    home::{Home, remove, write},
+};
+pub(crate) use self::{
+    home::Refused,
+    leaf::{Events, Leaf},
+};
+use crate::trial;
+
+/// What control groups are good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Use {
+    /// Killing everything in a group at once, and its CPU time.
+    Kill,
+    /// Bounding the number of processes.
+    Processes,
+    /// Bounding memory, and its peak.
+    Memory,
+}
+
+/// Whether control groups can be used for something here.
+#[derive(Debug, Clone)]
+pub(crate) struct Finding {
+    /// For what.
+    pub(crate) purpose: Use,
+    /// The directory in which groups are made, or why there is none.
+    pub(crate) found: Result<PathBuf, Refused>,
+}
+
+/// The control groups that this host can use. Its directories are removed when the last [`Leaf`] and
+/// this are dropped; what a killed host leaves is removed by the next one.
+#[derive(Debug)]
+pub(crate) struct Cgroups {
+    homes: Arc<Homes>,
+    findings: Vec<Finding>,
+}
+
+/// This host's directories.
+#[derive(Debug, Default)]
+struct Homes {
+    version_2: Option<Home>,
+    /// Which bounds version 2 keeps.
+    pids_in_2: bool,
+    memory_in_2: bool,
+    /// Version 1, by controller.
+    pids: Option<Home>,
+    memory: Option<Home>,
+    next: AtomicU32,
+    /// Groups that were still in use when they were to be removed.
+    left: Mutex<Vec<u32>>,
+}
+
+impl Homes {
+    fn all(&self) -> impl Iterator<Item = &Home> {
+        [&self.version_2, &self.pids, &self.memory].into_iter().flatten()
+    }
+
+    /// Those of version 1, whose groups a supervisor must be in.
+    fn to_join(&self) -> impl Iterator<Item = &Home> {
+        [&self.pids, &self.memory].into_iter().flatten()
+    }
+
+    fn remove_group(&self, number: u32) {
+        let is_left = self.all().filter(|it| remove(&it.group(number)).is_err()).count() > 0;
+        if is_left {
+            self.left.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+        }
+    }
+}
+
+impl Cgroups {
+    /// Finds out what can be used, by using it; some 0.5 ms. Where nothing can, nothing is made.
+    pub(crate) fn probe() -> Self {
+        let members = fs::read("/proc/self/cgroup").unwrap_or_default();
+        let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
+        let mut homes = Homes::default();
+
+        let version_2 = find::version_2(&members, &mounts)
+            .ok_or_else(|| not_mounted("cgroup2"))
+            .and_then(|place| home_in_2(&place));
+        let kill = version_2.as_ref().map(|it| it.path().to_owned()).map_err(Refused::clone);
+        let (mut pids_in_2, mut memory_in_2) = match &version_2 {
+            Ok(home) => (bound_in_2(home, "pids"), bound_in_2(home, "memory")),
+            Err(refused) => (Err(refused.clone()), Err(refused.clone())),
+        };
+        let version_1 = |controller, in_2: &mut Result<PathBuf, Refused>| {
+            if in_2.is_ok() {
+                return None;
+            }
+            let place = find::version_1(&members, &mounts, controller)?;
+            let home = home_in_1(&place);
+            *in_2 = home.as_ref().map(|it| it.path().to_owned()).map_err(Refused::clone);
+            home.ok()
+        };
+        homes.pids_in_2 = pids_in_2.is_ok();
+        homes.memory_in_2 = memory_in_2.is_ok();
+        homes.pids = version_1("pids", &mut pids_in_2);
+        homes.memory = version_1("memory", &mut memory_in_2);
+        homes.version_2 = version_2.ok();
+        let findings = vec![
+            Finding { purpose: Use::Kill, found: kill },
+            Finding { purpose: Use::Processes, found: pids_in_2 },
+            Finding { purpose: Use::Memory, found: memory_in_2 },
+        ];
+        Self { homes: Arc::new(homes), findings }
+    }
+
+    /// None at all, whatever the machine has.
+    pub(crate) fn none() -> Self {
+        Self { homes: Arc::default(), findings: Vec::new() }
+    }
+
+    /// One line for each [`Use`], in order.
+    pub(crate) fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// Whether groups can be used for this.
+    pub(crate) fn can(&self, purpose: Use) -> bool {
+        self.findings.iter().any(|it| it.purpose == purpose && it.found.is_ok())
+    }
+
+    /// Makes a group for a supervisor, without bounds; `None` where there are none.
+    ///
+    /// `helpers` is how many processes that are none of a program's will be in it: the supervisor, and
+    /// the first one of its PID namespace if it makes one. They are allowed in addition to what
+    /// [`Leaf::set_processes`] allows, where they are in the same group.
+    ///
+    /// # Errors
+    ///
+    /// Those of mkdir(2): `ENOSPC` where the group above bounds the number of groups.
+    pub(crate) fn leaf(&self, helpers: u64) -> io::Result<Option<Leaf>> {
+        let homes = &self.homes;
+        if homes.all().next().is_none() {
+            return Ok(None);
+        }
+        let left = std::mem::take(&mut *homes.left.lock().unwrap_or_else(PoisonError::into_inner));
+        left.into_iter().for_each(|it| homes.remove_group(it));
+        Leaf::make(homes.clone(), homes.next.fetch_add(1, Ordering::Relaxed), helpers).map(Some)
+    }
+}
+
+fn not_mounted(kind: &str) -> Refused {
+    let error = io::Error::new(io::ErrorKind::NotFound, format!("no {kind} shows this process"));
+    Refused::new("find a hierarchy in", "/proc/self/mountinfo", error)
+}
+
+/// A directory in the hierarchy of version 2, with all the controllers that it can have, after a process
+/// was born in a group in it. That group stays, as the first one.
+fn home_in_2(place: &Place) -> Result<Home, Refused> {
+    let above = place.own.parent().filter(|it| place.own != place.mount && is_delegated(it, place));
+    let home = match above.map(Home::make) {
+        Some(Ok(home)) => home,
+        _ => Home::make(&place.own)?,
+    };
+    let from = home.path().parent().unwrap_or(&place.own);
+    // Only where no process is: one controller could be handed down beside processes, and would make
+    // the groups below unfit for any (cgroups(7), "threaded").
+    if Some(from) == above || is_root(from) {
+        hand_down(from);
+    }
+    hand_down(home.path());
+    let refused = |tried, path: &Path| {
+        let path = path.to_owned();
+        move |err| Refused::new(tried, path, err)
+    };
+    let group = home.make_group(0).map_err(refused("make a group in", home.path()))?;
+    let dir = File::open(&group).map_err(refused("open", &group))?;
+    trial::be_born_in(dir.as_fd()).map_err(refused("start a process in", &group))?;
+    let kill = group.join("cgroup.kill");
+    OpenOptions::new().write(true).open(&kill).map_err(refused("open", &kill))?;
+    Ok(home)
+}
+
+/// Whether the directory above this process's group was handed to it: systemd marks what it delegates,
+/// and the topmost directory that a container sees is the container's.
+fn is_delegated(above: &Path, place: &Place) -> bool {
+    let marked = ["user.delegate", "trusted.delegate"].iter().any(|name| {
+        let mut value = [0_u8; 1];
+        getxattr(above, *name, &mut value).is_ok_and(|_| value == *b"1")
+    });
+    let has_processes = || fs::read(above.join("cgroup.procs")).is_ok_and(|it| !it.is_empty());
+    (marked || (above == place.mount && !is_root(above))) && !has_processes()
+}
+
+/// Whether this is the root of the machine's hierarchy, the only one without a type.
+fn is_root(group: &Path) -> bool {
+    !group.join("cgroup.type").exists()
+}
+
+/// Gives groups below this one the controllers that bound something. What cannot be handed down is
+/// found missing later.
+fn hand_down(group: &Path) {
+    for controller in ["+memory", "+pids"] {
+        let _ = write(&group.join("cgroup.subtree_control"), controller);
+    }
+}
+
+/// Whether groups in this directory bound what `controller` counts.
+fn bound_in_2(home: &Home, controller: &str) -> Result<PathBuf, Refused> {
+    let file = home.group(0).join(format!("{controller}.max"));
+    match OpenOptions::new().write(true).open(&file) {
+        Ok(_) => Ok(home.path().to_owned()),
+        Err(err) => Err(Refused::new("open", file, err)),
+    }
+}
+
+/// A directory in a hierarchy of version 1, after a process joined a group in it.
+fn home_in_1(place: &Place) -> Result<Home, Refused> {
+    let home = Home::make(&place.own)?;
+    let members = leaf::members(&home, 0);
+    let joined = home
+        .make_group(0)
+        .and_then(|_| OpenOptions::new().write(true).open(&members))
+        .and_then(|it| trial::join(it.as_fd()));
+    joined.map_err(|err| Refused::new("put a process into", members, err))?;
+    Ok(home)
+}
+
+#[cfg(test)]
+mod tests;

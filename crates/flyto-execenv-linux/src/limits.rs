@@ -1,0 +1,267 @@
+//! Which bound of a spec is kept by whom, and how it is known that one was reached.
+//!
+//! | bound | kept by |
+//! | --- | --- |
+//! | CPU time | the supervisor, over the tree; `RLIMIT_CPU` behind it |
+//! | memory | a control group; else the supervisor, over the tree, with `RLIMIT_DATA` behind it |
+//! | processes | a control group; else `RLIMIT_NPROC`, in a user namespace or over what the user has |
+//! | file size, open files | `RLIMIT_FSIZE`, `RLIMIT_NOFILE` |
+//!
+//! Bounds of setrlimit(2) hold for each process by itself, but for `RLIMIT_NPROC`, which counts the
+//! tasks of a user in a user namespace. No bound is ever set higher than this process's own.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use flyto_execenv::{Capability, KillScope, LimitKind, Limits};
+use flyto_supervision::{Bound, MAX_BOUNDS, Reached};
+use rustix::{
+    process::{Resource, getrlimit},
+    system::sysinfo,
+};
+
+use crate::{
+    cgroup::{Cgroups, Events, Leaf, Use},
+    trial,
+};
+
+/// Processes of a tree that is to be ended as a whole, where its spec names no bound: 1,024. Whoever
+/// makes processes faster than they can be ended comes to a stop there, within a second; the tools that
+/// start most, builds and test runs, start some for each CPU.
+pub(crate) const DEFAULT_PROCESSES: u64 = 1_024;
+
+/// How long the number of a user's tasks is remembered. To count them takes 0.3 ms, which one call in a
+/// second can bear.
+const COUNT_FOR: Duration = Duration::from_secs(1);
+
+/// Who bounds the number of processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProcessKeeper {
+    /// A control group.
+    Cgroup,
+    /// `RLIMIT_NPROC`, in a user namespace that a supervisor has for itself.
+    Namespace,
+    /// `RLIMIT_NPROC`, on top of the tasks that the user has.
+    User,
+    /// Nobody: the kernel exempts root, and those with `CAP_SYS_RESOURCE`, from `RLIMIT_NPROC`.
+    Nobody,
+}
+
+/// Whether supervisors live in user namespaces of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Namespace {
+    /// Each in one of its own, with this many processes that are none of a program's.
+    Own {
+        /// The supervisor, and the first process of its PID namespace if it makes one.
+        helpers: u64,
+    },
+    /// In the one of the host.
+    Hosts,
+}
+
+/// Who keeps bounds on this machine.
+#[derive(Debug)]
+pub(crate) struct Keepers {
+    processes: ProcessKeeper,
+    namespace: Namespace,
+    memory_in_cgroup: bool,
+    counted: Mutex<Option<(Instant, u64)>>,
+}
+
+/// What is set for one program.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Plan {
+    bounds: [Bound; MAX_BOUNDS],
+    n_bounds: usize,
+    /// CPU time of the tree, in nanoseconds, for the supervisor to watch; 0 for none.
+    pub(crate) cpu_ns: u64,
+    /// Resident memory of the tree, in bytes, likewise.
+    pub(crate) memory_bytes: u64,
+    group_processes: Option<u64>,
+    group_memory: Option<u64>,
+}
+
+impl Plan {
+    /// Bounds of each process, for setrlimit(2).
+    pub(crate) fn bounds(&self) -> &[Bound] {
+        self.bounds.get(..self.n_bounds).unwrap_or_default()
+    }
+
+    /// Sets the group's part of it. A group that has it already is left alone.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Leaf::set_processes`] and [`Leaf::set_memory`].
+    pub(crate) fn set_in(&self, leaf: &mut Leaf) -> std::io::Result<()> {
+        leaf.set_processes(self.group_processes)?;
+        leaf.set_memory(self.group_memory)
+    }
+
+    /// Whether it needs a group.
+    pub(crate) const fn needs_group(&self) -> bool {
+        self.group_processes.is_some() || self.group_memory.is_some()
+    }
+
+    /// Sets a bound, or the tighter one that this process has itself.
+    fn bound(&mut self, resource: Resource, soft: u64, hard: u64) {
+        let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+        let bound = Bound { resource: resource as u32, soft: soft.min(most), hard: hard.min(most) };
+        if let Some(slot) = self.bounds.get_mut(self.n_bounds) {
+            *slot = bound;
+            self.n_bounds += 1;
+        }
+    }
+}
+
+impl Keepers {
+    /// Finds out who keeps what, for supervisors that use these groups and namespaces.
+    pub(crate) fn find(cgroups: &Cgroups, namespace: Namespace) -> Self {
+        let count =
+            if cgroups.can(Use::Processes) { None } else { trial::tasks_of_user().ok().flatten() };
+        let processes = match (cgroups.can(Use::Processes), count, namespace) {
+            (true, ..) => ProcessKeeper::Cgroup,
+            (false, Some(_), Namespace::Own { .. }) => ProcessKeeper::Namespace,
+            (false, Some(_), Namespace::Hosts) => ProcessKeeper::User,
+            (false, None, _) => ProcessKeeper::Nobody,
+        };
+        Self {
+            processes,
+            namespace,
+            memory_in_cgroup: cgroups.can(Use::Memory),
+            counted: Mutex::new(count.map(|it| (Instant::now(), it))),
+        }
+    }
+
+    /// Who bounds the number of processes. A tree kill needs somebody: without, a program can make them
+    /// faster than they are ended.
+    pub(crate) const fn processes(&self) -> ProcessKeeper {
+        self.processes
+    }
+
+    /// The capabilities that can be declared for programs of a supervisor, each with the means.
+    pub(crate) fn declared(&self) -> Vec<(Capability, &'static str)> {
+        let cpu = "CPU time of the whole tree, looked at every 20 ms; RLIMIT_CPU for each process";
+        let memory = match self.memory_in_cgroup {
+            true => "a control group, page cache and swap included",
+            false => {
+                "resident memory of the whole tree, looked at every 20 ms; RLIMIT_DATA for each process"
+            }
+        };
+        let processes = match self.processes {
+            ProcessKeeper::Cgroup => Some("a control group"),
+            ProcessKeeper::Namespace => Some("RLIMIT_NPROC in a user namespace of the tree's own"),
+            ProcessKeeper::User => {
+                Some("RLIMIT_NPROC, over what the user has already; others of the user's count too")
+            }
+            ProcessKeeper::Nobody => None,
+        };
+        let mut res = vec![(Capability::CpuLimit, cpu), (Capability::MemoryLimit, memory)];
+        res.extend(processes.map(|it| (Capability::ProcessLimit, it)));
+        res.push((Capability::FileSizeLimit, "RLIMIT_FSIZE"));
+        res.push((Capability::OpenFilesLimit, "RLIMIT_NOFILE"));
+        res
+    }
+
+    /// Says what is set for one program.
+    pub(crate) fn plan(&self, limits: &Limits, kill: KillScope) -> Plan {
+        let Limits { cpu_time, memory_bytes, processes, file_size_bytes, open_files, .. } = limits;
+        let mut res = Plan::default();
+        if let Some(limit) = cpu_time {
+            // 0 means no bound to a supervisor.
+            res.cpu_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).max(1);
+            let seconds = limit.as_secs().saturating_add(u64::from(limit.subsec_nanos() > 0));
+            // The first one is a signal that can be caught, the second one kills.
+            res.bound(Resource::Cpu, seconds.saturating_add(1), seconds.saturating_add(2));
+        }
+        if let Some(limit) = *memory_bytes {
+            if self.memory_in_cgroup {
+                res.group_memory = Some(limit);
+            } else {
+                res.memory_bytes = limit.max(1);
+                let most = limit.saturating_add(data_beyond());
+                res.bound(Resource::Data, most, most);
+            }
+        }
+        let by_default = (kill == KillScope::Tree).then_some(DEFAULT_PROCESSES);
+        if let Some(limit) = processes.or(by_default) {
+            match (self.processes, self.namespace) {
+                (ProcessKeeper::Cgroup, _) => res.group_processes = Some(limit),
+                (ProcessKeeper::Namespace, Namespace::Own { helpers }) => {
+                    let most = limit.saturating_add(helpers);
+                    res.bound(Resource::Nproc, most, most);
+                }
+                (ProcessKeeper::Namespace | ProcessKeeper::User, _) => {
+                    let most = limit.saturating_add(self.count());
+                    res.bound(Resource::Nproc, most, most);
+                }
+                (ProcessKeeper::Nobody, _) => {}
+            }
+        }
+        if let Some(limit) = *file_size_bytes {
+            res.bound(Resource::Fsize, limit, limit);
+        }
+        if let Some(limit) = *open_files {
+            res.bound(Resource::Nofile, limit, limit);
+        }
+        res
+    }
+
+    /// The tasks of this user, as they were within the last second. A count that fails leaves the last
+    /// one; a number that is too low makes a bound too tight, never too wide.
+    fn count(&self) -> u64 {
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        match *counted {
+            Some((at, count)) if now.duration_since(at) < COUNT_FOR => count,
+            last => {
+                let fresh = trial::tasks_of_user().ok().flatten();
+                let count = fresh.or(last.map(|(_, it)| it)).unwrap_or(0);
+                *counted = Some((now, count));
+                count
+            }
+        }
+    }
+}
+
+/// How far `RLIMIT_DATA` lies above a bound on memory that is watched: a sixteenth of the machine's
+/// memory, at least 1 GiB. It stands in where the supervisor comes late, and it counts what was asked for
+/// and never used: a Java machine asks for a 64th of all memory before its first line runs.
+fn data_beyond() -> u64 {
+    let info = sysinfo();
+    let total = info.totalram.saturating_mul(u64::from(info.mem_unit));
+    (total / 16).max(1 << 30)
+}
+
+const SIGXCPU: u32 = 24;
+const SIGXFSZ: u32 = 25;
+
+/// Which of `limits` ended a program: what its supervisor ended it for, its status as wait(2) encodes
+/// it, and what happened in its group.
+///
+/// A program that had a process refused and still succeeded was not ended by that. Where no group counts
+/// refusals, nobody tells of them: the program has seen `EAGAIN` and said what it wanted.
+pub(crate) fn reached(
+    limits: &Limits,
+    by_supervisor: Reached,
+    status: u32,
+    events: Events,
+) -> Option<LimitKind> {
+    let signal = status & 0x7f;
+    let failed = status != 0;
+    let is = |kind, happened: bool| happened.then_some(kind);
+    let supervisor = match by_supervisor {
+        Reached::Nothing => None,
+        Reached::Cpu => Some(LimitKind::CpuTime),
+        Reached::Memory => Some(LimitKind::Memory),
+    };
+    supervisor
+        .or(is(LimitKind::Memory, limits.memory_bytes.is_some() && events.oom_kills > 0 && failed))
+        .or(is(LimitKind::CpuTime, limits.cpu_time.is_some() && signal == SIGXCPU))
+        .or(is(LimitKind::FileSize, limits.file_size_bytes.is_some() && signal == SIGXFSZ))
+        .or(is(
+            LimitKind::Processes,
+            limits.processes.is_some() && events.refused_forks > 0 && failed,
+        ))
+}
