@@ -1,7 +1,8 @@
 //! Ending a program and its process group.
 
 use std::{
-    io,
+    fmt, io,
+    os::{fd::OwnedFd, unix::process::ExitStatusExt},
     process::Child,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -23,6 +24,48 @@ use crate::{
     Usage,
 };
 
+/// A child of this process that has not been reaped, however it was started.
+pub trait Leader: fmt::Debug + Send + 'static {
+    /// Its process id.
+    fn id(&self) -> u32;
+
+    /// The pidfd that it came with, if it did; asked for once. Without one, it is opened.
+    fn take_pidfd(&mut self) -> Option<OwnedFd> {
+        None
+    }
+
+    /// Reaps it if it has ended, and says how: its exit, its usage and the bound that ended it, if one
+    /// did. It must not wait, nor touch any other child of this process.
+    ///
+    /// # Errors
+    ///
+    /// It is no child of this process any more.
+    fn try_reap(&mut self) -> io::Result<Option<Ended>>;
+}
+
+/// What the standard library started.
+#[derive(Debug)]
+pub(super) struct StdChild(pub(super) Child);
+
+impl Leader for StdChild {
+    fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn try_reap(&mut self) -> io::Result<Option<Ended>> {
+        let Some(ResUse { status, rusage }) = self.0.try_wait4()? else { return Ok(None) };
+        let exit = match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, signal) => Exit::Signal(Signal(signal.unwrap_or_default())),
+        };
+        let mut usage = Usage::unknown();
+        usage.user_cpu = Some(rusage.utime);
+        usage.system_cpu = Some(rusage.stime);
+        usage.peak_memory = PeakMemory::AtMost(rusage.maxrss);
+        Ok(Some(Ended::clean(exit).usage(usage)))
+    }
+}
+
 /// How long the end of killed processes is waited for: 5 s. `SIGKILL` ends a process in microseconds
 /// unless it sleeps uninterruptibly in the kernel; then the outcome says that it is unconfirmed.
 const CONFIRM_TIME: Duration = Duration::from_secs(5);
@@ -31,13 +74,15 @@ const CONFIRM_TIME: Duration = Duration::from_secs(5);
 /// that is worth asking for.
 const CONTINUE_AFTER: Duration = Duration::from_millis(100);
 
-/// One program and its process group.
+/// One program and its process group, as a child of this process.
+///
+/// Any backend that starts programs as children of the host can hand it out, in a [`Running`](crate::Running).
 ///
 /// The leader is reaped only in [`Control::end`]. Until then its id, which is also the group's, is
 /// taken by its zombie, and no signal can hit a stranger. After that the group is signalled only
 /// while it is not empty, since its members keep the id taken as well (kill(2), credentials(7)).
 #[derive(Debug)]
-pub(super) struct LocalControl {
+pub struct GroupControl {
     leader: Pid,
     owns_group: bool,
     watch: ExitWatch,
@@ -49,20 +94,28 @@ pub(super) struct LocalControl {
 #[derive(Debug)]
 struct State {
     /// `None` once it was reaped.
-    child: Option<Child>,
+    child: Option<Box<dyn Leader>>,
     exit: Option<Exit>,
     ended: Option<Ended>,
 }
 
-impl LocalControl {
-    pub(super) fn new(
-        child: Child,
+impl GroupControl {
+    /// Looks after `leader`, which was just started from `spec`, in its own process group unless the
+    /// spec says otherwise. `image` is kept until the program is gone.
+    ///
+    /// # Errors
+    ///
+    /// [`ExecErrorKind::Lost`] when its end cannot be watched; then it is killed and reaped.
+    pub fn new(
+        leader: impl Leader,
         spec: &Spec,
         image: Option<Arc<PinnedImage>>,
     ) -> Result<Self, ExecError> {
-        let leader = Pid::from_child(&child);
+        let mut child: Box<dyn Leader> = Box::new(leader);
         let owns_group = spec.kill != KillScope::Leader;
-        match ExitWatch::new(leader) {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let leader = pid.expect("a child has an id above zero");
+        match ExitWatch::new(leader, child.take_pidfd()) {
             Ok(watch) => {
                 let state = State { child: Some(child), exit: None, ended: None };
                 Ok(Self { leader, owns_group, watch, _image: image, state: Mutex::new(state) })
@@ -99,23 +152,14 @@ impl LocalControl {
     }
 
     /// Reaps the leader, which has exited.
-    fn reap(&self) -> io::Result<(Exit, Usage)> {
+    fn reap(&self) -> io::Result<Ended> {
         let mut state = self.state();
         let child = state.child.as_mut().ok_or(Errno::CHILD)?;
-        let ResUse { status, rusage } = child.try_wait4()?.ok_or(Errno::CHILD)?;
+        let ended = child.try_reap()?.ok_or(Errno::CHILD)?;
         // It is reaped now and must not be signalled or waited for again.
         state.child = None;
-        use std::os::unix::process::ExitStatusExt;
-        let exit = match (status.code(), status.signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, signal) => Exit::Signal(Signal(signal.unwrap_or_default())),
-        };
-        state.exit = Some(exit);
-        let mut usage = Usage::unknown();
-        usage.user_cpu = Some(rusage.utime);
-        usage.system_cpu = Some(rusage.stime);
-        usage.peak_memory = PeakMemory::AtMost(rusage.maxrss);
-        Ok((exit, usage))
+        state.exit = ended.exit;
+        Ok(ended)
     }
 
     /// Ends what is left of the group of a reaped leader. Returns how many there were, where that
@@ -146,7 +190,7 @@ impl LocalControl {
 }
 
 #[async_trait]
-impl Control for LocalControl {
+impl Control for GroupControl {
     async fn wait(&self) -> Result<Exit, ExecError> {
         if let Some(exit) = self.state().exit {
             return Ok(exit);
@@ -196,17 +240,17 @@ impl Control for LocalControl {
                 Err(_) => return Ok(Ended::default()),
             }
         }
-        let (exit, usage) = self.reap().map_err(lost)?;
+        let ended = self.reap().map_err(lost)?;
         let (found, confirmed) = self.sweep().await;
         // What was killed together with the leader did not outlive it.
         let leaked = if left_by_itself { found } else { found.and(Some(0)) };
-        let ended = Ended::clean(exit).leaked(leaked).confirmed(confirmed).usage(usage);
+        let ended = ended.leaked(leaked).confirmed(confirmed);
         self.state().ended = Some(ended);
         Ok(ended)
     }
 }
 
-impl Drop for LocalControl {
+impl Drop for GroupControl {
     fn drop(&mut self) {
         let child = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).child.take();
         if let Some(child) = child {

@@ -12,9 +12,9 @@ pub(super) struct ExitWatch {
 }
 
 impl ExitWatch {
-    /// Watches `pid`, which must not have been reaped.
-    pub(super) fn new(pid: Pid) -> io::Result<Self> {
-        let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+    /// Watches `pid`, which must not have been reaped, through its pidfd if there is one.
+    pub(super) fn new(pid: Pid, pidfd: Option<OwnedFd>) -> io::Result<Self> {
+        let pidfd = pidfd.map_or_else(|| pidfd_open(pid, PidfdFlags::empty()), Ok)?;
         #[expect(
             deprecated,
             reason = "its successor is unsafe for types that change their descriptor; an `OwnedFd` never does"

@@ -1,6 +1,6 @@
 //! Learning of a program's exit where there is no pidfd: by `SIGCHLD`, and leaving it to be reaped.
 
-use std::io;
+use std::{io, os::fd::OwnedFd};
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, WaitIdStatus, waitid};
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,8 +12,8 @@ pub(super) struct ExitWatch {
 }
 
 impl ExitWatch {
-    /// Watches `pid`, which must not have been reaped.
-    pub(super) fn new(pid: Pid) -> io::Result<Self> {
+    /// Watches `pid`, which must not have been reaped. There is no pidfd here.
+    pub(super) fn new(pid: Pid, _pidfd: Option<OwnedFd>) -> io::Result<Self> {
         Ok(Self { pid })
     }
 
@@ -47,7 +47,7 @@ mod tests {
             .stdin(std::process::Stdio::piped())
             .spawn()
             .expect("cat starts");
-        let watch = ExitWatch::new(Pid::from_child(&child)).expect("a watch");
+        let watch = ExitWatch::new(Pid::from_child(&child), None).expect("a watch");
         assert!(watch.try_exited().expect("a child of ours").is_none());
         drop(child.stdin.take());
         let status = watch.exited().await.expect("a child of ours");

@@ -63,8 +63,9 @@ use std::{
 use async_trait::async_trait;
 use rustix::io::Errno;
 
-use self::control::LocalControl;
+use self::control::StdChild;
 pub use self::{
+    control::{GroupControl, Leader},
     pinned::PinnedPrograms,
     pinned_copy::PinnedImage,
     resolve::{explain_start, foresee, resolve_program},
@@ -222,7 +223,7 @@ fn watch(
     image: Option<Arc<PinnedImage>>,
 ) -> Result<Running, ExecError> {
     // From here on the control kills and reaps the program, also when the next lines fail.
-    let mut running = Running::new(LocalControl::new(child, spec, image)?);
+    let mut running = Running::new(GroupControl::new(StdChild(child), spec, image)?);
     host.attach(&mut running).map_err(|err| resolve::lost(spec, "watch the pipes of", err))?;
     Ok(running)
 }

@@ -1,24 +1,23 @@
 //! Reaping programs that were killed when their call was dropped.
 
 use std::{
-    process::Child,
     sync::{Mutex, PoisonError},
     thread,
     time::Duration,
 };
 
-use wait4::Wait4;
+use super::control::Leader;
 
 /// Killed programs that have not been reaped, and whether a thread is at work on them.
-static LEFT: Mutex<(Vec<Child>, bool)> = Mutex::new((Vec::new(), false));
+static LEFT: Mutex<(Vec<Box<dyn Leader>>, bool)> = Mutex::new((Vec::new(), false));
 
 /// Reaps `child`, which has been sent `SIGKILL`, without blocking and without a runtime.
 ///
 /// A program that takes a moment to die is left to a thread, which ends when there is nothing left
 /// to reap. One thread serves all of them, since a program in an uninterruptible sleep must not keep
 /// the others from being reaped.
-pub(super) fn reap(mut child: Child) {
-    if is_reaped(&mut child) {
+pub(super) fn reap(mut child: Box<dyn Leader>) {
+    if is_reaped(&mut *child) {
         return;
     }
     let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,7 +34,7 @@ fn reap_all() {
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));
         let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-        left.0.retain_mut(|child| !is_reaped(child));
+        left.0.retain_mut(|child| !is_reaped(&mut **child));
         if left.0.is_empty() {
             left.1 = false;
             return;
@@ -43,7 +42,7 @@ fn reap_all() {
     }
 }
 
-fn is_reaped(child: &mut Child) -> bool {
+fn is_reaped(child: &mut dyn Leader) -> bool {
     // An error means that it is no child of ours any more.
-    !matches!(child.try_wait4(), Ok(None))
+    !matches!(child.try_reap(), Ok(None))
 }
