@@ -1,0 +1,246 @@
+//! The list of clauses, each with its case.
+
+use super::{Case, end, left, pinned, run, start};
+
+macro_rules! case {
+    ($name:literal, $about:literal, $test:path) => {
+        Case { name: $name, about: $about, test: |ctx| Box::pin($test(ctx)), alone: false }
+    };
+}
+
+/// Every clause, in the order of the contract.
+pub const CASES: &[Case] = &[
+    case!(
+        "argv-verbatim",
+        "arguments arrive byte for byte; no shell is involved unless the program is one.",
+        start::argv_verbatim
+    ),
+    case!(
+        "env-starts-empty",
+        "the program sees the variables of the spec and no others.",
+        start::env_starts_empty
+    ),
+    case!(
+        "lookup-is-the-specs",
+        "a name without a slash is looked up in the spec's `PATH`, not in the host's, and the first executable hit runs.",
+        start::lookup_is_the_specs
+    ),
+    case!(
+        "relative-program-is-in-the-working-dir",
+        "a relative program path is taken from the spec's working directory.",
+        start::relative_program_is_in_the_working_dir
+    ),
+    case!(
+        "working-dir-is-the-specs",
+        "the program starts in the spec's working directory.",
+        start::working_dir_is_the_specs
+    ),
+    case!(
+        "working-dir-stays-clean",
+        "the backend leaves no file of its own in the working directory.",
+        start::working_dir_stays_clean
+    ),
+    case!(
+        "missing-program",
+        "a program that is nowhere is `ProgramNotFound`, and nothing ran.",
+        start::missing_program
+    ),
+    case!(
+        "not-executable",
+        "a file without the right to execute is `NotExecutable`, and nothing ran.",
+        start::not_executable
+    ),
+    case!(
+        "directory-as-program",
+        "a directory is `IsDirectory`, and nothing ran.",
+        start::directory_as_program
+    ),
+    case!(
+        "bad-interpreter",
+        "a script whose interpreter is missing is `BadInterpreter`, and nothing ran.",
+        start::bad_interpreter
+    ),
+    case!(
+        "bad-working-dir",
+        "a working directory that is missing is `BadWorkingDir`, and nothing ran.",
+        start::bad_working_dir
+    ),
+    case!(
+        "just-written-program-runs",
+        "a program that was written a moment ago runs, also when others start at the same time.",
+        start::just_written_program_runs
+    ),
+    case!(
+        "pinned-bytes-run",
+        "a pinned program whose file has the digest runs, found as any other, as often as it is called.",
+        pinned::pinned_bytes_run
+    ),
+    case!(
+        "pinned-mismatch-is-refused",
+        "a pinned program whose file has another digest is `DigestMismatch`, and nothing ran.",
+        pinned::pinned_mismatch_is_refused
+    ),
+    case!(
+        "pinned-swap-is-caught",
+        "when the file of a pinned program is replaced or rewritten, also between check and start, the pinned bytes run or nothing does.",
+        pinned::pinned_swap_is_caught
+    ),
+    case!(
+        "no-extra-descriptors",
+        "the program has descriptors 0, 1 and 2 and no others.",
+        start::no_extra_descriptors
+    ),
+    case!(
+        "stdin-is-never-the-hosts",
+        "without input the program reads the end of input at once.",
+        start::stdin_is_never_the_hosts
+    ),
+    case!(
+        "impossible-specs-are-refused",
+        "a NUL byte, a nameless variable, a relative working directory are `InvalidSpec`, and nothing ran.",
+        start::impossible_specs_are_refused
+    ),
+    case!(
+        "undeclared-is-refused",
+        "a spec that demands an undeclared capability is `Unsupported`, and nothing ran.",
+        start::undeclared_is_refused
+    ),
+    case!(
+        "exit-codes-are-exact",
+        "codes 0, 1, 42 and 255 arrive as they are.",
+        run::exit_codes_are_exact
+    ),
+    case!(
+        "signals-are-exact",
+        "death by a signal is that signal, not a code.",
+        run::signals_are_exact
+    ),
+    case!(
+        "streams-are-bytes",
+        "any bytes on stdin, stdout and stderr arrive unchanged.",
+        run::streams_are_bytes
+    ),
+    case!(
+        "big-input-does-not-deadlock",
+        "input and output larger than any pipe pass through at once.",
+        run::big_input_does_not_deadlock
+    ),
+    case!(
+        "unread-stdin-is-no-error",
+        "a program that never reads, or closes stdin early, succeeds.",
+        run::unread_stdin_is_no_error
+    ),
+    case!(
+        "output-is-bounded",
+        "memory stays under the limit however much is printed; the true count is kept.",
+        run::output_is_bounded
+    ),
+    case!(
+        "output-limit-ends-the-tree",
+        "more output than the limit ends the program, and the outcome names the limit.",
+        run::output_limit_ends_the_tree
+    ),
+    case!(
+        "merged-stderr-keeps-order",
+        "with a merged stderr, writes to both streams arrive in the order of the writes.",
+        run::merged_stderr_keeps_order
+    ),
+    case!(
+        "output-arrives-while-it-runs",
+        "a program's first line can be observed before it ends.",
+        run::output_arrives_while_it_runs
+    ),
+    case!(
+        "slow-observer-slows-the-program",
+        "a program waits for an observer that does not take its output.",
+        run::slow_observer_slows_the_program
+    ),
+    case!(
+        "piped-streams-talk",
+        "a program with piped streams answers each request while it runs.",
+        run::piped_streams_talk
+    ),
+    case!(
+        "calls-do-not-mix",
+        "many calls at once each get their own output and their own end.",
+        run::calls_do_not_mix
+    ),
+    Case {
+        alone: true,
+        ..case!(
+            "nothing-is-left-behind",
+            "after many calls the host has as many processes, descriptors and threads as before.",
+            left::nothing_is_left_behind
+        )
+    },
+    case!(
+        "exited-then-closed",
+        "exit and end of output are two events; a descendant that holds the pipe is reported, not waited for.",
+        end::exited_then_closed
+    ),
+    case!(
+        "chatty-leaker-is-cut-off",
+        "a descendant that goes on writing after the leader's exit does not delay the result beyond the drain time.",
+        end::chatty_leaker_is_cut_off
+    ),
+    case!(
+        "leaked-are-ended",
+        "what outlives the leader is ended and, where declared, counted; else the count is `None`.",
+        end::leaked_are_ended
+    ),
+    case!(
+        "deadline-ends-the-tree",
+        "after a deadline nothing of the kill scope is alive, and the outcome is `TimedOut` with the output so far.",
+        end::deadline_ends_the_tree
+    ),
+    case!(
+        "deadline-covers-stdin",
+        "the deadline holds for a program that never reads its input.",
+        end::deadline_covers_stdin
+    ),
+    case!(
+        "cancel-ends-the-tree",
+        "after a cancellation nothing of the kill scope is alive, and the outcome is `Cancelled`.",
+        end::cancel_ends_the_tree
+    ),
+    case!(
+        "grace-asks-first",
+        "with a grace, the program is asked to end, also a stopped one, and what it prints then is kept.",
+        end::grace_asks_first
+    ),
+    case!(
+        "grace-is-bounded",
+        "a program that ignores the request is killed after the grace.",
+        end::grace_is_bounded
+    ),
+    case!(
+        "no-grace-kills-at-once",
+        "without a grace, a program that would end cleanly when asked is not asked.",
+        end::no_grace_kills_at_once
+    ),
+    case!(
+        "stopped-is-ended",
+        "a stopped program ends by its deadline as well.",
+        end::stopped_is_ended
+    ),
+    case!(
+        "escapees-are-ended",
+        "where the kill scope is the tree, a descendant in a session of its own is ended too.",
+        end::escapees_are_ended
+    ),
+    case!(
+        "dropped-is-ended",
+        "dropping a call ends it; cancelling a future is a normal way to stop.",
+        end::dropped_is_ended
+    ),
+    case!(
+        "signals-reach-the-tree",
+        "a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.",
+        end::signals_reach_the_tree
+    ),
+    case!(
+        "usage-is-reported",
+        "CPU time and peak memory are there where they are declared, and absent elsewhere.",
+        end::usage_is_reported
+    ),
+];
