@@ -21,11 +21,25 @@ use crate::{
 /// What the portable backend may cost, as a ratio to C.
 const ONE_CALL: Reach = Reach::AtMost(1.35);
 
+/// … and a call of which every descendant is ended: by a supervisor, or by a PID namespace, which also
+/// holds against programs that try to break it.
+const TREE: Reach = Reach::AtMost(1.0);
+const NAMESPACE: Reach = Reach::AtMost(1.35);
+
 /// Calls per second with so many in flight on two CPUs, as a ratio to C.
 fn several_reach(in_flight: usize) -> Reach {
     match in_flight {
         8 | 512 => Reach::AtLeast(1.2),
         64 => Reach::AtLeast(1.5),
+        _ => Reach::None,
+    }
+}
+
+/// The same where every descendant is ended.
+fn tree_reach(in_flight: usize) -> Reach {
+    match in_flight {
+        8 => Reach::AtLeast(1.0),
+        64 => Reach::AtLeast(1.3),
         _ => Reach::None,
     }
 }
@@ -53,6 +67,9 @@ fn one_at_a_time(options: &Options, programs: &Programs, cpus: &Cpus) -> Result 
         (Variant::Tokio, Reach::None),
         (Variant::ExecEnv, ONE_CALL),
         (Variant::ExecEnvOneThread, ONE_CALL),
+        (Variant::Tree, TREE),
+        (Variant::TreeOneThread, TREE),
+        (Variant::Namespace, NAMESPACE),
     ];
     let job = Job {
         child: programs.echo.clone(),
@@ -104,6 +121,8 @@ fn several(options: &Options, programs: &Programs, cpus: &Cpus, in_flight: usize
         (Variant::ExecEnv, several_reach(in_flight)),
         // Starting a program blocks a worker until the program's image is in place.
         (Variant::ExecEnvSixWorkers, several_reach(in_flight)),
+        (Variant::Tree, tree_reach(in_flight)),
+        (Variant::TreeSixWorkers, tree_reach(in_flight)),
     ];
     let calls = n_calls(in_flight, options);
     let job = Job {

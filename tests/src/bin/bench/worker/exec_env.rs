@@ -6,7 +6,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use flyto_execenv::{Capture, ExecEnv, Output, Program, Sha256, Spec, local::Local};
+use flyto_execenv::{
+    Capture, ExecEnv, KillScope, Output, Policies, Policy, Program, Sha256, Spec, local::Local,
+};
+use flyto_execenv_linux::{KillRung, Linux};
 use sha2::Digest;
 use tokio::runtime::Runtime;
 
@@ -42,6 +45,13 @@ pub(super) async fn call(env: ExecEnv, program: Program) -> Result {
 /// The handle of a host.
 pub(super) fn env() -> ExecEnv {
     ExecEnv::new(Local::new())
+}
+
+/// The handle of a host that ends every descendant of what it runs.
+pub(super) fn tree(rung: KillRung) -> Result<ExecEnv> {
+    let every_descendant = Policy::new().kill(KillScope::Tree);
+    let linux = Linux::with_rung(rung)?;
+    Ok(ExecEnv::builder(linux).policies(Policies::new().other(every_descendant)).build())
 }
 
 /// The child as it is now, and no other bytes.

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use flyto_execenv::Program;
+use flyto_execenv_linux::KillRung;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
@@ -41,6 +42,14 @@ pub(crate) enum Variant {
     ExecEnvSixWorkers,
     /// `ExecEnv` with `Local`, all on one thread.
     ExecEnvOneThread,
+    /// `ExecEnv` with `Linux`: every descendant is ended, below a supervisor.
+    Tree,
+    /// … and several of them at once have more worker threads than CPUs.
+    TreeSixWorkers,
+    /// … all on one thread.
+    TreeOneThread,
+    /// … by a PID namespace, which no program can break.
+    Namespace,
     /// As `ExecEnv`, keeping 64 KiB of each stream.
     ExecEnvSmall,
     /// As `ExecEnv`, with a pinned program that was hashed before.
@@ -58,7 +67,7 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 18] = [
         Self::Baseline,
         Self::Std,
         Self::StdForking,
@@ -66,6 +75,10 @@ impl Variant {
         Self::ExecEnv,
         Self::ExecEnvSixWorkers,
         Self::ExecEnvOneThread,
+        Self::Tree,
+        Self::TreeSixWorkers,
+        Self::TreeOneThread,
+        Self::Namespace,
         Self::ExecEnvSmall,
         Self::ExecEnvPinned,
         Self::ExecEnvPinnedFirst,
@@ -85,6 +98,10 @@ impl Variant {
             Self::ExecEnv => "ExecEnv + Local, 2 workers",
             Self::ExecEnvSixWorkers => "ExecEnv + Local, 6 workers",
             Self::ExecEnvOneThread => "ExecEnv + Local, current_thread",
+            Self::Tree => "ExecEnv + Linux, tree kill, 2 workers",
+            Self::TreeSixWorkers => "ExecEnv + Linux, tree kill, 6 workers",
+            Self::TreeOneThread => "ExecEnv + Linux, tree kill, current_thread",
+            Self::Namespace => "ExecEnv + Linux, PID namespace, 2 workers",
             Self::ExecEnvSmall => "ExecEnv + Local, 64 KiB kept",
             Self::ExecEnvPinned => "ExecEnv + Local, pinned",
             Self::ExecEnvPinnedFirst => "ExecEnv + Local, pinned, first call",
@@ -132,6 +149,10 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::ExecEnv => exec_env_call(job, &workers(2)?),
         Variant::ExecEnvSixWorkers => exec_env_call(job, &workers(6)?),
         Variant::ExecEnvOneThread => exec_env_call(job, &one_thread()?),
+        Variant::Tree => tree_call(job, &workers(2)?, KillRung::Subreaper),
+        Variant::TreeSixWorkers => tree_call(job, &workers(6)?, KillRung::Subreaper),
+        Variant::TreeOneThread => tree_call(job, &one_thread()?, KillRung::Subreaper),
+        Variant::Namespace => tree_call(job, &workers(2)?, KillRung::PidNamespace),
         Variant::ExecEnvPinned => {
             let (env, program) = (exec_env::env(), exec_env::pinned(job)?);
             let call = move |_| exec_env::call(env.clone(), program.clone());
@@ -148,6 +169,11 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
 
 fn exec_env_call(job: &Job, runtime: &Runtime) -> Result<Sample> {
     let (env, program) = (exec_env::env(), Program::from(job.child.as_os_str()));
+    calls::concurrent(job, runtime, move |_| exec_env::call(env.clone(), program.clone()))
+}
+
+fn tree_call(job: &Job, runtime: &Runtime, rung: KillRung) -> Result<Sample> {
+    let (env, program) = (exec_env::tree(rung)?, Program::from(job.child.as_os_str()));
     calls::concurrent(job, runtime, move |_| exec_env::call(env.clone(), program.clone()))
 }
 
