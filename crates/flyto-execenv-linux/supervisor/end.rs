@@ -32,7 +32,7 @@ pub(crate) struct Swept {
 pub(crate) fn sweep(site: &Site, leader: i32, used: &mut Used) -> Swept {
     let give_up = now_ns() + CONFIRM_NS;
     let mut res = Swept { leader: None, killed: 0, confirmed: false };
-    if site.pid_namespace {
+    if site.is_namespace() {
         // To the first process of a namespace, everybody is everything else in it; no fork gets by.
         signal(-1, SIGKILL);
     } else {
@@ -52,7 +52,7 @@ pub(crate) fn sweep(site: &Site, leader: i32, used: &mut Used) -> Swept {
             Wait::Alive => {
                 sleep_ns(pause_ns);
                 pause_ns = (pause_ns * 2).min(10_000_000);
-                if !site.pid_namespace {
+                if !site.is_namespace() {
                     kill_children(give_up);
                 }
             }

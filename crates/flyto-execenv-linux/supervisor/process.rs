@@ -148,8 +148,17 @@ pub(crate) enum Wait {
 const WNOHANG: usize = 1;
 const WALL: usize = 0x4000_0000;
 
-/// Waits for `pid`, or for any child with -1, and counts what it used. Never blocks.
+/// Looks whether `pid`, or any child with -1, has ended, and counts what it used.
 pub(crate) fn reap(pid: i32, used: &mut Used) -> Wait {
+    wait(pid, WNOHANG | WALL, used)
+}
+
+/// Waits until `pid` has ended, and counts what it used.
+pub(crate) fn wait_for(pid: i32, used: &mut Used) -> Wait {
+    wait(pid, WALL, used)
+}
+
+fn wait(pid: i32, options: usize, used: &mut Used) -> Wait {
     // `struct rusage`: two times of two numbers, then the largest resident set (getrusage(2)).
     let mut usage = [0_u64; 18];
     let mut status = 0_u32;
@@ -157,7 +166,7 @@ pub(crate) fn reap(pid: i32, used: &mut Used) -> Wait {
         // SAFETY: the kernel writes into what is on this frame, for which there is room.
         let res = unsafe {
             let (status, usage) = (address(&raw mut status), address(usage.as_mut_ptr()));
-            sys::call(number::WAIT4, [int(pid), status, WNOHANG | WALL, usage, 0, 0])
+            sys::call(number::WAIT4, [int(pid), status, options, usage, 0, 0])
         };
         match res {
             Ok(0) => return Wait::Alive,

@@ -14,7 +14,7 @@ use crate::{
     memory::{Pages, file_size},
     process::{
         ChildEnds, Descriptor, Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap,
-        signal, sleep_ns, watch,
+        signal, wait_for,
     },
     setup::Site,
     socket::{Asked, Message, SOCKET, order, report},
@@ -31,10 +31,9 @@ const CONTINUE_NS: u64 = 100_000_000;
 
 /// Runs the program of a message. Returns when the supervisor can take the next one.
 pub(crate) fn serve(site: &Site, message: Message<'_>) {
-    if site.pid_namespace {
-        serve_in_namespace(site, message);
-    } else {
-        run(site, message);
+    match &site.namespace {
+        Some(stack) => serve_in_namespace(site, stack, message),
+        None => run(site, message),
     }
 }
 
@@ -268,64 +267,39 @@ fn give_up(site: &Site) -> ! {
     exit(0)
 }
 
-/// Bytes of stack for the first process of a namespace: it runs what the supervisor would.
-const STACK_BYTES: usize = 256 * 1024;
-
 /// What both processes see of each other.
 struct Shared<'a> {
     site: &'a Site,
     message: Option<Message<'a>>,
 }
 
-/// Runs the program below a first process of a new PID namespace, which shares this one's memory.
+/// Runs the program below a first process of a new PID namespace, which shares memory and descriptors
+/// with this one.
 ///
 /// When that process ends, by itself or by `SIGKILL`, the kernel ends all others of the namespace
 /// (pid_namespaces(7)). It dies with the supervisor, and it hears itself when the host is gone.
-fn serve_in_namespace(site: &Site, message: Message<'_>) {
-    let stack = match Pages::new(STACK_BYTES) {
-        Ok(stack) => stack,
-        Err(errno) => return report(&failure(Failed { stage: Stage::Memory, errno })),
-    };
-    // That process gets copies of the descriptors; ours would keep the streams open.
-    let ours = message.descriptors.copies();
+fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
     let mut shared = Shared { site, message: Some(message) };
     let args = CloneArgs {
-        flags: clone::VM | clone::NEWPID,
+        flags: clone::VM | clone::FILES | clone::NEWPID,
         exit_signal: u64::from(sys::SIGCHLD),
         stack: address(stack.bytes()) as u64,
-        stack_size: STACK_BYTES as u64,
+        stack_size: stack.bytes().len() as u64,
         ..CloneArgs::default()
     };
     // SAFETY: the stack and all that `shared` leads to stay until that process has ended, which is
     // waited for below, and this process touches none of it before.
-    let res = unsafe { sys::clone3(&args, site.cookie, first, (&raw mut shared).cast()) };
-    let pid = match res {
+    let pid = match unsafe { sys::clone3(&args, site.cookie, first, (&raw mut shared).cast()) } {
         Ok(pid) => pid,
-        Err(errno) => {
-            // Nobody got copies.
-            ours.keep();
-            return report(&failure(Failed { stage: Stage::Namespace, errno }));
-        }
+        Err(errno) => return report(&failure(Failed { stage: Stage::Namespace, errno })),
     };
-    drop(ours);
-    if let Ok(end) = watch(pid) {
-        poll(&mut [Polled::readable(end.fd())], None);
-    }
     let mut used = Used::default();
-    let mut pause_ns = 1_000;
-    loop {
-        match reap(pid, &mut used) {
-            Wait::Alive => {
-                sleep_ns(pause_ns);
-                pause_ns = (pause_ns * 2).min(10_000_000);
-            }
-            Wait::Reaped(reaped) if reaped.status == 0 => return,
-            // It was killed, and everything in its namespace with it; nobody has told the host.
-            Wait::Reaped(_) | Wait::None => {
-                let end = Report { status: SIGKILL, ..Report::new(ReportKind::Ended) };
-                return report(&used.add_to(end));
-            }
-        }
+    if !matches!(wait_for(pid, &mut used), Wait::Reaped(reaped) if reaped.status == 0) {
+        // It was killed, and everything in its namespace with it; nobody has told the host. What it
+        // had open is open still, in this process.
+        let end = Report { status: SIGKILL, serves_on: false, ..Report::new(ReportKind::Ended) };
+        report(&used.add_to(end));
+        exit(0);
     }
 }
 

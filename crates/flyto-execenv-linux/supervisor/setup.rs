@@ -9,14 +9,16 @@ use crate::{
         child::{Failed, close},
         sys::{self, Cookie, Errno, address, clone, int, number},
     },
+    memory::Pages,
     process,
     socket::Descriptors,
 };
 
 /// What every program of this supervisor gets.
 pub(crate) struct Site {
-    /// Each program runs in a PID namespace of its own.
-    pub(crate) pid_namespace: bool,
+    /// Where each program runs in a PID namespace of its own: the stack of the namespace's first
+    /// process.
+    pub(crate) namespace: Option<Pages>,
     pub(crate) cookie: Cookie,
     /// A Landlock ruleset that each program enters, nested in the supervisor's.
     pub(crate) inner_ruleset: Option<i32>,
@@ -25,6 +27,15 @@ pub(crate) struct Site {
     /// The file that kills what is in that cgroup.
     pub(crate) cgroup_kill: Option<i32>,
 }
+
+impl Site {
+    pub(crate) const fn is_namespace(&self) -> bool {
+        self.namespace.is_some()
+    }
+}
+
+/// Bytes of stack for the first process of a namespace: it runs what the supervisor would.
+const STACK_BYTES: usize = 256 * 1024;
 
 const PR_SET_NO_NEW_PRIVS: usize = 38;
 const SECCOMP_SET_MODE_FILTER: usize = 1;
@@ -45,16 +56,18 @@ pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site,
         }
         false => Ok(None),
     };
+    let failed = |stage| move |errno| Failed { stage, errno };
     let ruleset = take(SetupFlags::RULESET)?;
     let site = Site {
-        pid_namespace: has(SetupFlags::PID_NAMESPACE),
+        namespace: match has(SetupFlags::PID_NAMESPACE) {
+            true => Some(Pages::new(STACK_BYTES).map_err(failed(Stage::Memory))?),
+            false => None,
+        },
         cookie: setup.cookie,
         inner_ruleset: take(SetupFlags::INNER_RULESET)?,
         cgroup: take(SetupFlags::CGROUP)?,
         cgroup_kill: take(SetupFlags::CGROUP_KILL)?,
     };
-    let failed = |stage| move |errno| Failed { stage, errno };
-
     if has(SetupFlags::USER_NAMESPACE) {
         user_namespace(setup).map_err(failed(Stage::Namespace))?;
     }

@@ -62,11 +62,6 @@ impl Descriptors {
         self.all.get(..self.n).unwrap_or_default()
     }
 
-    /// The same numbers, for a process that shares the memory and not the descriptors.
-    pub(crate) const fn copies(&self) -> Self {
-        Self { all: self.all, n: self.n }
-    }
-
     /// Gives them to whoever needs them until this process ends.
     pub(crate) fn keep(mut self) {
         self.n = 0;

@@ -14,7 +14,7 @@ const MAX_DESCENDANTS: usize = 4096;
 
 /// Sends a signal to every descendant, parents before children, each once.
 pub(crate) fn signal_tree(site: &Site, number: u32) {
-    if site.pid_namespace {
+    if site.is_namespace() {
         signal(-1, number);
         return;
     }
