@@ -9,8 +9,8 @@ mod failure;
 #[allow(dead_code, reason = "the backend is made of it")]
 mod limits; // who keeps which bound
 mod linux;
+#[cfg(test)]
+mod ordinary;
 mod supervised;
-#[path = "bare/trial.rs"]
-mod trial; // what a process of this user is allowed
 
 pub use linux::{KillRung, Linux};

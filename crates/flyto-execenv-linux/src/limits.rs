@@ -23,8 +23,8 @@ use rustix::{
 };
 
 use crate::{
+    bare::trial,
     cgroup::{Cgroups, Events, Leaf, Use},
-    trial,
 };
 
 /// Processes of a tree that is to be ended as a whole, where its spec names no bound: 1,024. Whoever
@@ -265,3 +265,6 @@ pub(crate) fn reached(
             limits.processes.is_some() && events.refused_forks > 0 && failed,
         ))
 }
+
+#[cfg(test)]
+mod tests;

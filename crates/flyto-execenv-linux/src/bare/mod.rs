@@ -16,3 +16,5 @@ pub(crate) mod child;
 #[cfg(not(supervisor))]
 pub(crate) mod host;
 pub(crate) mod sys;
+#[cfg(not(supervisor))]
+pub(crate) mod trial;

@@ -4,8 +4,6 @@
 //! calls only, and tells its end to nobody but us: it is made without a signal, so that no wait(2) of the
 //! host's for children in general finds it.
 
-#![allow(unsafe_code, reason = "makes processes by system calls, as the module beside it")]
-
 use std::{
     ffi::c_void,
     io,
@@ -14,7 +12,7 @@ use std::{
     ptr::null_mut,
 };
 
-use super::bare::sys::{self, CloneArgs, Errno, address, clone, int, number};
+use super::sys::{self, CloneArgs, Errno, address, clone, int, number};
 
 /// A process can be born in the group with this directory (`CLONE_INTO_CGROUP`, clone3(2)), and lives.
 ///

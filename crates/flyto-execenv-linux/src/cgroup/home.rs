@@ -8,7 +8,12 @@ use std::{
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     process,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    thread,
+    time::Duration,
 };
 
 use rustix::fs::{FlockOperation, flock};
@@ -18,6 +23,9 @@ const PREFIX: &str = "flyto-";
 
 /// Names that are tried before a place counts as full of directories that nobody can remove.
 const MAX_NAMES: u32 = 1_000;
+
+/// The next number in a name. None is used twice, so that a name means one directory.
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Why control groups are of no use for something.
 #[derive(Debug, Clone)]
@@ -63,7 +71,8 @@ impl Home {
     /// Makes a directory in `place`, after those that dead hosts have left there are removed.
     pub(super) fn make(place: &Path) -> Result<Self, Refused> {
         remove_abandoned(place);
-        for n in 0..MAX_NAMES {
+        for _ in 0..MAX_NAMES {
+            let n = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = place.join(format!("{PREFIX}{}-{n}", process::id()));
             match fs::create_dir(&path) {
                 Ok(()) => {}
@@ -78,6 +87,15 @@ impl Home {
         }
         let full = io::Error::from(io::ErrorKind::StorageFull);
         Err(Refused::new("find a free name in", place, full))
+    }
+
+    /// Leaves it behind, as a host does that is killed.
+    #[cfg(test)]
+    pub(super) fn abandon(self) -> PathBuf {
+        flock(&self._lock, FlockOperation::Unlock).expect("it is locked");
+        let path = self.path.clone();
+        std::mem::forget(self);
+        path
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -102,9 +120,19 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         // What is in use still is found by the next host.
-        let _ = remove(&self.path);
+        let mut pause = Duration::from_micros(200);
+        while remove(&self.path).is_err_and(|it| it.kind() == io::ErrorKind::ResourceBusy)
+            && pause < LAST_PAUSE
+        {
+            thread::sleep(pause);
+            pause *= 2;
+        }
     }
 }
+
+/// Supervisors that were just let go are in their groups for some 100 µs more. They are waited for at
+/// intervals that double up to this one, 25 ms in all.
+const LAST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Locks a directory; `None` where somebody else has, or has removed it meanwhile.
 fn lock(path: &Path) -> Option<File> {

@@ -1,13 +1,11 @@
 //! By real use: on a machine that lets nobody make groups they show that nothing is made.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use flyto_execenv::{ExecEnv, Outcome, Spec, local::Local};
+use flyto_execenv::{Outcome, Spec};
 
 use super::*;
-
-/// A backstop for broken code; no test compares times.
-const GUARD: Duration = Duration::from_secs(60);
+use crate::ordinary::{is_ordinary, run};
 
 /// What is there of ours, in every hierarchy.
 fn present(place: &Path, into: &mut BTreeSet<PathBuf>) {
@@ -35,8 +33,7 @@ async fn run_in(leaf: &Leaf, script: &str) -> Outcome {
     let lists =
         leaf.lists_of_members().into_iter().map(|it| format!("echo $$ > {} && ", it.display()));
     let script = format!("{}exec /bin/sh -c '{script}'", lists.collect::<String>());
-    let spec = Spec::new("/bin/sh").args(["-c", &script]).env_var("PATH", "/usr/bin:/bin");
-    ExecEnv::new(Local::new()).run(spec.deadline(GUARD)).await.expect("there is a shell")
+    run(Spec::new("/bin/sh").args(["-c", &script]).env_var("PATH", "/usr/bin:/bin")).await
 }
 
 fn text(outcome: &Outcome) -> String {
@@ -70,6 +67,21 @@ fn a_refusal_names_what_was_tried() {
     }
 }
 
+#[tokio::test]
+async fn an_ordinary_user_leaves_nothing_where_it_may_make_nothing() {
+    if !is_ordinary("cgroup::tests::an_ordinary_user_leaves_nothing_where_it_may_make_nothing")
+        .await
+    {
+        return;
+    }
+    let cgroups = Cgroups::probe();
+    let of_findings: Vec<&PathBuf> =
+        cgroups.findings().iter().filter_map(|it| it.found.as_ref().ok()).collect();
+    assert!(ours().iter().all(|it| of_findings.contains(&it)), "{cgroups:?}");
+    let leaf = cgroups.leaf(1).expect("nothing is tried, or it works");
+    assert_eq!(leaf.is_some(), !of_findings.is_empty());
+}
+
 #[test]
 fn a_supervisor_is_born_inside() {
     let cgroups = Cgroups::probe();
@@ -95,7 +107,7 @@ async fn a_bound_on_processes_holds() {
     }
     let mut leaf = cgroups.leaf(0).expect("there is room").expect("groups can be used");
     leaf.set_processes(Some(10)).expect("the group is ours");
-    let script = "n=0; while [ $n -lt 20 ]; do sleep 60 & n=$((n+1)); done; wait";
+    let script = "n=0; while [ $n -lt 20 ]; do sleep 60 >/dev/null 2>&1 & n=$((n+1)); done; wait";
     let outcome = run_in(&leaf, script).await;
     assert!(!outcome.success(), "{outcome:?}");
     assert!(leaf.events().refused_forks > 0);
@@ -139,16 +151,19 @@ fn a_group_that_was_killed_takes_nobody() {
 }
 
 #[test]
-fn homes_of_the_dead_are_cleared_away() {
+fn what_a_killed_host_leaves_goes_with_the_next() {
     let cgroups = Cgroups::probe();
-    let parents: BTreeSet<PathBuf> =
-        cgroups.homes.all().filter_map(|it| it.path().parent().map(Path::to_owned)).collect();
-    let of_dead = |it: &PathBuf| it.join("flyto-1-999/0/flyto-2-0");
-    for parent in &parents {
-        fs::create_dir_all(of_dead(parent)).expect("we may make groups there");
-    }
+    let left: Vec<PathBuf> = cgroups
+        .homes
+        .all()
+        .map(|it| {
+            let left = Home::make(it.path().parent().expect("it has one")).expect("as before");
+            fs::create_dir_all(left.group(3).join("nested")).expect("groups can be made there");
+            left.abandon()
+        })
+        .collect();
     let second = Cgroups::probe();
-    assert!(parents.iter().all(|it| !it.join("flyto-1-999").exists()));
+    assert!(left.iter().all(|it| !it.exists()), "{left:?}");
     assert!(cgroups.homes.all().chain(second.homes.all()).all(|it| it.path().is_dir()));
 }
 
