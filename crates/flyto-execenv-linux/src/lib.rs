@@ -5,6 +5,7 @@
 mod bare;
 #[allow(dead_code, reason = "the backend is made of it")]
 mod cgroup; // control groups that can be used here
+mod direct; // programs as children of the host
 mod failure;
 #[allow(dead_code, reason = "the backend is made of it")]
 mod limits; // who keeps which bound

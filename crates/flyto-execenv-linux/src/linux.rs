@@ -8,7 +8,10 @@ use flyto_execenv::{
     local::{Local, PinnedPrograms, resolve_program},
 };
 
-use crate::supervised::{self, Kind, Pool};
+use crate::{
+    direct,
+    supervised::{self, Kind, Pool},
+};
 
 /// By which means a tree is ended: the rungs of a ladder, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,6 +103,13 @@ impl Linux {
         let image = self.pinned.image(&spec, &program).await?;
         supervised::start(pool, spec, program, image).await
     }
+
+    async fn start_direct(&self, spec: Spec) -> Result<Running, ExecError> {
+        let program = resolve_program(&spec)?;
+        let image = self.pinned.image(&spec, &program).await?;
+        let bounds = direct::bounds_of(&spec.limits);
+        direct::start(&spec, &program, image, &bounds).await
+    }
 }
 
 #[async_trait]
@@ -115,6 +125,7 @@ impl Executor for Linux {
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
         match &self.plain {
             Some(pool) if spec.kill == KillScope::Tree => self.start_supervised(pool, spec).await,
+            _ if direct::works() => self.start_direct(spec).await,
             _ => self.local.start(spec).await,
         }
     }

@@ -15,6 +15,8 @@ pub(crate) mod child;
 // The supervisor has no standard library.
 #[cfg(not(supervisor))]
 pub(crate) mod host;
+#[cfg(not(supervisor))]
+pub(crate) mod program;
 pub(crate) mod sys;
 #[cfg(not(supervisor))]
 pub(crate) mod trial;

@@ -16,6 +16,7 @@ pub(crate) mod errno {
     pub(crate) const NOENT: Errno = 2;
     pub(crate) const SRCH: Errno = 3;
     pub(crate) const INTR: Errno = 4;
+    pub(crate) const AGAIN: Errno = 11;
     pub(crate) const CHILD: Errno = 10;
     pub(crate) const NOMEM: Errno = 12;
     pub(crate) const INVAL: Errno = 22;
@@ -43,6 +44,7 @@ pub(crate) mod number {
     pub(crate) const CHDIR: usize = 80;
     pub(crate) const SETPGID: usize = 109;
     pub(crate) const SETSID: usize = 112;
+    pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;

@@ -1,0 +1,125 @@
+//! Programs as children of the host itself, for specs that ask for no more than a process group.
+//!
+//! The child shares the host's memory until its program is in place, as with vfork(2), so nothing is
+//! copied but the table of descriptors. Unlike posix_spawn(3) it starts without signal handlers and
+//! comes with a pidfd, which saves the 64 system calls that reset the handlers one by one.
+
+mod bounds;
+mod leader;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io,
+    os::fd::AsFd,
+    path::Path,
+    sync::{Arc, OnceLock},
+};
+
+use flyto_execenv::{
+    ExecError, ExecErrorKind, KillScope, Output, Running, Spec,
+    local::{BUSY_FILE_WAITS, GroupControl, HostEnds, PinnedImage, Streams},
+};
+use flyto_supervision::{Bound, Stage};
+
+pub(crate) use self::bounds::bounds_of;
+use self::leader::DirectChild;
+use crate::{
+    bare::{
+        child::{Failed, Group},
+        program::{self, Request, Started, Strings},
+        sys::errno,
+    },
+    failure,
+};
+
+/// Starts `program`, which `spec` resolved to, or the image of it that was pinned.
+pub(crate) async fn start(
+    spec: &Spec,
+    program: &Path,
+    image: Option<Arc<PinnedImage>>,
+    bounds: &[Bound],
+) -> Result<Running, ExecError> {
+    let mut waits = BUSY_FILE_WAITS.iter();
+    loop {
+        match spawn(spec, program, image.as_deref(), bounds) {
+            Ok((started, host)) => return watch(started, host, spec, image),
+            Err(Trouble::Host(err)) => return Err(failure::of_host(spec, err)),
+            Err(Trouble::Child(Failed { stage, errno })) => match waits.next() {
+                Some(wait) if (stage, errno) == (Stage::Exec, errno::TXTBSY) => {
+                    tokio::time::sleep(*wait).await;
+                }
+                _ => return Err(failure::of_stage(spec, program, stage, errno)),
+            },
+        }
+    }
+}
+
+/// Whether programs can be started this way: the kernel may be too old, and a container's filter of
+/// system calls may not let it pass. It is tried once.
+pub(crate) fn works() -> bool {
+    static WORKS: OnceLock<bool> = OnceLock::new();
+    if let Some(works) = WORKS.get() {
+        return *works;
+    }
+    // It goes all the way to the working directory, which is none.
+    let nowhere = Spec::new("/").working_dir("/dev/null/none").stdout(Output::Null);
+    match spawn(&nowhere.merge_stderr(), Path::new("/"), None, &[]) {
+        Err(Trouble::Child(Failed { stage: Stage::Clone, errno: errno::AGAIN | errno::NOMEM }))
+        | Err(Trouble::Host(_)) => true, // Nothing was learnt; the start itself tells what is short.
+        res => {
+            let works = matches!(res, Err(Trouble::Child(Failed { stage: Stage::Dir, .. })));
+            *WORKS.get_or_init(|| works)
+        }
+    }
+}
+
+/// Why nothing runs.
+enum Trouble {
+    /// This process is short of something.
+    Host(io::Error),
+    Child(Failed),
+}
+
+fn spawn(
+    spec: &Spec,
+    program: &Path,
+    image: Option<&PinnedImage>,
+    bounds: &[Bound],
+) -> Result<(Started, HostEnds), Trouble> {
+    let Streams { child, host } = Streams::open(spec).map_err(Trouble::Host)?;
+    let copy = image.filter(|it| it.fd().is_none()).map(|it| it.paths().0);
+    let strings = Strings::new(
+        copy.as_deref().unwrap_or(program).as_os_str(),
+        spec.working_dir.as_os_str(),
+        std::iter::once(spec.program.as_os_str()).chain(spec.args.iter().map(|it| it.as_os_str())),
+        || spec.env.iter(),
+    );
+    let request = Request {
+        strings: &strings,
+        image: image.and_then(PinnedImage::fd),
+        streams: child.each_ref().map(AsFd::as_fd),
+        group: if spec.kill == KillScope::Leader { Group::Stay } else { Group::Own },
+        bounds,
+    };
+    let started = program::start(&request).map_err(Trouble::Child)?;
+    Ok((started, host))
+    // Our copies of the program's ends go here.
+}
+
+/// Registers the program's end and its pipes with the runtime.
+fn watch(
+    started: Started,
+    host: HostEnds,
+    spec: &Spec,
+    image: Option<Arc<PinnedImage>>,
+) -> Result<Running, ExecError> {
+    // From here on the control kills and reaps the program, also when the next lines fail.
+    let leader = DirectChild::new(started, &spec.limits);
+    let mut running = Running::new(GroupControl::new(leader, spec, image)?);
+    host.attach(&mut running).map_err(|err| {
+        let what = format!("watch the pipes of {:?}", spec.program.as_os_str());
+        ExecError::new(ExecErrorKind::Lost, what).with_source(err)
+    })?;
+    Ok(running)
+}
