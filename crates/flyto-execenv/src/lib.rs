@@ -10,7 +10,8 @@ mod error; // why a program could not be run
 mod expand; // `${NAME}` in declared values
 mod grants; // what the operator opens for one program
 mod handle; // what callers hold
-mod limits; // bounds and isolation
+mod isolation; // what a program is cut off from
+mod limits; // bounds
 mod outcome; // what came of it
 mod policy; // what each class gets
 mod process; // programs that stay
@@ -32,7 +33,8 @@ pub use crate::{
     expand::{Declared, MissingVariables, Template, TemplateError},
     grants::Grants,
     handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
-    limits::{Filesystem, Isolation, LimitKind, Limits, Network},
+    isolation::{Filesystem, Isolation, Network},
+    limits::{LimitKind, Limits},
     outcome::{Captured, Ended, Ending, Exit, Outcome, PeakMemory, Signal, Spill, Usage},
     policy::{Policies, Policy},
     process::Process,
