@@ -27,7 +27,7 @@ fn unkept(loaded: &Loaded, name: &str) -> Vec<String> {
     let own = &tool.definition().limits;
     let mut res = Vec::new();
     for capability in tool.unkept() {
-        let is_granted = grant.is_some_and(|it| asks(&it.limits, it.network, capability));
+        let is_granted = grant.is_some_and(|it| asks(&it.limits, it.network.as_ref(), capability));
         let Some(key) = key(capability) else { continue };
         let place = if is_granted {
             let file = loaded.grants_file.as_ref().map(|it| it.to_string_lossy().into_owned());
@@ -58,14 +58,14 @@ const fn key(capability: Capability) -> Option<&'static str> {
     })
 }
 
-fn asks(limits: &Limits, network: Option<Network>, capability: Capability) -> bool {
+fn asks(limits: &Limits, network: Option<&Network>, capability: Capability) -> bool {
     match capability {
         Capability::CpuLimit => limits.cpu_time.is_some(),
         Capability::MemoryLimit => limits.memory_bytes.is_some(),
         Capability::ProcessLimit => limits.processes.is_some(),
         Capability::FileSizeLimit => limits.file_size_bytes.is_some(),
         Capability::OpenFilesLimit => limits.open_files.is_some(),
-        Capability::NetworkOff => network == Some(Network::Off),
+        Capability::NetworkOff => network == Some(&Network::Off),
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use flyto_execenv::{Filesystem, Isolation, Limits, Network};
+use flyto_execenv::{Filesystem, Isolation, Limits, LocalSockets, Network, Processes, SystemCalls};
 use flyto_plugin::{Grant, Invocation, Lifetime, PluginTool, ToolDef};
 use flyto_tools::ToolId;
 use serde::{Serialize, Serializer};
@@ -223,13 +223,27 @@ fn limits(it: &Limits) -> String {
 
 fn isolation(it: &Isolation) -> String {
     let mut parts = Vec::new();
-    if it.network == Network::Off {
-        parts.push("no network".to_owned());
+    match &it.network {
+        Network::Off => parts.push("no network".to_owned()),
+        Network::Hosts(hosts) => {
+            parts.push(format!("network to {} only", counted(hosts.len(), "host")));
+            parts.extend(hosts.iter().map(|it| format!("reach {it}")));
+        }
+        _ => {}
     }
+    let closed = [
+        (it.local_sockets == LocalSockets::Off, "no sockets of other programs"),
+        (it.system_calls == SystemCalls::Restricted, "system calls of ordinary programs only"),
+        (it.processes == Processes::Own, "no access to processes outside its own tree"),
+    ];
+    parts.extend(closed.iter().filter(|it| it.0).map(|it| it.1.to_owned()));
     if let Filesystem::Grants { read, write } = &it.filesystem {
         let n_paths = counted(read.len() + write.len(), "path");
         parts.push(format!("files of {n_paths} only"));
         parts.extend(reach(read, write));
+    }
+    if !it.denied.is_empty() {
+        parts.push(format!("never files of {}", counted(it.denied.len(), "path")));
     }
     parts.join("\n")
 }
@@ -244,7 +258,7 @@ fn granted(it: &Grant) -> String {
     if !limits.is_empty() {
         parts.push(format!("limits in place of the class's: {limits}"));
     }
-    parts.extend(it.network.map(|it| format!("network {}", network(it))));
+    parts.extend(it.network.as_ref().map(|it| format!("network {}", network(it))));
     parts.extend(reach(&it.read, &it.write));
     parts.join("\n")
 }
@@ -257,10 +271,14 @@ fn reach<'a>(read: &'a [PathBuf], write: &'a [PathBuf]) -> impl Iterator<Item = 
 }
 
 /// The word that a configuration has for it.
-fn network(it: Network) -> &'static str {
+fn network(it: &Network) -> String {
     match it {
-        Network::Off => "off",
-        _ => "on",
+        Network::Off => "off".to_owned(),
+        Network::Hosts(hosts) => {
+            let names: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+            names.join(" ")
+        }
+        _ => "on".to_owned(),
     }
 }
 
@@ -285,12 +303,31 @@ fn limits_document<S: Serializer>(it: &Limits, serializer: S) -> Result<S::Ok, S
 }
 
 fn isolation_document<S: Serializer>(it: &Isolation, serializer: S) -> Result<S::Ok, S::Error> {
-    let mut res = json!({"network": network(it.network)});
+    let mut res = json!({"network": network_value(&it.network)});
     if let Filesystem::Grants { read, write } = &it.filesystem {
         res["read"] = paths_value(read);
         res["write"] = paths_value(write);
     }
+    let closed = [
+        (it.local_sockets == LocalSockets::Off, "local_sockets", "off"),
+        (it.system_calls == SystemCalls::Restricted, "system_calls", "restricted"),
+        (it.processes == Processes::Own, "processes", "own"),
+    ];
+    for (_, key, word) in closed.iter().filter(|it| it.0) {
+        res[*key] = (*word).into();
+    }
+    if !it.denied.is_empty() {
+        res["denied"] = paths_value(&it.denied);
+    }
     res.serialize(serializer)
+}
+
+/// A word, or the patterns of the hosts.
+fn network_value(it: &Network) -> Value {
+    match it {
+        Network::Hosts(hosts) => hosts.iter().map(ToString::to_string).collect(),
+        _ => network(it).into(),
+    }
 }
 
 fn grant_document<S: Serializer>(it: &Grant, serializer: S) -> Result<S::Ok, S::Error> {
@@ -300,8 +337,8 @@ fn grant_document<S: Serializer>(it: &Grant, serializer: S) -> Result<S::Ok, S::
         "read": paths_value(&it.read),
         "write": paths_value(&it.write),
     });
-    if let Some(it) = it.network {
-        res["network"] = network(it).into();
+    if let Some(it) = &it.network {
+        res["network"] = network_value(it);
     }
     res.serialize(serializer)
 }
@@ -350,5 +387,16 @@ mod tests {
         let document = isolation_document(&it, serde_json::value::Serializer).expect("data");
         expect![[r#"{"network":"off","read":["/usr"],"write":["/a b","/c\u001b"]}"#]]
             .assert_eq(&document.to_string());
+
+        let hosts = ["a.org:443", "*.b.org"].map(|it| it.parse().expect("a pattern"));
+        let it = Isolation::new()
+            .network(Network::Hosts(hosts.to_vec()))
+            .local_sockets(LocalSockets::Off)
+            .system_calls(SystemCalls::Restricted)
+            .processes(Processes::Own)
+            .deny("/h/.ssh");
+        expect![[]].assert_eq(&isolation(&it));
+        let document = isolation_document(&it, serde_json::value::Serializer).expect("data");
+        expect![[]].assert_eq(&document.to_string());
     }
 }

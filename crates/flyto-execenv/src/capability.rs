@@ -37,8 +37,19 @@ pub enum Capability {
     OpenFilesLimit,
     /// The program can be cut off from the network.
     NetworkOff,
+    /// The program's network can be limited to named hosts.
+    NetworkHosts,
+    /// The program can be cut off from named sockets of its machine.
+    LocalSocketsOff,
     /// The program's view of the file system can be limited to what was granted.
     FilesystemGrants,
+    /// Paths can be closed to the program, whatever is granted.
+    FilesystemDenials,
+    /// The program can be limited to the system calls of ordinary programs.
+    SystemCallFilter,
+    /// The program can be kept from signalling, tracing and looking into processes outside its own
+    /// tree, so that [`TreeKill`](Self::TreeKill) holds against a hostile program too.
+    ProcessIsolation,
     /// The outcome carries CPU time.
     CpuUsage,
     /// The outcome carries peak memory.
@@ -64,7 +75,12 @@ impl Capability {
         Self::FileSizeLimit,
         Self::OpenFilesLimit,
         Self::NetworkOff,
+        Self::NetworkHosts,
+        Self::LocalSocketsOff,
         Self::FilesystemGrants,
+        Self::FilesystemDenials,
+        Self::SystemCallFilter,
+        Self::ProcessIsolation,
         Self::CpuUsage,
         Self::PeakMemory,
         Self::LeakCount,
@@ -88,7 +104,12 @@ impl Capability {
             Self::FileSizeLimit => "file-size-limit",
             Self::OpenFilesLimit => "open-files-limit",
             Self::NetworkOff => "network-off",
+            Self::NetworkHosts => "network-hosts",
+            Self::LocalSocketsOff => "local-sockets-off",
             Self::FilesystemGrants => "filesystem-grants",
+            Self::FilesystemDenials => "filesystem-denials",
+            Self::SystemCallFilter => "system-call-filter",
+            Self::ProcessIsolation => "process-isolation",
             Self::CpuUsage => "cpu-usage",
             Self::PeakMemory => "peak-memory",
             Self::LeakCount => "leak-count",

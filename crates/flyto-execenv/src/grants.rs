@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{Filesystem, Isolation, Limits, Network};
+use crate::{Filesystem, Isolation, Limits, LocalSockets, Network, Processes, SystemCalls};
 
 /// What the operator decided for one program in place of what its class gets.
 ///
@@ -13,8 +13,8 @@ use crate::{Filesystem, Isolation, Limits, Network};
 /// | field | effect on the policy |
 /// | --- | --- |
 /// | limits | each bound that is set takes the place of the class's |
-/// | network | takes the place of the class's |
-/// | read, write | are added where the class grants paths; where it leaves the file system alone, they say nothing |
+/// | network, local sockets, system calls, processes | each takes the place of the class's |
+/// | read, write | are added where the class grants paths; where it leaves the file system alone, they say nothing. A path that the class denies under the same name is not denied any more |
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Grants {
@@ -22,6 +22,12 @@ pub struct Grants {
     pub limits: Limits,
     /// The network; `None` is the class's.
     pub network: Option<Network>,
+    /// Named sockets of the machine; `None` is the class's.
+    pub local_sockets: Option<LocalSockets>,
+    /// System calls; `None` is the class's.
+    pub system_calls: Option<SystemCalls>,
+    /// Other processes; `None` is the class's.
+    pub processes: Option<Processes>,
     /// Paths that may be read and executed, with what lies below them.
     pub read: Vec<PathBuf>,
     /// Paths that may be read and written, with what lies below them.
@@ -46,6 +52,27 @@ impl Grants {
     #[must_use]
     pub fn network(mut self, network: Network) -> Self {
         self.network = Some(network);
+        self
+    }
+
+    /// Sets what the program may reach through named sockets, whatever its class may.
+    #[must_use]
+    pub fn local_sockets(mut self, local_sockets: LocalSockets) -> Self {
+        self.local_sockets = Some(local_sockets);
+        self
+    }
+
+    /// Sets which system calls the program may make, whatever its class may.
+    #[must_use]
+    pub fn system_calls(mut self, system_calls: SystemCalls) -> Self {
+        self.system_calls = Some(system_calls);
+        self
+    }
+
+    /// Sets what the program may do to other processes, whatever its class may.
+    #[must_use]
+    pub fn processes(mut self, processes: Processes) -> Self {
+        self.processes = Some(processes);
         self
     }
 
@@ -85,14 +112,23 @@ impl Grants {
 
     /// The isolation of a class, opened as far as these say.
     pub(crate) fn over_isolation(&self, class: &Isolation) -> Isolation {
-        let network = self.network.unwrap_or(class.network);
-        let filesystem = match &class.filesystem {
+        let Isolation { network, local_sockets, filesystem, denied, system_calls, processes } =
+            class;
+        let filesystem = match filesystem {
             Filesystem::Host => Filesystem::Host,
             Filesystem::Grants { read, write } => Filesystem::Grants {
                 read: [&**read, &*self.read].concat(),
                 write: [&**write, &*self.write].concat(),
             },
         };
-        Isolation { network, filesystem }
+        let is_granted = |path| self.read.contains(path) || self.write.contains(path);
+        Isolation {
+            network: self.network.clone().unwrap_or_else(|| network.clone()),
+            local_sockets: self.local_sockets.unwrap_or(*local_sockets),
+            filesystem,
+            denied: denied.iter().filter(|it| !is_granted(it)).cloned().collect(),
+            system_calls: self.system_calls.unwrap_or(*system_calls),
+            processes: self.processes.unwrap_or(*processes),
+        }
     }
 }

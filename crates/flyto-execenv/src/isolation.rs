@@ -1,15 +1,56 @@
 //! Isolation that a spec asks for. Each part is required once it is asked for.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
+
+use crate::HostPattern;
 
 /// What the program may reach on the network.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Network {
     /// Whatever the machine can reach.
     #[default]
     Host,
-    /// Nothing.
+    /// The hosts that these patterns name, and nothing else. Demands
+    /// [`Capability::NetworkHosts`](crate::Capability::NetworkHosts).
+    Hosts(Vec<HostPattern>),
+    /// Nothing: no host, not this one either, and no local socket of another program. Demands
+    /// [`Capability::NetworkOff`](crate::Capability::NetworkOff).
+    Off,
+}
+
+impl Network {
+    /// The stricter of two. Where both name hosts, a host must be named by both.
+    #[must_use]
+    pub fn narrowed_by(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Host, it) | (it, Self::Host) => it.clone(),
+            (Self::Off, _) | (_, Self::Off) => Self::Off,
+            (Self::Hosts(a), Self::Hosts(b)) => {
+                let mut res = Vec::new();
+                for both in a.iter().flat_map(|a| b.iter().filter_map(|b| a.common(b))) {
+                    if !res.contains(&both) {
+                        res.push(both);
+                    }
+                }
+                Self::Hosts(res)
+            }
+        }
+    }
+}
+
+/// What the program may reach through sockets with a name on this machine (unix(7)).
+///
+/// Behind such sockets sit services that act with the rights of the user, or with more: a container
+/// engine, a service manager, a key agent. What they do for a program happens outside its isolation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum LocalSockets {
+    /// Whatever the user may reach.
+    #[default]
+    Host,
+    /// None. Pairs of connected sockets, with which a program talks to its own children, stay. Demands
+    /// [`Capability::LocalSocketsOff`](crate::Capability::LocalSocketsOff).
     Off,
 }
 
@@ -20,23 +61,77 @@ pub enum Filesystem {
     /// Whatever the user may reach.
     #[default]
     Host,
-    /// The listed paths and what lies below them; nothing else.
+    /// The listed paths and what lies below them. Beside them, a backend may leave readable what the
+    /// system tells every program about itself and its processes, such as `/proc`; nothing else.
+    /// Demands [`Capability::FilesystemGrants`](crate::Capability::FilesystemGrants).
+    ///
+    /// A path that does not exist when the program starts grants nothing. One that is a link grants
+    /// nothing by itself: where it leads must be granted.
     Grants {
         /// Paths that may be read and executed.
         read: Vec<PathBuf>,
-        /// Paths that may be read and written.
+        /// Paths that may be read, executed and written.
         write: Vec<PathBuf>,
     },
 }
 
+/// Which system calls the program may make.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum SystemCalls {
+    /// All that the user may make.
+    #[default]
+    Host,
+    /// Those of ordinary programs: files, processes, threads, memory, time, sockets. What administers
+    /// the machine, makes namespaces, traces processes, loads code into the kernel or goes round other
+    /// isolation fails. Demands
+    /// [`Capability::SystemCallFilter`](crate::Capability::SystemCallFilter).
+    Restricted,
+}
+
+/// What the program may do to processes outside its own tree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Processes {
+    /// Whatever the user may do.
+    #[default]
+    Host,
+    /// It can neither signal nor trace them, nor read their memory, environment and open files, nor
+    /// bound them. So it cannot end those that watch over it, and ending its tree holds against a
+    /// hostile program too. Demands
+    /// [`Capability::ProcessIsolation`](crate::Capability::ProcessIsolation).
+    ///
+    /// That they exist, and their command lines, may stay visible. What others can be made to do is
+    /// not bounded by this but by [`LocalSockets`] and [`Filesystem`]: a service manager behind a
+    /// socket starts programs for everybody who asks, and a shell runs what its start-up file says.
+    Own,
+}
+
 /// How far the program is cut off from the machine it runs on.
+///
+/// A program that is cut off from anything has no privileges beyond those of its user, and gains none
+/// by executing another: set-user-ID programs run as what the caller is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Isolation {
     /// The network.
     pub network: Network,
+    /// Named sockets of this machine.
+    pub local_sockets: LocalSockets,
     /// The file system.
     pub filesystem: Filesystem,
+    /// Paths that may not be read, executed or written with what lies below them, whatever is granted.
+    /// Each is absolute, and need not exist. One at least demands
+    /// [`Capability::FilesystemDenials`](crate::Capability::FilesystemDenials).
+    ///
+    /// A backend may have to take more to keep this: the directories on the way to a denied path may
+    /// be closed to listing and to new entries. What is not taken: that a path exists, its size and its
+    /// times may stay visible.
+    pub denied: Vec<PathBuf>,
+    /// System calls.
+    pub system_calls: SystemCalls,
+    /// Other processes.
+    pub processes: Processes,
 }
 
 impl Isolation {
@@ -53,6 +148,13 @@ impl Isolation {
         self
     }
 
+    /// Sets what the program may reach through named sockets.
+    #[must_use]
+    pub fn local_sockets(mut self, local_sockets: LocalSockets) -> Self {
+        self.local_sockets = local_sockets;
+        self
+    }
+
     /// Sets what the program may reach in the file system.
     #[must_use]
     pub fn filesystem(mut self, filesystem: Filesystem) -> Self {
@@ -60,25 +162,82 @@ impl Isolation {
         self
     }
 
+    /// Adds a path that is denied, whatever is granted.
+    #[must_use]
+    pub fn deny(mut self, path: impl Into<PathBuf>) -> Self {
+        self.denied.push(path.into());
+        self
+    }
+
+    /// Sets which system calls the program may make.
+    #[must_use]
+    pub fn system_calls(mut self, system_calls: SystemCalls) -> Self {
+        self.system_calls = system_calls;
+        self
+    }
+
+    /// Sets what the program may do to other processes.
+    #[must_use]
+    pub fn processes(mut self, processes: Processes) -> Self {
+        self.processes = processes;
+        self
+    }
+
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The stricter of two, field by field. Where both grant paths, a path must lie under a grant of
-    /// both.
+    /// both; what either denies is denied.
+    ///
+    /// Paths are compared as they are written. That is right because a grant that leads elsewhere
+    /// through a link grants nothing by itself, and one with `..` in it is refused.
     #[must_use]
     pub fn narrowed_by(&self, other: &Self) -> Self {
+        let Self { network, local_sockets, filesystem, denied, system_calls, processes } = other;
+        let more = denied.iter().filter(|it| !self.denied.contains(it));
         Self {
-            network: self.network.max(other.network),
-            filesystem: match (&self.filesystem, &other.filesystem) {
-                (Filesystem::Host, it) | (it, Filesystem::Host) => it.clone(),
-                (
-                    Filesystem::Grants { read: read_a, write: write_a },
-                    Filesystem::Grants { read: read_b, write: write_b },
-                ) => {
-                    let all = |read: &[PathBuf], write: &[PathBuf]| [read, write].concat();
-                    Filesystem::Grants {
-                        read: common(&all(read_a, write_a), &all(read_b, write_b)),
-                        write: common(write_a, write_b),
-                    }
+            network: self.network.narrowed_by(network),
+            local_sockets: self.local_sockets.max(*local_sockets),
+            filesystem: self.filesystem.narrowed_by(filesystem),
+            denied: self.denied.iter().chain(more).cloned().collect(),
+            system_calls: self.system_calls.max(*system_calls),
+            processes: self.processes.max(*processes),
+        }
+    }
+
+    /// The first path that could mean something else than it says: a relative one, one with `..`, or
+    /// one that no system can hold.
+    pub(crate) fn odd_path(&self) -> Option<&Path> {
+        let (read, write): (&[_], &[_]) = match &self.filesystem {
+            Filesystem::Host => (&[], &[]),
+            Filesystem::Grants { read, write } => (read, write),
+        };
+        let is_odd = |path: &&PathBuf| {
+            !path.is_absolute()
+                || path.components().any(|it| it == Component::ParentDir)
+                || path.as_os_str().as_encoded_bytes().contains(&0)
+        };
+        read.iter().chain(write).chain(&self.denied).find(is_odd).map(PathBuf::as_path)
+    }
+}
+
+impl Filesystem {
+    fn narrowed_by(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Host, it) | (it, Self::Host) => it.clone(),
+            (
+                Self::Grants { read: read_a, write: write_a },
+                Self::Grants { read: read_b, write: write_b },
+            ) => {
+                let all = |read: &[PathBuf], write: &[PathBuf]| [read, write].concat();
+                Self::Grants {
+                    read: common(&all(read_a, write_a), &all(read_b, write_b)),
+                    write: common(write_a, write_b),
                 }
-            },
+            }
         }
     }
 }
@@ -105,12 +264,15 @@ fn common(a: &[PathBuf], b: &[PathBuf]) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn grants_narrow_to_what_both_allow() {
-        let grants = |read: &[&str], write: &[&str]| Filesystem::Grants {
+    fn grants(read: &[&str], write: &[&str]) -> Filesystem {
+        Filesystem::Grants {
             read: read.iter().map(PathBuf::from).collect(),
             write: write.iter().map(PathBuf::from).collect(),
-        };
+        }
+    }
+
+    #[test]
+    fn grants_narrow_to_what_both_allow() {
         let check = |a: Filesystem, b: Filesystem, expect: Filesystem| {
             let narrowed =
                 Isolation::new().filesystem(a).narrowed_by(&Isolation::new().filesystem(b));
@@ -120,5 +282,57 @@ mod tests {
         check(grants(&["/a"], &[]), grants(&["/a/b", "/c"], &[]), grants(&["/a/b"], &[]));
         check(grants(&[], &["/w"]), grants(&["/w/x"], &[]), grants(&["/w/x"], &[]));
         check(grants(&["/a"], &[]), grants(&["/b"], &[]), grants(&[], &[]));
+    }
+
+    #[test]
+    fn hosts_narrow_to_what_both_name() {
+        let hosts = |all: &[&str]| {
+            Network::Hosts(all.iter().map(|it| it.parse().expect("a pattern")).collect())
+        };
+        let check = |a: Network, b: Network, expect: Network| {
+            assert_eq!(a.narrowed_by(&b), expect);
+            assert_eq!(b.narrowed_by(&a), expect);
+        };
+        check(Network::Host, Network::Host, Network::Host);
+        check(Network::Host, hosts(&["a.org"]), hosts(&["a.org"]));
+        check(Network::Off, hosts(&["a.org"]), Network::Off);
+        check(Network::Off, Network::Host, Network::Off);
+        check(
+            hosts(&["*.a.org:443", "b.org"]),
+            hosts(&["x.a.org", "b.org:80", "c.org"]),
+            hosts(&["x.a.org:443", "b.org:80"]),
+        );
+        check(hosts(&["a.org"]), hosts(&["b.org"]), hosts(&[]));
+    }
+
+    #[test]
+    fn the_stricter_of_each_field_holds_and_denials_add_up() {
+        let a = Isolation::new()
+            .deny("/a")
+            .deny("/b")
+            .system_calls(SystemCalls::Restricted)
+            .local_sockets(LocalSockets::Off);
+        let b = Isolation::new().deny("/b").deny("/c").processes(Processes::Own);
+        let both = Isolation::new()
+            .deny("/a")
+            .deny("/b")
+            .deny("/c")
+            .system_calls(SystemCalls::Restricted)
+            .local_sockets(LocalSockets::Off)
+            .processes(Processes::Own);
+        assert_eq!(a.narrowed_by(&b), both);
+        assert_eq!(both.narrowed_by(&Isolation::new()), both);
+        assert_eq!(Isolation::new().narrowed_by(&both), both);
+        assert!(!both.is_none() && Isolation::new().is_none());
+    }
+
+    #[test]
+    fn a_path_that_could_mean_something_else_is_odd() {
+        let odd = |it: Isolation| it.odd_path().map(Path::to_owned);
+        assert_eq!(odd(Isolation::new().deny("/a/.b")), None);
+        assert_eq!(odd(Isolation::new().deny("/a/../b")), Some("/a/../b".into()));
+        assert_eq!(odd(Isolation::new().deny("a")), Some("a".into()));
+        let granted = Isolation::new().filesystem(grants(&["/a"], &["/b\0"]));
+        assert_eq!(odd(granted), Some("/b\0".into()));
     }
 }

@@ -10,11 +10,13 @@ mod error; // why a program could not be run
 mod expand; // `${NAME}` in declared values
 mod grants; // what the operator opens for one program
 mod handle; // what callers hold
+mod host_pattern; // which hosts, by name
 mod isolation; // what a program is cut off from
 mod limits; // bounds
 mod outcome; // what came of it
 mod policy; // what each class gets
 mod process; // programs that stay
+mod profile; // isolation under a name
 mod spec; // what to run
 mod traits; // the contract with backends // keeping output in bounded memory
 
@@ -33,11 +35,13 @@ pub use crate::{
     expand::{Declared, MissingVariables, Template, TemplateError},
     grants::Grants,
     handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
-    isolation::{Filesystem, Isolation, Network},
+    host_pattern::{HostPattern, HostPatternError},
+    isolation::{Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls},
     limits::{LimitKind, Limits},
     outcome::{Captured, Ended, Ending, Exit, Outcome, PeakMemory, Signal, Spill, Usage},
     policy::{Policies, Policy},
     process::Process,
+    profile::{HOME_SECRETS, Profile, ProfilePlaces},
     spec::{
         Capture, Class, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput,
         KillScope, Output, Program, Sha256, Spec, Stdin,

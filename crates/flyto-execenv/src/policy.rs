@@ -103,7 +103,7 @@ impl Policies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Filesystem, Grants, Network};
+    use crate::{Filesystem, Grants, LocalSockets, Network, Processes, SystemCalls};
 
     #[test]
     fn a_policy_narrows_and_never_widens() {
@@ -154,6 +154,31 @@ mod tests {
         policy.apply(&mut spec);
         assert_eq!(spec.limits.processes, Some(2));
         assert_eq!(spec.isolation, own);
+    }
+
+    #[test]
+    fn a_grant_opens_what_it_names_and_a_denial_of_the_spec_stays() {
+        let class = Isolation::new()
+            .deny("/h/.aws")
+            .deny("/h/.ssh")
+            .local_sockets(LocalSockets::Off)
+            .system_calls(SystemCalls::Restricted)
+            .processes(Processes::Own);
+        let policy = Policy::new().isolation(class);
+        let grants = Grants::new()
+            .read("/h/.aws")
+            .write("/h")
+            .local_sockets(LocalSockets::Host)
+            .system_calls(SystemCalls::Host)
+            .processes(Processes::Host);
+        let mut spec = Spec::new("x").grants(grants.clone());
+        policy.apply(&mut spec);
+        assert_eq!(spec.isolation, Isolation::new().deny("/h/.ssh"));
+
+        let own = Isolation::new().deny("/h/.aws");
+        let mut spec = Spec::new("x").isolation(own.clone()).grants(grants);
+        policy.apply(&mut spec);
+        assert_eq!(spec.isolation, own.deny("/h/.ssh"));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::{
     Capability, Environment, ExecError, ExecErrorKind, Filesystem, Grants, Isolation, Limits,
-    Network,
+    LocalSockets, Network, Processes, SystemCalls,
 };
 
 /// Bytes that a captured stream keeps unless the spec says otherwise: 4 MiB.
@@ -439,7 +439,14 @@ impl Spec {
             limits;
         // The handle counts output itself.
         let _ = output_bytes;
-        let Isolation { network, filesystem } = isolation;
+        let Isolation {
+            network,
+            local_sockets,
+            filesystem,
+            denied,
+            system_calls,
+            processes: others,
+        } = isolation;
 
         let mut res = BTreeSet::new();
         let mut demand = |needed: bool, capability| {
@@ -473,7 +480,12 @@ impl Spec {
         demand(file_size_bytes.is_some(), Capability::FileSizeLimit);
         demand(open_files.is_some(), Capability::OpenFilesLimit);
         demand(*network == Network::Off, Capability::NetworkOff);
+        demand(matches!(network, Network::Hosts(_)), Capability::NetworkHosts);
+        demand(*local_sockets == LocalSockets::Off, Capability::LocalSocketsOff);
         demand(matches!(filesystem, Filesystem::Grants { .. }), Capability::FilesystemGrants);
+        demand(!denied.is_empty(), Capability::FilesystemDenials);
+        demand(*system_calls == SystemCalls::Restricted, Capability::SystemCallFilter);
+        demand(*others == Processes::Own, Capability::ProcessIsolation);
         res
     }
 
@@ -483,7 +495,7 @@ impl Spec {
     ///
     /// [`ExecErrorKind::InvalidSpec`] names the first fault: an empty program, a NUL byte in a
     /// program, argument, variable or path, a variable without a name or with `=` in it, a working
-    /// directory that is not absolute.
+    /// directory or a path of the isolation that is not absolute, or such a path with `..` in it.
     pub fn check(&self) -> Result<(), ExecError> {
         let refuse = |what: String| Err(ExecError::new(ExecErrorKind::InvalidSpec, what));
         let has_nul = |text: &OsStr| text.as_encoded_bytes().contains(&0);
@@ -508,6 +520,13 @@ impl Spec {
         if !self.working_dir.is_absolute() || has_nul(self.working_dir.as_os_str()) {
             let dir = &self.working_dir;
             return refuse(format!("start {program:?}: working directory {dir:?} is not absolute"));
+        }
+        if let Some(path) = self.isolation.odd_path() {
+            let what = format!(
+                "start {program:?}: a path that is granted or denied must be absolute and without \
+                 `..`, found {path:?}"
+            );
+            return refuse(what);
         }
         Ok(())
     }
@@ -549,6 +568,22 @@ mod tests {
         );
     }
 
+    #[test]
+    fn each_part_of_the_isolation_demands_its_capability() {
+        let check = |isolation, expect| {
+            check_requirements(Spec::new("x").kill(KillScope::Leader).isolation(isolation), expect);
+        };
+        let none = Isolation::new;
+        let grants = Filesystem::Grants { read: Vec::new(), write: Vec::new() };
+        check(none(), expect![""]);
+        check(none().network(Network::Hosts(Vec::new())), expect!["network-hosts"]);
+        check(none().local_sockets(LocalSockets::Off), expect!["local-sockets-off"]);
+        check(none().filesystem(grants), expect!["filesystem-grants"]);
+        check(none().deny("/a"), expect!["filesystem-denials"]);
+        check(none().system_calls(SystemCalls::Restricted), expect!["system-call-filter"]);
+        check(none().processes(Processes::Own), expect!["process-isolation"]);
+    }
+
     #[cfg(unix)]
     #[test]
     fn bytes_that_are_no_utf8_are_a_demand() {
@@ -583,6 +618,12 @@ mod tests {
         check_refusal(
             Spec::new("x").working_dir("sub"),
             expect![[r#"failed to start "x": working directory "sub" is not absolute"#]],
+        );
+        check_refusal(
+            Spec::new("x").isolation(Isolation::new().deny("/a/../b")),
+            expect![[
+                r#"failed to start "x": a path that is granted or denied must be absolute and without `..`, found "/a/../b""#
+            ]],
         );
     }
 }

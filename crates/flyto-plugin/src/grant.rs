@@ -55,7 +55,7 @@ impl Grant {
     pub fn for_backend(&self) -> Grants {
         let Self { env: _, limits, network, read, write } = self;
         let mut res = Grants::new().limits(limits.clone());
-        res.network = *network;
+        res.network.clone_from(network);
         res.read.clone_from(read);
         res.write.clone_from(write);
         res
@@ -148,7 +148,8 @@ fn network(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Network>, Reporte
         let diag = at.error(WRONG_TYPE, what);
         Some(diag.with_help(format!("write `{word}`")).with_suggestion(at.span(), word))
     })?;
-    reader.optional_one_of("network", &[("off", Network::Off), ("on", Network::Host)])
+    let is_on = reader.optional_one_of("network", &[("off", false), ("on", true)])?;
+    Ok(is_on.map(|on| if on { Network::Host } else { Network::Off }))
 }
 
 fn paths(

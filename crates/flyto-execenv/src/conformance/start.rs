@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Capability, Ending, Environment, ExecErrorKind, Exit, Filesystem, Isolation, KillScope, Limits,
-    Network, Output, Program, Sha256, Spec, Stdin,
+    LocalSockets, Network, Output, Processes, Program, Sha256, Spec, Stdin, SystemCalls,
 };
 
 /// Programs that start at once where many do.
@@ -297,6 +297,11 @@ fn demanding(capability: Capability, spec: Spec) -> Option<Spec> {
         C::FileSizeLimit => limited(limits().file_size_bytes(1 << 30)),
         C::OpenFilesLimit => limited(limits().open_files(100)),
         C::NetworkOff => isolated(Isolation::new().network(Network::Off)),
+        C::NetworkHosts => isolated(Isolation::new().network(Network::Hosts(Vec::new()))),
+        C::LocalSocketsOff => isolated(Isolation::new().local_sockets(LocalSockets::Off)),
+        C::FilesystemDenials => isolated(Isolation::new().deny("/nowhere")),
+        C::SystemCallFilter => isolated(Isolation::new().system_calls(SystemCalls::Restricted)),
+        C::ProcessIsolation => isolated(Isolation::new().processes(Processes::Own)),
         C::FilesystemGrants => {
             let everything = vec!["/".into()];
             let grants = Filesystem::Grants { read: everything.clone(), write: everything };

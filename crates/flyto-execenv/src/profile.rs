@@ -1,0 +1,395 @@
+//! Isolation under a name.
+
+use std::{fmt, path::PathBuf};
+
+use crate::{Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls};
+
+/// How much a program is cut off, under a name that configuration uses.
+///
+/// | | `none` | `workspace` | `strict` |
+/// | --- | --- | --- | --- |
+/// | system directories | as the user | read | read |
+/// | home directory | as the user | read, but for [`HOME_SECRETS`] | closed |
+/// | working directory | as the user | write | read |
+/// | data and temporary directory | as the user | write | write |
+/// | further directories of [`ProfilePlaces::read`] | as the user | read | read |
+/// | network | as the machine | as the machine | off |
+/// | named sockets | as the user | off | off |
+/// | system calls | all | restricted | restricted |
+/// | other processes | as the user | own tree only | own tree only |
+///
+/// The home directory, and every directory on the way to a secret in it, may be closed to listing and
+/// to new entries, also where it is the working directory; see [`Isolation::denied`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Profile {
+    /// No isolation at all.
+    #[default]
+    None,
+    /// For tools that work on the files of a project: they see the system and the home directory, but
+    /// not the secrets in it, and change nothing outside the project.
+    Workspace,
+    /// For programs that nobody vouches for.
+    Strict,
+}
+
+/// The places on a machine that a [`Profile`] speaks of.
+///
+/// All are absolute, and no part of one is a link: a grant that leads elsewhere grants nothing (see
+/// [`Filesystem::Grants`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProfilePlaces {
+    /// The home directory. Without one, nothing is granted and nothing is denied in it.
+    pub home: Option<PathBuf>,
+    /// The directory whose files the program is to work on.
+    pub working_dir: PathBuf,
+    /// Where the program may keep what is to last.
+    pub data_dir: Option<PathBuf>,
+    /// Where the program may put what is not to last; best one that no other program uses.
+    pub temp_dir: Option<PathBuf>,
+    /// What else must be readable, such as the directory that the program lies in.
+    pub read: Vec<PathBuf>,
+}
+
+impl ProfilePlaces {
+    /// The working directory, and nothing else.
+    #[must_use]
+    pub fn new(working_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            home: None,
+            working_dir: working_dir.into(),
+            data_dir: None,
+            temp_dir: None,
+            read: Vec::new(),
+        }
+    }
+
+    /// Sets the home directory.
+    #[must_use]
+    pub fn home(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.home = Some(dir.into());
+        self
+    }
+
+    /// Sets where the program may keep what is to last.
+    #[must_use]
+    pub fn data_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.data_dir = Some(dir.into());
+        self
+    }
+
+    /// Sets where the program may put what is not to last.
+    #[must_use]
+    pub fn temp_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.temp_dir = Some(dir.into());
+        self
+    }
+
+    /// Adds a directory or file that must be readable.
+    #[must_use]
+    pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
+        self.read.push(path.into());
+        self
+    }
+}
+
+impl Profile {
+    /// Every profile, from the most open to the strictest.
+    pub const ALL: &[Self] = &[Self::None, Self::Workspace, Self::Strict];
+
+    /// The name that configuration and reports use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Workspace => "workspace",
+            Self::Strict => "strict",
+        }
+    }
+
+    /// The profile with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|it| it.name() == name)
+    }
+
+    /// What the profile asks for at these places.
+    #[must_use]
+    pub fn isolation(self, places: &ProfilePlaces) -> Isolation {
+        let network = match self {
+            Self::None => return Isolation::new(),
+            Self::Workspace => Network::Host,
+            Self::Strict => Network::Off,
+        };
+        let ProfilePlaces { home, working_dir, data_dir, temp_dir, read: more } = places;
+
+        let mut read: Vec<_> = SYSTEM_READ.iter().map(PathBuf::from).collect();
+        read.extend(more.iter().cloned());
+        let mut write: Vec<_> = SYSTEM_WRITE.iter().map(PathBuf::from).collect();
+        write.extend(data_dir.iter().chain(temp_dir).cloned());
+        match self {
+            Self::Workspace => {
+                read.extend(WORKSPACE_READ.iter().map(PathBuf::from));
+                write.extend(WORKSPACE_WRITE.iter().map(PathBuf::from));
+                read.extend(home.iter().cloned());
+                write.push(working_dir.clone());
+            }
+            _ => read.push(working_dir.clone()),
+        }
+        let secrets = home.iter().flat_map(|home| HOME_SECRETS.iter().map(|it| home.join(it)));
+        Isolation {
+            network,
+            local_sockets: LocalSockets::Off,
+            filesystem: Filesystem::Grants { read, write },
+            denied: secrets.collect(),
+            system_calls: SystemCalls::Restricted,
+            processes: Processes::Own,
+        }
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What programs, libraries and runtimes read of a system (hier(7)).
+const SYSTEM_READ: &[&str] = &[
+    "/bin",
+    "/etc",
+    "/gnu/store",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/opt",
+    "/proc",
+    "/run/current-system",
+    "/sbin",
+    "/usr",
+    // What runtimes ask to find the number of processors, huge pages and their memory limit.
+    "/sys/devices/system",
+    "/sys/fs/cgroup",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/dev/random",
+    "/dev/urandom",
+];
+
+/// Devices that take everything and keep nothing.
+const SYSTEM_WRITE: &[&str] = &["/dev/full", "/dev/null", "/dev/zero"];
+
+/// Where names of hosts are resolved and certificates lie on some systems.
+const WORKSPACE_READ: &[&str] =
+    &["/run/NetworkManager", "/run/resolvconf", "/run/systemd/resolve", "/var/lib/ca-certificates"];
+
+/// Memory that processes share by name (shm_overview(7)); locks of Python's `multiprocessing` are
+/// there.
+const WORKSPACE_WRITE: &[&str] = &["/dev/shm"];
+
+/// Where programs keep secrets below a home directory: keys, tokens, passwords, cookies, and what was
+/// typed. [`Profile::Workspace`] and [`Profile::Strict`] deny them.
+pub const HOME_SECRETS: &[&str] = &[
+    // Keys.
+    ".ssh",
+    ".gnupg",
+    ".pki",
+    ".config/age",
+    ".config/sops",
+    // Clouds and clusters.
+    ".aws",
+    ".azure",
+    ".boto",
+    ".config/doctl",
+    ".config/gcloud",
+    ".config/hcloud",
+    ".config/heroku",
+    ".config/rclone",
+    ".config/scw",
+    ".fly",
+    ".kube",
+    ".oci",
+    ".s3cfg",
+    ".terraform.d/credentials.tfrc.json",
+    ".terraformrc",
+    ".vault-token",
+    // Containers and packages.
+    ".bundle/config",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".composer/auth.json",
+    ".config/composer/auth.json",
+    ".config/containers/auth.json",
+    ".config/pypoetry/auth.toml",
+    ".docker/config.json",
+    ".gem/credentials",
+    ".gradle/gradle.properties",
+    ".local/share/gem/credentials",
+    ".m2/settings-security.xml",
+    ".m2/settings.xml",
+    ".npmrc",
+    ".nuget/NuGet/NuGet.Config",
+    ".pypirc",
+    ".yarnrc.yml",
+    // Forges and services.
+    ".config/gh",
+    ".config/git/credentials",
+    ".config/glab-cli",
+    ".config/hub",
+    ".config/netlify",
+    ".git-credentials",
+    ".netrc",
+    "_netrc",
+    // Databases.
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".pgpass",
+    // Models and agents, this one included.
+    ".cache/huggingface/token",
+    ".claude",
+    ".claude.json",
+    ".codex",
+    ".config/flyto",
+    ".config/github-copilot",
+    ".gemini",
+    ".huggingface",
+    ".kaggle",
+    ".local/state/flyto",
+    // Password stores and wallets.
+    ".bitcoin",
+    ".config/1Password",
+    ".config/Bitwarden",
+    ".config/Bitwarden CLI",
+    ".config/keepassxc",
+    ".config/op",
+    ".electrum",
+    ".ethereum",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".password-store",
+    // Browsers, mail and messengers; programs of Flatpak and Snap with all they keep.
+    ".config/BraveSoftware",
+    ".config/Signal",
+    ".config/Slack",
+    ".config/chromium",
+    ".config/discord",
+    ".config/google-chrome",
+    ".config/google-chrome-beta",
+    ".config/microsoft-edge",
+    ".config/mozilla",
+    ".config/opera",
+    ".config/vivaldi",
+    ".local/share/TelegramDesktop",
+    ".mozilla",
+    ".thunderbird",
+    ".var/app",
+    "snap",
+    // What was typed into shells and interpreters.
+    ".bash_history",
+    ".histfile",
+    ".history",
+    ".local/share/fish/fish_history",
+    ".mysql_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".python_history",
+    ".rediscli_history",
+    ".sqlite_history",
+    ".zhistory",
+    ".zsh_history",
+    ".zsh_sessions",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    #[test]
+    fn a_profile_has_one_name() {
+        for profile in Profile::ALL {
+            assert_eq!(Profile::from_name(profile.name()), Some(*profile));
+        }
+        assert_eq!(Profile::from_name("Strict"), None);
+    }
+
+    #[test]
+    fn secrets_are_listed_once_as_plain_paths() {
+        let listed: BTreeSet<_> = HOME_SECRETS.iter().collect();
+        assert_eq!(listed.len(), HOME_SECRETS.len());
+        for secret in HOME_SECRETS {
+            let inside = HOME_SECRETS.iter().find(|it| {
+                let (inner, outer) = (PathBuf::from(it), PathBuf::from(secret));
+                inner != outer && inner.starts_with(&outer)
+            });
+            assert_eq!(inside, None, "{secret} covers it");
+            assert!(!secret.starts_with('/') && !secret.ends_with('/'), "{secret}");
+        }
+    }
+
+    fn places() -> ProfilePlaces {
+        ProfilePlaces::new("/h/project")
+            .home("/h")
+            .data_dir("/h/.local/share/flyto/plugins/p")
+            .temp_dir("/tmp/p")
+            .read("/srv/tools")
+    }
+
+    /// What is asked for beyond the system's own directories; denials as their number.
+    #[track_caller]
+    fn check(profile: Profile, expect: Expect) {
+        let isolation = profile.isolation(&places());
+        assert_eq!(isolation.odd_path(), None);
+        let Isolation { network, local_sockets, filesystem, denied, system_calls, processes } =
+            isolation;
+        let filesystem = match filesystem {
+            Filesystem::Host => "host".to_owned(),
+            Filesystem::Grants { mut read, mut write } => {
+                read.retain(|it| !SYSTEM_READ.iter().any(|system| it.as_os_str() == *system));
+                write.retain(|it| !SYSTEM_WRITE.iter().any(|system| it.as_os_str() == *system));
+                format!("read {read:?}\nwrite {write:?}")
+            }
+        };
+        let all_secrets = denied.len() == HOME_SECRETS.len() && denied[0].ends_with(".ssh");
+        expect.assert_eq(&format!(
+            "{filesystem}\nsecrets denied: {all_secrets}\nnetwork {network:?}, local sockets \
+             {local_sockets:?}, system calls {system_calls:?}, processes {processes:?}\n"
+        ));
+    }
+
+    #[test]
+    fn profiles_ask_for_what_their_table_says() {
+        assert!(Profile::None.isolation(&places()).is_none());
+        check(
+            Profile::Workspace,
+            expect![[r#"
+            read ["/srv/tools", "/run/NetworkManager", "/run/resolvconf", "/run/systemd/resolve", "/var/lib/ca-certificates", "/h"]
+            write ["/h/.local/share/flyto/plugins/p", "/tmp/p", "/dev/shm", "/h/project"]
+            secrets denied: true
+            network Host, local sockets Off, system calls Restricted, processes Own
+        "#]],
+        );
+        check(
+            Profile::Strict,
+            expect![[r#"
+            read ["/srv/tools", "/h/project"]
+            write ["/h/.local/share/flyto/plugins/p", "/tmp/p"]
+            secrets denied: true
+            network Off, local sockets Off, system calls Restricted, processes Own
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_place_that_is_not_there_is_not_named() {
+        let isolation = Profile::Workspace.isolation(&ProfilePlaces::new("/w"));
+        assert_eq!(isolation.denied, Vec::<PathBuf>::new());
+        let Filesystem::Grants { write, .. } = isolation.filesystem else { panic!("not open") };
+        assert_eq!(write.last(), Some(&PathBuf::from("/w")));
+    }
+}
