@@ -395,8 +395,16 @@ mod tests {
             .system_calls(SystemCalls::Restricted)
             .processes(Processes::Own)
             .deny("/h/.ssh");
-        expect![[]].assert_eq(&isolation(&it));
+        expect![[r#"
+            network to 2 hosts only
+            reach a.org:443
+            reach *.b.org
+            no sockets of other programs
+            system calls of ordinary programs only
+            no access to processes outside its own tree
+            never files of 1 path"#]]
+        .assert_eq(&isolation(&it));
         let document = isolation_document(&it, serde_json::value::Serializer).expect("data");
-        expect![[]].assert_eq(&document.to_string());
+        expect![[r#"{"network":["a.org:443","*.b.org"],"local_sockets":"off","system_calls":"restricted","processes":"own","denied":["/h/.ssh"]}"#]].assert_eq(&document.to_string());
     }
 }
