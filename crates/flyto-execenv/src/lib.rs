@@ -4,6 +4,7 @@
 // In the order to read them.
 mod capability; // what a backend can honour
 mod capture;
+mod class; // on whose behalf a program runs
 mod drive; // the loop behind both
 mod environment; // the variables that a program sees
 mod error; // why a program could not be run
@@ -29,6 +30,7 @@ pub mod scripted;
 
 pub use crate::{
     capability::{Capabilities, Capability},
+    class::Class,
     drive::DRAIN_TIME,
     environment::{EnvPolicy, Environment},
     error::{ExecError, ExecErrorKind},
@@ -43,8 +45,8 @@ pub use crate::{
     process::Process,
     profile::{HOME_SECRETS, Profile, ProfilePlaces},
     spec::{
-        Capture, Class, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput,
-        KillScope, Output, Program, Sha256, Spec, Stdin,
+        Capture, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput, KillScope,
+        Output, Program, Sha256, Spec, Stdin,
     },
     traits::{BoxedReader, BoxedWriter, Control, Executor, Running, Target},
 };

@@ -1,7 +1,6 @@
 //! What to run: plain data that hands over nothing by itself.
 
 use std::{
-    borrow::Cow,
     collections::BTreeSet,
     ffi::{OsStr, OsString},
     fmt,
@@ -12,8 +11,8 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Capability, Environment, ExecError, ExecErrorKind, Filesystem, Grants, Isolation, Limits,
-    LocalSockets, Network, Processes, SystemCalls,
+    Capability, Class, Environment, ExecError, ExecErrorKind, Filesystem, Grants, Isolation,
+    Limits, LocalSockets, Network, Processes, SystemCalls,
 };
 
 /// Bytes that a captured stream keeps unless the spec says otherwise: 4 MiB.
@@ -28,44 +27,6 @@ pub const DEFAULT_SPILL_BYTES: u64 = 1024 * 1024 * 1024;
 /// Long enough for a handler that flushes and removes its temporary files, short enough that a
 /// person who pressed Ctrl-C does not press it again.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
-
-/// Who is trusted: the kind of thing on whose behalf a program runs.
-///
-/// The handle's [`Policies`](crate::Policies) say what each class gets. The set is open: a host may
-/// name its own.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Class(Cow<'static, str>);
-
-impl Class {
-    /// A tool that a plugin's manifest declares.
-    pub const PLUGIN_TOOL: Self = Self(Cow::Borrowed("plugin_tool"));
-    /// A server of the Model Context Protocol.
-    pub const MCP_SERVER: Self = Self(Cow::Borrowed("mcp_server"));
-    /// A hook that a plugin declares.
-    pub const PLUGIN_HOOK: Self = Self(Cow::Borrowed("plugin_hook"));
-    /// A command that the user wrote down: trusted like a Git hook.
-    pub const USER_HOOK: Self = Self(Cow::Borrowed("user_hook"));
-    /// A tool that the agent wrote at run time and a person approved.
-    pub const EVOLVE: Self = Self(Cow::Borrowed("evolve"));
-
-    /// A class of the host's own.
-    #[must_use]
-    pub fn new(name: impl Into<Cow<'static, str>>) -> Self {
-        Self(name.into())
-    }
-
-    /// The name that configuration uses, such as `plugin_tool`.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// A SHA-256 digest.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
