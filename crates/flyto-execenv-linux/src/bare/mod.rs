@@ -16,6 +16,8 @@ pub(crate) mod child;
 #[cfg(not(supervisor))]
 pub(crate) mod host;
 #[cfg(not(supervisor))]
+pub(crate) mod landlock;
+#[cfg(not(supervisor))]
 pub(crate) mod program;
 pub(crate) mod sys;
 #[cfg(not(supervisor))]

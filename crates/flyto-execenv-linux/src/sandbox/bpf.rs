@@ -1,0 +1,154 @@
+//! Decisions about a system call, and the instructions of the kernel's filter machine for them
+//! (seccomp(2), `linux/filter.h`).
+
+/// A decision, step by step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Node {
+    /// The call is made.
+    Allow,
+    /// It fails with this error number.
+    Errno(u16),
+    /// The process is ended with `SIGSYS`.
+    Kill,
+    /// Looks at something; what follows is about it.
+    Load(Load, Box<Node>),
+    /// Keeps these bits of what is looked at.
+    Mask(u32, Box<Node>),
+    /// Compares what is looked at.
+    Compare(Compare, u32, Box<Node>, Box<Node>),
+}
+
+/// What can be looked at, of `struct seccomp_data`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Load {
+    /// The number of the call.
+    Number,
+    /// The architecture whose numbers these are.
+    Architecture,
+    /// Half of an argument, which is counted from 0.
+    Argument(u8, Word),
+}
+
+/// Half of an argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Word {
+    /// The lower half: all of an argument that is an `int`.
+    Low,
+    /// The upper half.
+    High,
+}
+
+/// A comparison with a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compare {
+    Equal,
+    AtLeast,
+    /// Any of the number's bits is set.
+    AnyOf,
+}
+
+/// An instruction, `struct sock_filter`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Instruction {
+    code: u16,
+    /// Instructions to skip where a comparison holds.
+    yes: u8,
+    /// … and where it does not.
+    no: u8,
+    k: u32,
+}
+
+const LOAD_WORD: u16 = 0x20;
+const AND: u16 = 0x54;
+const JUMP: u16 = 0x05;
+const JUMP_EQUAL: u16 = 0x15;
+const JUMP_AT_LEAST: u16 = 0x35;
+const JUMP_ANY_OF: u16 = 0x45;
+const RETURN: u16 = 0x06;
+
+const RETURN_ALLOW: u32 = 0x7fff_0000;
+const RETURN_ERRNO: u32 = 0x0005_0000;
+const RETURN_KILL: u32 = 0x8000_0000;
+
+impl Node {
+    pub(super) fn load(what: Load, then: Self) -> Self {
+        Self::Load(what, Box::new(then))
+    }
+
+    pub(super) fn masked(bits: u32, then: Self) -> Self {
+        Self::Mask(bits, Box::new(then))
+    }
+
+    pub(super) fn equal(value: u32, yes: Self, no: Self) -> Self {
+        Self::Compare(Compare::Equal, value, Box::new(yes), Box::new(no))
+    }
+
+    pub(super) fn at_least(value: u32, yes: Self, no: Self) -> Self {
+        Self::Compare(Compare::AtLeast, value, Box::new(yes), Box::new(no))
+    }
+
+    pub(super) fn any_of(bits: u32, yes: Self, no: Self) -> Self {
+        Self::Compare(Compare::AnyOf, bits, Box::new(yes), Box::new(no))
+    }
+
+    /// The instructions, each of eight bytes in the order of the machine.
+    pub(super) fn assemble(&self) -> Vec<u8> {
+        let mut res = Vec::new();
+        for Instruction { code, yes, no, k } in self.instructions() {
+            res.extend_from_slice(&code.to_ne_bytes());
+            res.extend_from_slice(&[yes, no]);
+            res.extend_from_slice(&k.to_ne_bytes());
+        }
+        res
+    }
+
+    fn instructions(&self) -> Vec<Instruction> {
+        let plain = |code, k| Instruction { code, yes: 0, no: 0, k };
+        let before = |one, rest: &Self| {
+            let mut res = vec![one];
+            res.extend(rest.instructions());
+            res
+        };
+        match self {
+            Self::Allow => vec![plain(RETURN, RETURN_ALLOW)],
+            Self::Errno(number) => vec![plain(RETURN, RETURN_ERRNO | u32::from(*number))],
+            Self::Kill => vec![plain(RETURN, RETURN_KILL)],
+            Self::Load(what, then) => before(plain(LOAD_WORD, what.offset()), then),
+            Self::Mask(bits, then) => before(plain(AND, *bits), then),
+            Self::Compare(compare, value, yes, no) => {
+                let (yes, no) = (yes.instructions(), no.instructions());
+                let code = match compare {
+                    Compare::Equal => JUMP_EQUAL,
+                    Compare::AtLeast => JUMP_AT_LEAST,
+                    Compare::AnyOf => JUMP_ANY_OF,
+                };
+                let mut res = Vec::with_capacity(yes.len() + no.len() + 2);
+                // A comparison skips up to 255 instructions, a jump any number.
+                match u8::try_from(no.len()) {
+                    Ok(far) => res.push(Instruction { code, yes: far, no: 0, k: *value }),
+                    Err(_) => {
+                        res.push(Instruction { code, yes: 0, no: 1, k: *value });
+                        let far = u32::try_from(no.len()).expect("a filter is short");
+                        res.push(plain(JUMP, far));
+                    }
+                }
+                res.extend(no);
+                res.extend(yes);
+                res
+            }
+        }
+    }
+}
+
+impl Load {
+    /// Where it lies in `struct seccomp_data`.
+    fn offset(self) -> u32 {
+        match self {
+            Self::Number => 0,
+            Self::Architecture => 4,
+            // Little-endian, as x86-64 is.
+            Self::Argument(at, Word::Low) => 16 + 8 * u32::from(at),
+            Self::Argument(at, Word::High) => 20 + 8 * u32::from(at),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Landlock rulesets (landlock(7)).
+//!
+//! Landlock opens and never closes: a rule gives rights to a directory and all that lies below it. A
+//! path that is denied below a granted one is therefore carved out: the directories on the way to it
+//! get no rule, and everything beside the way gets one. From this follows what is said about
+//! [`Isolation::denied`]: those directories can neither be listed nor get new entries, and what appears
+//! in them later is closed until the next ruleset.
+//!
+//! Not bounded by any ruleset are looking a file up (stat(2)), changing its mode, owner or times where
+//! the user may, and connecting to a Unix socket by its path; the latter is for the filter.
+
+use std::{
+    ffi::OsStr,
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Component, Path, PathBuf},
+};
+
+use flyto_execenv::{ExecError, ExecErrorKind, Filesystem, Isolation, LocalSockets, Network};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statx};
+
+use super::{LANDLOCK_PORTS, LANDLOCK_SCOPES};
+use crate::bare::landlock::{Handled, allow, ruleset};
+
+// Rights to files, `LANDLOCK_ACCESS_FS_*` of `linux/landlock.h`.
+const EXECUTE: u64 = 1;
+const WRITE_FILE: u64 = 1 << 1;
+const READ_FILE: u64 = 1 << 2;
+const READ_DIR: u64 = 1 << 3;
+const MAKE_CHARACTER_DEVICE: u64 = 1 << 6;
+const MAKE_BLOCK_DEVICE: u64 = 1 << 11;
+const TRUNCATE: u64 = 1 << 14;
+const DEVICE_REQUESTS: u64 = 1 << 15;
+
+/// All rights of version 1.
+const FIRST: u64 = (1 << 13) - 1;
+/// Linking and renaming between directories, of version 2.
+const REFER: u64 = 1 << 13;
+
+/// What a program does that reads and runs files.
+const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
+/// Rights that something has which is no directory.
+const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_REQUESTS;
+
+/// Binding and connecting TCP sockets, `LANDLOCK_ACCESS_NET_*`.
+const TCP: u64 = 3;
+/// `LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET`.
+const ABSTRACT_SOCKETS: u64 = 1;
+/// `LANDLOCK_SCOPE_SIGNAL`.
+const SIGNALS: u64 = 2;
+
+/// Where the supervisor finds the descendants that it ends.
+const PROC: &str = "/proc";
+
+/// All rights to files that this version knows.
+fn all_rights(version: u32) -> u64 {
+    [(1, FIRST), (2, REFER), (3, TRUNCATE), (5, DEVICE_REQUESTS)]
+        .into_iter()
+        .filter(|(since, _)| version >= *since)
+        .fold(0, |all, (_, rights)| all | rights)
+}
+
+/// What a supervisor enters.
+#[derive(Debug, Default)]
+pub(super) struct Outer {
+    pub(super) ruleset: Option<OwnedFd>,
+    /// The directories that were carved.
+    pub(super) seen: Vec<Seen>,
+}
+
+/// The ruleset of a supervisor and all its programs; none where nothing is asked of it.
+pub(super) fn outer(isolation: &Isolation, version: u32) -> Result<Outer, ExecError> {
+    let files = isolation.filesystem != Filesystem::Host || !isolation.denied.is_empty();
+    let ports = isolation.network == Network::Off && version >= LANDLOCK_PORTS;
+    // A program in a domain cannot trace those outside. Where no domain of its own does this for each
+    // program, this one must, whatever it bounds besides.
+    let own = isolation.processes == flyto_execenv::Processes::Own && version < LANDLOCK_SCOPES;
+    if !files && !ports && !own {
+        return Ok(Outer::default());
+    }
+    let handled = Handled {
+        files: match (files, own) {
+            (true, _) => all_rights(version),
+            (false, true) => MAKE_BLOCK_DEVICE,
+            (false, false) => 0,
+        },
+        ports: if ports { TCP } else { 0 },
+        scoped: 0,
+    };
+    let mut rules =
+        Rules { ruleset: ruleset(&handled).map_err(unmade)?, denied: Vec::new(), seen: Vec::new() };
+    if files {
+        rules.denied = isolation.denied.iter().flat_map(|it| meant(it)).collect();
+        if let Some(denied) = rules.denied.iter().find(|it| touches_proc(it)) {
+            let what = format!(
+                "deny {denied:?}: what ends a program and its descendants finds them in {PROC}"
+            );
+            return Err(ExecError::new(ExecErrorKind::Unsupported, what));
+        }
+        for (path, rights) in grants(&isolation.filesystem, handled.files) {
+            rules.grant(&path, rights).map_err(unmade)?;
+        }
+    } else if own {
+        rules.grant(Path::new("/"), handled.files).map_err(unmade)?;
+    }
+    Ok(Outer { ruleset: Some(rules.ruleset), seen: rules.seen })
+}
+
+/// The ruleset of one program, nested in the other: signals, and abstract Unix sockets where sockets are
+/// closed, do not leave it.
+pub(super) fn inner(isolation: &Isolation) -> Result<OwnedFd, ExecError> {
+    let closed = isolation.local_sockets == LocalSockets::Off || isolation.network == Network::Off;
+    let scoped = if closed { SIGNALS | ABSTRACT_SOCKETS } else { SIGNALS };
+    ruleset(&Handled { scoped, ..Handled::default() }).map_err(unmade)
+}
+
+fn unmade(err: io::Error) -> ExecError {
+    let kind = match err.raw_os_error() {
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => ExecErrorKind::Exhausted,
+        _ => ExecErrorKind::Other,
+    };
+    ExecError::new(kind, "make a Landlock ruleset").with_source(err)
+}
+
+/// Paths and the rights to them.
+fn grants(filesystem: &Filesystem, all: u64) -> Vec<(PathBuf, u64)> {
+    let Filesystem::Grants { read, write } = filesystem else {
+        return vec![("/".into(), all)];
+    };
+    // Making device files needs a capability that no confined program has.
+    let write_rights = all & !(MAKE_CHARACTER_DEVICE | MAKE_BLOCK_DEVICE);
+    let proc = (PathBuf::from(PROC), READ);
+    let read = read.iter().map(|it| (it.clone(), READ));
+    let write = write.iter().map(|it| (it.clone(), write_rights));
+    read.chain(write).chain([proc]).collect()
+}
+
+fn touches_proc(denied: &Path) -> bool {
+    denied.starts_with(PROC) || Path::new(PROC).starts_with(denied)
+}
+
+/// What a denied path means: itself, with the links on the way to it followed, and where it leads if it
+/// is a link itself. What is not there yet is meant where it would be.
+fn meant(path: &Path) -> Vec<PathBuf> {
+    let mut res = Vec::new();
+    if let (Some(parent), Some(name)) = (path.parent(), path.file_name()) {
+        res.push(resolved(parent).join(name));
+    }
+    let target = resolved(path);
+    if !res.contains(&target) {
+        res.push(target);
+    }
+    res
+}
+
+/// The path without links, as far as it is there.
+fn resolved(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    for ancestor in path.ancestors() {
+        if let Ok(found) = ancestor.canonicalize() {
+            return found.join(rest.iter().rev().collect::<PathBuf>());
+        }
+        rest.extend(ancestor.file_name().map(OsStr::to_owned));
+    }
+    path.to_owned()
+}
+
+/// A directory as it was looked at.
+#[derive(Debug)]
+pub(super) struct Seen {
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+/// A file, and the time of its last change.
+type Stamp = (u32, u32, u64, i64, u32);
+
+impl Seen {
+    /// Whether nothing was added, removed or renamed in it.
+    pub(super) fn is_current(&self) -> bool {
+        stamp(rustix::fs::CWD, &self.path, AtFlags::SYMLINK_NOFOLLOW) == Some(self.stamp)
+    }
+}
+
+fn stamp(dir: BorrowedFd<'_>, path: &Path, flags: AtFlags) -> Option<Stamp> {
+    use rustix::fs::StatxFlags;
+    let found = statx(dir, path, flags, StatxFlags::INO | StatxFlags::MTIME).ok()?;
+    let time = found.stx_mtime;
+    Some((found.stx_dev_major, found.stx_dev_minor, found.stx_ino, time.tv_sec, time.tv_nsec))
+}
+
+struct Rules {
+    ruleset: OwnedFd,
+    /// Without links.
+    denied: Vec<PathBuf>,
+    seen: Vec<Seen>,
+}
+
+impl Rules {
+    /// Grants rights to a path and what lies below, but for what is denied.
+    fn grant(&mut self, path: &Path, rights: u64) -> io::Result<()> {
+        // A link grants nothing by itself. Otherwise whoever may make one could choose what is granted.
+        if !path.canonicalize().is_ok_and(|it| is_same(&it, path)) {
+            return Ok(());
+        }
+        let Some(file) = open(rustix::fs::CWD, path)? else { return Ok(()) };
+        self.open(&file, path, rights)
+    }
+
+    fn open(&mut self, file: &OwnedFd, path: &Path, rights: u64) -> io::Result<()> {
+        if self.denied.iter().any(|it| path.starts_with(it)) {
+            return Ok(());
+        }
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
+        match kind {
+            FileType::Symlink => Ok(()),
+            FileType::Directory if self.denied.iter().any(|it| it.starts_with(path)) => {
+                self.carve(file, path, rights)
+            }
+            FileType::Directory => allow(self.ruleset.as_fd(), rights, file.as_fd()),
+            _ => match rights & OF_FILES {
+                0 => Ok(()),
+                rights => allow(self.ruleset.as_fd(), rights, file.as_fd()),
+            },
+        }
+    }
+
+    /// Grants rights to what is in a directory, but for what is denied.
+    fn carve(&mut self, dir: &OwnedFd, path: &Path, rights: u64) -> io::Result<()> {
+        // Before it is listed: what is added meanwhile makes it look changed.
+        let Some(stamp) = stamp(dir.as_fd(), Path::new(""), AtFlags::EMPTY_PATH) else {
+            return Ok(());
+        };
+        self.seen.push(Seen { path: path.to_owned(), stamp });
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // What this user may not list stays closed.
+        let Ok(listed) = openat(dir, ".", flags, Mode::empty()) else { return Ok(()) };
+        for entry in Dir::new(listed)? {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            if let Some(file) = open(dir.as_fd(), Path::new(name))? {
+                self.open(&file, &path.join(name), rights)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether two paths are written with the same parts.
+fn is_same(a: &Path, b: &Path) -> bool {
+    a.components().eq(b.components().filter(|it| *it != Component::CurDir))
+}
+
+/// What is there, without following a link at the end; `None` where there is nothing to be granted.
+fn open(dir: BorrowedFd<'_>, path: &Path) -> io::Result<Option<OwnedFd>> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(dir, path, flags, Mode::empty()) {
+        Ok(file) => Ok(Some(file)),
+        Err(err)
+            if matches!(
+                io::Error::from(err).raw_os_error(),
+                Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)
+            ) =>
+        {
+            Err(err.into())
+        }
+        // It is gone, or this user may not go there.
+        Err(_) => Ok(None),
+    }
+}

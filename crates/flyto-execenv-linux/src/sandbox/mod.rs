@@ -1,0 +1,161 @@
+//! From isolation as data to what a supervisor enters.
+//!
+//! | asked for | kept by |
+//! | --- | --- |
+//! | [`Filesystem::Grants`], denied paths | Landlock, files: see [`landlock`] |
+//! | [`Network::Off`] | the filter: no sockets but pairs; Landlock, ports, where the kernel has it |
+//! | [`LocalSockets::Off`] | the filter: no Unix sockets but pairs |
+//! | [`SystemCalls::Restricted`] | the filter: see [`seccomp`] |
+//! | [`Processes::Own`] | Landlock, a domain of its own for each program that signals do not leave (version 6), else a PID namespace; Landlock also keeps debuggers inside (ptrace(2)). The filter, for bounds of others (prlimit(2)) |
+//!
+//! With any of them a program has no capabilities (capabilities(7)) and gains none by execution.
+//!
+//! [`Filesystem::Grants`]: flyto_execenv::Filesystem::Grants
+//! [`Network::Off`]: flyto_execenv::Network::Off
+
+mod bpf;
+mod landlock;
+mod seccomp;
+
+use std::{io, os::fd::OwnedFd};
+
+use flyto_execenv::{
+    Capability, ExecError, ExecErrorKind, Isolation, KillScope, LocalSockets, Network, Processes,
+    Spec, SystemCalls,
+};
+
+use self::{landlock::Seen, seccomp::Rules};
+
+/// What this machine can keep a program from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Support {
+    /// The version of Landlock; 0 is none.
+    pub(crate) landlock: u32,
+    /// Whether system calls can be filtered.
+    pub(crate) seccomp: bool,
+    /// Whether a supervisor can start programs in PID namespaces, if need be in a user namespace that
+    /// it makes. That is known once one has done so: [`Support::probe`] leaves it out.
+    pub(crate) pid_namespaces: bool,
+}
+
+/// Landlock that knows truncation; without it, a program could empty files that it may not write.
+const LANDLOCK_FILES: u32 = 3;
+/// Landlock that knows TCP ports.
+const LANDLOCK_PORTS: u32 = 4;
+/// Landlock that keeps signals and abstract Unix sockets inside.
+const LANDLOCK_SCOPES: u32 = 6;
+
+impl Support {
+    /// Asks the kernel.
+    pub(crate) fn probe() -> Self {
+        // There as soon as the kernel has filters (seccomp(2)).
+        let seccomp = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
+            .is_ok_and(|it| ["kill_process", "errno", "allow"].iter().all(|one| has(&it, one)));
+        Self { landlock: crate::bare::landlock::version(), seccomp, pid_namespaces: false }
+    }
+
+    /// What may be declared: what [`confine`] can really make.
+    pub(crate) fn capabilities(&self) -> impl Iterator<Item = Capability> {
+        let files = self.landlock >= LANDLOCK_FILES;
+        let scopes = self.landlock >= LANDLOCK_SCOPES;
+        let processes = self.seccomp && (scopes || (self.landlock > 0 && self.pid_namespaces));
+        [
+            (self.seccomp, Capability::NetworkOff),
+            (self.seccomp, Capability::LocalSocketsOff),
+            (self.seccomp, Capability::SystemCallFilter),
+            (files, Capability::FilesystemGrants),
+            (files, Capability::FilesystemDenials),
+            (processes, Capability::ProcessIsolation),
+        ]
+        .into_iter()
+        .filter_map(|(can, capability)| can.then_some(capability))
+    }
+}
+
+fn has(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|it| it == word)
+}
+
+/// What a supervisor enters once, and each of its programs.
+#[derive(Debug, Default)]
+pub(crate) struct Confinement {
+    /// The Landlock ruleset of the supervisor.
+    pub(crate) ruleset: Option<OwnedFd>,
+    /// The ruleset that each program enters, nested in the other.
+    pub(crate) inner_ruleset: Option<OwnedFd>,
+    /// The filter of system calls, as [`Setup::filter`](flyto_supervision::Setup) has it.
+    pub(crate) filter: Vec<u8>,
+    /// Programs gain no privileges by execution.
+    pub(crate) no_new_privs: bool,
+    /// Programs have no capabilities.
+    pub(crate) no_capabilities: bool,
+    /// Each program needs a PID namespace of its own.
+    pub(crate) pid_namespace: bool,
+    /// What lets the supervisor's own clone3(2) through the filter.
+    pub(crate) cookie: [u64; 2],
+    /// The directories that were looked at.
+    seen: Vec<Seen>,
+}
+
+impl Confinement {
+    /// Whether it would be made in the same way now. It grants what lies beside a denied path one by
+    /// one, so that a file which came later is closed, and one that was renamed may be.
+    pub(crate) fn is_current(&self) -> bool {
+        self.seen.iter().all(Seen::is_current)
+    }
+}
+
+/// Two numbers that nobody guesses.
+pub(crate) fn cookie() -> io::Result<[u64; 2]> {
+    let mut bytes = [0; 16];
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    let all = u128::from_ne_bytes(bytes);
+    Ok([all as u64, (all >> 64) as u64])
+}
+
+/// What keeps a program to this isolation.
+///
+/// # Errors
+///
+/// [`ExecErrorKind::Unsupported`] where the machine cannot keep a part of it; nothing is left out. Also
+/// where the system does not make a ruleset.
+pub(crate) fn confine(
+    isolation: &Isolation,
+    support: &Support,
+    cookie: [u64; 2],
+) -> Result<Confinement, ExecError> {
+    if isolation.is_none() {
+        return Ok(Confinement::default());
+    }
+    let only = Spec::new("x").kill(KillScope::Leader).isolation(isolation.clone());
+    let missing: Vec<_> = only
+        .requirements()
+        .into_iter()
+        .filter(|it| !support.capabilities().any(|has| has == *it))
+        .map(Capability::name)
+        .collect();
+    if !missing.is_empty() {
+        let what = format!("confine a program: this machine does not offer {}", missing.join(", "));
+        return Err(ExecError::new(ExecErrorKind::Unsupported, what));
+    }
+    let own = isolation.processes == Processes::Own;
+    let scopes = support.landlock >= LANDLOCK_SCOPES;
+    let outer = landlock::outer(isolation, support.landlock)?;
+    let inner_ruleset = if own && scopes { Some(landlock::inner(isolation)?) } else { None };
+    let rules = Rules {
+        restricted: isolation.system_calls == SystemCalls::Restricted,
+        network_off: isolation.network == Network::Off,
+        local_sockets_off: isolation.local_sockets == LocalSockets::Off,
+        own_processes: own,
+    };
+    Ok(Confinement {
+        ruleset: outer.ruleset,
+        inner_ruleset,
+        filter: seccomp::filter(rules, cookie),
+        no_new_privs: true,
+        no_capabilities: true,
+        pid_namespace: own && !scopes,
+        cookie,
+        seen: outer.seen,
+    })
+}
