@@ -1,6 +1,12 @@
 //! Tests of what an ordinary user may do, also where root runs them.
 
-use std::{env, fs, os::unix::fs::PermissionsExt, time::Duration};
+use std::{
+    env, fs,
+    ops::Range,
+    os::unix::fs::PermissionsExt,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use flyto_execenv::{ExecEnv, Outcome, Spec, local::Local};
 
@@ -18,7 +24,8 @@ pub(crate) async fn is_ordinary(test: &str) -> bool {
     let program = dir.path().join("tests");
     fs::copy(env::current_exe().expect("it runs"), &program).expect("there is room");
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-    let user = (600_000 + std::process::id() % 100_000).to_string();
+    let n = NEXT.fetch_add(1, Ordering::Relaxed);
+    let user = (NOBODYS.start + std::process::id() % 100_000 * 16 + n % 16).to_string();
     let spec = Spec::new("setpriv")
         .args(["--reuid", &user, "--regid", &user, "--clear-groups"])
         .arg(program.into_os_string())
@@ -30,6 +37,17 @@ pub(crate) async fn is_ordinary(test: &str) -> bool {
     assert!(outcome.success() && stdout.contains("1 passed"), "{stdout}\n{stderr}");
     false
 }
+
+/// Whether nobody else runs anything as this user.
+pub(crate) fn is_alone() -> bool {
+    NOBODYS.contains(&rustix::process::geteuid().as_raw())
+}
+
+/// Users that are nobody's: outside of all ranges that login.defs(5) and systemd give out.
+const NOBODYS: Range<u32> = 2_000_000_000..2_001_600_000;
+
+/// Tests of one process run at the same time.
+static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Runs a program for which there is no doubt that it can be started.
 pub(crate) async fn run(spec: Spec) -> Outcome {

@@ -221,16 +221,40 @@ unsafe fn fits(stack: *mut Stack, soft: u64, hard: u64) -> Result<bool, Errno> {
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, sync::Barrier, thread};
+
     use super::*;
+    use crate::ordinary::{is_alone, is_ordinary};
 
     #[test]
-    fn counting_leaves_no_child_behind() {
-        let counted = tasks_of_user().expect("there is room for two processes");
-        // Root is not counted; whoever is has at least the threads of this process.
-        assert!(counted.is_none_or(|it| it >= 1), "{counted:?}");
-        let status = std::fs::read_to_string("/proc/self/status").expect("proc is there");
-        assert!(status.contains("Threads:"));
-        let own = std::fs::read_to_string("/proc/thread-self/children").expect("proc is there");
-        assert_eq!(own.trim(), "");
+    fn no_child_is_left_behind() {
+        tasks_of_user().expect("there is room for two processes");
+        let children = fs::read_to_string("/proc/thread-self/children").expect("proc is there");
+        assert_eq!(children.trim(), "");
+    }
+
+    #[tokio::test]
+    async fn the_kernels_own_number_is_found() {
+        if !is_ordinary("bare::trial::tests::the_kernels_own_number_is_found").await {
+            return;
+        }
+        let count = || tasks_of_user().expect("there is room for two processes");
+        let (begun, done) = (Barrier::new(101), Barrier::new(101));
+        let (before, after) = thread::scope(|scope| {
+            let before = count();
+            for _ in 0..100 {
+                scope.spawn(|| (begun.wait(), done.wait()));
+            }
+            begun.wait();
+            let after = count();
+            done.wait();
+            (before, after)
+        });
+        // Others of the same user come and go.
+        if is_alone() {
+            assert_eq!(after, before.map(|it| it + 100));
+        } else {
+            assert!(after.is_none_or(|it| it > 100), "{after:?}");
+        }
     }
 }

@@ -167,6 +167,46 @@ fn what_a_killed_host_leaves_goes_with_the_next() {
     assert!(cgroups.homes.all().chain(second.homes.all()).all(|it| it.path().is_dir()));
 }
 
+/// What is written and read where version 2 has its controllers, on plain files.
+#[test]
+fn version_2_is_told_and_asked_in_its_own_words() {
+    let place = tempfile::tempdir().expect("there is room");
+    let home = Home::make(place.path()).expect("the place is ours");
+    let group = home.make_group(0).expect("the home is ours");
+    let put = |name: &str, text: &str| fs::write(group.join(name), text).expect("it is ours");
+    let got = |name: &str| fs::read_to_string(group.join(name)).expect("it is there");
+    for name in ["cgroup.kill", "pids.max", "memory.max", "memory.oom.group"] {
+        put(name, "");
+    }
+    put("cpu.stat", "usage_usec 70\nuser_usec 50\nsystem_usec 20\n");
+    let homes =
+        Homes { version_2: Some(home), pids_in_2: true, memory_in_2: true, ..Homes::default() };
+    let mut leaf = Leaf::make(Arc::new(homes), 0, 2).expect("all files are there");
+    assert_eq!(got("memory.oom.group"), "1");
+
+    // Helpers are in no group of version 2.
+    leaf.set_processes(Some(10)).expect("the file is there");
+    leaf.set_memory(Some(4096)).expect("the file is there");
+    assert_eq!([got("pids.max"), got("memory.max")], ["10", "4096"]);
+    put("pids.max", "untouched");
+    leaf.set_processes(Some(10)).expect("nothing is written");
+    assert_eq!(got("pids.max"), "untouched");
+
+    put("pids.events", "max 3\n");
+    put("memory.events", "low 0\nhigh 0\nmax 8\noom 1\noom_kill 2\noom_group_kill 1\n");
+    assert_eq!(leaf.events(), Events { oom_kills: 2, refused_forks: 3 });
+    put("pids.events", "max 4\n");
+    assert_eq!(leaf.events(), Events { oom_kills: 0, refused_forks: 1 });
+
+    let micros = |leaf: &mut Leaf| {
+        let cpu = leaf.used().cpu.expect("the file is there");
+        [cpu.user, cpu.system].map(|it| it.as_micros())
+    };
+    assert_eq!(micros(&mut leaf), [50, 20]);
+    put("cpu.stat", "user_usec 90\nsystem_usec 10\n");
+    assert_eq!(micros(&mut leaf), [40, 0]);
+}
+
 #[test]
 fn none_means_none() {
     let cgroups = Cgroups::none();
