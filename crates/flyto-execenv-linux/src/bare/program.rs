@@ -171,10 +171,10 @@ const WNOHANG: usize = 1;
 const RUSAGE_SELF: usize = 0;
 
 /// `struct rusage` (getrusage(2)): seconds and microseconds of user time, the same of system time, then
-/// the peak of resident memory in KiB, and eleven more.
+/// the peak of resident memory in KiB, and thirteen more.
 #[repr(C)]
 #[derive(Debug, Default)]
-struct RawUsage([u64; 16]);
+struct RawUsage([u64; 18]);
 
 impl RawUsage {
     fn duration(&self, at: usize) -> Duration {
@@ -211,6 +211,18 @@ mod tests {
         assert_eq!((ends, strings.text.capacity()), (7, strings.text.len()));
         let is_null: Vec<_> = strings.pointers().iter().map(|it| it.is_null()).collect();
         assert_eq!(is_null, [false, false, false, false, false, true, false, false, true]);
+    }
+
+    #[test]
+    fn the_kernel_writes_no_more_than_there_is_room_for() {
+        // A place beyond it shows what was written.
+        let mut usage = [u64::MAX; 24];
+        // SAFETY: there is room for a `struct rusage` and more.
+        let res =
+            unsafe { sys::numbers(number::GETRUSAGE, &[RUSAGE_SELF, address(&raw mut usage)]) };
+        assert!(res.is_ok());
+        let written = usage.iter().position(|it| *it == u64::MAX);
+        assert_eq!(written.map(|it| it * 8), Some(size_of::<RawUsage>()));
     }
 
     #[test]
