@@ -91,8 +91,9 @@ impl Linux {
 
     fn of(plain: Option<Arc<Pool>>) -> Self {
         let local = Local::new();
-        let tree = plain.is_some().then_some(Capability::TreeKill);
-        let mut capabilities = local.capabilities().clone().with(tree);
+        let supervised = [Capability::TreeKill, Capability::TreeCpuUsage];
+        let more = plain.iter().flat_map(|_| supervised);
+        let mut capabilities = local.capabilities().clone().with(more);
         "linux".clone_into(&mut capabilities.backend);
         let pinned = Arc::new(PinnedPrograms::default());
         Self { capabilities, local, pinned, plain }

@@ -52,6 +52,9 @@ pub enum Capability {
     ProcessIsolation,
     /// The outcome carries CPU time.
     CpuUsage,
+    /// CPU time covers every descendant, also those that lost their parents, where the kill scope is the
+    /// tree.
+    TreeCpuUsage,
     /// The outcome carries peak memory.
     PeakMemory,
     /// The outcome says how many descendants outlived the leader.
@@ -82,6 +85,7 @@ impl Capability {
         Self::SystemCallFilter,
         Self::ProcessIsolation,
         Self::CpuUsage,
+        Self::TreeCpuUsage,
         Self::PeakMemory,
         Self::LeakCount,
     ];
@@ -111,6 +115,7 @@ impl Capability {
             Self::SystemCallFilter => "system-call-filter",
             Self::ProcessIsolation => "process-isolation",
             Self::CpuUsage => "cpu-usage",
+            Self::TreeCpuUsage => "tree-cpu-usage",
             Self::PeakMemory => "peak-memory",
             Self::LeakCount => "leak-count",
         }

@@ -128,10 +128,14 @@ impl fmt::Debug for Running {
 /// - `grace-is-bounded` — a program that ignores the request is killed after the grace.
 /// - `no-grace-kills-at-once` — without a grace, a program that would end cleanly when asked is not asked.
 /// - `stopped-is-ended` — a stopped program ends by its deadline as well.
-/// - `escapees-are-ended` — where the kill scope is the tree, a descendant in a session of its own is ended too.
+/// - `escapees-are-ended` — where the kill scope is the tree, what left the leader's group, session or family ends with the leader, also a daemon, a stopped one and a whole tree.
+/// - `escapees-end-by-the-deadline` — the same holds for a call that its deadline ends.
+/// - `escapees-end-when-cancelled` — the same holds for a call that is cancelled.
+/// - `escapees-end-when-dropped` — the same holds for a call that is dropped.
 /// - `dropped-is-ended` — dropping a call ends it; cancelling a future is a normal way to stop.
 /// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.
 /// - `usage-is-reported` — CPU time and peak memory are there where they are declared, and absent elsewhere.
+/// - `usage-covers-the-tree` — CPU time of descendants that lost their parents counts where that is declared; elsewhere the outcome does not say so.
 #[async_trait]
 pub trait Control: fmt::Debug + Send + Sync + 'static {
     /// Waits for the leader's end. Cancel-safe and repeatable. Pipes may stay open longer: a

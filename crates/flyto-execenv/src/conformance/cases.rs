@@ -1,6 +1,6 @@
 //! The list of clauses, each with its case.
 
-use super::{Case, end, left, pinned, run, start};
+use super::{Case, end, escape, left, pinned, run, start, usage};
 
 macro_rules! case {
     ($name:literal, $about:literal, $test:path) => {
@@ -225,8 +225,23 @@ pub const CASES: &[Case] = &[
     ),
     case!(
         "escapees-are-ended",
-        "where the kill scope is the tree, a descendant in a session of its own is ended too.",
-        end::escapees_are_ended
+        "where the kill scope is the tree, what left the leader's group, session or family ends with the leader, also a daemon, a stopped one and a whole tree.",
+        escape::escapees_are_ended
+    ),
+    case!(
+        "escapees-end-by-the-deadline",
+        "the same holds for a call that its deadline ends.",
+        escape::escapees_end_by_the_deadline
+    ),
+    case!(
+        "escapees-end-when-cancelled",
+        "the same holds for a call that is cancelled.",
+        escape::escapees_end_when_cancelled
+    ),
+    case!(
+        "escapees-end-when-dropped",
+        "the same holds for a call that is dropped.",
+        escape::escapees_end_when_dropped
     ),
     case!(
         "dropped-is-ended",
@@ -241,6 +256,11 @@ pub const CASES: &[Case] = &[
     case!(
         "usage-is-reported",
         "CPU time and peak memory are there where they are declared, and absent elsewhere.",
-        end::usage_is_reported
+        usage::usage_is_reported
+    ),
+    case!(
+        "usage-covers-the-tree",
+        "CPU time of descendants that lost their parents counts where that is declared; elsewhere the outcome does not say so.",
+        usage::usage_covers_the_tree
     ),
 ];

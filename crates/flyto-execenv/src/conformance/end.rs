@@ -166,33 +166,6 @@ pub(super) async fn stopped_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     watch.all_gone(ctx).await
 }
 
-pub(super) async fn escapees_are_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
-    /// The escapee itself says that it is ready; the leader stays or goes.
-    fn escaping<'a>(fifo: &'a str, last: &[&'a str]) -> Vec<&'a str> {
-        let mut steps = vec!["hold", fifo];
-        steps.extend(["escapee", "[", "hold", fifo, "say", READY, "nap", "]"]);
-        steps.extend(last);
-        steps
-    }
-    if !ctx.has(Capability::TreeKill) {
-        let spec = ctx.spec(&escaping("/dev/null", &[])).kill(KillScope::Tree);
-        return ctx.refused(spec, ExecErrorKind::Unsupported).await;
-    }
-    let watch = ctx.watch().await?;
-    let steps = escaping(watch.fifo(), &["nap"]);
-    let outcome = ctx.cancelled(ctx.spec(&steps).kill(KillScope::Tree)).await?;
-    equal("ending", outcome.ending, Ending::Cancelled)?;
-    ensure(outcome.confirmed, || format!("unconfirmed: {}", summary(&outcome)))?;
-    watch.all_gone(ctx).await?;
-
-    let watch = ctx.watch().await?;
-    let steps = escaping(watch.fifo(), &["exit", "0"]);
-    let outcome = ctx.run(ctx.spec(&steps).kill(KillScope::Tree)).await?;
-    equal("ending", outcome.ending, Ending::Exited(Exit::Code(0)))?;
-    ensure(outcome.pipe_held, || format!("the held pipe is not reported: {}", summary(&outcome)))?;
-    watch.all_gone(ctx).await
-}
-
 pub(super) async fn dropped_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     for scope in ctx.scopes() {
         let watch = ctx.watch().await?;
@@ -255,19 +228,4 @@ pub(super) async fn signals_reach_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure>
     };
     equal("signals that the leader heard", n_heard("leader heard"), 2)?;
     equal("signals that the child heard", n_heard("child heard"), usize::from(ctx.ends_children()))
-}
-
-pub(super) async fn usage_is_reported(ctx: &Ctx<'_>) -> Result<(), Failure> {
-    let outcome = ctx.run(ctx.spec(&["burn", "20000"])).await?;
-    ensure(outcome.success(), || summary(&outcome))?;
-    let (usage, cpu) = (&outcome.usage, outcome.usage.cpu());
-    match ctx.has(Capability::CpuUsage) {
-        true => ensure(cpu > Some(Duration::ZERO), || format!("CPU time: {cpu:?}"))?,
-        false => equal("CPU time", cpu, None)?,
-    }
-    let peak = usage.peak_memory.bytes();
-    match ctx.has(Capability::PeakMemory) {
-        true => ensure(peak > Some(0), || format!("peak memory: {peak:?}")),
-        false => equal("peak memory", peak, None),
-    }
 }

@@ -211,8 +211,9 @@ impl Shell {
                 self.call.on(signal, Disposition::Catch);
                 Ok(())
             }
-            "child" | "escapee" => {
-                self.spawn(step == "escapee", rest);
+            // Who starts a child goes on, so that being an orphan makes no difference here.
+            "child" | "orphan" | "session" | "escapee" => {
+                self.spawn(matches!(step, "session" | "escapee"), rest);
                 Ok(())
             }
             _ => self.step_with_files(step, rest).await,
@@ -381,6 +382,7 @@ fn number(rest: &mut Steps) -> Step<u64> {
 fn signal(rest: &mut Steps) -> Step<Signal> {
     Ok(match &*word(rest)?.to_string_lossy() {
         "HUP" => Signal::HUP,
+        "INT" => Signal::INT,
         "TERM" => Signal::TERM,
         "KILL" => Signal::KILL,
         "SEGV" => Signal(11),

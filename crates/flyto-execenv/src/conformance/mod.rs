@@ -29,6 +29,7 @@
 mod cases;
 mod ctx;
 mod end;
+mod escape;
 mod failure;
 #[cfg(feature = "scripted")]
 mod in_memory;
@@ -38,6 +39,7 @@ mod probe;
 mod report;
 mod run;
 mod start;
+mod usage;
 
 use std::{fmt, pin::Pin};
 
@@ -175,9 +177,13 @@ macro_rules! executor_conformance {
             no_grace_kills_at_once
             stopped_is_ended
             escapees_are_ended
+            escapees_end_by_the_deadline
+            escapees_end_when_cancelled
+            escapees_end_when_dropped
             dropped_is_ended
             signals_reach_the_tree
             usage_is_reported
+            usage_covers_the_tree
         }
     };
 }

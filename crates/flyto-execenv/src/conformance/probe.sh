@@ -1,5 +1,5 @@
 # The program under test: carries out the steps that it is given as arguments, one after the other.
-# POSIX sh; beyond that `mktemp` in `scratch`, and `setsid` in `escapee`.
+# POSIX sh; beyond that `mktemp` in `scratch`, and `setsid` in `session` and `escapee`.
 
 ulimit -c 0 2>/dev/null
 
@@ -48,15 +48,17 @@ probe() {
       await) cat "$1" && shift ;;
       # Ends an `await`.
       release) : >"$1" && shift ;;
-      # child [ STEPS… ]: the steps run in a child that is not waited for.
-      child | escapee)
+      # child [ STEPS… ]: the steps run in a child that is not waited for. One of `session` leads a
+      # session of its own, the parent of `orphan` is gone, and an `escapee` is both.
+      child | session | orphan | escapee)
         shift
-        if [ "$step" = child ]; then
-          ( probe "$@" ) &
-        else
-          escape "$@" &
-        fi
-        if [ "$held" ]; then echo $! >&9; fi
+        case $step in
+          child) ( probe "$@" ) & ;;
+          session) setsid "$PROBE_SHELL" -c "$PROBE_SCRIPT" probe "$@" & ;;
+          orphan) ( ( probe "$@" ) & note $! ) & ;;
+          escapee) ( setsid "$PROBE_SHELL" -c "$PROBE_SCRIPT" probe "$@" & note $! ) & ;;
+        esac
+        note $!
         depth=1
         while [ $depth -gt 0 ]; do
           case $1 in
@@ -125,10 +127,9 @@ fill_and_note() {
   done
 }
 
-# A session of its own, and a parent that is gone: out of reach of a signal to the group. The new
-# shell gets this script, its own name for `$0` and the steps anew.
-escape() {
-  ( setsid "$PROBE_SHELL" -c "$PROBE_SCRIPT" probe "$@" & )
+# Tells the reader of a pipe that is held who holds it.
+note() {
+  if [ "$held" ]; then echo "$1" >&9; fi
 }
 
 # The open descriptors of this shell. The one that lists them is closed again when they are looked at.

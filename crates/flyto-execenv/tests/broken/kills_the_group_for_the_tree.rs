@@ -19,5 +19,10 @@ impl Fault for KillsTheGroupForTheTree {
 
 #[test]
 fn escapees_survive() {
-    check::<KillsTheGroupForTheTree>(&["escapees-are-ended"]);
+    check::<KillsTheGroupForTheTree>(&[
+        "escapees-are-ended",
+        "escapees-end-by-the-deadline",
+        "escapees-end-when-cancelled",
+        "escapees-end-when-dropped",
+    ]);
 }

@@ -8,6 +8,7 @@ mod drops_arguments_of_pinned;
 mod drops_empty_arguments;
 mod drops_stderr;
 mod forgets_calls_that_are_dropped;
+mod forgets_orphans;
 mod hands_on_a_descriptor;
 mod hangs_up_after_asking;
 mod hides_mismatches;
@@ -152,6 +153,7 @@ fn backends() -> Vec<(&'static str, ExecEnv)> {
         broken(counts_no_leaked::CountsNoLeaked),
         broken(drops_arguments_of_pinned::DropsArgumentsOfPinned),
         broken(drops_empty_arguments::DropsEmptyArguments),
+        broken(forgets_orphans::ForgetsOrphans),
         broken(hands_on_a_descriptor::HandsOnADescriptor),
         broken(hangs_up_after_asking::HangsUp),
         broken(keeps_descriptors::KeepsDescriptors),
