@@ -11,7 +11,7 @@ use std::{
 use flyto_execenv::{ExecEnv, Outcome, Spec, local::Local};
 
 /// A backstop for broken code; no test compares times.
-const GUARD: Duration = Duration::from_secs(60);
+pub(crate) const GUARD: Duration = Duration::from_secs(60);
 
 /// Whether the caller is somebody ordinary. For root the test with this path is run once more, by a user
 /// that nobody else is: bounds by user count what other tests run.
@@ -19,10 +19,13 @@ pub(crate) async fn is_ordinary(test: &str) -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;
     }
-    // Where this program was built, others may not look.
+    // Where this program was built, others may not look. Another program makes the copy: while a child of
+    // ours still held it open for writing, nobody could execute it (execve(2), `ETXTBSY`).
     let dir = tempfile::tempdir().expect("there is room");
     let program = dir.path().join("tests");
-    fs::copy(env::current_exe().expect("it runs"), &program).expect("there is room");
+    let own = env::current_exe().expect("it runs");
+    let copy = Spec::new("/bin/cp").args([own.as_os_str(), program.as_os_str()]);
+    assert!(run(copy).await.success(), "there is room");
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     let user = (NOBODYS.start + std::process::id() % 100_000 * 16 + n % 16).to_string();

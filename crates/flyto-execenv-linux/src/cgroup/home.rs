@@ -98,6 +98,16 @@ impl Home {
         path
     }
 
+    /// Removes it with all its groups, once nobody is in them; gives up after 25 ms.
+    pub(super) fn clear(&self) {
+        let mut pause = Duration::from_micros(200);
+        let is_busy = |it: io::Error| it.kind() == io::ErrorKind::ResourceBusy;
+        while remove(&self.path).is_err_and(is_busy) && pause < LAST_PAUSE {
+            thread::sleep(pause);
+            pause *= 2;
+        }
+    }
+
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -120,13 +130,7 @@ impl Home {
 impl Drop for Home {
     fn drop(&mut self) {
         // What is in use still is found by the next host.
-        let mut pause = Duration::from_micros(200);
-        while remove(&self.path).is_err_and(|it| it.kind() == io::ErrorKind::ResourceBusy)
-            && pause < LAST_PAUSE
-        {
-            thread::sleep(pause);
-            pause *= 2;
-        }
+        let _ = remove(&self.path);
     }
 }
 

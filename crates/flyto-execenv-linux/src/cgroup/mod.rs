@@ -63,12 +63,21 @@ pub(crate) struct Finding {
     pub(crate) found: Result<PathBuf, Refused>,
 }
 
-/// The control groups that this host can use. Its directories are removed when the last [`Leaf`] and
-/// this are dropped; what a killed host leaves is removed by the next one.
+/// The control groups that this host can use. What a killed host leaves is removed by the next one.
+///
+/// Dropping this removes the host's directories. It is dropped after the supervisors whose groups came
+/// from it: those that are still ending are waited for, 25 ms at most; so nothing is left behind where a
+/// program ends right after that.
 #[derive(Debug)]
 pub(crate) struct Cgroups {
     homes: Arc<Homes>,
     findings: Vec<Finding>,
+}
+
+impl Drop for Cgroups {
+    fn drop(&mut self) {
+        self.homes.all().for_each(Home::clear);
+    }
 }
 
 /// This host's directories.

@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeSet, path::Path, sync::Arc};
 
-use flyto_execenv::{Outcome, Spec};
+use flyto_execenv::{ExecEnv, Outcome, Output, RunOptions, Spec, Stdin, local::Local};
+use tokio::io::AsyncReadExt;
 
 use super::*;
-use crate::ordinary::{is_ordinary, run};
+use crate::ordinary::{GUARD, is_ordinary, run};
 
 /// What is there of ours, in every hierarchy.
 fn present(place: &Path, into: &mut BTreeSet<PathBuf>) {
@@ -205,6 +206,31 @@ fn version_2_is_told_and_asked_in_its_own_words() {
     assert_eq!(micros(&mut leaf), [50, 20]);
     put("cpu.stat", "user_usec 90\nsystem_usec 10\n");
     assert_eq!(micros(&mut leaf), [40, 0]);
+}
+
+#[tokio::test]
+async fn who_is_just_ending_is_waited_for() {
+    let cgroups = Cgroups::probe();
+    let Some(leaf) = cgroups.leaf(1).expect("there is room") else { return };
+    let homes: Vec<PathBuf> = cgroups.homes.all().map(|it| it.path().to_owned()).collect();
+    // Ends when its input does.
+    let lists = leaf.lists_of_members();
+    let joins = lists.iter().map(|it| format!("echo $$ > {}; ", it.display())).collect::<String>();
+    let spec = Spec::new("/bin/sh").args(["-c", &format!("{joins}echo; read line")]);
+    let env = ExecEnv::new(Local::new());
+    let spec = spec.stdin(Stdin::Piped).stdout(Output::Piped).deadline(GUARD);
+    let mut process = env.start(spec, RunOptions::new()).await.expect("there is a shell");
+    let mut said = [0];
+    process
+        .stdout
+        .as_mut()
+        .expect("it is piped")
+        .read_exact(&mut said)
+        .await
+        .expect("it is inside");
+    drop(process);
+    drop((leaf, cgroups));
+    assert!(homes.iter().all(|it| !it.exists()), "{homes:?}");
 }
 
 #[test]
