@@ -216,6 +216,19 @@ impl Leaf {
         }
     }
 
+    /// Whether files in memory (tmpfs(5)), left by programs that are gone, count against the bound on
+    /// memory. They cannot be reclaimed, so the next program would have less than it was promised: the
+    /// group is to be dropped, and its charges go to the one above. Without a bound nothing is read.
+    pub(crate) fn is_worn(&self) -> bool {
+        let group = match &self.homes.memory {
+            Some(home) => Some(home.group(self.number)),
+            None => self.group_in_2(),
+        };
+        let file = group.filter(|_| self.memory_bytes.is_some()).map(|it| it.join("memory.stat"));
+        let limit = self.memory_bytes.unwrap_or(u64::MAX);
+        read_or(0, file, "shmem") > limit / MOST_WORN
+    }
+
     /// What was used since this was last asked; three files are read and one is written.
     pub(crate) fn used(&mut self) -> Used {
         Used { cpu: self.cpu(), peak_memory_bytes: self.peak_memory() }
@@ -267,6 +280,9 @@ impl Drop for Leaf {
 
 /// What `pids.max` takes: `PID_MAX_LIMIT` of the kernel.
 const MOST_PROCESSES: u64 = 1 << 22;
+
+/// A sixteenth of the memory that a program was promised may be taken already.
+const MOST_WORN: u64 = 16;
 
 /// The list of members of a group of version 1, thread by thread: a thread that adds itself to it is
 /// moved without a wait.

@@ -136,6 +136,23 @@ async fn a_bound_on_memory_holds() {
     assert_eq!(text(&outcome).trim(), (128 << 20).to_string());
 }
 
+#[tokio::test]
+async fn files_in_memory_wear_a_group_out() {
+    let cgroups = Cgroups::probe();
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else { return };
+    if !cgroups.can(Use::Memory) {
+        return;
+    }
+    let mut leaf = cgroups.leaf(0).expect("there is room").expect("groups can be used");
+    leaf.set_memory(Some(64 << 20)).expect("the group is ours");
+    let file = dir.path().join("file");
+    let script = format!("head -c 8M /dev/zero > {}", file.display());
+    assert!(run_in(&leaf, &script).await.success());
+    assert!(leaf.is_worn());
+    fs::remove_file(file).expect("it is ours");
+    assert!(!leaf.is_worn());
+}
+
 #[test]
 fn a_group_that_was_killed_takes_nobody() {
     let cgroups = Cgroups::probe();
