@@ -79,6 +79,8 @@ pub(crate) struct Plan {
     pub(crate) cpu_ns: u64,
     /// Resident memory of the tree, in bytes, likewise.
     pub(crate) memory_bytes: u64,
+    /// Whether the spec bounds what a group counts the refusals of.
+    pub(crate) is_counted: bool,
     group_processes: Option<u64>,
     group_memory: Option<u64>,
 }
@@ -87,6 +89,11 @@ impl Plan {
     /// Bounds of each process, for setrlimit(2).
     pub(crate) fn bounds(&self) -> &[Bound] {
         self.bounds.get(..self.n_bounds).unwrap_or_default()
+    }
+
+    /// The same, as a record carries them.
+    pub(crate) const fn all_bounds(&self) -> ([Bound; MAX_BOUNDS], usize) {
+        (self.bounds, self.n_bounds)
     }
 
     /// Sets the group's part of it. A group that has it already is left alone.
@@ -167,7 +174,8 @@ impl Keepers {
     /// Says what is set for one program.
     pub(crate) fn plan(&self, limits: &Limits, kill: KillScope) -> Plan {
         let Limits { cpu_time, memory_bytes, processes, file_size_bytes, open_files, .. } = limits;
-        let mut res = Plan::default();
+        let is_counted = memory_bytes.is_some() || processes.is_some();
+        let mut res = Plan { is_counted, ..Plan::default() };
         if let Some(limit) = cpu_time {
             // 0 means no bound to a supervisor.
             res.cpu_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).max(1);

@@ -4,12 +4,14 @@ use std::{io, sync::Arc};
 
 use async_trait::async_trait;
 use flyto_execenv::{
-    Capabilities, Capability, ExecError, Executor, KillScope, Running, Spec,
+    Capabilities, Capability, ExecError, Executor, KillScope, Limits, Running, Spec,
     local::{Local, PinnedPrograms, resolve_program},
 };
 
 use crate::{
+    cgroup::{Cgroups, Use},
     direct,
+    limits::{Keepers, Namespace, ProcessKeeper},
     supervised::{self, Kind, Pool},
 };
 
@@ -21,9 +23,23 @@ pub enum KillRung {
     Group,
     /// A supervisor that is the parent of whoever loses its own (`PR_SET_CHILD_SUBREAPER`, prctl(2)).
     Subreaper,
-    /// A supervisor, and a PID namespace for each program, which the kernel ends as a whole
-    /// (pid_namespaces(7)).
+    /// … and a PID namespace for each program, which the kernel ends as a whole (pid_namespaces(7)).
     PidNamespace,
+    /// A supervisor, and a control group that the kernel ends as a whole (`cgroup.kill`, cgroups(7)).
+    Cgroup,
+}
+
+impl KillRung {
+    /// The name in reports and messages, such as `pid-namespace`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Group => "group",
+            Self::Subreaper => "subreaper",
+            Self::PidNamespace => "pid-namespace",
+            Self::Cgroup => "cgroup",
+        }
+    }
 }
 
 /// Runs programs on this machine.
@@ -44,10 +60,19 @@ pub enum KillRung {
 #[derive(Debug, Clone)]
 pub struct Linux {
     capabilities: Capabilities,
+    rung: KillRung,
     local: Local,
     pinned: Arc<PinnedPrograms>,
-    /// Supervisors for programs without isolation; none where the rung is [`KillRung::Group`].
-    plain: Option<Arc<Pool>>,
+    /// Nothing where the rung is [`KillRung::Group`].
+    supervision: Option<Arc<Supervision>>,
+}
+
+/// What programs run below.
+#[derive(Debug)]
+struct Supervision {
+    keepers: Keepers,
+    /// Supervisors for programs without isolation.
+    plain: Arc<Pool>,
 }
 
 impl Default for Linux {
@@ -57,13 +82,25 @@ impl Default for Linux {
 }
 
 impl Linux {
-    /// A backend that ends trees by the cheapest means that works here, which it finds out by using it.
+    /// A backend that ends trees by the best means that works here, which it finds out by using it.
+    ///
+    /// A supervisor alone is a means only where the number of processes is bounded: what makes them
+    /// faster than they can be ended is ended all the same by a control group or a PID namespace.
     ///
     /// It marks every descriptor from 3 upwards that this process has open as close-on-exec, so that
     /// none reaches a program.
     #[must_use]
     pub fn new() -> Self {
-        Self::with_rung(KillRung::Subreaper).unwrap_or_else(|_| Self::of(None))
+        let groups = Arc::new(Cgroups::probe());
+        [KillRung::Cgroup, KillRung::Subreaper, KillRung::PidNamespace]
+            .into_iter()
+            .find_map(|rung| {
+                let supervision = Supervision::new(rung, &groups).ok()?;
+                let is_bounded = supervision.keepers.processes() != ProcessKeeper::Nobody;
+                let is_enough = is_bounded || rung != KillRung::Subreaper;
+                is_enough.then(|| Self::of(rung, Some(supervision)))
+            })
+            .unwrap_or_else(|| Self::of(KillRung::Group, None))
     }
 
     /// A backend that ends trees by this means and by no other.
@@ -72,37 +109,34 @@ impl Linux {
     ///
     /// It does not work here: what failed, with the system's error number.
     pub fn with_rung(rung: KillRung) -> io::Result<Self> {
-        let kind = match rung {
-            KillRung::Group => return Ok(Self::of(None)),
-            KillRung::Subreaper => Kind::default(),
-            KillRung::PidNamespace => Kind {
-                pid_namespace: true,
-                // Root can make namespaces in the one it has.
-                user_namespace: !rustix::process::geteuid().is_root(),
-            },
-        };
-        let pool = Pool::new(kind);
-        pool.probe()?.map_err(|report| {
-            let err = io::Error::from_raw_os_error(report.errno as i32);
-            io::Error::new(err.kind(), format!("could not {}: {err}", report.stage.what()))
-        })?;
-        Ok(Self::of(Some(pool)))
+        if rung == KillRung::Group {
+            return Ok(Self::of(rung, None));
+        }
+        let supervision = Supervision::new(rung, &Arc::new(Cgroups::probe()))?;
+        Ok(Self::of(rung, Some(supervision)))
     }
 
-    fn of(plain: Option<Arc<Pool>>) -> Self {
+    fn of(rung: KillRung, supervision: Option<Supervision>) -> Self {
         let local = Local::new();
-        let supervised = [Capability::TreeKill, Capability::TreeCpuUsage];
-        let more = plain.iter().flat_map(|_| supervised);
-        let mut capabilities = local.capabilities().clone().with(more);
+        let mut capabilities = local.capabilities().clone();
         "linux".clone_into(&mut capabilities.backend);
+        if direct::works() {
+            capabilities =
+                capabilities.with([Capability::FileSizeLimit, Capability::OpenFilesLimit]);
+        }
+        if let Some(supervision) = &supervision {
+            let bounds = supervision.keepers.declared().into_iter().map(|(it, _)| it);
+            let tree = [Capability::TreeKill, Capability::TreeCpuUsage];
+            capabilities = capabilities.with(tree).with(bounds);
+        }
         let pinned = Arc::new(PinnedPrograms::default());
-        Self { capabilities, local, pinned, plain }
+        Self { capabilities, rung, local, pinned, supervision: supervision.map(Arc::new) }
     }
 
-    async fn start_supervised(&self, pool: &Arc<Pool>, spec: Spec) -> Result<Running, ExecError> {
-        let program = resolve_program(&spec)?;
-        let image = self.pinned.image(&spec, &program).await?;
-        supervised::start(pool, spec, program, image).await
+    /// By which means it ends trees.
+    #[must_use]
+    pub fn rung(&self) -> KillRung {
+        self.rung
     }
 
     async fn start_direct(&self, spec: Spec) -> Result<Running, ExecError> {
@@ -111,6 +145,50 @@ impl Linux {
         let bounds = direct::bounds_of(&spec.limits);
         direct::start(&spec, &program, image, &bounds).await
     }
+}
+
+impl Supervision {
+    fn new(rung: KillRung, groups: &Arc<Cgroups>) -> io::Result<Self> {
+        // Root can make namespaces in the one it has.
+        let user_namespace =
+            rung == KillRung::PidNamespace && !rustix::process::geteuid().is_root();
+        let kind = Kind {
+            pid_namespace: rung == KillRung::PidNamespace,
+            user_namespace,
+            kill_by_group: rung == KillRung::Cgroup,
+        };
+        if kind.kill_by_group && !groups.can(Use::Kill) {
+            let finding = groups.findings().iter().find(|it| it.purpose == Use::Kill);
+            let refused = finding.and_then(|it| it.found.as_ref().err());
+            let why = refused.map_or("no control groups".to_owned(), ToString::to_string);
+            return Err(io::Error::other(why));
+        }
+        let namespace = match user_namespace {
+            true => Namespace::Own { helpers: kind.helpers() },
+            false => Namespace::Hosts,
+        };
+        let keepers = Keepers::find(groups, namespace);
+        let plain = Pool::new(kind, Arc::clone(groups));
+        plain.probe()?.map_err(|report| {
+            let err = io::Error::from_raw_os_error(report.errno as i32);
+            io::Error::new(err.kind(), format!("could not {}: {err}", report.stage.what()))
+        })?;
+        Ok(Self { keepers, plain })
+    }
+
+    async fn start(&self, pinned: &PinnedPrograms, spec: Spec) -> Result<Running, ExecError> {
+        let program = resolve_program(&spec)?;
+        let image = pinned.image(&spec, &program).await?;
+        let plan = self.keepers.plan(&spec.limits, KillScope::Tree);
+        supervised::start(&self.plain, spec, program, image, plan).await
+    }
+}
+
+/// Whether a program needs somebody who watches it. Bounds on files are kept by the kernel.
+fn needs_supervisor(spec: &Spec) -> bool {
+    let Limits { cpu_time, memory_bytes, processes, .. } = &spec.limits;
+    let is_watched = cpu_time.is_some() || memory_bytes.is_some() || processes.is_some();
+    spec.kill == KillScope::Tree || is_watched
 }
 
 #[async_trait]
@@ -124,8 +202,10 @@ impl Executor for Linux {
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
-        match &self.plain {
-            Some(pool) if spec.kill == KillScope::Tree => self.start_supervised(pool, spec).await,
+        match &self.supervision {
+            Some(supervision) if needs_supervisor(&spec) => {
+                supervision.start(&self.pinned, spec).await
+            }
             _ if direct::works() => self.start_direct(spec).await,
             _ => self.local.start(spec).await,
         }

@@ -5,6 +5,8 @@
 //! ended and was not waited for still counts against the limit of processes, so that a program that
 //! makes new ones as fast as they are killed runs into its limit and stops. Every tree has such a limit.
 
+use core::mem::ManuallyDrop;
+
 use crate::{
     bare::sys::errno,
     process::{
@@ -26,17 +28,19 @@ pub(crate) struct Swept {
     pub(crate) killed: u32,
     /// Whether no child is left.
     pub(crate) confirmed: bool,
+    /// Whether the programs' group was killed: what is started in it later would be killed as well.
+    pub(crate) group_is_spent: bool,
 }
 
 /// Kills all children and their descendants, and waits for them.
 pub(crate) fn sweep(site: &Site, leader: i32, used: &mut Used) -> Swept {
     let give_up = now_ns() + CONFIRM_NS;
-    let mut res = Swept { leader: None, killed: 0, confirmed: false };
+    let mut res = Swept { leader: None, killed: 0, confirmed: false, group_is_spent: false };
     if site.is_namespace() {
         // To the first process of a namespace, everybody is everything else in it; no fork gets by.
         signal(-1, SIGKILL);
     } else {
-        kill_cgroup(site);
+        res.group_is_spent = kill_group(site);
         kill_children(give_up);
     }
     let mut pause_ns = 20_000;
@@ -65,12 +69,12 @@ pub(crate) fn sweep_for_good(site: &Site) {
     while !sweep(site, 0, &mut Used::default()).confirmed {}
 }
 
-fn kill_cgroup(site: &Site) {
-    if let Some(fd) = site.cgroup_kill {
-        // SAFETY: the site keeps the descriptor, and nothing closes the copy that is not dropped.
-        let file = core::mem::ManuallyDrop::new(unsafe { Descriptor::new(fd) });
-        let _ = file.write(b"1");
-    }
+/// Kills the programs' group, where that is how programs are killed.
+fn kill_group(site: &Site) -> bool {
+    let Some(fd) = site.group_kill else { return false };
+    // SAFETY: the site keeps the descriptor open, and the copy is not dropped.
+    let file = ManuallyDrop::new(unsafe { Descriptor::new(fd) });
+    file.write(b"1").is_ok()
 }
 
 /// Kills children until all of them are dead; nobody is waited for. Dead children keep their numbers,

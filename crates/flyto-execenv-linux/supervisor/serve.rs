@@ -69,6 +69,7 @@ fn begin(site: &Site, message: Message<'_>) -> Result<(Call, Child), Failed> {
         status: None,
         used: Used::default(),
         reached: Reached::Nothing,
+        group_is_spent: false,
     };
     Ok((call, child))
 }
@@ -82,6 +83,8 @@ struct Call {
     status: Option<u32>,
     used: Used,
     reached: Reached,
+    /// Whether what is started in the programs' group from now on would be killed at once.
+    group_is_spent: bool,
 }
 
 /// Who is left after a look at children that ended.
@@ -154,6 +157,7 @@ impl Call {
                     if !swept.confirmed {
                         sweep_for_good(site);
                     }
+                    self.group_is_spent = swept.group_is_spent;
                     self.cpu_ns = 0;
                     self.memory_bytes = 0;
                 }
@@ -224,6 +228,7 @@ impl Call {
         self.status = self.status.or(swept.leader);
         // What was killed together with the program did not outlive it.
         let leaked = if was_over { swept.killed } else { 0 };
+        self.group_is_spent |= swept.group_is_spent;
         self.tell_end(swept.confirmed, leaked);
         if !swept.confirmed {
             sweep_for_good(site);
@@ -253,7 +258,7 @@ impl Call {
             status: self.status(),
             reached: self.reached,
             confirmed,
-            serves_on: confirmed,
+            serves_on: confirmed && !self.group_is_spent,
             leaked,
             ..Report::new(ReportKind::Ended)
         };

@@ -25,7 +25,7 @@ pub(crate) struct Site {
     /// The cgroup of programs, as a descriptor of its directory.
     pub(crate) cgroup: Option<i32>,
     /// The file that kills what is in that cgroup.
-    pub(crate) cgroup_kill: Option<i32>,
+    pub(crate) group_kill: Option<i32>,
 }
 
 impl Site {
@@ -66,7 +66,7 @@ pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site,
         cookie: setup.cookie,
         inner_ruleset: take(SetupFlags::INNER_RULESET)?,
         cgroup: take(SetupFlags::CGROUP)?,
-        cgroup_kill: take(SetupFlags::CGROUP_KILL)?,
+        group_kill: take(SetupFlags::CGROUP_KILL)?,
     };
     if has(SetupFlags::USER_NAMESPACE) {
         user_namespace(setup).map_err(failed(Stage::Namespace))?;

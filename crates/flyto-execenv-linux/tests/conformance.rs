@@ -30,6 +30,12 @@ mod by_pid_namespace {
     flyto_execenv::executor_conformance!(supervised(KillRung::PidNamespace));
 }
 
+mod by_cgroup {
+    use super::*;
+
+    flyto_execenv::executor_conformance!(supervised(KillRung::Cgroup));
+}
+
 mod by_group {
     use super::*;
 

@@ -17,11 +17,15 @@ use flyto_execenv::{
     Running, Signal, Spec, Stdin, Target, Usage,
     local::{PinnedImage, Streams},
 };
-use flyto_supervision::{Order, Reached, Report, ReportKind, StartFlags};
+use flyto_supervision::{Order, Report, ReportKind, StartFlags};
 use tokio::time::timeout;
 
 use super::{pool::Pool, record, session, supervisor::Supervisor};
-use crate::failure;
+use crate::{
+    cgroup::Leaf,
+    failure,
+    limits::{Plan, reached},
+};
 
 /// How long a supervisor is waited for that ends a tree: 10 s beyond the grace. It gives itself half of
 /// that; one that somebody has stopped does not keep a call for ever.
@@ -36,11 +40,13 @@ pub(crate) async fn start(
     mut spec: Spec,
     program: PathBuf,
     image: Option<Arc<PinnedImage>>,
+    plan: Plan,
 ) -> Result<Running, ExecError> {
     let is_talked_to = spec.stdin == Stdin::Piped
         || spec.stdout == Output::Piped
         || spec.stderr == ErrorOutput::Separate(Output::Piped);
-    let (streams, supervisor) = match begin(pool, &spec, &program, image.as_deref(), is_talked_to) {
+    let begun = begin(pool, &spec, &program, image.as_deref(), is_talked_to, &plan);
+    let (streams, supervisor) = match begun {
         Ok(begun) => begun,
         Err(err) => return Err(failure::of_host(&spec, err)),
     };
@@ -53,6 +59,7 @@ pub(crate) async fn start(
         pool: Arc::clone(pool),
         spec,
         program,
+        plan,
         _image: image,
         state: Mutex::new(state),
     };
@@ -74,6 +81,7 @@ fn begin(
     program: &Path,
     image: Option<&PinnedImage>,
     is_talked_to: bool,
+    plan: &Plan,
 ) -> io::Result<(Streams, Supervisor)> {
     let streams = Streams::open(spec)?;
     let sealed = image.and_then(PinnedImage::fd);
@@ -82,11 +90,16 @@ fn begin(
         .with_if(is_talked_to, StartFlags::REPORT_START)
         .with_if(sealed.is_some(), StartFlags::IMAGE);
     let mut text = Vec::with_capacity(1024);
-    record::write(&mut text, spec, copy.as_deref().unwrap_or(program), record::plain(flags));
+    record::write(
+        &mut text,
+        spec,
+        copy.as_deref().unwrap_or(program),
+        record::bounded(flags, plan),
+    );
     let [stdin, stdout, stderr] = streams.child.each_ref().map(AsFd::as_fd);
     let supervisor = match sealed {
-        Some(image) => pool.begin(&text, &[stdin, stdout, stderr, image])?,
-        None => pool.begin(&text, &[stdin, stdout, stderr])?,
+        Some(image) => pool.begin(&text, &[stdin, stdout, stderr, image], plan)?,
+        None => pool.begin(&text, &[stdin, stdout, stderr], plan)?,
     };
     Ok((streams, supervisor))
 }
@@ -96,6 +109,7 @@ struct Supervised {
     pool: Arc<Pool>,
     spec: Spec,
     program: PathBuf,
+    plan: Plan,
     /// The private copy that runs: an interpreter opens it some time after the start.
     _image: Option<Arc<PinnedImage>>,
     state: Mutex<State>,
@@ -138,7 +152,11 @@ impl Supervised {
             ReportKind::Exited => state.exit = Some(exit_of(report.status)),
             ReportKind::Ended => {
                 let exit = *state.exit.insert(exit_of(report.status));
-                state.ended = Some(ended_of(&report, exit));
+                let ended = ended_of(&report, exit);
+                state.ended = Some(match self.limit(&mut state, &report) {
+                    Some(limit) => ended.limit(limit),
+                    None => ended,
+                });
                 self.let_go(state, report.serves_on);
             }
             ReportKind::Failed => {
@@ -152,6 +170,15 @@ impl Supervised {
             }
         }
         Ok(report.kind)
+    }
+
+    /// The bound that ended the program.
+    fn limit(&self, state: &mut State, report: &Report) -> Option<LimitKind> {
+        let limits = &self.spec.limits;
+        let is_counted = self.plan.is_counted && report.status != 0;
+        let leaf = state.supervisor.as_mut().and_then(Supervisor::leaf_mut).filter(|_| is_counted);
+        let events = leaf.map(Leaf::events).unwrap_or_default();
+        reached(limits, report.reached, report.status, events)
     }
 
     /// Gives the supervisor back, or lets it end itself.
@@ -253,11 +280,5 @@ fn ended_of(report: &Report, exit: Exit) -> Ended {
     usage.system_cpu = Some(Duration::from_micros(report.system_us));
     usage.covers_tree = true;
     usage.peak_memory = PeakMemory::LargestProcess(report.max_rss_kib * 1024);
-    let ended =
-        Ended::clean(exit).leaked(Some(report.leaked)).confirmed(report.confirmed).usage(usage);
-    match report.reached {
-        Reached::Nothing => ended,
-        Reached::Cpu => ended.limit(LimitKind::CpuTime),
-        Reached::Memory => ended.limit(LimitKind::Memory),
-    }
+    Ended::clean(exit).leaked(Some(report.leaked)).confirmed(report.confirmed).usage(usage)
 }

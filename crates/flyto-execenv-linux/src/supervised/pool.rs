@@ -10,6 +10,7 @@ use std::{
 use flyto_supervision::{Report, ReportKind, Setup, SetupFlags};
 
 use super::supervisor::Supervisor;
+use crate::{cgroup::Cgroups, limits::Plan};
 
 /// Supervisors kept for later calls: 64, more than are in flight on machines of up to four CPUs by
 /// default. One has some 100 KiB of memory.
@@ -26,20 +27,31 @@ pub(crate) struct Kind {
     pub(crate) pid_namespace: bool,
     /// The supervisor makes a user namespace, in which this user is itself.
     pub(crate) user_namespace: bool,
+    /// The programs' group is what kills them, at once (`cgroup.kill`, cgroups(7)).
+    pub(crate) kill_by_group: bool,
+}
+
+impl Kind {
+    /// Processes of the supervisor's that are in a group with those of its program.
+    pub(crate) fn helpers(&self) -> u64 {
+        1 + u64::from(self.pid_namespace)
+    }
 }
 
 /// Supervisors of one kind. Dropping the pool ends those that are idle.
 #[derive(Debug)]
 pub(crate) struct Pool {
     kind: Kind,
+    /// Where supervisors get groups for their programs, where there are some.
+    groups: Arc<Cgroups>,
     /// The one used last at the end: what it needs is still in the caches.
     idle: Mutex<Vec<Supervisor>>,
 }
 
 impl Pool {
     /// A pool without supervisors.
-    pub(crate) fn new(kind: Kind) -> Arc<Self> {
-        Arc::new(Self { kind, idle: Mutex::default() })
+    pub(crate) fn new(kind: Kind, groups: Arc<Cgroups>) -> Arc<Self> {
+        Arc::new(Self { kind, groups, idle: Mutex::default() })
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Supervisor>> {
@@ -59,14 +71,21 @@ impl Pool {
 
     /// A supervisor that has been given its setup. Its first report may still be the answer to that.
     fn start(&self) -> io::Result<Supervisor> {
-        let supervisor = Supervisor::start()?;
+        let supervisor = Supervisor::start(self.groups.leaf(self.kind.helpers())?)?;
         let same = |id: u32| format!("{id} {id} 1");
         let uid_map = same(rustix::process::geteuid().as_raw());
         let gid_map = same(rustix::process::getegid().as_raw());
+        let (group, kill) = match supervisor.leaf() {
+            Some(leaf) if self.kind.kill_by_group => (leaf.dir(), leaf.kill_file()),
+            Some(leaf) => (leaf.dir(), None),
+            None => (None, None),
+        };
         let setup = Setup {
             flags: SetupFlags::NONE
                 .with_if(self.kind.user_namespace, SetupFlags::USER_NAMESPACE)
-                .with_if(self.kind.pid_namespace, SetupFlags::PID_NAMESPACE),
+                .with_if(self.kind.pid_namespace, SetupFlags::PID_NAMESPACE)
+                .with_if(group.is_some(), SetupFlags::CGROUP)
+                .with_if(kill.is_some(), SetupFlags::CGROUP_KILL),
             uid_map: uid_map.as_bytes(),
             gid_map: gid_map.as_bytes(),
             filter: &[],
@@ -74,15 +93,17 @@ impl Pool {
         };
         let mut record = Vec::with_capacity(64);
         setup.write(&mut record);
-        supervisor.send(&record, &[])?;
+        let descriptors: Vec<_> = group.into_iter().chain(kill).collect();
+        supervisor.send(&record, &descriptors)?;
         Ok(supervisor)
     }
 
-    /// Sends a start to a supervisor that is free, or to a new one.
+    /// Sends a start to a supervisor that is free, or to a new one, with these bounds for its group.
     pub(super) fn begin(
         &self,
         record: &[u8],
         descriptors: &[BorrowedFd<'_>],
+        plan: &Plan,
     ) -> io::Result<Supervisor> {
         loop {
             let idle = self.idle().pop();
@@ -91,6 +112,13 @@ impl Pool {
                 None => (self.start()?, true),
             };
             supervisor.watch()?;
+            if let Some(leaf) = supervisor.leaf_mut() {
+                plan.set_in(leaf)?;
+                if plan.is_counted {
+                    // What an earlier program came up against is not this one's.
+                    let _ = leaf.events();
+                }
+            }
             match supervisor.send(record, descriptors) {
                 Ok(()) => return Ok(supervisor),
                 Err(err) if is_new => return Err(err),

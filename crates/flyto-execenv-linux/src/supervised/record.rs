@@ -5,6 +5,8 @@ use std::{os::unix::ffi::OsStrExt, path::Path};
 use flyto_execenv::Spec;
 use flyto_supervision::{Start, StartFlags};
 
+use crate::limits::Plan;
+
 /// Appends the record of a start.
 pub(super) fn write(out: &mut Vec<u8>, spec: &Spec, program: &Path, start: Start<'_>) {
     let head = Start { n_args: spec.args.len() + 1, n_env: spec.env.iter().count(), ..start };
@@ -27,16 +29,9 @@ pub(super) fn write(out: &mut Vec<u8>, spec: &Spec, program: &Path, start: Start
     }
 }
 
-/// A start without bounds, arguments or variables.
-pub(super) fn plain(flags: StartFlags) -> Start<'static> {
-    Start {
-        flags,
-        cpu_ns: 0,
-        memory_bytes: 0,
-        bounds: Default::default(),
-        n_bounds: 0,
-        n_args: 0,
-        n_env: 0,
-        text: &[],
-    }
+/// A start with these bounds.
+pub(super) fn bounded(flags: StartFlags, plan: &Plan) -> Start<'static> {
+    let (bounds, n_bounds) = plan.all_bounds();
+    let Plan { cpu_ns, memory_bytes, .. } = *plan;
+    Start { flags, cpu_ns, memory_bytes, bounds, n_bounds, n_args: 0, n_env: 0, text: &[] }
 }

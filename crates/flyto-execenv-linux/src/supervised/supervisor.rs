@@ -23,7 +23,7 @@ use tokio::{
 };
 
 use super::{graveyard, image::image};
-use crate::bare::host;
+use crate::{bare::host, cgroup::Leaf};
 
 /// The largest record that goes into a message by itself: the supervisor has room for 32 KiB.
 const INLINE_BYTES: usize = 32 * 1024;
@@ -41,15 +41,18 @@ pub(super) struct Supervisor {
     socket: Option<Arc<OwnedFd>>,
     pidfd: Option<OwnedFd>,
     pid: i32,
+    /// The group of its programs. It goes after the supervisor.
+    leaf: Option<Leaf>,
     /// The socket in the event loop of a runtime. It stays there from call to call.
     watched: Option<(runtime::Id, AsyncFd<Arc<OwnedFd>>)>,
 }
 
 impl Supervisor {
-    /// Starts one. It does nothing before its first message, which must be its setup.
+    /// Starts one for programs of this group. It does nothing before its first message, which must be its
+    /// setup.
     ///
     /// The caller's thread waits until the supervisor's image is in place, some 50 µs.
-    pub(super) fn start() -> io::Result<Self> {
+    pub(super) fn start(leaf: Option<Leaf>) -> io::Result<Self> {
         let (ours, its) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         // The places up to 3 are taken in a child.
@@ -62,14 +65,29 @@ impl Supervisor {
             )?,
             4,
         )?;
-        let (pid, pidfd) = host::supervisor(image()?, its.as_fd(), null.as_fd())?;
-        Ok(Self { socket: Some(Arc::new(ours)), pidfd: Some(pidfd), pid, watched: None })
+        let image = image()?;
+        let start = || host::supervisor(image, its.as_fd(), null.as_fd());
+        let (pid, pidfd) = match &leaf {
+            Some(leaf) => leaf.start_inside(start)??,
+            None => start()?,
+        };
+        Ok(Self { socket: Some(Arc::new(ours)), pidfd: Some(pidfd), pid, leaf, watched: None })
     }
 
     /// Its process, as this process sees it. It leads a session, in which the programs are that did not
     /// leave it.
     pub(super) fn pid(&self) -> i32 {
         self.pid
+    }
+
+    /// The group of its programs.
+    pub(super) fn leaf(&self) -> Option<&Leaf> {
+        self.leaf.as_ref()
+    }
+
+    /// The same, to set bounds.
+    pub(super) fn leaf_mut(&mut self) -> Option<&mut Leaf> {
+        self.leaf.as_mut()
     }
 
     fn socket(&self) -> &Arc<OwnedFd> {
@@ -165,7 +183,7 @@ impl Drop for Supervisor {
         self.watched = None;
         drop(take(&mut self.socket));
         if let Some(pidfd) = take(&mut self.pidfd) {
-            graveyard::bury(pidfd);
+            graveyard::bury(pidfd, take(&mut self.leaf));
         }
     }
 }

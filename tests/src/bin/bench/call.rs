@@ -69,6 +69,7 @@ fn one_at_a_time(options: &Options, programs: &Programs, cpus: &Cpus) -> Result 
         (Variant::ExecEnvOneThread, ONE_CALL),
         (Variant::Tree, TREE),
         (Variant::TreeOneThread, TREE),
+        (Variant::Cgroup, TREE),
         (Variant::Namespace, NAMESPACE),
     ];
     let job = Job {

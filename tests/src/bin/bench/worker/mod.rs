@@ -48,6 +48,8 @@ pub(crate) enum Variant {
     TreeSixWorkers,
     /// … all on one thread.
     TreeOneThread,
+    /// … by a control group.
+    Cgroup,
     /// … by a PID namespace, which no program can break.
     Namespace,
     /// As `ExecEnv`, keeping 64 KiB of each stream.
@@ -67,7 +69,7 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::Baseline,
         Self::Std,
         Self::StdForking,
@@ -78,6 +80,7 @@ impl Variant {
         Self::Tree,
         Self::TreeSixWorkers,
         Self::TreeOneThread,
+        Self::Cgroup,
         Self::Namespace,
         Self::ExecEnvSmall,
         Self::ExecEnvPinned,
@@ -101,6 +104,7 @@ impl Variant {
             Self::Tree => "ExecEnv + Linux, tree kill, 2 workers",
             Self::TreeSixWorkers => "ExecEnv + Linux, tree kill, 6 workers",
             Self::TreeOneThread => "ExecEnv + Linux, tree kill, current_thread",
+            Self::Cgroup => "ExecEnv + Linux, control group, 2 workers",
             Self::Namespace => "ExecEnv + Linux, PID namespace, 2 workers",
             Self::ExecEnvSmall => "ExecEnv + Local, 64 KiB kept",
             Self::ExecEnvPinned => "ExecEnv + Local, pinned",
@@ -152,6 +156,7 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::Tree => tree_call(job, &workers(2)?, KillRung::Subreaper),
         Variant::TreeSixWorkers => tree_call(job, &workers(6)?, KillRung::Subreaper),
         Variant::TreeOneThread => tree_call(job, &one_thread()?, KillRung::Subreaper),
+        Variant::Cgroup => tree_call(job, &workers(2)?, KillRung::Cgroup),
         Variant::Namespace => tree_call(job, &workers(2)?, KillRung::PidNamespace),
         Variant::ExecEnvPinned => {
             let (env, program) = (exec_env::env(), exec_env::pinned(job)?);
