@@ -147,6 +147,8 @@ pub(crate) enum Wait {
 
 const WNOHANG: usize = 1;
 const WALL: usize = 0x4000_0000;
+/// How a status begins that tells of a stop (wait(2)).
+const STOPPED: u32 = 0x7f;
 
 /// Looks whether `pid`, or any child with -1, has ended, and counts what it used.
 pub(crate) fn reap(pid: i32, used: &mut Used) -> Wait {
@@ -172,6 +174,9 @@ fn wait(pid: i32, options: usize, used: &mut Used) -> Wait {
             Ok(0) => return Wait::Alive,
             Err(errno::INTR) => {}
             Err(_) => return Wait::None,
+            // Not an end: a child that asked to be traced has stopped (`PTRACE_TRACEME`, ptrace(2)), and
+            // stays so until somebody kills it.
+            Ok(_) if status & 0xff == STOPPED => {}
             Ok(pid) => {
                 used.user_us += usage[0] * 1_000_000 + usage[1];
                 used.system_us += usage[2] * 1_000_000 + usage[3];

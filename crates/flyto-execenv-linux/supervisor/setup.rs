@@ -7,7 +7,7 @@ use flyto_supervision::{Setup, SetupFlags, Stage};
 use crate::{
     bare::{
         child::{Failed, close},
-        sys::{self, Cookie, Errno, address, clone, int, number},
+        sys::{self, Cookie, Errno, address, clone, errno, int, number},
     },
     memory::Pages,
     process,
@@ -38,6 +38,9 @@ impl Site {
 const STACK_BYTES: usize = 256 * 1024;
 
 const PR_SET_NO_NEW_PRIVS: usize = 38;
+const PR_CAPBSET_DROP: usize = 24;
+/// `_LINUX_CAPABILITY_VERSION_3`.
+const CAPABILITY_VERSION: u32 = 0x2008_0522;
 const SECCOMP_SET_MODE_FILTER: usize = 1;
 
 /// `struct sock_fprog`.
@@ -78,6 +81,9 @@ pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site,
         unsafe { sys::numbers(number::PRCTL, &[PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0]) }
             .map_err(failed(Stage::Privileges))?;
     }
+    if has(SetupFlags::NO_CAPABILITIES) {
+        no_capabilities().map_err(failed(Stage::Privileges))?;
+    }
     if let Some(ruleset) = ruleset {
         // SAFETY: numbers; nobody needs the descriptor after that.
         unsafe {
@@ -97,6 +103,45 @@ pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site,
     }
     descriptors.keep();
     Ok(site)
+}
+
+/// Sees to it that no program has a capability: the bounding set is what root gets at an execution, the
+/// inheritable set what a file adds to it (capabilities(7)). This process keeps its own, with which it
+/// makes PID namespaces.
+fn no_capabilities() -> Result<(), Errno> {
+    let mut may_bound = true;
+    for capability in 0..64 {
+        // SAFETY: numbers.
+        match unsafe { sys::numbers(number::PRCTL, &[PR_CAPBSET_DROP, capability, 0, 0, 0]) } {
+            Ok(_) => {}
+            // It was the last one before this.
+            Err(errno::INVAL) => break,
+            Err(errno::PERM) => {
+                may_bound = false;
+                break;
+            }
+            Err(errno) => return Err(errno),
+        }
+    }
+    let header = [CAPABILITY_VERSION, 0];
+    // Twice three sets of 32 bits: effective, permitted, inheritable.
+    let mut sets = [0_u32; 6];
+    // SAFETY: the kernel reads two numbers and writes six.
+    unsafe {
+        let args = [address(&header), address(sets.as_mut_ptr()), 0, 0, 0, 0];
+        sys::call(number::CAPGET, args)?;
+    }
+    (sets[2], sets[5]) = (0, 0);
+    if !may_bound {
+        // Who may not do that has next to nothing, and an execution without new privileges adds
+        // nothing to it.
+        sets = [0; 6];
+    }
+    // SAFETY: the kernel reads eight numbers.
+    unsafe {
+        let args = [address(&header), address(&sets), 0, 0, 0, 0];
+        sys::call(number::CAPSET, args).map(drop)
+    }
 }
 
 /// A user namespace in which this user is itself and nobody else is anybody (user_namespaces(7)).

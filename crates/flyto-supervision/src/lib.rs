@@ -122,6 +122,9 @@ flags! {
         CGROUP = 5,
         /// The message carries the file that kills that cgroup.
         CGROUP_KILL = 6,
+        /// Programs have no capabilities, also those of root (capabilities(7)). With `NO_NEW_PRIVS` they
+        /// gain none either.
+        NO_CAPABILITIES = 7,
     }
 }
 

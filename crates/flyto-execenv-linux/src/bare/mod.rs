@@ -11,6 +11,8 @@
 
 #![allow(unsafe_code, reason = "the one place for it: see the module's comment")]
 
+#[cfg(test)]
+pub(crate) mod attempt;
 pub(crate) mod child;
 // The supervisor has no standard library.
 #[cfg(not(supervisor))]

@@ -13,6 +13,7 @@ pub(crate) type Errno = u32;
 pub(crate) mod errno {
     use super::Errno;
 
+    pub(crate) const PERM: Errno = 1;
     pub(crate) const NOENT: Errno = 2;
     pub(crate) const SRCH: Errno = 3;
     pub(crate) const INTR: Errno = 4;
@@ -45,6 +46,8 @@ pub(crate) mod number {
     pub(crate) const SETPGID: usize = 109;
     pub(crate) const SETSID: usize = 112;
     pub(crate) const GETRUSAGE: usize = 98;
+    pub(crate) const CAPGET: usize = 125;
+    pub(crate) const CAPSET: usize = 126;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;

@@ -152,3 +152,106 @@ impl Load {
         }
     }
 }
+
+/// A machine that does what the kernel's does, and checks what the kernel checks.
+#[cfg(test)]
+pub(super) mod machine {
+    use super::{
+        AND, Instruction, JUMP, JUMP_ANY_OF, JUMP_AT_LEAST, JUMP_EQUAL, LOAD_WORD, RETURN,
+    };
+
+    /// The longest filter that the kernel takes (`BPF_MAXINSNS`).
+    const MAX_INSTRUCTIONS: usize = 4096;
+
+    pub(in crate::sandbox) struct Machine {
+        instructions: Vec<Instruction>,
+    }
+
+    #[derive(Debug)]
+    pub(in crate::sandbox) struct Ran {
+        /// `allow`, `kill`, or the name of an error.
+        pub(in crate::sandbox) answer: &'static str,
+        pub(in crate::sandbox) looked_at_arguments: bool,
+        /// Instructions up to the answer, or up to the first look at an argument: as far as the kernel
+        /// goes when it loads a filter.
+        pub(in crate::sandbox) steps_to_arguments: usize,
+    }
+
+    impl Machine {
+        pub(in crate::sandbox) fn new(filter: &[u8]) -> Self {
+            let (chunks, rest) = filter.as_chunks::<8>();
+            assert!(rest.is_empty() && (1..=MAX_INSTRUCTIONS).contains(&chunks.len()));
+            let of = |it: &[u8; 8]| Instruction {
+                code: u16::from_ne_bytes([it[0], it[1]]),
+                yes: it[2],
+                no: it[3],
+                k: u32::from_ne_bytes([it[4], it[5], it[6], it[7]]),
+            };
+            Self { instructions: chunks.iter().map(of).collect() }
+        }
+
+        pub(in crate::sandbox) fn n_instructions(&self) -> usize {
+            self.instructions.len()
+        }
+
+        pub(in crate::sandbox) fn run(
+            &self,
+            number: u32,
+            architecture: u32,
+            args: [u64; 6],
+        ) -> Ran {
+            // `struct seccomp_data`: the instruction pointer is nobody's business.
+            let mut data = [number, architecture, 0xdead_beef, 0xdead_beef].to_vec();
+            data.extend(args.into_iter().flat_map(|it| [it as u32, (it >> 32) as u32]));
+            let (mut at, mut steps, mut value) = (0, 0, 0);
+            let mut first_look = None;
+            loop {
+                let Instruction { code, yes, no, k } = self.instructions[at];
+                at += 1;
+                steps += 1;
+                let holds = match code {
+                    LOAD_WORD => {
+                        assert!(k % 4 == 0, "loads are of whole words");
+                        let word = k as usize / 4;
+                        if word >= 4 {
+                            first_look.get_or_insert(steps);
+                        }
+                        value = data[word];
+                        continue;
+                    }
+                    AND => {
+                        value &= k;
+                        continue;
+                    }
+                    JUMP => {
+                        at += k as usize;
+                        continue;
+                    }
+                    RETURN => {
+                        return Ran {
+                            answer: answer(k),
+                            looked_at_arguments: first_look.is_some(),
+                            steps_to_arguments: first_look.unwrap_or(steps),
+                        };
+                    }
+                    JUMP_EQUAL => value == k,
+                    JUMP_AT_LEAST => value >= k,
+                    JUMP_ANY_OF => value & k != 0,
+                    _ => panic!("no instruction: {code:#x}"),
+                };
+                at += usize::from(if holds { yes } else { no });
+            }
+        }
+    }
+
+    /// As `linux/seccomp.h` and `asm-generic/errno-base.h` number them.
+    fn answer(k: u32) -> &'static str {
+        match (k & 0xffff_0000, k & 0xffff) {
+            (0x7fff_0000, 0) => "allow",
+            (0x8000_0000, 0) => "kill",
+            (0x0005_0000, 1) => "EPERM",
+            (0x0005_0000, 38) => "ENOSYS",
+            _ => panic!("no answer: {k:#x}"),
+        }
+    }
+}

@@ -274,3 +274,98 @@ fn open(dir: BorrowedFd<'_>, path: &Path) -> io::Result<Option<OwnedFd>> {
         Err(_) => Ok(None),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    /// What is granted of a directory whose listing is carved, by what the kernel was given; and the
+    /// directories that were looked at.
+    fn carved(isolation: &Isolation) -> Outer {
+        outer(isolation, super::super::Support::probe().landlock).expect("a ruleset can be made")
+    }
+
+    fn scene() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().expect("there is room");
+        let path = dir.path().canonicalize().expect("it is there");
+        for sub in ["home/.config/gh", "home/project", "real"] {
+            fs::create_dir_all(path.join(sub)).expect("it is ours");
+        }
+        symlink(path.join("home"), path.join("link")).expect("it is ours");
+        symlink(path.join("real"), path.join("home/.ssh")).expect("it is ours");
+        (dir, path)
+    }
+
+    #[test]
+    fn a_denied_path_is_meant_without_links_and_where_it_leads() {
+        let (_dir, path) = scene();
+        let check = |denied: &str, expect: &[&str]| {
+            let expect: Vec<_> = expect.iter().map(|it| path.join(it)).collect();
+            assert_eq!(meant(&path.join(denied)), expect, "{denied}");
+        };
+        check("home/project", &["home/project"]);
+        check("link/project", &["home/project"]);
+        check("link/.ssh", &["home/.ssh", "real"]);
+        check("link/.ssh/key", &["real/key"]);
+        check("link/not/there", &["home/not/there"]);
+    }
+
+    #[test]
+    fn a_ruleset_is_current_until_a_carved_directory_changes() {
+        let (_dir, path) = scene();
+        let grants = Filesystem::Grants { read: vec![path.join("home")], write: Vec::new() };
+        let isolation = Isolation::new().filesystem(grants).deny(path.join("home/.config/gh"));
+        let is_current = |it: &Outer| it.seen.iter().all(Seen::is_current);
+
+        let made = carved(&isolation);
+        let seen: Vec<_> = made.seen.iter().map(|it| it.path.clone()).collect();
+        assert_eq!(seen, [path.join("home"), path.join("home/.config")]);
+        assert!(is_current(&made));
+        // What lies beside the way is granted as a whole, and what is denied not at all.
+        fs::write(path.join("home/project/new"), "").expect("it is ours");
+        fs::write(path.join("home/.config/gh/new"), "").expect("it is ours");
+        assert!(is_current(&made));
+
+        fs::write(path.join("home/.config/new"), "").expect("it is ours");
+        assert!(!is_current(&made));
+        let made = carved(&isolation);
+        fs::remove_dir_all(path.join("home")).expect("it is ours");
+        assert!(!is_current(&made));
+    }
+
+    #[test]
+    fn nothing_is_carved_where_nothing_is_granted() {
+        let (_dir, path) = scene();
+        let check = |read: &str, denied: &str| {
+            let grants = Filesystem::Grants { read: vec![path.join(read)], write: Vec::new() };
+            let made = carved(&Isolation::new().filesystem(grants).deny(path.join(denied)));
+            assert!(made.ruleset.is_some());
+            assert_eq!(made.seen.len(), 0, "{read} without {denied}");
+        };
+        check("home/project", "home/.config/gh");
+        check("home/.config/gh", "home/.config/gh");
+        check("home/.config/gh", "home");
+        check("not/there", "not/there/either");
+        // A link grants nothing by itself.
+        check("link", "home/.config/gh");
+        check("home/.ssh", "real/key");
+    }
+
+    #[test]
+    fn nothing_to_do_with_landlock_is_no_ruleset() {
+        assert!(carved(&Isolation::new()).ruleset.is_none());
+        let calls = Isolation::new().system_calls(flyto_execenv::SystemCalls::Restricted);
+        assert!(carved(&calls).ruleset.is_none());
+        let off = Isolation::new().network(Network::Off);
+        assert!(outer(&off, 3).expect("nothing to make").ruleset.is_none());
+        assert!(carved(&off).ruleset.is_some());
+    }
+
+    #[test]
+    fn later_versions_know_more_rights() {
+        let rights = [1, 2, 3, 4, 5, 7].map(|it| all_rights(it).count_ones());
+        assert_eq!(rights, [13, 14, 15, 15, 16, 16]);
+    }
+}

@@ -14,8 +14,12 @@
 //! [`Network::Off`]: flyto_execenv::Network::Off
 
 mod bpf;
+#[cfg(test)]
+mod inside;
 mod landlock;
 mod seccomp;
+#[cfg(test)]
+mod tests;
 
 use std::{io, os::fd::OwnedFd};
 

@@ -190,20 +190,19 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
         }
     }
     ranges.dedup_by(|next, last| next.1 == last.1);
-    tree(&ranges)
+    // The kernel asks about no further number when it loads the filter.
+    tree(&ranges, UNKNOWN)
 }
 
-/// A tree over ranges of numbers, each from its first number to the next range.
-fn tree(ranges: &[(u32, Node)]) -> Node {
-    let (Some((first, node)), Some((last, _))) = (ranges.first(), ranges.last()) else {
-        return Node::Allow;
-    };
-    // The numbers that the kernel asks about when it loads the filter end here.
-    let end = |at: usize| ranges.get(at).map_or(UNKNOWN.max(*last + 1), |it| it.0).min(UNKNOWN + 1);
-    let middle = (*first + end(ranges.len())) / 2;
-    let split = (1..ranges.len()).min_by_key(|at| end(*at).abs_diff(middle));
+/// A tree over ranges of numbers, each from its first number to the next range and the last to `end`.
+fn tree(ranges: &[(u32, Node)], end: u32) -> Node {
+    let Some((first, node)) = ranges.first() else { return Node::Allow };
+    let middle = first.midpoint(end);
+    let split = (1..ranges.len()).min_by_key(|at| ranges[*at].0.abs_diff(middle));
     match split.and_then(|at| ranges.split_at_checked(at)) {
-        Some((below, above @ [(start, _), ..])) => Node::at_least(*start, tree(above), tree(below)),
+        Some((below, above @ [(start, _), ..])) => {
+            Node::at_least(*start, tree(above, end), tree(below, *start))
+        }
         _ => node.clone(),
     }
 }
@@ -299,3 +298,6 @@ fn pair() -> Node {
     let kinds = Node::load(Load::Argument(1, Word::Low), Node::masked(TYPE_MASK, kinds));
     first_is(libc::AF_UNIX as u32, kinds, PERM)
 }
+
+#[cfg(test)]
+pub(super) mod tests;
