@@ -33,10 +33,10 @@ mod pinned_dir;
 mod pinned_linux;
 #[cfg(not(target_os = "linux"))]
 mod pinned_unix;
+mod reader;
 mod reaper;
 mod resolve;
 mod streams;
-mod wide;
 
 #[cfg(target_os = "linux")]
 use self::exit_linux as exit;

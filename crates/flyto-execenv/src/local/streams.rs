@@ -12,7 +12,7 @@ use rustix::{
 };
 use tokio::net::unix::pipe;
 
-use super::wide::WideningReader;
+use super::reader::PipeReader;
 use crate::{
     ErrorOutput, Output, Running, Spec, Stdin,
     traits::{BoxedReader, BoxedWriter},
@@ -40,8 +40,16 @@ pub struct Streams {
 #[derive(Debug, Default)]
 pub struct HostEnds {
     stdin: Option<OwnedFd>,
-    stdout: Option<OwnedFd>,
-    stderr: Option<OwnedFd>,
+    stdout: Option<OutputEnd>,
+    stderr: Option<OutputEnd>,
+}
+
+/// Where output comes out.
+#[derive(Debug)]
+struct OutputEnd {
+    pipe: OwnedFd,
+    /// Somebody talks to the program and waits for its words.
+    is_talk: bool,
 }
 
 impl Streams {
@@ -70,7 +78,9 @@ impl Streams {
 }
 
 impl HostEnds {
-    /// Registers them with the current runtime and makes them the streams of `running`.
+    /// Makes them the streams of `running`, on the current runtime. Its event loop watches piped streams
+    /// at once, and captured ones when they are still open after a millisecond: programs that are gone
+    /// by then are read without it.
     ///
     /// # Errors
     ///
@@ -110,12 +120,12 @@ fn input_pipe(host: &mut Option<OwnedFd>) -> io::Result<OwnedFd> {
     beyond_streams(reader.into())
 }
 
-fn output(wanted: &Output, host: &mut Option<OwnedFd>) -> io::Result<OwnedFd> {
+fn output(wanted: &Output, host: &mut Option<OutputEnd>) -> io::Result<OwnedFd> {
     match wanted {
         Output::Null => null(OpenOptions::new().write(true)),
         Output::Captured(_) | Output::Piped => {
             let (reader, writer) = io::pipe()?;
-            *host = Some(reader.into());
+            *host = Some(OutputEnd { pipe: reader.into(), is_talk: *wanted == Output::Piped });
             beyond_streams(writer.into())
         }
     }
@@ -127,9 +137,9 @@ fn beyond_streams(fd: OwnedFd) -> io::Result<OwnedFd> {
     if fd.as_raw_fd() > 2 { Ok(fd) } else { Ok(fcntl_dupfd_cloexec(&fd, 3)?) }
 }
 
-fn reader(fd: OwnedFd) -> io::Result<BoxedReader> {
-    ioctl_fionbio(&fd, true)?;
-    Ok(Box::new(WideningReader::new(pipe::Receiver::from_owned_fd_unchecked(fd)?)))
+fn reader(OutputEnd { pipe, is_talk }: OutputEnd) -> io::Result<BoxedReader> {
+    ioctl_fionbio(&pipe, true)?;
+    Ok(Box::new(if is_talk { PipeReader::watched(pipe)? } else { PipeReader::new(pipe) }))
 }
 
 fn writer(fd: OwnedFd) -> io::Result<BoxedWriter> {
@@ -148,7 +158,7 @@ mod tests {
     fn check(spec: Spec, expect: [bool; 3], expect_child: [&str; 3]) {
         let Streams { child, host } = Streams::open(&spec).expect("a few descriptors");
         assert!(child.iter().all(|it| it.as_raw_fd() > 2));
-        assert_eq!([host.stdin, host.stdout, host.stderr].map(|it| it.is_some()), expect);
+        assert_eq!([host.stdin.is_some(), host.stdout.is_some(), host.stderr.is_some()], expect);
         let null = std::fs::metadata("/dev/null").expect("every Unix has it").ino();
         let inodes = child.map(|it| File::from(it).metadata().expect("it is open").ino());
         let names = inodes.map(|it| match inodes.iter().position(|other| *other == it) {

@@ -1,0 +1,174 @@
+//! Reading a stream that may turn out to be short, or long.
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use rustix::{io::Errno, pipe::fcntl_setpipe_size};
+use tokio::{
+    io::{AsyncRead, ReadBuf},
+    net::unix::pipe,
+    time::{Sleep, sleep},
+};
+
+/// Bytes after which a stream counts as long: 512 KiB. A short one pays nothing.
+const LONG_BYTES: usize = 512 * 1024;
+
+/// What a pipe with a long stream holds: 256 KiB, four times the default (pipe(7)), so that the event
+/// loop is asked a fourth as often. More no longer fits a core's second-level cache.
+const WIDE_BYTES: usize = 256 * 1024;
+
+/// How long a stream is left alone before the event loop watches it: 1 ms, the step of the runtime's
+/// clock. Most programs that end at all write little and are gone by then. Who is not woken for their
+/// output reads all of it once they have exited, which saves a fifteenth of a call.
+const UNWATCHED: Duration = Duration::from_millis(1);
+
+/// Bytes read at a time while a stream is not watched. A program that fills that has more to say.
+const EARLY_BYTES: usize = 4096;
+
+/// Reads a pipe: first without the help of the event loop, then with it, and from a wider one once
+/// much has come through.
+pub(super) struct PipeReader {
+    state: State,
+    /// Counted until the pipe is wide.
+    seen_bytes: usize,
+}
+
+enum State {
+    Unwatched {
+        pipe: OwnedFd,
+        pause: Option<Pin<Box<Sleep>>>,
+    },
+    Watched(pipe::Receiver),
+    /// Watching it failed, which was told.
+    Closed,
+}
+
+impl PipeReader {
+    /// Reads `pipe`, which does not block. It is watched once it has been open for a while.
+    pub(super) fn new(pipe: OwnedFd) -> Self {
+        Self { state: State::Unwatched { pipe, pause: None }, seen_bytes: 0 }
+    }
+
+    /// Reads `pipe`, which does not block. It is watched from the start.
+    pub(super) fn watched(pipe: OwnedFd) -> io::Result<Self> {
+        let mut res = Self::new(pipe);
+        res.watch()?;
+        Ok(res)
+    }
+
+    fn watch(&mut self) -> io::Result<()> {
+        self.state = match std::mem::replace(&mut self.state, State::Closed) {
+            State::Unwatched { pipe, .. } => {
+                State::Watched(pipe::Receiver::from_owned_fd_unchecked(pipe)?)
+            }
+            other => other,
+        };
+        Ok(())
+    }
+}
+
+impl AsyncRead for PipeReader {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if let State::Unwatched { pipe, pause } = &mut this.state {
+            let wanted = buf.remaining().min(EARLY_BYTES);
+            match rustix::io::read(&*pipe, buf.initialize_unfilled_to(wanted)) {
+                Ok(n) => {
+                    buf.advance(n);
+                    this.seen_bytes += n;
+                    if n == EARLY_BYTES {
+                        this.watch()?;
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(err) => return Poll::Ready(Err(err.into())),
+            }
+            let pause = pause.get_or_insert_with(|| Box::pin(sleep(UNWATCHED)));
+            ready!(pause.as_mut().poll(cx));
+            this.watch()?;
+        }
+        let State::Watched(pipe) = &mut this.state else { return Poll::Ready(Ok(())) };
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut *pipe).poll_read(cx, buf))?;
+        if this.seen_bytes < LONG_BYTES {
+            this.seen_bytes += buf.filled().len() - before;
+            if this.seen_bytes >= LONG_BYTES {
+                // A user with many pipes may not have a wider one; this one works as well.
+                let _ = fcntl_setpipe_size(&*pipe, WIDE_BYTES);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use rustix::io::ioctl_fionbio;
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    fn pipe() -> (PipeReader, io::PipeWriter) {
+        let (reader, writer) = io::pipe().expect("two descriptors");
+        ioctl_fionbio(&reader, true).expect("a pipe");
+        (PipeReader::new(reader.into()), writer)
+    }
+
+    fn is_watched(reader: &PipeReader) -> bool {
+        matches!(reader.state, State::Watched(_))
+    }
+
+    #[tokio::test]
+    async fn a_short_stream_that_is_over_was_never_watched() {
+        let (mut reader, mut writer) = pipe();
+        writer.write_all(b"short").expect("it fits");
+        drop(writer);
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).await.expect("a pipe");
+        assert_eq!((read.as_slice(), is_watched(&reader)), (&b"short"[..], false));
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_stays_open_is_watched_and_read_to_its_end() {
+        let (mut reader, mut writer) = pipe();
+        let mut read = [0; 3];
+        writer.write_all(b"one").expect("it fits");
+        reader.read_exact(&mut read).await.expect("it is there");
+        assert!(!is_watched(&reader));
+        let later = async {
+            tokio::time::sleep(2 * UNWATCHED).await;
+            writer.write_all(b"two").expect("it fits");
+            drop(writer);
+        };
+        let (res, ()) = tokio::join!(reader.read_exact(&mut read), later);
+        res.expect("it came");
+        assert_eq!((&read, is_watched(&reader)), (b"two", true));
+        assert_eq!(reader.read(&mut read).await.expect("a pipe"), 0);
+    }
+
+    #[tokio::test]
+    async fn a_long_stream_is_watched_and_gets_a_wider_pipe() {
+        let (mut reader, mut writer) = pipe();
+        let long = vec![7; LONG_BYTES + 1];
+        let input = long.clone();
+        let writing = tokio::task::spawn_blocking(move || writer.write_all(&input));
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).await.expect("a pipe");
+        writing.await.expect("no panic").expect("it was read");
+        assert!(read == long);
+        let State::Watched(pipe) = &reader.state else { panic!("it was long") };
+        assert_eq!(rustix::pipe::fcntl_getpipe_size(pipe).expect("a pipe"), WIDE_BYTES);
+    }
+}
