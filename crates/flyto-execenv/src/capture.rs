@@ -109,7 +109,13 @@ impl Recorder {
         let ring_is_full = self.ring.len() == self.ring_limit;
         let new = if self.head.len() < self.head_limit {
             let from = self.head.len();
-            let wanted = if from == 0 { FIRST_READ_BYTES } else { READ_BYTES };
+            let room = self.head.capacity() - from;
+            let wanted = match from {
+                0 => FIRST_READ_BYTES,
+                // A short stream ends with a read that brings nothing, and needs no larger buffer.
+                _ if room >= FIRST_READ_BYTES / 4 => room.min(READ_BYTES),
+                _ => READ_BYTES,
+            };
             read_into(reader, &mut self.head, wanted, self.head_limit).await?;
             &self.head[from..]
         } else if self.ring_limit < READ_BYTES || (ring_is_full && self.spill.is_waiting()) {

@@ -269,16 +269,19 @@ impl ExecEnv {
         let mut report = Report::new(executor, enforced);
         let RunOptions { cancel, observer } = options;
 
-        let arrived = Instant::now();
-        let Some(_place) = self.place(&cancel).await else {
+        let Some((_place, waited)) = self.place(&cancel).await else {
+            report.queued = report.started.elapsed();
             return Ok(report.never_ran(Ending::Cancelled));
         };
-        report.started = Instant::now();
-        report.queued = report.started - arrived;
+        // A free place is taken in no time, and the clock is not looked at for it.
+        if waited {
+            report.queued = report.started.elapsed();
+            report.started += report.queued;
+        }
 
         let mut plan = Plan::new(&spec, deadline_of(&spec, report.started));
         plan.observer = observer;
-        let running = match begin(executor, spec, plan.deadline, &cancel).await? {
+        let running = match begin(executor, spec, report.started, plan.deadline, &cancel).await? {
             Ok(running) => running,
             Err(ending) => return Ok(report.never_ran(ending)),
         };
@@ -309,7 +312,7 @@ impl ExecEnv {
             spec.stderr == ErrorOutput::Separate(Output::Piped),
         );
         let what = format!("start {:?}", spec.program.as_os_str());
-        match begin(executor, spec, plan.deadline, &cancel).await? {
+        match begin(executor, spec, report.started, plan.deadline, &cancel).await? {
             Ok(running) => Ok(Process::new(running, [stdin, stdout, stderr], plan, report, cancel)),
             Err(ending) => {
                 let why = if ending == Ending::Cancelled { "cancelled" } else { "deadline passed" };
@@ -349,16 +352,17 @@ impl ExecEnv {
         Err(ExecError::new(ExecErrorKind::Unsupported, what))
     }
 
-    /// Waits for a place among the calls in flight; `None` when cancelled meanwhile.
-    async fn place(&self, cancel: &CancellationToken) -> Option<SemaphorePermit<'_>> {
+    /// Waits for a place among the calls in flight, and says whether there was none at first; `None`
+    /// when cancelled meanwhile.
+    async fn place(&self, cancel: &CancellationToken) -> Option<(SemaphorePermit<'_>, bool)> {
         if let Ok(place) = self.inner.in_flight.try_acquire() {
-            return (!cancel.is_cancelled()).then_some(place);
+            return (!cancel.is_cancelled()).then_some((place, false));
         }
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,
             place = self.inner.in_flight.acquire() => {
-                Some(place.expect("the semaphore is never closed"))
+                Some((place.expect("the semaphore is never closed"), true))
             }
         }
     }
@@ -373,6 +377,7 @@ fn deadline_of(spec: &Spec, started: Instant) -> Option<Instant> {
 async fn begin(
     executor: &dyn Executor,
     spec: Spec,
+    started: Instant,
     deadline: Option<Instant>,
     cancel: &CancellationToken,
 ) -> Result<Result<Running, Ending>, ExecError> {
@@ -380,7 +385,7 @@ async fn begin(
     if cancel.is_cancelled() {
         return Ok(Err(Ending::Cancelled));
     }
-    if deadline.is_some_and(|it| it <= Instant::now()) {
+    if deadline.is_some_and(|it| it <= started) {
         return Ok(Err(Ending::TimedOut));
     }
     tokio::select! {
