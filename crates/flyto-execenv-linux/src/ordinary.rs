@@ -42,6 +42,7 @@ pub(crate) async fn is_ordinary(test: &str) -> bool {
 }
 
 /// Whether nobody else runs anything as this user.
+#[allow(dead_code, reason = "each test binary uses a part")]
 pub(crate) fn is_alone() -> bool {
     NOBODYS.contains(&rustix::process::geteuid().as_raw())
 }

@@ -149,7 +149,11 @@ fn lock(path: &Path) -> Option<File> {
 /// Removes directories whose host is gone. Processes that are in one have lost their supervisor too, as
 /// when memory ran out; where the system can do that, they are killed.
 fn remove_abandoned(place: &Path) {
-    let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(PREFIX.as_bytes());
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let is_ours = |name: &OsStr| {
+        let numbers = name.to_str().and_then(|it| it.strip_prefix(PREFIX)?.split_once('-'));
+        numbers.is_some_and(|(pid, n)| is_number(pid) && is_number(n))
+    };
     for entry in fs::read_dir(place).into_iter().flatten().flatten() {
         if is_ours(&entry.file_name())
             && let Some(_lock) = lock(&entry.path())
@@ -217,11 +221,12 @@ mod tests {
         let alive = Home::make(place.path()).expect("the place is ours");
         let group = alive.make_group(0).expect("the home is ours");
         fs::create_dir_all(place.path().join("flyto-1-0/7")).expect("the place is ours");
-        fs::create_dir(place.path().join("other-1-0")).expect("the place is ours");
+        let others = ["other-1-0", "flyto-x-1", "flyto-1"].map(|it| place.path().join(it));
+        others.iter().for_each(|it| fs::create_dir(it).expect("the place is ours"));
         let second = Home::make(place.path()).expect("the place is ours");
         assert!(group.is_dir());
         assert!(!place.path().join("flyto-1-0").exists());
-        assert!(place.path().join("other-1-0").is_dir());
+        assert!(others.iter().all(|it| it.is_dir()));
         assert_ne!(alive.path(), second.path());
     }
 

@@ -162,7 +162,8 @@ impl Leaf {
     }
 
     /// Bounds memory, with swap, in bytes; otherwise as [`Leaf::set_processes`]. The kernel rounds down to
-    /// whole pages.
+    /// whole pages. When there is too much, it kills everybody in a group of version 2, and in one of
+    /// version 1 the largest process; what that one's parent makes of it is left to it.
     ///
     /// # Errors
     ///

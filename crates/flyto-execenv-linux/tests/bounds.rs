@@ -1,0 +1,148 @@
+//! Bounds hold by each means that trees are ended by, for root and for an ordinary user.
+
+#![cfg(target_os = "linux")]
+
+#[path = "../src/ordinary.rs"]
+mod ordinary;
+
+use std::time::Duration;
+
+use flyto_execenv::{
+    Capability, Ending, ExecEnv, ExecErrorKind, Executor, Exit, KillScope, LimitKind, Limits,
+    Outcome, Spec,
+};
+use flyto_execenv_linux::{KillRung, Linux};
+
+use self::ordinary::{GUARD, is_ordinary};
+
+const RUNGS: [KillRung; 3] = [KillRung::Subreaper, KillRung::PidNamespace, KillRung::Cgroup];
+
+fn sh(script: &str, limits: Limits) -> Spec {
+    Spec::new("/bin/sh")
+        .args(["-c", script])
+        .env_var("PATH", "/usr/bin:/bin")
+        .kill(KillScope::Tree)
+        .limits(limits)
+        .deadline(GUARD)
+}
+
+/// Runs a script by every means that works here and keeps such a bound.
+async fn on_each(needs: Capability, script: &str, limits: &Limits) -> Vec<(KillRung, Outcome)> {
+    let mut res = Vec::new();
+    for rung in RUNGS {
+        match Linux::with_rung(rung) {
+            Ok(linux) if linux.capabilities().has(needs) => {
+                let env = ExecEnv::new(linux);
+                let outcome = env.run(sh(script, limits.clone())).await.expect("there is a shell");
+                assert!(outcome.confirmed, "{rung:?}: {outcome:?}");
+                // What was bounded for one program is not for the next.
+                let next = env.run(sh(SLEEPERS, Limits::new())).await.expect("there is a shell");
+                assert_eq!((next.success(), n_started(&next)), (true, 20), "{rung:?}: {next:?}");
+                res.push((rung, outcome));
+            }
+            Ok(linux) => {
+                let env = ExecEnv::new(linux);
+                let refused = env.run(sh(script, limits.clone())).await.expect_err("undeclared");
+                assert_eq!(refused.kind(), ExecErrorKind::Unsupported, "{rung:?}: {refused:?}");
+            }
+            Err(err) => assert!(!err.to_string().is_empty(), "{rung:?}: {err:?}"),
+        }
+    }
+    res
+}
+
+/// Starts twenty processes, and says of each one that it was started. A shell that cannot make one
+/// gives up.
+const SLEEPERS: &str =
+    "n=0; while [ $n -lt 20 ]; do sleep 60 >/dev/null 2>&1 & n=$((n+1)); echo; done";
+
+fn n_started(outcome: &Outcome) -> usize {
+    outcome.stdout.bytes().len()
+}
+
+async fn cpu_time_is_bounded() {
+    // The shell waits; its child is what computes.
+    let script = "(while :; do :; done) & wait";
+    let limits = Limits::new().cpu_time(Duration::from_millis(60));
+    for (rung, outcome) in on_each(Capability::CpuLimit, script, &limits).await {
+        assert_eq!(
+            outcome.ending,
+            Ending::LimitReached(LimitKind::CpuTime),
+            "{rung:?}: {outcome:?}"
+        );
+    }
+}
+
+async fn memory_is_bounded() {
+    // tail(1) keeps what may be the last line, and this one does not end. Where the bound under test does
+    // not hold, another one does.
+    let script = "ulimit -v 1000000; exec tail -n 1 /dev/zero";
+    let limits = Limits::new().memory_bytes(64 << 20);
+    for (rung, outcome) in on_each(Capability::MemoryLimit, script, &limits).await {
+        assert_eq!(
+            outcome.ending,
+            Ending::LimitReached(LimitKind::Memory),
+            "{rung:?}: {outcome:?}"
+        );
+    }
+}
+
+async fn processes_are_bounded() {
+    let limits = Limits::new().processes(10);
+    for (rung, outcome) in on_each(Capability::ProcessLimit, SLEEPERS, &limits).await {
+        let is_told = matches!(
+            outcome.ending,
+            Ending::LimitReached(LimitKind::Processes) | Ending::Exited(Exit::Code(1..))
+        );
+        assert!(is_told && n_started(&outcome) < 20, "{rung:?}: {outcome:?}");
+    }
+}
+
+async fn size_of_files_is_bounded() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let script = format!("exec head -c 2000 /dev/zero > {}/file", dir.path().display());
+    let limits = Limits::new().file_size_bytes(1_000);
+    for (rung, outcome) in on_each(Capability::FileSizeLimit, &script, &limits).await {
+        assert_eq!(
+            outcome.ending,
+            Ending::LimitReached(LimitKind::FileSize),
+            "{rung:?}: {outcome:?}"
+        );
+    }
+}
+
+async fn open_files_are_bounded() {
+    let script = "exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null";
+    let limits = Limits::new().open_files(6);
+    for (rung, outcome) in on_each(Capability::OpenFilesLimit, script, &limits).await {
+        assert!(!outcome.success(), "{rung:?}: {outcome:?}");
+    }
+}
+
+macro_rules! for_both {
+    ($($name:ident,)*) => {
+        mod this_user {
+            $(#[tokio::test]
+            async fn $name() {
+                super::$name().await;
+            })*
+        }
+
+        mod ordinary_user {
+            $(#[tokio::test]
+            async fn $name() {
+                if super::is_ordinary(concat!("ordinary_user::", stringify!($name))).await {
+                    super::$name().await;
+                }
+            })*
+        }
+    };
+}
+
+for_both! {
+    cpu_time_is_bounded,
+    memory_is_bounded,
+    processes_are_bounded,
+    size_of_files_is_bounded,
+    open_files_are_bounded,
+}
