@@ -165,19 +165,22 @@ fn remove_abandoned(place: &Path) {
     }
 }
 
-/// Removes a group and the groups below it, of which some may be a nested host's.
+/// Removes a group and the groups below it, of which some may be a nested host's. Somebody else may be
+/// removing them at the same time.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_dir(path) {
-        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(_) => {}
-        Ok(()) => return Ok(()),
+    let unless_gone = |res: io::Result<()>| match res {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
+        res => res,
+    };
+    if unless_gone(fs::remove_dir(path)).is_ok() {
+        return Ok(());
     }
-    for entry in fs::read_dir(path)?.flatten() {
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|it| it.is_dir()) {
             remove(&entry.path())?;
         }
     }
-    fs::remove_dir(path)
+    unless_gone(fs::remove_dir(path))
 }
 
 /// Writes a value to a file of a group, in one piece. Files of groups are not made by us.

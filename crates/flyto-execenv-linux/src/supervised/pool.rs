@@ -10,7 +10,10 @@ use std::{
 use flyto_supervision::{Report, ReportKind, Setup, SetupFlags};
 
 use super::supervisor::Supervisor;
-use crate::{cgroup::Cgroups, limits::Plan};
+use crate::{
+    cgroup::{Cgroups, Leaf},
+    limits::Plan,
+};
 
 /// Supervisors kept for later calls: 64, more than are in flight on machines of up to four CPUs by
 /// default. One has some 100 KiB of memory.
@@ -42,10 +45,11 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Pool {
     kind: Kind,
-    /// Where supervisors get groups for their programs, where there are some.
-    groups: Arc<Cgroups>,
     /// The one used last at the end: what it needs is still in the caches.
     idle: Mutex<Vec<Supervisor>>,
+    /// Where supervisors get groups for their programs, where there are some. It is dropped after those
+    /// that are idle, and waits for them: a host that ends right after that leaves no group.
+    groups: Arc<Cgroups>,
 }
 
 impl Pool {
@@ -113,7 +117,12 @@ impl Pool {
             };
             supervisor.watch()?;
             if let Some(leaf) = supervisor.leaf_mut() {
-                plan.set_in(leaf)?;
+                match plan.set_in(leaf) {
+                    Ok(()) => {}
+                    Err(err) if is_new => return Err(err),
+                    // More memory is held by what earlier programs left than this one may have.
+                    Err(_) => continue,
+                }
                 if plan.is_counted {
                     // What an earlier program came up against is not this one's.
                     let _ = leaf.events();
@@ -130,6 +139,9 @@ impl Pool {
 
     /// Takes back a supervisor that has nothing to do.
     pub(super) fn give_back(&self, supervisor: Supervisor) {
+        if supervisor.leaf().is_some_and(Leaf::is_worn) {
+            return;
+        }
         let mut idle = self.idle();
         if idle.len() < MAX_IDLE {
             idle.push(supervisor);
