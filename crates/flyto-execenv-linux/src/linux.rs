@@ -126,7 +126,7 @@ impl Linux {
         }
         if let Some(supervision) = &supervision {
             let bounds = supervision.keepers.declared().into_iter().map(|(it, _)| it);
-            let tree = [Capability::TreeKill, Capability::TreeCpuUsage];
+            let tree = [Capability::TreeKill, Capability::TreeCpuUsage, Capability::EndsWithHost];
             capabilities = capabilities.with(tree).with(bounds);
         }
         let pinned = Arc::new(PinnedPrograms::default());

@@ -59,6 +59,9 @@ pub enum Capability {
     PeakMemory,
     /// The outcome says how many descendants outlived the leader.
     LeakCount,
+    /// Nothing of a call survives its host, also when that is ended by `SIGKILL`, where the kill scope is
+    /// the tree.
+    EndsWithHost,
 }
 
 impl Capability {
@@ -88,6 +91,7 @@ impl Capability {
         Self::TreeCpuUsage,
         Self::PeakMemory,
         Self::LeakCount,
+        Self::EndsWithHost,
     ];
 
     /// The name that reports and configuration use, such as `tree-kill`.
@@ -118,6 +122,7 @@ impl Capability {
             Self::TreeCpuUsage => "tree-cpu-usage",
             Self::PeakMemory => "peak-memory",
             Self::LeakCount => "leak-count",
+            Self::EndsWithHost => "ends-with-host",
         }
     }
 }

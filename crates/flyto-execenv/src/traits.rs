@@ -132,7 +132,14 @@ impl fmt::Debug for Running {
 /// - `escapees-end-by-the-deadline` — the same holds for a call that its deadline ends.
 /// - `escapees-end-when-cancelled` — the same holds for a call that is cancelled.
 /// - `escapees-end-when-dropped` — the same holds for a call that is dropped.
+/// - `fork-bomb-is-ended` — where processes are limited and the kill scope is the tree, a program that makes processes without end ends as any other.
 /// - `dropped-is-ended` — dropping a call ends it; cancelling a future is a normal way to stop.
+/// - `nothing-survives-the-host` — where that is declared, nothing of a call survives its host, also when that is killed.
+/// - `cpu-time-is-limited` — CPU time beyond the limit ends the program and its children, and the outcome names the limit.
+/// - `memory-is-limited` — more memory than the limit ends the program, or is refused to it.
+/// - `file-size-is-limited` — no file grows beyond the limit; a program that this ends is `LimitReached`.
+/// - `open-files-are-limited` — no process has more files open than the limit.
+/// - `processes-are-limited` — a program cannot have more processes than the limit.
 /// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.
 /// - `usage-is-reported` — CPU time and peak memory are there where they are declared, and absent elsewhere.
 /// - `usage-covers-the-tree` — CPU time of descendants that lost their parents counts where that is declared; elsewhere the outcome does not say so.

@@ -1,6 +1,6 @@
 //! The list of clauses, each with its case.
 
-use super::{Case, end, escape, left, pinned, run, start, usage};
+use super::{Case, end, escape, host, left, limit, pinned, run, start, usage};
 
 macro_rules! case {
     ($name:literal, $about:literal, $test:path) => {
@@ -244,9 +244,44 @@ pub const CASES: &[Case] = &[
         escape::escapees_end_when_dropped
     ),
     case!(
+        "fork-bomb-is-ended",
+        "where processes are limited and the kill scope is the tree, a program that makes processes without end ends as any other.",
+        limit::fork_bomb_is_ended
+    ),
+    case!(
         "dropped-is-ended",
         "dropping a call ends it; cancelling a future is a normal way to stop.",
         end::dropped_is_ended
+    ),
+    case!(
+        "nothing-survives-the-host",
+        "where that is declared, nothing of a call survives its host, also when that is killed.",
+        host::nothing_survives_the_host
+    ),
+    case!(
+        "cpu-time-is-limited",
+        "CPU time beyond the limit ends the program and its children, and the outcome names the limit.",
+        limit::cpu_time_is_limited
+    ),
+    case!(
+        "memory-is-limited",
+        "more memory than the limit ends the program, or is refused to it.",
+        limit::memory_is_limited
+    ),
+    case!(
+        "file-size-is-limited",
+        "no file grows beyond the limit; a program that this ends is `LimitReached`.",
+        limit::file_size_is_limited
+    ),
+    case!(
+        "open-files-are-limited",
+        "no process has more files open than the limit.",
+        limit::open_files_are_limited
+    ),
+    case!(
+        "processes-are-limited",
+        "a program cannot have more processes than the limit.",
+        limit::processes_are_limited
     ),
     case!(
         "signals-reach-the-tree",

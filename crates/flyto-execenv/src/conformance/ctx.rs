@@ -230,7 +230,7 @@ impl<'a> Ctx<'a> {
 }
 
 /// Waits for the line [`READY`]; for ever, where it does not come.
-async fn is_ready(chunks: &mut mpsc::Receiver<Chunk>) {
+pub(super) async fn is_ready(chunks: &mut mpsc::Receiver<Chunk>) {
     let mut seen = Vec::new();
     while let Some(chunk) = chunks.recv().await {
         seen.extend_from_slice(&chunk.bytes);

@@ -24,16 +24,18 @@
 //!
 //! Harnesses without `#[test]` go through [`CASES`], or call [`run_all`] and print its [`Report`].
 //!
-//! Limits other than the one on output, and isolation, have no clause yet beyond their refusal: a backend that declares one of them proves it by tests of its own.
+//! Isolation has no clause yet beyond its refusal: a backend that declares some proves it by tests of its own.
 
 mod cases;
 mod ctx;
 mod end;
 mod escape;
 mod failure;
+mod host;
 #[cfg(feature = "scripted")]
 mod in_memory;
 mod left;
+mod limit;
 mod pinned;
 mod probe;
 mod report;
@@ -51,6 +53,7 @@ pub use self::in_memory::in_memory_probe;
 pub use self::{
     cases::CASES,
     failure::Failure,
+    host::play_host,
     probe::Probe,
     report::{Report, run_all, run_some},
 };
@@ -180,7 +183,14 @@ macro_rules! executor_conformance {
             escapees_end_by_the_deadline
             escapees_end_when_cancelled
             escapees_end_when_dropped
+            fork_bomb_is_ended
             dropped_is_ended
+            nothing_survives_the_host
+            cpu_time_is_limited
+            memory_is_limited
+            file_size_is_limited
+            open_files_are_limited
+            processes_are_limited
             signals_reach_the_tree
             usage_is_reported
             usage_covers_the_tree
@@ -194,20 +204,27 @@ macro_rules! __executor_conformance {
     (($env:expr, $probe:expr) $($clause:ident)+) => {$(
         #[test]
         fn $clause() {
-            $crate::conformance::__test(stringify!($clause), || ($env, $probe));
+            $crate::conformance::__test(module_path!(), stringify!($clause), || ($env, $probe));
         }
     )+};
 }
 
-/// Runs the case whose name is `clause` with hyphens for underscores.
+/// Runs the case whose name is `clause` with hyphens for underscores, as a test in `module`.
 #[doc(hidden)]
 #[track_caller]
-pub fn __test(clause: &str, make: impl FnOnce() -> (ExecEnv, Probe)) {
+pub fn __test(module: &str, clause: &str, make: impl Fn() -> (ExecEnv, Probe)) {
+    play_host(&make);
+    // The test harness leaves the name of the crate out.
+    let test = match module.split_once("::") {
+        Some((_, module)) => format!("{module}::{clause}"),
+        None => clause.to_owned(),
+    };
     let name = clause.replace('_', "-");
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().expect("the machine has room for a runtime");
     let res = runtime.block_on(async {
         let (env, probe) = make();
+        let probe = probe.or_start_again(["--exact", &test, "--nocapture", "--test-threads=1"]);
         run(&name, &env, &probe).await
     });
     if let Err(failure) = res {

@@ -18,6 +18,7 @@ pub struct Probe {
     path: String,
     scratch: String,
     guard: Duration,
+    start_again: Option<Vec<OsString>>,
 }
 
 impl Default for Probe {
@@ -37,6 +38,7 @@ impl Probe {
             path: "/usr/bin:/bin".to_owned(),
             scratch: "/tmp".to_owned(),
             guard: Duration::from_secs(60),
+            start_again: None,
         }
     }
 
@@ -76,6 +78,25 @@ impl Probe {
     pub fn guard(mut self, guard: Duration) -> Self {
         self.guard = guard;
         self
+    }
+
+    /// Sets the arguments with which this very program, started again, comes to
+    /// [`play_host`](super::play_host): to be the host that a case kills. Only a backend that declares
+    /// [`Capability::EndsWithHost`](crate::Capability::EndsWithHost) needs it, and
+    /// [`executor_conformance!`](crate::executor_conformance) sets it by itself.
+    #[must_use]
+    pub fn start_again(mut self, args: impl IntoIterator<Item: Into<OsString>>) -> Self {
+        self.start_again = Some(args.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The same, unless it is set.
+    pub(super) fn or_start_again(self, args: [&str; 4]) -> Self {
+        if self.start_again.is_some() { self } else { self.start_again(args) }
+    }
+
+    pub(super) fn started_again_by(&self) -> Option<&[OsString]> {
+        self.start_again.as_deref()
     }
 
     /// A program that carries out `steps`, which the script `probe.sh` lists.

@@ -27,6 +27,16 @@ probe() {
       # The same, eight blocks at a time, and after each time the number of blocks into a file.
       fill-and-note) fill_and_note "$1" "$2" && shift 2 ;;
       burn) burn "$1" && shift ;;
+      # A text of so many MiB, a power of two, in memory.
+      grow) grow "$1" && shift ;;
+      # write-file FILE BLOCKS: blocks of 64 KiB, as the process that this one becomes.
+      write-file) exec dd if=/dev/zero "of=$1" bs=65536 count="$2" 2>/dev/null ;;
+      # So many descriptors at once, and a line for each that could be had.
+      open-files) open_files "$1" && shift ;;
+      # So many children at once.
+      crowd) crowd "$1" && shift ;;
+      # bomb DOUBLINGS GENERATIONS
+      bomb) bomb "$1" "$2" && shift 2 ;;
 
       exit) exit "$1" ;;
       die) kill -s "$1" $$ ;;
@@ -116,6 +126,43 @@ on() {
 burn() {
   n=0
   while [ $n -lt "$1" ]; do n=$((n + 1)); done
+}
+
+grow() {
+  grown=$(printf '%1024s' x) size=1
+  while [ $size -lt $(($1 * 1024)) ]; do
+    grown=$grown$grown
+    size=$((size * 2))
+  done
+}
+
+# Each level redirects a descriptor that is open already, whose former file the shell keeps in another.
+open_files() {
+  [ "$1" -gt 0 ] || return 0
+  { echo opened && open_files $(($1 - 1)); } 8<&0
+}
+
+crowd() {
+  n=0
+  while [ $n -lt "$1" ]; do
+    n=$((n + 1))
+    sleep 100 </dev/null >/dev/null 2>&1 &
+    note $!
+  done
+}
+
+# Doubles, and then each end has a child and goes, GENERATIONS times: a new process takes the place of
+# an old one for ever, and there are never more than twice as many as the doubling made. What gets
+# through to the end stays.
+bomb() {
+  if [ "$1" -gt 0 ]; then
+    bomb $(($1 - 1)) "$2" &
+    bomb $(($1 - 1)) "$2"
+  elif [ "$2" -gt 0 ]; then
+    ( bomb 0 $(($2 - 1)) ) &
+  else
+    exec "$PROBE_SHELL" -c 'echo $$ >&9; exec sleep 100'
+  fi
 }
 
 fill_and_note() {

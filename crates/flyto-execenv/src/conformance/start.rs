@@ -307,6 +307,11 @@ fn demanding(capability: Capability, spec: Spec) -> Option<Spec> {
             let grants = Filesystem::Grants { read: everything.clone(), write: everything };
             isolated(Isolation::new().filesystem(grants))
         }
-        C::Signals | C::CpuUsage | C::TreeCpuUsage | C::PeakMemory | C::LeakCount => return None,
+        C::Signals
+        | C::CpuUsage
+        | C::TreeCpuUsage
+        | C::PeakMemory
+        | C::LeakCount
+        | C::EndsWithHost => return None,
     })
 }

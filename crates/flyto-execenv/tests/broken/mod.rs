@@ -1,5 +1,6 @@
 //! Backends with one fault each: the local one, and what its author got wrong.
 
+mod bombs_outlive_it;
 mod buffers_without_bound;
 mod checks_once;
 mod checks_then_starts;
@@ -13,6 +14,7 @@ mod hands_on_a_descriptor;
 mod hangs_up_after_asking;
 mod hides_mismatches;
 mod ignores_digests;
+mod ignores_limits;
 mod keeps_descriptors;
 mod keeps_stdin_open;
 mod kills_despite_grace;
@@ -20,10 +22,12 @@ mod kills_the_group_for_the_tree;
 mod kills_the_leader_alone;
 mod knows_no_usage;
 mod leaks_the_environment;
+mod limits_in_silence;
 mod litters;
 mod merges_out_of_order;
 mod mixes_up_calls;
 mod never_kills_after_asking;
+mod outlived_by_its_programs;
 mod says_that_it_started;
 mod searches_the_hosts_path;
 mod swallows_signals;
@@ -147,6 +151,9 @@ fn backends() -> Vec<(&'static str, ExecEnv)> {
         broken(keeps_stdin_open::KeepsStdinOpen),
         broken(forgets_calls_that_are_dropped::Forgets::default()),
         broken(kills_the_group_for_the_tree::KillsTheGroupForTheTree),
+        broken(bombs_outlive_it::BombsOutliveIt),
+        broken(ignores_limits::IgnoresLimits),
+        broken(limits_in_silence::LimitsInSilence),
         broken(checks_then_starts::ChecksThenStarts),
         broken(buffers_without_bound::BuffersWithoutBound),
         broken(checks_once::ChecksOnce::default()),
@@ -165,6 +172,7 @@ fn backends() -> Vec<(&'static str, ExecEnv)> {
         broken(litters::Litters),
         broken(merges_out_of_order::MergesOutOfOrder),
         broken(mixes_up_calls::MixesUpCalls::default()),
+        broken(outlived_by_its_programs::OutlivedByItsPrograms),
         broken(says_that_it_started::SaysThatItStarted),
         broken(searches_the_hosts_path::SearchesTheHostsPath),
         broken(swallows_signals::SwallowsSignals),
@@ -177,6 +185,12 @@ fn broken<F: Fault>(fault: F) -> (&'static str, ExecEnv) {
     (type_name::<F>(), ExecEnv::new(Broken { local, capabilities, fault }))
 }
 
+fn probe() -> Probe {
+    let probe = Probe::posix_sh().start_again(outlived_by_its_programs::AS_A_HOST);
+    // Short, since a broken backend uses it up; long enough for a busy machine.
+    probe.guard(Duration::from_secs(25))
+}
+
 /// Suites at work at once. Each waits most of the time, and 1,024 descriptors must do for all.
 const SUITES_AT_ONCE: usize = 8;
 
@@ -185,8 +199,7 @@ const SUITES_AT_ONCE: usize = 8;
 /// All are run by the first test that asks: a case that a broken backend leaves hanging costs time
 /// that the others can use, which the few threads of a test run do not.
 static REPORTS: LazyLock<BTreeMap<&'static str, [Report; 2]>> = LazyLock::new(|| {
-    // Short, since a broken backend uses it up; long enough for a busy machine.
-    let probe = Probe::posix_sh().guard(Duration::from_secs(15));
+    let probe = probe();
     // Starting a program holds up the thread that starts it, and here many start at once.
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(8).enable_all().build().expect("a runtime");
