@@ -1,17 +1,21 @@
 //! The backend.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use async_trait::async_trait;
 use flyto_execenv::{
-    Capabilities, Capability, ExecError, Executor, KillScope, Limits, Running, Spec,
+    Capabilities, Capability, ExecError, Executor, Isolation, KillScope, Limits, Running, Spec,
     local::{Local, PinnedPrograms, resolve_program},
 };
 
 use crate::{
     cgroup::{Cgroups, Use},
-    direct,
+    direct, failure,
     limits::{Keepers, Namespace, ProcessKeeper},
+    sandbox::{Confinement, Support, confine, cookie},
     supervised::{self, Kind, Pool},
 };
 
@@ -67,12 +71,21 @@ pub struct Linux {
     supervision: Option<Arc<Supervision>>,
 }
 
+/// Pools kept for programs with isolation: 32. Each kind of isolation is one, with the paths in it, so
+/// a host has about as many as it has plugins in use.
+const MAX_CONFINED: usize = 32;
+
 /// What programs run below.
 #[derive(Debug)]
 struct Supervision {
+    rung: KillRung,
+    groups: Arc<Cgroups>,
     keepers: Keepers,
+    support: Support,
     /// Supervisors for programs without isolation.
     plain: Arc<Pool>,
+    /// Those for programs with isolation. The one used last is at the end.
+    confined: Mutex<Vec<(Isolation, Arc<Pool>)>>,
 }
 
 impl Default for Linux {
@@ -127,7 +140,8 @@ impl Linux {
         if let Some(supervision) = &supervision {
             let bounds = supervision.keepers.declared().into_iter().map(|(it, _)| it);
             let tree = [Capability::TreeKill, Capability::TreeCpuUsage, Capability::EndsWithHost];
-            capabilities = capabilities.with(tree).with(bounds);
+            let isolation = supervision.support.capabilities();
+            capabilities = capabilities.with(tree).with(bounds).with(isolation);
         }
         let pinned = Arc::new(PinnedPrograms::default());
         Self { capabilities, rung, local, pinned, supervision: supervision.map(Arc::new) }
@@ -149,21 +163,14 @@ impl Linux {
 
 impl Supervision {
     fn new(rung: KillRung, groups: &Arc<Cgroups>) -> io::Result<Self> {
-        // Root can make namespaces in the one it has.
-        let user_namespace =
-            rung == KillRung::PidNamespace && !rustix::process::geteuid().is_root();
-        let kind = Kind {
-            pid_namespace: rung == KillRung::PidNamespace,
-            user_namespace,
-            kill_by_group: rung == KillRung::Cgroup,
-        };
+        let kind = kind(rung, Confinement::default());
         if kind.kill_by_group && !groups.can(Use::Kill) {
             let finding = groups.findings().iter().find(|it| it.purpose == Use::Kill);
             let refused = finding.and_then(|it| it.found.as_ref().err());
             let why = refused.map_or("no control groups".to_owned(), ToString::to_string);
             return Err(io::Error::other(why));
         }
-        let namespace = match user_namespace {
+        let namespace = match kind.user_namespace {
             true => Namespace::Own { helpers: kind.helpers() },
             false => Namespace::Hosts,
         };
@@ -173,14 +180,54 @@ impl Supervision {
             let err = io::Error::from_raw_os_error(report.errno as i32);
             io::Error::new(err.kind(), format!("could not {}: {err}", report.stage.what()))
         })?;
-        Ok(Self { keepers, plain })
+        let mut support = Support::probe();
+        support.pid_namespaces = rung == KillRung::PidNamespace;
+        let groups = Arc::clone(groups);
+        Ok(Self { rung, groups, keepers, support, plain, confined: Mutex::default() })
     }
 
     async fn start(&self, pinned: &PinnedPrograms, spec: Spec) -> Result<Running, ExecError> {
         let program = resolve_program(&spec)?;
         let image = pinned.image(&spec, &program).await?;
         let plan = self.keepers.plan(&spec.limits, KillScope::Tree);
-        supervised::start(&self.plain, spec, program, image, plan).await
+        let pool = match spec.isolation.is_none() {
+            true => Arc::clone(&self.plain),
+            false => self.confined(&spec)?,
+        };
+        supervised::start(&pool, spec, program, image, plan).await
+    }
+
+    /// Supervisors for programs with the isolation of this spec.
+    fn confined(&self, spec: &Spec) -> Result<Arc<Pool>, ExecError> {
+        let mut pools = self.confined.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = pools.iter().position(|(isolation, _)| *isolation == spec.isolation);
+        if let Some(found) = found {
+            let (isolation, pool) = pools.remove(found);
+            if pool.is_current() {
+                pools.push((isolation, Arc::clone(&pool)));
+                return Ok(pool);
+            }
+        }
+        let cookie = cookie().map_err(|err| failure::of_host(spec, err))?;
+        let confinement = confine(&spec.isolation, &self.support, cookie)?;
+        let pool = Pool::new(kind(self.rung, confinement), Arc::clone(&self.groups));
+        if pools.len() == MAX_CONFINED {
+            // Calls of it that are under way keep it until they have ended.
+            drop(pools.remove(0));
+        }
+        pools.push((spec.isolation.clone(), Arc::clone(&pool)));
+        Ok(pool)
+    }
+}
+
+fn kind(rung: KillRung, confinement: Confinement) -> Kind {
+    let pid_namespace = rung == KillRung::PidNamespace || confinement.pid_namespace;
+    Kind {
+        pid_namespace,
+        // Root can make namespaces in the one it has.
+        user_namespace: pid_namespace && !rustix::process::geteuid().is_root(),
+        kill_by_group: rung == KillRung::Cgroup,
+        confinement,
     }
 }
 
@@ -188,7 +235,7 @@ impl Supervision {
 fn needs_supervisor(spec: &Spec) -> bool {
     let Limits { cpu_time, memory_bytes, processes, .. } = &spec.limits;
     let is_watched = cpu_time.is_some() || memory_bytes.is_some() || processes.is_some();
-    spec.kill == KillScope::Tree || is_watched
+    spec.kill == KillScope::Tree || is_watched || !spec.isolation.is_none()
 }
 
 #[async_trait]

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    os::fd::BorrowedFd,
+    os::fd::{AsFd, BorrowedFd},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,6 +13,7 @@ use super::supervisor::Supervisor;
 use crate::{
     cgroup::{Cgroups, Leaf},
     limits::Plan,
+    sandbox::Confinement,
 };
 
 /// Supervisors kept for later calls: 64, more than are in flight on machines of up to four CPUs by
@@ -32,6 +33,8 @@ pub(crate) struct Kind {
     pub(crate) user_namespace: bool,
     /// The programs' group is what kills them, at once (`cgroup.kill`, cgroups(7)).
     pub(crate) kill_by_group: bool,
+    /// What they enter.
+    pub(crate) confinement: Confinement,
 }
 
 impl Kind {
@@ -53,6 +56,11 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
+    /// Whether what its supervisors entered is what a new one would enter.
+    pub(crate) fn is_current(&self) -> bool {
+        self.kind.confinement.is_current()
+    }
+
     /// A pool without supervisors.
     pub(crate) fn new(kind: Kind, groups: Arc<Cgroups>) -> Arc<Self> {
         Arc::new(Self { kind, groups, idle: Mutex::default() })
@@ -84,20 +92,26 @@ impl Pool {
             Some(leaf) => (leaf.dir(), None),
             None => (None, None),
         };
+        let Confinement { ruleset, inner_ruleset, .. } = &self.kind.confinement;
+        let [ruleset, inner] = [ruleset, inner_ruleset].map(|it| it.as_ref().map(AsFd::as_fd));
         let setup = Setup {
             flags: SetupFlags::NONE
+                .with_if(self.kind.confinement.no_new_privs, SetupFlags::NO_NEW_PRIVS)
+                .with_if(self.kind.confinement.no_capabilities, SetupFlags::NO_CAPABILITIES)
+                .with_if(ruleset.is_some(), SetupFlags::RULESET)
+                .with_if(inner.is_some(), SetupFlags::INNER_RULESET)
                 .with_if(self.kind.user_namespace, SetupFlags::USER_NAMESPACE)
                 .with_if(self.kind.pid_namespace, SetupFlags::PID_NAMESPACE)
                 .with_if(group.is_some(), SetupFlags::CGROUP)
                 .with_if(kill.is_some(), SetupFlags::CGROUP_KILL),
             uid_map: uid_map.as_bytes(),
             gid_map: gid_map.as_bytes(),
-            filter: &[],
-            cookie: [0; 2],
+            filter: &self.kind.confinement.filter,
+            cookie: self.kind.confinement.cookie,
         };
         let mut record = Vec::with_capacity(64);
         setup.write(&mut record);
-        let descriptors: Vec<_> = group.into_iter().chain(kill).collect();
+        let descriptors: Vec<_> = [ruleset, inner, group, kill].into_iter().flatten().collect();
         supervisor.send(&record, &descriptors)?;
         Ok(supervisor)
     }
