@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn isolation_in_words() {
-        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect::<Vec<_>>();
+        let paths = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
         let filesystem =
             Filesystem::Grants { read: paths(&["/usr"]), write: paths(&["/a b", "/c\u{1b}"]) };
         let it = Isolation::new().network(Network::Off).filesystem(filesystem);

@@ -1,6 +1,6 @@
 //! What the operator grants to one program beyond its class.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use crate::{Filesystem, Isolation, Limits, LocalSockets, Network, Processes, SystemCalls};
 
@@ -116,19 +116,30 @@ impl Grants {
             class;
         let filesystem = match filesystem {
             Filesystem::Host => Filesystem::Host,
-            Filesystem::Grants { read, write } => Filesystem::Grants {
-                read: [&**read, &*self.read].concat(),
-                write: [&**write, &*self.write].concat(),
-            },
+            Filesystem::Grants { read, write } => {
+                Filesystem::Grants { read: with(read, &self.read), write: with(write, &self.write) }
+            }
         };
         let is_granted = |path| self.read.contains(path) || self.write.contains(path);
+        let denied = match denied.iter().any(is_granted) {
+            true => denied.iter().filter(|it| !is_granted(it)).cloned().collect(),
+            false => Arc::clone(denied),
+        };
         Isolation {
             network: self.network.clone().unwrap_or_else(|| network.clone()),
             local_sockets: self.local_sockets.unwrap_or(*local_sockets),
             filesystem,
-            denied: denied.iter().filter(|it| !is_granted(it)).cloned().collect(),
+            denied,
             system_calls: self.system_calls.unwrap_or(*system_calls),
             processes: self.processes.unwrap_or(*processes),
         }
+    }
+}
+
+/// The paths of a class, and these.
+fn with(class: &Arc<[PathBuf]>, more: &[PathBuf]) -> Arc<[PathBuf]> {
+    match more.is_empty() {
+        true => Arc::clone(class),
+        false => class.iter().chain(more).cloned().collect(),
     }
 }

@@ -1,6 +1,9 @@
 //! Isolation that a spec asks for. Each part is required once it is asked for.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    path::{Component, Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::HostPattern;
 
@@ -69,9 +72,9 @@ pub enum Filesystem {
     /// nothing by itself: where it leads must be granted.
     Grants {
         /// Paths that may be read and executed.
-        read: Vec<PathBuf>,
+        read: Arc<[PathBuf]>,
         /// Paths that may be read, executed and written.
-        write: Vec<PathBuf>,
+        write: Arc<[PathBuf]>,
     },
 }
 
@@ -109,6 +112,8 @@ pub enum Processes {
 
 /// How far the program is cut off from the machine it runs on.
 ///
+/// Lists of paths are shared, not copied: a call gets those of its class at the price of a counter.
+///
 /// A program that is cut off from anything has no privileges beyond those of its user, and gains none
 /// by executing another: set-user-ID programs run as what the caller is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -127,7 +132,7 @@ pub struct Isolation {
     /// A backend may have to take more to keep this: the directories on the way to a denied path may
     /// be closed to listing and to new entries. What is not taken: that a path exists, its size and its
     /// times may stay visible.
-    pub denied: Vec<PathBuf>,
+    pub denied: Arc<[PathBuf]>,
     /// System calls.
     pub system_calls: SystemCalls,
     /// Other processes.
@@ -165,7 +170,7 @@ impl Isolation {
     /// Adds a path that is denied, whatever is granted.
     #[must_use]
     pub fn deny(mut self, path: impl Into<PathBuf>) -> Self {
-        self.denied.push(path.into());
+        self.denied = self.denied.iter().cloned().chain([path.into()]).collect();
         self
     }
 
@@ -197,20 +202,30 @@ impl Isolation {
     #[must_use]
     pub fn narrowed_by(&self, other: &Self) -> Self {
         let Self { network, local_sockets, filesystem, denied, system_calls, processes } = other;
-        let more = denied.iter().filter(|it| !self.denied.contains(it));
+        let denied = match (self.denied.is_empty(), denied.is_empty()) {
+            // What a class asks for is shared by all its programs.
+            (true, _) => Arc::clone(denied),
+            (_, true) => Arc::clone(&self.denied),
+            (false, false) => {
+                let more = denied.iter().filter(|it| !self.denied.contains(it));
+                self.denied.iter().chain(more).cloned().collect()
+            }
+        };
         Self {
             network: self.network.narrowed_by(network),
             local_sockets: self.local_sockets.max(*local_sockets),
             filesystem: self.filesystem.narrowed_by(filesystem),
-            denied: self.denied.iter().chain(more).cloned().collect(),
+            denied,
             system_calls: self.system_calls.max(*system_calls),
             processes: self.processes.max(*processes),
         }
     }
 
     /// The first path that could mean something else than it says: a relative one, one with `..`, or
-    /// one that no system can hold.
-    pub(crate) fn odd_path(&self) -> Option<&Path> {
+    /// one that no system can hold. [`Spec::check`](crate::Spec::check) refuses it in a spec; a backend
+    /// that keeps paths refuses it wherever it came from.
+    #[must_use]
+    pub fn odd_path(&self) -> Option<&Path> {
         let (read, write): (&[_], &[_]) = match &self.filesystem {
             Filesystem::Host => (&[], &[]),
             Filesystem::Grants { read, write } => (read, write),
@@ -220,7 +235,7 @@ impl Isolation {
                 || path.components().any(|it| it == Component::ParentDir)
                 || path.as_os_str().as_encoded_bytes().contains(&0)
         };
-        read.iter().chain(write).chain(&self.denied).find(is_odd).map(PathBuf::as_path)
+        read.iter().chain(write).chain(self.denied.iter()).find(is_odd).map(PathBuf::as_path)
     }
 }
 
@@ -243,7 +258,7 @@ impl Filesystem {
 }
 
 /// The deeper path of each pair in which one contains the other.
-fn common(a: &[PathBuf], b: &[PathBuf]) -> Vec<PathBuf> {
+fn common(a: &[PathBuf], b: &[PathBuf]) -> Arc<[PathBuf]> {
     let mut res: Vec<PathBuf> = Vec::new();
     for one in a {
         for two in b {
@@ -257,7 +272,7 @@ fn common(a: &[PathBuf], b: &[PathBuf]) -> Vec<PathBuf> {
             }
         }
     }
-    res
+    res.into()
 }
 
 #[cfg(test)]

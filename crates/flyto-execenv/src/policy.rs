@@ -102,6 +102,8 @@ impl Policies {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::{Filesystem, Grants, LocalSockets, Network, Processes, SystemCalls};
 
@@ -179,6 +181,24 @@ mod tests {
         let mut spec = Spec::new("x").isolation(own.clone()).grants(grants);
         policy.apply(&mut spec);
         assert_eq!(spec.isolation, own.deny("/h/.ssh"));
+    }
+
+    #[test]
+    fn what_a_class_asks_for_is_shared_by_its_programs() {
+        let class = Isolation::new().deny("/h/.ssh").filesystem(Filesystem::Grants {
+            read: ["/usr".into()].into(),
+            write: ["/w".into()].into(),
+        });
+        let policy = Policy::new().isolation(class.clone());
+        let mut spec = Spec::new("x").grants(Grants::new().network(Network::Off).write("/more"));
+        policy.apply(&mut spec);
+        assert!(Arc::ptr_eq(&spec.isolation.denied, &class.denied));
+        let (Filesystem::Grants { read, .. }, Filesystem::Grants { read: same, .. }) =
+            (&spec.isolation.filesystem, &class.filesystem)
+        else {
+            panic!("paths are granted")
+        };
+        assert!(Arc::ptr_eq(read, same));
     }
 
     #[test]

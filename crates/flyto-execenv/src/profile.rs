@@ -20,6 +20,10 @@ use crate::{Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls
 ///
 /// The home directory, and every directory on the way to a secret in it, may be closed to listing and
 /// to new entries, also where it is the working directory; see [`Isolation::denied`].
+///
+/// What may be read is still read as the user: for root, that is also `/etc/shadow`. A program in `strict`
+/// does best with a `HOME` of its own, such as the temporary directory: some, Git among them, end when
+/// they may not look for their settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Profile {
@@ -141,7 +145,7 @@ impl Profile {
         Isolation {
             network,
             local_sockets: LocalSockets::Off,
-            filesystem: Filesystem::Grants { read, write },
+            filesystem: Filesystem::Grants { read: read.into(), write: write.into() },
             denied: secrets.collect(),
             system_calls: SystemCalls::Restricted,
             processes: Processes::Own,
@@ -349,7 +353,8 @@ mod tests {
             isolation;
         let filesystem = match filesystem {
             Filesystem::Host => "host".to_owned(),
-            Filesystem::Grants { mut read, mut write } => {
+            Filesystem::Grants { read, write } => {
+                let (mut read, mut write) = (read.to_vec(), write.to_vec());
                 read.retain(|it| !SYSTEM_READ.iter().any(|system| it.as_os_str() == *system));
                 write.retain(|it| !SYSTEM_WRITE.iter().any(|system| it.as_os_str() == *system));
                 format!("read {read:?}\nwrite {write:?}")
@@ -388,7 +393,7 @@ mod tests {
     #[test]
     fn a_place_that_is_not_there_is_not_named() {
         let isolation = Profile::Workspace.isolation(&ProfilePlaces::new("/w"));
-        assert_eq!(isolation.denied, Vec::<PathBuf>::new());
+        assert!(isolation.denied.is_empty());
         let Filesystem::Grants { write, .. } = isolation.filesystem else { panic!("not open") };
         assert_eq!(write.last(), Some(&PathBuf::from("/w")));
     }

@@ -535,7 +535,7 @@ mod tests {
             check_requirements(Spec::new("x").kill(KillScope::Leader).isolation(isolation), expect);
         };
         let none = Isolation::new;
-        let grants = Filesystem::Grants { read: Vec::new(), write: Vec::new() };
+        let grants = Filesystem::Grants { read: [].into(), write: [].into() };
         check(none(), expect![""]);
         check(none().network(Network::Hosts(Vec::new())), expect!["network-hosts"]);
         check(none().local_sockets(LocalSockets::Off), expect!["local-sockets-off"]);

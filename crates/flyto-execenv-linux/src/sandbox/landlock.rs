@@ -315,7 +315,7 @@ mod tests {
     #[test]
     fn a_ruleset_is_current_until_a_carved_directory_changes() {
         let (_dir, path) = scene();
-        let grants = Filesystem::Grants { read: vec![path.join("home")], write: Vec::new() };
+        let grants = Filesystem::Grants { read: [path.join("home")].into(), write: [].into() };
         let isolation = Isolation::new().filesystem(grants).deny(path.join("home/.config/gh"));
         let is_current = |it: &Outer| it.seen.iter().all(Seen::is_current);
 
@@ -339,7 +339,7 @@ mod tests {
     fn nothing_is_carved_where_nothing_is_granted() {
         let (_dir, path) = scene();
         let check = |read: &str, denied: &str| {
-            let grants = Filesystem::Grants { read: vec![path.join(read)], write: Vec::new() };
+            let grants = Filesystem::Grants { read: [path.join(read)].into(), write: [].into() };
             let made = carved(&Isolation::new().filesystem(grants).deny(path.join(denied)));
             assert!(made.ruleset.is_some());
             assert_eq!(made.seen.len(), 0, "{read} without {denied}");

@@ -121,8 +121,9 @@ pub(crate) fn cookie() -> io::Result<[u64; 2]> {
 ///
 /// # Errors
 ///
-/// [`ExecErrorKind::Unsupported`] where the machine cannot keep a part of it; nothing is left out. Also
-/// where the system does not make a ruleset.
+/// [`ExecErrorKind::Unsupported`] where the machine cannot keep a part of it; nothing is left out.
+/// [`ExecErrorKind::InvalidSpec`] where a path could mean something else than it says. Also where the
+/// system does not make a ruleset.
 pub(crate) fn confine(
     isolation: &Isolation,
     support: &Support,
@@ -141,6 +142,10 @@ pub(crate) fn confine(
     if !missing.is_empty() {
         let what = format!("confine a program: this machine does not offer {}", missing.join(", "));
         return Err(ExecError::new(ExecErrorKind::Unsupported, what));
+    }
+    if let Some(path) = isolation.odd_path() {
+        let what = format!("confine a program: {path:?} must be absolute and without `..`");
+        return Err(ExecError::new(ExecErrorKind::InvalidSpec, what));
     }
     let own = isolation.processes == Processes::Own;
     let scopes = support.landlock >= LANDLOCK_SCOPES;

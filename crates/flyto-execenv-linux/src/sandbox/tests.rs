@@ -41,7 +41,7 @@ fn errno<T: std::fmt::Debug>(res: io::Result<T>) -> i32 {
 async fn files_are_those_granted() {
     let isolation = |dir: &Path| {
         let read = itself().into_iter().chain([dir.join("read")]).collect();
-        let grants = Filesystem::Grants { read, write: vec![dir.join("write")] };
+        let grants = Filesystem::Grants { read, write: [dir.join("write")].into() };
         Isolation::new().filesystem(grants).deny(dir.join("read/secret"))
     };
     let test = "sandbox::tests::files_are_those_granted";
@@ -379,4 +379,12 @@ async fn whoever_is_confined_has_no_privileges() {
     }
     assert_eq!(line("NoNewPrivs"), "1");
     assert_eq!(line("Seccomp"), "2");
+}
+
+#[test]
+fn a_path_that_could_mean_something_else_is_refused() {
+    for path in ["home/.ssh", "/home/../etc"] {
+        let err = confine(&Isolation::new().deny(path), &Support::probe(), [1, 2]);
+        assert_eq!(err.expect_err("refused").kind(), ExecErrorKind::InvalidSpec, "{path}");
+    }
 }

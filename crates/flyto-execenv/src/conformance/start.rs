@@ -303,7 +303,7 @@ fn demanding(capability: Capability, spec: Spec) -> Option<Spec> {
         C::SystemCallFilter => isolated(Isolation::new().system_calls(SystemCalls::Restricted)),
         C::ProcessIsolation => isolated(Isolation::new().processes(Processes::Own)),
         C::FilesystemGrants => {
-            let everything = vec!["/".into()];
+            let everything: std::sync::Arc<[_]> = ["/".into()].into();
             let grants = Filesystem::Grants { read: everything.clone(), write: everything };
             isolated(Isolation::new().filesystem(grants))
         }
