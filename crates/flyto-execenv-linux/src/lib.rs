@@ -12,7 +12,6 @@ mod limits; // who keeps which bound
 mod linux;
 #[cfg(test)]
 mod ordinary;
-#[allow(dead_code, reason = "the backend is made of it")]
 mod sandbox; // what keeps isolation
 mod supervised;
 

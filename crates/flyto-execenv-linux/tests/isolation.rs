@@ -1,0 +1,105 @@
+//! Isolation holds through the backend, and says what it is.
+
+#![cfg(target_os = "linux")]
+
+#[path = "../src/ordinary.rs"]
+mod ordinary;
+
+use std::{fs, path::Path};
+
+use flyto_execenv::{
+    Capability, Class, ExecEnv, ExecErrorKind, Grants, Isolation, Network, Outcome, Policies,
+    Policy, Profile, ProfilePlaces, Spec,
+};
+use flyto_execenv_linux::Linux;
+
+use self::ordinary::{GUARD, is_ordinary};
+
+/// A handle whose plugin tools run in this profile, with a home directory and a project in `dir`.
+fn env(profile: Profile, dir: &Path) -> ExecEnv {
+    for sub in ["home/.ssh", "home/project", "tmp"] {
+        fs::create_dir_all(dir.join(sub)).expect("it is ours");
+    }
+    for file in ["home/.ssh/key", "home/notes"] {
+        fs::write(dir.join(file), file).expect("it is ours");
+    }
+    let places = ProfilePlaces::new(dir.join("home/project"))
+        .home(dir.join("home"))
+        .temp_dir(dir.join("tmp"));
+    let policy = Policy::new().isolation(profile.isolation(&places));
+    let policies = Policies::new().class(Class::PLUGIN_TOOL, policy);
+    ExecEnv::builder(Linux::new()).policies(policies).build()
+}
+
+async fn sh(env: &ExecEnv, dir: &Path, grants: Grants, script: &str) -> (String, Outcome) {
+    let spec = Spec::new("/bin/sh")
+        .args(["-c", script])
+        .env_var("PATH", "/usr/bin:/bin")
+        .env_var("HOME", dir.join("home"))
+        .env_var("LC_ALL", "C")
+        .working_dir(dir.join("home/project"))
+        .merge_stderr()
+        .grants(grants)
+        .deadline(GUARD);
+    let outcome = env.run(spec).await.expect("there is a shell");
+    (String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned(), outcome)
+}
+
+#[tokio::test]
+async fn a_class_is_confined_and_a_grant_opens_what_it_names() {
+    if !is_ordinary("a_class_is_confined_and_a_grant_opens_what_it_names").await {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("there is room");
+    let dir = &dir.path().canonicalize().expect("it is there");
+    let env = env(Profile::Workspace, dir);
+    let script = "cat ~/notes; echo; cat ~/.ssh/key; echo x > ~/notes; echo x > made && cat made";
+
+    let (text, outcome) = sh(&env, dir, Grants::new(), script).await;
+    assert!(text.starts_with("home/notes\ncat: "), "{text}");
+    assert!(!text.contains("home/.ssh/key\n") && text.ends_with("\nx\n"), "{text}");
+    assert_eq!(fs::read_to_string(dir.join("home/notes")).expect("it is there"), "home/notes");
+    for capability in [
+        Capability::FilesystemGrants,
+        Capability::FilesystemDenials,
+        Capability::LocalSocketsOff,
+        Capability::SystemCallFilter,
+        Capability::ProcessIsolation,
+    ] {
+        assert!(outcome.enforced.contains(&capability), "{capability}");
+    }
+    assert!(!outcome.enforced.contains(&Capability::NetworkOff));
+
+    let grants = Grants::new().read(dir.join("home/.ssh")).network(Network::Off);
+    let (text, outcome) = sh(&env, dir, grants, "cat ~/.ssh/key").await;
+    assert_eq!(text, "home/.ssh/key");
+    assert!(outcome.enforced.contains(&Capability::NetworkOff));
+}
+
+#[tokio::test]
+async fn what_appears_beside_a_secret_is_there_for_the_next_call() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let dir = &dir.path().canonicalize().expect("it is there");
+    let env = env(Profile::Workspace, dir);
+    let (text, _) = sh(&env, dir, Grants::new(), "cat ~/new").await;
+    assert!(text.starts_with("cat: "), "{text}");
+    fs::write(dir.join("home/new"), "new").expect("it is ours");
+    fs::write(dir.join("home/.npmrc"), "token").expect("it is ours");
+    let (text, _) = sh(&env, dir, Grants::new(), "cat ~/new ~/.npmrc").await;
+    assert!(text.starts_with("new") && !text.contains("token"), "{text}");
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_refused() {
+    let env = ExecEnv::new(Linux::new());
+    let hosts = vec!["example.org".parse().expect("a pattern")];
+    for (isolation, kind) in [
+        (Isolation::new().network(Network::Hosts(hosts)), ExecErrorKind::Unsupported),
+        (Isolation::new().deny("/proc"), ExecErrorKind::Unsupported),
+        (Isolation::new().deny("secret"), ExecErrorKind::InvalidSpec),
+    ] {
+        let err = env.run(Spec::new("/bin/true").isolation(isolation)).await;
+        let err = err.expect_err("it is refused");
+        assert_eq!((err.kind(), err.did_start()), (kind, false), "{err}");
+    }
+}
