@@ -21,9 +21,11 @@ use crate::{
 /// What the portable backend may cost, as a ratio to C.
 const ONE_CALL: Reach = Reach::AtMost(1.35);
 
-/// … and a call of which every descendant is ended: by a supervisor, or by a PID namespace, which also
-/// holds against programs that try to break it.
+/// What the Linux backend may cost: where it ends a process group; where it ends every descendant; and
+/// where no program can break that, confined, by a Landlock domain or by a PID namespace.
+const GROUP: Reach = Reach::AtMost(0.9);
 const TREE: Reach = Reach::AtMost(1.0);
+const CONFINED: Reach = Reach::AtMost(1.15);
 const NAMESPACE: Reach = Reach::AtMost(1.35);
 
 /// Calls per second with so many in flight on two CPUs, as a ratio to C.
@@ -67,9 +69,12 @@ fn one_at_a_time(options: &Options, programs: &Programs, cpus: &Cpus) -> Result 
         (Variant::Tokio, Reach::None),
         (Variant::ExecEnv, ONE_CALL),
         (Variant::ExecEnvOneThread, ONE_CALL),
+        (Variant::Group, GROUP),
+        (Variant::GroupOneThread, GROUP),
         (Variant::Tree, TREE),
         (Variant::TreeOneThread, TREE),
         (Variant::Cgroup, TREE),
+        (Variant::Confined, CONFINED),
         (Variant::Namespace, NAMESPACE),
     ];
     let job = Job {
@@ -122,6 +127,8 @@ fn several(options: &Options, programs: &Programs, cpus: &Cpus, in_flight: usize
         (Variant::ExecEnv, several_reach(in_flight)),
         // Starting a program blocks a worker until the program's image is in place.
         (Variant::ExecEnvSixWorkers, several_reach(in_flight)),
+        (Variant::Group, several_reach(in_flight)),
+        (Variant::GroupSixWorkers, several_reach(in_flight)),
         (Variant::Tree, tree_reach(in_flight)),
         (Variant::TreeSixWorkers, tree_reach(in_flight)),
     ];

@@ -42,12 +42,20 @@ pub(crate) enum Variant {
     ExecEnvSixWorkers,
     /// `ExecEnv` with `Local`, all on one thread.
     ExecEnvOneThread,
+    /// `ExecEnv` with `Linux`: the process group is ended, as with `Local`.
+    Group,
+    /// … with more worker threads than CPUs.
+    GroupSixWorkers,
+    /// … all on one thread.
+    GroupOneThread,
     /// `ExecEnv` with `Linux`: every descendant is ended, below a supervisor.
     Tree,
     /// … and several of them at once have more worker threads than CPUs.
     TreeSixWorkers,
     /// … all on one thread.
     TreeOneThread,
+    /// … and confined, with a domain of its own that no program can break.
+    Confined,
     /// … by a control group.
     Cgroup,
     /// … by a PID namespace, which no program can break.
@@ -69,7 +77,7 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 23] = [
         Self::Baseline,
         Self::Std,
         Self::StdForking,
@@ -77,6 +85,10 @@ impl Variant {
         Self::ExecEnv,
         Self::ExecEnvSixWorkers,
         Self::ExecEnvOneThread,
+        Self::Group,
+        Self::GroupSixWorkers,
+        Self::GroupOneThread,
+        Self::Confined,
         Self::Tree,
         Self::TreeSixWorkers,
         Self::TreeOneThread,
@@ -101,6 +113,10 @@ impl Variant {
             Self::ExecEnv => "ExecEnv + Local, 2 workers",
             Self::ExecEnvSixWorkers => "ExecEnv + Local, 6 workers",
             Self::ExecEnvOneThread => "ExecEnv + Local, current_thread",
+            Self::Group => "ExecEnv + Linux, group kill, 2 workers",
+            Self::GroupSixWorkers => "ExecEnv + Linux, group kill, 6 workers",
+            Self::GroupOneThread => "ExecEnv + Linux, group kill, current_thread",
+            Self::Confined => "ExecEnv + Linux, confined, 2 workers",
             Self::Tree => "ExecEnv + Linux, tree kill, 2 workers",
             Self::TreeSixWorkers => "ExecEnv + Linux, tree kill, 6 workers",
             Self::TreeOneThread => "ExecEnv + Linux, tree kill, current_thread",
@@ -153,6 +169,15 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::ExecEnv => exec_env_call(job, &workers(2)?),
         Variant::ExecEnvSixWorkers => exec_env_call(job, &workers(6)?),
         Variant::ExecEnvOneThread => exec_env_call(job, &one_thread()?),
+        Variant::Group => group_call(job, &workers(2)?),
+        Variant::GroupSixWorkers => group_call(job, &workers(6)?),
+        Variant::GroupOneThread => group_call(job, &one_thread()?),
+        Variant::Confined => {
+            let (env, program) = (exec_env::confined(job)?, Program::from(job.child.as_os_str()));
+            calls::concurrent(job, &workers(2)?, move |_| {
+                exec_env::call(env.clone(), program.clone())
+            })
+        }
         Variant::Tree => tree_call(job, &workers(2)?, KillRung::Subreaper),
         Variant::TreeSixWorkers => tree_call(job, &workers(6)?, KillRung::Subreaper),
         Variant::TreeOneThread => tree_call(job, &one_thread()?, KillRung::Subreaper),
@@ -174,6 +199,11 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
 
 fn exec_env_call(job: &Job, runtime: &Runtime) -> Result<Sample> {
     let (env, program) = (exec_env::env(), Program::from(job.child.as_os_str()));
+    calls::concurrent(job, runtime, move |_| exec_env::call(env.clone(), program.clone()))
+}
+
+fn group_call(job: &Job, runtime: &Runtime) -> Result<Sample> {
+    let (env, program) = (exec_env::group(), Program::from(job.child.as_os_str()));
     calls::concurrent(job, runtime, move |_| exec_env::call(env.clone(), program.clone()))
 }
 
