@@ -140,6 +140,12 @@ impl fmt::Debug for Running {
 /// - `file-size-is-limited` — no file grows beyond the limit; a program that this ends is `LimitReached`.
 /// - `open-files-are-limited` — no process has more files open than the limit.
 /// - `processes-are-limited` — a program cannot have more processes than the limit.
+/// - `files-stay-in-the-grants` — where paths are granted, nothing else can be read or changed, by whatever name, and what may be read stays as it is.
+/// - `denied-paths-are-closed` — a denied path can be neither read nor changed, whatever is granted and wherever it is moved.
+/// - `network-off-is-off` — a program without network is heard by nobody, on this machine either.
+/// - `local-sockets-off-are-off` — a program without local sockets is heard by none of them.
+/// - `restricted-system-calls-fail` — with restricted system calls ordinary work goes on, and namespaces cannot be made.
+/// - `others-are-out-of-reach` — an isolated program can neither signal the program of another call nor read its environment.
 /// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.
 /// - `usage-is-reported` — CPU time and peak memory are there where they are declared, and absent elsewhere.
 /// - `usage-covers-the-tree` — CPU time of descendants that lost their parents counts where that is declared; elsewhere the outcome does not say so.

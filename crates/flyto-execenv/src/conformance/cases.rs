@@ -1,6 +1,6 @@
 //! The list of clauses, each with its case.
 
-use super::{Case, end, escape, host, left, limit, pinned, run, start, usage};
+use super::{Case, end, escape, host, isolation, left, limit, network, pinned, run, start, usage};
 
 macro_rules! case {
     ($name:literal, $about:literal, $test:path) => {
@@ -282,6 +282,36 @@ pub const CASES: &[Case] = &[
         "processes-are-limited",
         "a program cannot have more processes than the limit.",
         limit::processes_are_limited
+    ),
+    case!(
+        "files-stay-in-the-grants",
+        "where paths are granted, nothing else can be read or changed, by whatever name, and what may be read stays as it is.",
+        isolation::files_stay_in_the_grants
+    ),
+    case!(
+        "denied-paths-are-closed",
+        "a denied path can be neither read nor changed, whatever is granted and wherever it is moved.",
+        isolation::denied_paths_are_closed
+    ),
+    case!(
+        "network-off-is-off",
+        "a program without network is heard by nobody, on this machine either.",
+        network::network_off_is_off
+    ),
+    case!(
+        "local-sockets-off-are-off",
+        "a program without local sockets is heard by none of them.",
+        network::local_sockets_off_are_off
+    ),
+    case!(
+        "restricted-system-calls-fail",
+        "with restricted system calls ordinary work goes on, and namespaces cannot be made.",
+        isolation::restricted_system_calls_fail
+    ),
+    case!(
+        "others-are-out-of-reach",
+        "an isolated program can neither signal the program of another call nor read its environment.",
+        isolation::others_are_out_of_reach
     ),
     case!(
         "signals-reach-the-tree",

@@ -182,8 +182,11 @@ pub(super) async fn dropped_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     watch.all_gone(ctx).await
 }
 
-/// Waits until each of `lines` has been printed.
-async fn lines_until(chunks: &mut mpsc::Receiver<Chunk>, lines: &[&str]) -> Result<(), Failure> {
+/// Waits until each of `lines` has been printed, and gives what was printed until then.
+pub(super) async fn lines_until(
+    chunks: &mut mpsc::Receiver<Chunk>,
+    lines: &[&str],
+) -> Result<Vec<u8>, Failure> {
     let mut seen = Vec::new();
     while !lines.iter().all(|it| has_line(&seen, it)) {
         let Some(chunk) = chunks.recv().await else {
@@ -192,7 +195,7 @@ async fn lines_until(chunks: &mut mpsc::Receiver<Chunk>, lines: &[&str]) -> Resu
         };
         seen.extend_from_slice(&chunk.bytes);
     }
-    Ok(())
+    Ok(seen)
 }
 
 pub(super) async fn signals_reach_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {

@@ -24,7 +24,8 @@
 //!
 //! Harnesses without `#[test]` go through [`CASES`], or call [`run_all`] and print its [`Report`].
 //!
-//! Isolation has no clause yet beyond its refusal: a backend that declares some proves it by tests of its own.
+//! Networks that are limited to named hosts have no clause beyond their refusal: a backend that declares
+//! them proves it by tests of its own.
 
 mod cases;
 mod ctx;
@@ -34,8 +35,10 @@ mod failure;
 mod host;
 #[cfg(feature = "scripted")]
 mod in_memory;
+mod isolation;
 mod left;
 mod limit;
+mod network;
 mod pinned;
 mod probe;
 mod report;
@@ -191,6 +194,12 @@ macro_rules! executor_conformance {
             file_size_is_limited
             open_files_are_limited
             processes_are_limited
+            files_stay_in_the_grants
+            denied_paths_are_closed
+            network_off_is_off
+            local_sockets_off_are_off
+            restricted_system_calls_fail
+            others_are_out_of_reach
             signals_reach_the_tree
             usage_is_reported
             usage_covers_the_tree

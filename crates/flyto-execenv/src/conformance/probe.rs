@@ -17,6 +17,8 @@ pub struct Probe {
     env_program: String,
     path: String,
     scratch: String,
+    system: Vec<String>,
+    perl: String,
     guard: Duration,
     start_again: Option<Vec<OsString>>,
 }
@@ -37,6 +39,8 @@ impl Probe {
             env_program: "/usr/bin/env".to_owned(),
             path: "/usr/bin:/bin".to_owned(),
             scratch: "/tmp".to_owned(),
+            system: ["/bin", "/usr", "/lib", "/lib64", "/etc", "/nix"].map(str::to_owned).into(),
+            perl: "/usr/bin/perl".to_owned(),
             guard: Duration::from_secs(60),
             start_again: None,
         }
@@ -57,7 +61,8 @@ impl Probe {
     }
 
     /// Sets the `PATH` on which the script finds `cat`, `chmod`, `dd`, `ls`, `mkdir`, `mkfifo`,
-    /// `mktemp`, `mv`, `rm` and `sleep`; for a backend with tree kill also `setsid`.
+    /// `mktemp`, `mv`, `rm` and `sleep`; for a backend with tree kill also `setsid`, for one with isolation
+    /// `ln` and `unshare`.
     #[must_use]
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
@@ -69,6 +74,23 @@ impl Probe {
     #[must_use]
     pub fn scratch(mut self, dir: impl Into<String>) -> Self {
         self.scratch = dir.into();
+        self
+    }
+
+    /// Sets the paths that the programs above need to be able to read, with the libraries that they
+    /// load: what a program gets that is granted nothing else. By default `/bin`, `/usr`, `/lib`,
+    /// `/lib64`, `/etc` and `/nix`; one that is not there does no harm.
+    #[must_use]
+    pub fn system(mut self, paths: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.system = paths.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the absolute path of `perl`, version 5.8 or later, whose module `Socket` is all that is used:
+    /// a shell has no sockets. Only a backend that declares isolation of the network needs it.
+    #[must_use]
+    pub fn perl(mut self, path: impl Into<String>) -> Self {
+        self.perl = path.into();
         self
     }
 
@@ -127,6 +149,14 @@ impl Probe {
 
     pub(super) fn path_value(&self) -> &str {
         &self.path
+    }
+
+    pub(super) fn system_paths(&self) -> &[String] {
+        &self.system
+    }
+
+    pub(super) fn perl_path(&self) -> &str {
+        &self.perl
     }
 
     pub(super) fn scratch_dir(&self) -> &str {

@@ -58,17 +58,19 @@ probe() {
       await) cat "$1" && shift ;;
       # Ends an `await`.
       release) : >"$1" && shift ;;
+      # try NAME [ STEPS… ]: says whether all of them come off.
       # child [ STEPS… ]: the steps run in a child that is not waited for. One of `session` leads a
       # session of its own, the parent of `orphan` is gone, and an `escapee` is both.
-      child | session | orphan | escapee)
+      try | child | session | orphan | escapee)
+        if [ "$step" = try ]; then name=$1 && shift; fi
         shift
         case $step in
-          child) ( probe "$@" ) & ;;
-          session) setsid "$PROBE_SHELL" -c "$PROBE_SCRIPT" probe "$@" & ;;
+          try) try "$name" "$@" ;;
+          child) ( probe "$@" ) & note $! ;;
+          session) setsid "$PROBE_SHELL" -c "$PROBE_SCRIPT" probe "$@" & note $! ;;
           orphan) ( ( probe "$@" ) & note $! ) & ;;
           escapee) ( setsid "$PROBE_SHELL" -c "$PROBE_SCRIPT" probe "$@" & note $! ) & ;;
         esac
-        note $!
         depth=1
         while [ $depth -gt 0 ]; do
           case $1 in
@@ -88,7 +90,18 @@ probe() {
       move) mv -f "$1" "$2" && shift 2 ;;
       show) cat "$1" && shift ;;
       list) ls -A "$1" && shift ;;
+      put) printf '%s\n' "$2" >"$1" && shift 2 ;;
+      append) printf '%s\n' "$2" >>"$1" && shift 2 ;;
+      empty) : >"$1" && shift ;;
+      # link TO NAME, symlink TO NAME
+      link) ln "$1" "$2" && shift 2 ;;
+      symlink) ln -s "$1" "$2" && shift 2 ;;
+      delete) rm "$1" && shift ;;
       remove) rm -rf "$1" && shift ;;
+      own-id) echo $$ ;;
+      signal) kill -s "$1" "$2" && shift 2 ;;
+      # A user namespace of its own.
+      unshare) unshare --user true ;;
       # Ends what a broken backend left alive.
       kill) kill -s KILL "$@" 2>/dev/null; exit 0 ;;
       *) printf 'probe: no step %s\n' "$step" >&2 && exit 64 ;;
@@ -172,6 +185,12 @@ fill_and_note() {
     n=$((n + 8))
     echo $n >"$2"
   done
+}
+
+try() {
+  tried=$1
+  shift
+  if ( probe "$@" ) </dev/null >/dev/null 2>&1; then echo "$tried done"; else echo "$tried failed"; fi
 }
 
 # Tells the reader of a pipe that is held who holds it.

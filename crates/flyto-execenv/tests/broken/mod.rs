@@ -14,6 +14,7 @@ mod hands_on_a_descriptor;
 mod hangs_up_after_asking;
 mod hides_mismatches;
 mod ignores_digests;
+mod ignores_isolation;
 mod ignores_limits;
 mod keeps_descriptors;
 mod keeps_stdin_open;
@@ -152,6 +153,7 @@ fn backends() -> Vec<(&'static str, ExecEnv)> {
         broken(forgets_calls_that_are_dropped::Forgets::default()),
         broken(kills_the_group_for_the_tree::KillsTheGroupForTheTree),
         broken(bombs_outlive_it::BombsOutliveIt),
+        broken(ignores_isolation::IgnoresIsolation),
         broken(ignores_limits::IgnoresLimits),
         broken(limits_in_silence::LimitsInSilence),
         broken(checks_then_starts::ChecksThenStarts),

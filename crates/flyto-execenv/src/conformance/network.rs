@@ -1,0 +1,105 @@
+//! What isolation of the network promises. One call listens and says what it hears of others.
+
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{
+    ctx::{Ctx, READY},
+    end::lines_until,
+    failure::{Failure, ensure, summary},
+    isolation::refused,
+};
+use crate::{Capability, Chunk, Isolation, LocalSockets, Network, Process, RunOptions, Spec};
+
+const SCRIPT: &str = include_str!("network.pl");
+
+pub(super) async fn network_off_is_off(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let isolation = Isolation::new().network(Network::Off);
+    if !ctx.has(Capability::NetworkOff) {
+        return refused(ctx, isolation).await;
+    }
+    is_silent(ctx, isolation, &["tcp", "udp", "unix", "abstract"]).await
+}
+
+pub(super) async fn local_sockets_off_are_off(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let isolation = Isolation::new().local_sockets(LocalSockets::Off);
+    if !ctx.has(Capability::LocalSocketsOff) {
+        return refused(ctx, isolation).await;
+    }
+    is_silent(ctx, isolation, &["unix", "abstract"]).await
+}
+
+/// Expects that nothing is heard of an isolated program in any of these ways.
+async fn is_silent(ctx: &Ctx<'_>, isolation: Isolation, ways: &[&str]) -> Result<(), Failure> {
+    let mut listener = Listener::start(ctx).await?;
+    reach(ctx, &mut listener, "before", Isolation::new()).await?;
+    if timeout(ctx.patience(), listener.has_heard("before")).await.is_err() {
+        // Calls of this backend do not hear each other anyway; there is no more to be seen from here.
+        return Ok(());
+    }
+    reach(ctx, &mut listener, "isolated", isolation).await?;
+    reach(ctx, &mut listener, "after", Isolation::new()).await?;
+    // Each way keeps the order, so that what was sent before has been heard.
+    listener.has_heard("after").await?;
+    for way in ways {
+        ensure(!listener.heard.contains(&format!("{way} isolated")), || {
+            format!("a program that is cut off was heard by {way}")
+        })?;
+    }
+    Ok(())
+}
+
+fn perl(ctx: &Ctx<'_>, args: &[&str]) -> Spec {
+    let spec = Spec::new(ctx.probe.perl_path()).args(["-e", SCRIPT]).args(args);
+    spec.kill(ctx.scope()).deadline(ctx.probe.guard_time())
+}
+
+async fn reach(
+    ctx: &Ctx<'_>,
+    listener: &mut Listener,
+    text: &str,
+    isolation: Isolation,
+) -> Result<(), Failure> {
+    let args: Vec<&str> = listener.address.split(' ').collect();
+    let args = [&["reach"], &args[..], &[&listener.dir, text]].concat();
+    let outcome = ctx.run(perl(ctx, &args).isolation(isolation)).await?;
+    ensure(outcome.success(), || summary(&outcome))
+}
+
+struct Listener {
+    dir: String,
+    /// Two ports, and the name of a socket that is no file.
+    address: String,
+    ways: Vec<String>,
+    chunks: mpsc::Receiver<Chunk>,
+    heard: String,
+    /// Ends with it.
+    _process: Process,
+}
+
+impl Listener {
+    async fn start(ctx: &Ctx<'_>) -> Result<Self, Failure> {
+        let dir = ctx.mkdir("sockets").await?;
+        let (observer, mut chunks) = mpsc::channel(16);
+        let options = RunOptions::new().observer(observer);
+        let process = ctx.env.start(perl(ctx, &["serve", &dir]), options).await?;
+        let printed = lines_until(&mut chunks, &[READY]).await?;
+        let printed = String::from_utf8_lossy(&printed).into_owned();
+        let mut lines = printed.lines().map(str::to_owned);
+        let mut line = || lines.next().unwrap_or_default();
+        let ways = line().split(' ').map(str::to_owned).collect();
+        Ok(Self { dir, address: line(), ways, chunks, heard: String::new(), _process: process })
+    }
+
+    /// Waits until this text has come in all ways.
+    async fn has_heard(&mut self, text: &str) -> Result<(), Failure> {
+        let lines: Vec<_> = self.ways.iter().map(|it| format!("{it} {text}")).collect();
+        while !lines.iter().all(|line| self.heard.lines().any(|it| it == line)) {
+            let Some(chunk) = self.chunks.recv().await else {
+                let heard = &self.heard;
+                return Err(Failure::new(format!("the listener ended; it had heard {heard:?}")));
+            };
+            self.heard.push_str(&String::from_utf8_lossy(&chunk.bytes));
+        }
+        Ok(())
+    }
+}
