@@ -22,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("flyto-plugin", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),
     ("flyto-exectool", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),
     ("flyto-host", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program", "flyto-plugin", "flyto-exectool"]),
-    ("flyto-cli", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-plugin", "flyto-exectool", "flyto-host"]),
+    ("flyto-cli", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-execenv-linux", "flyto-plugin", "flyto-exectool", "flyto-host"]),
 ];
 
 /// Packages beside the layers: they may name any crate, and no crate names them.

@@ -69,3 +69,75 @@ fn asks(limits: &Limits, network: Option<&Network>, capability: Capability) -> b
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use flyto_tools::{CallContext, Input};
+
+    use super::*;
+    use crate::args::Common;
+    use crate::screen::Screen;
+    use crate::session::{Backend, Session};
+
+    /// Calls a tool with these members of its declaration, for whose plugin a configuration has this
+    /// grant, where the backend is the portable one.
+    #[track_caller]
+    fn check(member: &str, grant: &str, expect: Expect) {
+        let dir = tempfile::tempdir().unwrap();
+        let plugin = dir.path().join("p");
+        std::fs::create_dir(&plugin).unwrap();
+        let manifest = format!(
+            r#"{{"name": "p", "tools": [{{"name": "t", "description": "x", "command": "true"
+                {member}}}]}}"#
+        );
+        std::fs::write(plugin.join("plugin.json"), manifest).unwrap();
+        let config = dir.path().join("config.json");
+        let text = format!(r#"{{"plugins": {{"grants": {{"p": {grant}}}}}}}"#);
+        std::fs::write(&config, text).unwrap();
+
+        let common = Common { plugins: vec![plugin], config: Some(config), ..Common::default() };
+        let env = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+        let screen = Screen::new(&common, &env);
+        let loaded = Session::new(common, screen, env).load(None, Backend::Unused).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ctx = CallContext::new();
+        let err = runtime.block_on(loaded.host.call("p:t", Input::empty(), &ctx)).unwrap_err();
+        let stop = format!("{:#?}", not_called(&loaded, "p:t", err));
+        expect.assert_eq(&stop.replace(&*dir.path().to_string_lossy(), "DIR"));
+    }
+
+    #[test]
+    fn a_bound_that_cannot_be_kept_is_named_with_its_key() {
+        check(
+            r#", "limits": {"memory_bytes": 100000000}"#,
+            "{}",
+            expect![[r#"
+            Error(
+                Trouble {
+                    exit: NotTried,
+                    message: "plugin tool \"p:t\" exec failed: failed to start \"true\": the local backend does not offer memory-limit",
+                    help: [
+                        "remove `limits.memory_bytes` from the tool \"t\" in DIR/p/plugin.json, or use a backend that offers memory-limit",
+                    ],
+                    findings: [],
+                },
+            )"#]],
+        );
+        check(
+            "",
+            r#"{"network": "off"}"#,
+            expect![[r#"
+            Error(
+                Trouble {
+                    exit: NotTried,
+                    message: "plugin tool \"p:t\" exec failed: failed to start \"true\": the local backend does not offer network-off",
+                    help: [
+                        "remove `network` from the grant for \"p\" in DIR/config.json, or use a backend that offers network-off",
+                    ],
+                    findings: [],
+                },
+            )"#]],
+        );
+    }
+}

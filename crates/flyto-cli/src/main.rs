@@ -4,7 +4,12 @@
 // In the order to read them.
 mod advice; //   what to do about bounds that cannot be kept
 mod args; //     what stands on the command line
+#[cfg(target_os = "linux")]
+mod backend_linux; // where programs run
+#[cfg(not(target_os = "linux"))]
+mod backend_unix;
 mod call; //     the verb that runs something
+mod confinement; // what holds for a program
 mod exit; //     what the exit code says
 mod findings; // findings with a caret
 mod preview; //  what a call would run
@@ -24,6 +29,10 @@ use std::process::ExitCode;
 use flyto_execenv::Environment;
 
 use crate::args::{Args, Presets};
+#[cfg(target_os = "linux")]
+use crate::backend_linux as backend;
+#[cfg(not(target_os = "linux"))]
+use crate::backend_unix as backend;
 use crate::exit::Exit;
 use crate::screen::{Screen, complain};
 use crate::session::Session;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
 use flyto_execenv::local::Local;
-use flyto_execenv::{Environment, ExecEnv};
+use flyto_execenv::{Environment, ExecEnv, Executor as _};
 use flyto_host::{CallError, Flags, Host, LoadReport, Surroundings, load_config};
 use flyto_tools::{Entry, ToolErrorKind};
 
 use crate::args::Common;
+use crate::backend;
 use crate::exit::Exit;
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
@@ -21,6 +22,14 @@ pub(crate) struct Session {
     pub(crate) screen: Screen,
     env: Environment,
     flags: Flags,
+}
+
+/// Whether a verb runs programs, or tells what would hold for them. To find out what a backend can do
+/// takes as long as everything else that is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Backend {
+    Used,
+    Unused,
 }
 
 impl Session {
@@ -36,7 +45,7 @@ impl Session {
     ///
     /// `output_limit` is how many bytes of a result's text are kept. Without it, and where neither
     /// the environment nor a file says anything, that is all of them: a person reads it, no model.
-    pub(crate) fn load(&self, output_limit: Option<u64>) -> Result<Loaded, Stop> {
+    pub(crate) fn load(&self, output_limit: Option<u64>, backend: Backend) -> Result<Loaded, Stop> {
         let surroundings = self.surroundings()?;
         let mut flags = self.flags.clone();
         flags.output_limit_bytes = output_limit;
@@ -55,8 +64,15 @@ impl Session {
         }
         let plugins_off = !config.plugins.enabled;
         let grants_file = config.grants_file.clone();
-        let local = Local::new().pinned_dirs(pinned_dirs(&surroundings));
-        let host = Arc::new(Host::new(ExecEnv::new(local), surroundings, config));
+        let env = match backend {
+            Backend::Used => {
+                let backend = backend::backend(pinned_dirs(&surroundings));
+                let policies = config.policies(backend.capabilities());
+                ExecEnv::builder(backend).policies(policies).build()
+            }
+            Backend::Unused => ExecEnv::new(Local::new()),
+        };
+        let host = Arc::new(Host::new(env, surroundings, config));
         let report = host.report();
         Ok(Loaded { host, report, config: findings, grants_file, plugins_off, is_limited })
     }

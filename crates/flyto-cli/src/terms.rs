@@ -21,11 +21,6 @@ pub(crate) struct Terms {
     pub(crate) form: Form,
     /// How the program is told what to do.
     runs: Runs,
-    /// As in a manifest; bounds that do not hold are left out.
-    #[serde(serialize_with = "limits_document")]
-    limits: Limits,
-    #[serde(serialize_with = "isolation_document")]
-    isolation: Isolation,
     /// As in a configuration.
     #[serde(serialize_with = "grant_document")]
     granted: Grant,
@@ -90,8 +85,6 @@ impl Terms {
         Some(Self {
             form: Form::of(tool.definition()),
             runs: Runs::of(&tool),
-            limits: tool.limits(),
-            isolation: tool.isolation(),
             lacks: Lacks::new(&tool, &granted, loaded.grants_file.as_deref()),
             granted,
         })
@@ -120,14 +113,10 @@ impl Terms {
         res
     }
 
-    /// What the program may: the facts below those of a preview.
-    pub(crate) fn bounds(&self) -> Vec<(&'static str, String)> {
-        let or = |text: String, other: &str| if text.is_empty() { other.into() } else { text };
-        let mut res = vec![
-            ("limits", or(limits(&self.limits), "none but the deadline")),
-            ("isolation", or(isolation(&self.isolation), "none")),
-            ("granted", or(granted(&self.granted), "nothing")),
-        ];
+    /// What it was granted, and how it is granted more.
+    pub(crate) fn grants(&self) -> Vec<(&'static str, String)> {
+        let granted = Some(granted(&self.granted)).filter(|it| !it.is_empty());
+        let mut res = vec![("granted", granted.unwrap_or_else(|| "nothing".to_owned()))];
         res.extend(self.lacks.facts());
         res
     }
@@ -209,7 +198,7 @@ impl Lacks {
 }
 
 /// Bounds in words, the empty text where there are none.
-fn limits(it: &Limits) -> String {
+pub(crate) fn limits(it: &Limits) -> String {
     let parts = [
         it.cpu_time.map(|it| format!("{} of CPU time", time(it))),
         it.memory_bytes.map(|it| format!("{} of memory", bytes(it))),
@@ -221,7 +210,7 @@ fn limits(it: &Limits) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn isolation(it: &Isolation) -> String {
+pub(crate) fn isolation(it: &Isolation) -> String {
     let mut parts = Vec::new();
     match &it.network {
         Network::Off => parts.push("no network".to_owned()),
@@ -298,11 +287,17 @@ fn paths_value(paths: &[PathBuf]) -> Value {
     paths.iter().map(|it| it.to_string_lossy().into_owned()).collect()
 }
 
-fn limits_document<S: Serializer>(it: &Limits, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn limits_document<S: Serializer>(
+    it: &Limits,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     limits_value(it).serialize(serializer)
 }
 
-fn isolation_document<S: Serializer>(it: &Isolation, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn isolation_document<S: Serializer>(
+    it: &Isolation,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     let mut res = json!({"network": network_value(&it.network)});
     if let Filesystem::Grants { read, write } = &it.filesystem {
         res["read"] = paths_value(read);

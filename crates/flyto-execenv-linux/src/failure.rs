@@ -11,8 +11,9 @@ pub(crate) fn of_stage(spec: &Spec, program: &Path, stage: Stage, errno: u32) ->
     match stage {
         Stage::Exec => explain_start(spec, program, err),
         Stage::Dir => {
-            let why = format!("working directory {}: {err}", spec.working_dir.display());
-            failed(spec, ExecErrorKind::BadWorkingDir, stage).with_source(why)
+            let why = format!("its working directory is {}: {err}", spec.working_dir.display());
+            let what = format!("start {:?}", spec.program.as_os_str());
+            ExecError::new(ExecErrorKind::BadWorkingDir, what).with_source(why)
         }
         _ => failed(spec, kind_of(&err), stage).with_source(err),
     }

@@ -2,6 +2,7 @@
 
 use std::{
     io,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -105,15 +106,29 @@ impl Linux {
     #[must_use]
     pub fn new() -> Self {
         let groups = Arc::new(Cgroups::probe());
-        [KillRung::Cgroup, KillRung::Subreaper, KillRung::PidNamespace]
-            .into_iter()
-            .find_map(|rung| {
-                let supervision = Supervision::new(rung, &groups).ok()?;
-                let is_bounded = supervision.keepers.processes() != ProcessKeeper::Nobody;
-                let is_enough = is_bounded || rung != KillRung::Subreaper;
-                is_enough.then(|| Self::of(rung, Some(supervision)))
-            })
+        let by = |rung| Some(Self::of(rung, Some(Supervision::new(rung, &groups).ok()?)));
+        by(KillRung::Cgroup)
+            .or_else(|| Self::by_supervisor(&groups))
+            .or_else(|| by(KillRung::PidNamespace))
             .unwrap_or_else(|| Self::of(KillRung::Group, None))
+    }
+
+    /// A backend for a program that makes one call and ends. Where an ordinary user runs it, it leaves
+    /// control groups alone, which take longer to be made and removed again than a supervisor takes to
+    /// be there (0.5 ms); a supervisor and `RLIMIT_NPROC` (setrlimit(2)) stand in for them. Elsewhere it
+    /// is that of [`Linux::new`]: nothing but a group bounds the processes of root.
+    #[must_use]
+    pub fn for_one_call() -> Self {
+        let is_root = rustix::process::geteuid().is_root();
+        let by_supervisor = (!is_root).then(|| Self::by_supervisor(&Arc::new(Cgroups::none())));
+        by_supervisor.flatten().unwrap_or_else(Self::new)
+    }
+
+    /// A backend that ends trees by a supervisor alone, where the number of processes is bounded.
+    fn by_supervisor(groups: &Arc<Cgroups>) -> Option<Self> {
+        let supervision = Supervision::new(KillRung::Subreaper, groups).ok()?;
+        let is_bounded = supervision.keepers.processes() != ProcessKeeper::Nobody;
+        is_bounded.then(|| Self::of(KillRung::Subreaper, Some(supervision)))
     }
 
     /// A backend that ends trees by this means and by no other.
@@ -127,6 +142,16 @@ impl Linux {
         }
         let supervision = Supervision::new(rung, &Arc::new(Cgroups::probe()))?;
         Ok(Self::of(rung, Some(supervision)))
+    }
+
+    /// Sets the directories for private copies of pinned scripts; see
+    /// [`Local::pinned_dirs`].
+    #[must_use]
+    pub fn pinned_dirs(mut self, dirs: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
+        let dirs: Vec<PathBuf> = dirs.into_iter().map(Into::into).collect();
+        self.local = self.local.pinned_dirs(dirs.clone());
+        self.pinned = Arc::new(PinnedPrograms::new(dirs));
+        self
     }
 
     fn of(rung: KillRung, supervision: Option<Supervision>) -> Self {

@@ -13,6 +13,7 @@ mod grants; // what the operator opens for one program
 mod handle; // what callers hold
 mod host_pattern; // which hosts, by name
 mod isolation; // what a program is cut off from
+mod kill_scope; // what is ended with a program
 mod limits; // bounds
 mod outcome; // what came of it
 mod policy; // what each class gets
@@ -39,14 +40,15 @@ pub use crate::{
     handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
     host_pattern::{HostPattern, HostPatternError},
     isolation::{Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls},
+    kill_scope::KillScope,
     limits::{LimitKind, Limits},
     outcome::{Captured, Ended, Ending, Exit, Outcome, PeakMemory, Signal, Spill, Usage},
     policy::{Policies, Policy},
     process::Process,
     profile::{HOME_SECRETS, Profile, ProfilePlaces},
     spec::{
-        Capture, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput, KillScope,
-        Output, Program, Sha256, Spec, Stdin,
+        Capture, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput, Output,
+        Program, Sha256, Spec, Stdin,
     },
     traits::{BoxedReader, BoxedWriter, Control, Executor, Running, Target},
 };

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::{
     Capability, Class, Environment, ExecError, ExecErrorKind, Filesystem, Grants, Isolation,
-    Limits, LocalSockets, Network, Processes, SystemCalls,
+    KillScope, Limits, LocalSockets, Network, Processes, SystemCalls,
 };
 
 /// Bytes that a captured stream keeps unless the spec says otherwise: 4 MiB.
@@ -168,19 +168,6 @@ impl Default for ErrorOutput {
     fn default() -> Self {
         Self::Separate(Output::default())
     }
-}
-
-/// How much is ended when a program is ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum KillScope {
-    /// The leader alone. It stays in the host's process group, as an interactive program must.
-    Leader,
-    /// The leader's own process group. Demands [`Capability::GroupKill`].
-    #[default]
-    Group,
-    /// Every descendant, however it was started. Demands [`Capability::TreeKill`].
-    Tree,
 }
 
 /// One program to run: everything it gets, and everything it is bounded by.

@@ -268,6 +268,11 @@ impl Host {
         tools.into_iter().find(|it| it.definition().name == tool.tool())
     }
 
+    /// Where programs run.
+    pub(crate) fn exec_env(&self) -> &ExecEnv {
+        &self.plugin_ctx.exec_env
+    }
+
     /// What the operator granted to a plugin; `None` where that is nothing.
     #[must_use]
     pub fn grant(&self, plugin: &str) -> Option<&Grant> {

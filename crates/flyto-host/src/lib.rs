@@ -6,6 +6,7 @@ mod bound; //     keeping a result's text short
 mod changes; //   what is different between two looks
 pub mod codes; // what can be wrong with a configuration
 mod config; //    what the host is told, and by whom
+mod confinement; // what holds for a tool's program
 mod host; //      all sources in one registry, and the path of a call
 mod places; //    where files lie, and what the host sees of its process
 mod report; //    what became of every source
@@ -19,6 +20,7 @@ mod watch; //     reloading what is edited
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{Config, Flags, Origin, load_config};
+pub use confinement::Confinement;
 pub use host::{CallError, Host, Plan, all_codes, explain};
 pub use places::{Places, Surroundings};
 pub use report::{ExecFile, ExecFileState, LoadReport};

@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
-    Capability, Capture, Class, Environment, Isolation, Limits, Output, Spec, Stdin,
+    Capability, Capture, Class, Environment, Isolation, KillScope, Limits, Output, Spec, Stdin,
 };
 use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
@@ -191,6 +191,12 @@ impl PluginTool {
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.narrowed().isolation
+    }
+
+    /// How much is ended with the program.
+    #[must_use]
+    pub fn kill(&self) -> KillScope {
+        self.narrowed().kill
     }
 
     /// Bounds that hold for the program and that its backend cannot keep, so that no call is made. Nothing

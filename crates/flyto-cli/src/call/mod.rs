@@ -23,9 +23,10 @@ use self::signals::Signals;
 use self::status::Status;
 use crate::advice;
 use crate::args::Call;
+use crate::confinement::{self, ConfinementDocument};
 use crate::exit::Exit;
 use crate::preview::{self, VariableDocument};
-use crate::session::{Loaded, Session};
+use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
 use crate::table::facts;
 use crate::terms::{Lacks, Terms};
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     // that is there: the words of a person at a terminal are not to be lost.
     let is_from_stdin = args.json.as_deref().is_some_and(|it| it == "-");
     let early = if is_from_stdin { None } else { Some(input::input(args, io::empty())?) };
-    let loaded = session.load(args.output_limit)?;
+    let loaded = session.load(args.output_limit, Backend::Used)?;
     loaded.find(&args.name)?;
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);
@@ -183,6 +184,9 @@ struct DryRun<'a> {
     preview: Option<&'a Preview>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<VariableDocument>>,
+    /// Of a program: what holds for it.
+    #[serde(flatten)]
+    confinement: Option<ConfinementDocument<'a>>,
     /// How the program of a plugin gets the variables that it lacks.
     #[serde(flatten)]
     lacks: Option<Lacks>,
@@ -208,6 +212,7 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
     }
     let entry = loaded.find(&tool)?;
     let variables = loaded.host.variables(entry.id());
+    let confinement = loaded.host.confinement(entry.id());
     let lacks = Terms::of(loaded, entry.id()).map(|it| it.lacks);
     let screen = session.screen;
     if screen.is_json() {
@@ -215,11 +220,21 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
         let variables = variables.map(preview::variable_documents);
         let preview = preview.as_ref();
         let refused = refused.as_deref();
-        screen.document(&DryRun { tool: &tool, preview, variables, lacks, refused, violations })?;
+        let confinement = confinement.as_ref().map(ConfinementDocument::of);
+        screen.document(&DryRun {
+            tool: &tool,
+            preview,
+            variables,
+            confinement,
+            lacks,
+            refused,
+            violations,
+        })?;
     } else {
         let mut rows =
             preview.as_ref().map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default();
         rows.extend(refused.iter().map(|it| ("problem", tame(it))));
+        rows.extend(confinement.iter().flat_map(confinement::facts));
         rows.extend(lacks.iter().flat_map(Lacks::facts));
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
         screen.answer(facts(screen.stdout, &rows))?;

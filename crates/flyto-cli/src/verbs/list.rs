@@ -12,7 +12,7 @@ use crate::args::List;
 use crate::exit::Exit;
 use crate::findings::{Drawing, summary};
 use crate::screen::complain;
-use crate::session::{Loaded, Session};
+use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
 use crate::table::Table;
 use crate::terms::Form;
@@ -39,7 +39,7 @@ struct Document<'a> {
 }
 
 pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
-    let loaded = session.load(None)?;
+    let loaded = session.load(None, Backend::Unused)?;
     let tools = loaded.host.registry().snapshot();
     let entries: Vec<Entry> = if args.words.is_empty() {
         tools.iter().cloned().collect()

@@ -7,11 +7,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::Show;
+use crate::confinement::{self, ConfinementDocument};
 use crate::exit::Exit;
 use crate::findings::Drawing;
 use crate::preview::{self, VariableDocument};
 use crate::screen::{complain, look};
-use crate::session::Session;
+use crate::session::{Backend, Session};
 use crate::stop::{Stop, chain};
 use crate::table::facts;
 use crate::terms::Terms;
@@ -34,14 +35,17 @@ struct Document<'a> {
     preview: Option<&'a Preview>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<VariableDocument>>,
-    /// Of a plugin's tool: what it is, and what it may.
+    /// Of a program: what holds for it.
+    #[serde(flatten)]
+    confinement: Option<ConfinementDocument<'a>>,
+    /// Of a plugin's tool: what it is, and what it was granted.
     #[serde(flatten)]
     terms: Option<&'a Terms>,
     findings: Vec<&'a Diagnostic>,
 }
 
 pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
-    let loaded = session.load(None)?;
+    let loaded = session.load(None, Backend::Used)?;
     let (host, entry) = (&loaded.host, loaded.find(&args.name)?);
     let tools = host.registry().snapshot();
     let ctx = DescribeContext::new().with_tools(tools);
@@ -55,6 +59,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
     let description = tool.description(&ctx);
     let preview = tool.preview(&Input::empty());
     let terms = Terms::of(&loaded, entry.id());
+    let confinement = host.confinement(entry.id());
     let findings = findings_about(&loaded.report, &entry);
     if screen.is_json() {
         screen.document(&Document {
@@ -67,6 +72,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             metadata: tool.metadata(),
             preview: preview.as_ref(),
             variables: host.variables(entry.id()).map(preview::variable_documents),
+            confinement: confinement.as_ref().map(ConfinementDocument::of),
             terms: terms.as_ref(),
             findings,
         })?;
@@ -104,7 +110,8 @@ fn page(
     let variables = host.variables(entry.id());
     rows.extend(terms.map(Terms::program).unwrap_or_default());
     rows.extend(preview.map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default());
-    rows.extend(terms.map(Terms::bounds).unwrap_or_default());
+    rows.extend(host.confinement(entry.id()).iter().flat_map(confinement::facts));
+    rows.extend(terms.map(Terms::grants).unwrap_or_default());
     rows.extend(declared(metadata));
 
     let mut res = format!("{head}\n\n{}\n\n", tame(description.trim_end()));

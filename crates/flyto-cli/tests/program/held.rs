@@ -23,6 +23,10 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
         deadline     30 s
         stdin        2 B
         problem      the tool "p:t" needs a checkpoint before each call, and there is no handler for one
+        backend      linux
+        ended        every descendant, with the call
+        limits       none but the deadline
+        isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
                      in DIR/home/.config/flyto/config.json
     "#]]);

@@ -44,7 +44,7 @@ pub(crate) fn is_alive(pid: Pid) -> bool {
 }
 
 #[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_so() {
         assert!(start.elapsed() < GUARD, "never: {what}");

@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod call; //  calls of tools
+#[cfg(target_os = "linux")]
+mod escapes; // what tools leave running
 mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm
 mod live; //  calls while they run

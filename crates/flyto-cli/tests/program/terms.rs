@@ -56,25 +56,27 @@ fn show_says_what_runs_in_every_form() {
         "words:find",
         &[],
         expect![[r#"
-        from         plugin words 1 in DIR/plugins/words
-        wire name    words__find
-        form         template run without a shell; one process for each call
-        template     grep -n '{{word}}' notes
-        runs         grep -n '{{word}}' notes
-        in           DIR
-        environment  HOME PATH (the host's)
-                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
-                     KEY (declared, reads WORDS_KEY)
-                     MODE (declared, reads MODE)
-        deadline     30 s
-        problem      variable not set: WORDS_KEY (used in KEY)
-        limits       none but the deadline
-        isolation    none
-        granted      nothing
-        to set       WORDS_KEY in the environment of flyto
-        to grant     {"plugins": {"grants": {"words": {"env": ["NAME"]}}}}
-                     in DIR/home/.config/flyto/config.json
-    "#]],
+            from         plugin words 1 in DIR/plugins/words
+            wire name    words__find
+            form         template run without a shell; one process for each call
+            template     grep -n '{{word}}' notes
+            runs         grep -n '{{word}}' notes
+            in           DIR
+            environment  HOME PATH (the host's)
+                         PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+                         KEY (declared, reads WORDS_KEY)
+                         MODE (declared, reads MODE)
+            deadline     30 s
+            problem      variable not set: WORDS_KEY (used in KEY)
+            backend      linux
+            ended        every descendant, with the call
+            limits       none but the deadline
+            isolation    none
+            granted      nothing
+            to set       WORDS_KEY in the environment of flyto
+            to grant     {"plugins": {"grants": {"words": {"env": ["NAME"]}}}}
+                         in DIR/home/.config/flyto/config.json
+        "#]],
     );
     check(
         &place,
@@ -90,6 +92,8 @@ fn show_says_what_runs_in_every_form() {
             environment  HOME PATH (the host's)
                          PLUGIN_DATA PLUGIN_ROOT (the plugin's)
             deadline     30 s
+            backend      linux
+            ended        every descendant, with the call
             limits       4.9 KiB of output
             isolation    none
             granted      nothing
@@ -102,22 +106,25 @@ fn show_says_what_runs_in_every_form() {
         "once:ask",
         &[],
         expect![[r#"
-        from         plugin once 1 in DIR/plugins/once
-        wire name    once__ask
-        form         binary; one process for each call
-        sha256       ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
-        runs         DIR/plugins/once/run
-        in           DIR
-        environment  HOME PATH (the host's)
-                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
-        deadline     30 s
-        stdin        78 B
-        limits       none but the deadline
-        isolation    none
-        granted      nothing
-        to grant     {"plugins": {"grants": {"once": {"env": ["NAME"]}}}}
-                     in DIR/home/.config/flyto/config.json
-    "#]],
+            from         plugin once 1 in DIR/plugins/once
+            wire name    once__ask
+            form         binary; one process for each call
+            sha256       ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad
+            runs         DIR/plugins/once/run
+            in           DIR
+            environment  HOME PATH (the host's)
+                         PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+            deadline     30 s
+            stdin        78 B
+            problem      failed to start "DIR/plugins/once/run": DIR/plugins/once/run lacks the right to execute
+            backend      linux
+            ended        every descendant, with the call
+            limits       none but the deadline
+            isolation    none
+            granted      nothing
+            to grant     {"plugins": {"grants": {"once": {"env": ["NAME"]}}}}
+                         in DIR/home/.config/flyto/config.json
+        "#]],
     );
     check(
         &place,
@@ -134,6 +141,8 @@ fn show_says_what_runs_in_every_form() {
             deadline     30 s
             stdin        78 B
             problem      failed to start "DIR/plugins/stays/run": DIR/plugins/stays/run lacks the right to execute
+            backend      linux
+            ended        every descendant, with the call
             limits       none but the deadline
             isolation    none
             granted      nothing
@@ -167,6 +176,8 @@ fn show_says_what_is_granted() {
             environment  HOME PATH (the host's)
                          PLUGIN_DATA PLUGIN_ROOT (the plugin's)
             deadline     30 s
+            backend      linux
+            ended        every descendant, with the call
             limits       9 processes, 3.9 KiB of output
             isolation    none
             granted      variables LOG WORDS_KEY
@@ -183,29 +194,31 @@ fn show_says_what_is_granted() {
         "words:find",
         &config,
         expect![[r#"
-        from         plugin words 1 in DIR/plugins/words
-        wire name    words__find
-        form         template run without a shell; one process for each call
-        template     grep -n '{{word}}' notes
-        runs         grep -n '{{word}}' notes
-        in           DIR
-        environment  HOME PATH (the host's)
-                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
-                     KEY (declared, reads WORDS_KEY)
-                     MODE (declared, reads MODE)
-        deadline     30 s
-        problem      variable not set: WORDS_KEY (used in KEY)
-        limits       9 processes, 3.9 KiB of output
-        isolation    none
-        granted      variables LOG WORDS_KEY
-                     limits in place of the class's: 9 processes, 3.9 KiB of output
-                     network on
-                     read /srv/a b
-                     write /srv/w
-        to set       WORDS_KEY in the environment of flyto
-        to grant     {"plugins": {"grants": {"words": {"env": ["LOG", "WORDS_KEY", "MODE"]}}}}
-                     in DIR/config.json
-    "#]],
+            from         plugin words 1 in DIR/plugins/words
+            wire name    words__find
+            form         template run without a shell; one process for each call
+            template     grep -n '{{word}}' notes
+            runs         grep -n '{{word}}' notes
+            in           DIR
+            environment  HOME PATH (the host's)
+                         PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+                         KEY (declared, reads WORDS_KEY)
+                         MODE (declared, reads MODE)
+            deadline     30 s
+            problem      variable not set: WORDS_KEY (used in KEY)
+            backend      linux
+            ended        every descendant, with the call
+            limits       9 processes, 3.9 KiB of output
+            isolation    none
+            granted      variables LOG WORDS_KEY
+                         limits in place of the class's: 9 processes, 3.9 KiB of output
+                         network on
+                         read /srv/a b
+                         write /srv/w
+            to set       WORDS_KEY in the environment of flyto
+            to grant     {"plugins": {"grants": {"words": {"env": ["LOG", "WORDS_KEY", "MODE"]}}}}
+                         in DIR/config.json
+        "#]],
     );
 }
 
@@ -292,6 +305,68 @@ fn documents_have_the_same_facts() {
 }
 
 #[test]
+fn a_dry_run_shows_what_would_run() {
+    let place = Place::with_tools(&[
+        ("t", "touch ran", r#""env": {"MODE": "${MODE:-fast}"}, "timeout_seconds": 90"#),
+        ("needs", "touch ran", r#""env": {"TOKEN": "${FLYTO_TEST_TOKEN}"}"#),
+    ]);
+    place.call(&["p:t", "a=b", "--dry-run"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        runs         sh t.sh
+        in           DIR/plugins/p
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+                     MODE (declared, reads MODE)
+        deadline     1 min 30 s
+        stdin        9 B
+        backend      linux
+        ended        every descendant, with the call
+        limits       none but the deadline
+        isolation    none
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/home/.config/flyto/config.json
+    "#]]);
+    place.call(&["p:t", "--dry-run", "--timeout", "1.5"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        runs         sh t.sh
+        in           DIR/plugins/p
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+                     MODE (declared, reads MODE)
+        deadline     1.5 s
+        stdin        2 B
+        backend      linux
+        ended        every descendant, with the call
+        limits       none but the deadline
+        isolation    none
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/home/.config/flyto/config.json
+    "#]]);
+    place.call(&["p:needs", "--dry-run"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        runs         sh needs.sh
+        in           DIR/plugins/p
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+                     TOKEN (declared, reads FLYTO_TEST_TOKEN)
+        deadline     30 s
+        stdin        2 B
+        problem      variable not set: FLYTO_TEST_TOKEN (used in TOKEN)
+        backend      linux
+        ended        every descendant, with the call
+        limits       none but the deadline
+        isolation    none
+        to set       FLYTO_TEST_TOKEN in the environment of flyto
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/home/.config/flyto/config.json
+    "#]]);
+    assert!(!place.exists("plugins/p/ran"));
+}
+
+#[test]
 fn a_dry_run_names_the_variables_to_grant() {
     let place = place();
     let config = r#"{"plugins": {"strict_env": true, "grants": {"words": {"env": ["LOG"]}}}}"#;
@@ -307,6 +382,10 @@ fn a_dry_run_names_the_variables_to_grant() {
                      MODE (declared, reads MODE)
         deadline     30 s
         problem      variable not granted: WORDS_KEY (used in KEY)
+        backend      linux
+        ended        every descendant, with the call
+        limits       none but the deadline
+        isolation    none
         to grant     {"plugins": {"grants": {"words": {"env": ["LOG", "MODE", "WORDS_KEY"]}}}}
                      in DIR/home/.config/flyto/config.json
     "#]]);
@@ -315,9 +394,11 @@ fn a_dry_run_names_the_variables_to_grant() {
     check_document(
         &serde_json::from_str(&document).expect("JSON"),
         expect![[r#"
-        to_set: ["WORDS_KEY"]
-        to_grant: {"names":["MODE","WORDS_KEY"],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"words":{"env":["LOG","MODE","WORDS_KEY"]}}}}}
-    "#]],
+            limits: {}
+            isolation: {"network":"on"}
+            to_set: ["WORDS_KEY"]
+            to_grant: {"names":["MODE","WORDS_KEY"],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"words":{"env":["LOG","MODE","WORDS_KEY"]}}}}}
+        "#]],
     );
 }
 
@@ -407,39 +488,4 @@ fn a_call_for_want_of_a_grant_says_how_to_grant() {
     let document = call(&["--format", "json"]).run().json();
     assert!(document["to_grant"]["names"].as_array().unwrap().contains(&"WORDS_KEY".into()));
     assert!(document["to_grant"]["file"].as_str().unwrap().ends_with("config.json"));
-}
-
-#[test]
-fn a_bound_that_cannot_be_kept_is_named_with_its_key() {
-    let place = Place::with_tools(&[("t", "true", r#""limits": {"memory_bytes": 100000000}"#)]);
-    place.call(&["p:t"]).check(expect![[r#"
-        exit code 7
-        -- stderr
-        error: plugin tool "p:t" exec failed: failed to start "sh": the local backend does not offer memory-limit
-          help: remove `limits.memory_bytes` from the tool "t" in DIR/plugins/p/plugin.json, or use a backend that offers memory-limit
-    "#]]);
-    place.plugin("p", &[("t", "true", "")]);
-    let grants = r#"{"plugins": {"grants": {"p": {"network": "off"}}}}"#;
-    place.write("home/.config/flyto/config.json", grants);
-    place.call(&["p:t"]).check(expect![[r#"
-        exit code 7
-        -- stderr
-        error: plugin tool "p:t" exec failed: failed to start "sh": the local backend does not offer network-off
-          help: remove `network` from the grant for "p" in DIR/home/.config/flyto/config.json, or use a backend that offers network-off
-    "#]]);
-    place.call(&["p:t", "--format", "json"]).check(expect![[r#"
-        exit code 7
-        -- stderr
-        {
-          "error": {
-            "kind": "not_tried",
-            "message": "plugin tool \"p:t\" exec failed: failed to start \"sh\": the local backend does not offer network-off",
-            "exit_code": 7,
-            "help": [
-              "remove `network` from the grant for \"p\" in DIR/home/.config/flyto/config.json, or use a backend that offers network-off"
-            ],
-            "findings": []
-          }
-        }
-    "#]]);
 }

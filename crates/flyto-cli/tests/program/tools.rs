@@ -174,6 +174,8 @@ fn show_tells_everything_about_a_tool() {
         environment  HOME PATH (the host's)
                      PLUGIN_DATA PLUGIN_ROOT (the plugin's)
         deadline     30 s
+        backend      linux
+        ended        every descendant, with the call
         limits       none but the deadline
         isolation    none
         granted      nothing
@@ -210,6 +212,8 @@ fn show_tells_everything_about_a_tool() {
                      PLUGIN_DATA PLUGIN_ROOT (the plugin's)
                      MODE (declared, reads MODE)
         deadline     30 s
+        backend      linux
+        ended        every descendant, with the call
         limits       none but the deadline
         isolation    none
         granted      nothing
@@ -242,6 +246,10 @@ fn show_tells_everything_about_a_tool() {
         in           DIR
         environment  HOME PATH
         deadline     30 s
+        backend      linux
+        ended        every descendant, with the call
+        limits       none but the deadline
+        isolation    none
         class        generic
         read-only    undeclared, counts as no
         destructive  undeclared, counts as yes

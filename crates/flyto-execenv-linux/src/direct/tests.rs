@@ -65,7 +65,7 @@ async fn the_stage_that_failed_tells_the_kind() {
     check(
         &refusal(sh("").working_dir("/no/such/dir")).await,
         expect![[
-            r#"BadWorkingDir: failed to start "/bin/sh": could not enter the working directory: working directory /no/such/dir: No such file or directory (os error 2)"#
+            r#"BadWorkingDir: failed to start "/bin/sh": its working directory is /no/such/dir: No such file or directory (os error 2)"#
         ]],
     );
     check(

@@ -2,6 +2,7 @@
 
 mod file; //   one configuration file
 mod layers; // which of them wins
+mod policies; // what programs get by it
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 

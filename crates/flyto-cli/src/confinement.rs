@@ -1,0 +1,44 @@
+//! What holds for a program while it runs.
+
+use flyto_execenv::{Isolation, KillScope, Limits};
+use flyto_host::Confinement;
+use serde::Serialize;
+
+use crate::terms::{isolation, isolation_document, limits, limits_document};
+use crate::words::one_line;
+
+/// What holds for a program, in a JSON document.
+#[derive(Debug, Serialize)]
+pub(crate) struct ConfinementDocument<'a> {
+    backend: &'a str,
+    /// `leader`, `group` or `tree`.
+    kill: &'static str,
+    /// As in a manifest; bounds that do not hold are left out.
+    #[serde(serialize_with = "limits_document")]
+    limits: &'a Limits,
+    #[serde(serialize_with = "isolation_document")]
+    isolation: &'a Isolation,
+}
+
+impl<'a> ConfinementDocument<'a> {
+    pub(crate) fn of(it: &'a Confinement) -> Self {
+        let Confinement { backend, kill, limits, isolation, .. } = it;
+        Self { backend, kill: kill.name(), limits, isolation }
+    }
+}
+
+/// The same for people.
+pub(crate) fn facts(it: &Confinement) -> Vec<(&'static str, String)> {
+    let or = |text: String, other: &str| if text.is_empty() { other.into() } else { text };
+    let ended = match it.kill {
+        KillScope::Leader => "the program alone",
+        KillScope::Group => "its process group",
+        _ => "every descendant",
+    };
+    vec![
+        ("backend", one_line(&it.backend)),
+        ("ended", format!("{ended}, with the call")),
+        ("limits", or(limits(&it.limits), "none but the deadline")),
+        ("isolation", or(isolation(&it.isolation), "none")),
+    ]
+}

@@ -1,0 +1,26 @@
+//! How much is ended with a program.
+
+/// How much is ended when a program is ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum KillScope {
+    /// The leader alone. It stays in the host's process group, as an interactive program must.
+    Leader,
+    /// The leader's own process group. Demands [`Capability::GroupKill`](crate::Capability::GroupKill).
+    #[default]
+    Group,
+    /// Every descendant, however it was started. Demands [`Capability::TreeKill`](crate::Capability::TreeKill).
+    Tree,
+}
+
+impl KillScope {
+    /// The name that configuration and reports use: `leader`, `group`, `tree`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Leader => "leader",
+            Self::Group => "group",
+            Self::Tree => "tree",
+        }
+    }
+}
