@@ -13,8 +13,8 @@ use crate::{
     LocalSockets, Network, Output, Processes, Program, Sha256, Spec, Stdin, SystemCalls,
 };
 
-/// Programs that start at once where many do.
-const AT_ONCE: usize = 24;
+/// Programs that are written and start at once.
+const AT_ONCE: usize = 200;
 
 pub(super) async fn argv_verbatim(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let mut words: Vec<OsString> = [

@@ -8,7 +8,7 @@
 //! is not covered: [`Capability::TreeKill`] is not declared, and a spec that demands it is refused.
 //! Limits and isolation are not declared either.
 //!
-//! A pinned program ([`Program::Pinned`]) runs as a private copy of the bytes that were hashed: a sealed
+//! A pinned program ([`Program::Pinned`](crate::Program::Pinned)) runs as a private copy of the bytes that were hashed: a sealed
 //! memfd on Linux, a file of its own for scripts and elsewhere ([`Local::pinned_dirs`]). So a script
 //! sees the copy as `$0`. A file that did not change is hashed once. Files up to 1 GiB are copied;
 //! copies of 64 programs and of 256 MiB are kept. The shared libraries of a program, the interpreter
