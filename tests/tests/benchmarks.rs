@@ -35,9 +35,10 @@ fn check(args: &[&str], rows: &[&str]) {
 fn every_benchmark_runs() {
     let twin = "Rust posix_spawn";
     check(
-        &["call", "--in-flight", "2", "--no-cc", "--unpinned"],
+        &["call", "--no-cc", "--unpinned"],
         &[twin, "std::process", "tokio::process, 2 workers", "ExecEnv + Local, current_thread"],
     );
+    check(&["flight", "--in-flight", "2", "--no-cc"], &[twin, "ExecEnv + Local, 2 workers"]);
     check(
         &["rss", "--gib", "0", "--no-cc"],
         &[twin, "std::process, forking", "ExecEnv + Local, 2 workers"],
@@ -53,7 +54,7 @@ fn every_benchmark_runs() {
         &["Rust ping-pong", "PluginTool, current_thread", "PluginTool, 2 workers"],
     );
     // With the C baseline where there is a compiler.
-    check(&["call", "--in-flight", "2"], &["ExecEnv + Local, 2 workers"]);
+    check(&["call"], &["ExecEnv + Local, 2 workers"]);
     check(&["session"], &["C ping-pong"]);
     check(&["stream", "--mib", "1"], &["ExecEnv + Local: 4 MiB kept (default)"]);
 }

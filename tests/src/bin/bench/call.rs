@@ -55,18 +55,31 @@ pub(crate) fn run(options: &Options) -> Result {
     let programs = Programs::build(options)?;
     machine::print(&programs)?;
     let cpus = Cpus::current()?;
-    one_at_a_time(options, &programs, &cpus)?;
+    one_at_a_time(options, &programs, &cpus)
+}
+
+/// How many calls fit into a second, with several in flight.
+pub(crate) fn flight(options: &Options) -> Result {
+    let programs = Programs::build(options)?;
+    machine::print(&programs)?;
+    let cpus = Cpus::current()?;
     for in_flight in &options.in_flight {
         several(options, &programs, &cpus, *in_flight)?;
     }
     Ok(())
 }
 
+/// The variants that this machine has.
+fn here<const N: usize>(variants: [(Variant, Reach); N]) -> Vec<(Variant, Reach)> {
+    variants.into_iter().filter(|(variant, _)| variant.is_here()).collect()
+}
+
 fn one_at_a_time(options: &Options, programs: &Programs, cpus: &Cpus) -> Result {
-    let variants = [
+    let variants = here([
         (Variant::Baseline, Reach::None),
         (Variant::Std, Reach::None),
         (Variant::Tokio, Reach::None),
+        (Variant::Bubblewrap, Reach::None),
         (Variant::ExecEnv, ONE_CALL),
         (Variant::ExecEnvOneThread, ONE_CALL),
         (Variant::Group, GROUP),
@@ -76,7 +89,7 @@ fn one_at_a_time(options: &Options, programs: &Programs, cpus: &Cpus) -> Result 
         (Variant::Cgroup, TREE),
         (Variant::Confined, CONFINED),
         (Variant::Namespace, NAMESPACE),
-    ];
+    ]);
     let job = Job {
         child: programs.echo.clone(),
         calls: options.calls,
@@ -84,7 +97,8 @@ fn one_at_a_time(options: &Options, programs: &Programs, cpus: &Cpus) -> Result 
         in_flight: 1,
         ..Job::default()
     };
-    let entries = variants.map(|(variant, _)| Entry { variant, job: job.clone() });
+    let entries: Vec<_> =
+        variants.iter().map(|(variant, _)| Entry { variant: *variant, job: job.clone() }).collect();
     let place = if options.unpinned { cpus.unpin()? } else { cpus.pin()? };
     let rounds = options.rounds.unwrap_or(25);
     let samples = rounds::run(programs, &entries, rounds)?;
@@ -120,18 +134,18 @@ fn one_at_a_time(options: &Options, programs: &Programs, cpus: &Cpus) -> Result 
 }
 
 fn several(options: &Options, programs: &Programs, cpus: &Cpus, in_flight: usize) -> Result {
-    let variants = [
+    let reach = several_reach(in_flight);
+    let variants = here([
         (Variant::Baseline, Reach::None),
         (Variant::Std, Reach::None),
         (Variant::Tokio, Reach::None),
-        (Variant::ExecEnv, several_reach(in_flight)),
+        (Variant::ExecEnv, Reach::None),
+        (Variant::Group, reach),
         // Starting a program blocks a worker until the program's image is in place.
-        (Variant::ExecEnvSixWorkers, several_reach(in_flight)),
-        (Variant::Group, several_reach(in_flight)),
-        (Variant::GroupSixWorkers, several_reach(in_flight)),
+        (Variant::GroupSixWorkers, reach),
         (Variant::Tree, tree_reach(in_flight)),
         (Variant::TreeSixWorkers, tree_reach(in_flight)),
-    ];
+    ]);
     let calls = n_calls(in_flight, options);
     let job = Job {
         child: programs.echo.clone(),
@@ -140,7 +154,8 @@ fn several(options: &Options, programs: &Programs, cpus: &Cpus, in_flight: usize
         in_flight,
         ..Job::default()
     };
-    let entries = variants.map(|(variant, _)| Entry { variant, job: job.clone() });
+    let entries: Vec<_> =
+        variants.iter().map(|(variant, _)| Entry { variant: *variant, job: job.clone() }).collect();
     let place = cpus.unpin()?;
     let rounds = options.rounds.unwrap_or(25);
     let samples = rounds::run(programs, &entries, rounds)?;

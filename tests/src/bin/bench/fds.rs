@@ -22,6 +22,9 @@ use crate::{
 /// does not grow with the number.
 const ONE_CALL: Reach = Reach::AtMost(1.35);
 
+/// … and the Linux backend.
+const NO_WORSE: Reach = Reach::AtMost(1.0);
+
 /// Descriptors that a worker needs beside those it is told to open.
 const SPARE: usize = 64;
 
@@ -33,33 +36,39 @@ pub(crate) fn run(options: &Options) -> Result {
     let place = if options.unpinned { cpus.unpin()? } else { cpus.pin()? };
     let rounds = options.rounds.unwrap_or(15);
 
-    let variants = [
+    let mut variants = vec![
         (Variant::Baseline, Reach::None),
         (Variant::Std, Reach::None),
         (Variant::Tokio, Reach::None),
         (Variant::ExecEnv, ONE_CALL),
+        (Variant::Group, NO_WORSE),
+        (Variant::Tree, NO_WORSE),
     ];
+    variants.retain(|(variant, _)| variant.is_here());
     let mut table =
         Table::new(["variant", "open", "best p50 µs", "p50, ratio", "added µs", "reach", "met"]);
     let mut without: Vec<Vec<f64>> = Vec::new();
     for n_open in numbers {
-        let entries = variants.map(|(variant, _)| {
-            let job = Job {
-                child: programs.echo.clone(),
-                calls: options.calls,
-                warm_up: options.warm_up,
-                in_flight: 1,
-                descriptors: n_open,
-                ..Job::default()
-            };
-            Entry { variant, job }
-        });
+        let entries: Vec<_> = variants
+            .iter()
+            .map(|(variant, _)| {
+                let job = Job {
+                    child: programs.echo.clone(),
+                    calls: options.calls,
+                    warm_up: options.warm_up,
+                    in_flight: 1,
+                    descriptors: n_open,
+                    ..Job::default()
+                };
+                Entry { variant: *variant, job }
+            })
+            .collect();
         let samples = rounds::run(&programs, &entries, rounds)?;
         let p50s: Vec<Vec<f64>> = samples.iter().map(|it| it.all(P50_US)).collect();
         if without.is_empty() {
             without.clone_from(&p50s);
         }
-        for (i, (variant, reach)) in variants.into_iter().enumerate() {
+        for (i, (variant, reach)) in variants.iter().copied().enumerate() {
             let figure = Quartiles::of_ratios(&p50s[i], &p50s[0]);
             let [reach, met] = reach.cells(figure);
             table.row([

@@ -50,7 +50,8 @@ type Result<T = ()> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 type Bench = (&'static str, &'static str, &'static [&'static str], fn(&Options) -> Result);
 
 const BENCHES: &[Bench] = &[
-    ("call", "what one captured call costs", &["--in-flight"], call::run),
+    ("call", "what one captured call costs", &[], call::run),
+    ("flight", "how many fit into a second", &["--in-flight"], call::flight),
     ("rss", "… beside host memory", &["--gib"], rss::run),
     ("fds", "… beside open descriptors", &["--descriptors"], fds::run),
     ("session", "what a call costs whose program stays", &[], session::run),

@@ -34,13 +34,16 @@ pub(crate) fn run(options: &Options) -> Result {
     let rounds = options.rounds.unwrap_or(7);
 
     let sizes = affordable(&options.gib);
-    let variants = [
+    let mut variants = vec![
         (Variant::Baseline, FLAT),
         (Variant::Std, FLAT),
         (Variant::Tokio, FLAT),
         (Variant::ExecEnv, FLAT),
+        (Variant::Group, FLAT),
+        (Variant::Tree, FLAT),
         (Variant::StdForking, Reach::None),
     ];
+    variants.retain(|(variant, _)| variant.is_here());
     let mut table =
         Table::new(["variant", "GiB", "best p50 µs", "to its first row", "reach", "met"]);
     // One variant after the other: a row is compared with the same variant's first.

@@ -28,6 +28,10 @@ pub(crate) fn available_mib() -> Option<usize> {
     None
 }
 
+pub(crate) fn living_children_cpu_us() -> i64 {
+    0
+}
+
 /// Resident memory, which is not measured here.
 #[derive(Debug)]
 pub(crate) struct Resident;

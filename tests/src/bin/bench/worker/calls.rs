@@ -20,6 +20,7 @@ use tokio::{runtime::Runtime, task::JoinSet};
 use crate::{
     Result,
     job::{CHILDREN_CPU_US, Job, P50_US, PER_SECOND, SELF_CPU_US, Sample},
+    system,
 };
 
 /// Measures calls that block: one thread for each in flight.
@@ -132,7 +133,7 @@ impl Watch {
     pub(super) fn start() -> Result<Self> {
         Ok(Self {
             self_cpu_us: cpu_us(UsageWho::RUSAGE_SELF)?,
-            children_cpu_us: cpu_us(UsageWho::RUSAGE_CHILDREN)?,
+            children_cpu_us: cpu_us(UsageWho::RUSAGE_CHILDREN)? + system::living_children_cpu_us(),
             began: Instant::now(),
         })
     }
@@ -146,7 +147,8 @@ impl Watch {
     pub(super) fn stop_after(self, mut latencies: Vec<Duration>, n_calls: usize) -> Result<Sample> {
         let elapsed = self.began.elapsed();
         let self_cpu_us = cpu_us(UsageWho::RUSAGE_SELF)? - self.self_cpu_us;
-        let children_cpu_us = cpu_us(UsageWho::RUSAGE_CHILDREN)? - self.children_cpu_us;
+        let children_cpu_us = cpu_us(UsageWho::RUSAGE_CHILDREN)? + system::living_children_cpu_us()
+            - self.children_cpu_us;
         latencies.sort_unstable();
         let n_calls = n_calls as f64;
         let p50 = latencies.get(latencies.len() / 2).ok_or("no call was made")?;

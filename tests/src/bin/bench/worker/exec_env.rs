@@ -6,11 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use flyto_execenv::{
-    Capture, ExecEnv, Filesystem, Isolation, KillScope, LocalSockets, Network, Output, Policies,
-    Policy, Processes, Program, Sha256, Spec, SystemCalls, local::Local,
-};
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv::{Capture, ExecEnv, Output, Program, Sha256, Spec, local::Local};
 use sha2::Digest;
 use tokio::runtime::Runtime;
 
@@ -46,37 +42,6 @@ pub(super) async fn call(env: ExecEnv, program: Program) -> Result {
 /// The handle of a host.
 pub(super) fn env() -> ExecEnv {
     ExecEnv::new(Local::new())
-}
-
-/// The handle of a host that ends process groups, and starts them faster than `posix_spawn`.
-pub(super) fn group() -> ExecEnv {
-    ExecEnv::new(Linux::new())
-}
-
-/// The handle of a host that also keeps programs to a few directories, off the network and away from
-/// other processes and from what administers the machine.
-pub(super) fn confined(job: &Job) -> Result<ExecEnv> {
-    let dir = job.child.parent().ok_or("the child lies in a directory")?.to_owned();
-    let filesystem = Filesystem::Grants {
-        read: [dir, "/usr".into()].into(),
-        write: ["/dev/null".into()].into(),
-    };
-    let isolation = Isolation::new()
-        .filesystem(filesystem)
-        .network(Network::Off)
-        .local_sockets(LocalSockets::Off)
-        .system_calls(SystemCalls::Restricted)
-        .processes(Processes::Own);
-    let confined = Policy::new().kill(KillScope::Tree).isolation(isolation);
-    let linux = Linux::with_rung(KillRung::Subreaper)?;
-    Ok(ExecEnv::builder(linux).policies(Policies::new().other(confined)).build())
-}
-
-/// The handle of a host that ends every descendant of what it runs.
-pub(super) fn tree(rung: KillRung) -> Result<ExecEnv> {
-    let every_descendant = Policy::new().kill(KillScope::Tree);
-    let linux = Linux::with_rung(rung)?;
-    Ok(ExecEnv::builder(linux).policies(Policies::new().other(every_descendant)).build())
 }
 
 /// The child as it is now, and no other bytes.

@@ -1,9 +1,8 @@
 //! One run of one variant, in a process of its own.
 
-use std::str::FromStr;
+use std::{path::Path, str::FromStr};
 
 use flyto_execenv::Program;
-use flyto_execenv_linux::KillRung;
 use tokio::runtime::{Builder, Runtime};
 
 use crate::{
@@ -18,6 +17,13 @@ mod posix_spawn; //  … and what it is compared with
 mod session; //      … where a process stays
 mod std_process;
 mod tokio_process;
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+use elsewhere as linux;
 
 /// The argument that makes this program a worker.
 pub(crate) const SUBCOMMAND: &str = "worker";
@@ -70,6 +76,8 @@ pub(crate) enum Variant {
     Session,
     /// The same, all on one thread.
     SessionOneThread,
+    /// The standard library, and bubblewrap in front of the child.
+    Bubblewrap,
     /// Finding plugins.
     Discovery,
     /// Looking again at plugins of which nothing has changed.
@@ -77,7 +85,7 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    const ALL: [Self; 23] = [
+    const ALL: [Self; 24] = [
         Self::Baseline,
         Self::Std,
         Self::StdForking,
@@ -99,6 +107,7 @@ impl Variant {
         Self::ExecEnvPinnedFirst,
         Self::Session,
         Self::SessionOneThread,
+        Self::Bubblewrap,
         Self::Discovery,
         Self::Reload,
     ];
@@ -127,8 +136,19 @@ impl Variant {
             Self::ExecEnvPinnedFirst => "ExecEnv + Local, pinned, first call",
             Self::Session => "PluginTool, 2 workers",
             Self::SessionOneThread => "PluginTool, current_thread",
+            Self::Bubblewrap => "std::process + bubblewrap",
             Self::Discovery => "Catalogue::discover",
             Self::Reload => "Catalogue::reload",
+        }
+    }
+}
+
+impl Variant {
+    /// Whether this machine has what it needs.
+    pub(crate) fn is_here(self) -> bool {
+        match self {
+            Self::Bubblewrap => Path::new(std_process::BUBBLEWRAP).exists(),
+            other => linux::works(other),
         }
     }
 }
@@ -169,20 +189,18 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
         Variant::ExecEnv => exec_env_call(job, &workers(2)?),
         Variant::ExecEnvSixWorkers => exec_env_call(job, &workers(6)?),
         Variant::ExecEnvOneThread => exec_env_call(job, &one_thread()?),
-        Variant::Group => group_call(job, &workers(2)?),
-        Variant::GroupSixWorkers => group_call(job, &workers(6)?),
-        Variant::GroupOneThread => group_call(job, &one_thread()?),
-        Variant::Confined => {
-            let (env, program) = (exec_env::confined(job)?, Program::from(job.child.as_os_str()));
-            calls::concurrent(job, &workers(2)?, move |_| {
-                exec_env::call(env.clone(), program.clone())
-            })
+        Variant::GroupSixWorkers | Variant::TreeSixWorkers => {
+            linux::call(variant, job, &workers(6)?)
         }
-        Variant::Tree => tree_call(job, &workers(2)?, KillRung::Subreaper),
-        Variant::TreeSixWorkers => tree_call(job, &workers(6)?, KillRung::Subreaper),
-        Variant::TreeOneThread => tree_call(job, &one_thread()?, KillRung::Subreaper),
-        Variant::Cgroup => tree_call(job, &workers(2)?, KillRung::Cgroup),
-        Variant::Namespace => tree_call(job, &workers(2)?, KillRung::PidNamespace),
+        Variant::GroupOneThread | Variant::TreeOneThread => {
+            linux::call(variant, job, &one_thread()?)
+        }
+        Variant::Group
+        | Variant::Tree
+        | Variant::Cgroup
+        | Variant::Confined
+        | Variant::Namespace => linux::call(variant, job, &workers(2)?),
+        Variant::Bubblewrap => calls::blocking(job, std_process::bubblewrap_call),
         Variant::ExecEnvPinned => {
             let (env, program) = (exec_env::env(), exec_env::pinned(job)?);
             let call = move |_| exec_env::call(env.clone(), program.clone());
@@ -199,16 +217,6 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
 
 fn exec_env_call(job: &Job, runtime: &Runtime) -> Result<Sample> {
     let (env, program) = (exec_env::env(), Program::from(job.child.as_os_str()));
-    calls::concurrent(job, runtime, move |_| exec_env::call(env.clone(), program.clone()))
-}
-
-fn group_call(job: &Job, runtime: &Runtime) -> Result<Sample> {
-    let (env, program) = (exec_env::group(), Program::from(job.child.as_os_str()));
-    calls::concurrent(job, runtime, move |_| exec_env::call(env.clone(), program.clone()))
-}
-
-fn tree_call(job: &Job, runtime: &Runtime, rung: KillRung) -> Result<Sample> {
-    let (env, program) = (exec_env::tree(rung)?, Program::from(job.child.as_os_str()));
     calls::concurrent(job, runtime, move |_| exec_env::call(env.clone(), program.clone()))
 }
 

@@ -26,6 +26,18 @@ pub(super) fn forking_call(job: &Job) -> Result {
     finish(command)
 }
 
+/// One call of the child in bubblewrap, with what bounds it elsewhere: it ends with its parent and all
+/// its descendants, sees the file system read-only, and has no network.
+pub(super) fn bubblewrap_call(job: &Job) -> Result {
+    let mut command = program(BUBBLEWRAP.as_ref());
+    command.args(["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]);
+    command.args(["--unshare-all", "--die-with-parent", "--"]).arg(&job.child);
+    finish(command)
+}
+
+/// Where distributions install bubblewrap.
+pub(super) const BUBBLEWRAP: &str = "/usr/bin/bwrap";
+
 fn finish(mut command: Command) -> Result {
     command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
