@@ -97,12 +97,12 @@ pub(super) async fn escapees_are_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
         );
         let outcome = ctx.run(spec).await?;
         stray.ended(&outcome, Ending::Exited(Exit::Code(0)))?;
+        watch.all_gone(ctx).await.map_err(|err| stray.explain(err))?;
         if ctx.has(Capability::LeakCount) {
             let leaked = outcome.leaked;
             ensure(leaked >= Some(1), || format!("the outcome says that {leaked:?} were left"))
                 .map_err(|err| stray.explain(err))?;
         }
-        watch.all_gone(ctx).await.map_err(|err| stray.explain(err))?;
     }
     // One that holds the output and comes into place while it is being waited for.
     let watch = ctx.watch().await?;

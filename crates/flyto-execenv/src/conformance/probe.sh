@@ -164,9 +164,9 @@ crowd() {
   done
 }
 
-# Doubles, and then each end has a child and goes, GENERATIONS times: a new process takes the place of
-# an old one for ever, and there are never more than twice as many as the doubling made. What gets
-# through to the end stays.
+# Doubles, and then each end has a child and goes, GENERATIONS times: new processes take the place of old
+# ones, and there are never more than twice as many as the doubling made. What gets through to the end
+# stays.
 bomb() {
   if [ "$1" -gt 0 ]; then
     bomb $(($1 - 1)) "$2" &
