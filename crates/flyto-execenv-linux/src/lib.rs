@@ -6,6 +6,7 @@ mod bare;
 #[allow(dead_code, reason = "the backend is made of it")]
 mod cgroup; // control groups that can be used here
 mod direct; // programs as children of the host
+pub mod examine; // what works on this machine, and why something does not
 mod failure;
 #[allow(dead_code, reason = "the backend is made of it")]
 mod limits; // who keeps which bound
@@ -15,4 +16,5 @@ mod ordinary;
 mod sandbox; // what keeps isolation
 mod supervised;
 
+pub use examine::examine;
 pub use linux::{KillRung, Linux};

@@ -147,6 +147,11 @@ impl Keepers {
         self.processes
     }
 
+    /// Whether a control group bounds memory.
+    pub(crate) const fn has_memory_in_cgroup(&self) -> bool {
+        self.memory_in_cgroup
+    }
+
     /// The capabilities that can be declared for programs of a supervisor, each with the means.
     pub(crate) fn declared(&self) -> Vec<(Capability, &'static str)> {
         let cpu = "CPU time of the whole tree, looked at every 20 ms; RLIMIT_CPU for each process";

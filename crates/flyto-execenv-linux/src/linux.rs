@@ -178,6 +178,11 @@ impl Linux {
         self.rung
     }
 
+    /// Who keeps bounds; nobody does where there are no supervisors.
+    pub(crate) fn keepers(&self) -> Option<&Keepers> {
+        self.supervision.as_ref().map(|it| &it.keepers)
+    }
+
     async fn start_direct(&self, spec: Spec) -> Result<Running, ExecError> {
         let program = resolve_program(&spec)?;
         let image = self.pinned.image(&spec, &program).await?;

@@ -44,9 +44,19 @@ fn system(errno: Errno) -> io::Error {
 
 /// The version of the interface that the kernel has; 0 where it has none, or is told not to use it.
 pub(crate) fn version() -> u32 {
+    ask_version().unwrap_or(0)
+}
+
+/// The same, with the reason why there is none.
+///
+/// # Errors
+///
+/// `EOPNOTSUPP` where the kernel has Landlock and was told not to use it, `ENOSYS` where it was built
+/// without.
+pub(crate) fn ask_version() -> io::Result<u32> {
     // SAFETY: a null pointer and no size are what this question is asked with.
     let version = unsafe { sys::numbers(CREATE_RULESET, &[address(null::<u8>()), 0, VERSION]) };
-    version.ok().and_then(|it| u32::try_from(it).ok()).unwrap_or(0)
+    version.map_err(system).and_then(|it| u32::try_from(it).map_err(io::Error::other))
 }
 
 /// A ruleset without rules: everything that it handles is closed.

@@ -47,11 +47,70 @@ pub(crate) fn tasks_of_user() -> io::Result<Option<u64>> {
     run(Attempt::Count, None)
 }
 
+/// What a confined process tries, each of which any other process may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// Open the root directory.
+    OpenRoot,
+    /// Bind a TCP socket of this machine to a port.
+    BindPort,
+    /// Ask whether it could send a signal to this process.
+    SignalHost,
+    /// Make a TCP socket.
+    MakeSocket,
+    /// Change its execution domain (personality(2)).
+    ChangeDomain,
+}
+
+/// What a process enters before it tries something.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Walls<'a> {
+    /// A Landlock ruleset.
+    pub(crate) ruleset: Option<BorrowedFd<'a>>,
+    /// Instructions of a filter of system calls; none is no filter.
+    pub(crate) filter: &'a [u8],
+}
+
+/// Tries something from within these walls: the error number with which it was refused, or `None`
+/// where it was not.
+///
+/// # Errors
+///
+/// The walls cannot be entered: those of landlock_restrict_self(2), seccomp(2) and clone3(2).
+pub(crate) fn confined(walls: &Walls<'_>, deed: Deed) -> io::Result<Option<i32>> {
+    let confined = Confined {
+        ruleset: walls.ruleset.map(|it| it.as_raw_fd()),
+        filter: Filter {
+            instructions: u16::try_from(walls.filter.len() / 8).map_err(io::Error::other)?,
+            at: walls.filter.as_ptr(),
+        },
+        deed,
+    };
+    let refused = run(Attempt::Confined(confined), None)?;
+    Ok(refused.and_then(|it| i32::try_from(it).ok()))
+}
+
+#[derive(Clone, Copy)]
+struct Confined {
+    ruleset: Option<i32>,
+    filter: Filter,
+    deed: Deed,
+}
+
+/// `struct sock_fprog`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Filter {
+    instructions: u16,
+    at: *const u8,
+}
+
 #[derive(Clone, Copy)]
 enum Attempt {
     Nothing,
     Join(i32),
     Count,
+    Confined(Confined),
 }
 
 /// Bytes of stack: as for the child that executes a program.
@@ -131,6 +190,8 @@ extern "C" fn child(arg: *mut c_void) -> ! {
         Attempt::Join(members) => write_zero(members).map(|()| None),
         // SAFETY: the stack is lent to us for this.
         Attempt::Count => unsafe { count(inner) },
+        // SAFETY: the filter is lent to us as well.
+        Attempt::Confined(confined) => unsafe { try_confined(&confined) },
     };
     // SAFETY: as above; `run` reads it once we have ended.
     unsafe { (&raw mut (*shared).res).write_volatile(res) };
@@ -149,6 +210,78 @@ fn write_zero(members: i32) -> Result<(), Errno> {
     let text = b"0";
     // SAFETY: the kernel reads one byte.
     unsafe { sys::call(number::WRITE, [int(members), address(text), 1, 0, 0, 0]) }.map(drop)
+}
+
+const PR_SET_NO_NEW_PRIVS: usize = 38;
+const SECCOMP_SET_MODE_FILTER: usize = 1;
+
+/// Enters the walls and tries the deed. Both hold for this process alone: credentials and filters are
+/// copied, whatever memory it shares.
+///
+/// # Safety
+///
+/// The filter is as long as it says.
+unsafe fn try_confined(confined: &Confined) -> Result<Option<u64>, Errno> {
+    // SAFETY: numbers, and a filter that the kernel copies.
+    unsafe {
+        sys::numbers(number::PRCTL, &[PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0])?;
+        if let Some(ruleset) = confined.ruleset {
+            sys::numbers(number::LANDLOCK_RESTRICT_SELF, &[int(ruleset), 0])?;
+        }
+        if confined.filter.instructions > 0 {
+            let at = address(&raw const confined.filter);
+            sys::call(number::SECCOMP, [SECCOMP_SET_MODE_FILTER, 0, at, 0, 0, 0])?;
+        }
+    }
+    let refused = match confined.deed {
+        Deed::OpenRoot => open_root(),
+        Deed::BindPort => make_socket().and_then(bind),
+        Deed::SignalHost => signal_host(),
+        Deed::MakeSocket => make_socket().map(drop),
+        Deed::ChangeDomain => change_domain(),
+    };
+    Ok(refused.err().map(u64::from))
+}
+
+fn open_root() -> Result<(), Errno> {
+    const AT_FDCWD: i32 = -100;
+    const DIRECTORY_CLOEXEC: usize = 0o200_000 | 0o2_000_000;
+    let args = [int(AT_FDCWD), address(c"/".as_ptr()), DIRECTORY_CLOEXEC, 0, 0, 0];
+    // SAFETY: the path ends with a NUL byte. The descriptor goes with the process.
+    unsafe { sys::call(number::OPENAT, args) }.map(drop)
+}
+
+const SOCKET: usize = 41;
+const BIND: usize = 49;
+const GETPPID: usize = 110;
+const PERSONALITY: usize = 135;
+
+fn make_socket() -> Result<usize, Errno> {
+    const AF_INET: usize = 2;
+    const STREAM_CLOEXEC: usize = 1 | 0o2_000_000;
+    // SAFETY: makes a descriptor, which goes with the process.
+    unsafe { sys::numbers(SOCKET, &[AF_INET, STREAM_CLOEXEC, 0]) }
+}
+
+/// To a port that the kernel chooses, of the loopback device.
+fn bind(socket: usize) -> Result<(), Errno> {
+    // `struct sockaddr_in`: the family, the port, the address, and eight bytes of nothing.
+    let local = [2_u8, 0, 0, 0, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+    // SAFETY: the kernel reads the address, with its length.
+    unsafe { sys::call(BIND, [socket, address(&raw const local), local.len(), 0, 0, 0]) }.map(drop)
+}
+
+fn signal_host() -> Result<(), Errno> {
+    // SAFETY: numbers; signal 0 is none.
+    unsafe { sys::numbers(GETPPID, &[]).and_then(|host| sys::numbers(number::KILL, &[host, 0])) }
+        .map(drop)
+}
+
+fn change_domain() -> Result<(), Errno> {
+    /// An old layout of memory for programs that this process executes, of which there are none.
+    const ADDR_COMPAT_LAYOUT: usize = 0x0020_0000;
+    // SAFETY: numbers.
+    unsafe { sys::numbers(PERSONALITY, &[ADDR_COMPAT_LAYOUT]) }.map(drop)
 }
 
 const RLIMIT_NPROC: usize = 6;
@@ -225,6 +358,27 @@ mod tests {
 
     use super::*;
     use crate::ordinary::{is_alone, is_ordinary};
+
+    #[test]
+    fn without_walls_nothing_is_refused() {
+        let all = [
+            Deed::OpenRoot,
+            Deed::BindPort,
+            Deed::SignalHost,
+            Deed::MakeSocket,
+            Deed::ChangeDomain,
+        ];
+        for deed in all {
+            let refused = confined(&Walls::default(), deed).expect("there are no walls");
+            assert_eq!(refused, None, "{deed:?}");
+        }
+        // What is no filter cannot be entered.
+        let walls = Walls { filter: &[0xff; 8], ..Walls::default() };
+        let refused = confined(&walls, Deed::OpenRoot).expect_err("refused");
+        assert_eq!(refused.raw_os_error(), Some(libc::EINVAL));
+        let status = fs::read_to_string("/proc/thread-self/status").expect("proc is there");
+        assert!(status.contains("NoNewPrivs:\t0") && status.contains("Seccomp:\t0"), "{status}");
+    }
 
     #[test]
     fn no_child_is_left_behind() {

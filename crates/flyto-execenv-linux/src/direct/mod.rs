@@ -62,15 +62,32 @@ pub(crate) fn works() -> bool {
     if let Some(works) = WORKS.get() {
         return *works;
     }
-    // It goes all the way to the working directory, which is none.
-    let nowhere = Spec::new("/").working_dir("/dev/null/none").stdout(Output::Null);
-    match spawn(&nowhere.merge_stderr(), Path::new("/"), None, &[]) {
+    match try_out() {
         Err(Trouble::Child(Failed { stage: Stage::Clone, errno: errno::AGAIN | errno::NOMEM }))
         | Err(Trouble::Host(_)) => true, // Nothing was learnt; the start itself tells what is short.
-        res => {
-            let works = matches!(res, Err(Trouble::Child(Failed { stage: Stage::Dir, .. })));
-            *WORKS.get_or_init(|| works)
+        res => *WORKS.get_or_init(|| res.is_ok()),
+    }
+}
+
+/// Why programs cannot be started this way, now: what failed, in words, and the system's reason.
+pub(crate) fn refusal() -> Option<(String, io::Error)> {
+    match try_out() {
+        Ok(()) => None,
+        Err(Trouble::Host(err)) => Some(("open its streams".to_owned(), err)),
+        Err(Trouble::Child(Failed { stage, errno })) => {
+            Some((stage.what().to_owned(), io::Error::from_raw_os_error(errno.cast_signed())))
         }
+    }
+}
+
+/// Starts a program and goes all the way to its working directory, which is none.
+fn try_out() -> Result<(), Trouble> {
+    let nowhere = Spec::new("/").working_dir("/dev/null/none").stdout(Output::Null);
+    match spawn(&nowhere.merge_stderr(), Path::new("/"), None, &[]) {
+        Err(Trouble::Child(Failed { stage: Stage::Dir, .. })) => Ok(()),
+        Err(trouble) => Err(trouble),
+        // A kernel that runs a directory is none to rely on.
+        Ok(_) => Err(Trouble::Child(Failed { stage: Stage::Dir, errno: 0 })),
     }
 }
 

@@ -43,11 +43,11 @@ pub(crate) struct Support {
 }
 
 /// Landlock that knows truncation; without it, a program could empty files that it may not write.
-const LANDLOCK_FILES: u32 = 3;
+pub(crate) const LANDLOCK_FILES: u32 = 3;
 /// Landlock that knows TCP ports.
-const LANDLOCK_PORTS: u32 = 4;
+pub(crate) const LANDLOCK_PORTS: u32 = 4;
 /// Landlock that keeps signals and abstract Unix sockets inside.
-const LANDLOCK_SCOPES: u32 = 6;
+pub(crate) const LANDLOCK_SCOPES: u32 = 6;
 
 impl Support {
     /// Asks the kernel.

@@ -18,5 +18,6 @@ mod supervisor;
 
 pub(crate) use self::{
     control::start,
+    image::image,
     pool::{Kind, Pool},
 };

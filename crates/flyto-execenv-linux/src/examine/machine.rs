@@ -1,0 +1,166 @@
+//! What a machine says about itself, as far as it decides what works.
+
+use std::{fs, path::Path};
+
+/// A machine, as this process sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Machine {
+    /// The release of the kernel, such as `6.8.0-45-generic`.
+    pub kernel: String,
+    /// The architecture, such as `x86_64`.
+    pub architecture: &'static str,
+    /// The effective user.
+    pub user: u32,
+    /// What is unusual about the place: `container`, `gVisor`, `WSL 1`, `user namespace`, `chroot`.
+    pub surroundings: Vec<&'static str>,
+    /// The security modules that are in use, such as `landlock`, where the kernel tells.
+    pub security_modules: Option<Vec<String>>,
+    pub(super) apparmor_restricts_userns: bool,
+    pub(super) userns_clone_off: bool,
+    pub(super) max_user_namespaces: Option<u64>,
+    pub(super) memfd_noexec: Option<u64>,
+    /// Programs of this process are filtered already (seccomp(2)).
+    pub(super) is_filtered: bool,
+    pub(super) no_new_privs: bool,
+    /// `/proc` is there.
+    pub(super) has_proc: bool,
+    /// What `hidepid=` of `/proc` is (proc(5)), unless it hides nothing.
+    pub(super) hidepid: Option<String>,
+    /// `/proc` shows processes and nothing else.
+    pub(super) proc_subset: bool,
+    /// A hierarchy of version 2 is mounted, alone or beside those of version 1.
+    pub(super) has_cgroup2: bool,
+    /// … and those of version 1 are there, which have the controllers then.
+    pub(super) has_cgroup1: bool,
+    /// Something was mounted over them later.
+    pub(super) cgroups_are_covered: bool,
+    /// systemd manages this machine.
+    pub(super) has_systemd: bool,
+}
+
+impl Machine {
+    /// Reads what this machine says.
+    #[must_use]
+    pub fn read() -> Self {
+        let uname = rustix::system::uname();
+        let mut res = Self::of(|path| fs::read(path).ok());
+        res.kernel = uname.release().to_string_lossy().into_owned();
+        res.user = rustix::process::geteuid().as_raw();
+        // systemd's directory, and the file of containers, need not be readable.
+        res.has_systemd = fs::exists("/run/systemd/system").unwrap_or(false);
+        res
+    }
+
+    /// Understands what these files say.
+    pub(super) fn of(read: impl Fn(&str) -> Option<Vec<u8>>) -> Self {
+        let text = |path: &str| read(path).map(|it| String::from_utf8_lossy(&it).trim().to_owned());
+        let number = |path: &str| text(path).and_then(|it| it.parse::<u64>().ok());
+        let kernel = text("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let version = text("/proc/version").unwrap_or_default();
+        let status = text("/proc/self/status").unwrap_or_default();
+        let status_of = |name: &str| {
+            status.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+        };
+        let mounts = text("/proc/self/mountinfo").unwrap_or_default();
+        let mounts = mounts.lines().filter_map(Mount::of).collect::<Vec<_>>();
+        // A later mount lies over an earlier one.
+        let proc = mounts.iter().rfind(|it| it.point == "/proc" && it.kind == "proc");
+        let option = |name: &str| proc.and_then(|it| it.option(name));
+        let members = text("/proc/self/cgroup").unwrap_or_default();
+        let modules = text("/sys/kernel/security/lsm");
+        let uid_map = text("/proc/self/uid_map").unwrap_or_default();
+        let uid_map = uid_map.split_whitespace().collect::<Vec<_>>();
+
+        let in_container = ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"]
+            .into_iter()
+            .any(|it| read(it).is_some())
+            || ["docker", "kubepods", "libpod", "containerd", "lxc"]
+                .into_iter()
+                .any(|it| members.contains(it));
+        let has_root = mounts.is_empty() || mounts.iter().any(|it| it.point == "/");
+        // The kernel that gVisor says it is was built at this time, whatever its version.
+        let gvisor = version.contains("gVisor") || version.contains("Jan 10 15:06:54 PST 2016");
+        // Version 2 is a real kernel, and says "microsoft-standard".
+        let wsl1 = kernel.contains("Microsoft") && !kernel.contains("WSL2");
+        let surroundings = [
+            (in_container, "container"),
+            (gvisor, "gVisor"),
+            (wsl1, "WSL 1"),
+            (!uid_map.is_empty() && uid_map != ["0", "0", "4294967295"], "user namespace"),
+            (!has_root, "chroot"),
+        ];
+        Self {
+            kernel,
+            architecture: std::env::consts::ARCH,
+            user: status_of("Uid").and_then(effective).unwrap_or(0),
+            surroundings: surroundings
+                .into_iter()
+                .filter_map(|(is, it)| is.then_some(it))
+                .collect(),
+            security_modules: modules.map(|it| it.split(',').map(str::to_owned).collect()),
+            apparmor_restricts_userns: number(APPARMOR).is_some_and(|it| it > 0),
+            userns_clone_off: number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0),
+            max_user_namespaces: number("/proc/sys/user/max_user_namespaces"),
+            memfd_noexec: number("/proc/sys/vm/memfd_noexec"),
+            is_filtered: status_of("Seccomp") == Some("2"),
+            no_new_privs: status_of("NoNewPrivs") == Some("1"),
+            has_proc: !status.is_empty(),
+            hidepid: option("hidepid").filter(|it| !["0", "off"].contains(it)).map(str::to_owned),
+            proc_subset: option("subset") == Some("pid"),
+            has_cgroup2: mounts.iter().any(|it| it.kind == "cgroup2"),
+            has_cgroup1: mounts.iter().any(|it| it.kind == "cgroup"),
+            cgroups_are_covered: mounts.iter().enumerate().any(|(at, group)| {
+                let mut later = mounts.iter().skip(at + 1);
+                let covers = |it: &Mount<'_>| {
+                    it.kind != group.kind && Path::new(group.point).starts_with(it.point)
+                };
+                group.kind.starts_with("cgroup") && later.any(covers)
+            }),
+            has_systemd: false,
+        }
+    }
+
+    pub(super) fn is_in(&self, place: &str) -> bool {
+        self.surroundings.contains(&place)
+    }
+
+    /// Whether its kernel is at least of this release. One that cannot be read is new.
+    pub(super) fn is_at_least(&self, release: (u32, u32)) -> bool {
+        let mut numbers = self.kernel.split(['.', '-', '+', '_']).map_while(|it| it.parse().ok());
+        match (numbers.next(), numbers.next()) {
+            (Some(major), Some(minor)) => (major, minor) >= release,
+            _ => true,
+        }
+    }
+}
+
+const APPARMOR: &str = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+
+/// The second of the four user ids of proc_pid_status(5).
+fn effective(ids: &str) -> Option<u32> {
+    ids.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// A line of proc_pid_mountinfo(5).
+struct Mount<'a> {
+    point: &'a str,
+    kind: &'a str,
+    options: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    fn of(line: &'a str) -> Option<Self> {
+        let (place, file_system) = line.split_once(" - ")?;
+        let mut file_system = file_system.split(' ');
+        Some(Self {
+            point: place.split(' ').nth(4)?,
+            kind: file_system.next()?,
+            options: file_system.nth(1).unwrap_or_default(),
+        })
+    }
+
+    fn option(&self, name: &str) -> Option<&'a str> {
+        self.options.split(',').find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
+    }
+}

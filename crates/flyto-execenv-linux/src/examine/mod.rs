@@ -1,0 +1,290 @@
+//! What works on this machine, layer by layer, and why something does not.
+//!
+//! Each layer is found out by using it: processes are started, confined and refused, trees are ended.
+//! Where one fails, what the machine says about itself ([`Machine`]) tells the likely cause and what
+//! helps.
+//!
+//! ```
+//! use flyto_execenv_linux::{Linux, examine};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let found = examine(&Linux::new()).await;
+//! for check in &found.checks {
+//!     println!("{}: {:?}", check.layer.name(), check.state);
+//! }
+//! println!("trees are ended by {}", found.rung.name());
+//! # }
+//! ```
+
+mod cause; //   from what failed to why
+mod errnos; //  the names of error numbers
+mod machine; // what the machine says about itself
+#[cfg(test)]
+mod tests;
+mod trials; //  the layers in use
+
+use flyto_execenv::{Capability, Executor};
+
+use self::trials::Found;
+pub use self::{errnos::errno_name, machine::Machine};
+use crate::{KillRung, Linux};
+
+/// Something that programs are started, ended or confined with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Layer {
+    /// Starting a program as a child that shares the host's memory (clone3(2)).
+    InProcessStart,
+    /// Executing what lies in sealed memory (memfd_create(2)).
+    SealedMemory,
+    /// A supervisor: it starts, and answers.
+    Supervisor,
+    /// `/proc`, where a supervisor finds descendants and what they use.
+    Proc,
+    /// Ending a tree by its supervisor alone (`PR_SET_CHILD_SUBREAPER`, prctl(2)).
+    Subreaper,
+    /// A user namespace for a supervisor (user_namespaces(7)).
+    UserNamespace,
+    /// Ending a tree by its PID namespace (pid_namespaces(7)), in a user namespace unless root asks.
+    PidNamespace,
+    /// Ending a tree by its control group (`cgroup.kill`, cgroups(7)).
+    CgroupKill,
+    /// Bounding processes by a control group.
+    CgroupProcesses,
+    /// Bounding memory by a control group.
+    CgroupMemory,
+    /// Bounding the number of processes, by whatever there is.
+    ProcessLimit,
+    /// Bounding memory, by whatever there is.
+    MemoryLimit,
+    /// Landlock's rules for files (landlock(7)).
+    LandlockFiles,
+    /// Landlock's rules for TCP ports.
+    LandlockPorts,
+    /// Landlock's scopes for signals and abstract Unix sockets.
+    LandlockScopes,
+    /// A filter of system calls (seccomp(2)).
+    SystemCallFilter,
+    /// No network.
+    NetworkOff,
+    /// A program with all isolation at once, below a supervisor.
+    Confined,
+}
+
+impl Layer {
+    /// Every layer, in the order in which they build on each other.
+    pub const ALL: &[Self] = &[
+        Self::InProcessStart,
+        Self::SealedMemory,
+        Self::Supervisor,
+        Self::Proc,
+        Self::Subreaper,
+        Self::UserNamespace,
+        Self::PidNamespace,
+        Self::CgroupKill,
+        Self::CgroupProcesses,
+        Self::CgroupMemory,
+        Self::ProcessLimit,
+        Self::MemoryLimit,
+        Self::LandlockFiles,
+        Self::LandlockPorts,
+        Self::LandlockScopes,
+        Self::SystemCallFilter,
+        Self::NetworkOff,
+        Self::Confined,
+    ];
+
+    /// The name in reports, such as `pid-namespace`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InProcessStart => "in-process-start",
+            Self::SealedMemory => "sealed-memory",
+            Self::Supervisor => "supervisor",
+            Self::Proc => "proc",
+            Self::Subreaper => "subreaper",
+            Self::UserNamespace => "user-namespace",
+            Self::PidNamespace => "pid-namespace",
+            Self::CgroupKill => "cgroup-kill",
+            Self::CgroupProcesses => "cgroup-processes",
+            Self::CgroupMemory => "cgroup-memory",
+            Self::ProcessLimit => "process-limit",
+            Self::MemoryLimit => "memory-limit",
+            Self::LandlockFiles => "landlock-files",
+            Self::LandlockPorts => "landlock-ports",
+            Self::LandlockScopes => "landlock-scopes",
+            Self::SystemCallFilter => "system-call-filter",
+            Self::NetworkOff => "network-off",
+            Self::Confined => "confined-program",
+        }
+    }
+
+    /// What it gives, in a few words.
+    #[must_use]
+    pub const fn gives(self) -> &'static str {
+        match self {
+            Self::InProcessStart => "programs start faster than by posix_spawn",
+            Self::SealedMemory => "nobody can exchange the supervisor or a pinned program",
+            Self::Supervisor => "trees are ended, bounded and confined",
+            Self::Proc => "descendants are found, and what they use",
+            Self::Subreaper => "a tree is ended whoever leaves its group or session",
+            Self::UserNamespace => "an ordinary user can make other namespaces",
+            Self::PidNamespace => "a tree is ended as a whole, by the kernel",
+            Self::CgroupKill => "a tree is ended as a whole, also without its supervisor",
+            Self::CgroupProcesses => "processes are bounded by tree, for root as well",
+            Self::CgroupMemory => "memory is bounded by tree, at once",
+            Self::ProcessLimit => "a fork bomb comes to a stop",
+            Self::MemoryLimit => "a tree cannot take all memory",
+            Self::LandlockFiles => "files are open only where granted",
+            Self::LandlockPorts => "a second wall before the network",
+            Self::LandlockScopes => "a program cannot end its supervisor",
+            Self::SystemCallFilter => "only system calls of ordinary programs",
+            Self::NetworkOff => "programs without network",
+            Self::Confined => "programs with all isolation at once",
+        }
+    }
+}
+
+/// What came of one layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum State {
+    /// It works, by these means.
+    Works {
+        /// In words: `version 2, in /sys/fs/cgroup`.
+        by: String,
+    },
+    /// It works, and something is less than it could be.
+    Partly {
+        /// As for [`State::Works`].
+        by: String,
+        /// What is less.
+        trouble: Trouble,
+    },
+    /// It does not work.
+    Fails(Trouble),
+}
+
+/// What failed, and what is known about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trouble {
+    /// What was tried, in words that follow "failed to".
+    pub tried: String,
+    /// The error number (errno(3)), where the system gave one.
+    pub errno: Option<i32>,
+    /// The likely cause, one sentence without its full stop.
+    pub cause: String,
+    /// What helps: a command, or one sentence.
+    pub fix: String,
+    /// What happens instead as long as nobody does.
+    pub instead: String,
+}
+
+/// One layer, tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Check {
+    /// Which one.
+    pub layer: Layer,
+    /// What came of it.
+    pub state: State,
+}
+
+impl Check {
+    fn failed(&self) -> Option<&Trouble> {
+        match &self.state {
+            State::Fails(trouble) => Some(trouble),
+            State::Works { .. } | State::Partly { .. } => None,
+        }
+    }
+}
+
+/// What was found on this machine.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Examination {
+    /// What it says about itself.
+    pub machine: Machine,
+    /// One for each of [`Layer::ALL`], in that order.
+    pub checks: Vec<Check>,
+    /// By which means the backend ends trees.
+    pub rung: KillRung,
+    /// What the backend does not offer of what every tool is given unless somebody says
+    /// otherwise ([`BY_DEFAULT`]), or what did not hold when it was tried.
+    pub missing: Vec<Capability>,
+}
+
+/// What every tool is given unless somebody says otherwise: its tree is ended, and bounds hold.
+pub const BY_DEFAULT: [Capability; 6] = [
+    Capability::TreeKill,
+    Capability::ProcessLimit,
+    Capability::MemoryLimit,
+    Capability::CpuLimit,
+    Capability::FileSizeLimit,
+    Capability::OpenFilesLimit,
+];
+
+impl Examination {
+    /// Whether everything works that every tool is given by default. A layer that fails need not matter
+    /// for that: others may stand in for it.
+    #[must_use]
+    pub fn serves_by_default(&self) -> bool {
+        self.missing.is_empty()
+    }
+
+    /// What came of this layer.
+    #[must_use]
+    pub fn check(&self, layer: Layer) -> Option<&Check> {
+        self.checks.iter().find(|it| it.layer == layer)
+    }
+}
+
+/// Tries every layer: some 30 processes, each of which is gone when this returns. It takes about 50 ms.
+///
+/// `linux` is the backend in use: what it does instead of what fails, and whether that is enough, is told
+/// of it. Programs are tried with `/bin/sh`; without one, supervisors are only started.
+pub async fn examine(linux: &Linux) -> Examination {
+    let machine = Machine::read();
+    let mut checks: Vec<Check> = Vec::with_capacity(Layer::ALL.len());
+    for (layer, found) in trials::all(linux).await {
+        let trouble = |failure: trials::Failure, is_partly| {
+            let trials::Failure { tried, errno } = failure;
+            let (cause, fix) = checks
+                .iter()
+                .filter_map(|it| Some((it.layer, it.failed()?)))
+                .find(|(other, it)| {
+                    let is_same = errno.is_some() && it.errno == errno;
+                    cause::needs(layer).contains(other)
+                        || (is_same && cause::resembles(layer).contains(other))
+                })
+                .map(|(_, it)| (it.cause.clone(), it.fix.clone()))
+                .unwrap_or_else(|| cause::reason(layer, errno, &machine));
+            let instead = cause::instead(layer, is_partly, linux);
+            Trouble { tried, errno, cause, fix, instead }
+        };
+        let state = match found {
+            Found::Works(by) => State::Works { by },
+            Found::Partly(by, failure) => State::Partly { by, trouble: trouble(failure, true) },
+            Found::Fails(failure) => State::Fails(trouble(failure, false)),
+        };
+        checks.push(Check { layer, state });
+    }
+    let rung = linux.rung();
+    let fails = |layer| checks.iter().any(|it| it.layer == layer && it.failed().is_some());
+    // What is declared is missing all the same where it did not hold.
+    let is_missing = |capability: &Capability| {
+        let layer = match (capability, rung) {
+            (Capability::ProcessLimit, _) => Some(Layer::ProcessLimit),
+            (Capability::MemoryLimit, _) => Some(Layer::MemoryLimit),
+            (Capability::TreeKill, KillRung::Cgroup) => Some(Layer::CgroupKill),
+            (Capability::TreeKill, KillRung::PidNamespace) => Some(Layer::PidNamespace),
+            (Capability::TreeKill, KillRung::Subreaper) => Some(Layer::Subreaper),
+            _ => None,
+        };
+        !linux.capabilities().has(*capability) || layer.is_some_and(fails)
+    };
+    let missing = BY_DEFAULT.into_iter().filter(is_missing).collect();
+    Examination { machine, checks, rung, missing }
+}

@@ -1,0 +1,371 @@
+//! Each layer in use.
+
+use std::{error::Error, fs, io, os::fd::AsFd, path::Path, sync::Arc, time::Duration};
+
+use flyto_execenv::{
+    Capability, Ending, ExecEnv, ExecError, Filesystem, Isolation, KillScope, Limits, LocalSockets,
+    Network, Outcome, Processes, Spec, SystemCalls,
+};
+
+use super::Layer;
+use crate::{
+    KillRung, Linux,
+    bare::{
+        landlock,
+        trial::{Deed, Walls, confined},
+    },
+    cgroup::{Cgroups, Finding, Leaf, Use},
+    direct,
+    limits::Keepers,
+    sandbox::{
+        Confinement, LANDLOCK_FILES, LANDLOCK_PORTS, LANDLOCK_SCOPES, Support, confine, cookie,
+    },
+    supervised::{self, Kind, Pool},
+};
+
+/// What came of one layer, before anybody asks why.
+#[derive(Debug)]
+pub(super) enum Found {
+    Works(String),
+    Partly(String, Failure),
+    Fails(Failure),
+}
+
+/// What failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// In words that follow "failed to".
+    pub(super) tried: String,
+    pub(super) errno: Option<i32>,
+}
+
+impl Failure {
+    fn new(tried: impl Into<String>) -> Self {
+        Self { tried: tried.into(), errno: None }
+    }
+
+    fn of(tried: impl Into<String>, err: &io::Error) -> Self {
+        Self { tried: tried.into(), errno: err.raw_os_error() }
+    }
+
+    /// Why a program did not start.
+    fn of_start(err: &ExecError) -> Self {
+        let text = err.to_string();
+        let tried = text.strip_prefix("failed to ").unwrap_or(&text).to_owned();
+        let mut cause = err.source();
+        let mut errno = None;
+        while let Some(err) = cause {
+            errno = errno.or(err.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error));
+            cause = err.source();
+        }
+        Self { tried, errno }
+    }
+}
+
+impl From<Result<String, Failure>> for Found {
+    fn from(res: Result<String, Failure>) -> Self {
+        res.map_or_else(Self::Fails, Self::Works)
+    }
+}
+
+/// How long one trial may take: 10 s. Each is done within some milliseconds unless the machine is at its
+/// limits.
+const GUARD: Duration = Duration::from_secs(10);
+
+/// The program of trials.
+const SHELL: &str = "/bin/sh";
+
+/// Tries every layer, in the order of [`Layer::ALL`]; `linux` is the backend that is used here.
+pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
+    let groups = Cgroups::probe();
+    let mut res = Vec::with_capacity(Layer::ALL.len());
+    for layer in Layer::ALL {
+        let found = match layer {
+            Layer::InProcessStart => in_process_start().into(),
+            Layer::SealedMemory => sealed_memory().into(),
+            Layer::Supervisor => supervisor(Kind::default()).into(),
+            Layer::Proc => proc(),
+            Layer::Subreaper => by_rung(KillRung::Subreaper, "a supervisor").await.into(),
+            Layer::UserNamespace => user_namespace().into(),
+            Layer::PidNamespace => pid_namespace().await.into(),
+            Layer::CgroupKill => cgroup_kill(&groups).await.into(),
+            Layer::CgroupProcesses => {
+                let set = |leaf: &mut Leaf| leaf.set_processes(Some(64));
+                cgroup_bound(&groups, Use::Processes, set).into()
+            }
+            Layer::CgroupMemory => {
+                let set = |leaf: &mut Leaf| leaf.set_memory(Some(64 << 20));
+                cgroup_bound(&groups, Use::Memory, set).into()
+            }
+            Layer::ProcessLimit => process_limit(linux).await.into(),
+            Layer::MemoryLimit => memory_limit(linux).await.into(),
+            Layer::LandlockFiles => landlock_files().into(),
+            Layer::LandlockPorts => landlock_ports().into(),
+            Layer::LandlockScopes => landlock_scopes().into(),
+            Layer::SystemCallFilter => system_call_filter().into(),
+            Layer::NetworkOff => network_off().into(),
+            Layer::Confined => all_isolation(linux).await.into(),
+        };
+        res.push((*layer, found));
+    }
+    res
+}
+
+fn in_process_start() -> Result<String, Failure> {
+    match direct::refusal() {
+        None => Ok("clone3, with the host's memory until the program is in place".into()),
+        Some((tried, err)) => Err(Failure::of(tried, &err)),
+    }
+}
+
+fn sealed_memory() -> Result<String, Failure> {
+    let tried = |err| Failure::of("make an executable file in memory", &err);
+    supervised::image().map_err(tried)?;
+    Ok("an executable file that nobody can change".into())
+}
+
+/// Starts a supervisor of this kind and waits until it has entered what it is to enter.
+fn supervisor(kind: Kind) -> Result<String, Failure> {
+    match Pool::new(kind, Arc::new(Cgroups::none())).probe() {
+        Ok(Ok(())) => Ok("started from memory, and answers".into()),
+        Ok(Err(report)) => Err(Failure {
+            tried: report.stage.what().to_owned(),
+            errno: i32::try_from(report.errno).ok(),
+        }),
+        Err(err) => Err(Failure::of("start a supervisor", &err)),
+    }
+}
+
+fn proc() -> Found {
+    for file in ["/proc/self/stat", "/proc/thread-self/children"] {
+        if let Err(err) = fs::read(file) {
+            return Found::Fails(Failure::of(format!("read {file}"), &err));
+        }
+    }
+    let by = "lists children and what they use".to_owned();
+    // What everybody may read unless processes of others are hidden.
+    match fs::read("/proc/1/status") {
+        Ok(_) => Found::Works(by),
+        Err(err) => Found::Partly(by, Failure::of("read /proc/1/status", &err)),
+    }
+}
+
+async fn by_rung(rung: KillRung, by: &str) -> Result<String, Failure> {
+    let tried = |err| Failure::of(format!("end trees by {by}"), &err);
+    let linux = Linux::with_rung(rung).map_err(tried)?;
+    let is_tried = end_a_tree(&linux, Isolation::new()).await?;
+    Ok(match is_tried {
+        true => format!("{by}: ended a process that had left its session and its parent"),
+        false => format!("{by}; not tried with a program, as there is no {SHELL}"),
+    })
+}
+
+fn user_namespace() -> Result<String, Failure> {
+    supervisor(Kind { user_namespace: true, ..Kind::default() })?;
+    Ok("a supervisor makes its own".into())
+}
+
+async fn pid_namespace() -> Result<String, Failure> {
+    let is_root = rustix::process::geteuid().is_root();
+    supervisor(Kind { pid_namespace: true, user_namespace: !is_root, ..Kind::default() })?;
+    by_rung(KillRung::PidNamespace, "a PID namespace").await
+}
+
+fn finding(groups: &Cgroups, purpose: Use) -> Result<&Path, Failure> {
+    let is_it = |it: &&Finding| it.purpose == purpose;
+    match groups.findings().iter().find(is_it).map(|it| &it.found) {
+        Some(Ok(path)) => Ok(path),
+        Some(Err(refused)) => {
+            let tried = format!("{} {}", refused.tried, refused.path.display());
+            Err(Failure::of(tried, &refused.error))
+        }
+        None => Err(Failure::new("find control groups")),
+    }
+}
+
+/// Where groups are made, in words.
+fn place(home: &Path) -> String {
+    let version = if home.join("cgroup.controllers").exists() { 2 } else { 1 };
+    let above = home.parent().unwrap_or(home);
+    format!("version {version}, below {}", above.display())
+}
+
+async fn cgroup_kill(groups: &Cgroups) -> Result<String, Failure> {
+    let place = place(finding(groups, Use::Kill)?);
+    by_rung(KillRung::Cgroup, "a control group").await?;
+    Ok(place)
+}
+
+fn cgroup_bound(
+    groups: &Cgroups,
+    purpose: Use,
+    set: impl FnOnce(&mut Leaf) -> io::Result<()>,
+) -> Result<String, Failure> {
+    let home = finding(groups, purpose)?;
+    let tried = |err| Failure::of(format!("set a bound below {}", home.display()), &err);
+    let leaf = groups.leaf(1).map_err(tried)?;
+    leaf.map_or(Ok(()), |mut it| set(&mut it)).map_err(tried)?;
+    Ok(place(home))
+}
+
+/// By which means the backend keeps a bound.
+pub(super) fn means(linux: &Linux, capability: Capability) -> Option<&'static str> {
+    let all = linux.keepers()?.declared();
+    all.into_iter().find_map(|(it, means)| (it == capability).then_some(means))
+}
+
+async fn process_limit(linux: &Linux) -> Result<String, Failure> {
+    let tried = "bound the number of processes";
+    let means = means(linux, Capability::ProcessLimit).ok_or_else(|| Failure::new(tried))?;
+    // Twice as many as there may be.
+    let script = "n=0; while [ $n -lt 16 ]; do sleep 60 >/dev/null 2>&1 & n=$((n+1)); done";
+    let limits = Limits::new().processes(8);
+    if let Some(outcome) = run(linux, script, |it| it.limits(limits)).await?
+        && outcome.success()
+    {
+        return Err(Failure::new(tried));
+    }
+    Ok(means.into())
+}
+
+async fn memory_limit(linux: &Linux) -> Result<String, Failure> {
+    let tried = "bound memory";
+    let means = means(linux, Capability::MemoryLimit).ok_or_else(|| Failure::new(tried))?;
+    if linux.keepers().is_some_and(Keepers::has_memory_in_cgroup) {
+        // Set already, for the control group's own check. The kernel writes a page to its log when
+        // it ends somebody for want of memory, so that is not tried.
+        return Ok(means.into());
+    }
+    // Holds far more than it may, and waits to be found out. The number says that it could not try.
+    let script = "x=$(head -c 33554432 /dev/zero | tr '\\0' x); [ ${#x} -gt 9999999 ] || exit 3
+        sleep 60";
+    let limits = Limits::new().memory_bytes(8 << 20);
+    match run(linux, script, |it| it.limits(limits)).await? {
+        Some(outcome) if matches!(outcome.ending, Ending::TimedOut) => Err(Failure::new(tried)),
+        _ => Ok(means.into()),
+    }
+}
+
+/// Landlock's version, which must be this one at least.
+fn landlock_version(least: u32) -> Result<u32, Failure> {
+    let tried = |err| Failure::of("ask Landlock for its version", &err);
+    match landlock::ask_version().map_err(tried)? {
+        version if version >= least => Ok(version),
+        version => Err(Failure::new(format!("use Landlock {least}: this kernel has {version}"))),
+    }
+}
+
+/// What keeps a program to this isolation where Landlock has this version.
+fn walls(isolation: &Isolation, landlock: u32) -> Result<Confinement, Failure> {
+    let support = Support { landlock, seccomp: true, pid_namespaces: true };
+    let cookie = cookie().map_err(|err| Failure::of("get random numbers", &err))?;
+    confine(isolation, &support, cookie).map_err(|err| Failure::of_start(&err))
+}
+
+/// Whether a process within these walls is refused this, with this error.
+fn is_refused(walls: &Walls<'_>, deed: Deed, what: &str, errno: i32) -> Result<(), Failure> {
+    let enter = match walls.ruleset {
+        Some(_) => "enter a Landlock ruleset",
+        None => "load a filter of system calls",
+    };
+    match confined(walls, deed).map_err(|err| Failure::of(enter, &err))? {
+        Some(refused) if refused == errno => Ok(()),
+        Some(other) => {
+            let tried = format!("have a confined process refused to {what} in the expected way");
+            Err(Failure { tried, errno: Some(other) })
+        }
+        None => Err(Failure::new(format!("keep a confined process from this: {what}"))),
+    }
+}
+
+fn landlock_files() -> Result<String, Failure> {
+    let version = landlock_version(LANDLOCK_FILES)?;
+    let nothing = Filesystem::Grants { read: [].into(), write: [].into() };
+    let made = walls(&Isolation::new().filesystem(nothing), version)?;
+    let walls = Walls { ruleset: made.ruleset.as_ref().map(AsFd::as_fd), ..Walls::default() };
+    is_refused(&walls, Deed::OpenRoot, "open a directory", libc::EACCES)?;
+    Ok(format!("Landlock {version}: refused a directory"))
+}
+
+fn landlock_ports() -> Result<String, Failure> {
+    let version = landlock_version(LANDLOCK_PORTS)?;
+    let made = walls(&Isolation::new().network(Network::Off), version)?;
+    let walls = Walls { ruleset: made.ruleset.as_ref().map(AsFd::as_fd), ..Walls::default() };
+    is_refused(&walls, Deed::BindPort, "bind a port", libc::EACCES)?;
+    Ok(format!("Landlock {version}: refused a port"))
+}
+
+fn landlock_scopes() -> Result<String, Failure> {
+    let version = landlock_version(LANDLOCK_SCOPES)?;
+    let made = walls(&Isolation::new().processes(Processes::Own), version)?;
+    let walls = Walls { ruleset: made.inner_ruleset.as_ref().map(AsFd::as_fd), ..Walls::default() };
+    is_refused(&walls, Deed::SignalHost, "signal its parent", libc::EPERM)?;
+    Ok(format!("Landlock {version}: refused a signal"))
+}
+
+fn system_call_filter() -> Result<String, Failure> {
+    const ACTIONS: &str = "/proc/sys/kernel/seccomp/actions_avail";
+    fs::read(ACTIONS).map_err(|err| Failure::of(format!("read {ACTIONS}"), &err))?;
+    let made = walls(&Isolation::new().system_calls(SystemCalls::Restricted), 0)?;
+    let walls = Walls { filter: &made.filter, ..Walls::default() };
+    is_refused(&walls, Deed::ChangeDomain, "change its execution domain", libc::EPERM)?;
+    Ok("seccomp: refused personality".into())
+}
+
+fn network_off() -> Result<String, Failure> {
+    let made = walls(&Isolation::new().network(Network::Off), 0)?;
+    let walls = Walls { filter: &made.filter, ..Walls::default() };
+    is_refused(&walls, Deed::MakeSocket, "make a socket", libc::EPERM)?;
+    Ok("seccomp: refused socket".into())
+}
+
+async fn all_isolation(linux: &Linux) -> Result<String, Failure> {
+    let files =
+        Filesystem::Grants { read: ["/".into()].into(), write: ["/dev/null".into()].into() };
+    let isolation = Isolation::new()
+        .network(Network::Off)
+        .local_sockets(LocalSockets::Off)
+        .filesystem(files)
+        .system_calls(SystemCalls::Restricted)
+        .processes(Processes::Own);
+    end_a_tree(linux, isolation).await?;
+    Ok("files, network, sockets, system calls and processes".into())
+}
+
+/// Ends a tree of which one process has left its session and its parent; `false` where there is no
+/// program to try it with.
+async fn end_a_tree(linux: &Linux, isolation: Isolation) -> Result<bool, Failure> {
+    // The line comes from the process that is to be ended, once it is where it should be. Without
+    // setsid(1) it leaves its parent only.
+    let script = "command -v setsid >/dev/null && s=setsid
+        ($s sh -c 'echo; exec sleep 60 >/dev/null 2>&1' &) | read -r line";
+    let Some(outcome) = run(linux, script, |it| it.isolation(isolation)).await? else {
+        return Ok(false);
+    };
+    let is_ended = outcome.confirmed && outcome.leaked.is_some_and(|it| it > 0);
+    match outcome.success() && is_ended {
+        true => Ok(true),
+        false if !outcome.success() => {
+            Err(Failure::new(format!("run {SHELL} to its end: {:?}", outcome.ending)))
+        }
+        false => Err(Failure::new("end a process that had left its session and its parent")),
+    }
+}
+
+/// Runs a script and ends its tree; `None` where there is no shell.
+async fn run(
+    linux: &Linux,
+    script: &str,
+    with: impl FnOnce(Spec) -> Spec,
+) -> Result<Option<Outcome>, Failure> {
+    if !Path::new(SHELL).exists() {
+        return Ok(None);
+    }
+    let spec = Spec::new(SHELL)
+        .args(["-c", script])
+        .env_var("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .kill(KillScope::Tree)
+        .deadline(GUARD);
+    let outcome = ExecEnv::new(linux.clone()).run(with(spec)).await;
+    outcome.map(Some).map_err(|err| Failure::of_start(&err))
+}
