@@ -48,6 +48,7 @@ Exit codes:
     5  not allowed: the plugin is blocked or disabled
     6  the call timed out
     7  the call could not be tried: program missing, backend unreachable
+   69  `doctor` found that this machine lacks something that every tool needs by default
    70  a fault of this program
    74  the answer could not be written, as on a full disk; a closed stdout is no error
   130  interrupted by Ctrl-C (131 by Ctrl-\\, 143 by SIGTERM, 129 by SIGHUP)
@@ -118,6 +119,8 @@ pub(crate) enum Verb {
     Schema(Schema),
     /// Writes something new to start from
     New(New),
+    /// Tries what tools are run with on this machine, and says why something fails
+    Doctor(Doctor),
     /// Explains the code of a finding
     Explain(Explain),
     /// Prints a completion script for a shell
@@ -133,6 +136,7 @@ impl Verb {
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
             Self::New(New { what: NewWhat::Plugin(it) }) => &mut it.common,
+            Self::Doctor(it) => &mut it.common,
             Self::Explain(it) => &mut it.common,
             Self::Completions(it) => &mut it.common,
         }
@@ -289,6 +293,16 @@ pub(crate) enum Lifetime {
     Call,
     /// One process serves all calls
     Session,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Every layer is tried by using it: processes are started, refused and ended. Exit code 69 says that tools
+cannot have here what they have by default: their trees ended, and bounds kept. A layer that does not
+work need not matter for that; `instead` says what stands in for it.")]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    common: Common,
 }
 
 #[derive(Debug, Group)]

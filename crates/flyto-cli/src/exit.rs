@@ -23,6 +23,9 @@ pub(crate) enum Exit {
     TimedOut,
     /// The call could not be tried.
     NotTried,
+    /// This machine lacks what every tool is given by default.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux is examined"))]
+    Lacking,
     /// A fault of this program.
     Internal,
     /// The answer could not be written: a full disk, not a reader who has enough.
@@ -42,7 +45,9 @@ impl Exit {
             Self::NotAllowed => 5,
             Self::TimedOut => 6,
             Self::NotTried => 7,
-            // EX_SOFTWARE of sysexits(3).
+            // EX_UNAVAILABLE of sysexits(3).
+            Self::Lacking => 69,
+            // EX_SOFTWARE of the same page.
             Self::Internal => 70,
             // EX_IOERR of the same page.
             Self::OutputLost => 74,
@@ -62,6 +67,7 @@ impl Exit {
             Self::NotAllowed => "not_allowed",
             Self::TimedOut => "timed_out",
             Self::NotTried => "not_tried",
+            Self::Lacking => "lacking",
             Self::Internal => "internal",
             Self::OutputLost => "output_lost",
             Self::Signal(_) => "interrupted",

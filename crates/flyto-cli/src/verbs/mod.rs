@@ -1,6 +1,12 @@
 //! What each verb answers.
 
 mod completions;
+#[cfg(target_os = "linux")]
+#[path = "doctor_linux.rs"]
+mod doctor;
+#[cfg(not(target_os = "linux"))]
+#[path = "doctor_unix.rs"]
+mod doctor;
 mod explain;
 mod list;
 mod new;
@@ -21,6 +27,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Validate(args) => validate::run(args, session),
         Verb::Schema(args) => schema::run(args, session),
         Verb::New(args) => new::run(args, session),
+        Verb::Doctor(_) => doctor::run(session),
         Verb::Explain(args) => explain::run(args, session),
         Verb::Completions(args) => completions::run(args, session),
     }

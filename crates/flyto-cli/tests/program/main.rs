@@ -4,6 +4,8 @@
 
 mod call; //  calls of tools
 #[cfg(target_os = "linux")]
+mod doctor; // what works on a machine
+#[cfg(target_os = "linux")]
 mod escapes; // what tools leave running
 mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm

@@ -164,6 +164,7 @@ fn help_fits_a_page() {
           validate     Checks manifests, exec-tool files and configurations, and points at each mistake
           schema       Prints the JSON Schema of a kind of file, for editors
           new          Writes something new to start from
+          doctor       Tries what tools are run with on this machine, and says why something fails
           explain      Explains the code of a finding
           completions  Prints a completion script for a shell
 
@@ -227,6 +228,7 @@ fn help_fits_a_page() {
             5  not allowed: the plugin is blocked or disabled
             6  the call timed out
             7  the call could not be tried: program missing, backend unreachable
+           69  `doctor` found that this machine lacks something that every tool needs by default
            70  a fault of this program
            74  the answer could not be written, as on a full disk; a closed stdout is no error
           130  interrupted by Ctrl-C (131 by Ctrl-\, 143 by SIGTERM, 129 by SIGHUP)
