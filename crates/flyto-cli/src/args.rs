@@ -128,6 +128,14 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
+    /// The profile that a call is to run under.
+    pub(crate) fn sandbox(&self) -> Option<String> {
+        match self {
+            Self::Call(it) => it.sandbox.clone(),
+            _ => None,
+        }
+    }
+
     fn common(&mut self) -> &mut Common {
         match self {
             Self::List(it) => &mut it.common,
@@ -205,6 +213,11 @@ pub(crate) struct Call {
     /// Shows what would run, and runs nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Runs the program under this sandbox profile, whatever the configuration says
+    ///
+    /// `none`, `workspace`, `strict`, or a profile of the configuration's own.
+    #[arg(long, value_name = "PROFILE")]
+    pub(crate) sandbox: Option<String>,
     /// Gives the call SECONDS at most; the tool's own limit holds if it is shorter
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<std::time::Duration>,

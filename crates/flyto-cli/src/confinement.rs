@@ -11,6 +11,8 @@ use crate::words::one_line;
 #[derive(Debug, Serialize)]
 pub(crate) struct ConfinementDocument<'a> {
     backend: &'a str,
+    /// The profiles that it runs under; `none` where there is none.
+    sandbox: &'a [String],
     /// `leader`, `group` or `tree`.
     kill: &'static str,
     /// As in a manifest; bounds that do not hold are left out.
@@ -22,8 +24,8 @@ pub(crate) struct ConfinementDocument<'a> {
 
 impl<'a> ConfinementDocument<'a> {
     pub(crate) fn of(it: &'a Confinement) -> Self {
-        let Confinement { backend, kill, limits, isolation, .. } = it;
-        Self { backend, kill: kill.name(), limits, isolation }
+        let Confinement { backend, sandbox, kill, limits, isolation, .. } = it;
+        Self { backend, sandbox, kill: kill.name(), limits, isolation }
     }
 }
 
@@ -38,6 +40,7 @@ pub(crate) fn facts(it: &Confinement) -> Vec<(&'static str, String)> {
     vec![
         ("backend", one_line(&it.backend)),
         ("ended", format!("{ended}, with the call")),
+        ("sandbox", one_line(&it.sandbox.join(", "))),
         ("limits", or(limits(&it.limits), "none but the deadline")),
         ("isolation", or(isolation(&it.isolation), "none")),
     ]

@@ -51,7 +51,7 @@ fn run(words: &[OsString]) -> Exit {
     };
     let Args { common, verb } = args;
     let screen = Screen::new(&common, &env);
-    let session = Session::new(common, screen, env);
+    let session = Session::new(common, screen, env).with_sandbox(verb.sandbox());
     verbs::run(&verb, &session).unwrap_or_else(|stop| stop.report(&screen))
 }
 

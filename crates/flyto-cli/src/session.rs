@@ -22,6 +22,8 @@ pub(crate) struct Session {
     pub(crate) screen: Screen,
     env: Environment,
     flags: Flags,
+    /// The profile in place of those of the configuration.
+    sandbox: Option<String>,
 }
 
 /// Whether a verb runs programs, or tells what would hold for them. To find out what a backend can do
@@ -38,7 +40,13 @@ impl Session {
         flags.config = common.config;
         flags.plugins = common.plugins;
         flags.exec_tools = common.exec_tools;
-        Self { screen, env, flags }
+        Self { screen, env, flags, sandbox: None }
+    }
+
+    /// Runs programs under this profile, whatever the configuration says.
+    pub(crate) fn with_sandbox(mut self, profile: Option<String>) -> Self {
+        self.sandbox = profile;
+        self
     }
 
     /// The host with all sources loaded. What did not load is in its report.
@@ -62,12 +70,20 @@ impl Session {
         if !is_limited {
             config.output_limit_bytes = u64::MAX;
         }
+        if let Some(name) = &self.sandbox {
+            let Some(profile) = config.sandbox.profile(name) else {
+                let names = config.sandbox.names().join(", ");
+                return Err(Stop::usage(format!("there is no sandbox profile {name:?}"))
+                    .with_help(format!("there are {names}")));
+            };
+            config.sandbox.use_for_all(&profile);
+        }
         let plugins_off = !config.plugins.enabled;
         let grants_file = config.grants_file.clone();
         let env = match backend {
             Backend::Used => {
                 let backend = backend::backend(pinned_dirs(&surroundings));
-                let policies = config.policies(backend.capabilities());
+                let policies = config.policies(backend.capabilities(), &surroundings);
                 ExecEnv::builder(backend).policies(policies).build()
             }
             Backend::Unused => ExecEnv::new(Local::new()),

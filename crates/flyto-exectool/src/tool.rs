@@ -10,9 +10,10 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
-    Capture, Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, Output, Spec, Stdin,
+    Capture, Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, ExecErrorKind, Output,
+    Spec, Stdin,
 };
-use flyto_program::{Ran, Streaming, chain, spill_path};
+use flyto_program::{Ran, Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
     AuditOperation, CallContext, DescribeContext, Failure, Input, Metadata, Omitted, Origin,
     PermissionClass, Preview, Tool, ToolError, ToolResult,
@@ -78,6 +79,9 @@ impl HostContext {
 /// All but the first two are errors, and so is the first with another exit code than 0;
 /// [`ToolResult::failure`] says which. Output that outgrew the capture limit has its start and its
 /// end, with a line between them that says how much is missing.
+///
+/// What the operator asks for and the backend does not offer is an error
+/// ([`ToolErrorKind::Unsupported`](flyto_tools::ToolErrorKind::Unsupported)), no result.
 #[derive(Debug)]
 pub struct ExecTool {
     def: ExecToolDef,
@@ -246,9 +250,14 @@ impl Tool for ExecTool {
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
         let ran = flyto_program::run(&self.env, self.spec(&input), ctx, Streaming::Quiet).await;
-        Ok(match ran {
-            Ok(ran) => self.result(&ran),
-            Err(err) => self.not_run(&err),
-        })
+        match ran {
+            Ok(ran) => Ok(self.result(&ran)),
+            // The operator asked for what the backend cannot do, which is nothing for a model to mend.
+            Err(err) if err.kind() == ExecErrorKind::Unsupported => {
+                let what = format!("exec_tool {:?} cannot be run", self.def.name());
+                Err(tool_error(what, err))
+            }
+            Err(err) => Ok(self.not_run(&err)),
+        }
     }
 }

@@ -9,7 +9,7 @@ use flyto_execenv::{
     Class, Environment, ExecEnv, ExecErrorKind, Exit, Limits, Policies, Policy, Signal, Stdin,
 };
 use flyto_exectool::{ExecTool, ExecToolDef, HostContext};
-use flyto_tools::{CallContext, Failure, Input, Omitted, Tool, ToolResult};
+use flyto_tools::{CallContext, Failure, Input, Omitted, Tool, ToolErrorKind, ToolResult};
 use player::{Ends, Play, Player};
 
 fn host() -> HostContext {
@@ -123,15 +123,19 @@ fn a_program_that_is_lost_sight_of_is_a_result() {
 }
 
 #[test]
-fn a_demand_that_the_backend_does_not_meet_is_a_result() {
+fn a_demand_that_the_backend_does_not_meet_is_an_error() {
     let env = ExecEnv::builder(Player::new(Play::default()))
         .policies(
             Policies::new()
                 .class(Class::USER_HOOK, Policy::new().limits(Limits::new().memory_bytes(1))),
         )
         .build();
-    let res = run(def(), env);
-    expect![[r#"not started: "error: failed to start \"bin/stock\": the player backend does not offer memory-limit""#]].assert_eq(&shown(&res));
+    let tool = ExecTool::new(def(), env, host());
+    let res = block_on(tool.execute(&CallContext::new(), Input::empty()));
+    let err = res.expect_err("nothing ran, and no input changes that");
+    assert_eq!(err.kind(), ToolErrorKind::Unsupported);
+    expect![[r#"exec_tool "stock" cannot be run: failed to start "bin/stock": the player backend does not offer memory-limit"#]]
+        .assert_eq(&flyto_program::chain(&err));
 }
 
 #[test]

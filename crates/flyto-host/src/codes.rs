@@ -24,6 +24,10 @@ pub const SERVER_NOT_STARTED: Code = Code::new("F0309");
 pub const FOREIGN_SECTION: Code = Code::new("F0310");
 /// A plugin that is blocked or allowed and not there.
 pub const NOBODY_LISTED: Code = Code::new("F0311");
+/// A sandbox profile that is not there.
+pub const UNKNOWN_PROFILE: Code = Code::new("F0312");
+/// A sandbox profile that cannot mean what it says.
+pub const BAD_PROFILE: Code = Code::new("F0313");
 
 /// Every code of this crate with its explanation.
 pub const CODES: &[CodeInfo] = &[
@@ -80,7 +84,7 @@ Rename one of the two, or block the plugin that you do not want:
         "\
 Flyto tells what a file is by its content: a manifest has `tools` or `mcpServers`, a tool definition
 has `exec` (or is an array of such objects), a configuration has `plugins`, `exec_tools`,
-`output_limit_bytes` or `trusted_dirs`. A directory is a plugin if it holds a `plugin.json`, or a
+`output_limit_bytes`, `sandbox` or `trusted_dirs`. A directory is a plugin if it holds a `plugin.json`, or a
 directory of plugins. The file has none of these keys.
 ",
     ),
@@ -173,6 +177,41 @@ Wrong, for the plugin `git-info`:
 Right:
 
     { \"plugins\": { \"blocked_plugins\": [\"git-info\"] } }
+",
+    ),
+    CodeInfo::new(
+        UNKNOWN_PROFILE,
+        "a sandbox profile that is not there",
+        "\
+`sandbox` names a profile, for all programs or for one class of them. Everybody has `none`, which cuts
+nothing off, `workspace` and `strict`; further ones stand under `profiles` of the same section, and
+extend one of these three. Since a protection that is not understood would not hold, the configuration
+is not used.
+
+Wrong:
+
+    { \"sandbox\": \"workspce\" }
+
+Right:
+
+    { \"sandbox\": { \"plugin_tool\": \"workspace\" } }
+",
+    ),
+    CodeInfo::new(
+        BAD_PROFILE,
+        "a sandbox profile cannot mean what it says",
+        "\
+A profile of one's own has a name of its own, absolute paths without `..` (`~` is the home directory),
+and hosts such as `example.org`, `*.example.org` or `example.org:443`. One that extends `none` leaves
+all files open, so that `read` and `write` would say nothing there.
+
+Wrong:
+
+    { \"sandbox\": { \"profiles\": { \"mine\": { \"extends\": \"none\", \"read\": [\"data\"] } } } }
+
+Right:
+
+    { \"sandbox\": { \"profiles\": { \"mine\": { \"extends\": \"strict\", \"read\": [\"/srv/data\"] } } } }
 ",
     ),
 ];

@@ -15,6 +15,8 @@ pub struct Confinement {
     pub class: Class,
     /// The backend on which it runs, by its name.
     pub backend: String,
+    /// The names of the profiles that it runs under; `none` where there is none.
+    pub sandbox: Vec<String>,
     /// How much is ended with the program.
     pub kill: KillScope,
     /// Upper bounds.
@@ -31,7 +33,8 @@ impl Host {
             let class = Class::PLUGIN_TOOL;
             let backend = backend(self.exec_env(), &class);
             let (kill, limits, isolation) = (tool.kill(), tool.limits(), tool.isolation());
-            return Some(Confinement { class, backend, kill, limits, isolation });
+            let sandbox = self.sandbox_of(&class);
+            return Some(Confinement { class, backend, sandbox, kill, limits, isolation });
         }
         let entry = self.registry().get(tool.as_str())?;
         let Origin::ExecFile { .. } = entry.tool().metadata().origin else { return None };
@@ -40,7 +43,12 @@ impl Host {
         let backend = backend(self.exec_env(), &spec.class);
         self.exec_env().policy(&spec.class).apply(&mut spec);
         let Spec { class, kill, limits, isolation, .. } = spec;
-        Some(Confinement { class, backend, kill, limits, isolation })
+        let sandbox = self.sandbox_of(&class);
+        Some(Confinement { class, backend, sandbox, kill, limits, isolation })
+    }
+
+    fn sandbox_of(&self, class: &Class) -> Vec<String> {
+        self.sandbox.names_for(class).into_iter().map(ToOwned::to_owned).collect()
     }
 }
 

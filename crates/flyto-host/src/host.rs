@@ -23,7 +23,7 @@ use crate::{
     bound::{bound, remove_old},
     changes::{HostChanges, Moment, Roster},
     codes,
-    config::Config,
+    config::{Config, Sandbox},
     places::Surroundings,
     report::{ExecFileState, LoadReport},
     sources::Sources,
@@ -62,6 +62,8 @@ pub struct Host {
     sources: Mutex<Sources>,
     output_limit_bytes: u64,
     output_dir: Option<PathBuf>,
+    /// The profiles of each class.
+    pub(crate) sandbox: Sandbox,
     /// What the tools of plugins get.
     plugin_ctx: Arc<PluginContext>,
 }
@@ -149,6 +151,7 @@ impl Host {
             sources: Mutex::new(sources),
             output_limit_bytes: config.output_limit_bytes,
             output_dir,
+            sandbox: config.sandbox,
             plugin_ctx,
         }
     }

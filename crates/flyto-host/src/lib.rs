@@ -19,7 +19,7 @@ mod watch; //     reloading what is edited
 
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use changes::{HostChanges, SourceChange, SourceKind};
-pub use config::{Config, Flags, Origin, load_config};
+pub use config::{Config, Flags, Origin, Sandbox, SandboxProfile, load_config};
 pub use confinement::Confinement;
 pub use host::{CallError, Host, Plan, all_codes, explain};
 pub use places::{Places, Surroundings};

@@ -1,5 +1,7 @@
 //! JSON Schemas of the files that people write, for editors.
 
+use std::collections::BTreeMap;
+
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
 
@@ -42,9 +44,98 @@ struct Config {
     /// Bytes of a result's text; more is cut in the middle, and kept whole in a file. The default
     /// is 65536.
     output_limit_bytes: Option<u64>,
+    /// The profile under which programs run: of all classes, or class by class.
+    sandbox: Option<Sandbox>,
     /// Directories whose projects may do more than narrow this configuration with a
     /// `.flyto/config.json` of their own. Only the user's own file can list them.
     trusted_dirs: Option<Vec<String>>,
+}
+
+/// The profile of all programs, or of each class of them.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "read by the derive only")]
+enum Sandbox {
+    /// The name of a profile: `none`, `workspace` or `strict`.
+    All(BuiltIn),
+    /// The names of profiles by class.
+    ByClass(Classes),
+}
+
+/// A profile that everybody has.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum BuiltIn {
+    /// Nothing is cut off.
+    None,
+    /// Files of the project only, but for what is readable; no secrets.
+    Workspace,
+    /// For programs that nobody vouches for: no network, no home directory.
+    Strict,
+}
+
+/// The profile of each class: `none`, `workspace`, `strict`, or one of `profiles`.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Classes {
+    /// Tools of plugins.
+    plugin_tool: Option<String>,
+    /// Hooks of plugins.
+    plugin_hook: Option<String>,
+    /// Servers of the Model Context Protocol.
+    mcp_server: Option<String>,
+    /// Tools of definition files.
+    user_hook: Option<String>,
+    /// Tools that an agent wrote at run time.
+    evolve: Option<String>,
+    /// Further profiles by name.
+    profiles: Option<BTreeMap<String, OwnProfile>>,
+}
+
+/// A profile of one's own.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct OwnProfile {
+    /// The profile that it extends. Default: `workspace`.
+    extends: Option<BuiltIn>,
+    /// Further absolute paths that may be read and executed, with what lies below them.
+    #[schemars(inner(regex(pattern = r"^[~/][^\u0000]*$")))]
+    read: Option<Vec<String>>,
+    /// Further absolute paths that may be read and written.
+    #[schemars(inner(regex(pattern = r"^[~/][^\u0000]*$")))]
+    write: Option<Vec<String>>,
+    /// Further absolute paths that are closed, whatever is granted.
+    #[schemars(inner(regex(pattern = r"^[~/][^\u0000]*$")))]
+    deny: Option<Vec<String>>,
+    /// The network: `on`, `off`, or the hosts that may be reached.
+    network: Option<Reach>,
+    /// Upper bounds, as in a grant.
+    limits: Option<BTreeMap<String, u64>>,
+}
+
+/// What may be reached.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "read by the derive only")]
+enum Reach {
+    /// All or nothing.
+    OnOff(OnOff),
+    /// Hosts such as `example.org`, `*.example.org` or `example.org:443`.
+    Hosts(Vec<String>),
+}
+
+/// All or nothing.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum OnOff {
+    /// Whatever the machine can reach.
+    On,
+    /// Nothing.
+    Off,
 }
 
 fn plugins(generator: &mut SchemaGenerator) -> Schema {

@@ -17,7 +17,7 @@ use crate::{
     codes,
     config::no_plugin,
     home::HomeError,
-    manifest::{check_meant, granted_limits, is_reserved, name_fault, refuse_nul},
+    manifest::{check_meant, is_reserved, name_fault, read_limits, refuse_nul},
     place::moved,
 };
 
@@ -101,7 +101,7 @@ pub(crate) fn read_all(
 fn read(at: At<'_>, expand: Expand<'_>, findings: &mut Findings) -> Result<Grant, Reported> {
     let mut reader = ObjectReader::new(at, findings)?;
     let env = env(&mut reader);
-    let limits = granted_limits(&mut reader, NOT_READ);
+    let limits = read_limits(&mut reader, NOT_READ);
     let network = network(&mut reader);
     let read = paths(&mut reader, "read", expand);
     let write = paths(&mut reader, "write", expand);

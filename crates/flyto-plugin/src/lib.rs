@@ -34,7 +34,7 @@ pub use crate::{
     load::{Depth, LoadOptions, Loaded, MANIFEST_FILE, Plugin, RefusedTool, load, load_source},
     manifest::{
         DEFAULT_IDLE, DEFAULT_TIMEOUT, HttpKind, Invocation, Lifetime, MAX_GRACE, MAX_TIMEOUT,
-        MCP_FILE, Manifest, Schema, ServerDef, ToolDef, ToolForm, Transport, UndoDef,
+        MCP_FILE, Manifest, Schema, ServerDef, ToolDef, ToolForm, Transport, UndoDef, read_limits,
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name, nearest_plugin_name},
     session::Sessions,

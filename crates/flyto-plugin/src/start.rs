@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flyto_execenv::{Class, Environment, Program, Spec};
+use flyto_execenv::{Class, Environment, Grants, Program, Spec};
 
 use crate::{
     context::PluginContext,
@@ -70,7 +70,21 @@ impl Start<'_> {
         Spec::new(program)
             .class(Class::PLUGIN_TOOL)
             .limits(self.def.limits.clone())
-            .grants(self.ctx.grants_for(self.plugin))
+            .grants(self.grants())
+    }
+
+    /// What the operator granted; and where the class is confined to some paths, the plugin's own
+    /// directories: without the one it could not start, and the other is there for it alone.
+    fn grants(self) -> Grants {
+        let res = self.ctx.grants_for(self.plugin);
+        if self.ctx.exec_env.policy(&Class::PLUGIN_TOOL).isolation.is_none() {
+            return res;
+        }
+        let res = res.read(real(self.dir));
+        match self.ctx.data_dir(self.plugin) {
+            Some(dir) => res.write(real(&dir)),
+            None => res,
+        }
     }
 
     /// Makes the directory for what the plugin keeps. Where that cannot be, on a file system that is
@@ -80,4 +94,14 @@ impl Start<'_> {
             let _ = files::create_private_dir(&dir);
         }
     }
+}
+
+/// Where a path leads, also one of which only a directory above is there: a grant of a link grants
+/// nothing.
+fn real(path: &Path) -> PathBuf {
+    let mut above = path.ancestors();
+    let found = above.find_map(|it| Some((it, it.canonicalize().ok()?)));
+    let real = found.and_then(|(it, real)| Some(real.join(path.strip_prefix(it).ok()?)));
+    // Joining nothing adds a slash, which is no part of the path.
+    real.map_or_else(|| path.to_owned(), |it| it.components().collect())
 }

@@ -25,6 +25,7 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
         problem      the tool "p:t" needs a checkpoint before each call, and there is no handler for one
         backend      linux
         ended        every descendant, with the call
+        sandbox      none
         limits       none but the deadline
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}

@@ -70,6 +70,7 @@ fn show_says_what_runs_in_every_form() {
             problem      variable not set: WORDS_KEY (used in KEY)
             backend      linux
             ended        every descendant, with the call
+            sandbox      none
             limits       none but the deadline
             isolation    none
             granted      nothing
@@ -94,6 +95,7 @@ fn show_says_what_runs_in_every_form() {
             deadline     30 s
             backend      linux
             ended        every descendant, with the call
+            sandbox      none
             limits       4.9 KiB of output
             isolation    none
             granted      nothing
@@ -119,6 +121,7 @@ fn show_says_what_runs_in_every_form() {
             problem      failed to start "DIR/plugins/once/run": DIR/plugins/once/run lacks the right to execute
             backend      linux
             ended        every descendant, with the call
+            sandbox      none
             limits       none but the deadline
             isolation    none
             granted      nothing
@@ -143,6 +146,7 @@ fn show_says_what_runs_in_every_form() {
             problem      failed to start "DIR/plugins/stays/run": DIR/plugins/stays/run lacks the right to execute
             backend      linux
             ended        every descendant, with the call
+            sandbox      none
             limits       none but the deadline
             isolation    none
             granted      nothing
@@ -178,6 +182,7 @@ fn show_says_what_is_granted() {
             deadline     30 s
             backend      linux
             ended        every descendant, with the call
+            sandbox      none
             limits       9 processes, 3.9 KiB of output
             isolation    none
             granted      variables LOG WORDS_KEY
@@ -208,6 +213,7 @@ fn show_says_what_is_granted() {
             problem      variable not set: WORDS_KEY (used in KEY)
             backend      linux
             ended        every descendant, with the call
+            sandbox      none
             limits       9 processes, 3.9 KiB of output
             isolation    none
             granted      variables LOG WORDS_KEY
@@ -322,6 +328,7 @@ fn a_dry_run_shows_what_would_run() {
         stdin        9 B
         backend      linux
         ended        every descendant, with the call
+        sandbox      none
         limits       none but the deadline
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
@@ -339,6 +346,7 @@ fn a_dry_run_shows_what_would_run() {
         stdin        2 B
         backend      linux
         ended        every descendant, with the call
+        sandbox      none
         limits       none but the deadline
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
@@ -357,6 +365,7 @@ fn a_dry_run_shows_what_would_run() {
         problem      variable not set: FLYTO_TEST_TOKEN (used in TOKEN)
         backend      linux
         ended        every descendant, with the call
+        sandbox      none
         limits       none but the deadline
         isolation    none
         to set       FLYTO_TEST_TOKEN in the environment of flyto
@@ -384,6 +393,7 @@ fn a_dry_run_names_the_variables_to_grant() {
         problem      variable not granted: WORDS_KEY (used in KEY)
         backend      linux
         ended        every descendant, with the call
+        sandbox      none
         limits       none but the deadline
         isolation    none
         to grant     {"plugins": {"grants": {"words": {"env": ["LOG", "MODE", "WORDS_KEY"]}}}}

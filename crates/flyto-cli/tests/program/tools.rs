@@ -176,6 +176,7 @@ fn show_tells_everything_about_a_tool() {
         deadline     30 s
         backend      linux
         ended        every descendant, with the call
+        sandbox      none
         limits       none but the deadline
         isolation    none
         granted      nothing
@@ -214,6 +215,7 @@ fn show_tells_everything_about_a_tool() {
         deadline     30 s
         backend      linux
         ended        every descendant, with the call
+        sandbox      none
         limits       none but the deadline
         isolation    none
         granted      nothing
@@ -248,6 +250,7 @@ fn show_tells_everything_about_a_tool() {
         deadline     30 s
         backend      linux
         ended        every descendant, with the call
+        sandbox      none
         limits       none but the deadline
         isolation    none
         class        generic

@@ -257,6 +257,11 @@ fn help_fits_a_page() {
               --dry-run
                   Shows what would run, and runs nothing
 
+              --sandbox <PROFILE>
+                  Runs the program under this sandbox profile, whatever the configuration says
+
+                  `none`, `workspace`, `strict`, or a profile of the configuration's own.
+
               --timeout <SECONDS>
                   Gives the call SECONDS at most; the tool's own limit holds if it is shorter
 

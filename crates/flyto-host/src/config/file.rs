@@ -8,6 +8,7 @@ use std::{
 use flyto_diagnostics::{At, Findings, Location, ObjectReader, Reported, Source, closest, json};
 use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
+use super::sandbox::Sandbox;
 use crate::{codes, places::Places};
 
 /// What one file says, and which of its keys it has.
@@ -17,6 +18,7 @@ pub(crate) struct FileConfig {
     pub(crate) plugin_dirs: Vec<PathBuf>,
     pub(crate) exec_tools: Vec<PathBuf>,
     pub(crate) output_limit_bytes: u64,
+    pub(crate) sandbox: Sandbox,
     pub(crate) trusted_dirs: Vec<PathBuf>,
     /// Keys that are there, with dots: `plugins.enabled`.
     pub(crate) set: BTreeSet<&'static str>,
@@ -25,7 +27,7 @@ pub(crate) struct FileConfig {
 }
 
 /// The keys that say that a file is a configuration.
-const KEYS: [&str; 4] = ["plugins", "exec_tools", "output_limit_bytes", "trusted_dirs"];
+const KEYS: [&str; 5] = ["plugins", "exec_tools", "output_limit_bytes", "sandbox", "trusted_dirs"];
 
 /// Keys of the section about plugins, as [`FileConfig::set`] names them.
 const PLUGIN_KEYS: [(&str, &str); 7] = [
@@ -120,34 +122,47 @@ fn read_root(
         res.output_limit_bytes = limit;
         res.set.insert("output_limit_bytes");
     }
+    let sandbox = reader.optional("sandbox").and_then(|it| match it {
+        Some(at) => Sandbox::read(at, places, reader.findings()).map(Some),
+        None => Ok(None),
+    });
+    if let Ok(Some(sandbox)) = &sandbox {
+        res.sandbox.clone_from(sandbox);
+        res.set.insert("sandbox");
+    }
     let lists = refuse_misspelt_section(at, &mut reader);
     reader.finish();
     lists?;
+    sandbox?;
     Ok(res)
 }
 
-/// Refuses a key that was meant to be `plugins` and holds a key that protects: with a warning, that
+/// Refuses a key that was meant to be `sandbox`, or `plugins` and holds a key that protects: with a warning, that
 /// protection would not hold.
 fn refuse_misspelt_section<'v>(
     at: At<'v>,
     reader: &mut ObjectReader<'v, '_>,
 ) -> Result<(), Reported> {
-    let protects = |it: &At<'_>| {
+    let protects = |meant: &str, it: &At<'_>| {
+        if meant == "sandbox" {
+            return true;
+        }
         let keys = ["allowed_plugins", "blocked_plugins", "grants", "strict_env"];
         keys.into_iter().any(|key| it.member(key).is_some())
     };
     for (key, value) in at.members() {
-        if KEYS.contains(&key) || closest(key, KEYS) != Some("plugins") || !protects(&value) {
+        let Some(meant @ ("plugins" | "sandbox")) = closest(key, KEYS) else { continue };
+        if KEYS.contains(&key) || !protects(meant, &value) {
             continue;
         }
         reader.allow(key);
-        let what = format!("unknown key {key:?}, which looks like \"plugins\"");
+        let what = format!("unknown key {key:?}, which looks like {meant:?}");
         let diag = value.error(flyto_plugin::codes::MISSPELT_LIST, what);
         let reason = "a protection that is not read would not hold";
-        let mut diag = diag.with_reason(reason).with_help("write \"plugins\"");
+        let mut diag = diag.with_reason(reason).with_help(format!("write {meant:?}"));
         if let Some(member) = at.value().member(key) {
             diag.location = Location::text(at.source(), member.key.span);
-            diag = diag.with_suggestion(member.key.span, "\"plugins\"");
+            diag = diag.with_suggestion(member.key.span, format!("{meant:?}"));
         }
         return Err(reader.push(diag));
     }

@@ -126,7 +126,9 @@ fn open(
 
 /// Sets everything that `file` sets.
 fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
-    let FileConfig { plugins, plugin_dirs, exec_tools, output_limit_bytes, set, text, .. } = file;
+    let FileConfig {
+        plugins, plugin_dirs, exec_tools, output_limit_bytes, sandbox, set, text, ..
+    } = file;
     let mut takes = |key: &'static str| {
         let is_set = set.contains(key);
         if is_set {
@@ -166,6 +168,9 @@ fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     if takes("output_limit_bytes") {
         config.output_limit_bytes = output_limit_bytes;
     }
+    if takes("sandbox") {
+        config.sandbox = sandbox;
+    }
 }
 
 /// Puts the names of one list of a file in place of those that were known.
@@ -192,7 +197,7 @@ fn grant_places(source: &Source, root: &json::Value<'_>) -> BTreeMap<String, Loc
 
 /// Takes from an untrusted `file` what allows less, and warns of the rest.
 fn narrow(config: &mut Config, file: FileConfig, path: &Path, findings: &mut Findings) {
-    let FileConfig { plugins, output_limit_bytes, set, text, .. } = file;
+    let FileConfig { plugins, output_limit_bytes, sandbox, set, text, .. } = file;
     let origin = Origin::Project(path.to_owned());
     let mut took: BTreeSet<&'static str> = BTreeSet::new();
     if set.contains("plugins.enabled") && !plugins.enabled {
@@ -222,6 +227,11 @@ fn narrow(config: &mut Config, file: FileConfig, path: &Path, findings: &mut Fin
     if set.contains("output_limit_bytes") && output_limit_bytes <= config.output_limit_bytes {
         config.output_limit_bytes = output_limit_bytes;
         took.insert("output_limit_bytes");
+    }
+    if set.contains("sandbox") {
+        // Beside the user's profiles, others can only take.
+        config.sandbox.narrow(sandbox);
+        took.insert("sandbox");
     }
     for key in &took {
         config.origins.insert(key, origin.clone());

@@ -3,6 +3,7 @@
 mod file; //   one configuration file
 mod layers; // which of them wins
 mod policies; // what programs get by it
+mod sandbox; // how far programs are cut off
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
@@ -13,6 +14,7 @@ use serde::{Serialize, Serializer};
 pub(crate) use self::file::{is_config, read_config_file};
 pub(crate) use self::layers::is_there;
 pub use self::layers::{Flags, load_config};
+pub use self::sandbox::{Sandbox, SandboxProfile};
 use crate::bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 
 /// What a host does, after all its sources have been weighed.
@@ -27,6 +29,8 @@ pub struct Config {
     pub exec_tools: Vec<PathBuf>,
     /// Bytes of a result's text; more is cut in the middle.
     pub output_limit_bytes: u64,
+    /// Which profiles programs run under, by their class; none by default.
+    pub sandbox: Sandbox,
     /// Where each value comes from, by its key in a configuration file, such as
     /// `plugins.plugin_dirs`. A key that nobody set is not in it.
     pub origins: BTreeMap<&'static str, Origin>,
@@ -59,6 +63,7 @@ impl Default for Config {
             plugin_dirs: Vec::new(),
             exec_tools: Vec::new(),
             output_limit_bytes: DEFAULT_OUTPUT_LIMIT_BYTES,
+            sandbox: Sandbox::default(),
             origins: BTreeMap::new(),
             grants_file: None,
             grant_places: BTreeMap::new(),

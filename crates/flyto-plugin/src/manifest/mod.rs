@@ -33,12 +33,13 @@ pub(crate) use self::{
     head::{declared_name, read},
     meant::{check as check_meant, flag},
     program::Seen,
-    tool::{Place, granted_limits, refuse_nul, start_dir},
+    tool::{Place, refuse_nul, start_dir},
 };
 pub use self::{
     form::ToolForm,
     lazy::Schema,
     servers::{HttpKind, ServerDef, Transport, conformant::MCP_FILE},
+    tool::read_limits,
 };
 use crate::template::{Template, TemplateError};
 

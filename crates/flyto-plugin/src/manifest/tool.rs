@@ -415,11 +415,13 @@ pub(crate) fn limits(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Report
     res
 }
 
-/// The same of a grant, which holds as a whole or not at all: a key that is none of them is an error.
-pub(crate) fn granted_limits(
-    reader: &mut ObjectReader<'_, '_>,
-    why: &str,
-) -> Result<Limits, Reported> {
+/// Reads `limits` of an object that the operator wrote: upper bounds, of which an unknown one is an error,
+/// because of `why`.
+///
+/// # Errors
+///
+/// [`Reported`] when one cannot be read.
+pub fn read_limits(reader: &mut ObjectReader<'_, '_>, why: &str) -> Result<Limits, Reported> {
     let Some(at) = reader.optional_object("limits")? else { return Ok(Limits::new()) };
     let mut reader = ObjectReader::new(at, reader.findings())?;
     let res = each_limit(&mut reader);

@@ -1,0 +1,207 @@
+//! Programs that are cut off: by the configuration, by a project, and for one call.
+
+use expect_test::expect;
+use rustix::fs::Mode;
+
+use crate::place::{Flyto, Place};
+
+/// Tries what a profile is about, and says what could be done.
+const TRIES: &str = r#"
+try() { if (eval "$2") >/dev/null 2>&1; then echo "$1: yes"; else echo "$1: no"; fi; }
+try 'read a secret' 'cat "$HOME/.ssh/id"'
+try 'read the home directory' 'cat "$HOME/notes"'
+try 'write into the project' 'echo x >"$PROJECT/new"'
+try 'write elsewhere' 'echo x >"$PROJECT/../elsewhere/new"'
+try 'keep something' 'echo x >"$PLUGIN_DATA/new"'
+"#;
+
+/// A plugin, a project to work on, a home directory with a secret, and something else.
+fn place() -> Place {
+    let place = Place::new();
+    let tries = format!("PROJECT={}/project\n{TRIES}", place.path().display());
+    place.write("plugins/p/t.sh", &tries);
+    place.write(
+        "plugins/p/plugin.json",
+        r#"{"name": "p", "tools": [{"name": "t", "description": "x", "command": "sh",
+            "args": ["t.sh"], "timeout_seconds": 60}]}"#,
+    );
+    place.write("home/.ssh/id", "secret");
+    place.write("home/notes", "notes");
+    place.write("elsewhere/old", "x");
+    place.write("project/old", "x");
+    place.write("tmp/old", "x");
+    // What the user's umask leaves of them is no part of this.
+    for dir in ["home", "project", "elsewhere", "tmp"] {
+        rustix::fs::chmod(place.path().join(dir), Mode::from_raw_mode(0o755)).unwrap();
+    }
+    place
+}
+
+fn config(place: &Place, text: &str) {
+    place.write("home/.config/flyto/config.json", text);
+}
+
+fn call<'a>(place: &'a Place, more: &[&str]) -> Flyto<'a> {
+    let words = [&["--plugins", "../plugins", "call", "p:t"], more].concat();
+    let tmp = place.path().join("tmp");
+    place.flyto(&words).env("TMPDIR", tmp.to_str().unwrap()).command(|it| {
+        it.current_dir(place.path().join("project"));
+    })
+}
+
+const OPEN: &str = "read a secret: yes
+read the home directory: yes
+write into the project: yes
+write elsewhere: yes
+keep something: yes
+";
+
+const WORKSPACE: &str = "read a secret: no
+read the home directory: yes
+write into the project: yes
+write elsewhere: no
+keep something: yes
+";
+
+const STRICT: &str = "read a secret: no
+read the home directory: no
+write into the project: no
+write elsewhere: no
+keep something: yes
+";
+
+/// Whether profiles hold on this machine. Without, a call says so, which has a test of its own.
+fn is_kept(place: &Place) -> bool {
+    let ran = call(place, &["--sandbox", "strict"]).run();
+    let is_refused = ran.code == Some(7);
+    assert!(!is_refused || ran.stderr().contains("does not offer"), "{}", ran.shown());
+    if is_refused {
+        assert!(std::env::var_os("CI").is_none(), "{}", ran.shown());
+    }
+    !is_refused
+}
+
+#[track_caller]
+fn check(place: &Place, more: &[&str], expect: &str) {
+    let ran = call(place, more).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert_eq!(ran.stdout(), expect);
+}
+
+#[test]
+fn a_profile_holds_for_one_call() {
+    let place = place();
+    check(&place, &[], OPEN);
+    if is_kept(&place) {
+        check(&place, &["--sandbox", "workspace"], WORKSPACE);
+        check(&place, &["--sandbox", "strict"], STRICT);
+        check(&place, &["--sandbox", "none"], OPEN);
+    }
+}
+
+#[test]
+fn the_configuration_names_profiles_for_all_or_by_class() {
+    let place = place();
+    if !is_kept(&place) {
+        return;
+    }
+    config(&place, r#"{"sandbox": "workspace"}"#);
+    check(&place, &[], WORKSPACE);
+    check(&place, &["--sandbox", "none"], OPEN);
+    config(&place, r#"{"sandbox": {"plugin_tool": "strict"}}"#);
+    check(&place, &[], STRICT);
+    config(&place, r#"{"sandbox": {"user_hook": "strict"}}"#);
+    check(&place, &[], OPEN);
+}
+
+#[test]
+fn a_profile_of_ones_own_extends_another() {
+    let place = place();
+    if !is_kept(&place) {
+        return;
+    }
+    let dir = place.path().display();
+    config(
+        &place,
+        &format!(
+            r#"{{"sandbox": {{"plugin_tool": "mine", "profiles": {{"mine": {{"extends": "workspace",
+                "write": ["{dir}/elsewhere"], "deny": ["~/notes"], "network": "off"}}}}}}}}"#
+        ),
+    );
+    let expect = "read a secret: no
+read the home directory: no
+write into the project: yes
+write elsewhere: yes
+keep something: yes
+";
+    check(&place, &[], expect);
+}
+
+#[test]
+fn a_project_narrows_and_never_widens() {
+    let place = place();
+    if !is_kept(&place) {
+        return;
+    }
+    config(&place, r#"{"sandbox": "workspace"}"#);
+    place.write("project/.flyto/config.json", r#"{"sandbox": "none"}"#);
+    check(&place, &[], WORKSPACE);
+    place.write("project/.flyto/config.json", r#"{"sandbox": "strict"}"#);
+    check(&place, &[], STRICT);
+}
+
+#[test]
+fn a_grant_opens_what_a_profile_closes() {
+    let place = place();
+    if !is_kept(&place) {
+        return;
+    }
+    let dir = place.path().display();
+    config(
+        &place,
+        &format!(
+            r#"{{"sandbox": "strict", "plugins": {{"grants": {{"p": {{
+                "write": ["{dir}/elsewhere"]}}}}}}}}"#
+        ),
+    );
+    check(&place, &[], &STRICT.replace("elsewhere: no", "elsewhere: yes"));
+}
+
+#[test]
+fn a_profile_that_is_not_there_is_named() {
+    let place = place();
+    call(&place, &["--sandbox", "strikt"]).check(expect![[r#"
+        exit code 2
+        -- stderr
+        error: there is no sandbox profile "strikt"
+          help: there are none, workspace, strict
+    "#]]);
+    config(&place, r#"{"sandbox": {"plugin_tool": "strikt"}}"#);
+    call(&place, &[]).check(expect![[r#"
+        exit code 3
+        -- stderr
+        error[F0312]: there is no sandbox profile "strikt"
+         --> DIR/home/.config/flyto/config.json:1:29
+          |
+        1 | {"sandbox": {"plugin_tool": "strikt"}}
+          |                             ^^^^^^^^
+          |
+          = at: /sandbox/plugin_tool
+        help: did you mean "strict"?
+          |
+        1 - {"sandbox": {"plugin_tool": "strikt"}}
+        1 + {"sandbox": {"plugin_tool": "strict"}}
+          |
+
+        error: the configuration cannot be used
+    "#]]);
+}
+
+#[test]
+fn a_dry_run_names_the_profile() {
+    let place = place();
+    let document = call(&place, &["--sandbox", "strict", "--dry-run", "--format", "json"]).run();
+    let document: serde_json::Value = serde_json::from_slice(&document.stdout).unwrap();
+    assert_eq!(document["sandbox"], serde_json::json!(["strict"]));
+    assert_eq!(document["isolation"]["network"], "off");
+}

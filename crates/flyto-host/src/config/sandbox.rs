@@ -1,0 +1,331 @@
+//! How far programs are cut off, by their class: `sandbox` of a configuration.
+
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path, PathBuf},
+};
+
+use flyto_diagnostics::{
+    At, Diagnostic, Findings, ObjectReader, Reported, closest, codes::WRONG_TYPE, json::Node,
+    quoted,
+};
+use flyto_execenv::{
+    Class, Filesystem, HostPattern, Isolation, Limits, Network, Profile, ProfilePlaces,
+};
+use flyto_plugin::{ambient_home_of, expand_home, read_limits};
+
+use crate::{codes, places::Places};
+
+/// Which profiles each class of program runs under.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sandbox {
+    /// The profiles of a class. All of one class hold together: those of a project that is not trusted
+    /// stand beside the user's.
+    pub classes: BTreeMap<Class, Vec<SandboxProfile>>,
+    /// Profiles of one's own, by name.
+    pub profiles: BTreeMap<String, SandboxProfile>,
+}
+
+/// A profile, with what is different from the one that it extends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SandboxProfile {
+    /// The name: that of the one that it extends, where nothing is different.
+    pub name: String,
+    /// The profile that it extends.
+    pub extends: Profile,
+    /// Further paths that may be read and executed.
+    pub read: Vec<PathBuf>,
+    /// Further paths that may be read and written.
+    pub write: Vec<PathBuf>,
+    /// Further paths that are denied, whatever is granted.
+    pub deny: Vec<PathBuf>,
+    /// The network in place of that of the profile that it extends.
+    pub network: Option<Network>,
+    /// Upper bounds.
+    pub limits: Limits,
+}
+
+impl SandboxProfile {
+    fn plain(profile: Profile) -> Self {
+        Self {
+            name: profile.name().to_owned(),
+            extends: profile,
+            read: Vec::new(),
+            write: Vec::new(),
+            deny: Vec::new(),
+            network: None,
+            limits: Limits::new(),
+        }
+    }
+
+    /// What it asks for at these places.
+    pub(super) fn isolation(&self, places: &ProfilePlaces) -> Isolation {
+        let Self { name: _, extends, read: more_read, write: more_write, deny, network, limits: _ } =
+            self;
+        let mut res = extends.isolation(places);
+        if let Filesystem::Grants { read, write } = &mut res.filesystem {
+            *read = read.iter().cloned().chain(more_read.iter().map(|it| real(it))).collect();
+            *write = write.iter().cloned().chain(more_write.iter().map(|it| real(it))).collect();
+        }
+        // A path and what it leads to, if it is a link.
+        res = deny
+            .iter()
+            .flat_map(|it| [it.clone(), real(it)])
+            .fold(res, |res, path| if res.denied.contains(&path) { res } else { res.deny(path) });
+        if let Some(network) = network {
+            res.network.clone_from(network);
+        }
+        res
+    }
+}
+
+/// Where a path leads, as a profile needs it; one that is not there stays as it is.
+pub(super) fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// The classes, as a configuration names them.
+pub(crate) const CLASSES: [(&str, Class); 5] = [
+    ("plugin_tool", Class::PLUGIN_TOOL),
+    ("plugin_hook", Class::PLUGIN_HOOK),
+    ("mcp_server", Class::MCP_SERVER),
+    ("user_hook", Class::USER_HOOK),
+    ("evolve", Class::EVOLVE),
+];
+
+impl Sandbox {
+    /// The profile of this name: one of the configuration's own, or one that everybody has.
+    #[must_use]
+    pub fn profile(&self, name: &str) -> Option<SandboxProfile> {
+        let own = self.profiles.get(name).cloned();
+        own.or_else(|| Profile::from_name(name).map(SandboxProfile::plain))
+    }
+
+    /// The names of all profiles: those that everybody has, then the configuration's own.
+    #[must_use]
+    pub fn names(&self) -> Vec<&str> {
+        let all = Profile::ALL.iter().map(|it| it.name());
+        all.chain(self.profiles.keys().map(String::as_str)).collect()
+    }
+
+    /// Runs programs of every class under this profile and no other.
+    pub fn use_for_all(&mut self, profile: &SandboxProfile) {
+        self.classes =
+            CLASSES.into_iter().map(|(_, class)| (class, vec![profile.clone()])).collect();
+    }
+
+    /// The names of the profiles of a class.
+    #[must_use]
+    pub fn names_for(&self, class: &Class) -> Vec<&str> {
+        let profiles = self.classes.get(class).map(Vec::as_slice).unwrap_or_default();
+        let names: Vec<_> =
+            profiles.iter().map(|it| &*it.name).filter(|it| *it != "none").collect();
+        if names.is_empty() { vec![Profile::None.name()] } else { names }
+    }
+
+    /// Adds the profiles of an untrusted project beside those that hold.
+    pub(super) fn narrow(&mut self, other: Self) {
+        for (class, profiles) in other.classes {
+            self.classes.entry(class).or_default().extend(profiles);
+        }
+    }
+
+    /// Reads the value of `sandbox`.
+    pub(super) fn read(
+        at: At<'_>,
+        places: &Places,
+        findings: &mut Findings,
+    ) -> Result<Self, Reported> {
+        let mut res = Self::default();
+        if let Some(name) = at.value().as_str() {
+            let profile = res.named(at, name, findings)?;
+            res.use_for_all(&profile);
+            return Ok(res);
+        }
+        if at.value().as_object().is_none() {
+            let what = format!(
+                "\"sandbox\" must be the name of a profile or an object, found {}",
+                at.value().describe()
+            );
+            let diag = at.error(WRONG_TYPE, what);
+            return Err(findings.push(diag.with_help("write `\"workspace\"`, for example")));
+        }
+        let mut reader = ObjectReader::new(at, findings)?;
+        let mut failed = None;
+        if let Some(profiles) = reader.optional_object("profiles")? {
+            for (name, at) in profiles.members() {
+                match read_profile(at, name, places, reader.findings()) {
+                    Ok(profile) => drop(res.profiles.insert(name.to_owned(), profile)),
+                    Err(reported) => failed = Some(reported),
+                }
+            }
+        }
+        if let Some(reported) = failed {
+            // A class that names one of them would be said to name nothing.
+            return Err(reported);
+        }
+        for (key, class) in CLASSES {
+            let Some(name) = reader.optional_string(key)? else { continue };
+            let at = reader.at(key);
+            match res.named(at, name, reader.findings()) {
+                Ok(profile) => drop(res.classes.insert(class, vec![profile])),
+                Err(reported) => failed = Some(reported),
+            }
+        }
+        for (other, key) in OTHER_NAMES {
+            reader.suggest_for(other, key);
+        }
+        reader.refuse_unknown(NOT_READ)?;
+        failed.map_or(Ok(res), Err)
+    }
+
+    fn named(
+        &self,
+        at: At<'_>,
+        name: &str,
+        findings: &mut Findings,
+    ) -> Result<SandboxProfile, Reported> {
+        self.profile(name).ok_or_else(|| findings.push(unknown(at, name, &self.names())))
+    }
+}
+
+/// What other programs call the classes.
+const OTHER_NAMES: [(&str, &str); 5] = [
+    ("plugins", "plugin_tool"),
+    ("tools", "plugin_tool"),
+    ("exec_tools", "user_hook"),
+    ("mcpServers", "mcp_server"),
+    ("profile", "profiles"),
+];
+
+/// Why an unknown key is an error.
+const NOT_READ: &str = "a protection that is not read would not hold";
+
+fn unknown(at: At<'_>, name: &str, names: &[&str]) -> Diagnostic {
+    let diag =
+        at.error(codes::UNKNOWN_PROFILE, format!("there is no sandbox profile {}", quoted(name)));
+    match closest(name, names.iter().copied()) {
+        Some(near) => diag
+            .with_help(format!("did you mean {}?", quoted(near)))
+            .with_suggestion(at.span(), quoted(near)),
+        None => diag.with_help(format!("there are {}", names.join(", "))),
+    }
+}
+
+fn read_profile(
+    at: At<'_>,
+    name: &str,
+    places: &Places,
+    findings: &mut Findings,
+) -> Result<SandboxProfile, Reported> {
+    if Profile::from_name(name).is_some() {
+        let what = format!("the profile {} has its name from another one", quoted(name));
+        let diag = at.error(codes::BAD_PROFILE, what);
+        return Err(
+            findings.push(diag.with_help("give it a name of its own, and let it extend that"))
+        );
+    }
+    let mut reader = ObjectReader::new(at, findings)?;
+    let extends = match reader.optional_string("extends")? {
+        None => Profile::Workspace,
+        Some(base) => match Profile::from_name(base) {
+            Some(profile) => profile,
+            None => {
+                let names: Vec<_> = Profile::ALL.iter().map(|it| it.name()).collect();
+                let diag = unknown(reader.at("extends"), base, &names);
+                return Err(reader.push(diag));
+            }
+        },
+    };
+    let read = paths(&mut reader, "read", places);
+    let write = paths(&mut reader, "write", places);
+    let deny = paths(&mut reader, "deny", places);
+    let network = network(&mut reader);
+    let limits = read_limits(&mut reader, NOT_READ);
+    reader.suggest_for("denied", "deny");
+    reader.suggest_for("net", "network");
+    for key in ["read", "write"] {
+        if extends == Profile::None && reader.is_present(key) {
+            let what = format!("{} says nothing in a profile that extends \"none\"", quoted(key));
+            let diag = reader.at(key).error(codes::BAD_PROFILE, what);
+            let diag = diag.with_reason("all that the user may reach is open there");
+            return Err(reader.push(diag.with_help("let it extend \"strict\", or remove the key")));
+        }
+    }
+    reader.refuse_unknown(NOT_READ)?;
+    Ok(SandboxProfile {
+        name: name.to_owned(),
+        extends,
+        read: read?,
+        write: write?,
+        deny: deny?,
+        network: network?,
+        limits: limits?,
+    })
+}
+
+fn paths(
+    reader: &mut ObjectReader<'_, '_>,
+    key: &'static str,
+    places: &Places,
+) -> Result<Vec<PathBuf>, Reported> {
+    let texts = reader.optional_string_array(key)?.unwrap_or_default();
+    let mut res = Vec::with_capacity(texts.len());
+    let mut failed = None;
+    for (text, at) in texts.into_iter().zip(reader.at(key).items()) {
+        let what = match expand_home(text, places.home.as_deref(), ambient_home_of) {
+            Ok(path) if is_plain(&path) => {
+                res.push(path);
+                continue;
+            }
+            Ok(_) => format!("the path {} is relative, or has `..` in it", quoted(text)),
+            Err(err) => err.to_string(),
+        };
+        let diag = at.error(codes::BAD_PROFILE, what);
+        failed =
+            Some(reader.push(diag.with_help("write the whole path, or one that begins with `~/`")));
+    }
+    failed.map_or(Ok(res), Err)
+}
+
+fn is_plain(path: &Path) -> bool {
+    let climbs = path.components().any(|it| it == Component::ParentDir);
+    path.is_absolute() && !climbs && !path.as_os_str().as_encoded_bytes().contains(&0)
+}
+
+fn network(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Network>, Reported> {
+    if !matches!(reader.at("network").value().node, Node::Array(_)) {
+        return reader.optional_one_of("network", &[("off", Off::Yes), ("on", Off::No)]).map(
+            |it| {
+                it.map(|off| match off {
+                    Off::Yes => Network::Off,
+                    Off::No => Network::Host,
+                })
+            },
+        );
+    }
+    let texts = reader.optional_string_array("network")?.unwrap_or_default();
+    let mut res = Vec::with_capacity(texts.len());
+    let mut failed = None;
+    for (text, at) in texts.into_iter().zip(reader.at("network").items()) {
+        match text.parse::<HostPattern>() {
+            Ok(pattern) => res.push(pattern),
+            Err(err) => {
+                let diag = at.error(codes::BAD_PROFILE, err.to_string());
+                let help =
+                    "write a host such as `example.org`, `*.example.org` or `example.org:443`";
+                failed = Some(reader.push(diag.with_help(help)));
+            }
+        }
+    }
+    failed.map_or(Ok(Some(Network::Hosts(res))), Err)
+}
+
+/// Whether the network is off.
+#[derive(Clone, Copy)]
+enum Off {
+    Yes,
+    No,
+}
