@@ -3,12 +3,10 @@
 #![deny(unsafe_code)]
 
 mod bare;
-#[allow(dead_code, reason = "the backend is made of it")]
 mod cgroup; // control groups that can be used here
 mod direct; // programs as children of the host
 pub mod examine; // what works on this machine, and why something does not
 mod failure;
-#[allow(dead_code, reason = "the backend is made of it")]
 mod limits; // who keeps which bound
 mod linux;
 #[cfg(test)]

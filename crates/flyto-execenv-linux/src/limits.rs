@@ -87,7 +87,8 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Bounds of each process, for setrlimit(2).
-    pub(crate) fn bounds(&self) -> &[Bound] {
+    #[cfg(test)]
+    fn bounds(&self) -> &[Bound] {
         self.bounds.get(..self.n_bounds).unwrap_or_default()
     }
 
@@ -104,11 +105,6 @@ impl Plan {
     pub(crate) fn set_in(&self, leaf: &mut Leaf) -> std::io::Result<()> {
         leaf.set_processes(self.group_processes)?;
         leaf.set_memory(self.group_memory)
-    }
-
-    /// Whether it needs a group.
-    pub(crate) const fn needs_group(&self) -> bool {
-        self.group_processes.is_some() || self.group_memory.is_some()
     }
 
     /// Sets a bound, or the tighter one that this process has itself.

@@ -2,13 +2,12 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read, Seek, Write},
+    io,
     os::fd::{AsFd, BorrowedFd},
     panic,
     path::{Path, PathBuf},
     sync::Arc,
     thread,
-    time::Duration,
 };
 
 use super::{
@@ -29,16 +28,12 @@ pub(crate) struct Leaf {
     memory_bytes: Option<u64>,
     /// What the kernel had counted when it was last asked.
     seen: Events,
-    seen_cpu: CpuTime,
 }
 
 #[derive(Debug)]
 struct Version2 {
     dir: File,
     kill: File,
-    /// Starts anew for who holds it open and writes to it (Linux 6.12); else a peak could be an earlier
-    /// program's.
-    peak: Option<File>,
 }
 
 /// What happened in a group since it was last asked.
@@ -48,25 +43,6 @@ pub(crate) struct Events {
     pub(crate) oom_kills: u64,
     /// Processes that could not be made because there were too many.
     pub(crate) refused_forks: u64,
-}
-
-/// What was used in a group since it was last asked.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Used {
-    /// CPU time, of processes that nobody waited for as well.
-    pub(crate) cpu: Option<CpuTime>,
-    /// The most memory that was in use at once, in bytes. Files that were read or written count, also
-    /// those that an earlier program has left in the page cache.
-    pub(crate) peak_memory_bytes: Option<u64>,
-}
-
-/// CPU time by mode.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct CpuTime {
-    /// In user mode.
-    pub(crate) user: Duration,
-    /// In system mode.
-    pub(crate) system: Duration,
 }
 
 impl Leaf {
@@ -80,19 +56,14 @@ impl Leaf {
             processes: None,
             memory_bytes: None,
             seen: Events::default(),
-            seen_cpu: CpuTime::default(),
         };
         for home in res.homes.all() {
             home.make_group(number)?;
         }
         if let Some(group) = res.group_in_2() {
             let open_to_write = |name| OpenOptions::new().write(true).open(group.join(name));
-            let peak = OpenOptions::new().read(true).write(true).open(group.join("memory.peak"));
-            res.version_2 = Some(Version2 {
-                dir: File::open(&group)?,
-                kill: open_to_write("cgroup.kill")?,
-                peak: peak.ok(),
-            });
+            res.version_2 =
+                Some(Version2 { dir: File::open(&group)?, kill: open_to_write("cgroup.kill")? });
             if res.homes.memory_in_2 {
                 // A part of a program is of no use to anybody, and swap is no way around the bound.
                 write(&group.join("memory.oom.group"), "1")?;
@@ -125,7 +96,7 @@ impl Leaf {
     /// Those of a new thread, and of writing to `tasks`; `start` was not called then.
     pub(crate) fn start_inside<T: Send>(&self, start: impl FnOnce() -> T + Send) -> io::Result<T> {
         let members: Vec<PathBuf> =
-            self.homes.to_join().map(|it| members(it, self.number)).collect();
+            self.homes.pids.iter().map(|it| members(it, self.number)).collect();
         if members.is_empty() {
             return Ok(start());
         }
@@ -172,19 +143,7 @@ impl Leaf {
         if limit == self.memory_bytes {
             return Ok(());
         }
-        if let Some(home) = &self.homes.memory {
-            let text = limit.map_or("-1".to_owned(), |it| it.to_string());
-            let group = home.group(self.number);
-            let memory = || write(&group.join("memory.limit_in_bytes"), &text);
-            // The bound with swap may never be below the one without.
-            let with_swap =
-                || ignore_missing(write(&group.join("memory.memsw.limit_in_bytes"), &text));
-            let is_lower = limit.is_some_and(|it| self.memory_bytes.is_none_or(|old| it < old));
-            match is_lower {
-                true => memory().and_then(|()| with_swap()),
-                false => with_swap().and_then(|()| memory()),
-            }?;
-        } else if let Some(group) = self.group_in_2().filter(|_| self.homes.memory_in_2) {
+        if let Some(group) = self.group_in_2().filter(|_| self.homes.memory_in_2) {
             let text = limit.map_or("max".to_owned(), |it| it.to_string());
             write(&group.join("memory.max"), &text)?;
         }
@@ -196,10 +155,7 @@ impl Leaf {
     pub(crate) fn events(&mut self) -> Events {
         let mut now = self.seen;
         if self.memory_bytes.is_some() {
-            let file = match (&self.homes.memory, self.group_in_2()) {
-                (Some(home), _) => Some(home.group(self.number).join("memory.oom_control")),
-                (None, group) => group.map(|it| it.join("memory.events")),
-            };
+            let file = self.group_in_2().map(|it| it.join("memory.events"));
             now.oom_kills = read_or(now.oom_kills, file, "oom_kill");
         }
         if self.processes.is_some() {
@@ -221,50 +177,18 @@ impl Leaf {
     /// memory. They cannot be reclaimed, so the next program would have less than it was promised: the
     /// group is to be dropped, and its charges go to the one above. Without a bound nothing is read.
     pub(crate) fn is_worn(&self) -> bool {
-        let group = match &self.homes.memory {
-            Some(home) => Some(home.group(self.number)),
-            None => self.group_in_2(),
-        };
-        let file = group.filter(|_| self.memory_bytes.is_some()).map(|it| it.join("memory.stat"));
+        let file = self
+            .group_in_2()
+            .filter(|_| self.memory_bytes.is_some())
+            .map(|it| it.join("memory.stat"));
         let limit = self.memory_bytes.unwrap_or(u64::MAX);
         read_or(0, file, "shmem") > limit / MOST_WORN
-    }
-
-    /// What was used since this was last asked; three files are read and one is written.
-    pub(crate) fn used(&mut self) -> Used {
-        Used { cpu: self.cpu(), peak_memory_bytes: self.peak_memory() }
-    }
-
-    fn cpu(&mut self) -> Option<CpuTime> {
-        let file = self.group_in_2()?.join("cpu.stat");
-        let text = std::fs::read_to_string(file).ok()?;
-        let time = |key| Duration::from_micros(super::home::number(&text, key));
-        let now = CpuTime { user: time("user_usec"), system: time("system_usec") };
-        let before = std::mem::replace(&mut self.seen_cpu, now);
-        // The kernel splits the sum into modes by samples, so one part may go back a little.
-        Some(CpuTime {
-            user: now.user.saturating_sub(before.user),
-            system: now.system.saturating_sub(before.system),
-        })
-    }
-
-    fn peak_memory(&mut self) -> Option<u64> {
-        if let Some(home) = &self.homes.memory {
-            let file = home.group(self.number).join("memory.max_usage_in_bytes");
-            let peak = std::fs::read_to_string(&file).ok()?.trim().parse().ok();
-            return write(&file, "0").ok().and(peak);
-        }
-        let file = self.version_2.as_mut()?.peak.as_mut()?;
-        let mut text = String::new();
-        file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
-        file.write_all(b"0").ok()?;
-        text.trim().parse().ok()
     }
 
     /// The files that a process writes to when it moves itself into the group.
     #[cfg(test)]
     pub(super) fn lists_of_members(&self) -> Vec<PathBuf> {
-        let version_1 = self.homes.to_join().map(|it| members(it, self.number));
+        let version_1 = self.homes.pids.iter().map(|it| members(it, self.number));
         version_1.chain(self.group_in_2().map(|it| it.join("cgroup.procs"))).collect()
     }
 

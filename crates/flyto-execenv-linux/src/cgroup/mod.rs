@@ -6,14 +6,15 @@
 //!
 //! | hierarchy | good for | how a program gets in |
 //! | --- | --- | --- |
-//! | version 2 | killing all at once, CPU time | is born there (`CLONE_INTO_CGROUP`) |
+//! | version 2 | killing all at once | is born there (`CLONE_INTO_CGROUP`) |
 //! | … where its controllers were handed down | also processes and memory | likewise |
-//! | version 1, `pids` and `memory` | processes and memory | its supervisor is born there |
+//! | version 1, `pids` | processes | its supervisor is born there |
 //!
 //! Version 2 hands controllers down only from a group without processes of its own. So they are there
 //! where this process stands in a group made for it within a delegated one: `Delegate=yes` with
 //! `DelegateSubgroup=` in systemd.exec(5), or a container whose start moved its processes one group
-//! down. A program can leave its group where it may write to the groups above; a profile that denies
+//! down. The controller of version 1 for memory is left alone: it kills the largest process of a group
+//! and not the group. A program can leave its group where it may write to the groups above; a profile that denies
 //! that is part of a bound on hostile programs.
 
 mod find; //  where this process stands
@@ -46,11 +47,11 @@ use crate::bare::trial;
 /// What control groups are good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Use {
-    /// Killing everything in a group at once, and its CPU time.
+    /// Killing everything in a group at once.
     Kill,
     /// Bounding the number of processes.
     Processes,
-    /// Bounding memory, and its peak.
+    /// Bounding memory.
     Memory,
 }
 
@@ -87,9 +88,8 @@ struct Homes {
     /// Which bounds version 2 keeps.
     pids_in_2: bool,
     memory_in_2: bool,
-    /// Version 1, by controller.
+    /// The controller for processes of version 1.
     pids: Option<Home>,
-    memory: Option<Home>,
     next: AtomicU32,
     /// Groups that were still in use when they were to be removed.
     left: Mutex<Vec<u32>>,
@@ -97,12 +97,7 @@ struct Homes {
 
 impl Homes {
     fn all(&self) -> impl Iterator<Item = &Home> {
-        [&self.version_2, &self.pids, &self.memory].into_iter().flatten()
-    }
-
-    /// Those of version 1, whose groups a supervisor must be in.
-    fn to_join(&self) -> impl Iterator<Item = &Home> {
-        [&self.pids, &self.memory].into_iter().flatten()
+        [&self.version_2, &self.pids].into_iter().flatten()
     }
 
     fn remove_group(&self, number: u32) {
@@ -125,28 +120,24 @@ impl Cgroups {
             .ok_or_else(|| not_mounted("cgroup2"))
             .and_then(|place| home_in_2(&place));
         let kill = version_2.as_ref().map(|it| it.path().to_owned()).map_err(Refused::clone);
-        let (mut pids_in_2, mut memory_in_2) = match &version_2 {
+        let (mut processes, memory) = match &version_2 {
             Ok(home) => (bound_in_2(home, "pids"), bound_in_2(home, "memory")),
             Err(refused) => (Err(refused.clone()), Err(refused.clone())),
         };
-        let version_1 = |controller, in_2: &mut Result<PathBuf, Refused>| {
-            if in_2.is_ok() {
-                return None;
-            }
-            let place = find::version_1(&members, &mounts, controller)?;
+        homes.pids_in_2 = processes.is_ok();
+        homes.memory_in_2 = memory.is_ok();
+        if processes.is_err()
+            && let Some(place) = find::version_1(&members, &mounts, "pids")
+        {
             let home = home_in_1(&place);
-            *in_2 = home.as_ref().map(|it| it.path().to_owned()).map_err(Refused::clone);
-            home.ok()
-        };
-        homes.pids_in_2 = pids_in_2.is_ok();
-        homes.memory_in_2 = memory_in_2.is_ok();
-        homes.pids = version_1("pids", &mut pids_in_2);
-        homes.memory = version_1("memory", &mut memory_in_2);
+            processes = home.as_ref().map(|it| it.path().to_owned()).map_err(Refused::clone);
+            homes.pids = home.ok();
+        }
         homes.version_2 = version_2.ok();
         let findings = vec![
             Finding { purpose: Use::Kill, found: kill },
-            Finding { purpose: Use::Processes, found: pids_in_2 },
-            Finding { purpose: Use::Memory, found: memory_in_2 },
+            Finding { purpose: Use::Processes, found: processes },
+            Finding { purpose: Use::Memory, found: memory },
         ];
         Self { homes: Arc::new(homes), findings }
     }

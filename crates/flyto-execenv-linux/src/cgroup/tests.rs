@@ -91,13 +91,12 @@ fn a_supervisor_is_born_inside() {
     let before = own();
     let inside = leaf.start_inside(own).expect("a thread may move itself");
     assert_eq!(own(), before);
-    for (controller, home) in [("pids", &cgroups.homes.pids), ("memory", &cgroups.homes.memory)] {
-        let line = inside.lines().find(|it| it.contains(&format!(":{controller}:")));
-        let expected = home.as_ref().map(|it| {
+    let line = inside.lines().find(|it| it.contains(":pids:"));
+    let expected =
+        cgroups.homes.pids.as_ref().map(|it| {
             format!("{}/0", it.path().file_name().expect("it has one").to_string_lossy())
         });
-        assert!(expected.is_none_or(|it| line.is_some_and(|line| line.ends_with(&it))), "{inside}");
-    }
+    assert!(expected.is_none_or(|it| line.is_some_and(|line| line.ends_with(&it))), "{inside}");
 }
 
 #[tokio::test]
@@ -127,8 +126,6 @@ async fn a_bound_on_memory_holds() {
     let outcome = run_in(&leaf, "head -c 256M /dev/zero | tail -n 1 | wc -c").await;
     assert_ne!(text(&outcome).trim(), (256 << 20).to_string());
     assert!(leaf.events().oom_kills > 0, "{outcome:?}");
-    let used = leaf.used();
-    assert!(used.peak_memory_bytes.is_none_or(|it| it > 32 << 20 && it <= 64 << 20), "{used:?}");
     // Wider and away again.
     leaf.set_memory(Some(128 << 20)).expect("the group is ours");
     leaf.set_memory(None).expect("the group is ours");
@@ -196,7 +193,6 @@ fn version_2_is_told_and_asked_in_its_own_words() {
     for name in ["cgroup.kill", "pids.max", "memory.max", "memory.oom.group"] {
         put(name, "");
     }
-    put("cpu.stat", "usage_usec 70\nuser_usec 50\nsystem_usec 20\n");
     let homes =
         Homes { version_2: Some(home), pids_in_2: true, memory_in_2: true, ..Homes::default() };
     let mut leaf = Leaf::make(Arc::new(homes), 0, 2).expect("all files are there");
@@ -215,14 +211,6 @@ fn version_2_is_told_and_asked_in_its_own_words() {
     assert_eq!(leaf.events(), Events { oom_kills: 2, refused_forks: 3 });
     put("pids.events", "max 4\n");
     assert_eq!(leaf.events(), Events { oom_kills: 0, refused_forks: 1 });
-
-    let micros = |leaf: &mut Leaf| {
-        let cpu = leaf.used().cpu.expect("the file is there");
-        [cpu.user, cpu.system].map(|it| it.as_micros())
-    };
-    assert_eq!(micros(&mut leaf), [50, 20]);
-    put("cpu.stat", "user_usec 90\nsystem_usec 10\n");
-    assert_eq!(micros(&mut leaf), [40, 0]);
 }
 
 #[tokio::test]
