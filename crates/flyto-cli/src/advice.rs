@@ -14,8 +14,11 @@ pub(crate) fn not_called(loaded: &Loaded, name: &str, err: CallError) -> Stop {
     let is_unsupported =
         matches!(&err, CallError::Tool(it) if it.kind() == ToolErrorKind::Unsupported);
     let stop = loaded.failed_call(name, err);
-    let advice = if is_unsupported { unkept(loaded, name) } else { Vec::new() };
-    advice.into_iter().fold(stop, Stop::with_help)
+    if !is_unsupported {
+        return stop;
+    }
+    let stop = unkept(loaded, name).into_iter().fold(stop, Stop::with_help);
+    stop.with_help("`flyto doctor` tells what works on this machine, and why something does not")
 }
 
 /// One sentence for each bound that the backend cannot keep.
@@ -113,31 +116,33 @@ mod tests {
             r#", "limits": {"memory_bytes": 100000000}"#,
             "{}",
             expect![[r#"
-            Error(
-                Trouble {
-                    exit: NotTried,
-                    message: "plugin tool \"p:t\" exec failed: failed to start \"true\": the local backend does not offer memory-limit",
-                    help: [
-                        "remove `limits.memory_bytes` from the tool \"t\" in DIR/p/plugin.json, or use a backend that offers memory-limit",
-                    ],
-                    findings: [],
-                },
-            )"#]],
+                Error(
+                    Trouble {
+                        exit: NotTried,
+                        message: "plugin tool \"p:t\" exec failed: failed to start \"true\": the local backend does not offer memory-limit",
+                        help: [
+                            "remove `limits.memory_bytes` from the tool \"t\" in DIR/p/plugin.json, or use a backend that offers memory-limit",
+                            "`flyto doctor` tells what works on this machine, and why something does not",
+                        ],
+                        findings: [],
+                    },
+                )"#]],
         );
         check(
             "",
             r#"{"network": "off"}"#,
             expect![[r#"
-            Error(
-                Trouble {
-                    exit: NotTried,
-                    message: "plugin tool \"p:t\" exec failed: failed to start \"true\": the local backend does not offer network-off",
-                    help: [
-                        "remove `network` from the grant for \"p\" in DIR/config.json, or use a backend that offers network-off",
-                    ],
-                    findings: [],
-                },
-            )"#]],
+                Error(
+                    Trouble {
+                        exit: NotTried,
+                        message: "plugin tool \"p:t\" exec failed: failed to start \"true\": the local backend does not offer network-off",
+                        help: [
+                            "remove `network` from the grant for \"p\" in DIR/config.json, or use a backend that offers network-off",
+                            "`flyto doctor` tells what works on this machine, and why something does not",
+                        ],
+                        findings: [],
+                    },
+                )"#]],
         );
     }
 }
