@@ -200,6 +200,10 @@ impl Supervision {
             let why = refused.map_or("no control groups".to_owned(), ToString::to_string);
             return Err(io::Error::other(why));
         }
+        if rung == KillRung::Subreaper {
+            // Where it finds whom to end. A namespace and a group are ended by the kernel.
+            std::fs::read("/proc/thread-self/children")?;
+        }
         let namespace = match kind.user_namespace {
             true => Namespace::Own { helpers: kind.helpers() },
             false => Namespace::Hosts,
