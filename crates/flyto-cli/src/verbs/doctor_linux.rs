@@ -169,7 +169,7 @@ fn troubles(found: &Examination) -> Vec<(String, Vec<(&'static str, String)>)> {
         };
         let names: Vec<_> = these.iter().map(|(layer, _)| layer.name()).collect();
         let rows = vec![
-            ("failed", joined(&|it| format!("to {}", of_errno(it)))),
+            ("failed", first_lines(&joined(&|it| format!("to {}", of_errno(it))))),
             ("cause", cause.to_owned()),
             ("fix", joined(&|it| it.fix.clone())),
             ("instead", joined(&|it| it.instead.clone())),
@@ -178,6 +178,13 @@ fn troubles(found: &Examination) -> Vec<(String, Vec<(&'static str, String)>)> {
     };
     causes.into_iter().map(of_cause).collect()
 }
+
+/// As many lines as show what it is about; the table has all of them.
+fn first_lines(text: &str) -> String {
+    text.lines().take(MOST_LINES).collect::<Vec<_>>().join("\n")
+}
+
+const MOST_LINES: usize = 3;
 
 fn of_machine(machine: &Machine) -> Vec<(&'static str, String)> {
     let user = match machine.user {

@@ -1,6 +1,6 @@
 //! `doctor`: what it tells of any machine, and of one where something is out of reach.
 
-use expect_test::expect;
+use expect_test::{Expect, expect};
 use serde_json::Value;
 
 use crate::place::{Place, Ran};
@@ -66,26 +66,52 @@ fn as_json_it_is_one_document_and_the_exit_code_says_the_same() {
     }
 }
 
-/// In a mount namespace of its own, control groups are out of sight.
-#[test]
-fn a_layer_that_is_out_of_reach_has_a_cause_and_a_fix() {
+/// In namespaces of their own, things can be taken away.
+#[track_caller]
+fn check_without(take_away: &str, layer: &str, expect: Expect) {
     let place = Place::new();
     let map = if rustix::process::geteuid().is_root() { "" } else { "-r" };
     let script = format!(
-        "exec unshare {map} -m sh -c 'mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"' sh \"$@\""
+        "exec unshare {map} -m -p -f --kill-child --mount-proc sh -c '{take_away} && exec \"$@\"' \
+         sh \"$@\""
     );
     let ran = place.flyto(&["doctor", "--format", "json"]).started_by(&script).run();
     if !ran.stderr().is_empty() {
-        println!("skipped: no mount namespace can be made here: {}", ran.stderr());
+        #[expect(clippy::print_stdout, reason = "whoever runs the tests is told what was left out")]
+        {
+            println!("skipped: this cannot be taken away here: {}", ran.stderr());
+        }
         return;
     }
-    let check = check_of(&ran, "cgroup-kill");
-    assert_eq!(check["state"], "fails", "{check:#}");
-    if check["errno_name"] == "ENOENT" {
-        expect!["something is mounted over the control groups"]
-            .assert_eq(check["cause"].as_str().unwrap());
-        expect!["take it away, or mount them again: mount -t cgroup2 none /sys/fs/cgroup"]
-            .assert_eq(check["fix"].as_str().unwrap());
-    }
-    assert_ne!(ran.json()["ends_trees_by"], "cgroup");
+    let check = check_of(&ran, layer);
+    let said = |key: &str| check[key].as_str().unwrap_or_default().to_owned();
+    expect.assert_eq(&[said("state"), said("cause"), said("fix")].join("\n"));
+}
+
+#[test]
+fn a_layer_that_is_taken_away_has_a_cause_and_a_fix() {
+    check_without(
+        "mount -t tmpfs none /sys/fs/cgroup",
+        "cgroup-kill",
+        expect![[r#"
+        fails
+        something is mounted over the control groups
+        take it away, or mount them again: mount -t cgroup2 none /sys/fs/cgroup"#]],
+    );
+    check_without(
+        "echo 2 > /proc/sys/vm/memfd_noexec",
+        "supervisor",
+        expect![[r#"
+        fails
+        vm.memfd_noexec is 2: nothing in memory may be executed
+        sysctl -w vm.memfd_noexec=0"#]],
+    );
+    check_without(
+        "mount -t tmpfs none /proc",
+        "subreaper",
+        expect![[r#"
+        fails
+        /proc is not mounted
+        mount -t proc proc /proc"#]],
+    );
 }

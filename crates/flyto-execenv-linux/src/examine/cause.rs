@@ -24,8 +24,10 @@ pub(super) const fn needs(layer: Layer) -> &'static [Layer] {
         | Layer::PidNamespace
         | Layer::CgroupKill
         | Layer::ProcessLimit
-        | Layer::MemoryLimit
-        | Layer::Confined => &[Layer::Supervisor],
+        | Layer::MemoryLimit => &[Layer::Supervisor],
+        Layer::Confined => {
+            &[Layer::Supervisor, Layer::LandlockFiles, Layer::SystemCallFilter, Layer::NetworkOff]
+        }
         _ => &[],
     }
 }
@@ -34,7 +36,7 @@ pub(super) const fn needs(layer: Layer) -> &'static [Layer] {
 pub(super) const fn resembles(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::InProcessStart | Layer::SealedMemory | Layer::Proc => &[],
-        Layer::UserNamespace => &[Layer::InProcessStart, Layer::Proc],
+        Layer::UserNamespace | Layer::PidNamespace => &[Layer::InProcessStart, Layer::Proc],
         _ => &[Layer::InProcessStart],
     }
 }
@@ -311,7 +313,7 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         KillRung::Cgroup => "trees are ended by a control group",
     };
     let bounded = |what, capability| match means(linux, capability) {
-        Some(means) => format!("{what} is bounded by {means}"),
+        Some(means) => format!("{what} is bounded: {means}"),
         None => format!("nobody bounds {what}; a call that asks for that is refused"),
     };
     match layer {
@@ -323,12 +325,28 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         Layer::Proc => "a supervisor finds nobody, and what programs use is not known",
         Layer::UserNamespace => "only root has PID namespaces",
         Layer::Subreaper | Layer::PidNamespace | Layer::CgroupKill => trees,
-        Layer::CgroupProcesses => {
+        Layer::ProcessLimit if means(linux, Capability::ProcessLimit).is_some() => {
+            "a fork bomb is stopped by nothing but the bounds of its user"
+        }
+        Layer::MemoryLimit if means(linux, Capability::MemoryLimit).is_some() => {
+            "a tree can take all memory that its user may have"
+        }
+        Layer::CgroupProcesses | Layer::ProcessLimit => {
             return bounded("the number of processes", Capability::ProcessLimit);
         }
-        Layer::CgroupMemory => return bounded("memory", Capability::MemoryLimit),
-        Layer::ProcessLimit => "a fork bomb is stopped by nothing but the bounds of its user",
-        Layer::MemoryLimit => "a tree can take all memory that its user may have",
+        Layer::CgroupMemory | Layer::MemoryLimit => {
+            return bounded("memory", Capability::MemoryLimit);
+        }
+        Layer::LandlockFiles
+        | Layer::LandlockPorts
+        | Layer::LandlockScopes
+        | Layer::SystemCallFilter
+        | Layer::NetworkOff
+        | Layer::Confined
+            if linux.rung() == KillRung::Group =>
+        {
+            "a call that asks for isolation is refused"
+        }
         Layer::LandlockFiles => "a call that asks for bounds on files is refused",
         Layer::LandlockPorts => "the filter of system calls alone keeps a program from the network",
         Layer::LandlockScopes => {
