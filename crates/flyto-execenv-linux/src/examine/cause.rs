@@ -197,6 +197,8 @@ fn namespaces(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     }
 }
 
+const UNIFIED: &str = "start the kernel with systemd.unified_cgroup_hierarchy=1";
+
 fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     if !machine.has_proc {
         return proc(machine);
@@ -207,7 +209,12 @@ fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason
             "take it away, or mount them again: mount -t cgroup2 none /sys/fs/cgroup",
         ));
     }
-    let needs_2 = layer == Layer::CgroupKill;
+    let needs_2 = layer != Layer::CgroupProcesses;
+    if layer == Layer::CgroupMemory && machine.memory_in_cgroup1 {
+        let cause =
+            "memory belongs to control groups of version 1, which end one process of a group";
+        return Some(because(cause, UNIFIED));
+    }
     if !machine.has_cgroup2 && (needs_2 || !machine.has_cgroup1) {
         return Some(match (machine.has_cgroup1, machine.is_in("container")) {
             (false, true) => because(
@@ -219,7 +226,7 @@ fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason
             }
             (true, _) => because(
                 "control groups are those of version 1, which cannot end a group at once",
-                "start the kernel with systemd.unified_cgroup_hierarchy=1",
+                UNIFIED,
             ),
         });
     }
@@ -241,7 +248,9 @@ fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason
             };
             Some(because("this process's control group is not delegated to its user", fix))
         }
-        libc::ENOENT if needs_2 && !machine.is_at_least((5, 14)) => Some(old("5.14")),
+        libc::ENOENT if layer == Layer::CgroupKill && !machine.is_at_least((5, 14)) => {
+            Some(old("5.14"))
+        }
         libc::ENOENT => Some(because(
             "this controller is not handed down to the group of this process",
             "start it in a unit with Delegate=yes and DelegateSubgroup=main (systemd.exec(5))",

@@ -33,7 +33,9 @@ pub struct Machine {
     pub(super) has_cgroup2: bool,
     /// … and those of version 1 are there, which have the controllers then.
     pub(super) has_cgroup1: bool,
-    /// Something was mounted over them later.
+    /// … and memory is bounded there, so that version 2 has no controller for it.
+    pub(super) memory_in_cgroup1: bool,
+    /// Something was mounted over control groups later.
     pub(super) cgroups_are_covered: bool,
     /// systemd manages this machine.
     pub(super) has_systemd: bool,
@@ -110,6 +112,9 @@ impl Machine {
             proc_subset: option("subset") == Some("pid"),
             has_cgroup2: mounts.iter().any(|it| it.kind == "cgroup2"),
             has_cgroup1: mounts.iter().any(|it| it.kind == "cgroup"),
+            memory_in_cgroup1: mounts.iter().any(|it| {
+                it.kind == "cgroup" && it.options.split(',').any(|option| option == "memory")
+            }),
             cgroups_are_covered: mounts.iter().enumerate().any(|(at, group)| {
                 let mut later = mounts.iter().skip(at + 1);
                 let covers = |it: &Mount<'_>| {

@@ -30,6 +30,13 @@ const MOUNTS: &str = "22 27 0:21 / / rw - ext4 /dev/vda rw
 24 22 0:23 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw
 ";
 
+/// Both versions, as older systems have them.
+const HYBRID: &str = "22 27 0:21 / / rw - ext4 /dev/vda rw
+23 22 0:22 / /sys/fs/cgroup rw - tmpfs tmpfs rw
+24 23 0:23 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw
+25 23 0:24 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+";
+
 const DOCKER: &[(&str, &str)] =
     &[("/.dockerenv", ""), ("/proc/self/status", "Uid:\t1000\t1000\t1000\t1000\nSeccomp:\t2\n")];
 
@@ -228,6 +235,15 @@ fn control_groups_are_missing_read_only_or_somebody_elses() {
         &version_1,
         expect![[r#"
         control groups are those of version 1, which cannot end a group at once
+        start the kernel with systemd.unified_cgroup_hierarchy=1"#]],
+    );
+    let hybrid = with(HYBRID);
+    check(
+        Layer::CgroupMemory,
+        libc::ENOENT,
+        &hybrid,
+        expect![[r#"
+        memory belongs to control groups of version 1, which end one process of a group
         start the kernel with systemd.unified_cgroup_hierarchy=1"#]],
     );
     let none = with("22 27 0:21 / / rw - ext4 x rw\n");
