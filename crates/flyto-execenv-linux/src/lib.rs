@@ -11,6 +11,7 @@ mod limits; // who keeps which bound
 mod linux;
 #[cfg(test)]
 mod ordinary;
+mod proxy; // the way out of a network namespace
 mod sandbox; // what keeps isolation
 mod supervised;
 

@@ -65,7 +65,6 @@ pub(crate) enum Namespace {
 #[derive(Debug)]
 pub(crate) struct Keepers {
     processes: ProcessKeeper,
-    namespace: Namespace,
     memory_in_cgroup: bool,
     counted: Mutex<Option<(Instant, u64)>>,
 }
@@ -131,7 +130,6 @@ impl Keepers {
         };
         Self {
             processes,
-            namespace,
             memory_in_cgroup: cgroups.can(Use::Memory),
             counted: Mutex::new(count.map(|it| (Instant::now(), it))),
         }
@@ -172,8 +170,8 @@ impl Keepers {
         res
     }
 
-    /// Says what is set for one program.
-    pub(crate) fn plan(&self, limits: &Limits, kill: KillScope) -> Plan {
+    /// Says what is set for one program whose supervisor lives in this namespace.
+    pub(crate) fn plan(&self, namespace: Namespace, limits: &Limits, kill: KillScope) -> Plan {
         let Limits { cpu_time, memory_bytes, processes, file_size_bytes, open_files, .. } = limits;
         let is_counted = memory_bytes.is_some() || processes.is_some();
         let mut res = Plan { is_counted, ..Plan::default() };
@@ -195,13 +193,13 @@ impl Keepers {
         }
         let by_default = (kill == KillScope::Tree).then_some(DEFAULT_PROCESSES);
         if let Some(limit) = processes.or(by_default) {
-            match (self.processes, self.namespace) {
+            match (self.processes, namespace) {
                 (ProcessKeeper::Cgroup, _) => res.group_processes = Some(limit),
-                (ProcessKeeper::Namespace, Namespace::Own { helpers }) => {
+                (ProcessKeeper::Namespace | ProcessKeeper::User, Namespace::Own { helpers }) => {
                     let most = limit.saturating_add(helpers);
                     res.bound(Resource::Nproc, most, most);
                 }
-                (ProcessKeeper::Namespace | ProcessKeeper::User, _) => {
+                (ProcessKeeper::Namespace | ProcessKeeper::User, Namespace::Hosts) => {
                     let most = limit.saturating_add(self.count());
                     res.bound(Resource::Nproc, most, most);
                 }

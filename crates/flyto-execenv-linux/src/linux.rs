@@ -8,15 +8,17 @@ use std::{
 
 use async_trait::async_trait;
 use flyto_execenv::{
-    Capabilities, Capability, ExecError, Executor, Isolation, KillScope, Limits, Running, Spec,
+    Capabilities, Capability, ExecError, Executor, Isolation, KillScope, Limits, Network, Running,
+    Spec,
     local::{Local, PinnedPrograms, resolve_program},
 };
 
 use crate::{
     cgroup::{Cgroups, Use},
     direct, failure,
-    limits::{Keepers, Namespace, ProcessKeeper},
-    sandbox::{Confinement, Support, confine, cookie},
+    limits::{Keepers, ProcessKeeper},
+    proxy::{Outside, Reach, System},
+    sandbox::{Confinement, Support, confine, cookie, needs_user_namespace},
     supervised::{self, Kind, Pool},
 };
 
@@ -48,6 +50,10 @@ impl KillRung {
 }
 
 /// Runs programs on this machine.
+///
+/// A program with [`Network::Hosts`] gets variables that win over those of its spec: `HTTP_PROXY`,
+/// `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` in both cases, and `NODE_USE_ENV_PROXY`. They lead to a proxy
+/// that this process is for as long as the call lasts, on the runtime of the call; nothing else is reached.
 ///
 /// ```
 /// use flyto_execenv::{ExecEnv, KillScope, Spec};
@@ -83,6 +89,8 @@ struct Supervision {
     groups: Arc<Cgroups>,
     keepers: Keepers,
     support: Support,
+    /// Where hosts are found and reached.
+    outside: Arc<dyn Outside>,
     /// Supervisors for programs without isolation.
     plain: Arc<Pool>,
     /// Those for programs with isolation. The one used last is at the end.
@@ -172,6 +180,14 @@ impl Linux {
         Self { capabilities, rung, local, pinned, supervision: supervision.map(Arc::new) }
     }
 
+    /// The same, with hosts that are found and reached in this way.
+    #[cfg(test)]
+    pub(crate) fn with_outside(mut self, outside: Arc<dyn Outside>) -> Self {
+        let supervision = self.supervision.as_mut().and_then(Arc::get_mut);
+        supervision.expect("it was just made").outside = outside;
+        self
+    }
+
     /// By which means it ends trees.
     #[must_use]
     pub fn rung(&self) -> KillRung {
@@ -204,11 +220,7 @@ impl Supervision {
             // Where it finds whom to end. A namespace and a group are ended by the kernel.
             std::fs::read("/proc/thread-self/children")?;
         }
-        let namespace = match kind.user_namespace {
-            true => Namespace::Own { helpers: kind.helpers() },
-            false => Namespace::Hosts,
-        };
-        let keepers = Keepers::find(groups, namespace);
+        let keepers = Keepers::find(groups, kind.namespace());
         let plain = Pool::new(kind, Arc::clone(groups));
         plain.probe()?.map_err(|report| {
             let err = io::Error::from_raw_os_error(report.errno as i32);
@@ -216,18 +228,24 @@ impl Supervision {
         })?;
         let mut support = Support::probe();
         support.pid_namespaces = rung == KillRung::PidNamespace;
-        let groups = Arc::clone(groups);
-        Ok(Self { rung, groups, keepers, support, plain, confined: Mutex::default() })
+        let (groups, outside) = (Arc::clone(groups), Arc::new(System));
+        let confined = Mutex::default();
+        Ok(Self { rung, groups, keepers, support, outside, plain, confined })
     }
 
-    async fn start(&self, pinned: &PinnedPrograms, spec: Spec) -> Result<Running, ExecError> {
+    async fn start(&self, pinned: &PinnedPrograms, mut spec: Spec) -> Result<Running, ExecError> {
         let program = resolve_program(&spec)?;
         let image = pinned.image(&spec, &program).await?;
-        let plan = self.keepers.plan(&spec.limits, KillScope::Tree);
         let pool = match spec.isolation.is_none() {
             true => Arc::clone(&self.plain),
             false => self.confined(&spec)?,
         };
+        let plan = self.keepers.plan(pool.namespace(), &spec.limits, KillScope::Tree);
+        if let Some(reach) = pool.reach() {
+            for (name, value) in reach.variables() {
+                spec.env.set(name, value);
+            }
+        }
         supervised::start(&pool, spec, program, image, plan).await
     }
 
@@ -244,7 +262,14 @@ impl Supervision {
         }
         let cookie = cookie().map_err(|err| failure::of_host(spec, err))?;
         let confinement = confine(&spec.isolation, &self.support, cookie)?;
-        let pool = Pool::new(kind(self.rung, confinement), Arc::clone(&self.groups));
+        let reach = match &spec.isolation.network {
+            Network::Hosts(hosts) => {
+                Some(Arc::new(Reach::new(hosts.clone(), Arc::clone(&self.outside))))
+            }
+            _ => None,
+        };
+        let kind = kind(self.rung, confinement);
+        let pool = Pool::with_reach(kind, Arc::clone(&self.groups), reach);
         if pools.len() == MAX_CONFINED {
             // Calls of it that are under way keep it until they have ended.
             drop(pools.remove(0));
@@ -258,8 +283,7 @@ fn kind(rung: KillRung, confinement: Confinement) -> Kind {
     let pid_namespace = rung == KillRung::PidNamespace || confinement.pid_namespace;
     Kind {
         pid_namespace,
-        // Root can make namespaces in the one it has.
-        user_namespace: pid_namespace && !rustix::process::geteuid().is_root(),
+        user_namespace: (pid_namespace || confinement.network_namespace) && needs_user_namespace(),
         kill_by_group: rung == KillRung::Cgroup,
         confinement,
     }

@@ -17,6 +17,7 @@
 mod bare;
 mod end;
 mod memory;
+mod network;
 mod process;
 mod serve;
 mod setup;
@@ -57,14 +58,16 @@ extern "C" fn run() -> ! {
         },
         Received::HungUp => exit(0),
     };
-    let site = match setup {
+    let mut site = match setup {
         Ok(site) => site,
         Err(failed) => {
             socket::report(&failure(failed));
             exit(1);
         }
     };
-    socket::report(&Report::new(ReportKind::Ready));
+    socket::report_with(&Report::new(ReportKind::Ready), site.door.as_ref().map(|it| it.fd()));
+    // The host has it now, and nobody else.
+    drop(site.door.take());
     loop {
         match socket::receive(&mut buffer) {
             // An order that crossed with the report of the end.

@@ -10,7 +10,8 @@ use crate::{
         sys::{self, Cookie, Errno, address, clone, errno, int, number},
     },
     memory::Pages,
-    process,
+    network,
+    process::{self, Descriptor},
     socket::Descriptors,
 };
 
@@ -26,6 +27,8 @@ pub(crate) struct Site {
     pub(crate) cgroup: Option<i32>,
     /// The file that kills what is in that cgroup.
     pub(crate) group_kill: Option<i32>,
+    /// The socket in the network namespace, until the host has it.
+    pub(crate) door: Option<Descriptor>,
 }
 
 impl Site {
@@ -61,7 +64,7 @@ pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site,
     };
     let failed = |stage| move |errno| Failed { stage, errno };
     let ruleset = take(SetupFlags::RULESET)?;
-    let site = Site {
+    let mut site = Site {
         namespace: match has(SetupFlags::PID_NAMESPACE) {
             true => Some(Pages::new(STACK_BYTES).map_err(failed(Stage::Memory))?),
             false => None,
@@ -70,9 +73,13 @@ pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site,
         inner_ruleset: take(SetupFlags::INNER_RULESET)?,
         cgroup: take(SetupFlags::CGROUP)?,
         group_kill: take(SetupFlags::CGROUP_KILL)?,
+        door: None,
     };
     if has(SetupFlags::USER_NAMESPACE) {
         user_namespace(setup).map_err(failed(Stage::Namespace))?;
+    }
+    if has(SetupFlags::NETWORK_NAMESPACE) {
+        site.door = Some(network::leave().map_err(failed(Stage::Network))?);
     }
     // Only from here on: the maps of a process that may not be looked into belong to root (proc(5)).
     process::close_to_debuggers();
@@ -154,6 +161,6 @@ fn user_namespace(setup: &Setup<'_>) -> Result<(), Errno> {
 }
 
 fn write(path: &CStr, text: &[u8]) -> Result<(), Errno> {
-    let file = process::Descriptor::open(path, process::O_WRONLY)?;
+    let file = Descriptor::open(path, process::O_WRONLY)?;
     file.write(text)
 }

@@ -156,6 +156,33 @@ pub(crate) fn order() -> Asked {
     }
 }
 
+/// Tells the host, and gives it a descriptor. One that is gone is noticed by the next receipt.
+pub(crate) fn report_with(to_tell: &Report, descriptor: Option<i32>) {
+    let Some(descriptor) = descriptor else { return report(to_tell) };
+    let mut record = to_tell.to_bytes();
+    let mut vector = Vector { base: record.as_mut_ptr(), bytes: record.len() };
+    let mut control = Control {
+        bytes: CONTROL_HEAD_BYTES + size_of::<i32>(),
+        level: SOL_SOCKET,
+        kind: SCM_RIGHTS,
+        descriptors: [descriptor; MAX_DESCRIPTORS],
+    };
+    let header = Header {
+        name: null_mut(),
+        name_bytes: 0,
+        vector: &raw mut vector,
+        vectors: 1,
+        control_bytes: control.bytes,
+        control: &raw mut control,
+        flags: 0,
+    };
+    // SAFETY: every pointer leads to memory of this frame, with its size.
+    let _ = unsafe {
+        let args = [int(SOCKET), address(&raw const header), MSG_NOSIGNAL, 0, 0, 0];
+        sys::call(number::SENDMSG, args)
+    };
+}
+
 /// Tells the host. One that is gone is noticed by the next receipt.
 pub(crate) fn report(report: &Report) {
     let record = report.to_bytes();

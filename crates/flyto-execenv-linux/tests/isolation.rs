@@ -92,9 +92,7 @@ async fn what_appears_beside_a_secret_is_there_for_the_next_call() {
 #[tokio::test]
 async fn what_cannot_be_kept_is_refused() {
     let env = ExecEnv::new(Linux::new());
-    let hosts = vec!["example.org".parse().expect("a pattern")];
     for (isolation, kind) in [
-        (Isolation::new().network(Network::Hosts(hosts)), ExecErrorKind::Unsupported),
         (Isolation::new().deny("/proc"), ExecErrorKind::Unsupported),
         (Isolation::new().deny("secret"), ExecErrorKind::InvalidSpec),
     ] {

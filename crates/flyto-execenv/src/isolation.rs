@@ -14,8 +14,13 @@ pub enum Network {
     /// Whatever the machine can reach.
     #[default]
     Host,
-    /// The hosts that these patterns name, and nothing else. Demands
-    /// [`Capability::NetworkHosts`](crate::Capability::NetworkHosts).
+    /// The hosts that these patterns name, and nothing else: no other host, and no local socket of another
+    /// program. Demands [`Capability::NetworkHosts`](crate::Capability::NetworkHosts).
+    ///
+    /// A name is no way to what lies inside of somebody's network, whatever address it has: addresses of
+    /// this machine, of private networks and of a cloud's own services are reached only where a pattern
+    /// names the address. A backend may reach hosts in a way of its own, such as a proxy that it tells the
+    /// program of in its environment.
     Hosts(Vec<HostPattern>),
     /// Nothing: no host, not this one either, and no local socket of another program. Demands
     /// [`Capability::NetworkOff`](crate::Capability::NetworkOff).

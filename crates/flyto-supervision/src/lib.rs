@@ -125,8 +125,17 @@ flags! {
         /// Programs have no capabilities, also those of root (capabilities(7)). With `NO_NEW_PRIVS` they
         /// gain none either.
         NO_CAPABILITIES = 7,
+        /// The supervisor and its programs live in a network namespace of their own, where nothing is but
+        /// the loopback interface (network_namespaces(7)). The report of kind `Ready` carries a socket
+        /// that listens there, on [`DOOR_PORT`] of 127.0.0.1: what comes in through it is all that comes
+        /// out of the namespace.
+        NETWORK_NAMESPACE = 8,
     }
 }
+
+/// The port on which programs in a network namespace of their own reach the host: 880, one of those that
+/// need a capability to listen on (ip(7)), so that no program takes it or stands in for the host.
+pub const DOOR_PORT: u16 = 880;
 
 /// What a supervisor does once, before its first program.
 ///
@@ -361,6 +370,8 @@ pub enum Stage {
     Memory,
     /// The namespaces.
     Namespace,
+    /// The network namespace, or the socket in it.
+    Network,
     /// The system call filter.
     Filter,
     /// The Landlock ruleset.
@@ -383,11 +394,12 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in the order of a start.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::None,
         Self::Message,
         Self::Memory,
         Self::Namespace,
+        Self::Network,
         Self::Filter,
         Self::Landlock,
         Self::Clone,
@@ -407,6 +419,7 @@ impl Stage {
             Self::Message => "read the request",
             Self::Memory => "allocate memory for the arguments",
             Self::Namespace => "make the namespaces",
+            Self::Network => "make a network namespace with a socket in it",
             Self::Filter => "load the system call filter",
             Self::Landlock => "enter the Landlock domain",
             Self::Clone => "make a process",

@@ -35,9 +35,13 @@ pub(crate) mod number {
     pub(crate) const MUNMAP: usize = 11;
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
+    pub(crate) const IOCTL: usize = 16;
     pub(crate) const NANOSLEEP: usize = 35;
+    pub(crate) const SOCKET: usize = 41;
     pub(crate) const SENDMSG: usize = 46;
     pub(crate) const RECVMSG: usize = 47;
+    pub(crate) const BIND: usize = 49;
+    pub(crate) const LISTEN: usize = 50;
     pub(crate) const EXECVE: usize = 59;
     pub(crate) const EXIT: usize = 60;
     pub(crate) const WAIT4: usize = 61;
@@ -140,8 +144,10 @@ pub(crate) mod clone {
     pub(crate) const FILES: u64 = 0x400;
     pub(crate) const PIDFD: u64 = 0x1000;
     pub(crate) const VFORK: u64 = 0x4000;
+    pub(crate) const NEWUTS: u64 = 0x400_0000;
     pub(crate) const NEWUSER: u64 = 0x1000_0000;
     pub(crate) const NEWPID: u64 = 0x2000_0000;
+    pub(crate) const NEWNET: u64 = 0x4000_0000;
     pub(crate) const CLEAR_SIGHAND: u64 = 1 << 32;
     pub(crate) const INTO_CGROUP: u64 = 1 << 33;
 }

@@ -25,6 +25,17 @@ pub(crate) fn be_born_in(group: BorrowedFd<'_>) -> io::Result<()> {
     run(Attempt::Nothing, group).map(drop)
 }
 
+/// A process can be born in a namespace that is its own: one for the names of hosts (uts_namespaces(7)), in a
+/// user namespace that is its own as well if that is wanted (user_namespaces(7)).
+///
+/// # Errors
+///
+/// Those of clone3(2): `EPERM` where the user may not, `ENOSPC` where there may be no more.
+pub(crate) fn be_born_apart(in_user_namespace: bool) -> io::Result<()> {
+    let user = if in_user_namespace { clone::NEWUSER } else { 0 };
+    run_in(Attempt::Nothing, None, clone::NEWUTS | user).map(drop)
+}
+
 /// A process can put itself into the group whose list of members this file is.
 ///
 /// # Errors
@@ -128,14 +139,19 @@ struct Shared {
 }
 
 fn run(attempt: Attempt, group: Option<i32>) -> io::Result<Option<u64>> {
+    run_in(attempt, group, 0)
+}
+
+/// The same, in these namespaces of the process's own.
+fn run_in(attempt: Attempt, group: Option<i32>, namespaces: u64) -> io::Result<Option<u64>> {
     let mut stack = MaybeUninit::<Stack>::uninit();
     let mut inner = MaybeUninit::<Stack>::uninit();
     let mut shared = Shared { attempt, inner: inner.as_mut_ptr(), res: Ok(None) };
     let shared_at = &raw mut shared;
     let failed = |errno: Errno| io::Error::from_raw_os_error(errno.cast_signed());
     // SAFETY: this frame, with both stacks, stays until the child has ended: `CLONE_VFORK` holds us here.
-    let pid =
-        unsafe { spawn(stack.as_mut_ptr(), group, child, shared_at.cast()) }.map_err(failed)?;
+    let pid = unsafe { spawn(stack.as_mut_ptr(), group, namespaces, child, shared_at.cast()) }
+        .map_err(failed)?;
     let was_killed = wait(pid) & 0x7f != 0;
     if was_killed {
         return Err(io::Error::other("the kernel killed the process at its birth"));
@@ -151,12 +167,13 @@ fn run(attempt: Attempt, group: Option<i32>) -> io::Result<Option<u64>> {
 unsafe fn spawn(
     stack: *mut Stack,
     group: Option<i32>,
+    namespaces: u64,
     entry: extern "C" fn(*mut c_void) -> !,
     arg: *mut c_void,
 ) -> Result<i32, Errno> {
     let into_group = if group.is_some() { clone::INTO_CGROUP } else { 0 };
     let args = CloneArgs {
-        flags: clone::VM | clone::VFORK | clone::CLEAR_SIGHAND | into_group,
+        flags: clone::VM | clone::VFORK | clone::CLEAR_SIGHAND | into_group | namespaces,
         stack: address(stack) as u64,
         stack_size: STACK_BYTES as u64,
         cgroup: group.map_or(0, |it| it as u64),
@@ -342,7 +359,7 @@ unsafe fn fits(stack: *mut Stack, soft: u64, hard: u64) -> Result<bool, Errno> {
     // host and nothing else.
     unsafe { sys::call(number::PRLIMIT64, [0, RLIMIT_NPROC, address(&bounds), 0, 0, 0])? };
     // SAFETY: the caller's promise; the process ends at once.
-    match unsafe { spawn(stack, None, end, null_mut()) } {
+    match unsafe { spawn(stack, None, 0, end, null_mut()) } {
         Ok(pid) => {
             wait(pid);
             Ok(true)
@@ -383,6 +400,8 @@ mod tests {
     #[test]
     fn no_child_is_left_behind() {
         tasks_of_user().expect("there is room for two processes");
+        let apart = be_born_apart(true).map_err(|it| it.raw_os_error());
+        assert!(matches!(apart, Ok(()) | Err(Some(libc::EPERM | libc::ENOSPC))), "{apart:?}");
         let children = fs::read_to_string("/proc/thread-self/children").expect("proc is there");
         assert_eq!(children.trim(), "");
     }

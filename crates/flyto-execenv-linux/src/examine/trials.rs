@@ -257,7 +257,8 @@ fn landlock_version(least: u32) -> Result<u32, Failure> {
 
 /// What keeps a program to this isolation where Landlock has this version.
 fn walls(isolation: &Isolation, landlock: u32) -> Result<Confinement, Failure> {
-    let support = Support { landlock, seccomp: true, pid_namespaces: true };
+    let support =
+        Support { landlock, seccomp: true, pid_namespaces: true, network_namespaces: true };
     let cookie = cookie().map_err(|err| Failure::of("get random numbers", &err))?;
     confine(isolation, &support, cookie).map_err(|err| Failure::of_start(&err))
 }

@@ -7,12 +7,16 @@ use crate::ordinary::{is_ordinary, run};
 const MIB: u64 = 1 << 20;
 
 fn keepers(processes: ProcessKeeper, memory_in_cgroup: bool) -> Keepers {
-    let namespace = match processes {
+    let counted = Mutex::new(Some((Instant::now(), 300)));
+    Keepers { processes, memory_in_cgroup, counted }
+}
+
+/// Where the supervisors are for which somebody keeps the bound on processes.
+fn namespace(keepers: &Keepers) -> Namespace {
+    match keepers.processes {
         ProcessKeeper::Namespace => Namespace::Own { helpers: 2 },
         _ => Namespace::Hosts,
-    };
-    let counted = Mutex::new(Some((Instant::now(), 300)));
-    Keepers { processes, namespace, memory_in_cgroup, counted }
+    }
 }
 
 fn everything() -> Limits {
@@ -38,7 +42,7 @@ fn option(resource: u32) -> &'static str {
 
 #[track_caller]
 fn check(keepers: &Keepers, limits: &Limits, kill: KillScope, expect: Expect) {
-    let plan = keepers.plan(limits, kill);
+    let plan = keepers.plan(namespace(keepers), limits, kill);
     let bounds: Vec<String> = plan
         .bounds()
         .iter()
@@ -141,7 +145,8 @@ fn a_tree_has_a_bound_on_processes_also_without_one() {
 fn no_bound_is_wider_than_our_own() {
     let own = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let limits = Limits::new().open_files(u64::MAX);
-    let plan = keepers(ProcessKeeper::Nobody, false).plan(&limits, KillScope::Group);
+    let plan =
+        keepers(ProcessKeeper::Nobody, false).plan(Namespace::Hosts, &limits, KillScope::Group);
     assert_eq!(plan.bounds()[0].hard, own);
 }
 
@@ -217,10 +222,21 @@ async fn processes_of_an_ordinary_user_are_bounded() {
         println!("skipped: this user may have as many processes as it likes");
         return;
     }
-    let plan = keepers.plan(&Limits::new().processes(10), KillScope::Tree);
+    let plan = keepers.plan(Namespace::Hosts, &Limits::new().processes(10), KillScope::Tree);
     let outcome = bounded(&plan, &[], SLEEPERS).await;
     // What else this user runs comes and goes, so the number is not exact.
     assert!(!outcome.success() && n_started(&outcome) < 20, "{outcome:?}");
+}
+
+#[test]
+fn a_supervisor_in_a_namespace_of_its_own_has_nobody_else_to_count() {
+    let keepers = keepers(ProcessKeeper::User, false);
+    let nproc = |namespace| {
+        let plan = keepers.plan(namespace, &Limits::new().processes(10), KillScope::Tree);
+        plan.bounds().iter().map(|it| it.soft).collect::<Vec<_>>()
+    };
+    assert_eq!(nproc(Namespace::Hosts), [310]);
+    assert_eq!(nproc(Namespace::Own { helpers: 1 }), [11]);
 }
 
 #[tokio::test]
@@ -236,7 +252,7 @@ async fn in_a_user_namespace_the_bound_is_exact() {
         println!("skipped: no user namespaces here");
         return;
     }
-    let plan = keepers.plan(&Limits::new().processes(10), KillScope::Tree);
+    let plan = keepers.plan(own, &Limits::new().processes(10), KillScope::Tree);
     let outcome = bounded(&plan, &within, SLEEPERS).await;
     // The shell is one of the ten.
     assert_eq!((outcome.success(), n_started(&outcome)), (false, 9), "{outcome:?}");
@@ -247,7 +263,8 @@ async fn a_file_that_is_too_large_ends_its_writer() {
     let dir = tempfile::tempdir().expect("there is room");
     let file = dir.path().join("file");
     let limits = Limits::new().file_size_bytes(1_000);
-    let plan = keepers(ProcessKeeper::Nobody, false).plan(&limits, KillScope::Group);
+    let plan =
+        keepers(ProcessKeeper::Nobody, false).plan(Namespace::Hosts, &limits, KillScope::Group);
     let script = format!("exec head -c 2000 /dev/zero > {}", file.display());
     let outcome = bounded(&plan, &[], &script).await;
     let Some(Exit::Signal(signal)) = outcome.exit else { panic!("{outcome:?}") };

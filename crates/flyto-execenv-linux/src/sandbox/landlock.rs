@@ -112,7 +112,7 @@ pub(super) fn outer(isolation: &Isolation, version: u32) -> Result<Outer, ExecEr
 /// The ruleset of one program, nested in the other: signals, and abstract Unix sockets where sockets are
 /// closed, do not leave it.
 pub(super) fn inner(isolation: &Isolation) -> Result<OwnedFd, ExecError> {
-    let closed = isolation.local_sockets == LocalSockets::Off || isolation.network == Network::Off;
+    let closed = isolation.local_sockets == LocalSockets::Off || isolation.network != Network::Host;
     let scoped = if closed { SIGNALS | ABSTRACT_SOCKETS } else { SIGNALS };
     ruleset(&Handled { scoped, ..Handled::default() }).map_err(unmade)
 }

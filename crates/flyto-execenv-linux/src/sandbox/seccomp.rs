@@ -17,6 +17,9 @@ pub(super) struct Rules {
     pub(super) restricted: bool,
     /// Sockets of every kind but pairs.
     pub(super) network_off: bool,
+    /// Sockets but those of a network namespace, and pairs: Unix sockets with a name and machines below
+    /// this one (vsock(7)) are none of a namespace's.
+    pub(super) network_own: bool,
     /// Unix sockets but for pairs.
     pub(super) local_sockets_off: bool,
     /// Bounds of other processes.
@@ -166,7 +169,7 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
     if rules.own_processes {
         rule(libc::SYS_prlimit64, own_bounds());
     }
-    let sockets = rules.network_off || rules.local_sockets_off;
+    let sockets = rules.network_off || rules.network_own || rules.local_sockets_off;
     if rules.restricted || sockets {
         for number in UNSEEN {
             rule(*number, NOSYS);
@@ -258,8 +261,8 @@ fn socket(rules: Rules) -> Node {
         return PERM;
     }
     let unix = libc::AF_UNIX as u32;
-    let local = if rules.local_sockets_off { PERM } else { Node::Allow };
-    if !rules.restricted {
+    let local = if rules.local_sockets_off || rules.network_own { PERM } else { Node::Allow };
+    if !rules.restricted && !rules.network_own {
         return first_is(unix, local, Node::Allow);
     }
     // Every packet of the machine is nobody's business; ordinary sockets send and receive their own.

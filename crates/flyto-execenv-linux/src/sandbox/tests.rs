@@ -321,7 +321,12 @@ fn what_is_declared_is_what_can_be_made() {
             }
         }
     };
-    let with = |landlock, seccomp, pid_namespaces| Support { landlock, seccomp, pid_namespaces };
+    let with = |landlock, seccomp, pid_namespaces| Support {
+        landlock,
+        seccomp,
+        pid_namespaces,
+        network_namespaces: false,
+    };
     check(with(0, false, true), expect![""]);
     check(with(0, true, true), expect!["network-off local-sockets-off system-call-filter"]);
     check(with(7, false, true), expect!["filesystem-grants filesystem-denials"]);
@@ -341,6 +346,11 @@ fn what_is_declared_is_what_can_be_made() {
             "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials process-isolation"
         ],
     );
+    check(
+        Support { network_namespaces: true, ..with(0, true, false) },
+        expect!["network-off network-hosts local-sockets-off system-call-filter"],
+    );
+    check(Support { network_namespaces: true, ..with(0, false, false) }, expect![""]);
     check(
         with(6, true, false),
         expect![

@@ -25,6 +25,7 @@ use crate::{
     cgroup::Leaf,
     failure,
     limits::{Plan, reached},
+    proxy::{Proxy, Reach},
 };
 
 /// How long a supervisor is waited for that ends a tree: 10 s beyond the grace. It gives itself half of
@@ -54,7 +55,7 @@ pub(crate) async fn start(
     let Streams { host, child: _ } = streams;
     // The input is in its pipe, or on its way there; the rest is for messages.
     spec.stdin = Stdin::Null;
-    let state = State { supervisor: Some(supervisor), exit: None, ended: None };
+    let state = State { supervisor: Some(supervisor), proxy: None, exit: None, ended: None };
     let control = Supervised {
         pool: Arc::clone(pool),
         spec,
@@ -63,6 +64,7 @@ pub(crate) async fn start(
         _image: image,
         state: Mutex::new(state),
     };
+    control.open_door().await?;
     if is_talked_to {
         control.started().await?;
     }
@@ -118,6 +120,8 @@ struct Supervised {
 struct State {
     /// `None` once it was given back or lost.
     supervisor: Option<Supervisor>,
+    /// What serves the supervisor's door during this call.
+    proxy: Option<Proxy>,
     exit: Option<Exit>,
     ended: Option<Ended>,
 }
@@ -184,6 +188,7 @@ impl Supervised {
     /// Gives the supervisor back, or lets it end itself.
     fn let_go(&self, mut state: MutexGuard<'_, State>, serves_on: bool) {
         let supervisor = state.supervisor.take();
+        state.proxy = None;
         drop(state);
         if let Some(supervisor) = supervisor.filter(|_| serves_on) {
             self.pool.give_back(supervisor);
@@ -192,12 +197,38 @@ impl Supervised {
 
     /// What is left to do without a supervisor: somebody has killed it, and what it held is free.
     fn lost(&self, err: io::Error) -> ExecError {
-        let supervisor = self.state().supervisor.take();
+        let supervisor = {
+            let mut state = self.state();
+            state.proxy = None;
+            state.supervisor.take()
+        };
         if let Some(supervisor) = supervisor {
             session::kill(supervisor.pid());
         }
         ExecError::new(ExecErrorKind::Lost, format!("watch {:?}", self.spec.program.as_os_str()))
             .with_source(format!("its supervisor is gone: {err}"))
+    }
+
+    /// Serves what the program asks for through the door of its supervisor, where there is one. What it
+    /// asked for until now has waited.
+    async fn open_door(&self) -> Result<(), ExecError> {
+        let Some(reach) = self.pool.reach() else { return Ok(()) };
+        while !self.serve_door(reach)? {
+            // The first report of a new supervisor brings it.
+            self.next().await?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is a door.
+    fn serve_door(&self, reach: &Arc<Reach>) -> Result<bool, ExecError> {
+        let mut state = self.state();
+        let Some(door) = state.supervisor.as_ref().and_then(Supervisor::door) else {
+            return Ok(false);
+        };
+        let proxy = Proxy::start(Arc::clone(door), Arc::clone(reach));
+        state.proxy = Some(proxy.map_err(|err| failure::of_host(&self.spec, err).started())?);
+        Ok(true)
     }
 
     /// Waits until the program's image is in place, or it is known why it is not.
@@ -255,7 +286,9 @@ impl Control for Supervised {
             Ok(res) => res,
             Err(_) => {
                 // Whatever keeps it, it is not used again; the end of its socket is its last order.
-                drop(self.state().supervisor.take());
+                let mut state = self.state();
+                state.proxy = None;
+                drop(state.supervisor.take());
                 Ok(Ended::default())
             }
         }

@@ -12,7 +12,8 @@ use flyto_supervision::{Report, ReportKind, Setup, SetupFlags};
 use super::supervisor::Supervisor;
 use crate::{
     cgroup::{Cgroups, Leaf},
-    limits::Plan,
+    limits::{Namespace, Plan},
+    proxy::Reach,
     sandbox::Confinement,
 };
 
@@ -42,12 +43,22 @@ impl Kind {
     pub(crate) fn helpers(&self) -> u64 {
         1 + u64::from(self.pid_namespace)
     }
+
+    /// Where its supervisors live.
+    pub(crate) fn namespace(&self) -> Namespace {
+        match self.user_namespace {
+            true => Namespace::Own { helpers: self.helpers() },
+            false => Namespace::Hosts,
+        }
+    }
 }
 
 /// Supervisors of one kind. Dropping the pool ends those that are idle.
 #[derive(Debug)]
 pub(crate) struct Pool {
     kind: Kind,
+    /// What programs reach through the doors of their supervisors, where those have left the network.
+    reach: Option<Arc<Reach>>,
     /// The one used last at the end: what it needs is still in the caches.
     idle: Mutex<Vec<Supervisor>>,
     /// Where supervisors get groups for their programs, where there are some. It is dropped after those
@@ -63,7 +74,26 @@ impl Pool {
 
     /// A pool without supervisors.
     pub(crate) fn new(kind: Kind, groups: Arc<Cgroups>) -> Arc<Self> {
-        Arc::new(Self { kind, groups, idle: Mutex::default() })
+        Arc::new(Self { kind, reach: None, groups, idle: Mutex::default() })
+    }
+
+    /// The same, for programs that reach this and nothing else.
+    pub(crate) fn with_reach(
+        kind: Kind,
+        groups: Arc<Cgroups>,
+        reach: Option<Arc<Reach>>,
+    ) -> Arc<Self> {
+        Arc::new(Self { kind, reach, groups, idle: Mutex::default() })
+    }
+
+    /// What its programs reach through the doors of their supervisors.
+    pub(crate) fn reach(&self) -> Option<&Arc<Reach>> {
+        self.reach.as_ref()
+    }
+
+    /// Where its supervisors live.
+    pub(crate) fn namespace(&self) -> Namespace {
+        self.kind.namespace()
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<Supervisor>> {
@@ -103,7 +133,8 @@ impl Pool {
                 .with_if(self.kind.user_namespace, SetupFlags::USER_NAMESPACE)
                 .with_if(self.kind.pid_namespace, SetupFlags::PID_NAMESPACE)
                 .with_if(group.is_some(), SetupFlags::CGROUP)
-                .with_if(kill.is_some(), SetupFlags::CGROUP_KILL),
+                .with_if(kill.is_some(), SetupFlags::CGROUP_KILL)
+                .with_if(self.kind.confinement.network_namespace, SetupFlags::NETWORK_NAMESPACE),
             uid_map: uid_map.as_bytes(),
             gid_map: gid_map.as_bytes(),
             filter: &self.kind.confinement.filter,
@@ -130,6 +161,9 @@ impl Pool {
                 None => (self.start()?, true),
             };
             supervisor.watch()?;
+            if let Some(door) = supervisor.door() {
+                door.next_call();
+            }
             if let Some(leaf) = supervisor.leaf_mut() {
                 match plan.set_in(leaf) {
                     Ok(()) => {}

@@ -1,10 +1,10 @@
 //! One supervisor, as its host holds it.
 
 use std::{
-    io::{self, IoSlice},
+    io::{self, IoSlice, IoSliceMut},
     mem::{MaybeUninit, take},
     os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll, ready},
 };
 
@@ -13,8 +13,9 @@ use rustix::{
     fs::{MemfdFlags, memfd_create},
     io::{Errno, fcntl_dupfd_cloexec},
     net::{
-        AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-        SocketFlags, SocketType, recv, send, sendmsg, socketpair,
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, send, sendmsg,
+        socketpair,
     },
 };
 use tokio::{
@@ -23,7 +24,7 @@ use tokio::{
 };
 
 use super::{graveyard, image::image};
-use crate::{bare::host, cgroup::Leaf};
+use crate::{bare::host, cgroup::Leaf, proxy::Door};
 
 /// The largest record that goes into a message by itself: the supervisor has room for 32 KiB.
 const INLINE_BYTES: usize = 32 * 1024;
@@ -43,6 +44,8 @@ pub(super) struct Supervisor {
     pid: i32,
     /// The group of its programs. It goes after the supervisor.
     leaf: Option<Leaf>,
+    /// Where its programs come in, once it has said that it is ready.
+    door: OnceLock<Arc<Door>>,
     /// The socket in the event loop of a runtime. It stays there from call to call.
     watched: Option<(runtime::Id, AsyncFd<Arc<OwnedFd>>)>,
 }
@@ -71,7 +74,8 @@ impl Supervisor {
             Some(leaf) => leaf.start_inside(start)??,
             None => start()?,
         };
-        Ok(Self { socket: Some(Arc::new(ours)), pidfd: Some(pidfd), pid, leaf, watched: None })
+        let socket = Some(Arc::new(ours));
+        Ok(Self { socket, pidfd: Some(pidfd), pid, leaf, door: OnceLock::new(), watched: None })
     }
 
     /// Its process, as this process sees it. It leads a session, in which the programs are that did not
@@ -88,6 +92,11 @@ impl Supervisor {
     /// The same, to set bounds.
     pub(super) fn leaf_mut(&mut self) -> Option<&mut Leaf> {
         self.leaf.as_mut()
+    }
+
+    /// Where its programs come in, if it has left the network of the machine and said so.
+    pub(super) fn door(&self) -> Option<&Arc<Door>> {
+        self.door.get()
     }
 
     fn socket(&self) -> &Arc<OwnedFd> {
@@ -126,8 +135,20 @@ impl Supervisor {
     /// The next report, without waiting: `None` where there is none yet.
     pub(super) fn try_report(&self) -> io::Result<Option<Report>> {
         let mut record = [0; REPORT_BYTES];
-        match recv(self.socket(), &mut record, RecvFlags::DONTWAIT) {
-            Ok((_, n)) if n > 0 => match record.get(..n).and_then(Report::read) {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+        let res = recvmsg(self.socket(), &mut [IoSliceMut::new(&mut record)], &mut control, flags);
+        let descriptors = control.drain().filter_map(|it| match it {
+            RecvAncillaryMessage::ScmRights(all) => Some(all),
+            _ => None,
+        });
+        for descriptor in descriptors.flatten() {
+            // It has one door.
+            let _ = self.door.set(Arc::new(Door::new(descriptor)?));
+        }
+        match res.map(|it| it.bytes) {
+            Ok(n) if n > 0 => match record.get(..n).and_then(Report::read) {
                 Some(report) => Ok(Some(report)),
                 None => {
                     Err(io::Error::new(io::ErrorKind::InvalidData, "no record of a supervisor"))

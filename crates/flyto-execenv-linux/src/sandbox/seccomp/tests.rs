@@ -6,24 +6,51 @@ use super::{super::bpf::machine::Machine, *};
 
 const COOKIE: [u64; 2] = [0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210];
 
-const RESTRICTED: Rules =
-    Rules { restricted: true, network_off: false, local_sockets_off: false, own_processes: false };
-const NETWORK_OFF: Rules =
-    Rules { restricted: false, network_off: true, local_sockets_off: false, own_processes: false };
-const LOCAL_SOCKETS_OFF: Rules =
-    Rules { restricted: false, network_off: false, local_sockets_off: true, own_processes: false };
-const OWN_PROCESSES: Rules =
-    Rules { restricted: false, network_off: false, local_sockets_off: false, own_processes: true };
-const ALL: Rules =
-    Rules { restricted: true, network_off: true, local_sockets_off: true, own_processes: true };
+const RESTRICTED: Rules = Rules {
+    restricted: true,
+    network_off: false,
+    network_own: false,
+    local_sockets_off: false,
+    own_processes: false,
+};
+const NETWORK_OFF: Rules = Rules {
+    restricted: false,
+    network_off: true,
+    network_own: false,
+    local_sockets_off: false,
+    own_processes: false,
+};
+const NETWORK_OWN: Rules = Rules { network_own: true, restricted: false, ..RESTRICTED };
+const LOCAL_SOCKETS_OFF: Rules = Rules {
+    restricted: false,
+    network_off: false,
+    network_own: false,
+    local_sockets_off: true,
+    own_processes: false,
+};
+const OWN_PROCESSES: Rules = Rules {
+    restricted: false,
+    network_off: false,
+    network_own: false,
+    local_sockets_off: false,
+    own_processes: true,
+};
+const ALL: Rules = Rules {
+    restricted: true,
+    network_off: true,
+    network_own: false,
+    local_sockets_off: true,
+    own_processes: true,
+};
 
 /// Every combination.
 fn every() -> impl Iterator<Item = Rules> {
-    (1..16).map(|bits| Rules {
+    (1..32).map(|bits| Rules {
         restricted: bits & 1 != 0,
         network_off: bits & 2 != 0,
         local_sockets_off: bits & 4 != 0,
         own_processes: bits & 8 != 0,
+        network_own: bits & 16 != 0,
     })
 }
 
@@ -82,7 +109,7 @@ pub(in crate::sandbox) const REFUSED_NUMBERS: &[(u32, &str)] = &[
 
 /// What is answered according to arguments: its number, and which rules ask for that.
 fn looks_at_arguments(rules: Rules, number: u32) -> bool {
-    let sockets = rules.network_off || rules.local_sockets_off;
+    let sockets = rules.network_off || rules.network_own || rules.local_sockets_off;
     match number {
         16 | 56 | 135 | 157 | 272 | 435 => rules.restricted,
         41 => (rules.restricted || sockets) && !rules.network_off,
@@ -94,7 +121,7 @@ fn looks_at_arguments(rules: Rules, number: u32) -> bool {
 
 /// What becomes of a call whose arguments say nothing.
 fn expected(rules: Rules, number: u32) -> &'static str {
-    let sockets = rules.network_off || rules.local_sockets_off;
+    let sockets = rules.network_off || rules.network_own || rules.local_sockets_off;
     match number {
         0x4000_0000.. => "ENOSYS",
         470.. if rules.restricted => "ENOSYS",
@@ -251,6 +278,14 @@ fn sockets_are_those_that_are_not_closed() {
             "EPERM allow allow allow allow allow allow allow allow allow allow allow allow allow"
         ],
     );
+    check(
+        NETWORK_OWN,
+        number,
+        &calls,
+        expect![
+            "EPERM allow allow allow EPERM EPERM EPERM allow EPERM EPERM EPERM EPERM EPERM EPERM"
+        ],
+    );
     for rules in every().filter(|it| it.network_off) {
         let ran = Machine::new(&filter(rules, COOKIE)).run(41, ARCHITECTURE, [0; 6]);
         assert_eq!((ran.answer, ran.looked_at_arguments), ("EPERM", false));
@@ -267,7 +302,7 @@ fn pairs_stay_connected() {
         args([1, 3, 0]),  // raw, which becomes datagrams
         args([30, 1, 0]), // AF_TIPC
     ];
-    for rules in [NETWORK_OFF, LOCAL_SOCKETS_OFF, ALL] {
+    for rules in [NETWORK_OFF, NETWORK_OWN, LOCAL_SOCKETS_OFF, ALL] {
         check(rules, libc::SYS_socketpair, &calls, expect!["allow allow allow EPERM EPERM EPERM"]);
     }
     check(RESTRICTED, libc::SYS_socketpair, &calls, expect!["allow allow allow allow allow allow"]);

@@ -1,0 +1,112 @@
+//! The socket in a network namespace, and who serves it during a call.
+
+use std::{
+    future::poll_fn,
+    io,
+    net::TcpListener as StdListener,
+    os::fd::OwnedFd,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::Poll,
+    time::Duration,
+};
+
+use tokio::{
+    net::{TcpListener, TcpStream},
+    task::{AbortHandle, JoinSet},
+};
+
+use super::{reach::Reach, relay};
+
+/// Connections of one call that are served at the same time; more wait until one has ended. Browsers and
+/// package managers make some 30 to 50 through a proxy.
+const MAX_CONNECTIONS: usize = 128;
+
+/// How long nothing is taken after the system had no room for a connection: 50 ms.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A socket that listens in the network namespace of a supervisor.
+#[derive(Debug)]
+pub(crate) struct Door {
+    listener: StdListener,
+    /// The call that connections belong to.
+    call: Mutex<u64>,
+}
+
+impl Door {
+    pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
+        let listener = StdListener::from(socket);
+        listener.set_nonblocking(true)?;
+        Ok(Self { listener, call: Mutex::default() })
+    }
+
+    fn call(&self) -> MutexGuard<'_, u64> {
+        self.call.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From here on, whoever comes in belongs to the next call. What an earlier program left at the door is
+    /// closed: nobody of it is alive.
+    pub(crate) fn next_call(&self) {
+        let mut call = self.call();
+        *call += 1;
+        while self.listener.accept().is_ok() {}
+    }
+}
+
+/// Serves a door during one call. Dropping it ends every connection.
+#[derive(Debug)]
+pub(crate) struct Proxy {
+    task: AbortHandle,
+}
+
+impl Proxy {
+    /// Takes in whoever comes through the door during the present call.
+    ///
+    /// # Errors
+    ///
+    /// Those of epoll_ctl(2).
+    pub(crate) fn start(door: Arc<Door>, reach: Arc<Reach>) -> io::Result<Self> {
+        let call = *door.call();
+        let listener = TcpListener::from_std(door.listener.try_clone()?)?;
+        let task = tokio::spawn(serve(door, listener, call, reach));
+        Ok(Self { task: task.abort_handle() })
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(door: Arc<Door>, listener: TcpListener, call: u64, reach: Arc<Reach>) {
+    // They end with this future.
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = accept(&door, &listener, call), if connections.len() < MAX_CONNECTIONS => accepted,
+            Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+        };
+        match accepted {
+            Ok(Some(inside)) => {
+                let reach = Arc::clone(&reach);
+                connections.spawn(async move { relay::serve(inside, &reach).await });
+            }
+            Ok(None) => return,
+            // Descriptors or memory are short, or whoever came has gone again (accept(2)).
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// The next connection of this call; `None` where it is over.
+async fn accept(door: &Door, listener: &TcpListener, call: u64) -> io::Result<Option<TcpStream>> {
+    poll_fn(|cx| {
+        // Held while one is taken, so that no connection of a later call is.
+        let current = door.call();
+        if *current != call {
+            return Poll::Ready(Ok(None));
+        }
+        listener.poll_accept(cx).map_ok(|(stream, _)| Some(stream))
+    })
+    .await
+}

@@ -1,0 +1,80 @@
+//! SOCKS 5 (RFC 1928), without authentication: `CONNECT` to a name or an address.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::reach::{Refusal, Target};
+
+pub(super) const VERSION: u8 = 5;
+const NO_AUTHENTICATION: u8 = 0;
+const CONNECT: u8 = 1;
+
+/// What is answered (RFC 1928, 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reply {
+    Done = 0,
+    NotAllowed = 2,
+    HostUnreachable = 4,
+    UnknownCommand = 7,
+    UnknownAddress = 8,
+}
+
+impl From<&Refusal> for Reply {
+    fn from(refusal: &Refusal) -> Self {
+        match refusal {
+            Refusal::NotGranted(_) | Refusal::Inside(..) => Self::NotAllowed,
+            Refusal::NotFound(..) | Refusal::NotReached(..) => Self::HostUnreachable,
+        }
+    }
+}
+
+/// Reads what is asked for; the version's byte was read. `None` where it was refused already.
+pub(super) async fn ask(inside: &mut TcpStream) -> io::Result<Option<Target>> {
+    let n = inside.read_u8().await?;
+    let mut methods = [0; 255];
+    let methods = &mut methods[..n.into()];
+    inside.read_exact(methods).await?;
+    if !methods.contains(&NO_AUTHENTICATION) {
+        inside.write_all(&[VERSION, 0xff]).await?;
+        return Ok(None);
+    }
+    inside.write_all(&[VERSION, NO_AUTHENTICATION]).await?;
+    let mut head = [0; 4];
+    inside.read_exact(&mut head).await?;
+    let [version, command, _, kind] = head;
+    if version != VERSION {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut text = [0; 255];
+    let host = match kind {
+        1 => IpAddr::from(Ipv4Addr::from_bits(inside.read_u32().await?)).to_string(),
+        4 => IpAddr::from(Ipv6Addr::from_bits(inside.read_u128().await?)).to_string(),
+        3 => {
+            let n = inside.read_u8().await?;
+            let text = &mut text[..n.into()];
+            inside.read_exact(text).await?;
+            String::from_utf8_lossy(text).into_owned()
+        }
+        _ => return reply(inside, Reply::UnknownAddress).await.map(|()| None),
+    };
+    let port = inside.read_u16().await?;
+    if command != CONNECT {
+        return reply(inside, Reply::UnknownCommand).await.map(|()| None);
+    }
+    match Target::new(&host, port) {
+        Some(target) => Ok(Some(target)),
+        None => reply(inside, Reply::UnknownAddress).await.map(|()| None),
+    }
+}
+
+/// Answers. The address that stands in the answer means nothing.
+pub(super) async fn reply(inside: &mut TcpStream, reply: Reply) -> io::Result<()> {
+    inside.write_all(&[VERSION, reply as u8, 0, 1, 0, 0, 0, 0, 0, 0]).await
+}
