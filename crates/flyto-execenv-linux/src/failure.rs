@@ -37,7 +37,8 @@ fn kind_of(err: &io::Error) -> ExecErrorKind {
             | rustix::io::Errno::NOMEM
             | rustix::io::Errno::MFILE
             | rustix::io::Errno::NFILE
-            | rustix::io::Errno::NOBUFS,
+            | rustix::io::Errno::NOBUFS
+            | rustix::io::Errno::TOOMANYREFS,
         ) => ExecErrorKind::Exhausted,
         _ => ExecErrorKind::Other,
     }

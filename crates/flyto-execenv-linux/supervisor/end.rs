@@ -10,10 +10,11 @@ use core::mem::ManuallyDrop;
 use crate::{
     bare::sys::errno,
     process::{
-        Descriptor, O_RDONLY, Polled, SIGKILL, Used, Wait, now_ns, poll, reap, signal, sleep_ns,
-        watch,
+        Descriptor, O_RDONLY, Polled, SIGKILL, Used, Wait, has_ended, now_ns, poll, reap,
+        signal, signal_group, sleep_ns, watch,
     },
     setup::Site,
+    tree::for_each_descendant,
 };
 
 /// How long the end is waited for before it is reported as not confirmed: 5 s. `SIGKILL` ends a process
@@ -83,37 +84,53 @@ fn kill_group(site: &Site) -> bool {
 /// When every child of one list is dead, whatever it left has come to us. So a second list that is no
 /// longer than the first shows that nobody is alive.
 fn kill_children(give_up: u64) {
-    if !for_each_child(|pid| signal(pid, SIGKILL)) {
+    if !for_each_child(kill) {
         return;
     }
+    let mut round = 0;
     while now_ns() < give_up {
-        let (mut all_dead, mut n_before, mut n_after) = (true, 0, 0);
+        let (mut n_before, mut n_after, mut alive) = (0, 0, None);
         for_each_child(|pid| {
             n_before += 1;
-            all_dead &= is_dead(pid) || {
-                signal(pid, SIGKILL);
-                false
-            };
+            if !has_ended(pid) {
+                kill(pid);
+                alive = Some(pid);
+            }
         });
-        if all_dead {
-            for_each_child(|_| n_after += 1);
-            if n_after == n_before {
-                return;
+        match alive {
+            None => {
+                for_each_child(|_| n_after += 1);
+                if n_after == n_before {
+                    return;
+                }
+            }
+            Some(pid) => {
+                // A tree of busy processes would take as many rounds as it is deep, each of them as long
+                // as its slowest process needs to get a CPU to die on.
+                if round > 0 {
+                    for_each_descendant(|pid| signal(pid, SIGKILL));
+                }
+                wait_a_moment(pid);
             }
         }
+        round += 1;
     }
 }
 
-/// Whether a child has ended. Gives one that was just killed a moment to do so.
-fn is_dead(pid: i32) -> bool {
-    let Ok(end) = watch(pid) else { return true };
-    let mut polled = [Polled::readable(end.fd())];
-    poll(&mut polled, Some(MOMENT_NS));
-    polled[0].happened != 0
+/// Kills a child, and its group. The number of a deeper descendant may be somebody else's by now, whose
+/// group would be hit.
+fn kill(pid: i32) {
+    signal_group(pid, SIGKILL);
+    signal(pid, SIGKILL);
 }
 
-/// 10 ms: a killed process that has not ended by then is waited for no more than others are.
-const MOMENT_NS: u64 = 10_000_000;
+/// Gives a child that was just killed 10 ms to end: one that has not ended by then is waited for no
+/// more than others are.
+fn wait_a_moment(pid: i32) {
+    if let Ok(end) = watch(pid) {
+        poll(&mut [Polled::readable(end.fd())], Some(10_000_000));
+    }
+}
 
 /// Calls `each` with the number of every child, dead ones included; says whether they could be listed.
 ///

@@ -6,8 +6,8 @@
 //!
 //! - It is the *subreaper* of everything it starts (prctl(2)): whoever loses its parent becomes its
 //!   child. So nothing can leave it, and having no child left is the proof that nothing is left.
-//! - The end of file on its socket means that the host is gone, however that happened. Then it ends
-//!   everything and itself.
+//! - The end of file on its socket, or the end of the host's process, means that the host is gone,
+//!   however that happened. Then it ends everything and itself.
 //!
 //! What a host may ask is in the crate `flyto-supervision`.
 #![no_std]
@@ -33,7 +33,8 @@ use self::{
         sys::{self, number},
     },
     memory::Buffer,
-    socket::Received,
+    process::{Descriptor, Polled, poll},
+    socket::{Received, SOCKET},
 };
 
 // The kernel starts a program with its arguments on the stack and no return address (System V ABI,
@@ -50,10 +51,12 @@ core::arch::global_asm!(
 
 extern "C" fn run() -> ! {
     process::prepare();
+    let host = process::watch_host();
+    let host_fd = host.as_ref().map_or(-1, Descriptor::fd);
     let mut buffer = Buffer::new();
     let setup = match socket::receive(&mut buffer) {
         Received::Message(message) => match Setup::read(message.record) {
-            Some(setup) => setup::enter(&setup, message.descriptors),
+            Some(setup) => setup::enter(&setup, message.descriptors, host_fd),
             None => Err(Failed { stage: Stage::Message, errno: sys::errno::BADMSG }),
         },
         Received::HungUp => exit(0),
@@ -61,7 +64,7 @@ extern "C" fn run() -> ! {
     let mut site = match setup {
         Ok(site) => site,
         Err(failed) => {
-            socket::report(&failure(failed));
+            socket::report(&Report { serves_on: false, ..failure(failed) });
             exit(1);
         }
     };
@@ -69,6 +72,11 @@ extern "C" fn run() -> ! {
     // The host has it now, and nobody else.
     drop(site.door.take());
     loop {
+        let mut polled = [Polled::readable(SOCKET), Polled::readable(host_fd)];
+        poll(&mut polled, None);
+        if polled[1].happened != 0 {
+            exit(0);
+        }
         match socket::receive(&mut buffer) {
             // An order that crossed with the report of the end.
             Received::Message(message) if Order::read(message.record).is_some() => {}

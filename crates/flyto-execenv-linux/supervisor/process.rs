@@ -9,6 +9,7 @@ use crate::bare::{
     sys::{self, Errno, address, errno, int, number},
 };
 
+const PR_SET_PDEATHSIG: usize = 1;
 const PR_SET_DUMPABLE: usize = 4;
 const PR_SET_CHILD_SUBREAPER: usize = 36;
 const SIG_SETMASK: usize = 2;
@@ -17,8 +18,8 @@ pub(crate) const SIGKILL: u32 = 9;
 pub(crate) const SIGTERM: u32 = 15;
 pub(crate) const SIGCONT: u32 = 18;
 
-/// Makes this process what it is: the head of its own session, the parent of whoever has none, closed
-/// to signals that can be blocked.
+/// Makes this process what it is: the parent of whoever has none, closed to signals that can be blocked.
+/// It was started at the head of a session of its own.
 pub(crate) fn prepare() {
     let default = [0_usize; 4];
     let all = u64::MAX;
@@ -26,8 +27,10 @@ pub(crate) fn prepare() {
     // SAFETY: numbers, and pointers to what is on this frame. A call that fails leaves less than
     // intended; nothing later relies on any of them but the subreaper, which Linux 3.4 has.
     unsafe {
-        let _ = sys::numbers(number::SETSID, &[]);
         let _ = sys::numbers(number::PRCTL, &[PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0]);
+        // One that somebody has stopped goes on when the host ends, and hears of it. The signal comes
+        // also when only the thread ends that started it, and does nothing then (prctl(2)).
+        let _ = sys::numbers(number::PRCTL, &[PR_SET_PDEATHSIG, SIGCONT as usize, 0, 0, 0]);
         // A host that ignores SIGCHLD would leave nothing to wait for.
         let _ = sys::call(number::RT_SIGACTION, [child, address(&default), 0, 8, 0, 0]);
         let _ = sys::call(number::RT_SIGPROCMASK, [SIG_SETMASK, address(&all), 0, 8, 0, 0]);
@@ -187,11 +190,46 @@ fn wait(pid: i32, options: usize, used: &mut Used) -> Wait {
     }
 }
 
+/// Whether a child has ended. It stays one that can be waited for.
+pub(crate) fn has_ended(child: i32) -> bool {
+    const P_PID: usize = 1;
+    const WEXITED: usize = 4;
+    const WNOWAIT: usize = 0x100_0000;
+    // `siginfo_t`: the process stands in its fifth number, and is 0 where none has ended.
+    let mut info = [0_i32; 32];
+    // SAFETY: the kernel writes into what is on this frame, for which there is room.
+    let res = unsafe {
+        let options = WEXITED | WNOWAIT | WNOHANG | WALL;
+        sys::call(number::WAITID, [P_PID, int(child), address(info.as_mut_ptr()), options, 0, 0])
+    };
+    res.is_err() || info[4] != 0
+}
+
 /// Sends a signal. A target that is gone has what it needs.
 pub(crate) fn signal(pid: i32, signal: u32) {
     // SAFETY: a number of a child or descendant, whose number nobody else can have: it is reaped by
     // this process, or by a parent that this process is about to end.
     let _ = unsafe { sys::numbers(number::KILL, &[int(pid), signal as usize]) };
+}
+
+/// Sends a signal to the whole process group of a child, unless that is ours. No process of a group
+/// forks past a signal to all of it (kill(2)), so that most programs which make new processes as fast
+/// as old ones are killed end here.
+pub(crate) fn signal_group(child: i32, signal: u32) {
+    // SAFETY: numbers. A group has members of one session only, so all of them are descendants.
+    unsafe {
+        let own = sys::numbers(number::GETPGID, &[0]);
+        let Ok(group @ 2..) = sys::numbers(number::GETPGID, &[int(child)]) else { return };
+        if own != Ok(group) {
+            let _ = sys::numbers(number::KILL, &[group.wrapping_neg(), signal as usize]);
+        }
+    }
+}
+
+/// A descriptor that is readable once the host has ended.
+pub(crate) fn watch_host() -> Result<Descriptor, Errno> {
+    // SAFETY: asks for a number.
+    watch(unsafe { sys::numbers(number::GETPPID, &[]) }? as i32)
 }
 
 /// A descriptor that is readable once the process has ended.
@@ -209,6 +247,11 @@ pub(crate) struct Polled {
 }
 
 impl Polled {
+    /// Waits for the end of file alone.
+    pub(crate) const fn hung_up(fd: i32) -> Self {
+        Self { fd, events: 0, happened: 0 }
+    }
+
     /// Waits for something to read, or the end of file. A negative descriptor is left out.
     pub(crate) const fn readable(fd: i32) -> Self {
         Self { fd, events: 1, happened: 0 }

@@ -1,6 +1,9 @@
 //! One program, from its record to the proof that nothing of it is left.
 
-use core::ffi::c_void;
+use core::{
+    ffi::c_void,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use flyto_supervision::{Order, Reached, Report, ReportKind, Stage, Start, StartFlags};
 
@@ -14,7 +17,7 @@ use crate::{
     memory::{Pages, file_size},
     process::{
         ChildEnds, Descriptor, Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap,
-        signal, wait_for,
+        signal, wait_for, watch,
     },
     setup::Site,
     socket::{Asked, Message, SOCKET, order, report},
@@ -40,7 +43,10 @@ pub(crate) fn serve(site: &Site, message: Message<'_>) {
 fn run(site: &Site, message: Message<'_>) {
     match begin(site, message) {
         Ok((call, child)) => call.attend(site, child),
-        Err(failed) => report(&failure(failed)),
+        Err(failed) => {
+            IS_TOLD.store(true, Ordering::Relaxed);
+            report(&failure(failed));
+        }
     }
 }
 
@@ -102,10 +108,13 @@ impl Call {
             report(&Report { pid: child.pid as u32, ..Report::new(ReportKind::Started) });
         }
         loop {
-            let mut polled = [Polled::readable(end.fd()), Polled::readable(SOCKET)];
+            let mut polled = [end.fd(), SOCKET, site.host].map(Polled::readable);
             let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
             poll(&mut polled, looks.then_some(LOOK_NS));
-            let [ended, asked] = polled.map(|it| it.happened != 0);
+            let [ended, asked, is_alone] = polled.map(|it| it.happened != 0);
+            if is_alone {
+                give_up(site);
+            }
             if ended {
                 // Without the status of its leader there is nothing more to learn.
                 if self.collect() == Left::Nobody {
@@ -136,10 +145,14 @@ impl Call {
     /// wants to of their output.
     fn attend_rest(mut self, site: &Site) {
         loop {
-            let mut polled = [Polled::readable(SOCKET)];
+            let mut polled = [SOCKET, site.host].map(Polled::readable);
             let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
             poll(&mut polled, looks.then_some(LOOK_NS));
-            if polled[0].happened != 0 {
+            let [asked, is_alone] = polled.map(|it| it.happened != 0);
+            if is_alone {
+                give_up(site);
+            }
+            if asked {
                 match order() {
                     Asked::Order(Order::End { .. }) => return self.kill(site),
                     Asked::Order(Order::Signal { signal: number, to_tree: true }) => {
@@ -194,10 +207,13 @@ impl Call {
             if now >= until {
                 return self.kill(site);
             }
-            let mut polled =
-                [Polled::readable(leader_end), Polled::readable(SOCKET), ends.polled()];
+            let [leader, socket, host] = [leader_end, SOCKET, site.host].map(Polled::readable);
+            let mut polled = [leader, socket, host, ends.polled()];
             poll(&mut polled, Some((until - now).min(CONTINUE_NS)));
-            let [ended, asked, died] = polled.map(|it| it.happened != 0);
+            let [ended, asked, is_alone, died] = polled.map(|it| it.happened != 0);
+            if is_alone {
+                give_up(site);
+            }
             ends.clear();
             if (ended || died) && self.collect() == Left::Nobody {
                 return self.tell_end(true, 0);
@@ -254,6 +270,7 @@ impl Call {
     }
 
     fn tell_end(&self, confirmed: bool, leaked: u32) {
+        IS_TOLD.store(true, Ordering::Relaxed);
         let end = Report {
             status: self.status(),
             reached: self.reached,
@@ -271,6 +288,9 @@ fn give_up(site: &Site) -> ! {
     sweep_for_good(site);
     exit(0)
 }
+
+/// Whether the first process of a namespace has told the host how it ended, or was about to.
+static IS_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// What both processes see of each other.
 struct Shared<'a> {
@@ -292,18 +312,30 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
         stack_size: stack.bytes().len() as u64,
         ..CloneArgs::default()
     };
+    IS_TOLD.store(false, Ordering::Relaxed);
     // SAFETY: the stack and all that `shared` leads to stay until that process has ended, which is
     // waited for below, and this process touches none of it before.
     let pid = match unsafe { sys::clone3(&args, site.cookie, first, (&raw mut shared).cast()) } {
         Ok(pid) => pid,
         Err(errno) => return report(&failure(Failed { stage: Stage::Namespace, errno })),
     };
+    if let Ok(end) = watch(pid) {
+        let [ended, host] = [end.fd(), site.host].map(Polled::readable);
+        let mut polled = [ended, host, Polled::hung_up(SOCKET)];
+        poll(&mut polled, None);
+        if polled[0].happened == 0 {
+            // The host is gone. That process hears it too, unless somebody traces it, as root may.
+            signal(pid, SIGKILL);
+        }
+    }
     let mut used = Used::default();
     if !matches!(wait_for(pid, &mut used), Wait::Reaped(reaped) if reaped.status == 0) {
-        // It was killed, and everything in its namespace with it; nobody has told the host. What it
-        // had open is open still, in this process.
-        let end = Report { status: SIGKILL, serves_on: false, ..Report::new(ReportKind::Ended) };
-        report(&used.add_to(end));
+        // It was killed, and everything in its namespace with it. What it had open is open still, in
+        // this process. A host that has been told does not need a second report.
+        if !IS_TOLD.load(Ordering::Relaxed) {
+            let end = Report { status: SIGKILL, serves_on: false, ..Report::new(ReportKind::Ended) };
+            report(&used.add_to(end));
+        }
         exit(0);
     }
 }

@@ -9,6 +9,7 @@ use crate::{
         child::{Failed, close},
         sys::{self, Cookie, Errno, address, clone, errno, int, number},
     },
+    end::for_each_child,
     memory::Pages,
     network,
     process::{self, Descriptor},
@@ -21,6 +22,9 @@ pub(crate) struct Site {
     /// process.
     pub(crate) namespace: Option<Pages>,
     pub(crate) cookie: Cookie,
+    /// A descriptor that is readable once the host has ended; -1 where there is none. The end of file
+    /// on the socket says so too, unless the host has forked: then its copy keeps the socket open.
+    pub(crate) host: i32,
     /// A Landlock ruleset that each program enters, nested in the supervisor's.
     pub(crate) inner_ruleset: Option<i32>,
     /// The cgroup of programs, as a descriptor of its directory.
@@ -53,7 +57,11 @@ struct Program {
     at: *const u8,
 }
 
-pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site, Failed> {
+pub(crate) fn enter(
+    setup: &Setup<'_>,
+    descriptors: Descriptors,
+    host: i32,
+) -> Result<Site, Failed> {
     let has = |flag| setup.flags.has(flag);
     let mut rest = descriptors.as_slice().iter().copied();
     let mut take = |flag| match has(flag) {
@@ -70,6 +78,7 @@ pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site,
             false => None,
         },
         cookie: setup.cookie,
+        host,
         inner_ruleset: take(SetupFlags::INNER_RULESET)?,
         cgroup: take(SetupFlags::CGROUP)?,
         group_kill: take(SetupFlags::CGROUP_KILL)?,
@@ -107,6 +116,9 @@ pub(crate) fn enter(setup: &Setup<'_>, descriptors: Descriptors) -> Result<Site,
             let args = [SECCOMP_SET_MODE_FILTER, 0, address(&program), 0, 0, 0];
             sys::call(number::SECCOMP, args).map_err(failed(Stage::Filter))?;
         }
+    }
+    if site.namespace.is_none() && !for_each_child(|_| {}) {
+        return Err(Failed { stage: Stage::Children, errno: sys::errno::NOENT });
     }
     descriptors.keep();
     Ok(site)

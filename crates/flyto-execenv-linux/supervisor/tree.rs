@@ -71,7 +71,7 @@ fn read<'a>(pid: i32, file: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
 }
 
 /// Visits descendants, parents before children. One that comes or goes meanwhile may be missed.
-fn for_each_descendant(mut visit: impl FnMut(i32)) {
+pub(crate) fn for_each_descendant(mut visit: impl FnMut(i32)) {
     let mut open = [0_i32; MAX_DESCENDANTS];
     let mut n = 0;
     let push = |open: &mut [i32; MAX_DESCENDANTS], n: &mut usize, pid| {

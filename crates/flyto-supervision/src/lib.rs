@@ -372,6 +372,9 @@ pub enum Stage {
     Namespace,
     /// The network namespace, or the socket in it.
     Network,
+    /// The list of the supervisor's children, without which it cannot end them: `/proc` is missing, or
+    /// Linux was built without it (`children`, proc_pid_task(5)).
+    Children,
     /// The system call filter.
     Filter,
     /// The Landlock ruleset.
@@ -394,12 +397,13 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in the order of a start.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::None,
         Self::Message,
         Self::Memory,
         Self::Namespace,
         Self::Network,
+        Self::Children,
         Self::Filter,
         Self::Landlock,
         Self::Clone,
@@ -420,6 +424,7 @@ impl Stage {
             Self::Memory => "allocate memory for the arguments",
             Self::Namespace => "make the namespaces",
             Self::Network => "make a network namespace with a socket in it",
+            Self::Children => "list the children of a process in /proc",
             Self::Filter => "load the system call filter",
             Self::Landlock => "enter the Landlock domain",
             Self::Clone => "make a process",

@@ -8,7 +8,10 @@ use super::sys::{self, CloneArgs, Cookie, Errno, address, clone, int, number};
 
 /// Where the new process belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "a supervisor leaves nobody in its own group")]
+#[allow(
+    dead_code,
+    reason = "a host starts only supervisors yet, which leave nobody in their group"
+)]
 pub(crate) enum Group {
     /// In the group of its parent.
     Stay,

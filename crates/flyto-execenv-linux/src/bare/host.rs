@@ -25,7 +25,7 @@ pub(crate) fn supervisor(
         dir: c"/".as_ptr().cast(),
         streams: [null_device; 3],
         fourth: Some(socket.as_raw_fd()),
-        group: Group::Own,
+        group: Group::Session,
         bounds: &[],
         no_new_privs: false,
         ruleset: None,

@@ -48,14 +48,17 @@ pub(crate) mod number {
     pub(crate) const KILL: usize = 62;
     pub(crate) const CHDIR: usize = 80;
     pub(crate) const SETPGID: usize = 109;
+    pub(crate) const GETPPID: usize = 110;
     pub(crate) const SETSID: usize = 112;
     pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const CAPGET: usize = 125;
     pub(crate) const CAPSET: usize = 126;
+    pub(crate) const GETPGID: usize = 121;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;
     pub(crate) const EXIT_GROUP: usize = 231;
+    pub(crate) const WAITID: usize = 247;
     pub(crate) const OPENAT: usize = 257;
     pub(crate) const UNSHARE: usize = 272;
     pub(crate) const PPOLL: usize = 271;

@@ -18,9 +18,9 @@ use flyto_execenv::{
     local::{PinnedImage, Streams},
 };
 use flyto_supervision::{Order, Report, ReportKind, StartFlags};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use super::{pool::Pool, record, session, supervisor::Supervisor};
+use super::{pool::Pool, record, rescue, supervisor::Supervisor};
 use crate::{
     cgroup::Leaf,
     failure,
@@ -31,6 +31,14 @@ use crate::{
 /// How long a supervisor is waited for that ends a tree: 10 s beyond the grace. It gives itself half of
 /// that; one that somebody has stopped does not keep a call for ever.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
+
+/// When a supervisor whose program runs is woken, in case somebody has stopped it: first after 1 s, then
+/// after twice as long as before, at last every minute, so that programs that stay for days cost nothing.
+const FIRST_WAKE: Duration = Duration::from_secs(1);
+const LAST_WAKE: Duration = Duration::from_secs(60);
+
+/// How often a supervisor that ends a tree is looked at, in case somebody has stopped it: every 100 ms.
+const LOOK_TIME: Duration = Duration::from_millis(100);
 
 /// Starts the program of `spec`.
 ///
@@ -55,7 +63,13 @@ pub(crate) async fn start(
     let Streams { host, child: _ } = streams;
     // The input is in its pipe, or on its way there; the rest is for messages.
     spec.stdin = Stdin::Null;
-    let state = State { supervisor: Some(supervisor), proxy: None, exit: None, ended: None };
+    let state = State {
+        supervisor: Some(supervisor),
+        proxy: None,
+        is_read: false,
+        exit: None,
+        ended: None,
+    };
     let control = Supervised {
         pool: Arc::clone(pool),
         spec,
@@ -122,6 +136,8 @@ struct State {
     supervisor: Option<Supervisor>,
     /// What serves the supervisor's door during this call.
     proxy: Option<Proxy>,
+    /// Whether it is known to have read the start, or nothing could tell any more that it has not.
+    is_read: bool,
     exit: Option<Exit>,
     ended: Option<Ended>,
 }
@@ -151,6 +167,7 @@ impl Supervised {
 
     fn take_in(&self, report: Report) -> Result<ReportKind, ExecError> {
         let mut state = self.state();
+        state.is_read |= report.kind != ReportKind::Ready;
         match report.kind {
             ReportKind::Ready | ReportKind::Started => {}
             ReportKind::Exited => state.exit = Some(exit_of(report.status)),
@@ -197,13 +214,18 @@ impl Supervised {
 
     /// What is left to do without a supervisor: somebody has killed it, and what it held is free.
     fn lost(&self, err: io::Error) -> ExecError {
-        let supervisor = {
-            let mut state = self.state();
-            state.proxy = None;
-            state.supervisor.take()
-        };
+        let mut state = self.state();
+        state.proxy = None;
+        let (supervisor, is_read) = (state.supervisor.take(), state.is_read);
+        drop(state);
         if let Some(supervisor) = supervisor {
-            session::kill(supervisor.pid());
+            rescue::kill_session(supervisor.pid());
+        }
+        // The other end was closed with a message in it, which was the start.
+        if err.kind() == io::ErrorKind::ConnectionReset && !is_read {
+            let what = format!("start {:?}", self.spec.program.as_os_str());
+            return ExecError::new(ExecErrorKind::Unreachable, what)
+                .with_source("somebody has killed the supervisor that was to run it");
         }
         ExecError::new(ExecErrorKind::Lost, format!("watch {:?}", self.spec.program.as_os_str()))
             .with_source(format!("its supervisor is gone: {err}"))
@@ -237,9 +259,21 @@ impl Supervised {
         Ok(())
     }
 
-    fn order(&self, order: Order) {
-        // One that is gone is noticed by whoever waits for its report.
+    /// Lets a stopped supervisor go on; when it is `time` to kill, does that for it.
+    fn help(&self, time: bool) {
         if let Some(supervisor) = &self.state().supervisor {
+            if time {
+                rescue::kill_below_stopped(supervisor.pid());
+            }
+            supervisor.wake();
+        }
+    }
+
+    fn order(&self, order: Order) {
+        let mut state = self.state();
+        state.is_read = true;
+        // One that is gone is noticed by whoever waits for its report.
+        if let Some(supervisor) = &state.supervisor {
             let _ = supervisor.order(order);
         }
     }
@@ -248,11 +282,18 @@ impl Supervised {
 #[async_trait]
 impl Control for Supervised {
     async fn wait(&self) -> Result<Exit, ExecError> {
+        let mut pause = FIRST_WAKE;
         loop {
             if let Some(exit) = self.state().exit {
                 return Ok(exit);
             }
-            self.next().await?;
+            match timeout(pause, self.next()).await {
+                Ok(res) => _ = res?,
+                Err(_) => {
+                    self.help(false);
+                    pause = (pause * 2).min(LAST_WAKE);
+                }
+            }
         }
     }
 
@@ -274,22 +315,24 @@ impl Control for Supervised {
         }
         let grace_ms = u32::try_from(grace.as_millis()).unwrap_or(u32::MAX);
         self.order(Order::End { grace_ms });
-        let ended = async {
-            loop {
-                self.next().await?;
-                if let Some(ended) = self.state().ended {
-                    return Ok(ended);
-                }
+        let asked = Instant::now();
+        loop {
+            let next = timeout(LOOK_TIME, self.next()).await;
+            if let Some(ended) = self.state().ended {
+                return Ok(ended);
             }
-        };
-        match timeout(grace + ANSWER_TIME, ended).await {
-            Ok(res) => res,
-            Err(_) => {
-                // Whatever keeps it, it is not used again; the end of its socket is its last order.
-                let mut state = self.state();
-                state.proxy = None;
-                drop(state.supervisor.take());
-                Ok(Ended::default())
+            match next {
+                Ok(res) => _ = res?,
+                Err(_) if asked.elapsed() < grace + ANSWER_TIME => {
+                    self.help(asked.elapsed() > grace);
+                }
+                Err(_) => {
+                    // Whatever keeps it, it is not used again; the end of its socket is its last order.
+                    let mut state = self.state();
+                    state.proxy = None;
+                    drop(state.supervisor.take());
+                    return Ok(Ended::default());
+                }
             }
         }
     }

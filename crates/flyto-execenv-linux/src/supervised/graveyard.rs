@@ -9,24 +9,31 @@ use std::{
 
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
+use super::rescue;
 use crate::cgroup::Leaf;
 
-/// A supervisor that was let go, and what goes when it has gone.
-struct Left {
-    pidfd: OwnedFd,
-    _leaf: Option<Leaf>,
+/// A supervisor whose socket is closed: it ends everything it started, then itself.
+#[derive(Debug)]
+pub(super) struct LetGo {
+    pub(super) pidfd: OwnedFd,
+    pub(super) pid: i32,
+    /// Whether it had a program.
+    pub(super) serves: bool,
+    /// Goes when the supervisor has gone.
+    pub(super) _leaf: Option<Leaf>,
 }
 
 /// Those that have not ended yet, and whether a thread waits for them.
-static LEFT: Mutex<(Vec<Left>, bool)> = Mutex::new((Vec::new(), false));
+static LEFT: Mutex<(Vec<LetGo>, bool)> = Mutex::new((Vec::new(), false));
 
-/// Waits for a supervisor whose socket is closed: it ends everything it started, then itself.
-pub(super) fn bury(pidfd: OwnedFd, leaf: Option<Leaf>) {
-    if has_ended(&pidfd) {
+/// Waits for a supervisor that was let go.
+pub(super) fn bury(supervisor: LetGo) {
+    rescue::wake(&supervisor.pidfd);
+    if supervisor.has_ended() {
         return;
     }
     let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-    left.0.push(Left { pidfd, _leaf: leaf });
+    left.0.push(supervisor);
     if !left.1 {
         // Without a thread the next one that is let go tries again.
         left.1 = thread::Builder::new().name("flyto-reaper".into()).spawn(wait_for_all).is_ok();
@@ -39,16 +46,37 @@ fn wait_for_all() {
         thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(50));
         let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-        left.0.retain(|it| !has_ended(&it.pidfd));
+        left.0.retain(|it| !it.has_ended());
         if left.0.is_empty() {
             left.1 = false;
             return;
         }
+        for supervisor in &left.0 {
+            rescue::kill_below_stopped(supervisor.pid);
+            rescue::wake(&supervisor.pidfd);
+        }
     }
 }
 
-/// Whether it has ended; then it is reaped. An error means that it is no child of ours any more.
-fn has_ended(pidfd: &OwnedFd) -> bool {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
-    !matches!(waitid(WaitId::PidFd(pidfd.as_fd()), options), Ok(None))
+impl LetGo {
+    /// Whether it has ended. Then it is reaped, and what it could not end any more is ended.
+    fn has_ended(&self) -> bool {
+        let wait = |more| {
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | more;
+            waitid(WaitId::PidFd(self.pidfd.as_fd()), options)
+        };
+        // Until it is reaped nobody else has its number.
+        let was_killed = match wait(WaitIdOptions::NOWAIT) {
+            Ok(None) => return false,
+            Ok(Some(status)) => status.exit_status() != Some(0),
+            // No child of ours any more: this process ignores SIGCHLD, or something in it reaps
+            // whatever it finds. How it ended is not known.
+            Err(_) => !rescue::is_used_again(self.pid),
+        };
+        if was_killed && self.serves {
+            rescue::kill_session(self.pid);
+        }
+        let _ = wait(WaitIdOptions::empty());
+        true
+    }
 }

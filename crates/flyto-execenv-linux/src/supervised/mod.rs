@@ -13,7 +13,7 @@ mod graveyard;
 mod image;
 mod pool;
 mod record;
-mod session;
+mod rescue;
 mod supervisor;
 
 pub(crate) use self::{

@@ -157,6 +157,8 @@ impl Pool {
         loop {
             let idle = self.idle().pop();
             let (mut supervisor, is_new) = match idle {
+                // In a fork of the host, the host goes on using it.
+                Some(supervisor) if !supervisor.is_ours() => continue,
                 Some(supervisor) => (supervisor, false),
                 None => (self.start()?, true),
             };
@@ -177,7 +179,13 @@ impl Pool {
                 }
             }
             match supervisor.send(record, descriptors) {
-                Ok(()) => return Ok(supervisor),
+                Ok(()) => {
+                    supervisor.set_serves(true);
+                    if !is_new {
+                        supervisor.wake();
+                    }
+                    return Ok(supervisor);
+                }
                 Err(err) if is_new => return Err(err),
                 // Somebody has killed it; it got nothing of this call.
                 Err(_) => {}
@@ -186,10 +194,11 @@ impl Pool {
     }
 
     /// Takes back a supervisor that has nothing to do.
-    pub(super) fn give_back(&self, supervisor: Supervisor) {
+    pub(super) fn give_back(&self, mut supervisor: Supervisor) {
         if supervisor.leaf().is_some_and(Leaf::is_worn) {
             return;
         }
+        supervisor.set_serves(false);
         let mut idle = self.idle();
         if idle.len() < MAX_IDLE {
             idle.push(supervisor);

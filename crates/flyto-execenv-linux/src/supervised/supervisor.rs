@@ -2,8 +2,8 @@
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
-    mem::{MaybeUninit, take},
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    mem::{MaybeUninit, forget, take},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     sync::{Arc, OnceLock},
     task::{Context, Poll, ready},
 };
@@ -14,16 +14,21 @@ use rustix::{
     io::{Errno, fcntl_dupfd_cloexec},
     net::{
         AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-        SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, send, sendmsg,
-        socketpair,
+        SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, send, sendmsg,
+        shutdown, socketpair,
     },
+    process::{Pid, getpid},
 };
 use tokio::{
     io::{Interest, unix::AsyncFd},
     runtime,
 };
 
-use super::{graveyard, image::image};
+use super::{
+    graveyard::{self, LetGo},
+    image::image,
+    rescue,
+};
 use crate::{bare::host, cgroup::Leaf, proxy::Door};
 
 /// The largest record that goes into a message by itself: the supervisor has room for 32 KiB.
@@ -46,6 +51,10 @@ pub(super) struct Supervisor {
     leaf: Option<Leaf>,
     /// Where its programs come in, once it has said that it is ready.
     door: OnceLock<Arc<Door>>,
+    /// The process that started it. A fork of that has copies of all this, which are not its own.
+    owner: Pid,
+    /// Whether it has a program.
+    serves: bool,
     /// The socket in the event loop of a runtime. It stays there from call to call.
     watched: Option<(runtime::Id, AsyncFd<Arc<OwnedFd>>)>,
 }
@@ -58,6 +67,8 @@ impl Supervisor {
     pub(super) fn start(leaf: Option<Leaf>) -> io::Result<Self> {
         let (ours, its) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        // A host without standard streams must not write into this instead.
+        let ours = if ours.as_raw_fd() > 2 { ours } else { fcntl_dupfd_cloexec(&ours, 3)? };
         // The places up to 3 are taken in a child.
         let its = fcntl_dupfd_cloexec(&its, 4)?;
         let null = fcntl_dupfd_cloexec(
@@ -74,8 +85,16 @@ impl Supervisor {
             Some(leaf) => leaf.start_inside(start)??,
             None => start()?,
         };
-        let socket = Some(Arc::new(ours));
-        Ok(Self { socket, pidfd: Some(pidfd), pid, leaf, door: OnceLock::new(), watched: None })
+        Ok(Self {
+            socket: Some(Arc::new(ours)),
+            pidfd: Some(pidfd),
+            pid,
+            leaf,
+            door: OnceLock::new(),
+            owner: getpid(),
+            serves: false,
+            watched: None,
+        })
     }
 
     /// Its process, as this process sees it. It leads a session, in which the programs are that did not
@@ -97,6 +116,21 @@ impl Supervisor {
     /// Where its programs come in, if it has left the network of the machine and said so.
     pub(super) fn door(&self) -> Option<&Arc<Door>> {
         self.door.get()
+    }
+
+    /// Whether this process has started it, rather than one that this is a fork of.
+    pub(super) fn is_ours(&self) -> bool {
+        self.owner == getpid()
+    }
+
+    /// Lets it go on, should somebody have stopped it.
+    pub(super) fn wake(&self) {
+        self.pidfd.iter().for_each(rescue::wake);
+    }
+
+    /// Notes that it has a program, or has none.
+    pub(super) fn set_serves(&mut self, serves: bool) {
+        self.serves = serves;
     }
 
     fn socket(&self) -> &Arc<OwnedFd> {
@@ -129,7 +163,9 @@ impl Supervisor {
     /// Sends an order. A supervisor that is gone has ended everything, or cannot be asked to.
     pub(super) fn order(&self, order: Order) -> Result<(), Errno> {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        send(self.socket(), &order.to_bytes(), flags).map(drop)
+        let res = send(self.socket(), &order.to_bytes(), flags);
+        self.wake();
+        res.map(drop)
     }
 
     /// The next report, without waiting: `None` where there is none yet.
@@ -201,10 +237,25 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        self.watched = None;
-        drop(take(&mut self.socket));
+        let watched = take(&mut self.watched);
+        if !self.is_ours() {
+            // A fork shares the event loop with the process that it comes from, and would take the
+            // socket out of that.
+            forget(watched);
+            return;
+        }
+        drop(watched);
+        if let Some(socket) = take(&mut self.socket) {
+            // Forks have copies of the socket, so that closing ours need not be its end.
+            let _ = shutdown(&socket, Shutdown::Both);
+        }
         if let Some(pidfd) = take(&mut self.pidfd) {
-            graveyard::bury(pidfd, take(&mut self.leaf));
+            graveyard::bury(LetGo {
+                pidfd,
+                pid: self.pid,
+                serves: self.serves,
+                _leaf: take(&mut self.leaf),
+            });
         }
     }
 }

@@ -1,0 +1,246 @@
+//! A host: it runs the tool in every way, and may come to its end meanwhile.
+//!
+//! `host RUNG WAY MARKER KIND…`. It prints its process number and waits for a byte on stdin. Then it
+//! prints a line for each call, or, where it comes to its end, one that says that all of its calls are
+//! in flight.
+
+use std::{
+    env::current_exe,
+    io::{Read, Write, stdin, stdout},
+    process::exit,
+    sync::Arc,
+    time::Duration,
+};
+
+use flyto_execenv::{
+    Capture, Chunk, Ending, ExecEnv, ExecError, KillScope, Outcome, Output, RunOptions, Spec,
+};
+use flyto_execenv_linux::{KillRung, Linux};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::JoinSet,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    processes::{alive, wait_for_end},
+    table::{ATTACKS, Cell, RUNGS, Way},
+};
+
+/// A backstop for broken code.
+const GUARD: Duration = Duration::from_secs(60);
+
+/// The first deadline that is tried; one that passes before the tool is ready is doubled.
+const DEADLINE: Duration = Duration::from_millis(200);
+
+/// All calls of a host that is going to its end have begun.
+pub(crate) const IN_FLIGHT: &str = "in flight";
+
+/// What it says instead where the rung does not work.
+pub(crate) const NOT_HERE: &str = "not here: ";
+
+/// Calls at once, where the host lives on.
+const AT_ONCE: usize = 4;
+
+pub(crate) fn run(args: &[String]) -> ! {
+    let [rung, way, marker, kinds @ ..] = args else { panic!("{args:?}") };
+    writeln!(stdout(), "{}", std::process::id()).expect("somebody listens");
+    let mut go = [0];
+    stdin().read_exact(&mut go).expect("a byte");
+    let rung = RUNGS.into_iter().find(|(_, name)| name == rung).expect("a rung").0;
+    let linux = match Linux::with_rung(rung) {
+        Ok(linux) => linux,
+        Err(err) => {
+            writeln!(stdout(), "{NOT_HERE}{err}").expect("somebody listens");
+            exit(0)
+        }
+    };
+    let host =
+        Host { env: ExecEnv::new(linux), rung, way: Way::parse(way), marker: marker.clone() };
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().expect("threads");
+    runtime.block_on(Arc::new(host).run_all(kinds));
+    exit(0)
+}
+
+struct Host {
+    env: ExecEnv,
+    rung: KillRung,
+    way: Way,
+    marker: String,
+}
+
+impl Host {
+    async fn run_all(self: Arc<Self>, kinds: &[String]) {
+        let mut calls = JoinSet::new();
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        let (ready, mut are_ready) = mpsc::channel(kinds.len());
+        for kind in kinds.to_vec() {
+            let (host, places, ready) = (Arc::clone(&self), Arc::clone(&places), ready.clone());
+            calls.spawn(async move {
+                if !host.way.leaves_the_host() {
+                    return host.stay_in_flight(&kind, ready).await;
+                }
+                let _place = places.acquire_owned().await;
+                let cell = host.end(&kind).await;
+                let line = cell.to_line(&kind);
+                writeln!(stdout(), "{line}").expect("somebody listens");
+            });
+        }
+        if !self.way.leaves_the_host() {
+            for _ in kinds {
+                are_ready.recv().await.expect("every call becomes ready");
+            }
+            writeln!(stdout(), "{IN_FLIGHT}").expect("somebody listens");
+            if self.way == Way::HostExits {
+                exit(0);
+            }
+        }
+        while let Some(joined) = calls.join_next().await {
+            joined.expect("no call panics");
+        }
+    }
+
+    fn spec(&self, kind: &str, marker: &str) -> Spec {
+        let ends = if self.way == Way::Exit { "exit" } else { "stay" };
+        let program = current_exe().expect("proc(5)");
+        let host = std::process::id().to_string();
+        let scope = match self.rung {
+            KillRung::Group => KillScope::Group,
+            _ => KillScope::Tree,
+        };
+        Spec::new(program.as_os_str())
+            .args(["tool", marker, kind, ends, &host])
+            .stdout(Output::Captured(Capture::limit(4096)))
+            .kill(scope)
+            // A program that keeps its supervisor stopped looks as if it hung.
+            .deadline(if ATTACKS.contains(&kind) { 10 * DEADLINE } else { GUARD })
+    }
+
+    fn tool_marker(&self, kind: &str, attempt: u32) -> String {
+        format!("{}{attempt}", tool_marker(&self.marker, kind))
+    }
+
+    /// Runs the tool until the host comes to its end.
+    async fn stay_in_flight(&self, kind: &str, ready: mpsc::Sender<()>) {
+        let marker = self.tool_marker(kind, 0);
+        let (observer, mut chunks) = mpsc::channel(16);
+        let options = RunOptions::new().observer(observer);
+        let watch = async {
+            is_ready(&mut chunks).await;
+            ready.send(()).await.expect("they are counted");
+        };
+        let spec = self.spec(kind, &marker);
+        let (_, ()) = tokio::join!(self.env.run_with(spec, options), watch);
+        // A call whose supervisor is gone is over before its host.
+        std::future::pending().await
+    }
+
+    /// Runs the tool to its end, and counts what is left at that moment.
+    async fn end(&self, kind: &str) -> Cell {
+        let mut attempt = 0;
+        loop {
+            let marker = self.tool_marker(kind, attempt);
+            if let Some(cell) = self.try_to_end(kind, &marker, attempt).await {
+                return cell;
+            }
+            attempt += 1;
+        }
+    }
+
+    /// `None` where the deadline passed before the tool was ready.
+    async fn try_to_end(&self, kind: &str, marker: &str, attempt: u32) -> Option<Cell> {
+        let spec = self.spec(kind, marker);
+        let (observer, mut chunks) = mpsc::channel(16);
+        let options = RunOptions::new().observer(observer);
+        let res = match self.way {
+            Way::Exit => self.env.run_with(spec, options).await,
+            Way::Deadline => {
+                let spec = spec.deadline(DEADLINE * 2_u32.pow(attempt));
+                let (res, was_ready) =
+                    tokio::join!(self.env.run_with(spec, options), is_ready(&mut chunks));
+                if !was_ready {
+                    return None;
+                }
+                res
+            }
+            Way::Cancel => {
+                let cancel = CancellationToken::new();
+                let watch = async {
+                    is_ready(&mut chunks).await;
+                    cancel.cancel();
+                };
+                let options = options.cancel(cancel.clone());
+                tokio::join!(self.env.run_with(spec, options), watch).0
+            }
+            Way::Drop => {
+                let said = tokio::select! {
+                    _ = self.env.run_with(spec, options) => String::new(),
+                    said = said(&mut chunks) => said,
+                };
+                // The end follows; of a group alone it does not follow for everybody.
+                let patience =
+                    if self.rung == KillRung::Group { Duration::from_millis(500) } else { GUARD };
+                // On this thread: a bomb leaves no place for another one.
+                let survivors = wait_for_end(marker, patience);
+                return Some(Cell { survivors, outcome: "dropped".into(), said });
+            }
+            Way::HostKilled | Way::HostExits => unreachable!("the host does not come to its end"),
+        };
+        let survivors = alive(marker).len();
+        let said = match &res {
+            Ok(outcome) => {
+                let text = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
+                text.lines().find_map(|it| it.strip_prefix("ready ")).unwrap_or("").to_owned()
+            }
+            Err(_) => said(&mut chunks).await,
+        };
+        Some(Cell { survivors, outcome: outcome(&res), said })
+    }
+}
+
+/// What is in the arguments of every process of this kind below the host with this marker.
+pub(crate) fn tool_marker(host: &str, kind: &str) -> String {
+    format!("tool:{host}:{kind}:")
+}
+
+/// Waits for the line that says so; `false` where the output ends before.
+async fn is_ready(chunks: &mut mpsc::Receiver<Chunk>) -> bool {
+    let mut seen = Vec::new();
+    let res = loop {
+        let Some(chunk) = chunks.recv().await else { break false };
+        seen.extend_from_slice(&chunk.bytes);
+        if seen.starts_with(b"ready") && seen.ends_with(b"\n") {
+            break true;
+        }
+    };
+    chunks.close();
+    res
+}
+
+async fn said(chunks: &mut mpsc::Receiver<Chunk>) -> String {
+    let mut seen = Vec::new();
+    while let Some(chunk) = chunks.recv().await {
+        seen.extend_from_slice(&chunk.bytes);
+        if seen.ends_with(b"\n") {
+            break;
+        }
+    }
+    let text = String::from_utf8_lossy(&seen).into_owned();
+    text.strip_prefix("ready ").unwrap_or(&text).trim_end().to_owned()
+}
+
+fn outcome(of: &Result<Outcome, ExecError>) -> String {
+    match of {
+        Ok(outcome) => {
+            let ending = match &outcome.ending {
+                Ending::Exited(exit) => format!("{exit:?}"),
+                other => format!("{other:?}"),
+            };
+            let confirmed = if outcome.confirmed { "" } else { ", unconfirmed" };
+            let leaked = outcome.leaked.map_or("?".into(), |it| it.to_string());
+            format!("{ending}{confirmed}, {leaked} leaked")
+        }
+        Err(err) => format!("{:?}", err.kind()),
+    }
+}
