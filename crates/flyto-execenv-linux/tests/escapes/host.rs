@@ -75,7 +75,8 @@ impl Host {
         let mut calls = JoinSet::new();
         let places = Arc::new(Semaphore::new(AT_ONCE));
         let (ready, mut are_ready) = mpsc::channel(kinds.len());
-        for kind in kinds.to_vec() {
+        for kind in kinds {
+            let kind = kind.clone();
             let (host, places, ready) = (Arc::clone(&self), Arc::clone(&places), ready.clone());
             calls.spawn(async move {
                 if !host.way.leaves_the_host() {

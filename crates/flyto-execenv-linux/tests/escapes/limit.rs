@@ -64,10 +64,22 @@ impl Limit {
 impl Drop for Limit {
     fn drop(&mut self) {
         let _ = fs::write(self.dir.join("pids.max"), "0");
+        // Groups that the backend of a host made below have gone with it, or go now.
+        remove_below(&self.dir);
         // Who has ended may still be on its way out.
         while fs::remove_dir(&self.dir).is_err_and(|it| it.kind() == io::ErrorKind::ResourceBusy) {
             self.end("no process has this in its arguments");
             thread::yield_now();
+        }
+    }
+}
+
+/// Removes every group below one, the innermost first; one with members stays.
+fn remove_below(dir: &Path) {
+    for below in fs::read_dir(dir).into_iter().flatten().flatten().map(|it| it.path()) {
+        if below.is_dir() {
+            remove_below(&below);
+            let _ = fs::remove_dir(below);
         }
     }
 }
