@@ -42,12 +42,18 @@ type Key = (User, KillRung, String, Way);
 
 static CELLS: Mutex<BTreeMap<Key, Cell>> = Mutex::new(BTreeMap::new());
 
+/// Makes the whole table, which takes some ten minutes, when it is `all`. Otherwise only the rungs that end
+/// trees are tried, by the two ways that most calls end in.
+const HOW_MUCH: &str = "FLYTO_ESCAPES";
+
 pub(crate) fn run() -> ExitCode {
+    let is_whole = env::var_os(HOW_MUCH).is_some_and(|it| it == "all");
     let users = [User::Root, User::Nobody];
     let mut trials = Vec::new();
     for user in users {
-        for (rung, name) in RUNGS {
-            for way in Way::ALL {
+        for (rung, name) in RUNGS.into_iter().filter(|(it, _)| is_whole || *it != KillRung::Group) {
+            let is_usual = |it: &Way| matches!(it, Way::Exit | Way::Deadline);
+            for way in Way::ALL.into_iter().filter(|it| is_whole || is_usual(it)) {
                 let title = format!("{user:?}::{name}::{}", way.name()).to_lowercase();
                 let title = title.replace(' ', "_");
                 trials.push(Trial::ignorable_test(title, move || trial(user, rung, name, way)));
