@@ -135,8 +135,7 @@ impl Linux {
     /// A backend that ends trees by a supervisor alone, where the number of processes is bounded.
     fn by_supervisor(groups: &Arc<Cgroups>) -> Option<Self> {
         let supervision = Supervision::new(KillRung::Subreaper, groups).ok()?;
-        let is_bounded = supervision.keepers.processes() != ProcessKeeper::Nobody;
-        is_bounded.then(|| Self::of(KillRung::Subreaper, Some(supervision)))
+        Some(Self::of(KillRung::Subreaper, Some(supervision)))
     }
 
     /// A backend that ends trees by this means and by no other.
@@ -222,6 +221,10 @@ impl Supervision {
         }
         let keepers = Keepers::find(groups, kind.namespace());
         let plain = Pool::new(kind, Arc::clone(groups));
+        if rung == KillRung::Subreaper && keepers.processes() == ProcessKeeper::Nobody {
+            let why = "nobody bounds the number of processes: root needs the controller for them";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
         plain.probe()?.map_err(|report| {
             let err = io::Error::from_raw_os_error(report.errno as i32);
             io::Error::new(err.kind(), format!("could not {}: {err}", report.stage.what()))

@@ -10,8 +10,8 @@ use core::mem::ManuallyDrop;
 use crate::{
     bare::sys::errno,
     process::{
-        Descriptor, O_RDONLY, Polled, SIGKILL, Used, Wait, has_ended, now_ns, poll, reap,
-        signal, signal_group, sleep_ns, watch,
+        Descriptor, O_RDONLY, Polled, SIGKILL, Used, Wait, has_ended, now_ns, poll, reap, signal,
+        signal_group, sleep_ns, watch,
     },
     setup::Site,
     tree::for_each_descendant,

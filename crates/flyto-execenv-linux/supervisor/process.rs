@@ -260,9 +260,9 @@ impl Polled {
 
 /// Waits until something happened, at most `timeout_ns`.
 pub(crate) fn poll(what: &mut [Polled], timeout_ns: Option<u64>) {
-    let time = timeout_ns.map(|it| [it / 1_000_000_000, it % 1_000_000_000]);
-    let time_at = time.as_ref().map_or(0, |it| address(it));
-    // SAFETY: the kernel writes into the slice, with its length; the time is on this frame. An error
+    let mut time = timeout_ns.map(|it| [it / 1_000_000_000, it % 1_000_000_000]);
+    let time_at = time.as_mut().map_or(0, |it| address(it.as_mut_ptr()));
+    // SAFETY: the kernel writes into the slice, with its length, and into the time on this frame. An error
     // leaves everything as not happened.
     let _ = unsafe {
         sys::call(number::PPOLL, [address(what.as_mut_ptr()), what.len(), time_at, 0, 0, 0])

@@ -16,8 +16,8 @@ use crate::{
     exit, failure,
     memory::{Pages, file_size},
     process::{
-        ChildEnds, Descriptor, Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap,
-        signal, wait_for, watch,
+        Descriptor, Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap, signal,
+        wait_for, watch,
     },
     setup::Site,
     socket::{Asked, Message, SOCKET, order, report},
@@ -75,6 +75,7 @@ fn begin(site: &Site, message: Message<'_>) -> Result<(Call, Child), Failed> {
         status: None,
         used: Used::default(),
         reached: Reached::Nothing,
+        leaked: 0,
         group_is_spent: false,
     };
     Ok((call, child))
@@ -89,6 +90,8 @@ struct Call {
     status: Option<u32>,
     used: Used,
     reached: Reached,
+    /// Processes that outlived the program and were killed.
+    leaked: u32,
     /// Whether what is started in the programs' group from now on would be killed at once.
     group_is_spent: bool,
 }
@@ -108,18 +111,24 @@ impl Call {
             report(&Report { pid: child.pid as u32, ..Report::new(ReportKind::Started) });
         }
         loop {
-            let mut polled = [end.fd(), SOCKET, site.host].map(Polled::readable);
+            let [leader, socket, host] = [end.fd(), SOCKET, site.host].map(Polled::readable);
+            let mut polled = [leader, socket, host, site.ends.polled()];
             let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
             poll(&mut polled, looks.then_some(LOOK_NS));
-            let [ended, asked, is_alone] = polled.map(|it| it.happened != 0);
+            let [ended, asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
                 give_up(site);
             }
-            if ended {
-                // Without the status of its leader there is nothing more to learn.
-                if self.collect() == Left::Nobody {
-                    return self.tell_end(true, 0);
-                }
+            // Orphans that have ended would fill the tree's places if nobody waited for them.
+            let left = if ended || died { self.collect() } else { Left::Somebody };
+            if left == Left::Nobody {
+                self.tell_end(true);
+                return site.ends.clear();
+            }
+            if died {
+                site.ends.clear();
+            }
+            if self.status.is_some() {
                 report(&Report { status: self.status(), ..Report::new(ReportKind::Exited) });
                 drop(end);
                 return self.attend_rest(site);
@@ -145,12 +154,17 @@ impl Call {
     /// wants to of their output.
     fn attend_rest(mut self, site: &Site) {
         loop {
-            let mut polled = [SOCKET, site.host].map(Polled::readable);
+            let [socket, host] = [SOCKET, site.host].map(Polled::readable);
+            let mut polled = [socket, host, site.ends.polled()];
             let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
             poll(&mut polled, looks.then_some(LOOK_NS));
-            let [asked, is_alone] = polled.map(|it| it.happened != 0);
+            let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
                 give_up(site);
+            }
+            if died {
+                site.ends.clear();
+                self.collect();
             }
             if asked {
                 match order() {
@@ -170,6 +184,7 @@ impl Call {
                     if !swept.confirmed {
                         sweep_for_good(site);
                     }
+                    self.leaked += swept.killed;
                     self.group_is_spent = swept.group_is_spent;
                     self.cpu_ns = 0;
                     self.memory_bytes = 0;
@@ -197,7 +212,6 @@ impl Call {
         if grace_ms == 0 {
             return self.kill(site);
         }
-        let ends = ChildEnds::new();
         let until = now_ns() + u64::from(grace_ms) * 1_000_000;
         signal_tree(site, SIGTERM);
         signal_tree(site, SIGCONT);
@@ -208,15 +222,15 @@ impl Call {
                 return self.kill(site);
             }
             let [leader, socket, host] = [leader_end, SOCKET, site.host].map(Polled::readable);
-            let mut polled = [leader, socket, host, ends.polled()];
+            let mut polled = [leader, socket, host, site.ends.polled()];
             poll(&mut polled, Some((until - now).min(CONTINUE_NS)));
             let [ended, asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
                 give_up(site);
             }
-            ends.clear();
+            site.ends.clear();
             if (ended || died) && self.collect() == Left::Nobody {
-                return self.tell_end(true, 0);
+                return self.tell_end(true);
             }
             if self.status.is_some() {
                 leader_end = -1;
@@ -243,9 +257,9 @@ impl Call {
         let swept = sweep(site, self.leader, &mut self.used);
         self.status = self.status.or(swept.leader);
         // What was killed together with the program did not outlive it.
-        let leaked = if was_over { swept.killed } else { 0 };
+        self.leaked += if was_over { swept.killed } else { 0 };
         self.group_is_spent |= swept.group_is_spent;
-        self.tell_end(swept.confirmed, leaked);
+        self.tell_end(swept.confirmed);
         if !swept.confirmed {
             sweep_for_good(site);
             exit(0);
@@ -269,14 +283,14 @@ impl Call {
         self.status.unwrap_or(SIGKILL)
     }
 
-    fn tell_end(&self, confirmed: bool, leaked: u32) {
+    fn tell_end(&self, confirmed: bool) {
         IS_TOLD.store(true, Ordering::Relaxed);
         let end = Report {
             status: self.status(),
             reached: self.reached,
             confirmed,
             serves_on: confirmed && !self.group_is_spent,
-            leaked,
+            leaked: self.leaked,
             ..Report::new(ReportKind::Ended)
         };
         report(&self.used.add_to(end));
@@ -333,7 +347,8 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
         // It was killed, and everything in its namespace with it. What it had open is open still, in
         // this process. A host that has been told does not need a second report.
         if !IS_TOLD.load(Ordering::Relaxed) {
-            let end = Report { status: SIGKILL, serves_on: false, ..Report::new(ReportKind::Ended) };
+            let end =
+                Report { status: SIGKILL, serves_on: false, ..Report::new(ReportKind::Ended) };
             report(&used.add_to(end));
         }
         exit(0);

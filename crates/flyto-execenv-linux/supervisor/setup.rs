@@ -12,12 +12,15 @@ use crate::{
     end::for_each_child,
     memory::Pages,
     network,
-    process::{self, Descriptor},
+    process::{self, ChildEnds, Descriptor},
     socket::Descriptors,
+    tree,
 };
 
 /// What every program of this supervisor gets.
 pub(crate) struct Site {
+    /// Tells that a child has ended.
+    pub(crate) ends: ChildEnds,
     /// Where each program runs in a PID namespace of its own: the stack of the namespace's first
     /// process.
     pub(crate) namespace: Option<Pages>,
@@ -73,6 +76,7 @@ pub(crate) fn enter(
     let failed = |stage| move |errno| Failed { stage, errno };
     let ruleset = take(SetupFlags::RULESET)?;
     let mut site = Site {
+        ends: ChildEnds::new(),
         namespace: match has(SetupFlags::PID_NAMESPACE) {
             true => Some(Pages::new(STACK_BYTES).map_err(failed(Stage::Memory))?),
             false => None,
@@ -117,7 +121,7 @@ pub(crate) fn enter(
             sys::call(number::SECCOMP, args).map_err(failed(Stage::Filter))?;
         }
     }
-    if site.namespace.is_none() && !for_each_child(|_| {}) {
+    if site.namespace.is_none() && !(tree::is_proc_ours() && for_each_child(|_| {})) {
         return Err(Failed { stage: Stage::Children, errno: sys::errno::NOENT });
     }
     descriptors.keep();

@@ -3,6 +3,7 @@
 use core::ffi::CStr;
 
 use crate::{
+    bare::sys::{self, number},
     end::{for_each_child, numbers},
     process::{Descriptor, O_DIRECTORY, O_RDONLY, signal},
     setup::Site,
@@ -19,6 +20,18 @@ pub(crate) fn signal_tree(site: &Site, number: u32) {
         return;
     }
     for_each_descendant(|pid| signal(pid, number));
+}
+
+/// Whether `/proc` shows the processes of our namespace. That of another one has other numbers for them:
+/// who is killed by such a number is a stranger.
+pub(crate) fn is_proc_ours() -> bool {
+    let mut text = [0_u8; 32];
+    let Ok(file) = Descriptor::open(c"/proc/self/stat", O_RDONLY) else { return false };
+    let Ok(n) = file.read(&mut text) else { return false };
+    let number = text.get(..n).unwrap_or_default().split(|it| *it == b' ').next();
+    // SAFETY: asks for a number.
+    let own = unsafe { sys::numbers(number::GETPID, &[]) };
+    number.is_some_and(|it| own == Ok(decimal(it) as usize))
 }
 
 /// What the living descendants hold and have used.
@@ -43,10 +56,11 @@ pub(crate) fn load() -> Load {
             && let Some(end) = fields.iter().rposition(|it| *it == b')')
         {
             let mut after = fields.get(end + 2..).unwrap_or_default().split(|it| *it == b' ');
-            // utime and stime are fields 14 and 15; the state, field 3, is the first here.
-            let user = after.nth(11).map_or(0, decimal);
-            let system = after.next().map_or(0, decimal);
-            res.cpu_ns += (user + system) * TICK_NS;
+            // The state, field 3, is the first here; fields 14 and 15 are its own time in user and in
+            // system mode, 16 and 17 that of children it has waited for. What this process waits for is
+            // counted elsewhere, and once: those numbers are a parent's as long as that is alive.
+            let own_and_waited = after.by_ref().skip(11).take(4).map(decimal);
+            res.cpu_ns += own_and_waited.sum::<u64>() * TICK_NS;
         }
     });
     res

@@ -222,7 +222,8 @@ pub struct Usage {
     /// CPU time in system mode.
     pub system_cpu: Option<Duration>,
     /// Whether CPU time covers descendants that outlived their parents; else it covers the leader
-    /// and the children that were waited for.
+    /// and the children that were waited for. What a process used whose parent ignores `SIGCHLD` is lost
+    /// in either case: the kernel adds it to nobody (wait(2)).
     pub covers_tree: bool,
     /// Peak memory.
     pub peak_memory: PeakMemory,

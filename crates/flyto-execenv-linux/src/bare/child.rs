@@ -115,7 +115,8 @@ pub(crate) unsafe fn start(launch: &Launch<'_>) -> Result<Child, Failed> {
     let Some(failed) = failed else { return Ok(Child { pid, pidfd }) };
     // SAFETY: our own child, which has ended, and our own descriptor.
     unsafe {
-        let _ = sys::call(number::WAIT4, [int(pid), 0, WALL, 0, 0, 0]);
+        // A handler of the host's may get in between.
+        while sys::call(number::WAIT4, [int(pid), 0, WALL, 0, 0, 0]) == Err(sys::errno::INTR) {}
         close(pidfd);
     }
     Err(failed)

@@ -38,6 +38,7 @@ pub(crate) mod number {
     pub(crate) const IOCTL: usize = 16;
     pub(crate) const NANOSLEEP: usize = 35;
     pub(crate) const SOCKET: usize = 41;
+    pub(crate) const GETPID: usize = 39;
     pub(crate) const SENDMSG: usize = 46;
     pub(crate) const RECVMSG: usize = 47;
     pub(crate) const BIND: usize = 49;

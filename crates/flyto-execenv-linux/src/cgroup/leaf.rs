@@ -85,6 +85,14 @@ impl Leaf {
         self.version_2.as_ref().map(|it| it.kill.as_fd())
     }
 
+    /// Kills everything that was born in the group. This leaf is to be dropped then, see above.
+    pub(crate) fn kill(&self) {
+        if let Some(kill) = self.kill_file() {
+            // A group that is gone holds nobody.
+            let _ = rustix::io::write(kill, b"1");
+        }
+    }
+
     /// Calls `start`, from a thread in the group: the supervisor that it starts is in it from the first
     /// instant on. Only version 1 needs that; else `start` is called as it is.
     ///

@@ -323,7 +323,7 @@ impl Control for Supervised {
             }
             match next {
                 Ok(res) => _ = res?,
-                Err(_) if asked.elapsed() < grace + ANSWER_TIME => {
+                Err(_) if asked.elapsed() < grace.saturating_add(ANSWER_TIME) => {
                     self.help(asked.elapsed() > grace);
                 }
                 Err(_) => {

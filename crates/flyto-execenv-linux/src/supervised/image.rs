@@ -16,13 +16,16 @@ static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/supervisor"));
 
 /// The program, ready to be executed.
 pub(crate) fn image() -> io::Result<BorrowedFd<'static>> {
-    static IMAGE: OnceLock<Result<OwnedFd, Errno>> = OnceLock::new();
-    let image = IMAGE
-        .get_or_init(|| seal().map_err(|err| Errno::from_io_error(&err).unwrap_or(Errno::NOMEM)));
-    match image {
-        Ok(fd) => Ok(fd.as_fd()),
-        Err(errno) => Err((*errno).into()),
-    }
+    static IMAGE: OnceLock<OwnedFd> = OnceLock::new();
+    // A system that is short of something now may have it later, so only success is kept.
+    let image = match IMAGE.get() {
+        Some(image) => image,
+        None => {
+            let image = seal()?;
+            IMAGE.get_or_init(|| image)
+        }
+    };
+    Ok(image.as_fd())
 }
 
 fn seal() -> io::Result<OwnedFd> {

@@ -6,6 +6,7 @@ use std::{
     os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
     sync::{Arc, OnceLock},
     task::{Context, Poll, ready},
+    time::Instant,
 };
 
 use flyto_supervision::{Order, REPORT_BYTES, Report};
@@ -228,10 +229,22 @@ impl Supervisor {
 
     /// Waits for the next report, blocking the thread for at most `timeout`.
     pub(super) fn report_blocking(&self, timeout: std::time::Duration) -> io::Result<Report> {
-        let mut polled = [rustix::event::PollFd::new(self.socket(), rustix::event::PollFlags::IN)];
-        let timeout = timeout.try_into().map_err(io::Error::other)?;
-        rustix::event::poll(&mut polled, Some(&timeout))?;
-        self.try_report()?.ok_or_else(|| io::ErrorKind::TimedOut.into())
+        let give_up = Instant::now() + timeout;
+        loop {
+            let left = give_up.saturating_duration_since(Instant::now());
+            let left = left.try_into().map_err(io::Error::other)?;
+            let mut polled =
+                [rustix::event::PollFd::new(self.socket(), rustix::event::PollFlags::IN)];
+            match rustix::event::poll(&mut polled, Some(&left)) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                // A signal of the host's says nothing about the supervisor.
+                Err(Errno::INTR) => {}
+                res => _ = res?,
+            }
+            if let Some(report) = self.try_report()? {
+                return Ok(report);
+            }
+        }
     }
 }
 
@@ -245,6 +258,10 @@ impl Drop for Supervisor {
             return;
         }
         drop(watched);
+        if let Some(leaf) = self.leaf.as_ref().filter(|_| self.serves) {
+            // Also where somebody has killed or stopped the supervisor.
+            leaf.kill();
+        }
         if let Some(socket) = take(&mut self.socket) {
             // Forks have copies of the socket, so that closing ours need not be its end.
             let _ = shutdown(&socket, Shutdown::Both);
