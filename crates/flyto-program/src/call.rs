@@ -176,7 +176,9 @@ impl Ran {
         res.stderr_bytes = outcome.stderr.total_bytes;
         res.stderr = Some(self.stderr().text).filter(|it| !it.is_empty());
         res.enforced = outcome.enforced.iter().map(ToString::to_string).collect();
-        res.leaked = outcome.leaked;
+        // What was ended so far is not how many there were.
+        res.leaked = outcome.leaked.filter(|_| outcome.confirmed);
+        res.confirmed = Some(outcome.confirmed);
         res.pipe_held = outcome.pipe_held;
         res
     }

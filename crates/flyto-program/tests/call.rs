@@ -5,7 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use flyto_execenv::{ExecEnv, KillScope, Spec, local::Local};
+use async_trait::async_trait;
+use flyto_execenv::{
+    Capabilities, Control, Ended, ExecEnv, ExecError, Executor, Exit, KillScope, Running, Signal,
+    Spec, Target, local::Local,
+};
 use flyto_program::{Ran, Streaming, run};
 use flyto_tools::{CallContext, Failure, OutputChannel, OutputChunk, Progress, ToolErrorKind};
 
@@ -129,4 +133,62 @@ async fn a_program_that_did_not_start_is_a_typed_error() {
     check(Spec::new("/no/such"), ToolErrorKind::ProgramMissing).await;
     check(Spec::new("/"), ToolErrorKind::NotStartable).await;
     check(sh("").kill(KillScope::Tree), ToolErrorKind::Unsupported).await;
+}
+
+/// The local backend, which reports that it ended two processes and saw or did not see the last of
+/// them go.
+#[derive(Debug)]
+struct Reports {
+    local: Local,
+    confirmed: bool,
+}
+
+#[async_trait]
+impl Executor for Reports {
+    fn capabilities(&self) -> &Capabilities {
+        self.local.capabilities()
+    }
+
+    async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
+        let mut running = self.local.start(spec).await?;
+        running.control =
+            Box::new(ReportsEnd { local: running.control, confirmed: self.confirmed });
+        Ok(running)
+    }
+}
+
+#[derive(Debug)]
+struct ReportsEnd {
+    local: Box<dyn Control>,
+    confirmed: bool,
+}
+
+#[async_trait]
+impl Control for ReportsEnd {
+    async fn wait(&self) -> Result<Exit, ExecError> {
+        self.local.wait().await
+    }
+
+    fn signal(&self, signal: Signal, target: Target) -> Result<(), ExecError> {
+        self.local.signal(signal, target)
+    }
+
+    async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
+        let ended = self.local.end(grace).await?;
+        Ok(ended.leaked(Some(2)).confirmed(self.confirmed))
+    }
+}
+
+#[tokio::test]
+async fn an_unconfirmed_end_is_told_and_counts_nothing() {
+    let check = async |confirmed: bool, leaked: Option<u32>| {
+        let env = ExecEnv::new(Reports { local: Local::new(), confirmed });
+        let ran = run(&env, sh(""), &CallContext::new(), Streaming::Quiet).await;
+        let ran = ran.expect("sh starts");
+        let execution = ran.execution();
+        assert_eq!((execution.confirmed, execution.leaked), (Some(confirmed), leaked));
+        assert_eq!(ran.failure(), None);
+    };
+    check(true, Some(2)).await;
+    check(false, None).await;
 }

@@ -203,9 +203,15 @@ pub struct Execution {
     /// Names of the limits and protections that were in force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enforced: Vec<String>,
-    /// How many processes were still there when the program had ended, and were ended.
+    /// How many processes were still there when the program had ended, and were ended. `None` where
+    /// they cannot be counted, or where not all of them are known to have ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaked: Option<u32>,
+    /// Whether everything that the backend was to end is known to be gone; `false` means that a
+    /// process of the call may still run. `None` where nobody reports it: the process of a session
+    /// outlives the call, for example.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confirmed: Option<bool>,
     /// Whether somebody held the output open after the program had ended.
     pub pipe_held: bool,
 }
@@ -346,10 +352,11 @@ mod tests {
         execution.wall = Duration::from_millis(12);
         execution.cpu = Some(Duration::from_micros(900));
         execution.enforced = vec!["deadline".into()];
+        execution.confirmed = Some(false);
         check(
             &ToolResult::text("").with_execution(execution),
             expect![[
-                r#"{"output":"","is_error":false,"execution":{"backend":"local","command_line":[],"wall_seconds":0.012,"cpu_seconds":0.0009,"stdout_bytes":0,"stderr_bytes":0,"enforced":["deadline"],"pipe_held":false}}"#
+                r#"{"output":"","is_error":false,"execution":{"backend":"local","command_line":[],"wall_seconds":0.012,"cpu_seconds":0.0009,"stdout_bytes":0,"stderr_bytes":0,"enforced":["deadline"],"confirmed":false,"pipe_held":false}}"#
             ]],
         );
     }
