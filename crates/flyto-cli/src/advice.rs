@@ -9,6 +9,10 @@ use crate::session::Loaded;
 use crate::stop::Stop;
 use crate::words::one_line;
 
+/// Where to look when the machine is the reason.
+pub(crate) const DOCTOR: &str =
+    "`flyto doctor` tells what works on this machine, and why something does not";
+
 /// Why a call of the tool `name` gave no result, with the keys that ask for what the backend lacks.
 pub(crate) fn not_called(loaded: &Loaded, name: &str, err: CallError) -> Stop {
     let is_unsupported =
@@ -18,7 +22,7 @@ pub(crate) fn not_called(loaded: &Loaded, name: &str, err: CallError) -> Stop {
         return stop;
     }
     let stop = unkept(loaded, name).into_iter().fold(stop, Stop::with_help);
-    stop.with_help("`flyto doctor` tells what works on this machine, and why something does not")
+    stop.with_help(DOCTOR)
 }
 
 /// One sentence for each bound that the backend cannot keep.

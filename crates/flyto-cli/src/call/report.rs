@@ -7,6 +7,7 @@ use flyto_tools::{Execution, ToolResult};
 use serde::Serialize;
 
 use super::Made;
+use crate::advice::DOCTOR;
 use crate::args::Call;
 use crate::exit::Exit;
 use crate::screen::{Screen, complain, look};
@@ -42,7 +43,7 @@ pub(super) fn show(args: &Call, made: Made, session: &Session) -> Result<Exit, S
         return Ok(*exit);
     }
     let printed = print(&made, &screen)?;
-    remark(&made, printed, &screen);
+    remark(&made, &args.name, printed, &screen);
     if screen.verbose {
         complain(execution(&made, &args.name, &screen));
     }
@@ -87,8 +88,9 @@ fn print(made: &Made, screen: &Screen) -> Result<Printed, Stop> {
     Ok(if omitted.is_some() { Printed::Text } else { Printed::Whole })
 }
 
-/// Says what stdout does not: what the tool said beside its output, and what is missing.
-fn remark(made: &Made, printed: Printed, screen: &Screen) {
+/// Says what stdout does not: what the tool said beside its output, what is missing, and what may
+/// still run.
+fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
     let Made { result, shown, .. } = made;
     if screen.quiet {
         return;
@@ -128,6 +130,19 @@ fn remark(made: &Made, printed: Printed, screen: &Screen) {
             None => screen.note(format_args!("{n} of the output were left out")),
         }
     }
+    if let Some(remark) = execution.and_then(|it| unended(it, name)) {
+        screen.note(remark);
+    }
+}
+
+/// That something of the call may still run. What was ended is left to `--verbose`: a child that ends
+/// an instant after its program counts as well, and is nothing to worry about.
+fn unended(it: &Execution, name: &str) -> Option<String> {
+    if it.confirmed != Some(false) {
+        return None;
+    }
+    let name = one_line(name);
+    Some(format!("not everything that \"{name}\" started is known to have ended; {DOCTOR}"))
 }
 
 /// What ran and how long, for `--verbose`.
@@ -202,5 +217,25 @@ mod tests {
             in force     deadline, process-group
         "#]]
         .assert_eq(&facts(Page::default(), &rows));
+    }
+
+    #[track_caller]
+    fn check_unended(confirmed: Option<bool>, name: &str, expect: expect_test::Expect) {
+        let mut it = Execution::new("local");
+        it.confirmed = confirmed;
+        expect.assert_eq(unended(&it, name).as_deref().unwrap_or("-"));
+    }
+
+    #[test]
+    fn what_may_still_run_is_told() {
+        check_unended(None, "p:t", expect!["-"]);
+        check_unended(Some(true), "p:t", expect!["-"]);
+        check_unended(
+            Some(false),
+            "p\n:t",
+            expect![[
+                r#"not everything that "p :t" started is known to have ended; `flyto doctor` tells what works on this machine, and why something does not"#
+            ]],
+        );
     }
 }

@@ -453,6 +453,7 @@ fn json_is_one_document() {
     assert_eq!((code, &ok["exit_code"], &ok["output"]), (Some(0), &0.into(), &"hi\n".into()));
     assert_eq!((&ok["tool"], &ok["is_error"]), (&"p:ok".into(), &false.into()));
     assert_eq!(ok["execution"]["stderr"], "beside\n");
+    assert_eq!(ok["execution"]["confirmed"], true);
     let (code, fails) = call("p:fails");
     assert_eq!((code, &fails["exit_code"]), (Some(1), &1.into()));
     assert_eq!(fails["failure"], serde_json::json!({"kind": "exit_code", "code": 3}));
