@@ -105,10 +105,15 @@ pub enum Processes {
     #[default]
     Host,
     /// It can neither signal nor trace them, nor read their memory, environment and open files, nor
-    /// bound them. So it cannot end those that watch over it, and ending its tree holds against a
-    /// hostile program too. Demands
-    /// [`Capability::ProcessIsolation`](crate::Capability::ProcessIsolation).
+    /// bound them, nor choose their priority, their scheduling and their processors. So it can neither
+    /// end nor put off those that watch over it, and ending its tree holds against a hostile program
+    /// too. Demands [`Capability::ProcessIsolation`](crate::Capability::ProcessIsolation).
     ///
+    /// A backend may have to take more to keep this: a thread may choose its own priority and be refused
+    /// where it names itself, or another of its tree, by number.
+    ///
+    /// What the system lets a user tune by writing files, such as `/proc/PID/oom_score_adj` of the user's
+    /// own processes (proc(5)), is bounded by [`Filesystem`]: grants that leave `/proc` unwritten close it.
     /// That they exist, and their command lines, may stay visible. What others can be made to do is
     /// not bounded by this but by [`LocalSockets`] and [`Filesystem`]: a service manager behind a
     /// socket starts programs for everybody who asks, and a shell runs what its start-up file says.

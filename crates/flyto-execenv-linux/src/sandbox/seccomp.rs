@@ -22,7 +22,7 @@ pub(super) struct Rules {
     pub(super) network_own: bool,
     /// Unix sockets but for pairs.
     pub(super) local_sockets_off: bool,
-    /// Bounds of other processes.
+    /// Bounds, priorities and processors of other processes.
     pub(super) own_processes: bool,
 }
 
@@ -102,6 +102,21 @@ const OPEN_TREE_ATTR: libc::c_long = 467;
 const UNSEEN: &[libc::c_long] =
     &[libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_io_uring_setup];
 
+/// Calls that choose how a thread gets time on which processors (sched(7)). The first argument is its
+/// number; 0 is the caller.
+const SCHEDULING: &[libc::c_long] = &[
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// `PRIO_PROCESS` of `linux/resource.h`: one thread, where others are a group or all of a user.
+const PRIO_PROCESS: u32 = 0;
+
+/// `IOPRIO_WHO_PROCESS` of `linux/ioprio.h`: the same of ioprio_set(2).
+const IOPRIO_WHO_PROCESS: u32 = 1;
+
 /// Flags of clone(2) and unshare(2) that make namespaces.
 const NAMESPACES: u32 = (libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWIPC
@@ -168,6 +183,11 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
     }
     if rules.own_processes {
         rule(libc::SYS_prlimit64, own_bounds());
+        for number in SCHEDULING {
+            rule(*number, first_is(0, Node::Allow, PERM));
+        }
+        rule(libc::SYS_setpriority, own_priority(PRIO_PROCESS));
+        rule(libc::SYS_ioprio_set, own_priority(IOPRIO_WHO_PROCESS));
     }
     let sockets = rules.network_off || rules.network_own || rules.local_sockets_off;
     if rules.restricted || sockets {
@@ -254,6 +274,14 @@ fn own_bounds() -> Node {
         ),
     );
     first_is(0, Node::Allow, is_null)
+}
+
+/// setpriority(2) and ioprio_set(2) for the caller itself: the first argument says what the second one is
+/// the number of. Which numbers are the caller's own a filter cannot know, so it is 0 only; a thread that
+/// names another of its process is refused with the rest.
+fn own_priority(which: u32) -> Node {
+    let caller = Node::load(Load::Argument(1, Word::Low), Node::equal(0, Node::Allow, PERM));
+    first_is(which, caller, PERM)
 }
 
 fn socket(rules: Rules) -> Node {

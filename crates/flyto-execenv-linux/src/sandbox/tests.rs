@@ -182,12 +182,45 @@ async fn other_processes_are_out_of_reach() {
         // RLIMIT_CPU, to what is at an address where nothing is: it is refused before that is read.
         let bounded = without_buffers(libc::SYS_prlimit64, &[number, 0, 1]);
         assert_eq!(bounded, libc::EPERM as u32, "{other:?}");
+        for (call, args, _) in scheduling(number) {
+            assert_eq!(without_buffers(call, &args), libc::EPERM as u32, "{other:?} call {call}");
+        }
+    }
+    // Groups and users are others too: PRIO_PGRP, PRIO_USER; IOPRIO_WHO_PGRP, IOPRIO_WHO_USER.
+    for (call, which) in [(libc::SYS_setpriority, [1, 2]), (libc::SYS_ioprio_set, [2, 3])] {
+        for which in which {
+            let refused = without_buffers(call, &[which, 0, UNCHANGED_IO]);
+            assert_eq!(refused, libc::EPERM as u32, "call {call} for {which}");
+        }
     }
     // Its own are not.
+    for (call, args, answer) in scheduling(0) {
+        assert_eq!(without_buffers(call, &args), answer as u32, "call {call}");
+    }
     rustix::process::test_kill_process(rustix::process::getpid()).expect("it is its own");
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     rustix::process::setrlimit(rustix::process::Resource::Nofile, files).expect("it is its own");
     fs::read("/proc/self/environ").expect("it is its own");
+}
+
+/// Best effort, level 4 (ioprio_set(2)): what everybody has. To setpriority(2) it is the lowest priority.
+const UNCHANGED_IO: u32 = 2 << 13 | 4;
+
+/// Calls that make a process wait for others, with arguments that change nothing; and what comes of them
+/// where they are not refused: those with a buffer complain that there is none.
+fn scheduling(process: u32) -> [(libc::c_long, Vec<u32>, i32); 6] {
+    // SCHED_IDLE
+    let idle = 5;
+    let nice = rustix::process::getpriority_process(None).expect("it is its own") as u32;
+    [
+        (libc::SYS_setpriority, vec![0, process, nice], 0),
+        (libc::SYS_ioprio_set, vec![1, process, UNCHANGED_IO], 0),
+        (libc::SYS_sched_setscheduler, vec![process, idle], libc::EINVAL),
+        (libc::SYS_sched_setparam, vec![process], libc::EINVAL),
+        (libc::SYS_sched_setattr, vec![process], libc::EINVAL),
+        // A set without processors.
+        (libc::SYS_sched_setaffinity, vec![process, 0], libc::EINVAL),
+    ]
 }
 
 #[test]
@@ -256,6 +289,11 @@ async fn in_a_workspace_secrets_are_closed_and_the_project_is_open() {
     }
     assert_eq!(fs::read_dir(scene.path("home/project")).expect("it is granted").count(), 1);
     TcpListener::bind("127.0.0.1:0").expect("there is a network");
+    // By these every process of the user can be tuned that is no supervisor.
+    for file in ["oom_score_adj", "autogroup"] {
+        let tuned = fs::write(format!("/proc/{}/{file}", scene.host), "0");
+        assert_eq!(errno(tuned), libc::EACCES, "{file}");
+    }
     assert_eq!(errno(UnixListener::bind(scene.path("write/socket"))), libc::EPERM);
     assert_eq!(without_buffers(libc::SYS_ptrace, &[]), libc::EPERM as u32);
 }

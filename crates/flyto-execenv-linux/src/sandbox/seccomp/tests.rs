@@ -114,7 +114,9 @@ fn looks_at_arguments(rules: Rules, number: u32) -> bool {
         16 | 56 | 135 | 157 | 272 | 435 => rules.restricted,
         41 => (rules.restricted || sockets) && !rules.network_off,
         53 => sockets,
-        302 => rules.own_processes,
+        // setpriority, sched_setparam, sched_setscheduler, sched_setaffinity, ioprio_set, prlimit64,
+        // sched_setattr
+        141 | 142 | 144 | 203 | 251 | 302 | 314 => rules.own_processes,
         _ => false,
     }
 }
@@ -326,6 +328,34 @@ fn bounds_are_ones_own() {
 }
 
 #[test]
+fn scheduling_and_priorities_are_ones_own() {
+    // sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr
+    for number in [142, 144, 203, 314] {
+        check(
+            OWN_PROCESSES,
+            number,
+            &[args([0]), args([HIGH]), args([1234]), args([1]), args([0xffff_ffff])],
+            expect!["allow allow EPERM EPERM EPERM"],
+        );
+    }
+    check(
+        OWN_PROCESSES,
+        libc::SYS_setpriority,
+        // PRIO_PROCESS, PRIO_PGRP, PRIO_USER
+        &[[0, 0], [HIGH, HIGH], [0, 1234], [1, 0], [1, 1234], [2, 0], [2, 1234]].map(args),
+        expect!["allow allow EPERM EPERM EPERM EPERM EPERM"],
+    );
+    check(
+        OWN_PROCESSES,
+        libc::SYS_ioprio_set,
+        // IOPRIO_WHO_PROCESS, IOPRIO_WHO_PGRP, IOPRIO_WHO_USER
+        &[[1, 0], [1 | HIGH, HIGH], [1, 1234], [2, 0], [2, 1234], [3, 0], [3, 1234], [0, 0]]
+            .map(args),
+        expect!["allow allow EPERM EPERM EPERM EPERM EPERM EPERM"],
+    );
+}
+
+#[test]
 fn requests_options_and_personalities() {
     check(
         RESTRICTED,
@@ -358,7 +388,7 @@ fn the_way_to_an_answer_is_short() {
         (0..UNKNOWN).map(|it| machine.run(it, ARCHITECTURE, [0; 6]).steps_to_arguments).collect();
     let longest = steps.iter().max().copied().unwrap_or(0);
     let all: usize = steps.iter().sum();
-    expect!["198 instructions; at most 13 of them, 8 on average"].assert_eq(&format!(
+    expect!["240 instructions; at most 14 of them, 9 on average"].assert_eq(&format!(
         "{} instructions; at most {longest} of them, {} on average",
         machine.n_instructions(),
         all / steps.len()
