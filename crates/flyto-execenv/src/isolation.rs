@@ -75,6 +75,12 @@ pub enum Filesystem {
     ///
     /// A path that does not exist when the program starts grants nothing. One that is a link grants
     /// nothing by itself: where it leads must be granted.
+    ///
+    /// This is about what is in files and directories. **What is known about a file may stay open to be
+    /// changed**, granted or not, if its directory can be reached and the user may change it: its mode
+    /// (chmod(2)), its group, its times and its extended attributes. So a program cannot read a secret of its
+    /// user's, but can let other users of the machine read it, or take the user's own access to a file
+    /// until its mode is set back. Only the owner of a file sets its mode (and root).
     Grants {
         /// Paths that may be read and executed.
         read: Arc<[PathBuf]>,
@@ -141,7 +147,8 @@ pub struct Isolation {
     ///
     /// A backend may have to take more to keep this: the directories on the way to a denied path may
     /// be closed to listing and to new entries. What is not taken: that a path exists, its size and its
-    /// times may stay visible.
+    /// times may stay visible, and its mode, group, times and extended attributes may stay open to be
+    /// changed by a program of its owner, as [`Filesystem::Grants`] says.
     pub denied: Arc<[PathBuf]>,
     /// System calls.
     pub system_calls: SystemCalls,

@@ -6,8 +6,10 @@
 //! [`Isolation::denied`]: those directories can neither be listed nor get new entries, and what appears
 //! in them later is closed until the next ruleset.
 //!
-//! Not bounded by any ruleset are looking a file up (stat(2)), changing its mode, owner or times where
-//! the user may, and connecting to a Unix socket by its path; the latter is for the filter.
+//! Not bounded by any ruleset are looking a file up (stat(2)), changing its mode, group, times or extended
+//! attributes where the user may, and connecting to a Unix socket by its path; the latter is for the
+//! filter. The others are not: a filter sees no paths, and ordinary programs make those calls for their own
+//! files all the time.
 
 use std::{
     ffi::OsStr,

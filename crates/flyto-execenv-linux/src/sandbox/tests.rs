@@ -8,7 +8,7 @@ use std::{
     os::{
         linux::net::SocketAddrExt,
         unix::{
-            fs::symlink,
+            fs::{MetadataExt, PermissionsExt, chown, symlink},
             net::{SocketAddr, UnixDatagram, UnixListener, UnixStream},
             process::CommandExt,
         },
@@ -18,7 +18,10 @@ use std::{
 
 use expect_test::{Expect, expect};
 use flyto_execenv::{Filesystem, Profile, ProfilePlaces};
-use rustix::process::{Pid, Signal};
+use rustix::{
+    fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags, setxattr, utimensat},
+    process::{Pid, Signal},
+};
 
 use super::{
     inside::{Confined, HOST, INSIDE, Scene},
@@ -308,6 +311,35 @@ async fn in_a_strict_profile_the_project_is_read_and_nothing_is_sent() {
     assert_eq!(fs::read_dir(scene.path("home/project")).expect("it is granted").count(), 0);
     fs::write(scene.path("write/new"), "new").expect("it is granted");
     assert_eq!(errno(TcpListener::bind("127.0.0.1:0")), libc::EPERM);
+}
+
+/// What Landlock does not bound, as [`Filesystem::Grants`] and [`Isolation::denied`] say: the day a kernel
+/// bounds it, they can promise more.
+#[tokio::test]
+async fn what_is_known_about_a_closed_file_can_still_be_changed_by_its_owner() {
+    let test =
+        "sandbox::tests::what_is_known_about_a_closed_file_can_still_be_changed_by_its_owner";
+    let isolation = |dir: &Path| {
+        profile(Profile::Strict, dir).deny(dir.join("home/.ssh")).deny(dir.join("outside"))
+    };
+    let Some(scene) = Scene::enter(test, isolation).await else { return };
+    for file in ["home/.ssh/key", "home/file", "outside/file"] {
+        let file = scene.path(file);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o604)).expect("it is not bounded");
+        let group = rustix::process::getegid().as_raw();
+        chown(&file, None, Some(group)).expect("it is not bounded");
+        let epoch = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let times = Timestamps { last_access: epoch, last_modification: epoch };
+        utimensat(CWD, &file, &times, AtFlags::empty()).expect("it is not bounded");
+        // Not every file system has attributes.
+        let attribute = setxattr(&file, "user.flyto", b"1", XattrFlags::empty());
+        assert!(matches!(attribute, Ok(()) | Err(rustix::io::Errno::OPNOTSUPP)), "{attribute:?}");
+        let known = fs::metadata(&file).expect("that can be asked");
+        assert_eq!((known.mode() & 0o777, known.mtime()), (0o604, 0), "{}", file.display());
+        // What is in it stays closed, however its mode is.
+        assert_eq!(errno(fs::read(&file)), libc::EACCES, "{}", file.display());
+        assert_eq!(errno(fs::write(&file, "")), libc::EACCES, "{}", file.display());
+    }
 }
 
 /// Whoever asks to be traced stops when it executes a program and at every signal, and its parent is told
