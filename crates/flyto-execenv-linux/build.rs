@@ -12,9 +12,13 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=supervisor");
     println!("cargo::rerun-if-changed=src/bare");
-    println!("cargo::rustc-check-cfg=cfg(supervised, supervisor)");
+    println!("cargo::rustc-check-cfg=cfg(supervised, supervisor, flyto_portable)");
     let is = |name: &str, value: &str| env::var(name).is_ok_and(|it| it == value);
-    if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ARCH", "x86_64") {
+    // RUSTFLAGS="--cfg flyto_portable" compiles what other architectures get.
+    let is_portable = env::var_os("CARGO_CFG_FLYTO_PORTABLE").is_some()
+        || !is("CARGO_CFG_TARGET_OS", "linux")
+        || !is("CARGO_CFG_TARGET_ARCH", "x86_64");
+    if is_portable {
         return;
     }
     println!("cargo::rustc-cfg=supervised");

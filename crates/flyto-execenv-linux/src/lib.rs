@@ -2,18 +2,34 @@
 #![cfg(target_os = "linux")]
 #![deny(unsafe_code)]
 
+#[cfg(supervised)]
 mod bare;
+#[cfg(supervised)]
 mod cgroup; // control groups that can be used here
+#[cfg(supervised)]
 mod direct; // programs as children of the host
 pub mod examine; // what works on this machine, and why something does not
+#[cfg(supervised)]
 mod failure;
+#[cfg(supervised)]
 mod limits; // who keeps which bound
+#[cfg(supervised)]
 mod linux;
-#[cfg(test)]
+#[cfg(all(test, supervised))]
 mod ordinary;
+#[cfg(not(supervised))]
+mod portable; // the backend where the architecture has no supervisor
+#[cfg(supervised)]
 mod proxy; // the way out of a network namespace
+mod rung;
+#[cfg(supervised)]
 mod sandbox; // what keeps isolation
+#[cfg(supervised)]
 mod supervised;
 
 pub use examine::examine;
-pub use linux::{KillRung, Linux};
+#[cfg(supervised)]
+pub use linux::Linux;
+#[cfg(not(supervised))]
+pub use portable::Linux;
+pub use rung::KillRung;

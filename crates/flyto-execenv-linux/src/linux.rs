@@ -14,6 +14,7 @@ use flyto_execenv::{
 };
 
 use crate::{
+    KillRung,
     cgroup::{Cgroups, Use},
     direct, failure,
     limits::{Keepers, ProcessKeeper},
@@ -21,33 +22,6 @@ use crate::{
     sandbox::{Confinement, Support, confine, cookie, needs_user_namespace},
     supervised::{self, Kind, Pool},
 };
-
-/// By which means a tree is ended: the rungs of a ladder, the weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum KillRung {
-    /// A process group: who leaves it is not ended. No tree kill.
-    Group,
-    /// A supervisor that is the parent of whoever loses its own (`PR_SET_CHILD_SUBREAPER`, prctl(2)).
-    Subreaper,
-    /// … and a PID namespace for each program, which the kernel ends as a whole (pid_namespaces(7)).
-    PidNamespace,
-    /// A supervisor, and a control group that the kernel ends as a whole (`cgroup.kill`, cgroups(7)).
-    Cgroup,
-}
-
-impl KillRung {
-    /// The name in reports and messages, such as `pid-namespace`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Group => "group",
-            Self::Subreaper => "subreaper",
-            Self::PidNamespace => "pid-namespace",
-            Self::Cgroup => "cgroup",
-        }
-    }
-}
 
 /// Runs programs on this machine.
 ///

@@ -1,6 +1,6 @@
 //! Bounds hold by each means that trees are ended by, for root and for an ordinary user.
 
-#![cfg(target_os = "linux")]
+#![cfg(supervised)]
 
 #[path = "../src/ordinary.rs"]
 mod ordinary;

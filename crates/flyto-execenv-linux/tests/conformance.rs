@@ -1,6 +1,6 @@
 //! The contract on this backend, by each means of ending a tree.
 
-#![cfg(target_os = "linux")]
+#![cfg(supervised)]
 
 use flyto_execenv::{ExecEnv, KillScope, Policies, Policy};
 use flyto_execenv_linux::{KillRung, Linux};

@@ -1,6 +1,6 @@
 //! No control group is left. In a program of its own, so that all groups of this process are its own.
 
-#![cfg(target_os = "linux")]
+#![cfg(supervised)]
 
 use std::{fs, path::Path, time::Duration};
 

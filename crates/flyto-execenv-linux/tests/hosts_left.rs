@@ -2,7 +2,7 @@
 //!
 //! The one test of its binary, so that everything it counts is its own.
 
-#![cfg(target_os = "linux")]
+#![cfg(supervised)]
 
 use std::{fs, time::Duration};
 

@@ -1,6 +1,6 @@
 //! Isolation holds through the backend, and says what it is.
 
-#![cfg(target_os = "linux")]
+#![cfg(supervised)]
 
 #[path = "../src/ordinary.rs"]
 mod ordinary;

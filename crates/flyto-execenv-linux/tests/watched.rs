@@ -1,6 +1,6 @@
 //! What a program could once do to those that watch over it.
 
-#![cfg(target_os = "linux")]
+#![cfg(supervised)]
 #![forbid(unsafe_code)]
 
 use std::{fs, time::Duration};

@@ -17,15 +17,26 @@
 //! # }
 //! ```
 
-mod cause; //   from what failed to why
-mod errnos; //  the names of error numbers
-mod machine; // what the machine says about itself
-#[cfg(test)]
+#[cfg(supervised)]
+mod cause; //    from what failed to why
+mod errnos; //   the names of error numbers
+#[cfg_attr(
+    not(supervised),
+    expect(dead_code, reason = "read to find causes, of which one is left")
+)]
+mod machine; //  what the machine says about itself
+#[cfg(not(supervised))]
+mod portable; // the layers where the architecture has none
+#[cfg(all(test, supervised))]
 mod tests;
-mod trials; //  the layers in use
+#[cfg(supervised)]
+mod trials; //   the layers in use
 
 use flyto_execenv::{Capability, Executor};
 
+#[cfg(not(supervised))]
+use self::portable::try_all;
+#[cfg(supervised)]
 use self::trials::Found;
 pub use self::{errnos::errno_name, machine::Machine};
 use crate::{KillRung, Linux};
@@ -245,32 +256,10 @@ impl Examination {
 ///
 /// `linux` is the backend in use: what it does instead of what fails, and whether that is enough, is told
 /// of it. Programs are tried with `/bin/sh`; without one, supervisors are only started.
+/// On an architecture without a supervisor nothing is tried, and every layer fails for that reason.
 pub async fn examine(linux: &Linux) -> Examination {
     let machine = Machine::read();
-    let mut checks: Vec<Check> = Vec::with_capacity(Layer::ALL.len());
-    for (layer, found) in trials::all(linux).await {
-        let trouble = |failure: trials::Failure, is_partly| {
-            let trials::Failure { tried, errno } = failure;
-            let (cause, fix) = checks
-                .iter()
-                .filter_map(|it| Some((it.layer, it.failed()?)))
-                .find(|(other, it)| {
-                    let is_same = errno.is_some() && it.errno == errno;
-                    cause::needs(layer).contains(other)
-                        || (is_same && cause::resembles(layer).contains(other))
-                })
-                .map(|(_, it)| (it.cause.clone(), it.fix.clone()))
-                .unwrap_or_else(|| cause::reason(layer, errno, &machine));
-            let instead = cause::instead(layer, is_partly, linux);
-            Trouble { tried, errno, cause, fix, instead }
-        };
-        let state = match found {
-            Found::Works(by) => State::Works { by },
-            Found::Partly(by, failure) => State::Partly { by, trouble: trouble(failure, true) },
-            Found::Fails(failure) => State::Fails(trouble(failure, false)),
-        };
-        checks.push(Check { layer, state });
-    }
+    let checks = try_all(linux, &machine).await;
     let rung = linux.rung();
     let fails = |layer| checks.iter().any(|it| it.layer == layer && it.failed().is_some());
     // What is declared is missing all the same where it did not hold.
@@ -287,4 +276,34 @@ pub async fn examine(linux: &Linux) -> Examination {
     };
     let missing = BY_DEFAULT.into_iter().filter(is_missing).collect();
     Examination { machine, checks, rung, missing }
+}
+
+/// Tries every layer, and asks why where one fails.
+#[cfg(supervised)]
+async fn try_all(linux: &Linux, machine: &Machine) -> Vec<Check> {
+    let mut checks: Vec<Check> = Vec::with_capacity(Layer::ALL.len());
+    for (layer, found) in trials::all(linux).await {
+        let trouble = |failure: trials::Failure, is_partly| {
+            let trials::Failure { tried, errno } = failure;
+            let (cause, fix) = checks
+                .iter()
+                .filter_map(|it| Some((it.layer, it.failed()?)))
+                .find(|(other, it)| {
+                    let is_same = errno.is_some() && it.errno == errno;
+                    cause::needs(layer).contains(other)
+                        || (is_same && cause::resembles(layer).contains(other))
+                })
+                .map(|(_, it)| (it.cause.clone(), it.fix.clone()))
+                .unwrap_or_else(|| cause::reason(layer, errno, machine));
+            let instead = cause::instead(layer, is_partly, linux);
+            Trouble { tried, errno, cause, fix, instead }
+        };
+        let state = match found {
+            Found::Works(by) => State::Works { by },
+            Found::Partly(by, failure) => State::Partly { by, trouble: trouble(failure, true) },
+            Found::Fails(failure) => State::Fails(trouble(failure, false)),
+        };
+        checks.push(Check { layer, state });
+    }
+    checks
 }
