@@ -181,9 +181,6 @@ impl Pool {
             match supervisor.send(record, descriptors) {
                 Ok(()) => {
                     supervisor.set_serves(true);
-                    if !is_new {
-                        supervisor.wake();
-                    }
                     return Ok(supervisor);
                 }
                 Err(err) if is_new => return Err(err),
