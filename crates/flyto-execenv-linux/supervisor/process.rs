@@ -19,7 +19,6 @@ pub(crate) const SIGTERM: u32 = 15;
 pub(crate) const SIGCONT: u32 = 18;
 
 /// Makes this process what it is: the parent of whoever has none, closed to signals that can be blocked.
-/// It was started at the head of a session of its own.
 pub(crate) fn prepare() {
     let default = [0_usize; 4];
     let all = u64::MAX;

@@ -14,6 +14,7 @@ pub(crate) fn supervisor(
     image: BorrowedFd<'_>,
     socket: BorrowedFd<'_>,
     null_device: BorrowedFd<'_>,
+    group: Group,
 ) -> io::Result<(i32, OwnedFd)> {
     let name = c"flyto-supervisor";
     let (args, env) = ([name.as_ptr().cast(), null()], [null()]);
@@ -25,7 +26,7 @@ pub(crate) fn supervisor(
         dir: c"/".as_ptr().cast(),
         streams: [null_device; 3],
         fourth: Some(socket.as_raw_fd()),
-        group: Group::Session,
+        group,
         bounds: &[],
         no_new_privs: false,
         ruleset: None,

@@ -107,8 +107,13 @@ impl Confined {
         let mut image: File =
             above(memfd_create("supervisor", MemfdFlags::CLOEXEC).expect("memory")).into();
         image.write_all(SUPERVISOR).expect("there is memory");
-        let (_, pidfd) =
-            host::supervisor(image.as_fd(), above(its).as_fd(), null.as_fd()).expect("it starts");
+        let (_, pidfd) = host::supervisor(
+            image.as_fd(),
+            above(its).as_fd(),
+            null.as_fd(),
+            crate::bare::child::Group::Session,
+        )
+        .expect("it starts");
 
         let mut record = Vec::new();
         let same = |id: u32| format!("{id} {id} 1");

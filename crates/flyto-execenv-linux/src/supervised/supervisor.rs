@@ -30,7 +30,11 @@ use super::{
     image::image,
     rescue,
 };
-use crate::{bare::host, cgroup::Leaf, proxy::Door};
+use crate::{
+    bare::{child::Group, host},
+    cgroup::Leaf,
+    proxy::Door,
+};
 
 /// The largest record that goes into a message by itself: the supervisor has room for 32 KiB.
 const INLINE_BYTES: usize = 32 * 1024;
@@ -65,7 +69,7 @@ impl Supervisor {
     /// setup.
     ///
     /// The caller's thread waits until the supervisor's image is in place, some 50 µs.
-    pub(super) fn start(leaf: Option<Leaf>) -> io::Result<Self> {
+    pub(super) fn start(leaf: Option<Leaf>, group: Group) -> io::Result<Self> {
         let (ours, its) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         // A host without standard streams must not write into this instead.
@@ -81,7 +85,7 @@ impl Supervisor {
             4,
         )?;
         let image = image()?;
-        let start = || host::supervisor(image, its.as_fd(), null.as_fd());
+        let start = || host::supervisor(image, its.as_fd(), null.as_fd(), group);
         let (pid, pidfd) = match &leaf {
             Some(leaf) => leaf.start_inside(start)??,
             None => start()?,

@@ -96,10 +96,9 @@ pub(crate) fn is_promised(user: User, rung: KillRung, way: Way, kind: &str) -> b
     match rung {
         KillRung::Group => matches!(kind, "child" | "holds the pipes") && way.leaves_the_host(),
         KillRung::Subreaper => match (kind, user) {
-            // Nobody is left who would know of them.
+            // Nobody is left who would know of them: isolation and other rungs prevent that.
             ("kills its parent, setsid", _) => false,
-            // With the host gone as well, there is not even somebody to look through its session.
-            ("kills its parent", _) => way.leaves_the_host(),
+            ("kills its parent", _) => false,
             // Once the host is gone, nobody wakes the supervisor time and again, or ends who traces it.
             ("stops its parent again and again", _) => way.leaves_the_host(),
             ("traces its parent", User::Root) => way.leaves_the_host(),
