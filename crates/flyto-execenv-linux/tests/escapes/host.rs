@@ -157,10 +157,12 @@ impl Host {
         let res = match self.way {
             Way::Exit => self.env.run_with(spec, options).await,
             Way::Deadline => {
-                let spec = spec.deadline(DEADLINE * 2_u32.pow(attempt));
+                let spec = spec.deadline(DEADLINE.saturating_mul(2_u32.saturating_pow(attempt)));
                 let (res, was_ready) =
                     tokio::join!(self.env.run_with(spec, options), is_ready(&mut chunks));
-                if !was_ready {
+                // A tool that ended before it was ready has no need of more time.
+                let is_late = |it: &Outcome| it.ending == Ending::TimedOut;
+                if !was_ready && res.as_ref().is_ok_and(is_late) {
                     return None;
                 }
                 res
