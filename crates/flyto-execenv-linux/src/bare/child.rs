@@ -23,7 +23,6 @@ pub(crate) enum Group {
 
 /// What runs.
 #[derive(Debug, Clone, Copy)]
-#[allow(dead_code, reason = "a host starts only supervisors yet")]
 pub(crate) enum Image {
     /// The file with this path.
     Path(*const u8),

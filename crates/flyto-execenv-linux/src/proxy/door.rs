@@ -45,10 +45,23 @@ impl Door {
 
     /// From here on, whoever comes in belongs to the next call. What an earlier program left at the door is
     /// closed: nobody of it is alive.
-    pub(crate) fn next_call(&self) {
+    ///
+    /// # Errors
+    ///
+    /// Those of accept(2), descriptors that are short above all: connections of the earlier program may be
+    /// left then, and this door is not to be used again.
+    pub(crate) fn next_call(&self) -> io::Result<()> {
         let mut call = self.call();
         *call += 1;
-        while self.listener.accept().is_ok() {}
+        loop {
+            match self.listener.accept().map_err(|err| (err.kind(), err)) {
+                // One that gave up waiting is gone as well.
+                Ok(_) | Err((io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted, _)) => {
+                }
+                Err((io::ErrorKind::WouldBlock, _)) => return Ok(()),
+                Err((_, err)) => return Err(err),
+            }
+        }
     }
 }
 

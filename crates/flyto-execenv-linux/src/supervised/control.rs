@@ -218,9 +218,8 @@ impl Supervised {
         state.proxy = None;
         let (supervisor, is_read) = (state.supervisor.take(), state.is_read);
         drop(state);
-        if let Some(supervisor) = supervisor {
-            rescue::kill_session(supervisor.pid());
-        }
+        // What it leaves is ended as far as it can be found.
+        drop(supervisor);
         // The other end was closed with a message in it, which was the start.
         if err.kind() == io::ErrorKind::ConnectionReset && !is_read {
             let what = format!("start {:?}", self.spec.program.as_os_str());
@@ -228,7 +227,7 @@ impl Supervised {
                 .with_source("somebody has killed the supervisor that was to run it");
         }
         ExecError::new(ExecErrorKind::Lost, format!("watch {:?}", self.spec.program.as_os_str()))
-            .with_source(format!("its supervisor is gone: {err}"))
+            .with_source(format!("its supervisor is out of reach: {err}"))
     }
 
     /// Serves what the program asks for through the door of its supervisor, where there is one. What it

@@ -17,8 +17,8 @@ use crate::cgroup::Leaf;
 pub(super) struct LetGo {
     pub(super) pidfd: OwnedFd,
     pub(super) pid: i32,
-    /// Whether it had a program.
-    pub(super) serves: bool,
+    /// Whether it had a program, in a session that it led.
+    pub(super) led_session: bool,
     /// Goes when the supervisor has gone.
     pub(super) _leaf: Option<Leaf>,
 }
@@ -65,16 +65,14 @@ impl LetGo {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | more;
             waitid(WaitId::PidFd(self.pidfd.as_fd()), options)
         };
-        // Until it is reaped nobody else has its number.
-        let was_killed = match wait(WaitIdOptions::NOWAIT) {
+        match wait(WaitIdOptions::NOWAIT) {
             Ok(None) => return false,
-            Ok(Some(status)) => status.exit_status() != Some(0),
-            // No child of ours any more: this process ignores SIGCHLD, or something in it reaps
-            // whatever it finds. How it ended is not known.
-            Err(_) => !rescue::is_used_again(self.pid),
-        };
-        if was_killed && self.serves {
-            rescue::kill_session(self.pid);
+            Ok(Some(status)) if status.exit_status() != Some(0) && self.led_session => {
+                rescue::kill_session(self.pid);
+            }
+            // An error means that it is no child of ours any more: this process ignores SIGCHLD, or
+            // something in it reaps whatever it finds. Its number may be a stranger's by now.
+            _ => {}
         }
         let _ = wait(WaitIdOptions::empty());
         true

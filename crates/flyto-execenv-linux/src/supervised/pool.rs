@@ -173,7 +173,7 @@ impl Pool {
             };
             supervisor.watch()?;
             if let Some(door) = supervisor.door() {
-                door.next_call();
+                door.next_call()?;
             }
             if let Some(leaf) = supervisor.leaf_mut() {
                 match plan.set_in(leaf) {
@@ -192,9 +192,15 @@ impl Pool {
                     supervisor.set_serves(true);
                     return Ok(supervisor);
                 }
-                Err(err) if is_new => return Err(err),
                 // Somebody has killed it; it got nothing of this call.
-                Err(_) => {}
+                Err(err) if !is_new && is_hung_up(&err) => {}
+                Err(err) => {
+                    // This host is short of something, and the supervisor is as good as before.
+                    if !is_hung_up(&err) {
+                        self.give_back(supervisor);
+                    }
+                    return Err(err);
+                }
             }
         }
     }
@@ -210,4 +216,10 @@ impl Pool {
             idle.push(supervisor);
         }
     }
+}
+
+/// Whether the other end of a socket is gone.
+fn is_hung_up(err: &io::Error) -> bool {
+    use io::ErrorKind as K;
+    matches!(err.kind(), K::BrokenPipe | K::ConnectionReset | K::NotConnected)
 }

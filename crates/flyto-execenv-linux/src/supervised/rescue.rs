@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
 const MAX_ROUNDS: u32 = 100;
 
 /// Kills every process of the session that a killed supervisor led: programs that stayed in it. One
-/// that made a session of its own is not found: its descent is lost with the supervisor.
+/// that made a session of its own is not found: its descent is lost with the supervisor. That one is dead
+/// and not reaped, so that nobody else has its number, and with it the session's.
 pub(super) fn kill_session(leader: i32) {
     for _ in 0..MAX_ROUNDS {
         let members = entries(Path::new("/proc")).filter(|pid| {
@@ -27,11 +28,6 @@ pub(super) fn kill_session(leader: i32) {
             return;
         }
     }
-}
-
-/// Whether the number of a process that has ended and was reaped is in use again.
-pub(super) fn is_used_again(pid: i32) -> bool {
-    Stat::of(pid).is_some()
 }
 
 /// Lets a stopped supervisor go on. One that is not stopped does not notice.

@@ -14,9 +14,9 @@ use rustix::{
     fs::{MemfdFlags, memfd_create},
     io::{Errno, fcntl_dupfd_cloexec},
     net::{
-        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-        SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, recvmsg, send, sendmsg,
-        shutdown, socketpair,
+        AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+        SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
+        recvmsg, send, sendmsg, shutdown, socketpair,
     },
     process::{Pid, getpid},
 };
@@ -58,6 +58,8 @@ pub(super) struct Supervisor {
     door: OnceLock<Arc<Door>>,
     /// The process that started it. A fork of that has copies of all this, which are not its own.
     owner: Pid,
+    /// Whether it leads a session, in which programs are that did not leave it.
+    leads_session: bool,
     /// Whether it has a program.
     serves: bool,
     /// The socket in the event loop of a runtime. It stays there from call to call.
@@ -97,13 +99,13 @@ impl Supervisor {
             leaf,
             door: OnceLock::new(),
             owner: getpid(),
+            leads_session: group == Group::Session,
             serves: false,
             watched: None,
         })
     }
 
-    /// Its process, as this process sees it. It leads a session, in which the programs are that did not
-    /// leave it.
+    /// Its process, as this process sees it.
     pub(super) fn pid(&self) -> i32 {
         self.pid
     }
@@ -187,6 +189,10 @@ impl Supervisor {
         for descriptor in descriptors.flatten() {
             // It has one door.
             let _ = self.door.set(Arc::new(Door::new(descriptor)?));
+        }
+        if res.as_ref().is_ok_and(|it| it.flags.contains(ReturnFlags::CTRUNC)) {
+            // The system had no descriptor left for its door, and sends it once.
+            return Err(Errno::MFILE.into());
         }
         match res.map(|it| it.bytes) {
             Ok(n) if n > 0 => match record.get(..n).and_then(Report::read) {
@@ -274,7 +280,7 @@ impl Drop for Supervisor {
             graveyard::bury(LetGo {
                 pidfd,
                 pid: self.pid,
-                serves: self.serves,
+                led_session: self.serves && self.leads_session,
                 _leaf: take(&mut self.leaf),
             });
         }
