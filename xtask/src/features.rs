@@ -1,6 +1,11 @@
-//! `features`: every feature compiles alone, none and all together, and the lean builds stay lean.
+//! `features`: every feature compiles alone, none and all together, the lean builds stay lean, and what
+//! other machines get compiles too.
 
-use std::path::Path;
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 use crate::{
     lint::WITH_FEATURES,
@@ -42,6 +47,9 @@ const LEAN: &[Lean] = &[
 const PORTABLE: &[&str] = &["flyto-diagnostics", "flyto-tools"];
 const BARE_TARGET: &str = "wasm32-unknown-unknown";
 
+/// The crate with a part for other architectures, and what compiles that part on this one.
+const ELSEWHERE: (&str, &str) = ("flyto-execenv-linux", "--cfg flyto_portable");
+
 pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     no_args("features", args)?;
     let metadata = Metadata::load()?;
@@ -60,7 +68,34 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
         }
     }
     println!("features: {} lean builds are lean", LEAN.len());
+    elsewhere(&metadata)?;
     bare_target()
+}
+
+/// Looks at the part of a crate that no other step compiles here: it stands in on other architectures.
+fn elsewhere(metadata: &Metadata) -> Result<(), Stop> {
+    let (name, flags) = ELSEWHERE;
+    let mut command =
+        cargo(&format!("clippy --quiet -p {name} --all-targets --all-features -- -D warnings"));
+    // Other flags make other artefacts of every crate: in the usual directory they would push out
+    // those of the steps before and after.
+    command.env("CARGO_TARGET_DIR", metadata.target_directory.join("portable"));
+    // Cargo would take it instead.
+    command.env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command.env("RUSTFLAGS", with_flags(env::var_os("RUSTFLAGS").as_deref(), flags));
+    process::run(command)?;
+    println!("features: {name} is clean with {flags}");
+    Ok(())
+}
+
+/// Flags for rustc, and more of them.
+fn with_flags(flags: Option<&OsStr>, more: &str) -> OsString {
+    let mut res = flags.unwrap_or_default().to_owned();
+    if !res.is_empty() {
+        res.push(" ");
+    }
+    res.push(more);
+    res
 }
 
 /// The flags of each build: nothing, each feature alone, everything.
@@ -111,7 +146,7 @@ fn bare_target() -> Result<(), Stop> {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::{Lean, too_much};
+    use super::{Lean, too_much, with_flags};
 
     #[track_caller]
     fn check(without_features: &'static [&'static str], tree: &str, expect: Expect) {
@@ -139,5 +174,12 @@ mod tests {
                 "`p --flag` must not turn on `tokio/signal`: tokio v1.54.1 features=sync,signal"
             ],
         );
+    }
+
+    #[test]
+    fn flags_of_the_environment_stay() {
+        assert_eq!(with_flags(None, "--cfg a"), "--cfg a");
+        assert_eq!(with_flags(Some("".as_ref()), "--cfg a"), "--cfg a");
+        assert_eq!(with_flags(Some("-Cdebuginfo=0".as_ref()), "--cfg a"), "-Cdebuginfo=0 --cfg a");
     }
 }

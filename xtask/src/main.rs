@@ -45,7 +45,12 @@ const COMMANDS: &[Command] = &[
     ("lint", "", "`fmt` and `clippy`", lint::run),
     ("fmt", "", "formatting, by stable rustfmt", lint::run_fmt),
     ("clippy", "", "clippy over the feature sets, warnings denied", lint::run_clippy),
-    ("features", "", "each feature alone, none, all; what a crate must not pull in", features::run),
+    (
+        "features",
+        "",
+        "each feature alone, none, all; the lean builds; the part for other machines",
+        features::run,
+    ),
     ("docs", "", "rustdoc with warnings denied", docs::run),
     ("package", "", "every publishable crate makes a complete package", package::run),
     ("test", "[FILTER]…", "all tests; the last line counts them", test::run),
