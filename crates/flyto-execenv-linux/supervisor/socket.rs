@@ -7,9 +7,10 @@ use flyto_supervision::{ORDER_BYTES, Order, Report};
 use crate::{
     bare::{
         child::close,
-        sys::{self, address, errno, int, number},
+        sys::{self, Errno, address, errno, int, number},
     },
     memory::{BUFFER_BYTES, Buffer},
+    process::sleep_ns,
 };
 
 /// The socket's descriptor: the host puts it there.
@@ -47,6 +48,7 @@ struct Control {
 const CONTROL_HEAD_BYTES: usize = 16;
 const SOL_SOCKET: i32 = 1;
 const SCM_RIGHTS: i32 = 1;
+const SHUT_RDWR: usize = 2;
 const MSG_DONTWAIT: usize = 0x40;
 const MSG_NOSIGNAL: usize = 0x4000;
 const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
@@ -177,19 +179,42 @@ pub(crate) fn report_with(to_tell: &Report, descriptor: Option<i32>) {
         flags: 0,
     };
     // SAFETY: every pointer leads to memory of this frame, with its size.
-    let _ = unsafe {
+    insist(|| unsafe {
         let args = [int(SOCKET), address(&raw const header), MSG_NOSIGNAL, 0, 0, 0];
         sys::call(number::SENDMSG, args)
-    };
+    });
 }
 
 /// Tells the host. One that is gone is noticed by the next receipt.
 pub(crate) fn report(report: &Report) {
     let record = report.to_bytes();
     // SAFETY: the kernel reads the array, with its size.
-    let _ = unsafe {
+    insist(|| unsafe {
         let at = address(record.as_ptr());
         // sendto(2)
         sys::call(44, [int(SOCKET), at, record.len(), MSG_NOSIGNAL, 0, 0])
-    };
+    });
+}
+
+/// How often a report is sent again that the system had no memory for, each time after twice the pause,
+/// from 1 ms on: for a second altogether. Programs that hold all memory of their group are ended meanwhile.
+const SEND_AGAIN: u32 = 10;
+
+/// Sends until that is done. A host that is never told would wait for ever: where it cannot be told, the
+/// socket is closed, which it hears as our end, and we as its end.
+fn insist(send: impl Fn() -> Result<usize, Errno>) {
+    let mut pause_ns = 1_000_000;
+    for _ in 0..SEND_AGAIN {
+        match send() {
+            Ok(_) => return,
+            Err(errno::INTR) => {}
+            Err(errno::NOMEM | errno::NOBUFS) => {
+                sleep_ns(pause_ns);
+                pause_ns *= 2;
+            }
+            Err(_) => break,
+        }
+    }
+    // SAFETY: numbers.
+    let _ = unsafe { sys::numbers(number::SHUTDOWN, &[int(SOCKET), SHUT_RDWR]) };
 }

@@ -23,6 +23,7 @@ pub(crate) mod errno {
     pub(crate) const INVAL: Errno = 22;
     pub(crate) const TXTBSY: Errno = 26;
     pub(crate) const BADMSG: Errno = 74;
+    pub(crate) const NOBUFS: Errno = 105;
 }
 
 /// Numbers of system calls.
@@ -41,6 +42,7 @@ pub(crate) mod number {
     pub(crate) const GETPID: usize = 39;
     pub(crate) const SENDMSG: usize = 46;
     pub(crate) const RECVMSG: usize = 47;
+    pub(crate) const SHUTDOWN: usize = 48;
     pub(crate) const BIND: usize = 49;
     pub(crate) const LISTEN: usize = 50;
     pub(crate) const EXECVE: usize = 59;

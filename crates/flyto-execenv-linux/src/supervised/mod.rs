@@ -15,6 +15,8 @@ mod pool;
 mod record;
 mod rescue;
 mod supervisor;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use self::{
     control::start,
