@@ -70,9 +70,12 @@ fn find(stdout: &Captured) -> Option<Message> {
         // Over several lines it is what was meant, where there is nothing beside it.
         return last(&bytes).or_else(|| frame::parse(&bytes).filter(is_answer));
     }
-    // What begins before the part that was kept is cut.
-    let first_end = stdout.tail.iter().position(|it| *it == b'\n')?;
-    last(&stdout.tail[first_end + 1..])
+    // What begins before the end of the stream that was kept is cut, and so is what goes on after its
+    // start. An answer in between cannot be known of; a program that has answered rarely does so again.
+    let is_end = |it: &u8| *it == b'\n';
+    let of_tail = stdout.tail.iter().position(is_end).and_then(|it| last(&stdout.tail[it + 1..]));
+    let of_head = || stdout.head.iter().rposition(is_end).and_then(|it| last(&stdout.head[..it]));
+    of_tail.or_else(of_head)
 }
 
 fn last(bytes: &[u8]) -> Option<Message> {

@@ -106,17 +106,19 @@ async fn an_answer_beyond_the_bound_says_how_long_it_was_and_where_it_is() {
 }
 
 #[tokio::test]
-async fn an_answer_behind_a_long_log_counts() {
+async fn an_answer_beside_a_long_log_counts() {
     let mut host = Host::answering("");
-    let line = "a line of a log\n".repeat(2 << 20);
-    let reply = r#"{"jsonrpc":"2.0","id":1,"result":{"output":"done"}}"#;
-    fs::write(host.dir.path().join("reply"), format!("{line}{reply}\n")).expect("written");
     let spill = host.session.path().join("spill");
     host.ctx = host.ctx.clone().spill_dir(&spill);
-    let res = host.call(def(), "").await;
-    assert_eq!((res.output.as_str(), &res.failure, &res.omitted), ("done", &None, &None));
-    // Nobody would learn of the file.
-    assert_eq!(fs::read_dir(&spill).expect("made").count(), 0);
+    let log = "a line of a log\n".repeat(2 << 20);
+    let reply = r#"{"jsonrpc":"2.0","id":1,"result":{"output":"done"}}"#;
+    for stdout in [format!("{log}{reply}\n"), format!("{reply}\n{log}")] {
+        fs::write(host.dir.path().join("reply"), stdout).expect("written");
+        let res = host.call(def(), "").await;
+        assert_eq!((res.output.as_str(), &res.failure, &res.omitted), ("done", &None, &None));
+        // Nobody would learn of the file.
+        assert_eq!(fs::read_dir(&spill).expect("made").count(), 0);
+    }
 }
 
 #[tokio::test]
