@@ -207,7 +207,8 @@ impl Call {
         }
     }
 
-    /// Asks everything to end, gives it time, and kills what is left.
+    /// Asks everything to end, gives it time, and kills what is left. Bounds hold meanwhile: who is over one
+    /// has no more time.
     fn end(mut self, site: &Site, grace_ms: u32, end: &Descriptor) {
         if grace_ms == 0 {
             return self.kill(site);
@@ -216,6 +217,9 @@ impl Call {
         signal_tree(site, SIGTERM);
         signal_tree(site, SIGCONT);
         let mut leader_end = end.fd();
+        let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
+        let pause_ns = if looks { LOOK_NS } else { CONTINUE_NS };
+        let mut continue_at = now_ns() + CONTINUE_NS;
         loop {
             let now = now_ns();
             if now >= until {
@@ -223,7 +227,7 @@ impl Call {
             }
             let [leader, socket, host] = [leader_end, SOCKET, site.host].map(Polled::readable);
             let mut polled = [leader, socket, host, site.ends.polled()];
-            poll(&mut polled, Some((until - now).min(CONTINUE_NS)));
+            poll(&mut polled, Some((until - now).min(pause_ns)));
             let [ended, asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
                 give_up(site);
@@ -245,9 +249,13 @@ impl Call {
                     Asked::HungUp => give_up(site),
                 }
             }
-            if !(ended || asked || died) {
+            if looks && self.is_over() {
+                return self.kill(site);
+            }
+            if now_ns() >= continue_at {
                 // Stopped since, or stopped again: it hears of the request only once it goes on.
                 signal_tree(site, SIGCONT);
+                continue_at = now_ns() + CONTINUE_NS;
             }
         }
     }

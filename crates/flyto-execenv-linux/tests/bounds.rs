@@ -12,6 +12,7 @@ use flyto_execenv::{
     Outcome, Spec,
 };
 use flyto_execenv_linux::{KillRung, Linux};
+use tokio::io::AsyncReadExt;
 
 use self::ordinary::{GUARD, is_ordinary};
 
@@ -70,6 +71,23 @@ async fn cpu_time_is_bounded() {
             Ending::LimitReached(LimitKind::CpuTime),
             "{rung:?}: {outcome:?}"
         );
+    }
+}
+
+/// A program that computes for the whole of its grace, in several processes: none of them comes to the bound
+/// of a process before all have come to that of the tree.
+async fn cpu_time_is_bounded_during_a_grace() {
+    let script = "trap '' TERM XCPU
+        for _ in 1 2 3 4; do (while :; do :; done) & done; echo; exec >/dev/null; wait";
+    for linux in RUNGS.into_iter().filter_map(|it| Linux::with_rung(it).ok()) {
+        let rung = linux.rung();
+        let limits = Limits::new().cpu_time(Duration::from_secs(1));
+        let mut running = linux.start(sh(script, limits)).await.expect("there is a shell");
+        let mut stdout = running.stdout.take().expect("it is kept");
+        stdout.read_u8().await.expect("it begins");
+        let ended = running.control.end(GUARD).await.expect("it ends");
+        assert_eq!(ended.limit, Some(LimitKind::CpuTime), "{rung:?}: {ended:?}");
+        assert!(ended.confirmed, "{rung:?}: {ended:?}");
     }
 }
 
@@ -141,6 +159,7 @@ macro_rules! for_both {
 
 for_both! {
     cpu_time_is_bounded,
+    cpu_time_is_bounded_during_a_grace,
     memory_is_bounded,
     processes_are_bounded,
     size_of_files_is_bounded,
