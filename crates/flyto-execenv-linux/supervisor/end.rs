@@ -14,7 +14,7 @@ use crate::{
         signal_group, sleep_ns, watch,
     },
     setup::Site,
-    tree::for_each_descendant,
+    tree::signal_descendants,
 };
 
 /// How long the end is waited for before it is reported as not confirmed: 5 s. `SIGKILL` ends a process
@@ -108,7 +108,7 @@ fn kill_children(give_up: u64) {
                 // A tree of busy processes would take as many rounds as it is deep, each of them as long
                 // as its slowest process needs to get a CPU to die on.
                 if round > 0 {
-                    for_each_descendant(|pid| signal(pid, SIGKILL));
+                    signal_descendants(SIGKILL);
                 }
                 wait_a_moment(pid);
             }
@@ -117,8 +117,7 @@ fn kill_children(give_up: u64) {
     }
 }
 
-/// Kills a child, and its group. The number of a deeper descendant may be somebody else's by now, whose
-/// group would be hit.
+/// Kills a child, and its group.
 fn kill(pid: i32) {
     signal_group(pid, SIGKILL);
     signal(pid, SIGKILL);

@@ -204,11 +204,19 @@ pub(crate) fn has_ended(child: i32) -> bool {
     res.is_err() || info[4] != 0
 }
 
-/// Sends a signal. A target that is gone has what it needs.
+/// Sends a signal to a child, or with -1 to everybody else in a namespace of our own. A target that is
+/// gone has what it needs.
 pub(crate) fn signal(pid: i32, signal: u32) {
-    // SAFETY: a number of a child or descendant, whose number nobody else can have: it is reaped by
-    // this process, or by a parent that this process is about to end.
+    // SAFETY: a number of a child, which nobody else can have: it is reaped by this process.
     let _ = unsafe { sys::numbers(number::KILL, &[int(pid), signal as usize]) };
+}
+
+/// Sends a signal to a process that is held by a descriptor ([`watch`]): to that one and no other.
+pub(crate) fn signal_held(process: &Descriptor, signal: u32) {
+    // SAFETY: numbers, and no pointer (pidfd_send_signal(2)).
+    let _ = unsafe {
+        sys::numbers(number::PIDFD_SEND_SIGNAL, &[int(process.0), signal as usize, 0, 0])
+    };
 }
 
 /// Sends a signal to the whole process group of a child, unless that is ours. No process of a group

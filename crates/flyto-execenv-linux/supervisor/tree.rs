@@ -5,7 +5,7 @@ use core::ffi::CStr;
 use crate::{
     bare::sys::{self, number},
     end::{for_each_child, numbers},
-    process::{Descriptor, O_DIRECTORY, O_RDONLY, signal},
+    process::{Descriptor, O_DIRECTORY, O_RDONLY, signal, signal_held, watch},
     setup::Site,
 };
 
@@ -13,13 +13,62 @@ use crate::{
 /// not given a larger one.
 const MAX_DESCENDANTS: usize = 4096;
 
-/// Sends a signal to every descendant, parents before children, each once.
+/// Sends a signal to every descendant.
 pub(crate) fn signal_tree(site: &Site, number: u32) {
     if site.is_namespace() {
         signal(-1, number);
         return;
     }
-    for_each_descendant(|pid| signal(pid, number));
+    signal_descendants(number);
+}
+
+/// Sends a signal to every descendant that `/proc` shows, parents before children, each once.
+///
+/// A child of ours keeps its number until we wait for it. A deeper descendant is waited for by its own
+/// parent, whenever that likes, and its number may be a stranger's an instant after it was listed. So it is
+/// held first (pidfd_open(2)), and is signalled only if its parent is one of ours then.
+pub(crate) fn signal_descendants(number: u32) {
+    // SAFETY: asks for a number.
+    let own = unsafe { sys::numbers(number::GETPID, &[]) }.map_or(0, |it| it as i32);
+    for_each_descendant(|pid, parent| {
+        let Some(parent) = parent else {
+            signal(pid, number);
+            return Stat::of(pid).map(|it| it.born);
+        };
+        let held = watch(pid).ok()?;
+        let stat = Stat::of(pid)?;
+        let is_childs = stat.parent == parent.pid
+            && Stat::of(parent.pid).is_some_and(|it| it.born == parent.born);
+        // One whose parent has ended since is a child of ours.
+        (is_childs || stat.parent == own).then(|| {
+            signal_held(&held, number);
+            stat.born
+        })
+    });
+}
+
+/// What tells a process from others that have had its number or will have it (proc_pid_stat(5)).
+struct Stat {
+    parent: i32,
+    /// The clock tick of its start, without the upper half.
+    born: u32,
+}
+
+impl Stat {
+    fn of(pid: i32) -> Option<Self> {
+        let mut text = [0_u8; 1024];
+        // The state, field 3, is the first; field 4 is the parent, field 22 the start.
+        let mut fields = fields(pid, &mut text)?.skip(1);
+        Some(Self { parent: decimal(fields.next()?) as i32, born: decimal(fields.nth(17)?) as u32 })
+    }
+}
+
+/// The fields of `/proc/PID/stat` from the third on. The name of the program before them may hold
+/// anything; what is after its last parenthesis does not.
+fn fields(pid: i32, text: &mut [u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    let text = read(pid, b"/stat", text)?;
+    let end = text.iter().rposition(|it| *it == b')')?;
+    Some(text.get(end + 2..)?.split(|it| *it == b' '))
 }
 
 /// Whether `/proc` shows the processes of our namespace. That of another one has other numbers for them:
@@ -45,23 +94,20 @@ pub(crate) struct Load {
 /// share count for each.
 pub(crate) fn load() -> Load {
     let mut res = Load::default();
-    for_each_descendant(|pid| {
+    for_each_descendant(|pid, _| {
         let mut text = [0_u8; 1024];
         if let Some(fields) = read(pid, b"/statm", &mut text) {
             let resident = fields.split(|it| *it == b' ').nth(1).map_or(0, decimal);
             res.memory_bytes += resident * PAGE_BYTES;
         }
-        // The name of the program may hold anything; the fields after its last parenthesis do not.
-        if let Some(fields) = read(pid, b"/stat", &mut text)
-            && let Some(end) = fields.iter().rposition(|it| *it == b')')
-        {
-            let mut after = fields.get(end + 2..).unwrap_or_default().split(|it| *it == b' ');
-            // The state, field 3, is the first here; fields 14 and 15 are its own time in user and in
-            // system mode, 16 and 17 that of children it has waited for. What this process waits for is
-            // counted elsewhere, and once: those numbers are a parent's as long as that is alive.
-            let own_and_waited = after.by_ref().skip(11).take(4).map(decimal);
+        if let Some(mut fields) = fields(pid, &mut text) {
+            // Fields 14 and 15 are its own time in user and in system mode, 16 and 17 that of children it
+            // has waited for. What this process waits for is counted elsewhere, and once: those numbers
+            // are a parent's as long as that is alive.
+            let own_and_waited = fields.by_ref().skip(11).take(4).map(decimal);
             res.cpu_ns += own_and_waited.sum::<u64>() * TICK_NS;
         }
+        Some(0)
     });
     res
 }
@@ -84,29 +130,44 @@ fn read<'a>(pid: i32, file: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     into.get(..n)
 }
 
-/// Visits descendants, parents before children. One that comes or goes meanwhile may be missed.
-pub(crate) fn for_each_descendant(mut visit: impl FnMut(i32)) {
-    let mut open = [0_i32; MAX_DESCENDANTS];
+/// A descendant that was listed.
+#[derive(Clone, Copy, Default)]
+struct Listed {
+    pid: i32,
+    /// The place of its parent among those that were listed, from 1 on; 0 is this process.
+    parent: u16,
+    /// What its visitor said of it.
+    born: u32,
+}
+
+/// Visits descendants, parents before children: with the parent, unless that is this process. One that
+/// comes or goes meanwhile may be missed. Those below it are visited if the visitor says when it was born.
+fn for_each_descendant(mut visit: impl FnMut(i32, Option<Listed>) -> Option<u32>) {
+    let mut all = [Listed::default(); MAX_DESCENDANTS];
     let mut n = 0;
-    let push = |open: &mut [i32; MAX_DESCENDANTS], n: &mut usize, pid| {
-        if let Some(slot) = open.get_mut(*n) {
-            *slot = pid;
+    let list = |all: &mut [Listed; MAX_DESCENDANTS], n: &mut usize, pid, parent| {
+        if let Some(slot) = all.get_mut(*n) {
+            *slot = Listed { pid, parent: parent as u16, born: 0 };
             *n += 1;
         }
     };
-    for_each_child(|pid| push(&mut open, &mut n, pid));
+    for_each_child(|pid| list(&mut all, &mut n, pid, 0));
     let mut next = 0;
     while next < n {
-        let pid = open[next];
+        let Listed { pid, parent, .. } = all[next];
+        let parent = usize::from(parent).checked_sub(1).and_then(|it| all.get(it).copied());
+        let born = visit(pid, parent);
+        let at = next;
         next += 1;
-        visit(pid);
+        let Some(born) = born else { continue };
+        all[at].born = born;
         for_each_thread(pid, |thread| {
             let mut path = Path::new();
             path.add(b"/proc/").add_number(pid).add(b"/task/").add_number(thread).add(b"/children");
             if let Some(text) = path.text()
                 && let Ok(file) = Descriptor::open(text, O_RDONLY)
             {
-                numbers(&file, |pid| push(&mut open, &mut n, pid));
+                numbers(&file, |pid| list(&mut all, &mut n, pid, next));
             }
         });
     }

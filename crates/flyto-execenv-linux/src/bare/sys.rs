@@ -70,6 +70,7 @@ pub(crate) mod number {
     pub(crate) const PRLIMIT64: usize = 302;
     pub(crate) const SECCOMP: usize = 317;
     pub(crate) const EXECVEAT: usize = 322;
+    pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
     pub(crate) const PIDFD_OPEN: usize = 434;
     pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;

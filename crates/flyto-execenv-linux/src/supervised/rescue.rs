@@ -2,10 +2,13 @@
 //!
 //! A program of the same user can do both, unless a sandbox's scope for signals or a PID namespace is in
 //! the way.
+//!
+//! Who is to be killed is found in `/proc` by a number, which may be a stranger's an instant later. So a
+//! process is held first (pidfd_open(2)), looked at then, and killed by what holds it.
 
 use std::{fs, os::fd::OwnedFd, path::Path};
 
-use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// How often a session is looked through: a program that forks as fast as it is killed is not waited
 /// for. Two rounds are the rule.
@@ -16,13 +19,9 @@ const MAX_ROUNDS: u32 = 100;
 /// and not reaped, so that nobody else has its number, and with it the session's.
 pub(super) fn kill_session(leader: i32) {
     for _ in 0..MAX_ROUNDS {
-        let members = entries(Path::new("/proc")).filter(|pid| {
-            *pid != leader && Stat::of(*pid).is_some_and(|it| it.session == leader && it.is_alive())
-        });
         let mut is_over = true;
-        for pid in members {
-            is_over = false;
-            kill(pid);
+        for pid in entries(Path::new("/proc")).filter(|it| *it != leader) {
+            is_over &= !kill_if(pid, |it| it.session == leader && it.is_alive());
         }
         if is_over {
             return;
@@ -39,14 +38,22 @@ pub(super) fn wake(supervisor: &OwnedFd) {
 /// Kills everything below a supervisor that is stopped: whoever stops it is there as well. Below one
 /// that is not, kills the children that are stopped, as the first process of a namespace can be.
 pub(super) fn kill_below_stopped(supervisor: i32) {
-    let is_stopped = |pid: &i32| Stat::of(*pid).is_some_and(|it| it.is_stopped());
-    let mut next = children(supervisor);
-    if !is_stopped(&supervisor) {
-        next.retain(is_stopped);
+    let Some(top) = Stat::of(supervisor) else { return };
+    let mut next: Vec<_> =
+        children(supervisor).into_iter().map(|it| (it, supervisor, top)).collect();
+    if !top.is_stopped() {
+        next.retain(|(pid, ..)| Stat::of(*pid).is_some_and(|it| it.is_stopped()));
     }
-    while let Some(pid) = next.pop() {
-        next.extend(children(pid));
-        kill(pid);
+    while let Some((pid, parent, parents)) = next.pop() {
+        // A parent that is who it was had its number all the while. Whoever has lost his is the supervisor's.
+        let is_below = |it: &Stat| {
+            [(parent, parents), (supervisor, top)].into_iter().any(|(pid, stat)| {
+                it.parent == pid && Stat::of(pid).is_some_and(|it| it.born == stat.born)
+            })
+        };
+        let Some(stat) = Stat::of(pid).filter(is_below) else { continue };
+        next.extend(children(pid).into_iter().map(|it| (it, pid, stat)));
+        kill_if(pid, is_below);
     }
 }
 
@@ -61,10 +68,15 @@ fn children(pid: i32) -> Vec<i32> {
     res
 }
 
-fn kill(pid: i32) {
-    if let Some(pid) = Pid::from_raw(pid) {
-        let _ = kill_process(pid, Signal::KILL);
-    }
+/// Kills a process if it is one of those that are meant, and says whether it is.
+fn kill_if(pid: i32, is_meant: impl Fn(&Stat) -> bool) -> bool {
+    let held = Pid::from_raw(pid).and_then(|it| pidfd_open(it, PidfdFlags::empty()).ok());
+    // What is read here is of the process that is held, or that one has ended and cannot be hit.
+    let Some(held) = held.filter(|_| Stat::of(pid).is_some_and(|it| is_meant(&it))) else {
+        return false;
+    };
+    let _ = pidfd_send_signal(held, Signal::KILL);
+    true
 }
 
 /// Entries that are numbers; none where there is no such directory.
@@ -74,20 +86,27 @@ fn entries(dir: &Path) -> impl Iterator<Item = i32> {
 }
 
 /// What is needed of `/proc/PID/stat` (proc_pid_stat(5)).
+#[derive(Clone, Copy)]
 struct Stat {
     state: u8,
+    parent: i32,
     session: i32,
+    /// The clock tick of its start, which tells it from others that have had its number.
+    born: u64,
 }
 
 impl Stat {
     fn of(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-        // The name may hold anything; the state follows it, and the session is the fourth after it.
+        // The name may hold anything; what follows it begins with the state, field 3. The parent is field 4,
+        // the session 6, the start 22.
         let name_end = stat.iter().rposition(|it| *it == b')')?;
         let mut fields = str::from_utf8(stat.get(name_end + 2..)?).ok()?.split(' ');
         Some(Self {
             state: *fields.next()?.as_bytes().first()?,
-            session: fields.nth(2)?.parse().ok()?,
+            parent: fields.next()?.parse().ok()?,
+            session: fields.nth(1)?.parse().ok()?,
+            born: fields.nth(15)?.parse().ok()?,
         })
     }
 
