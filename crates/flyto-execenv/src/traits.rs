@@ -133,6 +133,8 @@ impl fmt::Debug for Running {
 /// - `escapees-end-when-cancelled` — the same holds for a call that is cancelled.
 /// - `escapees-end-when-dropped` — the same holds for a call that is dropped.
 /// - `fork-bomb-is-ended` — where processes are limited and the kill scope is the tree, a program that makes processes without end ends as any other.
+/// - `killed-watchers-are-missed` — where the kill scope is the tree, a program that kills its parent fails to, or the call is `Lost`, never a result of the parent's; one that can reach its own processes only fails to.
+/// - `stopped-watchers-go-on` — where the kill scope is the tree, a program that stops its parent ends as any other, with all that it started.
 /// - `dropped-is-ended` — dropping a call ends it; cancelling a future is a normal way to stop.
 /// - `nothing-survives-the-host` — where that is declared, nothing of a call survives its host, also when that is killed.
 /// - `cpu-time-is-limited` — CPU time beyond the limit ends the program and its children, and the outcome names the limit.
@@ -143,9 +145,13 @@ impl fmt::Debug for Running {
 /// - `files-stay-in-the-grants` — where paths are granted, nothing else can be read or changed, by whatever name, and what may be read stays as it is.
 /// - `denied-paths-are-closed` — a denied path can be neither read nor changed, whatever is granted and wherever it is moved.
 /// - `network-off-is-off` — a program without network is heard by nobody, on this machine either.
+/// - `named-hosts-are-all-there-is` — a program whose network is limited to named hosts is heard by those, and by nobody else: not under another name, nor by a name that leads inside of a network.
+/// - `the-machine-around-is-closed` — a program whose network is off or limited gets no socket to the machine that this one runs on (vsock(7)).
 /// - `local-sockets-off-are-off` — a program without local sockets is heard by none of them.
 /// - `restricted-system-calls-fail` — with restricted system calls ordinary work goes on, and namespaces cannot be made.
+/// - `rings-are-closed` — with restricted system calls no ring for others can be made (io_uring(7)).
 /// - `others-are-out-of-reach` — an isolated program can neither signal the program of another call nor read its environment.
+/// - `others-are-not-traced` — an isolated program cannot trace the program of another call.
 /// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.
 /// - `usage-is-reported` — CPU time and peak memory are there where they are declared, and absent elsewhere.
 /// - `usage-covers-the-tree` — CPU time of descendants that lost their parents counts where that is declared; elsewhere the outcome does not say so.

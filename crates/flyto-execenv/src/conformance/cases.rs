@@ -1,6 +1,9 @@
 //! The list of clauses, each with its case.
 
-use super::{Case, end, escape, host, isolation, left, limit, network, pinned, run, start, usage};
+use super::{
+    Case, end, escape, host, isolation, left, limit, network, pinned, run, start, system, usage,
+    watcher,
+};
 
 macro_rules! case {
     ($name:literal, $about:literal, $test:path) => {
@@ -249,6 +252,16 @@ pub const CASES: &[Case] = &[
         limit::fork_bomb_is_ended
     ),
     case!(
+        "killed-watchers-are-missed",
+        "where the kill scope is the tree, a program that kills its parent fails to, or the call is `Lost`, never a result of the parent's; one that can reach its own processes only fails to.",
+        watcher::killed_watchers_are_missed
+    ),
+    case!(
+        "stopped-watchers-go-on",
+        "where the kill scope is the tree, a program that stops its parent ends as any other, with all that it started.",
+        watcher::stopped_watchers_go_on
+    ),
+    case!(
         "dropped-is-ended",
         "dropping a call ends it; cancelling a future is a normal way to stop.",
         end::dropped_is_ended
@@ -299,6 +312,16 @@ pub const CASES: &[Case] = &[
         network::network_off_is_off
     ),
     case!(
+        "named-hosts-are-all-there-is",
+        "a program whose network is limited to named hosts is heard by those, and by nobody else: not under another name, nor by a name that leads inside of a network.",
+        network::named_hosts_are_all_there_is
+    ),
+    case!(
+        "the-machine-around-is-closed",
+        "a program whose network is off or limited gets no socket to the machine that this one runs on (vsock(7)).",
+        system::the_machine_around_is_closed
+    ),
+    case!(
         "local-sockets-off-are-off",
         "a program without local sockets is heard by none of them.",
         network::local_sockets_off_are_off
@@ -309,9 +332,19 @@ pub const CASES: &[Case] = &[
         isolation::restricted_system_calls_fail
     ),
     case!(
+        "rings-are-closed",
+        "with restricted system calls no ring for others can be made (io_uring(7)).",
+        system::rings_are_closed
+    ),
+    case!(
         "others-are-out-of-reach",
         "an isolated program can neither signal the program of another call nor read its environment.",
         isolation::others_are_out_of_reach
+    ),
+    case!(
+        "others-are-not-traced",
+        "an isolated program cannot trace the program of another call.",
+        system::others_are_not_traced
     ),
     case!(
         "signals-reach-the-tree",

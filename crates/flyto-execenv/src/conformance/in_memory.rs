@@ -188,6 +188,8 @@ impl Shell {
             "exit" => Err(Exit::Code(i32::try_from(number(rest)?).map_err(|_| BAD_STEP)?)),
             "die" => self.raise(signal(rest)?).await,
             "stop" => self.raise(Signal(19)).await,
+            // Nobody is its parent.
+            "strike" => word(rest).and(word(rest)).map(drop),
             "nap" => self.nap().await,
             "become-sleep" => {
                 self.traps.clear();

@@ -24,8 +24,8 @@
 //!
 //! Harnesses without `#[test]` go through [`CASES`], or call [`run_all`] and print its [`Report`].
 //!
-//! Networks that are limited to named hosts have no clause beyond their refusal: a backend that declares
-//! them proves it by tests of its own.
+//! One clause turns programs against their parents, which a backend may have put there to watch over
+//! them. A parent that is the host itself, or none of its descendants, is let alone.
 
 mod cases;
 mod ctx;
@@ -44,7 +44,9 @@ mod probe;
 mod report;
 mod run;
 mod start;
+mod system;
 mod usage;
+mod watcher;
 
 use std::{fmt, pin::Pin};
 
@@ -187,6 +189,8 @@ macro_rules! executor_conformance {
             escapees_end_when_cancelled
             escapees_end_when_dropped
             fork_bomb_is_ended
+            killed_watchers_are_missed
+            stopped_watchers_go_on
             dropped_is_ended
             nothing_survives_the_host
             cpu_time_is_limited
@@ -197,9 +201,13 @@ macro_rules! executor_conformance {
             files_stay_in_the_grants
             denied_paths_are_closed
             network_off_is_off
+            named_hosts_are_all_there_is
+            the_machine_around_is_closed
             local_sockets_off_are_off
             restricted_system_calls_fail
+            rings_are_closed
             others_are_out_of_reach
+            others_are_not_traced
             signals_reach_the_tree
             usage_is_reported
             usage_covers_the_tree

@@ -8,7 +8,9 @@ use super::{
     failure::{Failure, ensure, summary},
     isolation::refused,
 };
-use crate::{Capability, Chunk, Isolation, LocalSockets, Network, Process, RunOptions, Spec};
+use crate::{
+    Capability, Chunk, HostPattern, Isolation, LocalSockets, Network, Process, RunOptions, Spec,
+};
 
 const SCRIPT: &str = include_str!("network.pl");
 
@@ -17,7 +19,7 @@ pub(super) async fn network_off_is_off(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if !ctx.has(Capability::NetworkOff) {
         return refused(ctx, isolation).await;
     }
-    is_silent(ctx, isolation, &["tcp", "udp", "unix", "abstract"]).await
+    is_silent(ctx, isolation, &["tcp", "udp", "named", "unix", "abstract"]).await
 }
 
 pub(super) async fn local_sockets_off_are_off(ctx: &Ctx<'_>) -> Result<(), Failure> {
@@ -26,6 +28,59 @@ pub(super) async fn local_sockets_off_are_off(ctx: &Ctx<'_>) -> Result<(), Failu
         return refused(ctx, isolation).await;
     }
     is_silent(ctx, isolation, &["unix", "abstract"]).await
+}
+
+/// Everything is on this machine: an address of its own is named, which opens it, and a name that leads to
+/// the same address, which does not.
+pub(super) async fn named_hosts_are_all_there_is(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let hosts = |all: &[&str]| -> Result<Isolation, Failure> {
+        let all = all.iter().map(|it| it.parse::<HostPattern>());
+        let all = all.collect::<Result<_, _>>().map_err(|err| Failure::new(err.to_string()))?;
+        Ok(Isolation::new().network(Network::Hosts(all)))
+    };
+    if !ctx.has(Capability::NetworkHosts) {
+        return refused(ctx, hosts(&["example.org"])?).await;
+    }
+    let mut listener = Listener::start(ctx).await?;
+    reach(ctx, &mut listener, "before", Isolation::new()).await?;
+    if timeout(ctx.patience(), listener.has_heard("before")).await.is_err() {
+        // Calls of this backend do not hear each other anyway; there is no more to be seen from here.
+        return Ok(());
+    }
+    let [tcp, named] = [listener.port(0), listener.port(2)];
+    let open = hosts(&[&format!("127.0.0.1:{named}"), &format!("localhost:{tcp}")])?;
+    let asked = [
+        ("127.0.0.1", &named, "by its address"),
+        ("localhost", &named, "by a name that is not granted"),
+        ("127.0.0.1", &tcp, "by an address that is not granted"),
+        ("localhost", &tcp, "by a name that leads inside"),
+    ];
+    for (host, port, text) in asked {
+        let spec = perl(ctx, &["ask", host, port, text]).isolation(open.clone());
+        let outcome = ctx.run(spec).await?;
+        ensure(outcome.success(), || summary(&outcome))?;
+    }
+    reach(ctx, &mut listener, "without being let through", open).await?;
+    reach(ctx, &mut listener, "after", Isolation::new()).await?;
+    listener.has_heard("after").await?;
+    let was_heard = |line: &str| listener.heard.lines().any(|it| it == line);
+    ensure(was_heard("named by its address"), || {
+        format!("the host that was named did not hear the program: {:?}", listener.heard)
+    })?;
+    // What is named may be reached in any way that a backend has; the rest in none.
+    for (_, _, text) in &asked[1..] {
+        for way in ["tcp", "named"] {
+            ensure(!was_heard(&format!("{way} {text}")), || {
+                format!("a program that may reach named hosts was heard {text}")
+            })?;
+        }
+    }
+    for way in ["tcp", "udp", "unix", "abstract"] {
+        ensure(!was_heard(&format!("{way} without being let through")), || {
+            format!("a program that may reach named hosts was heard by {way}")
+        })?;
+    }
+    Ok(())
 }
 
 /// Expects that nothing is heard of an isolated program in any of these ways.
@@ -67,7 +122,7 @@ async fn reach(
 
 struct Listener {
     dir: String,
-    /// Two ports, and the name of a socket that is no file.
+    /// Three ports, and the name of a socket that is no file.
     address: String,
     ways: Vec<String>,
     chunks: mpsc::Receiver<Chunk>,
@@ -88,6 +143,10 @@ impl Listener {
         let mut line = || lines.next().unwrap_or_default();
         let ways = line().split(' ').map(str::to_owned).collect();
         Ok(Self { dir, address: line(), ways, chunks, heard: String::new(), _process: process })
+    }
+
+    fn port(&self, n: usize) -> String {
+        self.address.split(' ').nth(n).unwrap_or_default().to_owned()
     }
 
     /// Waits until this text has come in all ways.

@@ -86,8 +86,9 @@ impl Probe {
         self
     }
 
-    /// Sets the absolute path of `perl`, version 5.8 or later, whose module `Socket` is all that is used:
-    /// a shell has no sockets. Only a backend that declares isolation of the network needs it.
+    /// Sets the absolute path of `perl`, version 5.8 or later, whose modules `Config` and `Socket` are all
+    /// that is used: a shell has no sockets, and makes no system calls by number. Only a backend that
+    /// declares isolation of the network, of system calls or of processes needs it.
     #[must_use]
     pub fn perl(mut self, path: impl Into<String>) -> Self {
         self.perl = path.into();

@@ -32,6 +32,7 @@ mod outlived_by_its_programs;
 mod says_that_it_started;
 mod searches_the_hosts_path;
 mod swallows_signals;
+mod trusts_its_watcher;
 mod waits_for_pipes;
 
 use std::{any::type_name, collections::BTreeMap, fmt, sync::LazyLock, time::Duration};
@@ -148,6 +149,7 @@ fn backends() -> Vec<(&'static str, ExecEnv)> {
         broken(waits_for_pipes::WaitsForPipes),
         broken(never_kills_after_asking::NeverKills),
         broken(kills_the_leader_alone::KillsTheLeaderAlone),
+        broken(trusts_its_watcher::TrustsItsWatcher),
         broken(drops_stderr::DropsStderr),
         broken(keeps_stdin_open::KeepsStdinOpen),
         broken(forgets_calls_that_are_dropped::Forgets::default()),
