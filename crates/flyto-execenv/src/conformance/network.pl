@@ -23,7 +23,8 @@ sub bound {
 
 sub serve {
     my ($dir) = @_;
-    my $abstract = "flyto-$$-" . time;
+    # Calls in PID namespaces have the same numbers.
+    my $abstract = "flyto-$$-" . int rand 2**48;
     my %sockets = (
         tcp => bound(PF_INET, SOCK_STREAM, pack_sockaddr_in(0, $here)),
         udp => bound(PF_INET, SOCK_DGRAM, pack_sockaddr_in(0, $here)),
