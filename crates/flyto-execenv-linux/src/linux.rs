@@ -15,6 +15,7 @@ use flyto_execenv::{
 
 use crate::{
     KillRung,
+    bare::trial::{self, Namespace},
     cgroup::{Cgroups, Use},
     direct, failure,
     limits::{Keepers, ProcessKeeper},
@@ -194,6 +195,7 @@ impl Supervision {
             std::fs::read("/proc/thread-self/children")?;
         }
         let keepers = Keepers::find(groups, kind.namespace());
+        let in_user_namespace = kind.user_namespace;
         let plain = Pool::new(kind, Arc::clone(groups));
         if rung == KillRung::Subreaper && keepers.processes() == ProcessKeeper::Nobody {
             let why = "nobody bounds the number of processes: root needs the controller for them";
@@ -203,6 +205,10 @@ impl Supervision {
             let err = io::Error::from_raw_os_error(report.errno as i32);
             io::Error::new(err.kind(), format!("could not {}: {err}", report.stage.what()))
         })?;
+        if rung == KillRung::PidNamespace {
+            // A supervisor makes one for each program, and none before.
+            trial::be_born_apart(Namespace::Processes, in_user_namespace)?;
+        }
         let mut support = Support::probe();
         support.pid_namespaces = rung == KillRung::PidNamespace;
         let (groups, outside) = (Arc::clone(groups), Arc::new(System));

@@ -9,8 +9,9 @@ use flyto_supervision::{Order, Reached, Report, ReportKind, Stage, Start, StartF
 
 use crate::{
     bare::{
+        birth,
         child::{Child, Failed},
-        sys::{self, CloneArgs, address, clone, errno},
+        sys::{self, CloneArgs, MadeBy, address, clone, errno},
     },
     end::{sweep, sweep_for_good},
     exit, failure,
@@ -337,7 +338,7 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
     IS_TOLD.store(false, Ordering::Relaxed);
     // SAFETY: the stack and all that `shared` leads to stay until that process has ended, which is
     // waited for below, and this process touches none of it before.
-    let pid = match unsafe { sys::clone3(&args, site.cookie, first, (&raw mut shared).cast()) } {
+    let pid = match unsafe { birth::make(&args, site.cookie, first, (&raw mut shared).cast()) } {
         Ok(pid) => pid,
         Err(errno) => return report(&failure(Failed { stage: Stage::Namespace, errno })),
     };
@@ -365,7 +366,7 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
 
 const PR_SET_PDEATHSIG: usize = 1;
 
-extern "C" fn first(shared: *mut c_void) -> ! {
+extern "C" fn first(shared: *mut c_void, _: MadeBy) -> ! {
     let shared = shared.cast::<Shared<'_>>();
     // SAFETY: numbers. The supervisor has one thread, so its end is the end of that thread.
     let _ =

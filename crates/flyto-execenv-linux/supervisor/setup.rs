@@ -6,6 +6,7 @@ use flyto_supervision::{Setup, SetupFlags, Stage};
 
 use crate::{
     bare::{
+        birth,
         child::{Failed, close},
         sys::{self, Cookie, Errno, address, clone, errno, int, number},
     },
@@ -32,6 +33,8 @@ pub(crate) struct Site {
     pub(crate) inner_ruleset: Option<i32>,
     /// The cgroup of programs, as a descriptor of its directory.
     pub(crate) cgroup: Option<i32>,
+    /// Its list of members, where programs put themselves into it.
+    pub(crate) members: Option<Descriptor>,
     /// The file that kills what is in that cgroup.
     pub(crate) group_kill: Option<i32>,
     /// The socket in the network namespace, until the host has it.
@@ -85,9 +88,18 @@ pub(crate) fn enter(
         host,
         inner_ruleset: take(SetupFlags::INNER_RULESET)?,
         cgroup: take(SetupFlags::CGROUP)?,
+        members: None,
         group_kill: take(SetupFlags::CGROUP_KILL)?,
         door: None,
     };
+    if has(SetupFlags::CLONE3_REFUSED) {
+        birth::refuse(errno::NOSYS);
+        if let Some(dir) = site.cgroup {
+            let members = birth::members(dir).map_err(failed(Stage::Cgroup))?;
+            // SAFETY: it was just opened, for this.
+            site.members = Some(unsafe { Descriptor::new(members) });
+        }
+    }
     if has(SetupFlags::USER_NAMESPACE) {
         user_namespace(setup).map_err(failed(Stage::Namespace))?;
     }

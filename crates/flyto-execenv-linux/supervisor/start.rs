@@ -6,11 +6,11 @@ use flyto_supervision::{Stage, Start, StartFlags};
 
 use crate::{
     bare::{
-        child::{self, Child, Failed, Group, Image, Launch},
+        child::{self, Cgroup, Child, Failed, Group, Image, Launch},
         sys::{Errno, errno},
     },
     memory::Pages,
-    process::sleep_ns,
+    process::{Descriptor, sleep_ns},
     setup::Site,
 };
 
@@ -64,7 +64,9 @@ pub(crate) fn start(site: &Site, start: &Start<'_>, descriptors: &[i32]) -> Resu
         bounds: start.bounds.get(..start.n_bounds).unwrap_or_default(),
         no_new_privs: false,
         ruleset: site.inner_ruleset,
-        cgroup: site.cgroup,
+        cgroup: site
+            .cgroup
+            .map(|dir| Cgroup { dir, members: site.members.as_ref().map_or(-1, Descriptor::fd) }),
         cookie: site.cookie,
     };
     let mut waits = BUSY_WAITS_US.iter();

@@ -130,6 +130,10 @@ flags! {
         /// that listens there, on [`DOOR_PORT`] of 127.0.0.1: what comes in through it is all that comes
         /// out of the namespace.
         NETWORK_NAMESPACE = 8,
+        /// The host was refused clone3(2), and the supervisor makes its processes by clone(2). A program
+        /// enters its cgroup by itself then, which needs a file of that to be open before any Landlock
+        /// ruleset is entered.
+        CLONE3_REFUSED = 9,
     }
 }
 
@@ -151,8 +155,8 @@ pub struct Setup<'a> {
     /// The system call filter that the supervisor and its programs live with: instructions of eight
     /// bytes in the order of the machine (seccomp(2)); empty for none.
     pub filter: &'a [u8],
-    /// Two numbers that the supervisor gives to each clone3(2) in arguments that the kernel does not
-    /// look at, for a filter that lets no other one through.
+    /// Two numbers that the supervisor gives to each clone3(2) and clone(2) in arguments that the kernel
+    /// does not look at, for a filter that lets no other one through.
     pub cookie: [u64; 2],
 }
 
@@ -381,6 +385,8 @@ pub enum Stage {
     Landlock,
     /// The new process.
     Clone,
+    /// The cgroup that the new process puts itself into, where it could not be born there.
+    Cgroup,
     /// stdin, stdout and stderr.
     Streams,
     /// The working directory.
@@ -397,7 +403,7 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in the order of a start.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::None,
         Self::Message,
         Self::Memory,
@@ -407,6 +413,7 @@ impl Stage {
         Self::Filter,
         Self::Landlock,
         Self::Clone,
+        Self::Cgroup,
         Self::Streams,
         Self::Dir,
         Self::Group,
@@ -428,6 +435,7 @@ impl Stage {
             Self::Filter => "load the system call filter",
             Self::Landlock => "enter the Landlock domain",
             Self::Clone => "make a process",
+            Self::Cgroup => "put the process into its control group",
             Self::Streams => "put the streams in place",
             Self::Dir => "enter the working directory",
             Self::Group => "make the process group",

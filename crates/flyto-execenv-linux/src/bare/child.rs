@@ -4,7 +4,10 @@ use core::{ffi::c_void, mem::MaybeUninit};
 
 use flyto_supervision::{Bound, Stage};
 
-use super::sys::{self, CloneArgs, Cookie, Errno, address, clone, int, number};
+use super::{
+    birth,
+    sys::{self, CloneArgs, Cookie, Errno, MadeBy, address, clone, int, number},
+};
 
 /// Where the new process belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,10 +53,19 @@ pub(crate) struct Launch<'a> {
     pub(crate) no_new_privs: bool,
     /// A Landlock ruleset to enter.
     pub(crate) ruleset: Option<i32>,
-    /// A cgroup to start in, as a descriptor of its directory.
-    pub(crate) cgroup: Option<i32>,
+    /// A cgroup to start in.
+    pub(crate) cgroup: Option<Cgroup>,
     /// What the system call filter of the caller wants to see.
     pub(crate) cookie: Cookie,
+}
+
+/// A cgroup, as two descriptors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cgroup {
+    /// Its directory.
+    pub(crate) dir: i32,
+    /// Its list of members, open for writing; -1 where clone3(2) is not refused, and a child is born there.
+    pub(crate) members: i32,
 }
 
 /// A child that has its program.
@@ -82,6 +94,7 @@ struct Stack(MaybeUninit<[u8; STACK_BYTES]>);
 struct Shared<'a> {
     launch: &'a Launch<'a>,
     failed: Option<Failed>,
+    pidfd: i32,
 }
 
 /// Starts a process that shares the caller's memory until its program is in place, and returns then.
@@ -91,26 +104,26 @@ struct Shared<'a> {
 /// The pointers of `launch` must be good, and its descriptors open.
 pub(crate) unsafe fn start(launch: &Launch<'_>) -> Result<Child, Failed> {
     let mut stack = MaybeUninit::<Stack>::uninit();
-    let mut shared = Shared { launch, failed: None };
-    let mut pidfd = -1_i32;
+    let mut shared = Shared { launch, failed: None, pidfd: -1 };
+    let shared_at = &raw mut shared;
     let into_cgroup = if launch.cgroup.is_some() { clone::INTO_CGROUP } else { 0 };
     let args = CloneArgs {
         flags: clone::VM | clone::VFORK | clone::CLEAR_SIGHAND | clone::PIDFD | into_cgroup,
-        pidfd: address(&raw mut pidfd) as u64,
+        // SAFETY: a place in what was just made.
+        pidfd: address(unsafe { &raw const (*shared_at).pidfd }) as u64,
         exit_signal: u64::from(sys::SIGCHLD),
         stack: address(stack.as_mut_ptr()) as u64,
         stack_size: STACK_BYTES as u64,
-        cgroup: launch.cgroup.map_or(0, |it| it as u64),
+        cgroup: launch.cgroup.map_or(0, |it| it.dir as u64),
         ..CloneArgs::default()
     };
-    let shared_at = &raw mut shared;
     // SAFETY: this frame, with the stack and all that `shared` leads to, stays until the child has
     // executed or ended, since `CLONE_VFORK` holds us here until then.
-    let pid = unsafe { sys::clone3(&args, launch.cookie, child, shared_at.cast()) }
+    let pid = unsafe { birth::make(&args, launch.cookie, child, shared_at.cast()) }
         .map_err(|errno| Failed { stage: Stage::Clone, errno })?;
-    // SAFETY: the child has written both or left them alone, through pointers that we gave away.
-    let (failed, pidfd) =
-        unsafe { (shared_at.read_volatile().failed, (&raw const pidfd).read_volatile()) };
+    // SAFETY: the child and the kernel have written both or left them alone, through pointers that we
+    // gave away.
+    let Shared { failed, pidfd, .. } = unsafe { shared_at.read_volatile() };
     let Some(failed) = failed else { return Ok(Child { pid, pidfd }) };
     // SAFETY: our own child, which has ended, and our own descriptor.
     unsafe {
@@ -132,10 +145,16 @@ pub(crate) unsafe fn close(fd: i32) {
     let _ = unsafe { sys::numbers(number::CLOSE, &[int(fd)]) };
 }
 
-extern "C" fn child(arg: *mut c_void) -> ! {
+extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
     let shared = arg.cast::<Shared<'_>>();
     // SAFETY: `start` lends it to us, and waits.
-    let failed = unsafe { steps((*shared).launch) };
+    let failed = unsafe {
+        match (made_by, (&raw const (*shared).pidfd).read_volatile()) {
+            // A kernel that is none, or one before Linux 5.2, takes the flag for one without a meaning.
+            (MadeBy::Clone, -1) => Failed { stage: Stage::Clone, errno: sys::errno::NOSYS },
+            _ => steps((*shared).launch, made_by),
+        }
+    };
     // SAFETY: as above; `start` reads it once we have ended.
     unsafe { (&raw mut (*shared).failed).write_volatile(Some(failed)) };
     loop {
@@ -149,7 +168,7 @@ extern "C" fn child(arg: *mut c_void) -> ! {
 /// # Safety
 ///
 /// As for [`start`]; and this is a process of its own, with a copy of the descriptor table.
-unsafe fn steps(launch: &Launch<'_>) -> Failed {
+unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
     macro_rules! step {
         ($stage:ident: $call:expr) => {
             // SAFETY: numbers, or pointers that the parent holds still.
@@ -160,6 +179,13 @@ unsafe fn steps(launch: &Launch<'_>) -> Failed {
         };
     }
 
+    let by_hand = made_by == MadeBy::Clone;
+    if by_hand
+        && let Some(cgroup) = launch.cgroup
+        && let Err(errno) = birth::join(cgroup.members)
+    {
+        return Failed { stage: Stage::Cgroup, errno };
+    }
     for (target, fd) in launch.streams.into_iter().enumerate() {
         // The copy is not closed on execution.
         step!(Streams: sys::numbers(number::DUP3, &[int(fd), target, 0]));
@@ -180,13 +206,15 @@ unsafe fn steps(launch: &Launch<'_>) -> Failed {
         let resource = bound.resource as usize;
         step!(Bounds: sys::call(number::PRLIMIT64, [0, resource, address(&values), 0, 0, 0]));
     }
-    // Handlers are gone (`CLONE_CLEAR_SIGHAND`). Rust's runtime ignores SIGPIPE, which would be
+    if by_hand {
+        step!(Group: birth::forget_handlers());
+    }
+    // Handlers are gone (`CLONE_CLEAR_SIGHAND`, or just now). Rust's runtime ignores SIGPIPE, which would be
     // inherited; what else is ignored was so on purpose, as by nohup(1).
     let default = [0_usize; 4];
-    let mask = 0_u64;
     let pipe = sys::SIGPIPE as usize;
     step!(Group: sys::call(number::RT_SIGACTION, [pipe, address(&default), 0, 8, 0, 0]));
-    step!(Group: sys::call(number::RT_SIGPROCMASK, [SIG_SETMASK, address(&mask), 0, 8, 0, 0]));
+    birth::set_mask(0);
     if launch.no_new_privs {
         step!(Privileges: sys::numbers(number::PRCTL, &[PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0]));
     }
@@ -207,6 +235,5 @@ unsafe fn steps(launch: &Launch<'_>) -> Failed {
 }
 
 const CLOSE_RANGE_CLOEXEC: usize = 4;
-const SIG_SETMASK: usize = 2;
 const PR_SET_NO_NEW_PRIVS: usize = 38;
 const AT_EMPTY_PATH: usize = 0x1000;

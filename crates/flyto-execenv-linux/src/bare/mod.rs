@@ -13,6 +13,7 @@
 
 #[cfg(test)]
 pub(crate) mod attempt;
+pub(crate) mod birth;
 pub(crate) mod child;
 // The supervisor has no standard library.
 #[cfg(not(supervisor))]
@@ -22,5 +23,7 @@ pub(crate) mod landlock;
 #[cfg(not(supervisor))]
 pub(crate) mod program;
 pub(crate) mod sys;
+#[cfg(test)]
+mod tests;
 #[cfg(not(supervisor))]
 pub(crate) mod trial;

@@ -22,6 +22,7 @@ pub(crate) mod errno {
     pub(crate) const NOMEM: Errno = 12;
     pub(crate) const INVAL: Errno = 22;
     pub(crate) const TXTBSY: Errno = 26;
+    pub(crate) const NOSYS: Errno = 38;
     pub(crate) const BADMSG: Errno = 74;
     pub(crate) const NOBUFS: Errno = 105;
 }
@@ -45,6 +46,7 @@ pub(crate) mod number {
     pub(crate) const SHUTDOWN: usize = 48;
     pub(crate) const BIND: usize = 49;
     pub(crate) const LISTEN: usize = 50;
+    pub(crate) const CLONE: usize = 56;
     pub(crate) const EXECVE: usize = 59;
     pub(crate) const EXIT: usize = 60;
     pub(crate) const WAIT4: usize = 61;
@@ -145,7 +147,7 @@ pub(crate) struct CloneArgs {
     pub(crate) cgroup: u64,
 }
 
-/// Flags of clone3(2).
+/// Flags of clone3(2). Those below `1 << 32` are clone(2)'s as well.
 pub(crate) mod clone {
     pub(crate) const VM: u64 = 0x100;
     pub(crate) const FILES: u64 = 0x400;
@@ -164,11 +166,24 @@ pub(crate) const SIGCHLD: u32 = 17;
 /// Writing to a pipe that nobody reads.
 pub(crate) const SIGPIPE: u32 = 13;
 
-/// Two numbers in arguments of clone3(2) that the kernel does not look at. A system call filter that
-/// knows them lets this call through and no other one.
+/// Two numbers in arguments of clone3(2) and clone(2) that the kernel does not look at. A system call
+/// filter that knows them lets this call through and no other one.
 pub(crate) type Cookie = [u64; 2];
 
-/// A new process that runs `entry` with `arg` on a stack of its own; `entry` never returns.
+/// Which call made a process.
+#[repr(usize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MadeBy {
+    /// clone3(2), which did all that its flags say.
+    Clone3,
+    /// clone(2), to which the flags from `1 << 32` on mean nothing.
+    Clone,
+}
+
+/// Where a new process begins; it never returns.
+pub(crate) type Entry = extern "C" fn(*mut c_void, MadeBy) -> !;
+
+/// A new process that runs `entry` with `arg` on a stack of its own, by clone3(2).
 ///
 /// # Safety
 ///
@@ -178,8 +193,46 @@ pub(crate) type Cookie = [u64; 2];
 pub(crate) unsafe fn clone3(
     args: &CloneArgs,
     cookie: Cookie,
-    entry: extern "C" fn(*mut c_void) -> !,
+    entry: Entry,
     arg: *mut c_void,
+) -> Result<i32, Errno> {
+    let [a, b] = cookie.map(|it| it as usize);
+    let registers = [address(args), size_of::<CloneArgs>(), 0, 0, a, b];
+    // SAFETY: the caller's promise.
+    unsafe { new_process(number::CLONE3, registers, entry, arg, MadeBy::Clone3) }
+}
+
+/// The same by clone(2), without what that does not know: the flags from `1 << 32` on, and what belongs to
+/// them. The cookie is where the kernel looks with `CLONE_SETTLS` only, and in a sixth argument.
+///
+/// # Safety
+///
+/// As for [`clone3`]; and the flags are without those that give other arguments a meaning: `CLONE_SETTLS`
+/// and those of thread numbers.
+pub(crate) unsafe fn clone(
+    args: &CloneArgs,
+    cookie: Cookie,
+    entry: Entry,
+    arg: *mut c_void,
+) -> Result<i32, Errno> {
+    let flags = args.flags & u64::from(u32::MAX) | args.exit_signal;
+    // It goes by the stack's upper end, and puts the pidfd where older kernels put a thread's number.
+    let stack = args.stack + args.stack_size;
+    let [a, b] = cookie.map(|it| it as usize);
+    let registers = [flags as usize, stack as usize, args.pidfd as usize, 0, a, b];
+    // SAFETY: the caller's promise.
+    unsafe { new_process(number::CLONE, registers, entry, arg, MadeBy::Clone) }
+}
+
+/// # Safety
+///
+/// The arguments ask for a new process on a stack of its own, see [`clone3`].
+unsafe fn new_process(
+    number: usize,
+    args: [usize; 6],
+    entry: Entry,
+    arg: *mut c_void,
+    made_by: MadeBy,
 ) -> Result<i32, Errno> {
     let res: isize;
     // SAFETY: in the parent the kernel changes rax, rcx and r11 only. The child starts at the
@@ -192,16 +245,20 @@ pub(crate) unsafe fn clone3(
             "jnz 2f",
             "xor ebp, ebp",
             "mov rdi, r12",
+            "mov rsi, r14",
             "call r13",
             "ud2",
             "2:",
-            inlateout("rax") number::CLONE3 => res,
-            in("rdi") args,
-            in("rsi") size_of::<CloneArgs>(),
-            in("r8") cookie[0],
-            in("r9") cookie[1],
+            inlateout("rax") number => res,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            in("r8") args[4],
+            in("r9") args[5],
             in("r12") arg,
             in("r13") entry,
+            in("r14") made_by as usize,
             lateout("rcx") _,
             lateout("r11") _,
         );

@@ -12,28 +12,45 @@ use std::{
     ptr::null_mut,
 };
 
-use super::sys::{self, CloneArgs, Errno, address, clone, int, number};
+use super::{
+    birth,
+    sys::{self, CloneArgs, Entry, Errno, MadeBy, address, clone, int, number},
+};
 
-/// A process can be born in the group with this directory (`CLONE_INTO_CGROUP`, clone3(2)), and lives.
+/// A process can be born in the group with this directory (`CLONE_INTO_CGROUP`, clone3(2)), and lives. Where
+/// clone3(2) is refused, it can put itself into that group.
 ///
 /// # Errors
 ///
-/// Those of clone3(2). Of kind [`io::ErrorKind::Other`] where the process was killed at once: Linux does
+/// Those of clone3(2), else of open(2) and write(2). Of kind [`io::ErrorKind::Other`] where the process was killed at once: Linux does
 /// that in a group that was killed before.
 pub(crate) fn be_born_in(group: BorrowedFd<'_>) -> io::Result<()> {
     let group = Some(group.as_raw_fd());
     run(Attempt::Nothing, group).map(drop)
 }
 
-/// A process can be born in a namespace that is its own: one for the names of hosts (uts_namespaces(7)), in a
-/// user namespace that is its own as well if that is wanted (user_namespaces(7)).
+/// A namespace for a process alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Namespace {
+    /// One for the names of hosts (uts_namespaces(7)), the cheapest.
+    Names,
+    /// One for processes (pid_namespaces(7)).
+    Processes,
+}
+
+/// A process can be born in a namespace that is its own, in a user namespace that is its own as well if that
+/// is wanted (user_namespaces(7)).
 ///
 /// # Errors
 ///
 /// Those of clone3(2): `EPERM` where the user may not, `ENOSPC` where there may be no more.
-pub(crate) fn be_born_apart(in_user_namespace: bool) -> io::Result<()> {
+pub(crate) fn be_born_apart(namespace: Namespace, in_user_namespace: bool) -> io::Result<()> {
     let user = if in_user_namespace { clone::NEWUSER } else { 0 };
-    run_in(Attempt::Nothing, None, clone::NEWUTS | user).map(drop)
+    let own = match namespace {
+        Namespace::Names => clone::NEWUTS,
+        Namespace::Processes => clone::NEWPID,
+    };
+    run_in(Attempt::Nothing, None, own | user).map(drop)
 }
 
 /// A process can put itself into the group whose list of members this file is.
@@ -133,6 +150,8 @@ struct Stack(MaybeUninit<[u8; STACK_BYTES]>);
 /// What both processes see of each other.
 struct Shared {
     attempt: Attempt,
+    /// The directory of the group to be born in.
+    group: Option<i32>,
     /// The stack of a child's child.
     inner: *mut Stack,
     res: Result<Option<u64>, Errno>,
@@ -146,7 +165,7 @@ fn run(attempt: Attempt, group: Option<i32>) -> io::Result<Option<u64>> {
 fn run_in(attempt: Attempt, group: Option<i32>, namespaces: u64) -> io::Result<Option<u64>> {
     let mut stack = MaybeUninit::<Stack>::uninit();
     let mut inner = MaybeUninit::<Stack>::uninit();
-    let mut shared = Shared { attempt, inner: inner.as_mut_ptr(), res: Ok(None) };
+    let mut shared = Shared { attempt, group, inner: inner.as_mut_ptr(), res: Ok(None) };
     let shared_at = &raw mut shared;
     let failed = |errno: Errno| io::Error::from_raw_os_error(errno.cast_signed());
     // SAFETY: this frame, with both stacks, stays until the child has ended: `CLONE_VFORK` holds us here.
@@ -168,7 +187,7 @@ unsafe fn spawn(
     stack: *mut Stack,
     group: Option<i32>,
     namespaces: u64,
-    entry: extern "C" fn(*mut c_void) -> !,
+    entry: Entry,
     arg: *mut c_void,
 ) -> Result<i32, Errno> {
     let into_group = if group.is_some() { clone::INTO_CGROUP } else { 0 };
@@ -180,7 +199,7 @@ unsafe fn spawn(
         ..CloneArgs::default()
     };
     // SAFETY: the caller's promise.
-    unsafe { sys::clone3(&args, [0, 0], entry, arg) }
+    unsafe { birth::make(&args, [0, 0], entry, arg) }
 }
 
 /// `__WALL`: children of every kind, also those that end without a signal.
@@ -198,35 +217,33 @@ fn wait(pid: i32) -> u32 {
     }
 }
 
-extern "C" fn child(arg: *mut c_void) -> ! {
+extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
     let shared = arg.cast::<Shared>();
     // SAFETY: `run` lends it to us, and waits.
-    let (attempt, inner) = unsafe { ((*shared).attempt, (*shared).inner) };
-    let res = match attempt {
+    let (attempt, group, inner) = unsafe { ((*shared).attempt, (*shared).group, (*shared).inner) };
+    let joined = match (made_by, group) {
+        (MadeBy::Clone, Some(dir)) => birth::members(dir).and_then(birth::join),
+        _ => Ok(()),
+    };
+    // By clone(2), signals stay blocked until the end.
+    let res = joined.and_then(|()| match attempt {
         Attempt::Nothing => Ok(None),
-        Attempt::Join(members) => write_zero(members).map(|()| None),
+        Attempt::Join(members) => birth::join(members).map(|()| None),
         // SAFETY: the stack is lent to us for this.
         Attempt::Count => unsafe { count(inner) },
         // SAFETY: the filter is lent to us as well.
         Attempt::Confined(confined) => unsafe { try_confined(&confined) },
-    };
+    });
     // SAFETY: as above; `run` reads it once we have ended.
     unsafe { (&raw mut (*shared).res).write_volatile(res) };
-    end(null_mut())
+    end(null_mut(), made_by)
 }
 
-extern "C" fn end(_: *mut c_void) -> ! {
+extern "C" fn end(_: *mut c_void, _: MadeBy) -> ! {
     loop {
         // SAFETY: ends this process only. It is no thread of the host's.
         let _ = unsafe { sys::numbers(number::EXIT, &[0]) };
     }
-}
-
-/// "0" stands for who writes it (cgroups(7)).
-fn write_zero(members: i32) -> Result<(), Errno> {
-    let text = b"0";
-    // SAFETY: the kernel reads one byte.
-    unsafe { sys::call(number::WRITE, [int(members), address(text), 1, 0, 0, 0]) }.map(drop)
 }
 
 const PR_SET_NO_NEW_PRIVS: usize = 38;
@@ -400,8 +417,10 @@ mod tests {
     #[test]
     fn no_child_is_left_behind() {
         tasks_of_user().expect("there is room for two processes");
-        let apart = be_born_apart(true).map_err(|it| it.raw_os_error());
-        assert!(matches!(apart, Ok(()) | Err(Some(libc::EPERM | libc::ENOSPC))), "{apart:?}");
+        for namespace in [Namespace::Names, Namespace::Processes] {
+            let apart = be_born_apart(namespace, true).map_err(|it| it.raw_os_error());
+            assert!(matches!(apart, Ok(()) | Err(Some(libc::EPERM | libc::ENOSPC))), "{apart:?}");
+        }
         let children = fs::read_to_string("/proc/thread-self/children").expect("proc is there");
         assert_eq!(children.trim(), "");
     }

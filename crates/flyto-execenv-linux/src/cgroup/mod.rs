@@ -6,7 +6,7 @@
 //!
 //! | hierarchy | good for | how a program gets in |
 //! | --- | --- | --- |
-//! | version 2 | killing all at once | is born there (`CLONE_INTO_CGROUP`) |
+//! | version 2 | killing all at once | is born there (`CLONE_INTO_CGROUP`), or puts itself there where clone3(2) is refused |
 //! | … where its controllers were handed down | also processes and memory | likewise |
 //! | version 1, `pids` | processes | its supervisor is born there |
 //!

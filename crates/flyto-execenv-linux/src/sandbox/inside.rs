@@ -27,18 +27,36 @@ use rustix::{
     process::{WaitId, WaitIdOptions},
 };
 
-use super::{Confinement, Support, confine, cookie};
+use super::{
+    Confinement, Support,
+    bpf::{Load, Node},
+    confine, cookie,
+};
 use crate::{bare::host, ordinary::is_ordinary};
 
 static SUPERVISOR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/supervisor"));
 
 /// The variable that tells a test that it is inside, and where its directory is.
-pub(super) const INSIDE: &str = "FLYTO_TEST_INSIDE";
+pub(crate) const INSIDE: &str = "FLYTO_TEST_INSIDE";
 /// The variable that tells who started it all.
 pub(super) const HOST: &str = "FLYTO_TEST_HOST";
 
+/// Whether this is inside, where clone3(2) is told not to be there. Outside, the test with this path is run
+/// inside.
+pub(crate) fn is_without_clone3(test: &str) -> bool {
+    if env::var_os(INSIDE).is_some() {
+        return true;
+    }
+    let refused =
+        Node::equal(libc::SYS_clone3 as u32, Node::Errno(libc::ENOSYS as u16), Node::Allow);
+    let filter = Node::load(Load::Number, refused).assemble();
+    let confinement = Confinement { filter, no_new_privs: true, ..Confinement::default() };
+    Confined::start(test, Path::new("/"), &confinement).passes();
+    false
+}
+
 /// A test's own directory: `read` and `write`, with something in them, and `outside`.
-pub(super) struct Scene {
+pub(crate) struct Scene {
     dir: PathBuf,
     /// The process that runs the tests.
     pub(super) host: i32,
@@ -47,7 +65,7 @@ pub(super) struct Scene {
 impl Scene {
     /// Inside, the directory of this test. Outside, the test with this path is run inside, as whoever
     /// runs the tests and, for root, once more as an ordinary user; then there is nothing else to do.
-    pub(super) async fn enter(test: &str, isolation: impl Fn(&Path) -> Isolation) -> Option<Self> {
+    pub(crate) async fn enter(test: &str, isolation: impl Fn(&Path) -> Isolation) -> Option<Self> {
         Self::enter_as(test, Support::probe(), isolation).await
     }
 

@@ -17,7 +17,7 @@
 
 mod bpf;
 #[cfg(test)]
-mod inside;
+pub(crate) mod inside;
 mod landlock;
 mod seccomp;
 #[cfg(test)]
@@ -31,7 +31,7 @@ use flyto_execenv::{
 };
 
 use self::{landlock::Seen, seccomp::Rules};
-use crate::bare::trial;
+use crate::bare::trial::{self, Namespace};
 
 /// What this machine can keep a program from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -95,7 +95,8 @@ fn has_network_namespaces() -> bool {
     let kernel_has = Path::new("/proc/self/ns/net").exists();
     let some_may_be = std::fs::read_to_string("/proc/sys/user/max_net_namespaces")
         .is_ok_and(|it| it.trim_ascii() != "0");
-    kernel_has && some_may_be && trial::be_born_apart(needs_user_namespace()).is_ok()
+    let made = || trial::be_born_apart(Namespace::Names, needs_user_namespace());
+    kernel_has && some_may_be && made().is_ok()
 }
 
 /// Whether namespaces are made in a user namespace first: root can make them in the one it has.
@@ -124,7 +125,7 @@ pub(crate) struct Confinement {
     pub(crate) pid_namespace: bool,
     /// The supervisor leaves the machine's network.
     pub(crate) network_namespace: bool,
-    /// What lets the supervisor's own clone3(2) through the filter.
+    /// What lets the supervisor's own clone3(2) and clone(2) through the filter.
     pub(crate) cookie: [u64; 2],
     /// The directories that were looked at.
     seen: Vec<Seen>,

@@ -152,8 +152,8 @@ const SOCK_PACKET: u32 = 10;
 /// What of a socket's type is not a flag (`SOCK_TYPE_MASK`).
 const TYPE_MASK: u32 = 0xf;
 
-/// The instructions of the filter, for the kernel. `cookie` lets clone3(2) through where it is in the
-/// last two arguments.
+/// The instructions of the filter, for the kernel. `cookie` lets clone3(2), and clone(2) with any flags,
+/// through where it is in the last two arguments.
 pub(super) fn filter(rules: Rules, cookie: [u64; 2]) -> Vec<u8> {
     if rules == Rules::default() {
         return Vec::new();
@@ -174,12 +174,12 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
         for number in REFUSED {
             rule(*number, PERM);
         }
-        rule(libc::SYS_clone, flags_without(NAMESPACES));
-        rule(libc::SYS_clone3, with_cookie(cookie));
+        rule(libc::SYS_clone, flags_without(NAMESPACES, with_cookie(cookie, PERM)));
+        rule(libc::SYS_clone3, with_cookie(cookie, NOSYS));
         rule(libc::SYS_ioctl, second_not_in(TERMINAL_REQUESTS));
         rule(libc::SYS_personality, first_in(PERSONALITIES));
         rule(libc::SYS_prctl, first_is(libc::PR_SET_MM as u32, PERM, Node::Allow));
-        rule(libc::SYS_unshare, flags_without(NAMESPACES | TIME_NAMESPACE));
+        rule(libc::SYS_unshare, flags_without(NAMESPACES | TIME_NAMESPACE, PERM));
     }
     if rules.own_processes {
         rule(libc::SYS_prlimit64, own_bounds());
@@ -244,22 +244,26 @@ fn second_not_in(values: &[u32]) -> Node {
     Node::load(Load::Argument(1, Word::Low), none)
 }
 
-fn flags_without(flags: u32) -> Node {
-    Node::load(Load::Argument(0, Word::Low), Node::any_of(flags, PERM, Node::Allow))
+/// Allows what has none of these flags.
+fn flags_without(flags: u32, others: Node) -> Node {
+    Node::load(Load::Argument(0, Word::Low), Node::any_of(flags, others, Node::Allow))
 }
 
+/// The supervisor's own calls are known by their cookie, others get this answer.
+///
 /// clone3(2) has its flags in memory, where a filter cannot look. Libraries that are told that there
-/// is no such call take clone(2); the supervisor's own calls are known by their cookie.
-fn with_cookie(cookie: [u64; 2]) -> Node {
+/// is no such call take clone(2). So does the supervisor where somebody else's filter tells it the same,
+/// also for a PID namespace.
+fn with_cookie(cookie: [u64; 2], others: Node) -> Node {
     let words = [(4, cookie[0]), (5, cookie[1])].into_iter().flat_map(|(argument, half)| {
         [(argument, Word::Low, half as u32), (argument, Word::High, (half >> 32) as u32)]
     });
     // A cookie of nothing would be everybody's.
     if cookie == [0; 2] {
-        return NOSYS;
+        return others;
     }
     words.fold(Node::Allow, |rest, (argument, word, value)| {
-        Node::load(Load::Argument(argument, word), Node::equal(value, rest, NOSYS))
+        Node::load(Load::Argument(argument, word), Node::equal(value, rest, others.clone()))
     })
 }
 

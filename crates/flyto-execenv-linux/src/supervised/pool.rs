@@ -11,7 +11,7 @@ use flyto_supervision::{Report, ReportKind, Setup, SetupFlags};
 
 use super::supervisor::Supervisor;
 use crate::{
-    bare::child::Group,
+    bare::{birth, child::Group},
     cgroup::{Cgroups, Leaf},
     limits::{Namespace, Plan},
     proxy::Reach,
@@ -143,6 +143,8 @@ impl Pool {
                 .with_if(self.kind.pid_namespace, SetupFlags::PID_NAMESPACE)
                 .with_if(group.is_some(), SetupFlags::CGROUP)
                 .with_if(kill.is_some(), SetupFlags::CGROUP_KILL)
+                // The start has found it out.
+                .with_if(birth::refusal().is_some(), SetupFlags::CLONE3_REFUSED)
                 .with_if(self.kind.confinement.network_namespace, SetupFlags::NETWORK_NAMESPACE),
             uid_map: uid_map.as_bytes(),
             gid_map: gid_map.as_bytes(),
