@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     KillRung, Linux,
+    examine::{Layer, State, examine},
     ordinary::{GUARD, is_ordinary},
     sandbox::inside::{INSIDE, Scene, is_without_clone3},
 };
@@ -151,6 +152,27 @@ async fn a_program_is_in_its_group_and_a_restricted_one_in_its_namespace() {
     let spec = sh("echo $$; unshare --pid true 2>/dev/null && echo made").isolation(restricted);
     let outcome = by(KillRung::PidNamespace).run(spec).await.expect("there is a shell");
     assert_eq!(text(&outcome), "2\n");
+}
+
+#[tokio::test]
+async fn an_examination_tells_what_stands_in() {
+    let test = "bare::tests::an_examination_tells_what_stands_in";
+    if !is_without_clone3(test) {
+        return;
+    }
+    let linux = Linux::new();
+    let found = examine(&linux).await;
+    let check = found.check(Layer::InProcessStart).expect("it was tried");
+    let State::Partly { by, trouble } = &check.state else { panic!("{check:?}") };
+    assert!(by.starts_with("clone, "), "{by}");
+    assert_eq!(trouble.errno, Some(libc::ENOSYS));
+    assert!(trouble.cause.contains("refuses clone3"), "{trouble:?}");
+    assert!(trouble.instead.starts_with("clone does the same"), "{trouble:?}");
+    assert!(linux.rung() > KillRung::Group && found.serves_by_default(), "{found:?}");
+    for layer in [Layer::Supervisor, Layer::Subreaper, Layer::PidNamespace, Layer::CgroupKill] {
+        let check = found.check(layer).expect("it was tried");
+        assert!(matches!(check.state, State::Works { .. }), "{check:?}");
+    }
 }
 
 /// A program that is found by its path.

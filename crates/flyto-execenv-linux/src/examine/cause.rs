@@ -41,8 +41,14 @@ pub(super) const fn resembles(layer: Layer) -> &'static [Layer] {
     }
 }
 
-/// Why a layer fails with this error number on this machine, most likely; and what helps.
-pub(super) fn reason(layer: Layer, errno: Option<i32>, machine: &Machine) -> Reason {
+/// Why a layer fails, or works in part only, with this error number on this machine, most likely; and what
+/// helps.
+pub(super) fn reason(
+    layer: Layer,
+    is_partly: bool,
+    errno: Option<i32>,
+    machine: &Machine,
+) -> Reason {
     let not_known = || {
         let said = errno.map_or_else(|| "nothing".to_owned(), shown);
         because(
@@ -54,6 +60,7 @@ pub(super) fn reason(layer: Layer, errno: Option<i32>, machine: &Machine) -> Rea
         .or_else(|| another_kernel(machine))
         .or_else(|| match layer {
             Layer::SealedMemory => sealed_memory(errno, machine),
+            Layer::InProcessStart if is_partly => no_clone3(machine),
             Layer::InProcessStart | Layer::Supervisor | Layer::Subreaper => {
                 sealed_memory(errno, machine)
                     .or_else(|| start(errno, machine))
@@ -130,10 +137,17 @@ fn container_filter(what: &str) -> Reason {
 
 fn start(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     match errno? {
-        libc::ENOSYS | libc::EPERM if machine.is_filtered => Some(container_filter("clone3")),
+        // Without clone3 alone there is clone.
+        libc::ENOSYS | libc::EPERM if machine.is_filtered => {
+            Some(container_filter("calls that start programs (clone, close_range)"))
+        }
         libc::ENOSYS | libc::EINVAL if !machine.is_at_least((5, 11)) => Some(old("5.11")),
         _ => None,
     }
+}
+
+fn no_clone3(machine: &Machine) -> Option<Reason> {
+    machine.is_filtered.then(|| container_filter("clone3"))
 }
 
 fn old(least: &str) -> Reason {
@@ -326,6 +340,10 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         None => format!("nobody bounds {what}; a call that asks for that is refused"),
     };
     match layer {
+        Layer::InProcessStart if is_partly => {
+            "clone does the same: a start takes more system calls, and a program enters its control \
+             group by itself"
+        }
         Layer::InProcessStart => "programs start by posix_spawn",
         Layer::SealedMemory | Layer::Supervisor => {
             "only process groups are ended; bounds and isolation are refused"

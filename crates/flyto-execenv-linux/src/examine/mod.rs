@@ -45,7 +45,7 @@ use crate::{KillRung, Linux};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Layer {
-    /// Starting a program as a child that shares the host's memory (clone3(2)).
+    /// Starting a program as a child that shares the host's memory (clone3(2), else clone(2)).
     InProcessStart,
     /// Executing what lies in sealed memory (memfd_create(2)).
     SealedMemory,
@@ -294,7 +294,7 @@ async fn try_all(linux: &Linux, machine: &Machine) -> Vec<Check> {
                         || (is_same && cause::resembles(layer).contains(other))
                 })
                 .map(|(_, it)| (it.cause.clone(), it.fix.clone()))
-                .unwrap_or_else(|| cause::reason(layer, errno, machine));
+                .unwrap_or_else(|| cause::reason(layer, is_partly, errno, machine));
             let instead = cause::instead(layer, is_partly, linux);
             Trouble { tried, errno, cause, fix, instead }
         };

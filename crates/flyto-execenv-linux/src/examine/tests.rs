@@ -43,7 +43,7 @@ const DOCKER: &[(&str, &str)] =
 #[track_caller]
 fn check(layer: Layer, errno: i32, machine: &Machine, expect: Expect) {
     let errno = (errno != 0).then_some(errno);
-    let (cause, fix) = reason(layer, errno, machine);
+    let (cause, fix) = reason(layer, false, errno, machine);
     expect.assert_eq(&format!("{cause}\n{fix}"));
 }
 
@@ -170,8 +170,8 @@ fn programs_do_not_start_for_these_reasons() {
         libc::ENOSYS,
         &machine(1000, "6.8", DOCKER),
         expect![[r#"
-        a filter of system calls is on this process, and refuses clone3, as Docker's does
-        start the container with a seccomp profile that allows clone3: docker run --security-opt seccomp=PROFILE.json"#]],
+        a filter of system calls is on this process, and refuses calls that start programs (clone, close_range), as Docker's does
+        start the container with a seccomp profile that allows calls that start programs (clone, close_range): docker run --security-opt seccomp=PROFILE.json"#]],
     );
     check(
         Layer::InProcessStart,
@@ -197,6 +197,19 @@ fn programs_do_not_start_for_these_reasons() {
         not known; the system says EIO
         look for a denial in the kernel's log: journalctl -k --grep 'denied|seccomp|apparmor'"#]],
     );
+}
+
+#[test]
+fn without_clone3_programs_start_all_the_same() {
+    let partly =
+        |machine: &Machine| reason(Layer::InProcessStart, true, Some(libc::ENOSYS), machine);
+    let (cause, fix) = partly(&machine(1000, "6.8", DOCKER));
+    expect![[r#"
+        a filter of system calls is on this process, and refuses clone3, as Docker's does
+        start the container with a seccomp profile that allows clone3: docker run --security-opt seccomp=PROFILE.json"#]]
+    .assert_eq(&format!("{cause}\n{fix}"));
+    let (cause, _) = partly(&machine(1000, "6.8", &[]));
+    assert_eq!(cause, "not known; the system says ENOSYS");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::Layer;
 use crate::{
     KillRung, Linux,
     bare::{
-        landlock,
+        birth, landlock,
         trial::{Deed, Walls, confined},
     },
     cgroup::{Cgroups, Finding, Leaf, Use},
@@ -81,7 +81,7 @@ pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
     let mut res = Vec::with_capacity(Layer::ALL.len());
     for layer in Layer::ALL {
         let found = match layer {
-            Layer::InProcessStart => in_process_start().into(),
+            Layer::InProcessStart => in_process_start(),
             Layer::SealedMemory => sealed_memory().into(),
             Layer::Supervisor => supervisor(Kind::default()).into(),
             Layer::Proc => proc(),
@@ -111,10 +111,15 @@ pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
     res
 }
 
-fn in_process_start() -> Result<String, Failure> {
-    match direct::refusal() {
-        None => Ok("clone3, with the host's memory until the program is in place".into()),
-        Some((tried, err)) => Err(Failure::of(tried, &err)),
+fn in_process_start() -> Found {
+    let by = |call| format!("{call}, with the host's memory until the program is in place");
+    match (direct::refusal(), birth::refusal()) {
+        (Some((tried, err)), _) => Found::Fails(Failure::of(tried, &err)),
+        (None, None) => Found::Works(by("clone3")),
+        (None, Some(errno)) => {
+            let errno = i32::try_from(errno).ok();
+            Found::Partly(by("clone"), Failure { tried: "make a process by clone3".into(), errno })
+        }
     }
 }
 
