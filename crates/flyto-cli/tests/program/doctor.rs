@@ -40,6 +40,7 @@ fn every_layer_is_told_whatever_the_machine_has() {
         landlock-scopes
         system-call-filter
         network-off
+        network-hosts
         confined-program"#]]
     .assert_eq(&names.join("\n"));
     assert!(text.starts_with("kernel  Linux "), "{text}");

@@ -25,6 +25,7 @@ pub(super) const fn needs(layer: Layer) -> &'static [Layer] {
         | Layer::CgroupKill
         | Layer::ProcessLimit
         | Layer::MemoryLimit => &[Layer::Supervisor],
+        Layer::NetworkHosts => &[Layer::Supervisor, Layer::SystemCallFilter],
         Layer::Confined => {
             &[Layer::Supervisor, Layer::LandlockFiles, Layer::SystemCallFilter, Layer::NetworkOff]
         }
@@ -37,6 +38,7 @@ pub(super) const fn resembles(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::InProcessStart | Layer::SealedMemory | Layer::Proc => &[],
         Layer::UserNamespace | Layer::PidNamespace => &[Layer::InProcessStart, Layer::Proc],
+        Layer::NetworkHosts => &[Layer::InProcessStart, Layer::UserNamespace, Layer::PidNamespace],
         _ => &[Layer::InProcessStart],
     }
 }
@@ -75,7 +77,11 @@ pub(super) fn reason(
             }
             Layer::ProcessLimit => process_limit(errno, machine),
             Layer::MemoryLimit if !machine.has_proc => proc(machine),
-            Layer::MemoryLimit | Layer::Confined if errno.is_none() => Some(depends()),
+            Layer::NetworkHosts if !machine.has_proc => proc(machine),
+            Layer::MemoryLimit | Layer::NetworkHosts | Layer::Confined if errno.is_none() => {
+                Some(depends())
+            }
+            Layer::NetworkHosts => network_hosts(errno, machine),
             Layer::LandlockFiles => landlock(errno, machine, "6.2"),
             Layer::LandlockPorts => landlock(errno, machine, "6.7"),
             Layer::LandlockScopes => landlock(errno, machine, "6.12"),
@@ -204,11 +210,20 @@ fn namespaces(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
             "run it as an ordinary user, or with that capability: docker run --cap-add SYS_ADMIN",
         )),
         libc::EINVAL | libc::ENOSYS => Some(because(
-            "the kernel was built without these namespaces (CONFIG_USER_NS, CONFIG_PID_NS)",
+            "the kernel was built without these namespaces (CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS)",
             "use a kernel that has them",
         )),
         _ => None,
     }
+}
+
+fn network_hosts(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
+    let is_full = matches!(errno?, libc::ENOSPC | libc::EUSERS);
+    if is_full && machine.max_net_namespaces == Some(0) {
+        let cause = "user.max_net_namespaces is 0";
+        return Some(because(cause, "sysctl -w user.max_net_namespaces=15000"));
+    }
+    namespaces(errno, machine)
 }
 
 const UNIFIED: &str = "start the kernel with systemd.unified_cgroup_hierarchy=1";
@@ -369,6 +384,7 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         | Layer::LandlockScopes
         | Layer::SystemCallFilter
         | Layer::NetworkOff
+        | Layer::NetworkHosts
         | Layer::Confined
             if linux.rung() == KillRung::Group =>
         {
@@ -379,7 +395,7 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         Layer::LandlockScopes => {
             "a PID namespace keeps a program to its own processes, else a call that asks is refused"
         }
-        Layer::SystemCallFilter | Layer::NetworkOff | Layer::Confined => {
+        Layer::SystemCallFilter | Layer::NetworkOff | Layer::NetworkHosts | Layer::Confined => {
             "a call that asks for it is refused"
         }
     }

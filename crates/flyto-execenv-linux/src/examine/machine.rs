@@ -19,6 +19,7 @@ pub struct Machine {
     pub(super) apparmor_restricts_userns: bool,
     pub(super) userns_clone_off: bool,
     pub(super) max_user_namespaces: Option<u64>,
+    pub(super) max_net_namespaces: Option<u64>,
     pub(super) memfd_noexec: Option<u64>,
     /// Programs of this process are filtered already (seccomp(2)).
     pub(super) is_filtered: bool,
@@ -104,6 +105,7 @@ impl Machine {
             apparmor_restricts_userns: number(APPARMOR).is_some_and(|it| it > 0),
             userns_clone_off: number("/proc/sys/kernel/unprivileged_userns_clone") == Some(0),
             max_user_namespaces: number("/proc/sys/user/max_user_namespaces"),
+            max_net_namespaces: number("/proc/sys/user/max_net_namespaces"),
             memfd_noexec: number("/proc/sys/vm/memfd_noexec"),
             is_filtered: status_of("Seccomp") == Some("2"),
             no_new_privs: status_of("NoNewPrivs") == Some("1"),

@@ -79,6 +79,9 @@ pub enum Layer {
     SystemCallFilter,
     /// No network.
     NetworkOff,
+    /// A network of named hosts: a namespace (network_namespaces(7)), in a user namespace unless root asks,
+    /// and a proxy as the way out of it.
+    NetworkHosts,
     /// A program with all isolation at once, below a supervisor.
     Confined,
 }
@@ -103,6 +106,7 @@ impl Layer {
         Self::LandlockScopes,
         Self::SystemCallFilter,
         Self::NetworkOff,
+        Self::NetworkHosts,
         Self::Confined,
     ];
 
@@ -127,6 +131,7 @@ impl Layer {
             Self::LandlockScopes => "landlock-scopes",
             Self::SystemCallFilter => "system-call-filter",
             Self::NetworkOff => "network-off",
+            Self::NetworkHosts => "network-hosts",
             Self::Confined => "confined-program",
         }
     }
@@ -152,6 +157,7 @@ impl Layer {
             Self::LandlockScopes => "a program cannot end its supervisor",
             Self::SystemCallFilter => "only system calls of ordinary programs",
             Self::NetworkOff => "programs without network",
+            Self::NetworkHosts => "programs that reach named hosts only",
             Self::Confined => "programs with all isolation at once",
         }
     }

@@ -116,7 +116,7 @@ fn user_namespaces_are_forbidden_in_many_ways() {
         libc::EINVAL,
         &with(&[]),
         expect![[r#"
-        the kernel was built without these namespaces (CONFIG_USER_NS, CONFIG_PID_NS)
+        the kernel was built without these namespaces (CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS)
         use a kernel that has them"#]],
     );
     check(
@@ -143,6 +143,28 @@ fn user_namespaces_are_forbidden_in_many_ways() {
         expect![[r#"
         root has no CAP_SYS_ADMIN here
         run it as an ordinary user, or with that capability: docker run --cap-add SYS_ADMIN"#]],
+    );
+}
+
+#[test]
+fn named_hosts_need_a_network_namespace() {
+    let none = [("/proc/sys/user/max_net_namespaces", "0\n")];
+    let layer = Layer::NetworkHosts;
+    check(
+        layer,
+        libc::ENOSPC,
+        &machine(0, "6.8", &none),
+        expect![[r#"
+        user.max_net_namespaces is 0
+        sysctl -w user.max_net_namespaces=15000"#]],
+    );
+    check(
+        layer,
+        0,
+        &machine(1000, "6.8", &[("/proc/self/status", NOT_THERE)]),
+        expect![[r#"
+        /proc is not mounted
+        mount -t proc proc /proc"#]],
     );
 }
 
@@ -474,6 +496,7 @@ async fn what_is_declared_is_what_was_found_to_work() {
         (Layer::LandlockFiles, Capability::FilesystemGrants),
         (Layer::SystemCallFilter, Capability::SystemCallFilter),
         (Layer::NetworkOff, Capability::NetworkOff),
+        (Layer::NetworkHosts, Capability::NetworkHosts),
     ] {
         let check = found.check(layer).expect("it was tried");
         let works = !matches!(check.state, State::Fails(_));

@@ -1,10 +1,12 @@
 //! Each layer in use.
 
-use std::{error::Error, fs, io, os::fd::AsFd, path::Path, sync::Arc, time::Duration};
+use std::{
+    error::Error, fs, io, net::TcpListener, os::fd::AsFd, path::Path, sync::Arc, time::Duration,
+};
 
 use flyto_execenv::{
-    Capability, ExecEnv, ExecError, Filesystem, Isolation, KillScope, Limits, LocalSockets,
-    Network, Outcome, Processes, Spec, SystemCalls,
+    Capability, ExecEnv, ExecError, Executor, Exit, Filesystem, Isolation, KillScope, Limits,
+    LocalSockets, Network, Outcome, Processes, Spec, SystemCalls,
 };
 
 use super::Layer;
@@ -19,6 +21,7 @@ use crate::{
     limits::Keepers,
     sandbox::{
         Confinement, LANDLOCK_FILES, LANDLOCK_PORTS, LANDLOCK_SCOPES, Support, confine, cookie,
+        needs_user_namespace,
     },
     supervised::{self, Kind, Pool},
 };
@@ -104,6 +107,7 @@ pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
             Layer::LandlockScopes => landlock_scopes().into(),
             Layer::SystemCallFilter => system_call_filter().into(),
             Layer::NetworkOff => network_off().into(),
+            Layer::NetworkHosts => network_hosts(linux).await.into(),
             Layer::Confined => all_isolation(linux).await.into(),
         };
         res.push((*layer, found));
@@ -323,6 +327,55 @@ fn network_off() -> Result<String, Failure> {
     let walls = Walls { filter: &made.filter, ..Walls::default() };
     is_refused(&walls, Deed::MakeSocket, "make a socket", libc::EPERM)?;
     Ok("seccomp: refused socket".into())
+}
+
+/// Asks the proxy for both of its arguments, and prints the first line of each answer. A shell has no
+/// sockets; 4 says that neither of those who may have them is there.
+const ASK: &str = r#"door=${http_proxy##*:}
+    bash -c 'for to; do
+        exec 3<>"/dev/tcp/127.0.0.1/$0" || exit
+        printf "CONNECT %s HTTP/1.1\r\n\r\n" "$to" >&3 && read -r line <&3 && echo "$line"
+    done' "$door" "$@" 2>/dev/null && exit
+    perl -MSocket -e 'my $door = pack_sockaddr_in(shift, inet_aton("127.0.0.1"));
+        for my $to (@ARGV) {
+            socket(my $it, PF_INET, SOCK_STREAM, 0) && connect($it, $door) or exit 4;
+            syswrite $it, "CONNECT $to HTTP/1.1\r\n\r\n";
+            print scalar <$it>;
+        }' "$door" "$@" 2>/dev/null || exit 4"#;
+
+/// Two addresses of this machine, of which one is named.
+async fn network_hosts(linux: &Linux) -> Result<String, Failure> {
+    let network = |hosts| Isolation::new().network(Network::Hosts(hosts));
+    let confinement = walls(&network(Vec::new()), 0)?;
+    supervisor(Kind { user_namespace: needs_user_namespace(), confinement, ..Kind::default() })?;
+    if !linux.capabilities().has(Capability::NetworkHosts) {
+        return Err(Failure::new("limit a program to named hosts"));
+    }
+    let tried = |err| Failure::of("listen on 127.0.0.1", &err);
+    // Whoever connects is kept by the kernel until this goes.
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(tried)?;
+    let named = listener.local_addr().map_err(tried)?;
+    let other = format!("127.0.0.2:{}", named.port());
+    let named = named.to_string();
+    let pattern = named.parse().map_err(|_| Failure::new(format!("name the host {named}")))?;
+    let script = format!("set -- {named} {other}\n{ASK}");
+    let outcome = run(linux, &script, |it| it.isolation(network(vec![pattern]))).await?;
+    let Some(outcome) = outcome.filter(|it| it.exit != Some(Exit::Code(4))) else {
+        let why = "not tried with a connection, as there is neither bash nor perl";
+        return Ok(format!("a network namespace and a proxy; {why}"));
+    };
+    let said = outcome.stdout.bytes();
+    let said = String::from_utf8_lossy(&said);
+    let mut said = said.lines().map(|it| it.split(' ').nth(1).unwrap_or_default());
+    match (said.next(), said.next()) {
+        (Some("200"), Some("403")) => {
+            Ok("a network namespace; its proxy let through what was named".into())
+        }
+        (Some("200"), Some("200")) => {
+            Err(Failure::new("keep a program from a host without a name"))
+        }
+        _ => Err(Failure::new("reach a named host by the proxy")),
+    }
 }
 
 async fn all_isolation(linux: &Linux) -> Result<String, Failure> {
