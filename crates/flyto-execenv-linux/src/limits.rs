@@ -11,6 +11,7 @@
 //! tasks of a user in a user namespace. No bound is ever set higher than this process's own.
 
 use std::{
+    fs, io,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -66,6 +67,8 @@ pub(crate) enum Namespace {
 pub(crate) struct Keepers {
     processes: ProcessKeeper,
     memory_in_cgroup: bool,
+    /// Whether supervisors see what their trees use.
+    sees_trees: bool,
     counted: Mutex<Option<(Instant, u64)>>,
 }
 
@@ -101,7 +104,7 @@ impl Plan {
     /// # Errors
     ///
     /// Those of [`Leaf::set_processes`] and [`Leaf::set_memory`].
-    pub(crate) fn set_in(&self, leaf: &mut Leaf) -> std::io::Result<()> {
+    pub(crate) fn set_in(&self, leaf: &mut Leaf) -> io::Result<()> {
         leaf.set_processes(self.group_processes)?;
         leaf.set_memory(self.group_memory)
     }
@@ -131,6 +134,7 @@ impl Keepers {
         Self {
             processes,
             memory_in_cgroup: cgroups.can(Use::Memory),
+            sees_trees: sees_trees().is_ok(),
             counted: Mutex::new(count.map(|it| (Instant::now(), it))),
         }
     }
@@ -148,12 +152,16 @@ impl Keepers {
 
     /// The capabilities that can be declared for programs of a supervisor, each with the means.
     pub(crate) fn declared(&self) -> Vec<(Capability, &'static str)> {
-        let cpu = "CPU time of the whole tree, looked at every 20 ms; RLIMIT_CPU for each process";
-        let memory = match self.memory_in_cgroup {
-            true => "a control group, page cache and swap included",
-            false => {
-                "resident memory of the whole tree, looked at every 20 ms; RLIMIT_DATA for each process"
-            }
+        // `RLIMIT_CPU` and `RLIMIT_DATA` alone would give each process of a tree as much as all of it.
+        let cpu = self.sees_trees.then_some(
+            "CPU time of the whole tree, looked at every 20 ms; RLIMIT_CPU for each process",
+        );
+        let memory = match (self.memory_in_cgroup, self.sees_trees) {
+            (true, _) => Some("a control group, page cache and swap included"),
+            (false, true) => Some(
+                "resident memory of the whole tree, looked at every 20 ms; RLIMIT_DATA for each process",
+            ),
+            (false, false) => None,
         };
         let processes = match self.processes {
             ProcessKeeper::Cgroup => Some("a control group"),
@@ -163,8 +171,13 @@ impl Keepers {
             }
             ProcessKeeper::Nobody => None,
         };
-        let mut res = vec![(Capability::CpuLimit, cpu), (Capability::MemoryLimit, memory)];
-        res.extend(processes.map(|it| (Capability::ProcessLimit, it)));
+        let kept = [
+            (Capability::CpuLimit, cpu),
+            (Capability::MemoryLimit, memory),
+            (Capability::ProcessLimit, processes),
+        ];
+        let mut res: Vec<_> =
+            kept.into_iter().filter_map(|(it, means)| Some((it, means?))).collect();
         res.push((Capability::FileSizeLimit, "RLIMIT_FSIZE"));
         res.push((Capability::OpenFilesLimit, "RLIMIT_NOFILE"));
         res
@@ -228,6 +241,24 @@ impl Keepers {
                 *counted = Some((now, count));
                 count
             }
+        }
+    }
+}
+
+/// Whether supervisors see their trees and what those use: `/proc` is of this process's own PID namespace, and
+/// lists children.
+///
+/// # Errors
+///
+/// Those of reading it; [`io::ErrorKind::NotFound`] where it is another namespace's.
+pub(crate) fn sees_trees() -> io::Result<()> {
+    fs::read("/proc/thread-self/children")?;
+    let own = fs::read_link("/proc/self")?;
+    match own.to_str() == Some(&*std::process::id().to_string()) {
+        true => Ok(()),
+        false => {
+            let why = "/proc is of another PID namespace";
+            Err(io::Error::new(io::ErrorKind::NotFound, why))
         }
     }
 }

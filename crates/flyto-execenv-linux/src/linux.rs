@@ -18,7 +18,7 @@ use crate::{
     bare::trial::{self, Namespace},
     cgroup::{Cgroups, Use},
     direct, failure,
-    limits::{Keepers, ProcessKeeper},
+    limits::{Keepers, ProcessKeeper, sees_trees},
     proxy::{Outside, Reach, System},
     sandbox::{Confinement, Support, confine, cookie, needs_user_namespace},
     supervised::{self, Kind, Pool},
@@ -192,7 +192,7 @@ impl Supervision {
         }
         if rung == KillRung::Subreaper {
             // Where it finds whom to end. A namespace and a group are ended by the kernel.
-            std::fs::read("/proc/thread-self/children")?;
+            sees_trees()?;
         }
         let keepers = Keepers::find(groups, kind.namespace());
         let in_user_namespace = kind.user_namespace;

@@ -19,12 +19,10 @@ fn because(cause: impl Into<String>, fix: impl Into<String>) -> Reason {
 pub(super) const fn needs(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::Supervisor => &[Layer::SealedMemory],
-        Layer::Subreaper
-        | Layer::UserNamespace
-        | Layer::PidNamespace
-        | Layer::CgroupKill
-        | Layer::ProcessLimit
-        | Layer::MemoryLimit => &[Layer::Supervisor],
+        Layer::Subreaper | Layer::MemoryLimit => &[Layer::Supervisor, Layer::Proc],
+        Layer::UserNamespace | Layer::PidNamespace | Layer::CgroupKill | Layer::ProcessLimit => {
+            &[Layer::Supervisor]
+        }
         Layer::NetworkHosts => &[Layer::Supervisor, Layer::SystemCallFilter],
         Layer::Confined => {
             &[Layer::Supervisor, Layer::LandlockFiles, Layer::SystemCallFilter, Layer::NetworkOff]
@@ -76,7 +74,6 @@ pub(super) fn reason(
                 cgroups(layer, errno, machine)
             }
             Layer::ProcessLimit => process_limit(errno, machine),
-            Layer::MemoryLimit if !machine.has_proc => proc(machine),
             Layer::NetworkHosts if !machine.has_proc => proc(machine),
             Layer::MemoryLimit | Layer::NetworkHosts | Layer::Confined if errno.is_none() => {
                 Some(depends())
@@ -163,6 +160,12 @@ fn old(least: &str) -> Reason {
 fn proc(machine: &Machine) -> Option<Reason> {
     if !machine.has_proc {
         return Some(because("/proc is not mounted", "mount -t proc proc /proc"));
+    }
+    if machine.proc_is_foreign {
+        return Some(because(
+            "/proc is of another PID namespace, and has other numbers for processes",
+            "mount -t proc proc /proc",
+        ));
     }
     machine.hidepid.as_ref().map(|it| {
         because(
@@ -364,7 +367,9 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
             "only process groups are ended; bounds and isolation are refused"
         }
         Layer::Proc if is_partly => "programs of other users in a tree do not count in its bounds",
-        Layer::Proc => "a supervisor finds nobody, and what programs use is not known",
+        Layer::Proc => {
+            "a supervisor finds nobody; a call that asks for bounds that it would watch is refused"
+        }
         Layer::UserNamespace => "only root has PID namespaces",
         Layer::Subreaper | Layer::PidNamespace | Layer::CgroupKill => trees,
         Layer::ProcessLimit if means(linux, Capability::ProcessLimit).is_some() => {

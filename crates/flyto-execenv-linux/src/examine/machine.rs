@@ -26,6 +26,8 @@ pub struct Machine {
     pub(super) no_new_privs: bool,
     /// `/proc` is there.
     pub(super) has_proc: bool,
+    /// … and is of another PID namespace than this process.
+    pub(super) proc_is_foreign: bool,
     /// What `hidepid=` of `/proc` is (proc(5)), unless it hides nothing.
     pub(super) hidepid: Option<String>,
     /// `/proc` shows processes and nothing else.
@@ -50,6 +52,9 @@ impl Machine {
         let mut res = Self::of(|path| fs::read(path).ok());
         res.kernel = uname.release().to_string_lossy().into_owned();
         res.user = rustix::process::geteuid().as_raw();
+        let own = std::process::id().to_string();
+        res.proc_is_foreign =
+            fs::read_link("/proc/self").is_ok_and(|it| it.as_os_str() != own.as_str());
         // systemd's directory, and the file of containers, need not be readable.
         res.has_systemd = fs::exists("/run/systemd/system").unwrap_or(false);
         res
@@ -110,6 +115,7 @@ impl Machine {
             is_filtered: status_of("Seccomp") == Some("2"),
             no_new_privs: status_of("NoNewPrivs") == Some("1"),
             has_proc: !status.is_empty(),
+            proc_is_foreign: false,
             hidepid: option("hidepid").filter(|it| !["0", "off"].contains(it)).map(str::to_owned),
             proc_subset: option("subset") == Some("pid"),
             has_cgroup2: mounts.iter().any(|it| it.kind == "cgroup2"),

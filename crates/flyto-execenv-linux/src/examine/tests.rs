@@ -422,6 +422,15 @@ fn proc_is_missing_or_hides_something() {
         /proc is not mounted
         mount -t proc proc /proc"#]],
     );
+    let foreign = Machine { proc_is_foreign: true, ..machine(1000, "6.8", &[]) };
+    check(
+        Layer::Supervisor,
+        libc::ENOENT,
+        &foreign,
+        expect![[r#"
+        /proc is of another PID namespace, and has other numbers for processes
+        mount -t proc proc /proc"#]],
+    );
     let mounted = |options: &str| {
         let mounts =
             format!("22 27 0:21 / / rw - ext4 x rw\n23 22 0:22 / /proc rw - proc proc {options}\n");

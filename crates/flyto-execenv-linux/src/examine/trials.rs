@@ -18,7 +18,7 @@ use crate::{
     },
     cgroup::{Cgroups, Finding, Leaf, Use},
     direct,
-    limits::Keepers,
+    limits::{Keepers, sees_trees},
     sandbox::{
         Confinement, LANDLOCK_FILES, LANDLOCK_PORTS, LANDLOCK_SCOPES, Support, confine, cookie,
         needs_user_namespace,
@@ -150,6 +150,9 @@ fn proc() -> Found {
         if let Err(err) = fs::read(file) {
             return Found::Fails(Failure::of(format!("read {file}"), &err));
         }
+    }
+    if let Err(err) = sees_trees() {
+        return Found::Fails(Failure::of("find this process in /proc", &err));
     }
     let by = "lists children and what they use".to_owned();
     // What everybody may read unless processes of others are hidden.
@@ -347,7 +350,9 @@ const ASK: &str = r#"door=${http_proxy##*:}
 async fn network_hosts(linux: &Linux) -> Result<String, Failure> {
     let network = |hosts| Isolation::new().network(Network::Hosts(hosts));
     let confinement = walls(&network(Vec::new()), 0)?;
-    supervisor(Kind { user_namespace: needs_user_namespace(), confinement, ..Kind::default() })?;
+    let pid_namespace = linux.rung() == KillRung::PidNamespace;
+    let user_namespace = needs_user_namespace();
+    supervisor(Kind { pid_namespace, user_namespace, confinement, ..Kind::default() })?;
     if !linux.capabilities().has(Capability::NetworkHosts) {
         return Err(Failure::new("limit a program to named hosts"));
     }

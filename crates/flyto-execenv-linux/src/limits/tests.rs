@@ -8,7 +8,7 @@ const MIB: u64 = 1 << 20;
 
 fn keepers(processes: ProcessKeeper, memory_in_cgroup: bool) -> Keepers {
     let counted = Mutex::new(Some((Instant::now(), 300)));
-    Keepers { processes, memory_in_cgroup, counted }
+    Keepers { processes, memory_in_cgroup, sees_trees: true, counted }
 }
 
 /// Where the supervisors are for which somebody keeps the bound on processes.
@@ -59,6 +59,23 @@ fn check(keepers: &Keepers, limits: &Limits, kill: KillScope, expect: Expect) {
     let watched = format!("watched {cpu_ns} {memory_bytes}");
     let group = format!("group {group_processes:?} {group_memory:?}");
     expect.assert_eq(&format!("{}\n{watched}\n{group}\n", bounds.join(", ")));
+}
+
+#[test]
+fn what_is_watched_through_proc_is_declared_where_that_shows_trees() {
+    let check = |memory_in_cgroup, sees_trees, expect: Expect| {
+        let keepers = keepers(ProcessKeeper::Cgroup, memory_in_cgroup);
+        let declared = Keepers { sees_trees, ..keepers }.declared();
+        let names: Vec<_> = declared.iter().map(|(it, _)| it.name()).collect();
+        expect.assert_eq(&names.join(" "));
+    };
+    check(
+        false,
+        true,
+        expect!["cpu-limit memory-limit process-limit file-size-limit open-files-limit"],
+    );
+    check(false, false, expect!["process-limit file-size-limit open-files-limit"]);
+    check(true, false, expect!["memory-limit process-limit file-size-limit open-files-limit"]);
 }
 
 #[test]
