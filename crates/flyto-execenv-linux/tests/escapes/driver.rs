@@ -2,14 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    env,
-    fmt::Write as _,
-    fs,
+    env, fs,
     io::{self, Write as _},
     os::unix::fs::PermissionsExt,
     path::PathBuf,
     process::{self, ExitCode},
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, OnceLock, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -22,36 +20,39 @@ use rustix::process::geteuid;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 
 use crate::{
-    host::{IN_FLIGHT, NOT_HERE, tool_marker},
-    limit::Limit,
-    processes::wait_for_end,
-    table::{ATTACKS, BOMBS, Cell, KINDS, RUNGS, User, Way, is_promised},
+    host::{GUARD, IN_FLIGHT, NOT_HERE, PATIENCE, tool_marker},
+    limit::{Limit, end_abandoned},
+    processes::{Awaited, wait_for_end},
+    shown::{by_way, for_a_document},
+    table::{ATTACKS, BOMBS, Cell, KINDS, Key, RUNGS, User, Way, is_left, is_promised, looks},
 };
 
-/// A backstop for broken code.
-const GUARD: Duration = Duration::from_secs(60);
-
-/// How long something is waited for that is not promised to go.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a host is given, which takes some seconds: one that hangs is told of, with what it left.
+const HOST_TIME: Duration = Duration::from_secs(90);
 
 /// Processes at once below a host: of bombs few, since they keep every CPU busy.
 const MANY: u32 = 400;
 const FEW: u32 = 24;
 
-type Key = (User, KillRung, String, Way);
+/// Hosts at once, which wait most of the time.
+const AT_ONCE: usize = 4;
+
+/// Whoever disturbs others is alone.
+static ALONE: RwLock<()> = RwLock::new(());
 
 static CELLS: Mutex<BTreeMap<Key, Cell>> = Mutex::new(BTreeMap::new());
 
-/// Makes the whole table, which takes some ten minutes, when it is `all`. Otherwise only the rungs that end
-/// trees are tried, by the two ways that most calls end in.
+/// Makes the whole table, which takes some three minutes, when it is `all`. Otherwise calls are ended in the
+/// two ways that most calls end in.
 const HOW_MUCH: &str = "FLYTO_ESCAPES";
 
 pub(crate) fn run() -> ExitCode {
+    end_abandoned();
     let is_whole = env::var_os(HOW_MUCH).is_some_and(|it| it == "all");
     let users = [User::Root, User::Nobody];
     let mut trials = Vec::new();
     for user in users {
-        for (rung, name) in RUNGS.into_iter().filter(|(it, _)| is_whole || *it != KillRung::Group) {
+        for (rung, name) in RUNGS {
             let is_usual = |it: &Way| matches!(it, Way::Exit | Way::Deadline);
             for way in Way::ALL.into_iter().filter(|it| is_whole || is_usual(it)) {
                 let title = format!("{user:?}::{name}::{}", way.name()).to_lowercase();
@@ -60,9 +61,12 @@ pub(crate) fn run() -> ExitCode {
             }
         }
     }
-    let res = libtest_mimic::run(&Arguments::from_args(), trials).exit_code();
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_ONCE);
+    let res = libtest_mimic::run(&arguments, trials).exit_code();
     let cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
-    let _ = io::stdout().write_all(shown(&cells).as_bytes());
+    let text = format!("{}{}", by_way(&cells), for_a_document(&cells));
+    let _ = io::stdout().write_all(text.as_bytes());
     if let Some(dir) = PROGRAMS.get() {
         let _ = fs::remove_dir_all(dir);
     }
@@ -71,41 +75,87 @@ pub(crate) fn run() -> ExitCode {
 
 /// One host for kinds that leave each other alone, and one for each bomb.
 fn trial(user: User, rung: KillRung, name: &str, way: Way) -> Result<Completion, Failed> {
-    let is_root = geteuid().is_root();
-    match user {
-        User::Nobody if !is_root => return skip("only root becomes somebody else"),
-        User::Root if !is_root => return skip("the user is not root"),
-        _ => {}
+    if !geteuid().is_root() {
+        return skip("only root is both users");
     }
     let attacks = if rung == KillRung::Group { &[] } else { ATTACKS };
-    let together = [KINDS, attacks].concat();
-    // A group cannot end what leaves it, and a bomb is not left alone.
-    let bombs = if rung == KillRung::Group { &[] } else { BOMBS };
-    let alone = bombs.iter().map(|it| (vec![*it], FEW));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut broken = String::new();
-    for (kinds, processes) in [(together, MANY)].into_iter().chain(alone) {
-        let limit = match Limit::new(processes) {
-            Ok(limit) => limit,
-            Err(err) => return skip(&format!("processes cannot be limited here: {err}")),
-        };
-        let cells = match runtime.block_on(cells(user, rung, name, way, &kinds, &limit))? {
-            Ok(cells) => cells,
+    let trial = OneTrial { user, rung, name, way };
+    let mut broken = {
+        let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+        match trial.try_out(&[KINDS, attacks].concat(), MANY)? {
+            Ok(broken) => broken,
             Err(why) => return skip(&why),
-        };
-        for kind in kinds {
-            let cell = cells.get(kind).ok_or_else(|| format!("no word of {kind:?}: {cells:?}"))?;
-            let promised = is_promised(user, rung, way, kind);
-            let tells = rung != KillRung::Group && way.leaves_the_host() && way != Way::Drop;
-            if cell.survivors > 0 && (promised || tells && !cell.is_honest()) {
-                writeln!(broken, "{kind}: {cell:?}")?;
-            }
-            let key = (user, rung, kind.to_owned(), way);
-            CELLS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, cell.clone());
+        }
+    };
+    for bomb in BOMBS {
+        let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+        match trial.try_out(&[*bomb], FEW)? {
+            Ok(more) => broken.extend(more),
+            Err(why) => return skip(&why),
         }
     }
-    if broken.is_empty() { Ok(Completion::Completed) } else { Err(broken.into()) }
+    if broken.is_empty() { Ok(Completion::Completed) } else { Err(broken.join("\n").into()) }
 }
+
+/// A column of one user's table.
+#[derive(Clone, Copy)]
+struct OneTrial<'a> {
+    user: User,
+    rung: KillRung,
+    name: &'a str,
+    way: Way,
+}
+
+impl OneTrial<'_> {
+    /// Fills cells, and tells of those that are not as promised. The inner `Err` says why it cannot be
+    /// done here.
+    fn try_out(
+        self,
+        kinds: &[&str],
+        processes: u32,
+    ) -> Result<Result<Vec<String>, String>, Failed> {
+        let Self { user, rung, name, way } = self;
+        let mut limit = match Limit::new(processes) {
+            Ok(limit) => limit,
+            Err(err) => return Ok(Err(format!("processes cannot be limited here: {err}"))),
+        };
+        if user == User::Nobody && rung == KillRung::Cgroup {
+            limit.delegate(NOBODY)?;
+        }
+        let marker = format!("{}:{user:?}:{name}:{}:{}", process::id(), way.name(), kinds[0]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let res = runtime.block_on(async {
+            let cells = cells(self, &marker, kinds, &limit);
+            tokio::time::timeout(HOST_TIME, cells).await.unwrap_or_else(|_| {
+                let all = limit.shown(&marker);
+                Err(format!("{marker} hangs, and these are alive:\n{all}").into())
+            })
+        });
+        let ended = limit.end(&marker).map_err(|it| format!("{marker}: {it}"));
+        let cells = match (res?, ended?) {
+            (Ok(cells), ()) => cells,
+            (Err(why), ()) => return Ok(Err(why)),
+        };
+        let mut broken = Vec::new();
+        for kind in kinds {
+            let cell = cells.get(*kind).ok_or_else(|| format!("no word of {kind:?}: {cells:?}"))?;
+            let tells = rung != KillRung::Group && way.leaves_the_host() && way != Way::Drop;
+            let is_unexpected = match cell.survivors {
+                0 => is_left(user, rung, way, kind),
+                _ => is_promised(user, rung, way, kind) || tells && !cell.is_honest(),
+            };
+            if is_unexpected {
+                broken.push(format!("{kind}: {cell:?}"));
+            }
+            let key = (user, rung, (*kind).to_owned(), way);
+            CELLS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, cell.clone());
+        }
+        Ok(Ok(broken))
+    }
+}
+
+/// The user that setpriv(1) is told.
+const NOBODY: u32 = 65534;
 
 /// In CI it is a failure: a test that nobody runs shows nothing.
 fn skip(why: &str) -> Result<Completion, Failed> {
@@ -132,25 +182,24 @@ fn program() -> PathBuf {
     dir.join("escapes")
 }
 
-/// Runs a host to its end; `Err` says why it cannot be done here.
+/// Runs a host to its end; the inner `Err` says why it cannot be done here.
 async fn cells(
-    user: User,
-    rung: KillRung,
-    name: &str,
-    way: Way,
+    OneTrial { user, rung, name, way }: OneTrial<'_>,
+    marker: &str,
     kinds: &[&str],
     limit: &Limit,
 ) -> Result<Result<BTreeMap<String, Cell>, String>, Failed> {
-    let marker = format!("{}:{user:?}:{name}:{}:{}", process::id(), way.name(), kinds[0]);
-    let cleaned = Cleaned { limit, marker: &marker };
     let mut words: Vec<String> = match user {
         User::Root => Vec::new(),
-        User::Nobody => ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-            .map(str::to_owned)
-            .to_vec(),
+        User::Nobody => vec![
+            "setpriv".into(),
+            format!("--reuid={NOBODY}"),
+            format!("--regid={NOBODY}"),
+            "--clear-groups".into(),
+        ],
     };
     words.extend([program().to_str().expect("ASCII").to_owned(), "host".into(), name.into()]);
-    words.extend([way.name().to_owned(), marker.clone()]);
+    words.extend([way.name().to_owned(), marker.to_owned()]);
     words.extend(kinds.iter().map(|it| (*it).to_owned()));
     let (first, rest) = words.split_first().expect("some words");
     let spec = Spec::new(first)
@@ -158,8 +207,7 @@ async fn cells(
         .env_var("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .env_var("RUST_BACKTRACE", "1")
         .stdin(Stdin::Piped)
-        .stdout(Output::Piped)
-        .deadline(3 * GUARD);
+        .stdout(Output::Piped);
     let mut host: Process = ExecEnv::new(Local::new()).start(spec, RunOptions::new()).await?;
     let mut says = BufReader::new(host.stdout.take().expect("it is piped"));
     let mut pid = String::new();
@@ -176,79 +224,25 @@ async fn cells(
     if let Some(why) = said.strip_prefix(NOT_HERE) {
         return Ok(Err(why.trim().to_owned()));
     }
-    let mut res: BTreeMap<String, Cell> = said.lines().filter_map(Cell::parse).collect();
-    if way.leaves_the_host() {
-        let outcome = host.wait().await?;
+    let is_in_flight = said.trim() == IN_FLIGHT;
+    if is_in_flight && way == Way::HostKilled {
+        host.signal(Signal::KILL, Target::Leader)?;
+    }
+    drop(says);
+    let outcome = host.wait().await?;
+    if way.leaves_the_host() && outcome.success() {
+        return Ok(Ok(said.lines().filter_map(Cell::parse).collect()));
+    }
+    if !is_in_flight {
         let stderr = String::from_utf8_lossy(&outcome.stderr.bytes()).into_owned();
-        if !outcome.success() {
-            return Err(format!("the host: {:?}\n{stderr}", outcome.ending).into());
-        }
-    } else {
-        if said.trim() != IN_FLIGHT {
-            let outcome = host.wait().await?;
-            let stderr = String::from_utf8_lossy(&outcome.stderr.bytes()).into_owned();
-            return Err(format!("the host says {said:?}\n{stderr}").into());
-        }
-        if way == Way::HostKilled {
-            host.signal(Signal::KILL, Target::Leader)?;
-        }
-        drop(says);
-        host.wait().await?;
-        for kind in kinds {
-            let promised = is_promised(user, rung, way, kind);
-            let patience = if promised { GUARD } else { PATIENCE };
-            let survivors = wait_for_end(&tool_marker(&marker, kind), patience);
-            res.insert((*kind).to_owned(), Cell { survivors, ..Cell::default() });
-        }
+        return Err(format!("the host: {:?}\n{said}\n{stderr}", outcome.ending).into());
     }
-    drop(cleaned);
-    Ok(Ok(res))
-}
-
-/// Whatever was left is ended at the end.
-struct Cleaned<'a> {
-    limit: &'a Limit,
-    marker: &'a str,
-}
-
-impl Drop for Cleaned<'_> {
-    fn drop(&mut self) {
-        self.limit.end(self.marker);
-    }
-}
-
-fn shown(cells: &BTreeMap<Key, Cell>) -> String {
-    let mut res = String::new();
-    let kinds: Vec<_> = [KINDS, BOMBS, ATTACKS].concat();
-    for user in [User::Root, User::Nobody] {
-        for (rung, name) in RUNGS {
-            if !cells.keys().any(|it| (it.0, it.1) == (user, rung)) {
-                continue;
-            }
-            let _ = write!(res, "\n{:34}", format!("{user:?}, {name}: survivors"));
-            for way in Way::ALL {
-                let _ = write!(res, "{:>12}", way.name());
-            }
-            res.push('\n');
-            for kind in &kinds {
-                let cell = |way| cells.get(&(user, rung, (*kind).to_owned(), way));
-                let row: Vec<_> = Way::ALL.into_iter().map(cell).collect();
-                if row.iter().all(Option::is_none) {
-                    continue;
-                }
-                let _ = write!(res, "  {kind:32}");
-                for cell in &row {
-                    let text = cell.map_or("-".into(), ToString::to_string);
-                    let _ = write!(res, "{text:>12}");
-                }
-                let said =
-                    row.iter().flatten().map(|it| it.said.as_str()).find(|it| !it.is_empty());
-                let _ = writeln!(res, "{}", said.map_or(String::new(), |it| format!("  {it}")));
-            }
-        }
-    }
-    if !res.is_empty() {
-        res.push_str("\n?: the outcome says that not everything is known to be gone\n");
-    }
-    res
+    let awaited = kinds.iter().map(|kind| Awaited {
+        marker: tool_marker(marker, kind),
+        looks: looks(kind),
+        patience: if is_promised(user, rung, way, kind) { GUARD } else { PATIENCE },
+    });
+    let left = wait_for_end(&awaited.collect::<Vec<_>>());
+    let cell = |survivors| Cell { survivors, ..Cell::default() };
+    Ok(Ok(kinds.iter().map(|it| (*it).to_owned()).zip(left.into_iter().map(cell)).collect()))
 }

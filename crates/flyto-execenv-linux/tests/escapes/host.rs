@@ -7,6 +7,7 @@
 use std::{
     env::current_exe,
     io::{Read, Write, stdin, stdout},
+    num::NonZeroUsize,
     process::exit,
     sync::Arc,
     time::Duration,
@@ -23,12 +24,15 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    processes::{alive, wait_for_end},
-    table::{ATTACKS, Cell, RUNGS, Way},
+    processes::{Awaited, wait_for_end},
+    table::{ATTACKS, Cell, RUNGS, User, Way, is_promised, looks},
 };
 
 /// A backstop for broken code.
-const GUARD: Duration = Duration::from_secs(60);
+pub(crate) const GUARD: Duration = Duration::from_secs(20);
+
+/// How long something is waited for that is not promised to go.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The first deadline that is tried; one that passes before the tool is ready is doubled.
 const DEADLINE: Duration = Duration::from_millis(200);
@@ -40,7 +44,7 @@ pub(crate) const IN_FLIGHT: &str = "in flight";
 pub(crate) const NOT_HERE: &str = "not here: ";
 
 /// Calls at once, where the host lives on.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 
 pub(crate) fn run(args: &[String]) -> ! {
     let [rung, way, marker, kinds @ ..] = args else { panic!("{args:?}") };
@@ -55,16 +59,22 @@ pub(crate) fn run(args: &[String]) -> ! {
             exit(0)
         }
     };
-    let host =
-        Host { env: ExecEnv::new(linux), rung, way: Way::parse(way), marker: marker.clone() };
+    let user = if rustix::process::geteuid().is_root() { User::Root } else { User::Nobody };
+    // All of them may be in flight at once.
+    let places = NonZeroUsize::new(kinds.len()).expect("some kinds");
+    let env = ExecEnv::builder(linux).max_in_flight(places).build();
+    let way = Way::parse(way);
+    let host = Host { env, user, rung, way, marker: marker.clone() };
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
-    let runtime = runtime.worker_threads(2).enable_all().build().expect("threads");
+    // Each call may block one.
+    let runtime = runtime.worker_threads(AT_ONCE + 1).enable_all().build().expect("threads");
     runtime.block_on(Arc::new(host).run_all(kinds));
     exit(0)
 }
 
 struct Host {
     env: ExecEnv,
+    user: User,
     rung: KillRung,
     way: Way,
     marker: String,
@@ -181,16 +191,18 @@ impl Host {
                     _ = self.env.run_with(spec, options) => String::new(),
                     said = said(&mut chunks) => said,
                 };
-                // The end follows; of a group alone it does not follow for everybody.
-                let patience =
-                    if self.rung == KillRung::Group { Duration::from_millis(500) } else { GUARD };
-                // On this thread: a bomb leaves no place for another one.
-                let survivors = wait_for_end(marker, patience);
+                // The end follows.
+                let survivors = self.wait_for_end(kind, marker, self.patience(kind));
                 return Some(Cell { survivors, outcome: "dropped".into(), said });
             }
             Way::HostKilled | Way::HostExits => unreachable!("the host does not come to its end"),
         };
-        let survivors = alive(marker).len();
+        let is_known = res.as_ref().is_ok_and(|it| it.confirmed);
+        let survivors = match is_known || self.rung == KillRung::Group {
+            true => self.wait_for_end(kind, marker, Duration::ZERO),
+            // Others may have killed them a moment ago: a control group does not say when all are gone.
+            false => self.wait_for_end(kind, marker, self.patience(kind)),
+        };
         let said = match &res {
             Ok(outcome) => {
                 let text = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
@@ -199,6 +211,16 @@ impl Host {
             Err(_) => said(&mut chunks).await,
         };
         Some(Cell { survivors, outcome: outcome(&res), said })
+    }
+
+    fn patience(&self, kind: &str) -> Duration {
+        let promised = is_promised(self.user, self.rung, self.way, kind);
+        if promised { GUARD } else { PATIENCE }
+    }
+
+    /// On this thread: a bomb leaves no place for another one.
+    fn wait_for_end(&self, kind: &str, marker: &str, patience: Duration) -> usize {
+        wait_for_end(&[Awaited { marker: marker.to_owned(), looks: looks(kind), patience }])[0]
     }
 }
 

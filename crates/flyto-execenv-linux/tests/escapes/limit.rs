@@ -1,60 +1,114 @@
-//! A bound on how many processes there can be below a host.
+//! A bound on what there can be below a host, and the means to end all of it.
 
 use std::{
+    collections::BTreeSet,
+    fmt::Write as _,
     fs, io,
+    os::unix::fs::chown,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
     thread,
+    time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
-use crate::processes::kill_all;
+use crate::processes::{alive, shown};
 
-/// A cgroup of the controller for processes (cgroups(7)), which binds root as well.
+/// How long members are killed before that is given up: `SIGKILL` takes microseconds, unless a process
+/// sleeps uninterruptibly in the kernel.
+const END_TIME: Duration = Duration::from_secs(20);
+
+/// Memory of a host and all below it: 1 GiB, several times of what the largest has.
+const MEMORY_BYTES: u64 = 1 << 30;
+
+/// Groups (cgroups(7)), which bind root as well: one in each hierarchy that bounds something, or in which
+/// a backend makes groups of its own.
 pub(crate) struct Limit {
-    dir: PathBuf,
+    dirs: Vec<PathBuf>,
 }
 
-impl Limit {
-    /// Where such cgroups can be made: in the hierarchy of that controller, or in the one of all.
-    const PLACES: [&str; 2] = ["/sys/fs/cgroup/pids", "/sys/fs/cgroup"];
+/// Where such groups can be made: in the hierarchies of the controllers and beside them, or in the one of
+/// all.
+const HIERARCHIES: [&str; 4] =
+    ["/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
 
+const PREFIX: &str = "flyto-escapes-";
+
+impl Limit {
     pub(crate) fn new(processes: u32) -> io::Result<Self> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let n = MADE.fetch_add(1, Ordering::Relaxed);
-        let name = format!("flyto-escapes-{}-{n}", std::process::id());
-        let mut res = Err(io::ErrorKind::NotFound.into());
-        for place in Self::PLACES {
-            let dir = Path::new(place).join(&name);
-            res = fs::create_dir(&dir).and_then(|()| {
-                let limit = Self { dir };
-                fs::write(limit.dir.join("pids.max"), processes.to_string())?;
-                Ok(limit)
-            });
-            if res.is_ok() {
-                break;
+        let name = format!("{PREFIX}{}-{n}", std::process::id());
+        let mut res = Self { dirs: Vec::new() };
+        let mut bounded = Err(io::ErrorKind::NotFound.into());
+        for place in hierarchies() {
+            let dir = place.join(&name);
+            fs::create_dir(&dir)?;
+            res.dirs.push(dir.clone());
+            for file in ["memory.limit_in_bytes", "memory.max"] {
+                // Where there is none, the bound on processes has to do.
+                let _ = fs::write(dir.join(file), MEMORY_BYTES.to_string());
+            }
+            if bounded.is_err() {
+                bounded = fs::write(dir.join("pids.max"), processes.to_string());
             }
         }
-        res
+        bounded.map(|()| res)
+    }
+
+    /// Lets this user make groups below, as a system's manager does that hands over a group (cgroups(7),
+    /// "Delegation").
+    pub(crate) fn delegate(&self, user: u32) -> io::Result<()> {
+        for dir in self.dirs.iter().filter(|it| it.join("cgroup.kill").exists()) {
+            for file in ["", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control"] {
+                chown(dir.join(file), Some(user), Some(user))?;
+            }
+        }
+        Ok(())
     }
 
     /// Moves a process into it, with all that it will make.
     pub(crate) fn add(&self, pid: i32) -> io::Result<()> {
-        fs::write(self.dir.join("cgroup.procs"), pid.to_string())
+        self.dirs.iter().try_for_each(|it| fs::write(it.join("cgroup.procs"), pid.to_string()))
     }
 
-    /// Ends everything in it, and everything with `marker` in its arguments.
-    pub(crate) fn end(&self, marker: &str) {
+    /// All that are in it, and all with `marker` in their arguments, also those that have left it.
+    fn members(&self, marker: &str) -> BTreeSet<i32> {
+        let mut res: BTreeSet<_> =
+            alive(marker).iter().map(|it| it.as_raw_nonzero().get()).collect();
+        self.dirs.iter().for_each(|it| members_below(it, &mut res));
+        res
+    }
+
+    /// The same, a line for each.
+    pub(crate) fn shown(&self, marker: &str) -> String {
+        let mut res = String::new();
+        for pid in self.members(marker).into_iter().filter_map(Pid::from_raw) {
+            let _ = writeln!(res, "  {}", shown(pid));
+        }
+        res
+    }
+
+    /// Ends all of them, and removes the groups with those that were made below; says who or what stays.
+    pub(crate) fn end(&mut self, marker: &str) -> Result<(), String> {
+        let give_up = Instant::now() + END_TIME;
         // Nobody makes a process any more.
-        let _ = fs::write(self.dir.join("pids.max"), "0");
+        self.dirs.iter().for_each(|it| _ = fs::write(it.join("pids.max"), "0"));
         loop {
-            kill_all(marker);
-            let members = fs::read_to_string(self.dir.join("cgroup.procs")).unwrap_or_default();
-            let mut members = members.lines().filter_map(|it| Pid::from_raw(it.parse().ok()?));
-            let Some(first) = members.next() else { return };
-            for pid in [first].into_iter().chain(members) {
+            let members = self.members(marker);
+            for pid in members.iter().filter_map(|it| Pid::from_raw(*it)) {
                 let _ = kill_process(pid, Signal::KILL);
+            }
+            // Who has ended may still be on its way out of its group.
+            self.dirs.retain(|it| remove(it).is_err());
+            if members.is_empty() && self.dirs.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > give_up {
+                let res = format!("cannot be ended:\n{}{:?}\n", self.shown(marker), self.dirs);
+                self.dirs.clear();
+                return Err(res);
             }
             thread::yield_now();
         }
@@ -63,23 +117,48 @@ impl Limit {
 
 impl Drop for Limit {
     fn drop(&mut self) {
-        let _ = fs::write(self.dir.join("pids.max"), "0");
-        // Groups that the backend of a host made below have gone with it, or go now.
-        remove_below(&self.dir);
-        // Who has ended may still be on its way out.
-        while fs::remove_dir(&self.dir).is_err_and(|it| it.kind() == io::ErrorKind::ResourceBusy) {
-            self.end("no process has this in its arguments");
-            thread::yield_now();
+        if !self.dirs.is_empty() {
+            // On the way out of a failure, which is what is told of.
+            let _ = self.end("no process has this in its arguments");
         }
     }
 }
 
-/// Removes every group below one, the innermost first; one with members stays.
-fn remove_below(dir: &Path) {
-    for below in fs::read_dir(dir).into_iter().flatten().flatten().map(|it| it.path()) {
-        if below.is_dir() {
-            remove_below(&below);
-            let _ = fs::remove_dir(below);
+/// Ends what drivers have left that were killed.
+pub(crate) fn end_abandoned() {
+    for place in hierarchies() {
+        for dir in dirs_in(&place) {
+            let name = dir.file_name().and_then(|it| it.to_str()).unwrap_or_default();
+            let driver =
+                name.strip_prefix(PREFIX).and_then(|it| it.split('-').next()?.parse().ok());
+            if driver.and_then(Pid::from_raw).is_some_and(|it| test_kill_process(it).is_err()) {
+                drop(Limit { dirs: vec![dir] });
+            }
         }
+    }
+}
+
+/// Those that are here. A directory without members is where others are mounted.
+fn hierarchies() -> impl Iterator<Item = PathBuf> {
+    HIERARCHIES.into_iter().map(PathBuf::from).filter(|it| it.join("cgroup.procs").exists())
+}
+
+fn dirs_in(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter(|it| it.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.path())
+}
+
+fn members_below(dir: &Path, res: &mut BTreeSet<i32>) {
+    let members = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+    res.extend(members.lines().filter_map(|it| it.parse::<i32>().ok()).filter(|it| *it > 0));
+    dirs_in(dir).for_each(|it| members_below(&it, res));
+}
+
+/// Removes a group, after those below it.
+fn remove(dir: &Path) -> io::Result<()> {
+    dirs_in(dir).for_each(|it| _ = remove(&it));
+    match fs::remove_dir(dir) {
+        Err(err) if err.kind() != io::ErrorKind::NotFound => Err(err),
+        _ => Ok(()),
     }
 }

@@ -12,6 +12,7 @@ mod fork;
 mod host;
 mod limit;
 mod processes;
+mod shown;
 mod table;
 mod tool;
 

@@ -7,46 +7,77 @@ use std::{
 
 use rustix::{
     event::{PollFd, PollFlags, poll},
-    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open},
+    process::{Pid, PidfdFlags, pidfd_open},
 };
 
-/// Living processes with `marker` in their arguments. Those that have ended have none.
+/// How often a process that is to end is looked for among others that are: its number may be somebody
+/// else's by the time somebody waits for it.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Every process with its arguments, which those that have ended have none of.
+fn all() -> impl Iterator<Item = (Pid, Vec<u8>)> {
+    let entries = fs::read_dir("/proc").expect("proc(5)").flatten();
+    let numbers = entries.filter_map(|it| it.file_name().to_str()?.parse::<i32>().ok());
+    numbers.filter_map(|pid| {
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        Some((Pid::from_raw(pid)?, arguments))
+    })
+}
+
+fn has(arguments: &[u8], marker: &str) -> bool {
+    arguments.windows(marker.len()).any(|it| it == marker.as_bytes())
+}
+
+/// Living processes with `marker` in their arguments.
 pub(crate) fn alive(marker: &str) -> Vec<Pid> {
-    let entries = fs::read_dir("/proc").expect("proc(5)");
-    entries
-        .flatten()
-        .filter_map(|it| it.file_name().to_str()?.parse().ok())
-        .filter(|pid: &i32| {
-            let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            arguments.windows(marker.len()).any(|it| it == marker.as_bytes())
-        })
-        .filter_map(Pid::from_raw)
-        .collect()
+    all().filter(|(_, it)| has(it, marker)).map(|(pid, _)| pid).collect()
 }
 
-/// Waits for the end of all of them, at most `timeout`; says how many are left.
-pub(crate) fn wait_for_end(marker: &str, timeout: Duration) -> usize {
-    let give_up = Instant::now() + timeout;
+/// Somebody whose end is waited for.
+pub(crate) struct Awaited {
+    /// In the arguments of all that are meant.
+    pub(crate) marker: String,
+    /// How often they are looked for: nobody is there of whom no look shows anybody.
+    pub(crate) looks: u32,
+    /// How long at most.
+    pub(crate) patience: Duration,
+}
+
+/// Waits for the end of all of them, at the same time; says how many are left of each.
+pub(crate) fn wait_for_end(awaited: &[Awaited]) -> Vec<usize> {
+    let begun = Instant::now();
+    let looks = awaited.iter().map(|it| it.looks).max().unwrap_or(0);
     loop {
-        let left = alive(marker);
-        let Some(rest) = give_up.checked_duration_since(Instant::now()) else { return left.len() };
-        let Some(first) = left.first() else { return 0 };
-        if let Ok(pidfd) = pidfd_open(*first, PidfdFlags::empty()) {
-            let rest = rest.try_into().expect("minutes");
-            let _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&rest));
+        let mut left = vec![0; awaited.len()];
+        let mut next = None;
+        for _ in 0..looks {
+            let all: Vec<_> = all().collect();
+            for (most, it) in left.iter_mut().zip(awaited) {
+                let mut these = all.iter().filter(|(_, arguments)| has(arguments, &it.marker));
+                let first = these.next();
+                *most = (*most).max(usize::from(first.is_some()) + these.count());
+                if begun.elapsed() < it.patience {
+                    next = first.map(|(pid, _)| *pid).or(next);
+                }
+            }
+        }
+        let Some(pid) = next else { return left };
+        if let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) {
+            let look = LOOK.try_into().expect("it is short");
+            let _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&look));
         }
     }
 }
 
-/// Kills all of them, also those that they make meanwhile; somebody limits how many that can be.
-pub(crate) fn kill_all(marker: &str) {
-    loop {
-        let left = alive(marker);
-        if left.is_empty() {
-            return;
-        }
-        for pid in left {
-            let _ = kill_process(pid, Signal::KILL);
-        }
-    }
+/// What is known of a process, in a line for whoever looks for the reason why it is there.
+pub(crate) fn shown(pid: Pid) -> String {
+    let pid = pid.as_raw_nonzero();
+    let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let text = |it: Vec<u8>| String::from_utf8_lossy(&it).replace('\0', " ");
+    let stat = text(read("stat"));
+    let after_name = stat.rsplit_once(") ").map_or("", |(_, it)| it);
+    let mut fields = after_name.split(' ');
+    let (state, parent) = (fields.next().unwrap_or("?"), fields.next().unwrap_or("?"));
+    let [waits_in, arguments] = [read("wchan"), read("cmdline")].map(text);
+    format!("{pid} of {parent}, {state}, in {waits_in}: {arguments:.150}")
 }

@@ -51,10 +51,11 @@ impl Way {
     }
 }
 
-pub(crate) const RUNGS: [(KillRung, &str); 3] = [
+pub(crate) const RUNGS: [(KillRung, &str); 4] = [
     (KillRung::Group, "group"),
     (KillRung::Subreaper, "subreaper"),
     (KillRung::PidNamespace, "PID namespace"),
+    (KillRung::Cgroup, "cgroup"),
 ];
 
 pub(crate) const KINDS: &[&str] = &[
@@ -82,10 +83,17 @@ pub(crate) const KINDS: &[&str] = &[
 pub(crate) const BOMBS: &[&str] =
     &["fork bomb", "fork bomb, setsid", "fork and exit", "fork and exit, setsid"];
 
+/// How often one has to look to see a process of this kind: each of a chain is gone when its number has
+/// just been read.
+pub(crate) fn looks(kind: &str) -> u32 {
+    if kind.starts_with("fork and exit") { 20 } else { 1 }
+}
+
 /// These turn on the supervisor. Without one the parent is the host itself.
 pub(crate) const ATTACKS: &[&str] = &[
     "kills its parent",
     "kills its parent, setsid",
+    "another cgroup, kills its parent",
     "stops its parent",
     "stops its parent again and again",
     "traces its parent",
@@ -94,21 +102,54 @@ pub(crate) const ATTACKS: &[&str] = &[
 /// Whether nothing may be left of the call.
 pub(crate) fn is_promised(user: User, rung: KillRung, way: Way, kind: &str) -> bool {
     match rung {
-        KillRung::Group => matches!(kind, "child" | "holds the pipes") && way.leaves_the_host(),
+        // Nobody is left who would know of the group.
+        KillRung::Group if !way.leaves_the_host() => false,
+        KillRung::Group => match kind {
+            // A process of root's is not ours to kill.
+            "another user" => user == User::Root,
+            _ => STAY_IN_THE_GROUP.contains(&kind),
+        },
         KillRung::Subreaper => match (kind, user) {
             // Nobody is left who would know of them: isolation and other rungs prevent that.
-            ("kills its parent, setsid", _) => false,
-            ("kills its parent", _) => false,
-            // Once the host is gone, nobody wakes the supervisor time and again, or ends who traces it.
-            ("stops its parent again and again", _) => way.leaves_the_host(),
-            ("traces its parent", User::Root) => way.leaves_the_host(),
+            (
+                "kills its parent"
+                | "kills its parent, setsid"
+                | "another cgroup, kills its parent",
+                _,
+            ) => false,
             // A process of root's is not ours to kill.
             ("another user", User::Nobody) => false,
-            _ => true,
+            _ => is_promised_of_a_stopped_supervisor(user, way, kind),
         },
+        // Who may write to the groups above its own leaves it: root, and whoever they were delegated to.
+        KillRung::Cgroup if kind == "another cgroup, kills its parent" => false,
+        KillRung::Cgroup => is_promised_of_a_stopped_supervisor(user, way, kind),
         _ => true,
     }
 }
+
+/// Once the host is gone, nobody wakes the supervisor time and again, or ends who traces it.
+fn is_promised_of_a_stopped_supervisor(user: User, way: Way, kind: &str) -> bool {
+    match (kind, user) {
+        ("stops its parent again and again", _) | ("traces its parent", User::Root) => {
+            way.leaves_the_host()
+        }
+        _ => true,
+    }
+}
+
+/// Whether something has to be left: where nothing ever is, the table would show a ladder that is not
+/// climbed. Elsewhere what is not promised may hold all the same.
+pub(crate) fn is_left(user: User, rung: KillRung, way: Way, kind: &str) -> bool {
+    rung == KillRung::Group && !is_promised(user, rung, way, kind)
+}
+
+/// The kinds that stay in the process group of their call.
+const STAY_IN_THE_GROUP: &[&str] =
+    &["child", "holds the pipes", "double fork", "fork bomb", "fork and exit"];
+
+/// Where a cell stands.
+pub(crate) type Key = (User, KillRung, String, Way);
 
 /// What became of one call.
 #[derive(Debug, Clone, Default)]

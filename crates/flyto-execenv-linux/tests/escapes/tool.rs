@@ -10,6 +10,7 @@ use std::{
         fd::{AsFd, AsRawFd},
         unix::process::CommandExt,
     },
+    path::Path,
     process::exit,
     thread,
     time::{Duration, Instant},
@@ -25,7 +26,7 @@ use nix::{
         stat::{Mode, umask},
         wait::waitpid,
     },
-    unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, pause, setsid, setuid},
+    unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid, setuid},
 };
 
 use crate::fork::{Side, child, sibling, split};
@@ -51,10 +52,12 @@ pub(crate) fn run(args: &[String]) -> ! {
     }
 }
 
+/// What is forgotten goes by itself: everything here takes seconds, and hosts are given less.
+const LIFE: Duration = Duration::from_secs(180);
+
 fn stay() -> ! {
-    loop {
-        pause();
-    }
+    thread::sleep(LIFE);
+    exit(0)
 }
 
 /// Stays, out of sight of whoever reads our streams, and tells that it does.
@@ -185,9 +188,14 @@ fn begin(kind: &str, host: i32, arrive: &std::io::PipeWriter, said: &mut String)
             2
         }
         "another cgroup" => {
-            let moved = fs::write("/sys/fs/cgroup/pids/cgroup.procs", "0");
-            said.push_str(&outcome(moved));
+            said.push_str(&leave_groups());
             daemon(arrive);
+            1
+        }
+        "another cgroup, kills its parent" => {
+            said.push_str(&leave_groups());
+            daemon(arrive);
+            said.push_str(&outcome(kill(parent, Signal::SIGKILL)));
             1
         }
         "another user" => {
@@ -252,7 +260,8 @@ fn begin(kind: &str, host: i32, arrive: &std::io::PipeWriter, said: &mut String)
                 new_session();
                 let _ = pidfd_send_signal(&parent, Signal::STOP);
                 tell(arrive);
-                while pidfd_send_signal(&parent, Signal::STOP).is_ok() {}
+                let lit = Instant::now();
+                while lit.elapsed() < FUSE && pidfd_send_signal(&parent, Signal::STOP).is_ok() {}
                 stay()
             });
             1
@@ -313,6 +322,28 @@ fn daemon(arrive: &std::io::PipeWriter) {
         new_session();
         child(|| lurk(arrive));
     });
+}
+
+/// Moves this process as far up as the system lets it, in the hierarchies where a backend makes groups
+/// (cgroups(7)); says of each whether it did.
+fn leave_groups() -> String {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let mut said = String::new();
+    for (prefix, mount) in [("0::", "/sys/fs/cgroup/unified"), (":pids:", "/sys/fs/cgroup/pids")] {
+        let Some((_, group)) = own.lines().find_map(|it| it.split_once(prefix)) else { continue };
+        let mount = Path::new(mount);
+        let mount = if mount.exists() { mount } else { Path::new("/sys/fs/cgroup") };
+        let mut above: Vec<_> = Path::new(group).ancestors().skip(1).collect();
+        above.reverse();
+        let enter = |it: &Path| {
+            let dir = mount.join(it.strip_prefix("/").unwrap_or(it));
+            fs::write(dir.join("cgroup.procs"), "0")
+        };
+        let refused = above.iter().map(|it| enter(it)).take_while(Result::is_err).count();
+        said.push_str(if refused < above.len() { "left" } else { "stays" });
+        said.push(' ');
+    }
+    said
 }
 
 /// A tree of 2 + 4 + 8 + 16 processes, half of them in sessions of their own.
