@@ -30,6 +30,15 @@ use crate::{
 /// `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` in both cases, and `NODE_USE_ENV_PROXY`. They lead to a proxy
 /// that this process is for as long as the call lasts, on the runtime of the call; nothing else is reached.
 ///
+/// What a process inherits beside its [`Spec`] is that of this process: umask(2), getpriority(2), and limits of
+/// getrlimit(2) that the spec does not set. A program with [`KillScope::Group`] has what this process has when
+/// it is started; one below a supervisor what this process had when the supervisor was started, which serves
+/// many calls. Signals that this process blocks are not blocked; those that it ignores are ignored, except
+/// SIGPIPE.
+///
+/// A fork of this process can use its copy: supervisors of its own are started there, and dropping it leaves those
+/// of this process alone.
+///
 /// ```
 /// use flyto_execenv::{ExecEnv, KillScope, Spec};
 /// use flyto_execenv_linux::Linux;

@@ -64,6 +64,8 @@ impl std::error::Error for Refused {
 #[derive(Debug)]
 pub(super) struct Home {
     path: PathBuf,
+    /// The process that made it. A fork of that has a copy of this, and leaves the directory alone.
+    owner: u32,
     _lock: File,
 }
 
@@ -80,7 +82,7 @@ impl Home {
                 Err(err) => return Err(Refused::new("make a group in", place, err)),
             }
             match lock(&path) {
-                Some(lock) => return Ok(Self { path, _lock: lock }),
+                Some(lock) => return Ok(Self { path, owner: process::id(), _lock: lock }),
                 // Somebody who looked for abandoned ones was faster, and has removed it.
                 None => continue,
             }
@@ -100,6 +102,9 @@ impl Home {
 
     /// Removes it with all its groups, once nobody is in them; gives up after 25 ms.
     pub(super) fn clear(&self) {
+        if !self.is_ours() {
+            return;
+        }
         let mut pause = Duration::from_micros(200);
         let is_busy = |it: io::Error| it.kind() == io::ErrorKind::ResourceBusy;
         while remove(&self.path).is_err_and(is_busy) && pause < LAST_PAUSE {
@@ -112,9 +117,17 @@ impl Home {
         &self.path
     }
 
-    /// The directory of one group.
+    fn is_ours(&self) -> bool {
+        self.owner == process::id()
+    }
+
+    /// The directory of one group. In a fork of the process that made this, the numbers go on where
+    /// they were, so that its groups have names of their own.
     pub(super) fn group(&self, number: u32) -> PathBuf {
-        self.path.join(number.to_string())
+        match self.is_ours() {
+            true => self.path.join(number.to_string()),
+            false => self.path.join(format!("{number}-{}", process::id())),
+        }
     }
 
     /// Makes the directory of one group, if it is not there.
@@ -129,8 +142,10 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // What is in use still is found by the next host.
-        let _ = remove(&self.path);
+        if self.is_ours() {
+            // What is in use still is found by the next host.
+            let _ = remove(&self.path);
+        }
     }
 }
 
