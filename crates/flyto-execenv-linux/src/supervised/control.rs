@@ -181,13 +181,12 @@ impl Supervised {
                 self.let_go(state, report.serves_on);
             }
             ReportKind::Failed => {
-                self.let_go(state, report.serves_on);
-                return Err(failure::of_stage(
-                    &self.spec,
-                    &self.program,
-                    report.stage,
-                    report.errno,
-                ));
+                let err = failure::of_stage(&self.spec, &self.program, report.stage, report.errno);
+                // It has the limits that this process had when it was started, which may be what is
+                // short, and not be so any more for another one.
+                let is_short = err.kind() == ExecErrorKind::Exhausted;
+                self.let_go(state, report.serves_on && !is_short);
+                return Err(err);
             }
         }
         Ok(report.kind)
