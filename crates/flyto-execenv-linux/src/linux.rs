@@ -70,7 +70,6 @@ const MAX_CONFINED: usize = 32;
 #[derive(Debug)]
 struct Supervision {
     rung: KillRung,
-    groups: Arc<Cgroups>,
     keepers: Keepers,
     support: Support,
     /// Where hosts are found and reached.
@@ -220,9 +219,8 @@ impl Supervision {
         }
         let mut support = Support::probe();
         support.pid_namespaces = rung == KillRung::PidNamespace;
-        let (groups, outside) = (Arc::clone(groups), Arc::new(System));
-        let confined = Mutex::default();
-        Ok(Self { rung, groups, keepers, support, outside, plain, confined })
+        let (outside, confined) = (Arc::new(System), Mutex::default());
+        Ok(Self { rung, keepers, support, outside, plain, confined })
     }
 
     async fn start(&self, pinned: &PinnedPrograms, mut spec: Spec) -> Result<Running, ExecError> {
@@ -261,7 +259,7 @@ impl Supervision {
             _ => None,
         };
         let kind = kind(self.rung, confinement);
-        let pool = Pool::with_reach(kind, Arc::clone(&self.groups), reach);
+        let pool = self.plain.beside(kind, reach);
         if pools.len() == MAX_CONFINED {
             // Calls of it that are under way keep it until they have ended.
             drop(pools.remove(0));

@@ -10,6 +10,7 @@
 
 mod control;
 mod graveyard;
+mod idle;
 mod image;
 mod pool;
 mod record;

@@ -1,15 +1,18 @@
-//! Supervisors that wait for their next program.
+//! Supervisors of one kind, used again and again.
 
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    sync::Arc,
+    time::{Duration, Instant},
 };
 
 use flyto_supervision::{Report, ReportKind, Setup, SetupFlags};
 
-use super::supervisor::Supervisor;
+use super::{
+    idle::{Idle, PoolId},
+    supervisor::Supervisor,
+};
 use crate::{
     bare::{birth, child::Group},
     cgroup::{Cgroups, Leaf},
@@ -17,10 +20,6 @@ use crate::{
     proxy::Reach,
     sandbox::Confinement,
 };
-
-/// Supervisors kept for later calls: 64, more than are in flight on machines of up to four CPUs by
-/// default. One has some 100 KiB of memory.
-const MAX_IDLE: usize = 64;
 
 /// How long a probe waits for a supervisor's answer: 10 s. It answers within a millisecond unless the
 /// machine is at its limits.
@@ -67,8 +66,9 @@ pub(crate) struct Pool {
     kind: Kind,
     /// What programs reach through the doors of their supervisors, where those have left the network.
     reach: Option<Arc<Reach>>,
-    /// The one used last at the end: what it needs is still in the caches.
-    idle: Mutex<Vec<Supervisor>>,
+    id: PoolId,
+    /// Those that have nothing to do, with those of other pools.
+    idle: Arc<Idle>,
     /// Where supervisors get groups for their programs, where there are some. It is dropped after those
     /// that are idle, and waits for them: a host that ends right after that leaves no group.
     groups: Arc<Cgroups>,
@@ -82,16 +82,14 @@ impl Pool {
 
     /// A pool without supervisors.
     pub(crate) fn new(kind: Kind, groups: Arc<Cgroups>) -> Arc<Self> {
-        Arc::new(Self { kind, reach: None, groups, idle: Mutex::default() })
+        Arc::new(Self { kind, reach: None, groups, id: PoolId::new(), idle: Arc::default() })
     }
 
-    /// The same, for programs that reach this and nothing else.
-    pub(crate) fn with_reach(
-        kind: Kind,
-        groups: Arc<Cgroups>,
-        reach: Option<Arc<Reach>>,
-    ) -> Arc<Self> {
-        Arc::new(Self { kind, reach, groups, idle: Mutex::default() })
+    /// A pool beside this one, for programs of another kind; with `reach`, they reach that and nothing else.
+    /// One bound holds for the supervisors of both that have nothing to do.
+    pub(crate) fn beside(&self, kind: Kind, reach: Option<Arc<Reach>>) -> Arc<Self> {
+        let (groups, idle) = (Arc::clone(&self.groups), Arc::clone(&self.idle));
+        Arc::new(Self { kind, reach, groups, id: PoolId::new(), idle })
     }
 
     /// What its programs reach through the doors of their supervisors.
@@ -102,10 +100,6 @@ impl Pool {
     /// Where its supervisors live.
     pub(crate) fn namespace(&self) -> Namespace {
         self.kind.namespace()
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<Supervisor>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a supervisor and waits for its setup; it is the first of the pool.
@@ -166,8 +160,7 @@ impl Pool {
         plan: &Plan,
     ) -> io::Result<Supervisor> {
         loop {
-            let idle = self.idle().pop();
-            let (mut supervisor, is_new) = match idle {
+            let (mut supervisor, is_new) = match self.idle.take(self.id) {
                 // In a fork of the host, the host goes on using it.
                 Some(supervisor) if !supervisor.is_ours() => continue,
                 Some(supervisor) => (supervisor, false),
@@ -213,10 +206,14 @@ impl Pool {
             return;
         }
         supervisor.set_serves(false);
-        let mut idle = self.idle();
-        if idle.len() < MAX_IDLE {
-            idle.push(supervisor);
-        }
+        // Nobody waits for the lock while they are ended.
+        drop(self.idle.put(self.id, supervisor, Instant::now()));
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        drop(self.idle.take_all(self.id));
     }
 }
 
