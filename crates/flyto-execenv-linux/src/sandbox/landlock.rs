@@ -13,16 +13,21 @@
 
 use std::{
     ffi::OsStr,
-    io,
+    fs, io,
     os::{
-        fd::{AsFd, BorrowedFd, OwnedFd},
+        fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
         unix::ffi::OsStrExt,
     },
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use flyto_execenv::{ExecError, ExecErrorKind, Filesystem, Isolation, LocalSockets, Network};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, StatxFlags, openat, statx};
+use rustix::{
+    fs::{
+        AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx,
+    },
+    io::Errno,
+};
 
 use super::{LANDLOCK_PORTS, LANDLOCK_SCOPES};
 use crate::bare::landlock::{Handled, allow, ruleset};
@@ -56,6 +61,9 @@ const SIGNALS: u64 = 2;
 
 /// Where the supervisor finds the descendants that it ends.
 const PROC: &str = "/proc";
+
+/// How often a ruleset is made again because what a denied path means has changed meanwhile.
+const MAX_TRIES: u32 = 10;
 
 /// All rights to files that this version knows.
 fn all_rights(version: u32) -> u64 {
@@ -92,23 +100,31 @@ pub(super) fn outer(isolation: &Isolation, version: u32) -> Result<Outer, ExecEr
         ports: if ports { TCP } else { 0 },
         scoped: 0,
     };
-    let mut rules =
-        Rules { ruleset: ruleset(&handled).map_err(unmade)?, denied: Vec::new(), seen: Vec::new() };
-    if files {
-        rules.denied = isolation.denied.iter().flat_map(|it| meant(it)).collect();
+    let denied = || -> Vec<_> { isolation.denied.iter().flat_map(|it| meant(it)).collect() };
+    for _ in 0..MAX_TRIES {
+        let ruleset = ruleset(&handled).map_err(unmade)?;
+        let mut rules = Rules { ruleset, denied: denied(), seen: Vec::new() };
         if let Some(denied) = rules.denied.iter().find(|it| touches_proc(it)) {
             let what = format!(
                 "deny {denied:?}: what ends a program and its descendants finds them in {PROC}"
             );
             return Err(ExecError::new(ExecErrorKind::Unsupported, what));
         }
-        for (path, rights) in grants(&isolation.filesystem, handled.files) {
-            rules.grant(&path, rights).map_err(unmade)?;
+        if files {
+            for (path, rights) in grants(&isolation.filesystem, handled.files) {
+                rules.grant(&path, rights).map_err(unmade)?;
+            }
+        } else if own {
+            rules.grant(Path::new("/"), handled.files).map_err(unmade)?;
         }
-    } else if own {
-        rules.grant(Path::new("/"), handled.files).map_err(unmade)?;
+        // Somebody may have led a link elsewhere since. From here on a carved directory tells of that.
+        if denied() == rules.denied {
+            return Ok(Outer { ruleset: Some(rules.ruleset), seen: rules.seen });
+        }
     }
-    Ok(Outer { ruleset: Some(rules.ruleset), seen: rules.seen })
+    let what = "make a Landlock ruleset: links on the way to denied paths change all the time; deny \
+                where they lead";
+    Err(ExecError::new(ExecErrorKind::Other, what))
 }
 
 /// The ruleset of one program, nested in the other: signals, and abstract Unix sockets where sockets are
@@ -209,11 +225,7 @@ struct Rules {
 impl Rules {
     /// Grants rights to a path and what lies below, but for what is denied.
     fn grant(&mut self, path: &Path, rights: u64) -> io::Result<()> {
-        // A link grants nothing by itself. Otherwise whoever may make one could choose what is granted.
-        if !path.canonicalize().is_ok_and(|it| is_same(&it, path)) {
-            return Ok(());
-        }
-        let Some(file) = open(rustix::fs::CWD, path)? else { return Ok(()) };
+        let Some(file) = open_without_links(path)? else { return Ok(()) };
         self.open(&file, path, rights)
     }
 
@@ -256,32 +268,55 @@ impl Rules {
     }
 }
 
-/// Whether two paths are written with the same parts.
-fn is_same(a: &Path, b: &Path) -> bool {
-    a.components().eq(b.components().filter(|it| *it != Component::CurDir))
+const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// What is at this path; `None` where there is nothing to be granted.
+///
+/// A link grants nothing, and neither does a path with one on its way. Otherwise whoever may make one could
+/// choose what is granted. To look for links first and to open the path then would leave time to make one
+/// in between, so the kernel looks as it opens.
+fn open_without_links(path: &Path) -> io::Result<Option<OwnedFd>> {
+    let no_links = ResolveFlags::NO_SYMLINKS;
+    match openat2(CWD, path, PLACE, Mode::empty(), no_links) {
+        // A filter of system calls that is older than this one (Linux 5.6).
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let found = there(openat(CWD, path, PLACE, Mode::empty()))?;
+            Ok(found.filter(|it| is_at(it, path)))
+        }
+        res => there(res),
+    }
 }
 
-/// What is there, without following a link at the end; `None` where there is nothing to be granted.
-fn open(dir: BorrowedFd<'_>, path: &Path) -> io::Result<Option<OwnedFd>> {
-    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat(dir, path, flags, Mode::empty()) {
+/// Whether what is open lies at this path, as the kernel writes paths: without links.
+fn is_at(file: &OwnedFd, path: &Path) -> bool {
+    let said = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    said.is_ok_and(|it| it.components().eq(path.components()))
+}
+
+/// What is at this name in a directory, without following a link; `None` where there is nothing to be granted.
+fn open(dir: BorrowedFd<'_>, name: &Path) -> io::Result<Option<OwnedFd>> {
+    there(openat(dir, name, PLACE, Mode::empty()))
+}
+
+/// What was opened; `None` where that is not there, or this user may not go there.
+fn there(opened: Result<OwnedFd, Errno>) -> io::Result<Option<OwnedFd>> {
+    match opened {
         Ok(file) => Ok(Some(file)),
-        Err(err)
-            if matches!(
-                io::Error::from(err).raw_os_error(),
-                Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM)
-            ) =>
-        {
-            Err(err.into())
-        }
-        // It is gone, or this user may not go there.
+        Err(err @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => Err(err.into()),
         Err(_) => Ok(None),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::symlink};
+    use std::{
+        collections::BTreeSet,
+        os::unix::fs::symlink,
+        sync::atomic::{AtomicBool, Ordering},
+        thread,
+    };
+
+    use rustix::fs::{RenameFlags, renameat_with};
 
     use super::*;
 
@@ -355,6 +390,39 @@ mod tests {
         // A link grants nothing by itself.
         check("link", "home/.config/gh");
         check("home/.ssh", "real/key");
+    }
+
+    /// Exchanges a directory of the path for a link, over and over, while the path is opened.
+    #[test]
+    fn a_link_that_is_made_meanwhile_leads_nowhere() {
+        let (_dir, path) = scene();
+        let [granted, swapped, secret] =
+            ["home/project/in", "home/other", "real/in"].map(|it| path.join(it));
+        fs::create_dir(&granted).expect("it is ours");
+        fs::create_dir(&secret).expect("it is ours");
+        symlink(path.join("real"), &swapped).expect("it is ours");
+        let number = |it: &OwnedFd| rustix::fs::fstat(it).expect("it is open").st_ino;
+        let expected = number(&open(CWD, &granted).expect("room").expect("there"));
+        let by_comparison = |path: &Path| {
+            let found = there(openat(CWD, path, PLACE, Mode::empty()))?;
+            Ok(found.filter(|it| is_at(it, path)))
+        };
+        let opened = AtomicBool::new(false);
+        let found: BTreeSet<_> = thread::scope(|scope| {
+            scope.spawn(|| {
+                while !opened.load(Ordering::Relaxed) {
+                    let (project, flags) = (path.join("home/project"), RenameFlags::EXCHANGE);
+                    renameat_with(CWD, &project, CWD, &swapped, flags).expect("both are there");
+                }
+            });
+            let found =
+                (0..10_000).flat_map(|_| [open_without_links(&granted), by_comparison(&granted)]);
+            let found =
+                found.map(|it: io::Result<_>| it.ok().map(|it| it.as_ref().map(number))).collect();
+            opened.store(true, Ordering::Relaxed);
+            found
+        });
+        assert_eq!(found, BTreeSet::from([Some(None), Some(Some(expected))]));
     }
 
     #[test]
