@@ -236,7 +236,13 @@ impl Supervision {
                 spec.env.set(name, value);
             }
         }
-        supervised::start(&pool, spec, program, image, plan).await
+        let is_more = spec.kill != KillScope::Tree;
+        let mut running = supervised::start(&pool, spec, program, image, plan).await?;
+        if is_more {
+            // A supervisor takes its next program only when nothing is left of this one.
+            running.enforced.insert(Capability::TreeKill);
+        }
+        Ok(running)
     }
 
     /// Supervisors for programs with the isolation of this spec.

@@ -105,6 +105,30 @@ async fn memory_is_bounded() {
     }
 }
 
+/// Who keeps a bound ends the tree, also of a program that asked for less, and says so.
+async fn a_stronger_end_than_was_asked_for_is_told() {
+    // The line comes from the process that has left the session.
+    let script = "(setsid sh -c 'echo; exec sleep 60 >/dev/null 2>&1' &) | read -r line";
+    for linux in RUNGS.into_iter().filter_map(|it| Linux::with_rung(it).ok()) {
+        let rung = linux.rung();
+        let env = ExecEnv::new(linux);
+        for kill in [KillScope::Leader, KillScope::Group] {
+            let limits = Limits::new().cpu_time(GUARD);
+            let outcome = env.run(sh(script, limits).kill(kill)).await.expect("there is a shell");
+            assert!(outcome.enforced.contains(&Capability::TreeKill), "{rung:?}: {outcome:?}");
+            assert_eq!(
+                (outcome.leaked, outcome.confirmed),
+                (Some(1), true),
+                "{rung:?}: {outcome:?}"
+            );
+
+            let outcome =
+                env.run(sh(":", Limits::new()).kill(kill)).await.expect("there is a shell");
+            assert!(!outcome.enforced.contains(&Capability::TreeKill), "{rung:?}: {outcome:?}");
+        }
+    }
+}
+
 async fn processes_are_bounded() {
     let limits = Limits::new().processes(10);
     for (rung, outcome) in on_each(Capability::ProcessLimit, SLEEPERS, &limits).await {
@@ -160,6 +184,7 @@ macro_rules! for_both {
 for_both! {
     cpu_time_is_bounded,
     cpu_time_is_bounded_during_a_grace,
+    a_stronger_end_than_was_asked_for_is_told,
     memory_is_bounded,
     processes_are_bounded,
     size_of_files_is_bounded,

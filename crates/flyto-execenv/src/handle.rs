@@ -285,7 +285,8 @@ impl ExecEnv {
             Ok(running) => running,
             Err(ending) => return Ok(report.never_ran(ending)),
         };
-        let Running { stdin, stdout, stderr, control } = running;
+        let Running { stdin, stdout, stderr, control, enforced } = running;
+        report.enforced.extend(enforced);
         let streams = Streams { stdin, stdout, stderr, handed_out: Vec::new() };
         let driven = drive(&*control, streams, plan, &cancel).await?;
         Ok(report.finished(driven))
@@ -401,7 +402,7 @@ pub(crate) struct Report {
     backend: String,
     /// Whether the backend declares signals.
     pub(crate) takes_signals: bool,
-    enforced: BTreeSet<Capability>,
+    pub(crate) enforced: BTreeSet<Capability>,
     started: Instant,
     queued: Duration,
 }

@@ -109,7 +109,8 @@ impl Exit {
 pub enum Ending {
     /// The leader ended by itself, or by a signal that was not ours.
     Exited(Exit),
-    /// The deadline passed. What the leader did when it was asked to stop does not change that.
+    /// The deadline passed. What the leader did when it was asked to stop does not change that, nor does a
+    /// bound that ended it then.
     TimedOut,
     /// The caller cancelled.
     Cancelled,
@@ -322,7 +323,7 @@ pub struct Outcome {
     pub usage: Usage,
     /// The backend that ran it.
     pub backend: String,
-    /// What was demanded and therefore in force.
+    /// What was in force: what was demanded, and what the backend keeps beyond that.
     pub enforced: BTreeSet<Capability>,
 }
 

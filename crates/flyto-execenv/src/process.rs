@@ -1,6 +1,7 @@
 //! A program that stays and is talked to.
 
 use std::{
+    collections::BTreeSet,
     fmt, io,
     pin::Pin,
     sync::Arc,
@@ -15,7 +16,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Control, ExecError, ExecErrorKind, Outcome, Running, Signal, Target,
+    Capability, Control, ExecError, ExecErrorKind, Outcome, Running, Signal, Target,
     drive::{Plan, Streams, drive},
     handle::Report,
     traits::{BoxedReader, BoxedWriter},
@@ -53,6 +54,7 @@ pub struct Process {
     pub stderr: Option<BoxedReader>,
     control: Arc<dyn Control>,
     takes_signals: bool,
+    enforced: BTreeSet<Capability>,
     cancel: CancellationToken,
     task: Option<JoinHandle<Result<Outcome, ExecError>>>,
 }
@@ -62,10 +64,12 @@ impl Process {
         running: Running,
         [stdin_piped, stdout_piped, stderr_piped]: [bool; 3],
         plan: Plan,
-        report: Report,
+        mut report: Report,
         cancel: CancellationToken,
     ) -> Self {
-        let Running { stdin, stdout, stderr, control } = running;
+        let Running { stdin, stdout, stderr, control, enforced } = running;
+        report.enforced.extend(enforced);
+        let enforced = report.enforced.clone();
         let control: Arc<dyn Control> = Arc::from(control);
         let takes_signals = report.takes_signals;
         let mut handed_out = Vec::new();
@@ -90,7 +94,14 @@ impl Process {
                 Ok(report.finished(driven))
             }
         });
-        Self { stdin, stdout, stderr, control, takes_signals, cancel, task: Some(task) }
+        let task = Some(task);
+        Self { stdin, stdout, stderr, control, takes_signals, enforced, cancel, task }
+    }
+
+    /// What is in force, as its outcome will say.
+    #[must_use]
+    pub fn enforced(&self) -> &BTreeSet<Capability> {
+        &self.enforced
     }
 
     /// Waits until the program and what it left behind have ended, and says what came of it.

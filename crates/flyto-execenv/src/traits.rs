@@ -1,11 +1,11 @@
 //! The contract between callers and backends.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{Capabilities, Ended, ExecError, Exit, Signal, Spec};
+use crate::{Capabilities, Capability, Ended, ExecError, Exit, Signal, Spec};
 
 /// A stream that a program reads.
 pub type BoxedWriter = Box<dyn AsyncWrite + Send + Unpin>;
@@ -95,13 +95,17 @@ pub struct Running {
     pub stderr: Option<BoxedReader>,
     /// What can be done to it.
     pub control: Box<dyn Control>,
+    /// What is in force beyond what its spec demands, such as [`Capability::TreeKill`] where whoever keeps
+    /// its bounds ends its tree.
+    pub enforced: BTreeSet<Capability>,
 }
 
 impl Running {
     /// A program without streams; set the ones that it has.
     #[must_use]
     pub fn new(control: impl Control) -> Self {
-        Self { stdin: None, stdout: None, stderr: None, control: Box::new(control) }
+        let (control, enforced) = (Box::new(control), BTreeSet::new());
+        Self { stdin: None, stdout: None, stderr: None, control, enforced }
     }
 }
 

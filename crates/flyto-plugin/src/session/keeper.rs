@@ -55,10 +55,11 @@ async fn one_process(shared: &Shared) {
         // Each call has a deadline of its own, and a plugin is asked to stop in its own language.
         spec.deadline = None;
         spec.grace = None;
-        let execution = execution(&shared.env, &spec);
+        let mut execution = execution(&shared.env, &spec);
         let options = RunOptions::new().cancel(kill.clone());
         let process = shared.env.start(spec, options).await;
         let process = process.map_err(|err| NoProcess::Failed(Arc::new(err)))?;
+        execution.enforced = process.enforced().iter().map(Capability::to_string).collect();
         shared.set_up(execution);
         Ok((process, kill))
     };
@@ -84,9 +85,5 @@ fn execution(env: &ExecEnv, spec: &Spec) -> Execution {
     let mut res = Execution::new(backend);
     let words = std::iter::once(spec.program.as_os_str()).chain(spec.args.iter().map(|it| &**it));
     res.command_line = words.map(|it| it.to_string_lossy().into_owned()).collect();
-    // What the start refuses shows there.
-    if let Ok(spec) = env.check(spec.clone()) {
-        res.enforced = spec.requirements().iter().map(Capability::to_string).collect();
-    }
     res
 }
