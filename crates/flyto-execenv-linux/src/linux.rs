@@ -156,7 +156,14 @@ impl Linux {
             let bounds = supervision.keepers.declared().into_iter().map(|(it, _)| it);
             let tree = [Capability::TreeKill, Capability::TreeCpuUsage, Capability::EndsWithHost];
             let isolation = supervision.support.capabilities();
-            capabilities = capabilities.with(tree).with(bounds).with(isolation);
+            capabilities = capabilities
+                .with(tree)
+                .with(bounds)
+                .with(isolation)
+                .with_means(Capability::TreeKill, rung.name());
+            if let Some(means) = supervision.support.process_isolation() {
+                capabilities = capabilities.with_means(Capability::ProcessIsolation, means);
+            }
         }
         let pinned = Arc::new(PinnedPrograms::default());
         Self { capabilities, rung, local, pinned, supervision: supervision.map(Arc::new) }

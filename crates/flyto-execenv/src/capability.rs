@@ -1,6 +1,9 @@
 //! What a backend can honour, as data.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 /// One thing that a [`Spec`](crate::Spec) can demand and a backend can declare.
 ///
@@ -144,13 +147,16 @@ pub struct Capabilities {
     pub backend: String,
     /// What the backend can honour.
     pub supported: BTreeSet<Capability>,
+    /// By which means, where a backend has several for one: a name of its own, such as `pid-namespace`. It
+    /// is for reports; what is declared is honoured by whatever means.
+    pub means: BTreeMap<Capability, &'static str>,
 }
 
 impl Capabilities {
     /// A backend that honours nothing beyond running a program and bounding it.
     #[must_use]
     pub fn new(backend: impl Into<String>) -> Self {
-        Self { backend: backend.into(), supported: BTreeSet::new() }
+        Self { backend: backend.into(), supported: BTreeSet::new(), means: BTreeMap::new() }
     }
 
     /// Declares more capabilities.
@@ -160,10 +166,19 @@ impl Capabilities {
         self
     }
 
+    /// Declares a capability and says by which means it is honoured.
+    #[must_use]
+    pub fn with_means(mut self, capability: Capability, means: &'static str) -> Self {
+        self.supported.insert(capability);
+        self.means.insert(capability, means);
+        self
+    }
+
     /// Withdraws a capability: for a machine that lacks it, and for tests of refusals.
     #[must_use]
     pub fn without(mut self, capability: Capability) -> Self {
         self.supported.remove(&capability);
+        self.means.remove(&capability);
         self
     }
 
@@ -188,6 +203,14 @@ mod tests {
     fn every_capability_is_listed_once_under_its_own_name() {
         let names: BTreeSet<_> = Capability::ALL.iter().map(|it| it.name()).collect();
         assert_eq!(names.len(), Capability::ALL.len());
+    }
+
+    #[test]
+    fn means_go_with_what_they_are_for() {
+        let capabilities = Capabilities::new("x").with_means(Capability::TreeKill, "cgroup");
+        assert!(capabilities.has(Capability::TreeKill));
+        assert_eq!(capabilities.means.get(&Capability::TreeKill), Some(&"cgroup"));
+        assert!(capabilities.without(Capability::TreeKill).means.is_empty());
     }
 
     #[test]

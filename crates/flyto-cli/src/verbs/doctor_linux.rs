@@ -25,6 +25,9 @@ struct Document<'a> {
     missing: Vec<&'static str>,
     /// By which means trees are ended: `cgroup`, `pid-namespace`, `subreaper`, `group`.
     ends_trees_by: &'static str,
+    /// By which means an isolated program is kept from whoever ends its tree: `landlock-scope`,
+    /// `pid-namespace`; `null` where a program that asks for that is refused.
+    isolates_processes_by: Option<&'static str>,
     kernel: &'a str,
     architecture: &'a str,
     user: u32,
@@ -80,6 +83,7 @@ impl<'a> Document<'a> {
             ok: found.serves_by_default(),
             missing: found.missing.iter().map(|it| it.name()).collect(),
             ends_trees_by: found.rung.name(),
+            isolates_processes_by: found.process_isolation,
             kernel: &machine.kernel,
             architecture: machine.architecture,
             user: machine.user,
@@ -217,6 +221,13 @@ fn verdict(found: &Examination) -> String {
         KillRung::Subreaper => "Trees are ended by their supervisor.",
         _ => "Trees are not ended: only who stays in the process group is.",
     };
+    let kept = match (found.rung, found.process_isolation) {
+        (KillRung::Group, _) => "",
+        (_, Some("pid-namespace")) => " A PID namespace keeps sandboxed tools from breaking that.",
+        (_, Some(_)) => " A Landlock scope keeps sandboxed tools from breaking that.",
+        (_, None) => " Nothing would keep a sandboxed tool from breaking that, so none is started.",
+    };
+    let ended = format!("{ended}{kept}");
     if found.serves_by_default() {
         return format!("{ended} Tools have all that they need by default.");
     }

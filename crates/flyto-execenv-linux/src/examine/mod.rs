@@ -34,8 +34,6 @@ mod trials; //   the layers in use
 
 use flyto_execenv::{Capability, Executor};
 
-#[cfg(not(supervised))]
-use self::portable::try_all;
 #[cfg(supervised)]
 use self::trials::Found;
 pub use self::{errnos::errno_name, machine::Machine};
@@ -228,6 +226,10 @@ pub struct Examination {
     pub checks: Vec<Check>,
     /// By which means the backend ends trees.
     pub rung: KillRung,
+    /// By which means the backend keeps a program with `Processes::Own` from its supervisor, so that a hostile
+    /// one cannot break the end of its tree: `landlock-scope`, a Landlock domain for each program that signals do
+    /// not leave, or `pid-namespace`. `None` where it does not offer that.
+    pub process_isolation: Option<&'static str>,
     /// What the backend does not offer of what every tool is given unless somebody says
     /// otherwise ([`BY_DEFAULT`]), or what did not hold when it was tried.
     pub missing: Vec<Capability>,
@@ -281,7 +283,9 @@ pub async fn examine(linux: &Linux) -> Examination {
         !linux.capabilities().has(*capability) || layer.is_some_and(fails)
     };
     let missing = BY_DEFAULT.into_iter().filter(is_missing).collect();
-    Examination { machine, checks, rung, missing }
+    let means = &linux.capabilities().means;
+    let process_isolation = means.get(&Capability::ProcessIsolation).copied();
+    Examination { machine, checks, rung, process_isolation, missing }
 }
 
 /// Tries every layer, and asks why where one fails.

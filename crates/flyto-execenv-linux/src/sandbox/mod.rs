@@ -72,8 +72,6 @@ impl Support {
     /// What may be declared: what [`confine`] can really make.
     pub(crate) fn capabilities(&self) -> impl Iterator<Item = Capability> {
         let files = self.landlock >= LANDLOCK_FILES;
-        let scopes = self.landlock >= LANDLOCK_SCOPES;
-        let processes = self.seccomp && (scopes || (self.landlock > 0 && self.pid_namespaces));
         [
             (self.seccomp, Capability::NetworkOff),
             (self.seccomp && self.network_namespaces, Capability::NetworkHosts),
@@ -81,10 +79,20 @@ impl Support {
             (self.seccomp, Capability::SystemCallFilter),
             (files, Capability::FilesystemGrants),
             (files, Capability::FilesystemDenials),
-            (processes, Capability::ProcessIsolation),
+            (self.process_isolation().is_some(), Capability::ProcessIsolation),
         ]
         .into_iter()
         .filter_map(|(can, capability)| can.then_some(capability))
+    }
+
+    /// By which means programs are kept from signalling others, their supervisor among them.
+    pub(crate) fn process_isolation(&self) -> Option<&'static str> {
+        match self.landlock {
+            _ if !self.seccomp => None,
+            LANDLOCK_SCOPES.. => Some("landlock-scope"),
+            1.. if self.pid_namespaces => Some("pid-namespace"),
+            _ => None,
+        }
     }
 }
 

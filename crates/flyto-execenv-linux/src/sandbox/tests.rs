@@ -398,6 +398,17 @@ fn what_is_declared_is_what_can_be_made() {
         network_namespaces: false,
     };
     check(with(0, false, true), expect![""]);
+    let means = [(1, false), (1, true), (5, true), (6, false), (6, true)];
+    assert_eq!(
+        means.map(|(landlock, namespaces)| with(landlock, true, namespaces).process_isolation()),
+        [
+            None,
+            Some("pid-namespace"),
+            Some("pid-namespace"),
+            Some("landlock-scope"),
+            Some("landlock-scope")
+        ]
+    );
     check(with(0, true, true), expect!["network-off local-sockets-off system-call-filter"]);
     check(with(7, false, true), expect!["filesystem-grants filesystem-denials"]);
     check(
