@@ -8,7 +8,11 @@
 //! | file size, open files | `RLIMIT_FSIZE`, `RLIMIT_NOFILE` |
 //!
 //! Bounds of setrlimit(2) hold for each process by itself, but for `RLIMIT_NPROC`, which counts the
-//! tasks of a user in a user namespace. No bound is ever set higher than this process's own.
+//! tasks of a user in a user namespace, since Linux 5.14; before that, in all of them. What other programs
+//! of the user start counts as well, unless the supervisor has a namespace of its own. It has one where a PID
+//! namespace or a network of its own needs that, and not for the count alone: in there every file of another
+//! user is nobody's, and no program can become another user. No bound is ever set higher than this process's
+//! own.
 
 use std::{
     fs, io,
@@ -20,12 +24,13 @@ use flyto_execenv::{Capability, KillScope, LimitKind, Limits};
 use flyto_supervision::{Bound, MAX_BOUNDS, Reached};
 use rustix::{
     process::{Resource, getrlimit},
-    system::sysinfo,
+    system::{sysinfo, uname},
 };
 
 use crate::{
     bare::trial,
     cgroup::{Cgroups, Events, Leaf, Use},
+    examine::is_at_least,
 };
 
 /// Processes of a tree that is to be ended as a whole, where its spec names no bound: 1,024. Whoever
@@ -62,10 +67,15 @@ pub(crate) enum Namespace {
     Hosts,
 }
 
+/// Since when `RLIMIT_NPROC` counts by user namespace.
+const COUNTS_BY_NAMESPACE: (u32, u32) = (5, 14);
+
 /// Who keeps bounds on this machine.
 #[derive(Debug)]
 pub(crate) struct Keepers {
     processes: ProcessKeeper,
+    /// Whether the tasks of a user namespace are counted by themselves.
+    counts_by_namespace: bool,
     memory_in_cgroup: bool,
     /// Whether supervisors see what their trees use.
     sees_trees: bool,
@@ -125,14 +135,20 @@ impl Keepers {
     pub(crate) fn find(cgroups: &Cgroups, namespace: Namespace) -> Self {
         let count =
             if cgroups.can(Use::Processes) { None } else { trial::tasks_of_user().ok().flatten() };
+        let kernel = uname();
+        let counts_by_namespace =
+            is_at_least(&kernel.release().to_string_lossy(), COUNTS_BY_NAMESPACE);
         let processes = match (cgroups.can(Use::Processes), count, namespace) {
             (true, ..) => ProcessKeeper::Cgroup,
-            (false, Some(_), Namespace::Own { .. }) => ProcessKeeper::Namespace,
-            (false, Some(_), Namespace::Hosts) => ProcessKeeper::User,
+            (false, Some(_), Namespace::Own { .. }) if counts_by_namespace => {
+                ProcessKeeper::Namespace
+            }
+            (false, Some(_), _) => ProcessKeeper::User,
             (false, None, _) => ProcessKeeper::Nobody,
         };
         Self {
             processes,
+            counts_by_namespace,
             memory_in_cgroup: cgroups.can(Use::Memory),
             sees_trees: sees_trees().is_ok(),
             counted: Mutex::new(count.map(|it| (Instant::now(), it))),
@@ -166,9 +182,9 @@ impl Keepers {
         let processes = match self.processes {
             ProcessKeeper::Cgroup => Some("a control group"),
             ProcessKeeper::Namespace => Some("RLIMIT_NPROC in a user namespace of the tree's own"),
-            ProcessKeeper::User => {
-                Some("RLIMIT_NPROC, over what the user has already; others of the user's count too")
-            }
+            ProcessKeeper::User => Some(
+                "RLIMIT_NPROC, over what the user has already; what the user starts elsewhere counts too",
+            ),
             ProcessKeeper::Nobody => None,
         };
         let kept = [
@@ -208,11 +224,13 @@ impl Keepers {
         if let Some(limit) = processes.or(by_default) {
             match (self.processes, namespace) {
                 (ProcessKeeper::Cgroup, _) => res.group_processes = Some(limit),
-                (ProcessKeeper::Namespace | ProcessKeeper::User, Namespace::Own { helpers }) => {
+                (ProcessKeeper::Namespace | ProcessKeeper::User, Namespace::Own { helpers })
+                    if self.counts_by_namespace =>
+                {
                     let most = limit.saturating_add(helpers);
                     res.bound(Resource::Nproc, most, most);
                 }
-                (ProcessKeeper::Namespace | ProcessKeeper::User, Namespace::Hosts) => {
+                (ProcessKeeper::Namespace | ProcessKeeper::User, _) => {
                     let most = limit.saturating_add(self.count());
                     res.bound(Resource::Nproc, most, most);
                 }

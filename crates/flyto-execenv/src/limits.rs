@@ -12,7 +12,8 @@ pub struct Limits {
     pub cpu_time: Option<Duration>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Processes and threads alive at once.
+    /// Processes and threads alive at once. Where a backend can count only all of a user's, the program gets so
+    /// many on top of those that there are when it starts: what others start and end later moves its bound.
     pub processes: Option<u64>,
     /// Size in bytes of any one file that the program writes.
     pub file_size_bytes: Option<u64>,

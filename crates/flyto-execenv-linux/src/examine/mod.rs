@@ -35,6 +35,10 @@ mod trials; //   the layers in use
 use flyto_execenv::{Capability, Executor};
 
 #[cfg(supervised)]
+pub(crate) use self::machine::is_at_least;
+#[cfg(not(supervised))]
+use self::portable::try_all;
+#[cfg(supervised)]
 use self::trials::Found;
 pub use self::{errnos::errno_name, machine::Machine};
 use crate::{KillRung, Linux};

@@ -8,7 +8,7 @@ const MIB: u64 = 1 << 20;
 
 fn keepers(processes: ProcessKeeper, memory_in_cgroup: bool) -> Keepers {
     let counted = Mutex::new(Some((Instant::now(), 300)));
-    Keepers { processes, memory_in_cgroup, sees_trees: true, counted }
+    Keepers { processes, counts_by_namespace: true, memory_in_cgroup, sees_trees: true, counted }
 }
 
 /// Where the supervisors are for which somebody keeps the bound on processes.
@@ -121,6 +121,18 @@ fn each_bound_has_its_keeper() {
         group None None
     "#]],
     );
+}
+
+#[test]
+fn a_kernel_that_counts_a_user_everywhere_bounds_no_namespace_by_itself() {
+    let limits = Limits::new().processes(10);
+    let mut keepers = keepers(ProcessKeeper::User, false);
+    let nproc = |keepers: &Keepers| {
+        keepers.plan(Namespace::Own { helpers: 2 }, &limits, KillScope::Tree).bounds()[0].soft
+    };
+    assert_eq!(nproc(&keepers), 12);
+    keepers.counts_by_namespace = false;
+    assert_eq!(nproc(&keepers), 310);
 }
 
 #[test]
