@@ -1,6 +1,7 @@
 //! All sources of tools in one registry, and the path of a call.
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -217,6 +218,14 @@ impl Host {
     /// tools are refused. For a host that has no time, after a call that took too long, say.
     pub async fn abort(&self) {
         self.plugin_ctx.sessions.abort().await;
+    }
+
+    /// The programs of session plugins that have ended without it being known that everything they started has;
+    /// see [`Sessions::unended`](flyto_plugin::Sessions::unended). To be asked after [`close`](Self::close) or
+    /// [`abort`](Self::abort), and told whoever runs the host.
+    #[must_use]
+    pub fn unended(&self) -> BTreeSet<String> {
+        self.plugin_ctx.sessions.unended()
     }
 
     /// Adds a tool of the host's own. Its input is checked like that of any other.

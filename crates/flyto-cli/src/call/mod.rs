@@ -120,7 +120,12 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
         (_, killed) => return Err(Stop::Killed(killed.unwrap_or(Exit::Internal))),
     };
     let shown = live.finish().map_err(Stop::output)?;
-    let result = res.map_err(|err| advice::not_called(loaded, &args.name, err))?;
+    let mut result = res.map_err(|err| advice::not_called(loaded, &args.name, err))?;
+    if let Some(execution) = result.execution.as_mut().filter(|_| !loaded.host.unended().is_empty())
+    {
+        // The process of a session has ended since, with this program's only call.
+        execution.confirmed = Some(false);
+    }
     let lacks = ungranted(&result, loaded, &args.name)?;
     let exit = match &result.failure {
         Some(Failure::Cancelled) => signals.exit(),

@@ -71,6 +71,8 @@ pub(crate) struct Death {
     pub(super) was_asked_for: bool,
     /// Whether it ended otherwise than with code 0.
     pub(super) is_failure: bool,
+    /// Whether everything that it started is known to be gone.
+    pub(super) is_confirmed: bool,
     /// How it was run.
     pub(super) execution: Option<Arc<Execution>>,
 }

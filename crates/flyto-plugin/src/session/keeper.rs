@@ -56,26 +56,34 @@ async fn one_process(shared: &Shared) {
         spec.deadline = None;
         spec.grace = None;
         let mut execution = execution(&shared.env, &spec);
+        let program = spec.program.as_os_str().to_string_lossy().into_owned();
         let options = RunOptions::new().cancel(kill.clone());
         let process = shared.env.start(spec, options).await;
         let process = process.map_err(|err| NoProcess::Failed(Arc::new(err)))?;
         execution.enforced = process.enforced().iter().map(Capability::to_string).collect();
         shared.set_up(execution);
-        Ok((process, kill))
+        Ok((program, process, kill))
     };
     let started = tokio::select! {
         biased;
         () = stop => Err(NoProcess::Closed),
         started = started => started,
     };
-    let (mut process, kill) = match started {
+    let (program, mut process, kill) = match started {
         Ok(started) => started,
         Err(why) => return shared.refuse(&why),
     };
     let mut link = Link::new(shared, &mut process);
     let stop = link.talk().await;
     let (mut death, unseen) = link.finish(process, &kill, stop).await;
-    death.execution = shared.execution();
+    if !death.is_confirmed {
+        shared.sessions.add_unended(&program);
+    }
+    death.execution = shared.execution().map(|it| {
+        let mut res = Execution::clone(&it);
+        res.confirmed = Some(death.is_confirmed);
+        Arc::new(res)
+    });
     shared.bury(&Arc::new(death), unseen);
 }
 

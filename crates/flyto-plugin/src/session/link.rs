@@ -276,8 +276,18 @@ impl<'a> Link<'a> {
             }
             (Stop::Closed, Err(_)) => ("the session was lost".to_owned(), Failure::Lost),
         };
+        let is_confirmed = outcome.as_ref().is_ok_and(|it| it.confirmed);
         let is_failure = !outcome.is_ok_and(|it| it.success());
         let (stdout, stderr) = (self.shared.noise().text(), self.shared.stderr().text());
-        Death { why, failure, stdout, stderr, was_asked_for, is_failure, execution: None }
+        Death {
+            why,
+            failure,
+            stdout,
+            stderr,
+            was_asked_for,
+            is_failure,
+            is_confirmed,
+            execution: None,
+        }
     }
 }

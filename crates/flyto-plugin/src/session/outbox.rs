@@ -102,6 +102,7 @@ mod tests {
             stderr: String::new(),
             was_asked_for: false,
             is_failure: true,
+            is_confirmed: true,
             execution: None,
         })
     }

@@ -1,5 +1,10 @@
 //! All sessions of a host, to end them together.
 
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
 use flyto_tools::CancellationToken;
 use tokio::sync::watch;
 
@@ -15,6 +20,7 @@ pub struct Sessions {
     abort: CancellationToken,
     /// How many tasks look after a session; each has at most one process.
     pub(super) running: watch::Sender<usize>,
+    unended: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl Sessions {
@@ -41,6 +47,21 @@ impl Sessions {
         self.abort.cancel();
         self.stop.cancel();
         self.gone().await;
+    }
+
+    /// The programs of sessions that have ended without it being known that everything they started has:
+    /// something of them may still run. A process ends with no call to tell it of, when it was idle or the
+    /// host is closed, so it is told here, until the end of the host.
+    #[must_use]
+    pub fn unended(&self) -> BTreeSet<String> {
+        self.unended.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn add_unended(&self, program: &str) {
+        let mut unended = self.unended.lock().unwrap_or_else(PoisonError::into_inner);
+        if !unended.contains(program) {
+            unended.insert(program.to_owned());
+        }
     }
 
     async fn gone(&self) {

@@ -4,13 +4,17 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use expect_test::expect;
-use flyto_execenv::Spec;
+use flyto_execenv::{
+    Capabilities, Control, Ended, ExecEnv, ExecError, Executor, Exit, Running, Signal, Spec,
+    Target, local::Local,
+};
 use flyto_tools::{CallContext, Failure, ToolErrorKind};
 
 use super::{
-    GUARD, HANGING, Host, Request, cancelled_by_progress, gone, in_words, is_alive, listening,
-    request,
+    GUARD, HANGING, Host, PRELUDE, Request, cancelled_by_progress, gone, in_words, is_alive,
+    listening, request,
 };
 
 const DYING: &str = r#"
@@ -53,6 +57,64 @@ async fn calls_in_flight_are_answered_when_the_process_dies() {
         stderr: "#]]
     .assert_eq(&res.output);
     assert_eq!(host.starts(), 2);
+}
+
+/// The local backend, which never sees the last of a program go.
+#[derive(Debug)]
+struct Unsure(Local);
+
+#[async_trait]
+impl Executor for Unsure {
+    fn capabilities(&self) -> &Capabilities {
+        self.0.capabilities()
+    }
+
+    async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
+        let mut running = self.0.start(spec).await?;
+        running.control = Box::new(UnsureControl(running.control));
+        Ok(running)
+    }
+}
+
+#[derive(Debug)]
+struct UnsureControl(Box<dyn Control>);
+
+#[async_trait]
+impl Control for UnsureControl {
+    async fn wait(&self) -> Result<Exit, ExecError> {
+        self.0.wait().await
+    }
+
+    fn signal(&self, signal: Signal, target: Target) -> Result<(), ExecError> {
+        self.0.signal(signal, target)
+    }
+
+    async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
+        Ok(self.0.end(grace).await?.confirmed(false))
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_is_not_confirmed_is_told_also_when_there_is_no_call() {
+    let check = async |env: ExecEnv, is_confirmed: bool| {
+        let script = format!("{PRELUDE}{DYING}");
+        let spec = Spec::new("/usr/bin/env").args(["python3", "-c", &script]);
+        let host = Host::on(env, spec, GUARD);
+        let res = in_words(host.call(&CallContext::new(), "die", "{}").await);
+        assert_eq!(res.execution.expect("it ran").confirmed, Some(is_confirmed));
+
+        let told: &[&str] = if is_confirmed { &[] } else { &["/usr/bin/env"] };
+        assert!(host.sessions.unended().iter().eq(told), "{:?}", host.sessions.unended());
+    };
+    check(ExecEnv::new(Local::new()), true).await;
+    check(ExecEnv::new(Unsure(Local::new())), false).await;
+
+    let spec = Spec::new("/usr/bin/env").args(["python3", "-c", &format!("{PRELUDE}{DYING}")]);
+    let host = Host::on(ExecEnv::new(Unsure(Local::new())), spec, GUARD);
+    host.text("pid", "{}").await;
+    assert!(host.sessions.unended().is_empty());
+    host.sessions.close().await;
+    assert!(host.sessions.unended().iter().eq(["/usr/bin/env"]));
 }
 
 #[tokio::test]

@@ -79,6 +79,10 @@ impl Host {
     }
 
     fn of(spec: Spec, idle: Duration) -> Self {
+        Self::on(ExecEnv::new(Local::new()), spec, idle)
+    }
+
+    fn on(env: ExecEnv, spec: Spec, idle: Duration) -> Self {
         let dir = tempfile::tempdir().expect("a directory");
         let spec = spec.env_var("PATH", "/usr/local/bin:/usr/bin:/bin").working_dir(dir.path());
         let (sessions, starts) = (Sessions::new(), Arc::new(AtomicUsize::new(0)));
@@ -87,7 +91,6 @@ impl Host {
             count.fetch_add(1, Ordering::Relaxed);
             Ok(spec.clone())
         };
-        let env = ExecEnv::new(Local::new());
         let session = Session::new(env, sessions.clone(), idle, Box::new(launch));
         Self { session, sessions, starts, dir }
     }
