@@ -124,9 +124,10 @@ pub(crate) async fn drive(
                 handed_out_streams(handed_out),
             )
         });
+        // With nothing to feed, the loop is not gone through once more for it.
+        let mut fed = stdin.is_none();
         let mut feeding = pin!(feed(stdin.take(), plan.input.take()));
         let mut wait = pin!(control.wait());
-        let mut fed = false;
         let mut exit: Option<Exit> = None;
         let mut alarm = plan.deadline;
         let mut clock = pin!(sleep_until(alarm.unwrap_or_else(Instant::now)));

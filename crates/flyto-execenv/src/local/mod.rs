@@ -22,6 +22,7 @@ mod control;
 mod exit_linux;
 #[cfg(any(not(target_os = "linux"), test))]
 mod exit_unix;
+mod late;
 #[cfg(target_os = "linux")]
 mod members_linux;
 #[cfg(not(target_os = "linux"))]

@@ -4,16 +4,17 @@ use std::{
     io,
     os::fd::OwnedFd,
     pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
+    task::{Context, Poll, Waker, ready},
+    time::{Duration, Instant},
 };
 
 use rustix::{io::Errno, pipe::fcntl_setpipe_size};
 use tokio::{
     io::{AsyncRead, ReadBuf},
     net::unix::pipe,
-    time::{Sleep, sleep},
 };
+
+use super::late;
 
 /// Bytes after which a stream counts as long: 512 KiB. A short one pays nothing.
 const LONG_BYTES: usize = 512 * 1024;
@@ -22,10 +23,10 @@ const LONG_BYTES: usize = 512 * 1024;
 /// loop is asked a fourth as often. More no longer fits a core's second-level cache.
 const WIDE_BYTES: usize = 256 * 1024;
 
-/// How long a stream is left alone before the event loop watches it: 1 ms, the step of the runtime's
-/// clock. Most programs that end at all write little and are gone by then. Who is not woken for their
-/// output reads all of it once they have exited, which saves a fifteenth of a call.
-const UNWATCHED: Duration = Duration::from_millis(1);
+/// How long a stream is left alone before the event loop watches it: 1 to 2 ms. Most programs that end at all
+/// write little and are gone by then. Who is not woken for their output reads all of it once they have
+/// exited, which saves a fifteenth of a call.
+const UNWATCHED: Duration = late::PAUSE;
 
 /// Bytes read at a time while a stream is not watched. A program that fills that has more to say.
 const EARLY_BYTES: usize = 4096;
@@ -41,7 +42,8 @@ pub(super) struct PipeReader {
 enum State {
     Unwatched {
         pipe: OwnedFd,
-        pause: Option<Pin<Box<Sleep>>>,
+        /// Since when somebody waits for it, and who.
+        asked: Option<(Instant, Waker)>,
     },
     Watched(pipe::Receiver),
     /// Watching it failed, which was told.
@@ -51,7 +53,7 @@ enum State {
 impl PipeReader {
     /// Reads `pipe`, which does not block. It is watched once it has been open for a while.
     pub(super) fn new(pipe: OwnedFd) -> Self {
-        Self { state: State::Unwatched { pipe, pause: None }, seen_bytes: 0 }
+        Self { state: State::Unwatched { pipe, asked: None }, seen_bytes: 0 }
     }
 
     /// Reads `pipe`, which does not block. It is watched from the start.
@@ -79,22 +81,34 @@ impl AsyncRead for PipeReader {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if let State::Unwatched { pipe, pause } = &mut this.state {
-            let wanted = buf.remaining().min(EARLY_BYTES);
-            match rustix::io::read(&*pipe, buf.initialize_unfilled_to(wanted)) {
-                Ok(n) => {
-                    buf.advance(n);
-                    this.seen_bytes += n;
-                    if n == EARLY_BYTES {
-                        this.watch()?;
+        if let State::Unwatched { pipe, asked } = &mut this.state {
+            // The first look would come too early: the program was started just now.
+            if asked.is_some() {
+                let wanted = buf.remaining().min(EARLY_BYTES);
+                match rustix::io::read(&*pipe, buf.initialize_unfilled_to(wanted)) {
+                    Ok(n) => {
+                        buf.advance(n);
+                        this.seen_bytes += n;
+                        if n == EARLY_BYTES {
+                            this.watch()?;
+                        }
+                        return Poll::Ready(Ok(()));
                     }
-                    return Poll::Ready(Ok(()));
+                    Err(Errno::AGAIN | Errno::INTR) => {}
+                    Err(err) => return Poll::Ready(Err(err.into())),
                 }
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(err) => return Poll::Ready(Err(err.into())),
             }
-            let pause = pause.get_or_insert_with(|| Box::pin(sleep(UNWATCHED)));
-            ready!(pause.as_mut().poll(cx));
+            let now = Instant::now();
+            let (since, waker) = asked.get_or_insert_with(|| (now, Waker::noop().clone()));
+            if now < *since + UNWATCHED {
+                let is_woken = waker.will_wake(cx.waker()) || {
+                    waker.clone_from(cx.waker());
+                    late::wake_after(now, waker)
+                };
+                if is_woken {
+                    return Poll::Pending;
+                }
+            }
             this.watch()?;
         }
         let State::Watched(pipe) = &mut this.state else { return Poll::Ready(Ok(())) };
@@ -148,7 +162,7 @@ mod tests {
         reader.read_exact(&mut read).await.expect("it is there");
         assert!(!is_watched(&reader));
         let later = async {
-            tokio::time::sleep(2 * UNWATCHED).await;
+            tokio::task::yield_now().await;
             writer.write_all(b"two").expect("it fits");
             drop(writer);
         };

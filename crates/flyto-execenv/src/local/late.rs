@@ -1,0 +1,120 @@
+//! Waking tasks a moment from now, many at the price of one.
+//!
+//! The runtime has timers, but one that is the next of all to expire costs a short call dearly: each time
+//! the event loop waits, it is written into the clock's hardware, and taken out again when something else
+//! came first. On a virtual machine both go through the hypervisor, and are a tenth of a call. Here a
+//! thread sleeps once for all calls of a millisecond.
+
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    task::Waker,
+    thread,
+    time::{Duration, Instant},
+};
+
+/// How long tasks wait to be woken: 1 ms.
+pub(super) const PAUSE: Duration = Duration::from_millis(1);
+
+/// How long the thread stays when there is nobody to wake: 20 ms.
+const LINGER: Duration = Duration::from_millis(20);
+
+/// A thread that is late by as much as this, 100 ms, is not there: a fork of this process has none.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+struct Late {
+    /// Who is to be woken; the first is the next.
+    tasks: VecDeque<(Instant, Waker)>,
+    /// When the thread looks again at the latest, where there is one.
+    next_look: Option<Instant>,
+}
+
+static LATE: Mutex<Late> = Mutex::new(Late { tasks: VecDeque::new(), next_look: None });
+static CAME: Condvar = Condvar::new();
+
+fn late() -> MutexGuard<'static, Late> {
+    LATE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Wakes a task once [`PAUSE`] has passed since `now`, and before twice as much has. Says whether it will
+/// be done: a system at its limits has no thread for it.
+pub(super) fn wake_after(now: Instant, waker: &Waker) -> bool {
+    let mut late = late();
+    if late.next_look.is_none_or(|it| now > it + PATIENCE) {
+        if thread::Builder::new().name("flyto-late".into()).spawn(wake_all).is_err() {
+            return false;
+        }
+        // Of whoever is left from before a fork nobody is here.
+        late.tasks.clear();
+        late.next_look = Some(now);
+    }
+    let was_empty = late.tasks.is_empty();
+    late.tasks.push_back((now + PAUSE, waker.clone()));
+    drop(late);
+    if was_empty {
+        CAME.notify_one();
+    }
+    true
+}
+
+fn wake_all() {
+    let mut late = late();
+    loop {
+        if late.tasks.is_empty() {
+            late.next_look = Some(Instant::now() + LINGER);
+            let waited = CAME.wait_timeout(late, LINGER).unwrap_or_else(PoisonError::into_inner);
+            late = waited.0;
+            if waited.1.timed_out() && late.tasks.is_empty() {
+                late.next_look = None;
+                return;
+            }
+        } else {
+            late.next_look = Some(Instant::now() + PAUSE);
+            drop(late);
+            thread::sleep(PAUSE);
+            let now = Instant::now();
+            late = self::late();
+            let n_due = late.tasks.partition_point(|(due, _)| *due <= now);
+            let due: Vec<_> = late.tasks.drain(..n_due).collect();
+            // Whoever is woken may want the lock.
+            drop(late);
+            due.into_iter().for_each(|(_, waker)| waker.wake());
+            late = self::late();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        sync::{Arc, mpsc},
+        task::Wake,
+    };
+
+    use super::*;
+
+    struct Told(mpsc::Sender<Instant>);
+
+    impl Wake for Told {
+        fn wake(self: Arc<Self>) {
+            let _ = self.0.send(Instant::now());
+        }
+    }
+
+    #[test]
+    fn a_task_is_woken_and_not_too_early_also_after_the_thread_has_gone() {
+        let (sender, woken) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Told(sender)));
+        for _ in 0..2 {
+            let now = Instant::now();
+            for _ in 0..3 {
+                assert!(wake_after(now, &waker));
+            }
+            let early = woken.iter().take(3).filter(|it| *it < now + PAUSE);
+            assert_eq!(early.count(), 0);
+            while late().next_look.is_some() {
+                thread::yield_now();
+            }
+        }
+    }
+}
