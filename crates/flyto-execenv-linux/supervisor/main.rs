@@ -33,8 +33,8 @@ use self::{
         sys::{self, number},
     },
     memory::Buffer,
-    process::{Descriptor, Polled, poll},
-    socket::{Received, SOCKET},
+    process::Descriptor,
+    socket::Received,
 };
 
 // The kernel starts a program with its arguments on the stack and no return address (System V ABI,
@@ -54,7 +54,10 @@ extern "C" fn run() -> ! {
     let host = process::watch_host();
     let host_fd = host.as_ref().map_or(-1, Descriptor::fd);
     let mut buffer = Buffer::new();
-    let setup = match socket::receive(&mut buffer) {
+    if socket::prepare().is_err() {
+        exit(1);
+    }
+    let setup = match socket::receive(&mut buffer, host_fd) {
         Received::Message(message) => match Setup::read(message.record) {
             Some(setup) => setup::enter(&setup, message.descriptors, host_fd),
             None => Err(Failed { stage: Stage::Message, errno: sys::errno::BADMSG }),
@@ -72,12 +75,7 @@ extern "C" fn run() -> ! {
     // The host has it now, and nobody else.
     drop(site.door.take());
     loop {
-        let mut polled = [Polled::readable(SOCKET), Polled::readable(host_fd)];
-        poll(&mut polled, None);
-        if polled[1].happened != 0 {
-            exit(0);
-        }
-        match socket::receive(&mut buffer) {
+        match socket::receive(&mut buffer, host_fd) {
             // An order that crossed with the report of the end.
             Received::Message(message) if Order::read(message.record).is_some() => {}
             Received::Message(message) => serve::serve(&site, message),

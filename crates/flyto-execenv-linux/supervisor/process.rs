@@ -31,7 +31,10 @@ pub(crate) fn prepare() {
         // also when only the thread ends that started it, and does nothing then (prctl(2)).
         let _ = sys::numbers(number::PRCTL, &[PR_SET_PDEATHSIG, SIGCONT as usize, 0, 0, 0]);
         // A host that ignores SIGCHLD would leave nothing to wait for.
-        let _ = sys::call(number::RT_SIGACTION, [child, address(&default), 0, 8, 0, 0]);
+        // One that ignores SIGPIPE, as Rust's runtime does, would have programs inherit that.
+        for signal in [child, sys::SIGPIPE as usize] {
+            let _ = sys::call(number::RT_SIGACTION, [signal, address(&default), 0, 8, 0, 0]);
+        }
         let _ = sys::call(number::RT_SIGPROCMASK, [SIG_SETMASK, address(&all), 0, 8, 0, 0]);
     }
 }
@@ -290,29 +293,28 @@ pub(crate) fn sleep_ns(ns: u64) {
 }
 
 /// A descriptor that is readable once a child has ended (signalfd(2)).
-pub(crate) struct ChildEnds(Option<Descriptor>);
+pub(crate) struct ChildEnds(Descriptor);
 
 impl ChildEnds {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new() -> Result<Self, Errno> {
         let mask = 1_u64 << (sys::SIGCHLD - 1);
         const NONBLOCK_CLOEXEC: usize = 0o4000 | 0o2_000_000;
-        // SAFETY: the kernel reads the mask. Without the descriptor, polling goes by time.
+        // SAFETY: the kernel reads the mask.
         let res = unsafe {
             sys::call(number::SIGNALFD4, [int(-1), address(&mask), 8, NONBLOCK_CLOEXEC, 0, 0])
         };
-        Self(res.ok().map(|it| Descriptor(it as i32)))
+        res.map(|it| Self(Descriptor(it as i32)))
     }
 
-    /// What to poll; nothing where there is no such descriptor.
-    pub(crate) fn polled(&self) -> Polled {
-        Polled::readable(self.0.as_ref().map_or(-1, Descriptor::fd))
+    /// What to poll.
+    pub(crate) const fn polled(&self) -> Polled {
+        Polled::readable(self.0.fd())
     }
 
     /// Forgets what happened until now.
     pub(crate) fn clear(&self) {
         let mut info = [0_u8; 128];
-        let Some(descriptor) = &self.0 else { return };
         // It does not block, and there is one at most: signals of one kind are kept once.
-        let _ = descriptor.read(&mut info);
+        let _ = self.0.read(&mut info);
     }
 }

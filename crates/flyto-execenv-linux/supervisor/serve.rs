@@ -10,19 +10,18 @@ use flyto_supervision::{Order, Reached, Report, ReportKind, Stage, Start, StartF
 use crate::{
     bare::{
         birth,
-        child::{Child, Failed},
+        child::{Attempt, Failed},
         sys::{self, CloneArgs, MadeBy, address, clone, errno},
     },
     end::{sweep, sweep_for_good},
     exit, failure,
     memory::{Pages, file_size},
     process::{
-        Descriptor, Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap, signal,
-        wait_for, watch,
+        Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap, signal, wait_for,
     },
     setup::Site,
     socket::{Asked, Message, SOCKET, order, report},
-    start::start,
+    start::with_launch,
     tree::{load, signal_tree},
 };
 
@@ -42,49 +41,60 @@ pub(crate) fn serve(site: &Site, message: Message<'_>) {
 }
 
 fn run(site: &Site, message: Message<'_>) {
-    match begin(site, message) {
-        Ok((call, child)) => call.attend(site, child),
-        Err(failed) => {
-            IS_TOLD.store(true, Ordering::Relaxed);
-            report(&failure(failed));
-        }
+    if let Err(failed) = attempt(site, message) {
+        tell_failure(failed);
     }
 }
 
-/// Starts the program. What came with the message is closed here, whether or not that worked.
-fn begin(site: &Site, message: Message<'_>) -> Result<(Call, Child), Failed> {
+/// Starts the program, and stays with it until nothing of it is left. What the child reads before its
+/// program is in place is in frames from here on, or in the message.
+fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
     let bad = Failed { stage: Stage::Message, errno: errno::BADMSG };
     let Message { record, descriptors } = message;
-    let descriptors = descriptors.as_slice();
+    let given = descriptors.as_slice();
     // One byte says that the record is a file, which came as the last descriptor.
     let file;
-    let (record, descriptors) = match (record, descriptors.split_last()) {
+    let (record, given) = match (record, given.split_last()) {
         ([0], Some((last, others))) => {
             let memory = |errno| Failed { stage: Stage::Memory, errno };
             file = file_size(*last).and_then(|it| Pages::of_file(*last, it)).map_err(memory)?;
             (file.bytes(), others)
         }
-        _ => (record, descriptors),
+        _ => (record, given),
     };
     let wanted = Start::read(record).ok_or(bad)?;
-    let child = start(site, &wanted, descriptors)?;
-    let call = Call {
-        leader: child.pid,
-        reports_start: wanted.flags.has(StartFlags::REPORT_START),
-        cpu_ns: wanted.cpu_ns,
-        memory_bytes: wanted.memory_bytes,
-        status: None,
-        used: Used::default(),
-        reached: Reached::Nothing,
-        leaked: 0,
-        group_is_spent: false,
-    };
-    Ok((call, child))
+    with_launch(site, &wanted, given, |launch| {
+        let reports_start = wanted.flags.has(StartFlags::REPORT_START);
+        // To wait for a program to be in place is two more changes of the process that runs, for whom
+        // nobody asked.
+        let attempt = Attempt::new(launch, if reports_start { clone::VFORK } else { 0 });
+        // SAFETY: the record was checked, the descriptors are open, and all of it stays until no child
+        // is left.
+        let leader = unsafe { attempt.start() }?;
+        // The child has copies. Ours would keep its streams from ending.
+        descriptors.close();
+        if reports_start && attempt.failed().is_none() {
+            report(&Report { pid: leader as u32, ..Report::new(ReportKind::Started) });
+        }
+        let call = Call {
+            leader,
+            attempt: &attempt,
+            cpu_ns: wanted.cpu_ns,
+            memory_bytes: wanted.memory_bytes,
+            status: None,
+            used: Used::default(),
+            reached: Reached::Nothing,
+            leaked: 0,
+            group_is_spent: false,
+        };
+        call.attend(site);
+        Ok(())
+    })
 }
 
-struct Call {
+struct Call<'a> {
     leader: i32,
-    reports_start: bool,
+    attempt: &'a Attempt<'a>,
     cpu_ns: u64,
     memory_bytes: u64,
     /// How the program ended, once it was waited for.
@@ -104,39 +114,28 @@ enum Left {
     Somebody,
 }
 
-impl Call {
-    fn attend(mut self, site: &Site, child: Child) {
-        // SAFETY: the start made it for us.
-        let end = unsafe { Descriptor::new(child.pidfd) };
-        if self.reports_start {
-            report(&Report { pid: child.pid as u32, ..Report::new(ReportKind::Started) });
-        }
+impl Call<'_> {
+    fn attend(mut self, site: &Site) {
         loop {
-            let [leader, socket, host] = [end.fd(), SOCKET, site.host].map(Polled::readable);
-            let mut polled = [leader, socket, host, site.ends.polled()];
+            let [socket, host] = [SOCKET, site.host].map(Polled::readable);
+            let mut polled = [socket, host, site.ends.polled()];
             let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
             poll(&mut polled, looks.then_some(LOOK_NS));
-            let [ended, asked, is_alone, died] = polled.map(|it| it.happened != 0);
+            let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
                 give_up(site);
             }
             // Orphans that have ended would fill the tree's places if nobody waited for them.
-            let left = if ended || died { self.collect() } else { Left::Somebody };
-            if left == Left::Nobody {
-                self.tell_end(true);
-                return site.ends.clear();
-            }
-            if died {
-                site.ends.clear();
+            if died && self.collect(site) == Left::Nobody {
+                return self.tell_end(true);
             }
             if self.status.is_some() {
                 report(&Report { status: self.status(), ..Report::new(ReportKind::Exited) });
-                drop(end);
                 return self.attend_rest(site);
             }
             if asked {
                 match order() {
-                    Asked::Order(Order::End { grace_ms }) => return self.end(site, grace_ms, &end),
+                    Asked::Order(Order::End { grace_ms }) => return self.end(site, grace_ms),
                     Asked::Order(Order::Signal { signal: number, to_tree }) => match to_tree {
                         true => signal_tree(site, number),
                         false => signal(self.leader, number),
@@ -164,8 +163,7 @@ impl Call {
                 give_up(site);
             }
             if died {
-                site.ends.clear();
-                self.collect();
+                self.collect(site);
             }
             if asked {
                 match order() {
@@ -178,7 +176,7 @@ impl Call {
                 }
             }
             if looks {
-                self.collect();
+                self.collect(site);
                 if self.is_over() {
                     // The next order finds nothing, and says so.
                     let swept = sweep(site, self.leader, &mut self.used);
@@ -195,7 +193,9 @@ impl Call {
     }
 
     /// Waits for every child that has ended.
-    fn collect(&mut self) -> Left {
+    fn collect(&mut self, site: &Site) -> Left {
+        // First: who ends from now on is told of again.
+        site.ends.clear();
         loop {
             match reap(-1, &mut self.used) {
                 Wait::Reaped(reaped) if reaped.pid == self.leader && self.status.is_none() => {
@@ -210,14 +210,13 @@ impl Call {
 
     /// Asks everything to end, gives it time, and kills what is left. Bounds hold meanwhile: who is over one
     /// has no more time.
-    fn end(mut self, site: &Site, grace_ms: u32, end: &Descriptor) {
+    fn end(mut self, site: &Site, grace_ms: u32) {
         if grace_ms == 0 {
             return self.kill(site);
         }
         let until = now_ns() + u64::from(grace_ms) * 1_000_000;
         signal_tree(site, SIGTERM);
         signal_tree(site, SIGCONT);
-        let mut leader_end = end.fd();
         let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
         let pause_ns = if looks { LOOK_NS } else { CONTINUE_NS };
         let mut continue_at = now_ns() + CONTINUE_NS;
@@ -226,19 +225,15 @@ impl Call {
             if now >= until {
                 return self.kill(site);
             }
-            let [leader, socket, host] = [leader_end, SOCKET, site.host].map(Polled::readable);
-            let mut polled = [leader, socket, host, site.ends.polled()];
+            let [socket, host] = [SOCKET, site.host].map(Polled::readable);
+            let mut polled = [socket, host, site.ends.polled()];
             poll(&mut polled, Some((until - now).min(pause_ns)));
-            let [ended, asked, is_alone, died] = polled.map(|it| it.happened != 0);
+            let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
                 give_up(site);
             }
-            site.ends.clear();
-            if (ended || died) && self.collect() == Left::Nobody {
+            if died && self.collect(site) == Left::Nobody {
                 return self.tell_end(true);
-            }
-            if self.status.is_some() {
-                leader_end = -1;
             }
             if asked {
                 match order() {
@@ -293,6 +288,9 @@ impl Call {
     }
 
     fn tell_end(&self, confirmed: bool) {
+        if let Some(failed) = self.attempt.failed().filter(|_| confirmed) {
+            return tell_failure(failed);
+        }
         IS_TOLD.store(true, Ordering::Relaxed);
         let end = Report {
             status: self.status(),
@@ -304,6 +302,11 @@ impl Call {
         };
         report(&self.used.add_to(end));
     }
+}
+
+fn tell_failure(failed: Failed) {
+    IS_TOLD.store(true, Ordering::Relaxed);
+    report(&failure(failed));
 }
 
 /// The host is gone: nothing may outlive it.
@@ -342,17 +345,25 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
         Ok(pid) => pid,
         Err(errno) => return report(&failure(Failed { stage: Stage::Namespace, errno })),
     };
-    if let Ok(end) = watch(pid) {
-        let [ended, host] = [end.fd(), site.host].map(Polled::readable);
-        let mut polled = [ended, host, Polled::hung_up(SOCKET)];
-        poll(&mut polled, None);
-        if polled[0].happened == 0 {
-            // The host is gone. That process hears it too, unless somebody traces it, as root may.
-            signal(pid, SIGKILL);
-        }
-    }
     let mut used = Used::default();
-    if !matches!(wait_for(pid, &mut used), Wait::Reaped(reaped) if reaped.status == 0) {
+    let ended = loop {
+        let mut polled = [Polled::readable(site.host), Polled::hung_up(SOCKET), site.ends.polled()];
+        poll(&mut polled, None);
+        let [is_alone, hung_up, died] = polled.map(|it| it.happened != 0);
+        if is_alone || hung_up {
+            // That process hears it too, unless somebody traces it, as root may.
+            signal(pid, SIGKILL);
+            break wait_for(pid, &mut used);
+        }
+        if died {
+            site.ends.clear();
+            match reap(pid, &mut used) {
+                Wait::Alive => {}
+                ended => break ended,
+            }
+        }
+    };
+    if !matches!(ended, Wait::Reaped(reaped) if reaped.status == 0) {
         // It was killed, and everything in its namespace with it. What it had open is open still, in
         // this process. A host that has been told does not need a second report.
         if !IS_TOLD.load(Ordering::Relaxed) {

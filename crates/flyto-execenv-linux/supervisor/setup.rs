@@ -79,7 +79,7 @@ pub(crate) fn enter(
     let failed = |stage| move |errno| Failed { stage, errno };
     let ruleset = take(SetupFlags::RULESET)?;
     let mut site = Site {
-        ends: ChildEnds::new(),
+        ends: ChildEnds::new().map_err(failed(Stage::Children))?,
         namespace: match has(SetupFlags::PID_NAMESPACE) {
             true => Some(Pages::new(STACK_BYTES).map_err(failed(Stage::Memory))?),
             false => None,

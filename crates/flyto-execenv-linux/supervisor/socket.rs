@@ -1,6 +1,6 @@
 //! Messages with descriptors over the socket to the host (unix(7)).
 
-use core::{mem::MaybeUninit, ptr::null_mut};
+use core::{cell::Cell, mem::MaybeUninit, ptr::null_mut};
 
 use flyto_supervision::{ORDER_BYTES, Order, Report};
 
@@ -10,11 +10,15 @@ use crate::{
         sys::{self, Errno, address, errno, int, number},
     },
     memory::{BUFFER_BYTES, Buffer},
-    process::sleep_ns,
+    process::{Polled, poll, sleep_ns},
 };
 
 /// The socket's descriptor: the host puts it there.
 pub(crate) const SOCKET: i32 = 3;
+
+/// How often an idle supervisor looks whether its host is alive: every 10 s. It hears the end of its socket at
+/// once, but forks of the host have copies of that.
+const LOOK_UP_S: u64 = 10;
 
 /// Descriptors that one message may carry.
 pub(crate) const MAX_DESCRIPTORS: usize = 8;
@@ -56,26 +60,33 @@ const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
 /// Descriptors that came with a message, closed when dropped.
 pub(crate) struct Descriptors {
     all: [i32; MAX_DESCRIPTORS],
-    n: usize,
+    n: Cell<usize>,
 }
 
 impl Descriptors {
     pub(crate) fn as_slice(&self) -> &[i32] {
-        self.all.get(..self.n).unwrap_or_default()
+        self.all.get(..self.n.get()).unwrap_or_default()
     }
 
     /// Gives them to whoever needs them until this process ends.
-    pub(crate) fn keep(mut self) {
-        self.n = 0;
+    pub(crate) fn keep(self) {
+        self.n.set(0);
+    }
+
+    /// Closes them: whoever needed them is done.
+    pub(crate) fn close(&self) {
+        let all = self.as_slice();
+        self.n.set(0);
+        for fd in all {
+            // SAFETY: they came with the message, and go once.
+            unsafe { close(*fd) };
+        }
     }
 }
 
 impl Drop for Descriptors {
     fn drop(&mut self) {
-        for fd in self.as_slice() {
-            // SAFETY: they came with the message, and whoever needed them is done.
-            unsafe { close(*fd) };
-        }
+        self.close();
     }
 }
 
@@ -90,8 +101,23 @@ pub(crate) enum Received<'a> {
     HungUp,
 }
 
-/// Waits for the next message.
-pub(crate) fn receive(buffer: &mut Buffer) -> Received<'_> {
+/// Makes the socket ours alone, and has [`receive`] look up now and then. It came through an execution; all
+/// descriptors that this process gets later are closed on execution from the start.
+pub(crate) fn prepare() -> Result<(), Errno> {
+    const F_SETFD: usize = 2;
+    const FD_CLOEXEC: usize = 1;
+    const SO_RCVTIMEO: usize = 20;
+    let time = [LOOK_UP_S, 0];
+    // SAFETY: numbers, and the kernel reads a `struct timeval`, which is on this frame.
+    unsafe {
+        sys::numbers(number::FCNTL, &[int(SOCKET), F_SETFD, FD_CLOEXEC])?;
+        let args = [int(SOCKET), SOL_SOCKET as usize, SO_RCVTIMEO, address(&time), 16, 0];
+        sys::call(number::SETSOCKOPT, args).map(drop)
+    }
+}
+
+/// Waits for the next message, or for the end of the host's process, which a descriptor tells.
+pub(crate) fn receive(buffer: &mut Buffer, host: i32) -> Received<'_> {
     let mut control = MaybeUninit::<Control>::zeroed();
     let mut vector = Vector { base: buffer.as_mut_ptr(), bytes: BUFFER_BYTES };
     let mut header = Header {
@@ -111,6 +137,13 @@ pub(crate) fn receive(buffer: &mut Buffer) -> Received<'_> {
         };
         match res {
             Err(errno::INTR) => {}
+            Err(errno::AGAIN) => {
+                let mut polled = [Polled::readable(host)];
+                poll(&mut polled, Some(0));
+                if polled[0].happened != 0 {
+                    return Received::HungUp;
+                }
+            }
             // A message has at least one byte, so none is the end of file.
             Err(_) | Ok(0) => return Received::HungUp,
             Ok(n) => break n,
@@ -122,10 +155,10 @@ pub(crate) fn receive(buffer: &mut Buffer) -> Received<'_> {
         && (control.level, control.kind) == (SOL_SOCKET, SCM_RIGHTS);
     let descriptors = Descriptors {
         all: control.descriptors,
-        n: match is_descriptors {
+        n: Cell::new(match is_descriptors {
             true => (control.bytes.saturating_sub(CONTROL_HEAD_BYTES) / 4).min(MAX_DESCRIPTORS),
             false => 0,
-        },
+        }),
     };
     // SAFETY: the kernel wrote that many.
     let record = unsafe { buffer.filled(n) };
@@ -153,7 +186,7 @@ pub(crate) fn order() -> Asked {
     match res {
         Ok(0) => Asked::HungUp,
         Ok(n) => record.get(..n).and_then(Order::read).map_or(Asked::Nothing, Asked::Order),
-        Err(errno::INTR | 11) => Asked::Nothing,
+        Err(errno::INTR | errno::AGAIN) => Asked::Nothing,
         Err(_) => Asked::HungUp,
     }
 }

@@ -6,11 +6,11 @@ use flyto_supervision::{Stage, Start, StartFlags};
 
 use crate::{
     bare::{
-        child::{self, Cgroup, Child, Failed, Group, Image, Launch},
-        sys::{Errno, errno},
+        child::{Cgroup, Failed, Group, Image, Launch},
+        sys::errno,
     },
     memory::Pages,
-    process::{Descriptor, sleep_ns},
+    process::Descriptor,
     setup::Site,
 };
 
@@ -21,8 +21,14 @@ const FEW: usize = 512;
 /// microseconds. Somebody who is just starting a program can hold such a descriptor for an instant.
 const BUSY_WAITS_US: [u64; 7] = [500, 1_000, 3_000, 8_000, 15_000, 25_000, 48_000];
 
-/// Starts a program with these streams; the fourth descriptor, if it is asked for, is its image.
-pub(crate) fn start(site: &Site, start: &Start<'_>, descriptors: &[i32]) -> Result<Child, Failed> {
+/// Prepares the start of a program with these streams, and lends it to `run`; the fourth descriptor, if
+/// it is asked for, is its image.
+pub(crate) fn with_launch<T>(
+    site: &Site,
+    start: &Start<'_>,
+    descriptors: &[i32],
+    run: impl FnOnce(&Launch<'_>) -> Result<T, Failed>,
+) -> Result<T, Failed> {
     let bad = Failed { stage: Stage::Message, errno: errno::BADMSG };
     let (Some(streams), image) = (descriptors.first_chunk::<3>(), descriptors.get(3)) else {
         return Err(bad);
@@ -41,6 +47,7 @@ pub(crate) fn start(site: &Site, start: &Start<'_>, descriptors: &[i32]) -> Resu
     // The record was checked to have as many pieces as it says.
     let mut pieces = start.text.split_inclusive(|it| *it == 0).map(<[u8]>::as_ptr);
     let (Some(dir), Some(path)) = (pieces.next(), pieces.next()) else { return Err(bad) };
+    // The strings end with NUL bytes and the arrays with null pointers, which the zeroed rest of each is.
     let (args, env) = pointers.split_at_mut(start.n_args + 1);
     for (slot, piece) in args.iter_mut().take(start.n_args).zip(&mut pieces) {
         *slot = piece;
@@ -49,7 +56,7 @@ pub(crate) fn start(site: &Site, start: &Start<'_>, descriptors: &[i32]) -> Resu
         *slot = piece;
     }
     let has = |flag| start.flags.has(flag);
-    let launch = Launch {
+    run(&Launch {
         image: match (has(StartFlags::IMAGE), image) {
             (true, Some(fd)) => Image::Descriptor(*fd),
             (true, None) => return Err(bad),
@@ -68,21 +75,7 @@ pub(crate) fn start(site: &Site, start: &Start<'_>, descriptors: &[i32]) -> Resu
             .cgroup
             .map(|dir| Cgroup { dir, members: site.members.as_ref().map_or(-1, Descriptor::fd) }),
         cookie: site.cookie,
-    };
-    let mut waits = BUSY_WAITS_US.iter();
-    loop {
-        // SAFETY: the strings end with NUL bytes and the arrays with null pointers, which the zeroed
-        // rest of each array is; all of it stays in this frame and in the record.
-        match unsafe { child::start(&launch) } {
-            Err(Failed { stage: Stage::Exec, errno }) if is_busy(errno) => match waits.next() {
-                Some(wait) => sleep_ns(wait * 1_000),
-                None => return Err(Failed { stage: Stage::Exec, errno }),
-            },
-            res => return res,
-        }
-    }
-}
-
-const fn is_busy(errno: Errno) -> bool {
-    errno == errno::TXTBSY
+        is_clean: true,
+        busy_waits_us: &BUSY_WAITS_US,
+    })
 }

@@ -1,6 +1,6 @@
 //! The steps of a child between its start and its program.
 
-use core::{ffi::c_void, mem::MaybeUninit};
+use core::{cell::UnsafeCell, ffi::c_void, mem::MaybeUninit};
 
 use flyto_supervision::{Bound, Stage};
 
@@ -57,6 +57,12 @@ pub(crate) struct Launch<'a> {
     pub(crate) cgroup: Option<Cgroup>,
     /// What the system call filter of the caller wants to see.
     pub(crate) cookie: Cookie,
+    /// Whether nothing is to be taken back that the caller's own execution left behind: each of its
+    /// descriptors from 3 on is closed on execution, and it does not ignore `SIGPIPE`.
+    pub(crate) is_clean: bool,
+    /// How long to wait, each time in microseconds, before another try while the program's file is open
+    /// for writing.
+    pub(crate) busy_waits_us: &'a [u64],
 }
 
 /// A cgroup, as two descriptors.
@@ -90,11 +96,64 @@ const STACK_BYTES: usize = 16 * 1024;
 #[repr(C, align(16))]
 struct Stack(MaybeUninit<[u8; STACK_BYTES]>);
 
-/// What both processes see of each other.
-struct Shared<'a> {
+/// A start, as both processes see it: the child runs in it until its program is in place.
+pub(crate) struct Attempt<'a> {
     launch: &'a Launch<'a>,
-    failed: Option<Failed>,
-    pidfd: i32,
+    /// `CLONE_VFORK`, `CLONE_PIDFD`.
+    flags: u64,
+    pidfd: UnsafeCell<i32>,
+    /// Why there is no program, once the child has ended for that.
+    failed: UnsafeCell<Option<Failed>>,
+    stack: UnsafeCell<MaybeUninit<Stack>>,
+}
+
+impl<'a> Attempt<'a> {
+    /// With `CLONE_VFORK` among these flags, the program is in place once it has been started, or it has
+    /// failed; otherwise that comes about while the caller goes on.
+    pub(crate) const fn new(launch: &'a Launch<'a>, flags: u64) -> Self {
+        let stack = UnsafeCell::new(MaybeUninit::uninit());
+        let (pidfd, failed) = (UnsafeCell::new(-1), UnsafeCell::new(None));
+        Self { launch, flags, pidfd, failed, stack }
+    }
+
+    /// Starts the child, once.
+    ///
+    /// # Safety
+    ///
+    /// The pointers of the launch must be good, and its descriptors open. This and all that the launch
+    /// leads to must stay where it is until the child has its program or has ended.
+    pub(crate) unsafe fn start(&self) -> Result<i32, Failed> {
+        let cgroup = self.launch.cgroup;
+        let into_cgroup = if cgroup.is_some() { clone::INTO_CGROUP } else { 0 };
+        let args = CloneArgs {
+            flags: clone::VM | clone::CLEAR_SIGHAND | into_cgroup | self.flags,
+            pidfd: match self.flags & clone::PIDFD {
+                0 => 0,
+                _ => address(self.pidfd.get()) as u64,
+            },
+            exit_signal: u64::from(sys::SIGCHLD),
+            stack: address(self.stack.get()) as u64,
+            stack_size: STACK_BYTES as u64,
+            cgroup: cgroup.map_or(0, |it| it.dir as u64),
+            ..CloneArgs::default()
+        };
+        let at = (&raw const *self).cast_mut().cast();
+        // SAFETY: the stack and all that this leads to stay, as the caller promises.
+        unsafe { birth::make(&args, self.launch.cookie, child, at) }
+            .map_err(|errno| Failed { stage: Stage::Clone, errno })
+    }
+
+    /// Why there is no program. A child that still tries has not said it.
+    pub(crate) fn failed(&self) -> Option<Failed> {
+        // SAFETY: the child writes it once, just before it ends; nobody reads it while that may be.
+        unsafe { self.failed.get().read_volatile() }
+    }
+
+    /// The descriptor that `CLONE_PIDFD` made.
+    fn pidfd(&self) -> i32 {
+        // SAFETY: the kernel writes it before the child runs.
+        unsafe { self.pidfd.get().read_volatile() }
+    }
 }
 
 /// Starts a process that shares the caller's memory until its program is in place, and returns then.
@@ -103,28 +162,12 @@ struct Shared<'a> {
 ///
 /// The pointers of `launch` must be good, and its descriptors open.
 pub(crate) unsafe fn start(launch: &Launch<'_>) -> Result<Child, Failed> {
-    let mut stack = MaybeUninit::<Stack>::uninit();
-    let mut shared = Shared { launch, failed: None, pidfd: -1 };
-    let shared_at = &raw mut shared;
-    let into_cgroup = if launch.cgroup.is_some() { clone::INTO_CGROUP } else { 0 };
-    let args = CloneArgs {
-        flags: clone::VM | clone::VFORK | clone::CLEAR_SIGHAND | clone::PIDFD | into_cgroup,
-        // SAFETY: a place in what was just made.
-        pidfd: address(unsafe { &raw const (*shared_at).pidfd }) as u64,
-        exit_signal: u64::from(sys::SIGCHLD),
-        stack: address(stack.as_mut_ptr()) as u64,
-        stack_size: STACK_BYTES as u64,
-        cgroup: launch.cgroup.map_or(0, |it| it.dir as u64),
-        ..CloneArgs::default()
-    };
-    // SAFETY: this frame, with the stack and all that `shared` leads to, stays until the child has
-    // executed or ended, since `CLONE_VFORK` holds us here until then.
-    let pid = unsafe { birth::make(&args, launch.cookie, child, shared_at.cast()) }
-        .map_err(|errno| Failed { stage: Stage::Clone, errno })?;
-    // SAFETY: the child and the kernel have written both or left them alone, through pointers that we
-    // gave away.
-    let Shared { failed, pidfd, .. } = unsafe { shared_at.read_volatile() };
-    let Some(failed) = failed else { return Ok(Child { pid, pidfd }) };
+    let attempt = Attempt::new(launch, clone::VFORK | clone::PIDFD);
+    // SAFETY: this frame stays until the child has its program or has ended, since `CLONE_VFORK` holds us
+    // here until then; the rest is the caller's promise.
+    let pid = unsafe { attempt.start() }?;
+    let pidfd = attempt.pidfd();
+    let Some(failed) = attempt.failed() else { return Ok(Child { pid, pidfd }) };
     // SAFETY: our own child, which has ended, and our own descriptor.
     unsafe {
         // A handler of the host's may get in between.
@@ -146,17 +189,19 @@ pub(crate) unsafe fn close(fd: i32) {
 }
 
 extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
-    let shared = arg.cast::<Shared<'_>>();
-    // SAFETY: `start` lends it to us, and waits.
-    let failed = unsafe {
-        match (made_by, (&raw const (*shared).pidfd).read_volatile()) {
-            // A kernel that is none, or one before Linux 5.2, takes the flag for one without a meaning.
-            (MadeBy::Clone, -1) => Failed { stage: Stage::Clone, errno: sys::errno::NOSYS },
-            _ => steps((*shared).launch, made_by),
+    // SAFETY: whoever started us lends it to us, and reads what we write once we have ended.
+    let attempt = unsafe { &*arg.cast::<Attempt<'_>>() };
+    let is_without_pidfd = attempt.flags & clone::PIDFD != 0 && attempt.pidfd() == -1;
+    let failed = match made_by {
+        // A kernel that is none, or one before Linux 5.2, takes the flag for one without a meaning.
+        MadeBy::Clone if is_without_pidfd => {
+            Failed { stage: Stage::Clone, errno: sys::errno::NOSYS }
         }
+        // SAFETY: as above.
+        _ => unsafe { steps(attempt.launch, made_by) },
     };
-    // SAFETY: as above; `start` reads it once we have ended.
-    unsafe { (&raw mut (*shared).failed).write_volatile(Some(failed)) };
+    // SAFETY: as above.
+    unsafe { attempt.failed.get().write_volatile(Some(failed)) };
     loop {
         // SAFETY: ends this process only. It is no thread of the host's.
         let _ = unsafe { sys::numbers(number::EXIT, &[127]) };
@@ -190,8 +235,10 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
         // The copy is not closed on execution.
         step!(Streams: sys::numbers(number::DUP3, &[int(fd), target, 0]));
     }
-    // Everything else is: also what some library of the host opened without saying so.
-    step!(Streams: sys::numbers(number::CLOSE_RANGE, &[3, u32::MAX as usize, CLOSE_RANGE_CLOEXEC]));
+    if !launch.is_clean {
+        // Everything else is: also what some library of the host opened without saying so.
+        step!(Streams: sys::numbers(number::CLOSE_RANGE, &[3, u32::MAX as usize, CLOSE_RANGE_CLOEXEC]));
+    }
     if let Some(fd) = launch.fourth {
         step!(Streams: sys::numbers(number::DUP3, &[int(fd), 3, 0]));
     }
@@ -211,9 +258,11 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
     }
     // Handlers are gone (`CLONE_CLEAR_SIGHAND`, or just now). Rust's runtime ignores SIGPIPE, which would be
     // inherited; what else is ignored was so on purpose, as by nohup(1).
-    let default = [0_usize; 4];
-    let pipe = sys::SIGPIPE as usize;
-    step!(Group: sys::call(number::RT_SIGACTION, [pipe, address(&default), 0, 8, 0, 0]));
+    if !launch.is_clean {
+        let default = [0_usize; 4];
+        let pipe = sys::SIGPIPE as usize;
+        step!(Group: sys::call(number::RT_SIGACTION, [pipe, address(&default), 0, 8, 0, 0]));
+    }
     birth::set_mask(0);
     if launch.no_new_privs {
         step!(Privileges: sys::numbers(number::PRCTL, &[PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0]));
@@ -221,17 +270,41 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
     if let Some(ruleset) = launch.ruleset {
         step!(Landlock: sys::numbers(number::LANDLOCK_RESTRICT_SELF, &[int(ruleset), 0]));
     }
-    let (args, env) = (address(launch.args), address(launch.env));
-    match launch.image {
-        Image::Path(path) => {
-            step!(Exec: sys::call(number::EXECVE, [address(path), args, env, 0, 0, 0]));
-        }
-        Image::Descriptor(fd) => {
-            let empty = c"".as_ptr();
-            step!(Exec: sys::call(number::EXECVEAT, [int(fd), address(empty), args, env, AT_EMPTY_PATH, 0]));
+    let mut waits_us = launch.busy_waits_us.iter();
+    loop {
+        // SAFETY: the parent holds the strings and arrays still. It returns only where it failed.
+        match unsafe { execute(launch) } {
+            Err(sys::errno::TXTBSY) => match waits_us.next() {
+                Some(wait_us) => pause(*wait_us),
+                None => return Failed { stage: Stage::Exec, errno: sys::errno::TXTBSY },
+            },
+            Err(errno) => return Failed { stage: Stage::Exec, errno },
+            Ok(_) => return Failed { stage: Stage::Exec, errno: sys::errno::INVAL },
         }
     }
-    Failed { stage: Stage::Exec, errno: sys::errno::INVAL }
+}
+
+/// # Safety
+///
+/// As for [`steps`].
+unsafe fn execute(launch: &Launch<'_>) -> Result<usize, Errno> {
+    let (args, env) = (address(launch.args), address(launch.env));
+    // SAFETY: the caller's promise.
+    unsafe {
+        match launch.image {
+            Image::Path(path) => sys::call(number::EXECVE, [address(path), args, env, 0, 0, 0]),
+            Image::Descriptor(fd) => {
+                let empty = address(c"".as_ptr());
+                sys::call(number::EXECVEAT, [int(fd), empty, args, env, AT_EMPTY_PATH, 0])
+            }
+        }
+    }
+}
+
+fn pause(us: u64) {
+    let time = [us / 1_000_000, us % 1_000_000 * 1_000];
+    // SAFETY: the kernel reads the time; there is nothing to poll.
+    let _ = unsafe { sys::call(number::PPOLL, [0, 0, address(&time), 0, 0, 0]) };
 }
 
 const CLOSE_RANGE_CLOEXEC: usize = 4;

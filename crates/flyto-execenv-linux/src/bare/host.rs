@@ -32,6 +32,8 @@ pub(crate) fn supervisor(
         ruleset: None,
         cgroup: None,
         cookie: [0; 2],
+        is_clean: false,
+        busy_waits_us: &[],
     };
     // SAFETY: the strings end with NUL bytes, the arrays with null pointers; they and the descriptors
     // outlive the call.

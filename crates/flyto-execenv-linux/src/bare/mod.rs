@@ -6,8 +6,9 @@
 //! with nothing. Both run the same [`child`].
 //!
 //! Everything here that is `unsafe` is so for one of two reasons: a system call gets a pointer, or a
-//! child runs on memory that its parent lent it. The parent sleeps until the child's program is in
-//! place (`CLONE_VFORK`), so what it lent stays where it is.
+//! child runs on memory that its parent lent it. What it lent stays where it is until the child's
+//! program is in place: a host sleeps until then (`CLONE_VFORK`), a supervisor does not leave the function
+//! that lent it before no child is left.
 
 #![allow(unsafe_code, reason = "the one place for it: see the module's comment")]
 

@@ -115,6 +115,8 @@ pub(crate) fn start(request: &Request<'_>) -> Result<Started, Failed> {
         ruleset: None,
         cgroup: None,
         cookie: Cookie::default(),
+        is_clean: false,
+        busy_waits_us: &[],
     };
     // SAFETY: each string ends with a NUL byte, each list with a null pointer, and they live in
     // `strings` and `pointers` until the end of this function; the borrowed descriptors are open.

@@ -46,6 +46,7 @@ pub(crate) mod number {
     pub(crate) const SHUTDOWN: usize = 48;
     pub(crate) const BIND: usize = 49;
     pub(crate) const LISTEN: usize = 50;
+    pub(crate) const SETSOCKOPT: usize = 54;
     pub(crate) const CLONE: usize = 56;
     pub(crate) const EXECVE: usize = 59;
     pub(crate) const EXIT: usize = 60;
@@ -58,6 +59,7 @@ pub(crate) mod number {
     pub(crate) const GETRUSAGE: usize = 98;
     pub(crate) const CAPGET: usize = 125;
     pub(crate) const CAPSET: usize = 126;
+    pub(crate) const FCNTL: usize = 72;
     pub(crate) const GETPGID: usize = 121;
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const GETDENTS64: usize = 217;

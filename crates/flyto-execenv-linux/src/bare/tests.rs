@@ -191,6 +191,8 @@ fn launch<'a>(path: &'a [u8], dir: &'a [u8], streams: [i32; 3]) -> Launch<'a> {
         ruleset: None,
         cgroup: None,
         cookie: [0; 2],
+        is_clean: false,
+        busy_waits_us: &[],
     }
 }
 

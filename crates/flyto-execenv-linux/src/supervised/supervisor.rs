@@ -9,7 +9,7 @@ use std::{
     time::Instant,
 };
 
-use flyto_supervision::{Order, REPORT_BYTES, Report};
+use flyto_supervision::{Order, REPORT_BYTES, Report, ReportKind};
 use rustix::{
     fs::{MemfdFlags, memfd_create},
     io::{Errno, fcntl_dupfd_cloexec},
@@ -231,7 +231,13 @@ impl Supervisor {
         loop {
             let mut ready = ready!(watched.poll_read_ready(cx))?;
             match self.try_report()? {
-                Some(report) => return Poll::Ready(Ok(report)),
+                Some(report) => {
+                    if matches!(report.kind, ReportKind::Ended | ReportKind::Failed) {
+                        // The last of a call. The next call does not begin with a look in vain.
+                        ready.clear_ready();
+                    }
+                    return Poll::Ready(Ok(report));
+                }
                 None => ready.clear_ready(),
             }
         }
