@@ -38,7 +38,7 @@ use crate::{
 /// start most, builds and test runs, start some for each CPU.
 pub(crate) const DEFAULT_PROCESSES: u64 = 1_024;
 
-/// How long the number of a user's tasks is remembered. To count them takes 0.3 ms, which one call in a
+/// How long the number of a user's tasks is remembered. To count them takes 0.15 ms, which one call in a
 /// second can bear.
 const COUNT_FOR: Duration = Duration::from_secs(1);
 

@@ -148,7 +148,8 @@ impl Linux {
         let local = Local::new();
         let mut capabilities = local.capabilities().clone();
         "linux".clone_into(&mut capabilities.backend);
-        if direct::works() {
+        // Supervisors, which declare these bounds themselves, are started in the same way.
+        if supervision.is_none() && direct::works() {
             capabilities =
                 capabilities.with([Capability::FileSizeLimit, Capability::OpenFilesLimit]);
         }

@@ -74,6 +74,7 @@ pub(crate) fn with_launch<T>(
         cgroup: site
             .cgroup
             .map(|dir| Cgroup { dir, members: site.members.as_ref().map_or(-1, Descriptor::fd) }),
+        members: None,
         cookie: site.cookie,
         is_clean: true,
         busy_waits_us: &BUSY_WAITS_US,

@@ -55,6 +55,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) ruleset: Option<i32>,
     /// A cgroup to start in.
     pub(crate) cgroup: Option<Cgroup>,
+    /// The list of members of a cgroup of version 1 that the child puts itself on, as a descriptor.
+    pub(crate) members: Option<i32>,
     /// What the system call filter of the caller wants to see.
     pub(crate) cookie: Cookie,
     /// Whether nothing is to be taken back that the caller's own execution left behind: each of its
@@ -225,11 +227,12 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
     }
 
     let by_hand = made_by == MadeBy::Clone;
-    if by_hand
-        && let Some(cgroup) = launch.cgroup
-        && let Err(errno) = birth::join(cgroup.members)
-    {
-        return Failed { stage: Stage::Cgroup, errno };
+    let in_place_of_birth = launch.cgroup.filter(|_| by_hand).map(|it| it.members);
+    // Before anything takes the places of these descriptors.
+    for members in launch.members.into_iter().chain(in_place_of_birth) {
+        if let Err(errno) = birth::join(members) {
+            return Failed { stage: Stage::Cgroup, errno };
+        }
     }
     for (target, fd) in launch.streams.into_iter().enumerate() {
         // The copy is not closed on execution.

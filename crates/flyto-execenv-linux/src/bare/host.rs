@@ -9,12 +9,14 @@ use std::{
 use super::child::{self, Failed, Group, Image, Launch};
 
 /// Starts a supervisor from `image`, with `socket` as its descriptor 3 and `null` as 0, 1 and 2. All
-/// three are 4 or greater. Gives its process and a pidfd for it.
+/// three are 4 or greater. It puts itself on the list of `members` of a group of version 1 before its first
+/// instruction. Gives its process and a pidfd for it.
 pub(crate) fn supervisor(
     image: BorrowedFd<'_>,
     socket: BorrowedFd<'_>,
     null_device: BorrowedFd<'_>,
     group: Group,
+    members: Option<BorrowedFd<'_>>,
 ) -> io::Result<(i32, OwnedFd)> {
     let name = c"flyto-supervisor";
     let (args, env) = ([name.as_ptr().cast(), null()], [null()]);
@@ -31,6 +33,7 @@ pub(crate) fn supervisor(
         no_new_privs: false,
         ruleset: None,
         cgroup: None,
+        members: members.map(|it| it.as_raw_fd()),
         cookie: [0; 2],
         is_clean: false,
         busy_waits_us: &[],

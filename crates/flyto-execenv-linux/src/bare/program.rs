@@ -114,6 +114,7 @@ pub(crate) fn start(request: &Request<'_>) -> Result<Started, Failed> {
         no_new_privs: false,
         ruleset: None,
         cgroup: None,
+        members: None,
         cookie: Cookie::default(),
         is_clean: false,
         busy_waits_us: &[],

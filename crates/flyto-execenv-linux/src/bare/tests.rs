@@ -189,6 +189,7 @@ fn launch<'a>(path: &'a [u8], dir: &'a [u8], streams: [i32; 3]) -> Launch<'a> {
         bounds: &[],
         no_new_privs: false,
         ruleset: None,
+        members: None,
         cgroup: None,
         cookie: [0; 2],
         is_clean: false,

@@ -339,19 +339,15 @@ unsafe fn count(stack: *mut Stack) -> Result<Option<u64>, Errno> {
         return Ok(None);
     }
     let most = hard.min(MOST_TASKS);
-    if !fits(most)? {
-        return Err(EAGAIN);
-    }
-    // More than `too_few` are needed, and `enough` do.
-    let (mut too_few, mut enough) = (0, most);
-    let mut guess = 64;
-    while guess < enough {
-        if fits(guess)? {
-            enough = guess;
-        } else {
-            too_few = guess;
-            guess *= 4;
+    // More than `too_few` are needed, and `enough` do. From below, since a process that may not be costs
+    // a fifth of one that is made.
+    let (mut too_few, mut enough) = (0, 4.min(most));
+    while !fits(enough)? {
+        if enough == most {
+            return Err(EAGAIN);
         }
+        too_few = enough;
+        enough = enough.saturating_mul(2).min(most);
     }
     while enough - too_few > 1 {
         let middle = too_few + (enough - too_few) / 2;

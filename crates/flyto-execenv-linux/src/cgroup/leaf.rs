@@ -4,10 +4,8 @@ use std::{
     fs::{File, OpenOptions},
     io,
     os::fd::{AsFd, BorrowedFd},
-    panic,
     path::{Path, PathBuf},
     sync::Arc,
-    thread,
 };
 
 use super::{
@@ -93,30 +91,18 @@ impl Leaf {
         }
     }
 
-    /// Calls `start`, from a thread in the group: the supervisor that it starts is in it from the first
-    /// instant on. Only version 1 needs that; else `start` is called as it is.
+    /// The list that a supervisor puts itself on before its first instruction
+    /// ([`host::supervisor`](crate::bare::host::supervisor)). Only version 1 needs that.
     ///
-    /// A thread that moves itself is cheap. To move another process the kernel first waits until none is
+    /// A process that moves itself is cheap. To move another one the kernel first waits until none is
     /// being made or ended anywhere, some 15 ms.
     ///
     /// # Errors
     ///
-    /// Those of a new thread, and of writing to `tasks`; `start` was not called then.
-    pub(crate) fn start_inside<T: Send>(&self, start: impl FnOnce() -> T + Send) -> io::Result<T> {
-        let members: Vec<PathBuf> =
-            self.homes.pids.iter().map(|it| members(it, self.number)).collect();
-        if members.is_empty() {
-            return Ok(start());
-        }
-        thread::scope(|scope| {
-            let inside = || {
-                members.iter().try_for_each(|it| write(it, "0"))?;
-                Ok(start())
-            };
-            let thread = thread::Builder::new().name("flyto-start".into());
-            let thread = thread.spawn_scoped(scope, inside)?;
-            thread.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
-        })
+    /// Those of opening `tasks`.
+    pub(crate) fn members(&self) -> io::Result<Option<File>> {
+        let list = self.homes.pids.as_ref().map(|it| members(it, self.number));
+        list.map(|it| OpenOptions::new().write(true).open(it)).transpose()
     }
 
     /// Bounds the number of processes and threads of programs; nothing is written where that bound is in

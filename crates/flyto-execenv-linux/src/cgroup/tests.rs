@@ -1,12 +1,25 @@
 //! By real use: on a machine that lets nobody make groups they show that nothing is made.
 
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    os::{fd::OwnedFd, unix::net::UnixStream},
+    path::Path,
+    sync::Arc,
+};
 
 use flyto_execenv::{ExecEnv, Outcome, Output, RunOptions, Spec, Stdin, local::Local};
+use rustix::{
+    io::fcntl_dupfd_cloexec,
+    process::{WaitId, WaitIdOptions},
+};
 use tokio::io::AsyncReadExt;
 
 use super::*;
-use crate::ordinary::{GUARD, is_ordinary, run};
+use crate::{
+    bare::{child::Group, host},
+    ordinary::{GUARD, is_ordinary, run},
+    supervised::image,
+};
 
 /// What is there of ours, in every hierarchy.
 fn present(place: &Path, into: &mut BTreeSet<PathBuf>) {
@@ -83,13 +96,28 @@ async fn an_ordinary_user_leaves_nothing_where_it_may_make_nothing() {
     assert_eq!(leaf.is_some(), !of_findings.is_empty());
 }
 
+fn above_3(fd: &impl AsFd) -> OwnedFd {
+    fcntl_dupfd_cloexec(fd, 4).expect("there are descriptors")
+}
+
 #[test]
 fn a_supervisor_is_born_inside() {
     let cgroups = Cgroups::probe();
     let Some(leaf) = cgroups.leaf(1).expect("there is room") else { return };
     let own = || fs::read_to_string("/proc/thread-self/cgroup").expect("proc is there");
     let before = own();
-    let inside = leaf.start_inside(own).expect("a thread may move itself");
+    let members = leaf.members().expect("the group is ours");
+    let (ours, its) = UnixStream::pair().expect("there are descriptors");
+    let null = File::options().read(true).write(true).open("/dev/null").expect("it is there");
+    // Copies that are not in the way of the places that a child takes.
+    let (its, null) = (above_3(&its), above_3(&null));
+    let image = image().expect("there is memory");
+    let members = members.as_ref().map(AsFd::as_fd);
+    let (pid, pidfd) =
+        host::supervisor(image, its.as_fd(), null.as_fd(), Group::Own, members).expect("it starts");
+    let inside = fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("it lives");
+    drop((ours, its));
+    rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED).expect("it ends");
     assert_eq!(own(), before);
     let line = inside.lines().find(|it| it.contains(":pids:"));
     let expected =

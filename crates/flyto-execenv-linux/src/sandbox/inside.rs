@@ -130,6 +130,7 @@ impl Confined {
             above(its).as_fd(),
             null.as_fd(),
             crate::bare::child::Group::Session,
+            None,
         )
         .expect("it starts");
 

@@ -87,11 +87,9 @@ impl Supervisor {
             4,
         )?;
         let image = image()?;
-        let start = || host::supervisor(image, its.as_fd(), null.as_fd(), group);
-        let (pid, pidfd) = match &leaf {
-            Some(leaf) => leaf.start_inside(start)??,
-            None => start()?,
-        };
+        let members = leaf.as_ref().map(Leaf::members).transpose()?.flatten();
+        let members = members.as_ref().map(AsFd::as_fd);
+        let (pid, pidfd) = host::supervisor(image, its.as_fd(), null.as_fd(), group, members)?;
         Ok(Self {
             socket: Some(Arc::new(ours)),
             pidfd: Some(pidfd),
