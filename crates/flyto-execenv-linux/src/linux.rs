@@ -4,6 +4,7 @@ use std::{
     io,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -65,6 +66,10 @@ pub struct Linux {
 /// Pools kept for programs with isolation: 32. Each kind of isolation is one, with the paths in it, so
 /// a host has about as many as it has plugins in use.
 const MAX_CONFINED: usize = 32;
+
+/// How long a backend that is dropped waits for its idle supervisors to end: 100 ms, a thousand times what
+/// they take, since a machine can be busy.
+const ATTEND_FOR: Duration = Duration::from_millis(100);
 
 /// What programs run below.
 #[derive(Debug)]
@@ -194,6 +199,17 @@ impl Linux {
         let image = self.pinned.image(&spec, &program).await?;
         let bounds = direct::bounds_of(&spec.limits);
         direct::start(&spec, &program, image, &bounds).await
+    }
+}
+
+impl Drop for Supervision {
+    fn drop(&mut self) {
+        let confined =
+            std::mem::take(self.confined.get_mut().unwrap_or_else(PoisonError::into_inner));
+        supervised::attend(ATTEND_FOR, || {
+            self.plain.let_idle_go();
+            drop(confined);
+        });
     }
 }
 

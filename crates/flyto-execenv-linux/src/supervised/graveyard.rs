@@ -1,13 +1,17 @@
 //! Waiting for supervisors that were let go, without blocking and without a runtime.
 
 use std::{
+    cell::RefCell,
     os::fd::{AsFd, OwnedFd},
     sync::{Mutex, PoisonError},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    process::{WaitId, WaitIdOptions, waitid},
+};
 
 use super::rescue;
 use crate::cgroup::Leaf;
@@ -26,12 +30,52 @@ pub(super) struct LetGo {
 /// Those that have not ended yet, and whether a thread waits for them.
 static LEFT: Mutex<(Vec<LetGo>, bool)> = Mutex::new((Vec::new(), false));
 
+thread_local! {
+    /// Where [`attend`] collects those that this thread lets go.
+    static ATTENDED: RefCell<Option<Vec<LetGo>>> = const { RefCell::new(None) };
+}
+
+/// Lets supervisors go and blocks until they have ended, or for this long: a host that ends right after
+/// that leaves nobody, and nothing that was theirs. Those that take longer are waited for as ever.
+///
+/// A supervisor without a program takes some 100 µs.
+pub(crate) fn attend(at_most: Duration, let_go: impl FnOnce()) {
+    // A thread that is ending may have no list any more, and attends to nobody.
+    let _ = ATTENDED.try_with(|it| it.replace(Some(Vec::new())));
+    let_go();
+    let attended = ATTENDED.try_with(RefCell::take);
+    let mut attended = attended.ok().flatten().unwrap_or_default();
+    let give_up = Instant::now() + at_most;
+    loop {
+        attended.retain(|it| !it.has_ended());
+        let left = give_up.saturating_duration_since(Instant::now());
+        if attended.is_empty() || left.is_zero() {
+            break;
+        }
+        let Ok(left) = left.try_into() else { break };
+        let mut ends: Vec<_> =
+            attended.iter().map(|it| PollFd::new(&it.pidfd, PollFlags::IN)).collect();
+        // A signal of the host's is no reason to wait longer or less.
+        let _ = poll(&mut ends, Some(&left));
+    }
+    attended.into_iter().for_each(wait_in_a_thread);
+}
+
 /// Waits for a supervisor that was let go.
 pub(super) fn bury(supervisor: LetGo) {
     rescue::wake(&supervisor.pidfd);
-    if supervisor.has_ended() {
-        return;
+    let mut supervisor = Some(supervisor);
+    let _ = ATTENDED.try_with(|it| {
+        if let Some(attended) = &mut *it.borrow_mut() {
+            attended.extend(supervisor.take());
+        }
+    });
+    if let Some(supervisor) = supervisor.filter(|it| !it.has_ended()) {
+        wait_in_a_thread(supervisor);
     }
+}
+
+fn wait_in_a_thread(supervisor: LetGo) {
     let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
     left.0.push(supervisor);
     if !left.1 {

@@ -21,6 +21,7 @@ mod tests;
 
 pub(crate) use self::{
     control::start,
+    graveyard::attend,
     image::image,
     pool::{Kind, Pool},
 };

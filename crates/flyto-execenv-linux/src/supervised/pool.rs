@@ -200,6 +200,11 @@ impl Pool {
         }
     }
 
+    /// Lets those go that have nothing to do.
+    pub(crate) fn let_idle_go(&self) {
+        drop(self.idle.take_all(self.id));
+    }
+
     /// Takes back a supervisor that has nothing to do.
     pub(super) fn give_back(&self, mut supervisor: Supervisor) {
         if supervisor.leaf().is_some_and(Leaf::is_worn) {
@@ -213,7 +218,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        drop(self.idle.take_all(self.id));
+        self.let_idle_go();
     }
 }
 

@@ -1,4 +1,4 @@
-use std::{io, sync::Arc};
+use std::{fs, io, sync::Arc, time::Duration};
 
 use super::*;
 use crate::cgroup::Cgroups;
@@ -27,4 +27,22 @@ fn a_host_that_cannot_be_told_hears_that_its_supervisor_is_gone() {
     kind.confinement.no_new_privs = true;
     let err = Pool::new(kind, Arc::new(Cgroups::none())).probe().expect_err("it cannot answer");
     assert_eq!(err.kind(), io::ErrorKind::UnexpectedEof, "{err}");
+}
+
+/// Children of this thread, and of those that have ended.
+fn children() -> String {
+    fs::read_to_string("/proc/thread-self/children").expect("proc is there")
+}
+
+#[test]
+fn whom_somebody_attends_to_has_ended_and_is_reaped() {
+    let pool = Pool::new(Kind::default(), Arc::new(Cgroups::none()));
+    pool.probe().expect("it starts").expect("it is set up");
+    assert_eq!(children().split_whitespace().count(), 1);
+    attend(Duration::from_secs(60), || pool.let_idle_go());
+    assert_eq!(children(), "");
+    // One that nobody attends to is waited for elsewhere, and nobody here is held up.
+    pool.probe().expect("it starts").expect("it is set up");
+    attend(Duration::ZERO, || pool.let_idle_go());
+    drop(pool);
 }
