@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use flyto_execenv::{Ending, ExecEnv, Exit, Spec, local::Local};
 
@@ -53,6 +53,10 @@ fn every_benchmark_runs() {
         &["session", "--no-cc", "--unpinned"],
         &["Rust ping-pong", "PluginTool, current_thread", "PluginTool, 2 workers"],
     );
+    // Where all packages are built, the program lies beside its benchmark.
+    if Path::new(env!("CARGO_BIN_EXE_bench")).with_file_name("flyto").is_file() {
+        check(&["program", "--no-cc"], &["the tool", "flyto call"]);
+    }
     // With the C baseline where there is a compiler.
     check(&["call"], &["ExecEnv + Local, 2 workers"]);
     check(&["session"], &["C ping-pong"]);

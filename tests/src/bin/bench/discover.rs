@@ -82,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Result {
 }
 
 /// Fills a directory with plugins like those that people write; says how long the manifests are.
-fn write_plugins(dir: &Path, n_plugins: usize, n_tools: usize) -> Result<usize> {
+pub(crate) fn write_plugins(dir: &Path, n_plugins: usize, n_tools: usize) -> Result<usize> {
     let mut n_bytes = 0;
     for i in 0..n_plugins {
         let dir = dir.join(format!("plugin-{i:05}"));

@@ -16,6 +16,7 @@ use std::{env, error::Error, process::ExitCode};
 mod call; //       what does one call cost, and how many fit into a second?
 mod discover; //   what does finding plugins cost?
 mod fds; //        … with many open descriptors?
+mod program; //    what does `flyto call` add to its tool?
 mod rss; //        … in a host with much memory?
 mod session; //    what does a call cost whose program stays?
 mod stream; //     how fast is output captured, and in how much memory?
@@ -58,6 +59,7 @@ const BENCHES: &[Bench] = &[
     ("stream", "how fast much output is captured", &["--mib"], stream::run),
     ("verify", "what a pinned program costs", &["--kib"], verify::run),
     ("discover", "what finding plugins costs", &["--plugins", "--tools"], discover::run),
+    ("program", "what `flyto call` adds to its tool", &[], program::run),
 ];
 
 fn main() -> ExitCode {
