@@ -1,6 +1,10 @@
 //! A child that has not been reaped.
 
-use std::{io, os::fd::OwnedFd};
+use std::{
+    io,
+    os::fd::OwnedFd,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use flyto_execenv::{Ended, Exit, LimitKind, Limits, PeakMemory, Signal, Usage, local::Leader};
 use flyto_supervision::Reached;
@@ -52,7 +56,7 @@ fn ended(reaped: &Reaped, limits: &Limits) -> Ended {
     usage.system_cpu = Some(system_cpu);
     // Until its program was in place, the child had the host's memory. So only what is more than the
     // host ever had is sure to be the program's.
-    usage.peak_memory = if max_rss_bytes > program::own_peak_bytes() {
+    usage.peak_memory = if is_more_than_own_peak(max_rss_bytes) {
         PeakMemory::LargestProcess(max_rss_bytes)
     } else {
         PeakMemory::AtMost(max_rss_bytes)
@@ -66,6 +70,18 @@ fn ended(reaped: &Reaped, limits: &Limits) -> Ended {
         None if out_of_cpu => res.limit(LimitKind::CpuTime),
         None => res,
     }
+}
+
+/// Whether this process never had as much memory as this. Its peak only grows, so what it had once is enough
+/// to know that it is not.
+fn is_more_than_own_peak(bytes: u64) -> bool {
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    if bytes <= KNOWN.load(Ordering::Relaxed) {
+        return false;
+    }
+    let peak = program::own_peak_bytes();
+    KNOWN.store(peak, Ordering::Relaxed);
+    bytes > peak
 }
 
 /// A status as wait(2) encodes it: a signal in its lowest seven bits, or a code in the next byte.
