@@ -63,9 +63,9 @@ pub struct Linux {
     supervision: Option<Arc<Supervision>>,
 }
 
-/// Pools kept for programs with isolation: 32. Each kind of isolation is one, with the paths in it, so
-/// a host has about as many as it has plugins in use.
-const MAX_CONFINED: usize = 32;
+/// Pools kept for programs with isolation or a bound on memory: 32. Each kind of isolation is one, with the
+/// paths in it, so a host has about as many as it has plugins in use.
+const MAX_SPECIAL: usize = 32;
 
 /// How long a backend that is dropped waits for its idle supervisors to end: 100 ms, a thousand times what
 /// they take, since a machine can be busy.
@@ -81,8 +81,8 @@ struct Supervision {
     outside: Arc<dyn Outside>,
     /// Supervisors for programs without isolation.
     plain: Arc<Pool>,
-    /// Those for programs with isolation. The one used last is at the end.
-    confined: Mutex<Vec<(Isolation, Arc<Pool>)>>,
+    /// Those for programs with isolation, or in a group by themselves. The one used last is at the end.
+    special: Mutex<Vec<(Isolation, Arc<Pool>)>>,
 }
 
 impl Default for Linux {
@@ -204,11 +204,11 @@ impl Linux {
 
 impl Drop for Supervision {
     fn drop(&mut self) {
-        let confined =
-            std::mem::take(self.confined.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let special =
+            std::mem::take(self.special.get_mut().unwrap_or_else(PoisonError::into_inner));
         supervised::attend(ATTEND_FOR, || {
             self.plain.let_idle_go();
-            drop(confined);
+            drop(special);
         });
     }
 }
@@ -243,16 +243,17 @@ impl Supervision {
         }
         let mut support = Support::probe();
         support.pid_namespaces = rung == KillRung::PidNamespace;
-        let (outside, confined) = (Arc::new(System), Mutex::default());
-        Ok(Self { rung, keepers, support, outside, plain, confined })
+        let (outside, special) = (Arc::new(System), Mutex::default());
+        Ok(Self { rung, keepers, support, outside, plain, special })
     }
 
     async fn start(&self, pinned: &PinnedPrograms, mut spec: Spec) -> Result<Running, ExecError> {
         let program = resolve_program(&spec)?;
         let image = pinned.image(&spec, &program).await?;
-        let pool = match spec.isolation.is_none() {
+        let is_apart = self.keepers.has_memory_in_cgroup() && spec.limits.memory_bytes.is_some();
+        let pool = match spec.isolation.is_none() && !is_apart {
             true => Arc::clone(&self.plain),
-            false => self.confined(&spec)?,
+            false => self.special(&spec, is_apart)?,
         };
         let plan = self.keepers.plan(pool.namespace(), &spec.limits, KillScope::Tree);
         if let Some(reach) = pool.reach() {
@@ -269,10 +270,12 @@ impl Supervision {
         Ok(running)
     }
 
-    /// Supervisors for programs with the isolation of this spec.
-    fn confined(&self, spec: &Spec) -> Result<Arc<Pool>, ExecError> {
-        let mut pools = self.confined.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = pools.iter().position(|(isolation, _)| *isolation == spec.isolation);
+    /// Supervisors for programs with the isolation of this spec, in the group of their programs or apart.
+    fn special(&self, spec: &Spec, is_apart: bool) -> Result<Arc<Pool>, ExecError> {
+        let mut pools = self.special.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = pools.iter().position(|(isolation, pool)| {
+            *isolation == spec.isolation && pool.is_apart() == is_apart
+        });
         if let Some(found) = found {
             let (isolation, pool) = pools.remove(found);
             if pool.is_current() {
@@ -288,9 +291,9 @@ impl Supervision {
             }
             _ => None,
         };
-        let kind = kind(self.rung, confinement);
+        let kind = Kind { is_apart, ..kind(self.rung, confinement) };
         let pool = self.plain.beside(kind, reach);
-        if pools.len() == MAX_CONFINED {
+        if pools.len() == MAX_SPECIAL {
             // Calls of it that are under way keep it until they have ended.
             drop(pools.remove(0));
         }
@@ -305,6 +308,7 @@ fn kind(rung: KillRung, confinement: Confinement) -> Kind {
         pid_namespace,
         user_namespace: (pid_namespace || confinement.network_namespace) && needs_user_namespace(),
         kill_by_group: rung == KillRung::Cgroup,
+        is_apart: false,
         confinement,
     }
 }

@@ -6,17 +6,18 @@ use std::{
     ptr::null,
 };
 
-use super::child::{self, Failed, Group, Image, Launch};
+use super::child::{self, Cgroup, Failed, Group, Image, Launch};
 
-/// Starts a supervisor from `image`, with `socket` as its descriptor 3 and `null` as 0, 1 and 2. All
+/// Starts a supervisor from `image`, with a socket as its descriptor 3 and a null device as 0, 1 and 2. All
 /// three are 4 or greater. It puts itself on the list of `members` of a group of version 1 before its first
-/// instruction. Gives its process and a pidfd for it.
+/// instruction, and is born in `cgroup` of version 2, which is a directory and its list of members. Gives its
+/// process and a pidfd for it.
 pub(crate) fn supervisor(
     image: BorrowedFd<'_>,
-    socket: BorrowedFd<'_>,
-    null_device: BorrowedFd<'_>,
+    (socket, null_device): (BorrowedFd<'_>, BorrowedFd<'_>),
     group: Group,
     members: Option<BorrowedFd<'_>>,
+    cgroup: Option<(BorrowedFd<'_>, BorrowedFd<'_>)>,
 ) -> io::Result<(i32, OwnedFd)> {
     let name = c"flyto-supervisor";
     let (args, env) = ([name.as_ptr().cast(), null()], [null()]);
@@ -32,7 +33,8 @@ pub(crate) fn supervisor(
         bounds: &[],
         no_new_privs: false,
         ruleset: None,
-        cgroup: None,
+        cgroup: cgroup
+            .map(|(dir, list)| Cgroup { dir: dir.as_raw_fd(), members: list.as_raw_fd() }),
         members: members.map(|it| it.as_raw_fd()),
         cookie: [0; 2],
         is_clean: false,

@@ -13,13 +13,20 @@ use super::{
     home::{Home, number_in, write},
 };
 
-/// A group for the programs of one supervisor. Removed when dropped: after its supervisor has ended and
+/// A group for one supervisor and its programs. Removed when dropped: after its supervisor has ended and
 /// was waited for, else it stays until the next one is made.
+///
+/// In version 2 the supervisor is born into it, and what it starts is there with it, at no cost. A
+/// group with a bound on memory is for the programs alone: it would be the supervisor's bound too, and the
+/// kernel kills everybody in the group. To be born into another group than one's parent's is a
+/// twentieth of a call (`CLONE_INTO_CGROUP`, clone3(2)).
 #[derive(Debug)]
 pub(crate) struct Leaf {
     homes: Arc<Homes>,
     number: u32,
     helpers: u64,
+    /// Whether programs are alone in the group of version 2.
+    is_apart: bool,
     version_2: Option<Version2>,
     /// The bounds that are in force.
     processes: Option<u64>,
@@ -44,12 +51,18 @@ pub(crate) struct Events {
 }
 
 impl Leaf {
-    pub(super) fn make(homes: Arc<Homes>, number: u32, helpers: u64) -> io::Result<Self> {
+    pub(super) fn make(
+        homes: Arc<Homes>,
+        number: u32,
+        helpers: u64,
+        is_apart: bool,
+    ) -> io::Result<Self> {
         // From here on, dropping it removes what was made.
         let mut res = Self {
             homes,
             number,
             helpers,
+            is_apart,
             version_2: None,
             processes: None,
             memory_bytes: None,
@@ -62,7 +75,7 @@ impl Leaf {
             let open_to_write = |name| OpenOptions::new().write(true).open(group.join(name));
             res.version_2 =
                 Some(Version2 { dir: File::open(&group)?, kill: open_to_write("cgroup.kill")? });
-            if res.homes.memory_in_2 {
+            if res.homes.memory_in_2 && is_apart {
                 // A part of a program is of no use to anybody, and swap is no way around the bound.
                 write(&group.join("memory.oom.group"), "1")?;
                 ignore_missing(write(&group.join("memory.swap.max"), "0"))?;
@@ -71,21 +84,38 @@ impl Leaf {
         Ok(res)
     }
 
-    /// The directory of the group that programs are to be born in (`CLONE_INTO_CGROUP`, clone3(2)).
-    pub(crate) fn dir(&self) -> Option<BorrowedFd<'_>> {
-        self.version_2.as_ref().map(|it| it.dir.as_fd())
+    /// The directory of the group that programs alone are to be born in, where they are.
+    pub(crate) fn dir_of_programs(&self) -> Option<BorrowedFd<'_>> {
+        self.version_2.as_ref().filter(|_| self.is_apart).map(|it| it.dir.as_fd())
     }
 
-    /// The file that kills everything in the group when "1" is written to it (`cgroup.kill`).
+    /// The directory of the group that the supervisor is to be born in, and its list of members.
+    ///
+    /// # Errors
+    ///
+    /// Those of opening `cgroup.procs`.
+    pub(crate) fn dir_of_supervisor(&self) -> io::Result<Option<(BorrowedFd<'_>, File)>> {
+        let group = self.group_in_2().zip(self.version_2.as_ref()).filter(|_| !self.is_apart);
+        let Some((path, version_2)) = group else { return Ok(None) };
+        let members = OpenOptions::new().write(true).open(path.join("cgroup.procs"))?;
+        Ok(Some((version_2.dir.as_fd(), members)))
+    }
+
+    /// The file that kills all programs when "1" is written to it (`cgroup.kill`), where they are alone.
     ///
     /// After that this leaf is to be dropped: Linux kills whatever is born in such a group later.
-    pub(crate) fn kill_file(&self) -> Option<BorrowedFd<'_>> {
-        self.version_2.as_ref().map(|it| it.kill.as_fd())
+    pub(crate) fn kill_file_of_programs(&self) -> Option<BorrowedFd<'_>> {
+        self.version_2.as_ref().filter(|_| self.is_apart).map(|it| it.kill.as_fd())
+    }
+
+    /// Whether killing the group leaves the supervisor alone.
+    pub(crate) fn spares_supervisor(&self) -> bool {
+        self.is_apart
     }
 
     /// Kills everything that was born in the group. This leaf is to be dropped then, see above.
     pub(crate) fn kill(&self) {
-        if let Some(kill) = self.kill_file() {
+        if let Some(Version2 { kill, .. }) = &self.version_2 {
             // A group that is gone holds nobody.
             let _ = rustix::io::write(kill, b"1");
         }
@@ -115,12 +145,15 @@ impl Leaf {
         if limit == self.processes {
             return Ok(());
         }
-        let text = |limit: Option<u64>| limit.map_or("max".to_owned(), |it| it.to_string());
+        let text = |helpers| {
+            let all = limit.map(|it| it.saturating_add(helpers).min(MOST_PROCESSES));
+            all.map_or("max".to_owned(), |it| it.to_string())
+        };
         if let Some(home) = &self.homes.pids {
-            let with_helpers = limit.map(|it| it.saturating_add(self.helpers).min(MOST_PROCESSES));
-            write(&home.group(self.number).join("pids.max"), &text(with_helpers))?;
+            write(&home.group(self.number).join("pids.max"), &text(self.helpers))?;
         } else if let Some(group) = self.group_in_2().filter(|_| self.homes.pids_in_2) {
-            write(&group.join("pids.max"), &text(limit.map(|it| it.min(MOST_PROCESSES))))?;
+            let helpers = if self.is_apart { 0 } else { self.helpers };
+            write(&group.join("pids.max"), &text(helpers))?;
         }
         self.processes = limit;
         Ok(())

@@ -6,8 +6,8 @@
 //!
 //! | hierarchy | good for | how a program gets in |
 //! | --- | --- | --- |
-//! | version 2 | killing all at once | is born there (`CLONE_INTO_CGROUP`), or puts itself there where clone3(2) is refused |
-//! | … where its controllers were handed down | also processes and memory | likewise |
+//! | version 2 | killing all at once | its supervisor is born there (`CLONE_INTO_CGROUP`), or puts itself there where clone3(2) is refused |
+//! | … where its controllers were handed down | also processes; and memory | likewise; and by itself |
 //! | version 1, `pids` | processes | its supervisor is born there |
 //!
 //! Version 2 hands controllers down only from a group without processes of its own. So they are there
@@ -161,19 +161,21 @@ impl Cgroups {
     ///
     /// `helpers` is how many processes that are none of a program's will be in it: the supervisor, and
     /// the first one of its PID namespace if it makes one. They are allowed in addition to what
-    /// [`Leaf::set_processes`] allows, where they are in the same group.
+    /// [`Leaf::set_processes`] allows, where they are in the same group. `is_apart` asks for one in which
+    /// programs are alone: those with a bound on memory.
     ///
     /// # Errors
     ///
     /// Those of mkdir(2): `ENOSPC` where the group above bounds the number of groups.
-    pub(crate) fn leaf(&self, helpers: u64) -> io::Result<Option<Leaf>> {
+    pub(crate) fn leaf(&self, helpers: u64, is_apart: bool) -> io::Result<Option<Leaf>> {
         let homes = &self.homes;
         if homes.all().next().is_none() {
             return Ok(None);
         }
         let left = std::mem::take(&mut *homes.left.lock().unwrap_or_else(PoisonError::into_inner));
         left.into_iter().for_each(|it| homes.remove_group(it));
-        Leaf::make(homes.clone(), homes.next.fetch_add(1, Ordering::Relaxed), helpers).map(Some)
+        let number = homes.next.fetch_add(1, Ordering::Relaxed);
+        Leaf::make(homes.clone(), number, helpers, is_apart).map(Some)
     }
 }
 

@@ -60,7 +60,7 @@ fn what_was_made_is_gone_again() {
     let homes: BTreeSet<PathBuf> =
         cgroups.findings().iter().filter_map(|it| it.found.clone().ok()).collect();
     let leaves: Vec<Leaf> =
-        (0..3).filter_map(|_| cgroups.leaf(1).expect("there is room")).collect();
+        (0..3).filter_map(|_| cgroups.leaf(1, false).expect("there is room")).collect();
     assert_eq!(leaves.is_empty(), homes.is_empty());
     assert!(homes.iter().all(|it| it.join("2").is_dir()), "{homes:?}");
     drop(leaves);
@@ -92,7 +92,7 @@ async fn an_ordinary_user_leaves_nothing_where_it_may_make_nothing() {
     let of_findings: Vec<&PathBuf> =
         cgroups.findings().iter().filter_map(|it| it.found.as_ref().ok()).collect();
     assert!(ours().iter().all(|it| of_findings.contains(&it)), "{cgroups:?}");
-    let leaf = cgroups.leaf(1).expect("nothing is tried, or it works");
+    let leaf = cgroups.leaf(1, false).expect("nothing is tried, or it works");
     assert_eq!(leaf.is_some(), !of_findings.is_empty());
 }
 
@@ -103,7 +103,7 @@ fn above_3(fd: &impl AsFd) -> OwnedFd {
 #[test]
 fn a_supervisor_is_born_inside() {
     let cgroups = Cgroups::probe();
-    let Some(leaf) = cgroups.leaf(1).expect("there is room") else { return };
+    let Some(leaf) = cgroups.leaf(1, false).expect("there is room") else { return };
     let own = || fs::read_to_string("/proc/thread-self/cgroup").expect("proc is there");
     let before = own();
     let members = leaf.members().expect("the group is ours");
@@ -113,18 +113,21 @@ fn a_supervisor_is_born_inside() {
     let (its, null) = (above_3(&its), above_3(&null));
     let image = image().expect("there is memory");
     let members = members.as_ref().map(AsFd::as_fd);
+    let cgroup = leaf.dir_of_supervisor().expect("the group is ours");
+    let cgroup = cgroup.as_ref().map(|(dir, list)| (*dir, list.as_fd()));
     let (pid, pidfd) =
-        host::supervisor(image, its.as_fd(), null.as_fd(), Group::Own, members).expect("it starts");
+        host::supervisor(image, (its.as_fd(), null.as_fd()), Group::Own, members, cgroup)
+            .expect("it starts");
     let inside = fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("it lives");
     drop((ours, its));
     rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED).expect("it ends");
     assert_eq!(own(), before);
-    let line = inside.lines().find(|it| it.contains(":pids:"));
-    let expected =
-        cgroups.homes.pids.as_ref().map(|it| {
-            format!("{}/0", it.path().file_name().expect("it has one").to_string_lossy())
-        });
-    assert!(expected.is_none_or(|it| line.is_some_and(|line| line.ends_with(&it))), "{inside}");
+    let is_in = |hierarchy: &str, home: &Home| {
+        let group = format!("{}/0", home.path().file_name().expect("it has one").to_string_lossy());
+        inside.lines().any(|it| it.contains(hierarchy) && it.ends_with(&group))
+    };
+    assert!(cgroups.homes.pids.as_ref().is_none_or(|it| is_in(":pids:", it)), "{inside}");
+    assert!(cgroups.homes.version_2.as_ref().is_none_or(|it| is_in("0::", it)), "{inside}");
 }
 
 #[tokio::test]
@@ -133,7 +136,7 @@ async fn a_bound_on_processes_holds() {
     if !cgroups.can(Use::Processes) {
         return;
     }
-    let mut leaf = cgroups.leaf(0).expect("there is room").expect("groups can be used");
+    let mut leaf = cgroups.leaf(0, true).expect("there is room").expect("groups can be used");
     leaf.set_processes(Some(10)).expect("the group is ours");
     let script = "n=0; while [ $n -lt 20 ]; do sleep 60 >/dev/null 2>&1 & n=$((n+1)); done; wait";
     let outcome = run_in(&leaf, script).await;
@@ -148,7 +151,7 @@ async fn a_bound_on_memory_holds() {
     if !cgroups.can(Use::Memory) {
         return;
     }
-    let mut leaf = cgroups.leaf(0).expect("there is room").expect("groups can be used");
+    let mut leaf = cgroups.leaf(0, true).expect("there is room").expect("groups can be used");
     leaf.set_memory(Some(64 << 20)).expect("the group is ours");
     // tail(1) keeps what may be the last line, and there is no line.
     let outcome = run_in(&leaf, "head -c 256M /dev/zero | tail -n 1 | wc -c").await;
@@ -168,7 +171,7 @@ async fn files_in_memory_wear_a_group_out() {
     if !cgroups.can(Use::Memory) {
         return;
     }
-    let mut leaf = cgroups.leaf(0).expect("there is room").expect("groups can be used");
+    let mut leaf = cgroups.leaf(0, true).expect("there is room").expect("groups can be used");
     leaf.set_memory(Some(64 << 20)).expect("the group is ours");
     let file = dir.path().join("file");
     let script = format!("head -c 8M /dev/zero > {}", file.display());
@@ -181,16 +184,18 @@ async fn files_in_memory_wear_a_group_out() {
 #[test]
 fn a_group_that_was_killed_takes_nobody() {
     let cgroups = Cgroups::probe();
-    let Some(leaf) = cgroups.leaf(0).expect("there is room") else { return };
-    let (Some(dir), Some(kill)) = (leaf.dir(), leaf.kill_file()) else { return };
+    let Some(leaf) = cgroups.leaf(0, true).expect("there is room") else { return };
+    let (Some(dir), Some(kill)) = (leaf.dir_of_programs(), leaf.kill_file_of_programs()) else {
+        return;
+    };
     trial::be_born_in(dir).expect("nobody has killed it");
     rustix::io::write(kill, b"1").expect("the group is ours");
     // FIXME: Linux 6.18 kills whoever is born into the group from now on, though it should not.
     let after = trial::be_born_in(dir).map_err(|it| it.kind());
     assert!(matches!(after, Ok(()) | Err(io::ErrorKind::Other)), "{after:?}");
     drop(leaf);
-    let next = cgroups.leaf(0).expect("there is room").expect("groups can be used");
-    trial::be_born_in(next.dir().expect("as before")).expect("this one is new");
+    let next = cgroups.leaf(0, true).expect("there is room").expect("groups can be used");
+    trial::be_born_in(next.dir_of_programs().expect("as before")).expect("this one is new");
 }
 
 #[test]
@@ -223,7 +228,7 @@ fn version_2_is_told_and_asked_in_its_own_words() {
     }
     let homes =
         Homes { version_2: Some(home), pids_in_2: true, memory_in_2: true, ..Homes::default() };
-    let mut leaf = Leaf::make(Arc::new(homes), 0, 2).expect("all files are there");
+    let mut leaf = Leaf::make(Arc::new(homes), 0, 2, true).expect("all files are there");
     assert_eq!(got("memory.oom.group"), "1");
 
     // Helpers are in no group of version 2.
@@ -244,7 +249,7 @@ fn version_2_is_told_and_asked_in_its_own_words() {
 #[tokio::test]
 async fn who_is_just_ending_is_waited_for() {
     let cgroups = Cgroups::probe();
-    let Some(leaf) = cgroups.leaf(1).expect("there is room") else { return };
+    let Some(leaf) = cgroups.leaf(1, false).expect("there is room") else { return };
     let homes: Vec<PathBuf> = cgroups.homes.all().map(|it| it.path().to_owned()).collect();
     // Ends when its input does.
     let lists = leaf.lists_of_members();
@@ -269,7 +274,7 @@ async fn who_is_just_ending_is_waited_for() {
 #[test]
 fn none_means_none() {
     let cgroups = Cgroups::none();
-    assert!(cgroups.leaf(1).expect("nothing is tried").is_none());
+    assert!(cgroups.leaf(1, false).expect("nothing is tried").is_none());
     assert!(!cgroups.can(Use::Kill) && !cgroups.can(Use::Processes));
     assert_eq!(Arc::strong_count(&cgroups.homes), 1);
 }

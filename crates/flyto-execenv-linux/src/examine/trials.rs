@@ -215,7 +215,7 @@ fn cgroup_bound(
 ) -> Result<String, Failure> {
     let home = finding(groups, purpose)?;
     let tried = |err| Failure::of(format!("set a bound below {}", home.display()), &err);
-    let leaf = groups.leaf(1).map_err(tried)?;
+    let leaf = groups.leaf(1, true).map_err(tried)?;
     leaf.map_or(Ok(()), |mut it| set(&mut it)).map_err(tried)?;
     Ok(place(home))
 }

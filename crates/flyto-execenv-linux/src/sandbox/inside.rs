@@ -127,9 +127,9 @@ impl Confined {
         image.write_all(SUPERVISOR).expect("there is memory");
         let (_, pidfd) = host::supervisor(
             image.as_fd(),
-            above(its).as_fd(),
-            null.as_fd(),
+            (above(its).as_fd(), null.as_fd()),
             crate::bare::child::Group::Session,
+            None,
             None,
         )
         .expect("it starts");

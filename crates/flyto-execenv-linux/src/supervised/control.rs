@@ -328,7 +328,9 @@ impl Control for Supervised {
                     // Whatever keeps it, it is not used again; the end of its socket is its last order.
                     let mut state = self.state();
                     state.proxy = None;
-                    drop(state.supervisor.take());
+                    if let Some(supervisor) = state.supervisor.take() {
+                        supervisor.kill_group();
+                    }
                     return Ok(Ended::default());
                 }
             }

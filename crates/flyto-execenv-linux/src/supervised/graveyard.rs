@@ -23,9 +23,15 @@ pub(super) struct LetGo {
     pub(super) pid: i32,
     /// Whether it had a program, in a session that it led.
     pub(super) led_session: bool,
-    /// Goes when the supervisor has gone.
-    pub(super) _leaf: Option<Leaf>,
+    /// Goes when the supervisor has gone. Who is in it then is killed.
+    pub(super) leaf: Option<Leaf>,
+    /// When it was let go.
+    pub(super) since: Instant,
 }
+
+/// How long a supervisor has to end its programs and itself, where their group can be killed: 2 s. It finds
+/// those too that have left the group.
+const MERCY: Duration = Duration::from_secs(2);
 
 /// Those that have not ended yet, and whether a thread waits for them.
 static LEFT: Mutex<(Vec<LetGo>, bool)> = Mutex::new((Vec::new(), false));
@@ -98,6 +104,9 @@ fn wait_for_all() {
         for supervisor in &left.0 {
             rescue::kill_below_stopped(supervisor.pid);
             rescue::wake(&supervisor.pidfd);
+            if supervisor.since.elapsed() > MERCY {
+                supervisor.leaf.iter().for_each(Leaf::kill);
+            }
         }
     }
 }
@@ -109,14 +118,17 @@ impl LetGo {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | more;
             waitid(WaitId::PidFd(self.pidfd.as_fd()), options)
         };
-        match wait(WaitIdOptions::NOWAIT) {
-            Ok(None) => return false,
-            Ok(Some(status)) if status.exit_status() != Some(0) && self.led_session => {
+        // An error means that it is no child of ours any more: this process ignores SIGCHLD, or something in
+        // it reaps whatever it finds. Its number may be a stranger's by now.
+        let ended = wait(WaitIdOptions::NOWAIT);
+        if matches!(ended, Ok(None)) {
+            return false;
+        }
+        if !matches!(&ended, Ok(Some(status)) if status.exit_status() == Some(0)) {
+            if ended.is_ok() && self.led_session {
                 rescue::kill_session(self.pid);
             }
-            // An error means that it is no child of ours any more: this process ignores SIGCHLD, or
-            // something in it reaps whatever it finds. Its number may be a stranger's by now.
-            _ => {}
+            self.leaf.iter().for_each(Leaf::kill);
         }
         let _ = wait(WaitIdOptions::empty());
         true

@@ -34,6 +34,8 @@ pub(crate) struct Kind {
     pub(crate) user_namespace: bool,
     /// The programs' group is what kills them, at once (`cgroup.kill`, cgroups(7)).
     pub(crate) kill_by_group: bool,
+    /// Programs are in a group without their supervisor, which has a bound on memory.
+    pub(crate) is_apart: bool,
     /// What they enter.
     pub(crate) confinement: Confinement,
 }
@@ -80,6 +82,11 @@ impl Pool {
         self.kind.confinement.is_current()
     }
 
+    /// Whether its programs are in a group without their supervisor.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.kind.is_apart
+    }
+
     /// A pool without supervisors.
     pub(crate) fn new(kind: Kind, groups: Arc<Cgroups>) -> Arc<Self> {
         Arc::new(Self { kind, reach: None, groups, id: PoolId::new(), idle: Arc::default() })
@@ -115,14 +122,16 @@ impl Pool {
 
     /// A supervisor that has been given its setup. Its first report may still be the answer to that.
     fn start(&self) -> io::Result<Supervisor> {
-        let supervisor =
-            Supervisor::start(self.groups.leaf(self.kind.helpers())?, self.kind.group())?;
+        let leaf = self.groups.leaf(self.kind.helpers(), self.kind.is_apart)?;
+        let supervisor = Supervisor::start(leaf, self.kind.group())?;
         let same = |id: u32| format!("{id} {id} 1");
         let uid_map = same(rustix::process::geteuid().as_raw());
         let gid_map = same(rustix::process::getegid().as_raw());
         let (group, kill) = match supervisor.leaf() {
-            Some(leaf) if self.kind.kill_by_group => (leaf.dir(), leaf.kill_file()),
-            Some(leaf) => (leaf.dir(), None),
+            Some(leaf) if self.kind.kill_by_group => {
+                (leaf.dir_of_programs(), leaf.kill_file_of_programs())
+            }
+            Some(leaf) => (leaf.dir_of_programs(), None),
             None => (None, None),
         };
         let Confinement { ruleset, inner_ruleset, .. } = &self.kind.confinement;

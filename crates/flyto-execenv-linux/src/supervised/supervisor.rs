@@ -89,7 +89,10 @@ impl Supervisor {
         let image = image()?;
         let members = leaf.as_ref().map(Leaf::members).transpose()?.flatten();
         let members = members.as_ref().map(AsFd::as_fd);
-        let (pid, pidfd) = host::supervisor(image, its.as_fd(), null.as_fd(), group, members)?;
+        let cgroup = leaf.as_ref().map(Leaf::dir_of_supervisor).transpose()?.flatten();
+        let cgroup = cgroup.as_ref().map(|(dir, list)| (*dir, list.as_fd()));
+        let streams = (its.as_fd(), null.as_fd());
+        let (pid, pidfd) = host::supervisor(image, streams, group, members, cgroup)?;
         Ok(Self {
             socket: Some(Arc::new(ours)),
             pidfd: Some(pidfd),
@@ -131,6 +134,11 @@ impl Supervisor {
     /// Lets it go on, should somebody have stopped it.
     pub(super) fn wake(&self) {
         self.pidfd.iter().for_each(rescue::wake);
+    }
+
+    /// Kills its programs, and it with them if need be: it does not do that any more.
+    pub(super) fn kill_group(&self) {
+        self.leaf.iter().for_each(Leaf::kill);
     }
 
     /// Notes that it has a program, or has none.
@@ -272,7 +280,7 @@ impl Drop for Supervisor {
             return;
         }
         drop(watched);
-        if let Some(leaf) = self.leaf.as_ref().filter(|_| self.serves) {
+        if let Some(leaf) = self.leaf.as_ref().filter(|it| self.serves && it.spares_supervisor()) {
             // Also where somebody has killed or stopped the supervisor.
             leaf.kill();
         }
@@ -285,7 +293,8 @@ impl Drop for Supervisor {
                 pidfd,
                 pid: self.pid,
                 led_session: self.serves && self.leads_session,
-                _leaf: take(&mut self.leaf),
+                leaf: take(&mut self.leaf),
+                since: Instant::now(),
             });
         }
     }
