@@ -7,7 +7,7 @@
 
 use std::{
     collections::VecDeque,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     task::Waker,
     thread,
     time::{Duration, Instant},
@@ -22,9 +22,27 @@ const LINGER: Duration = Duration::from_millis(20);
 /// A thread that is late by as much as this, 100 ms, is not there: a fork of this process has none.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// Who is to be woken; nobody once that is of no use any more.
+type Slot = Arc<Mutex<Option<Waker>>>;
+
+/// A task that will be woken, unless this is dropped before.
+#[derive(Debug)]
+pub(super) struct Alarm(Slot);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        // A runtime would start a second thread for a task that is woken in vain.
+        drop(take(&self.0));
+    }
+}
+
+fn take(slot: &Slot) -> Option<Waker> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
 struct Late {
-    /// Who is to be woken; the first is the next.
-    tasks: VecDeque<(Instant, Waker)>,
+    /// The first is the next.
+    tasks: VecDeque<(Instant, Slot)>,
     /// When the thread looks again at the latest, where there is one.
     next_look: Option<Instant>,
 }
@@ -36,25 +54,26 @@ fn late() -> MutexGuard<'static, Late> {
     LATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Wakes a task once [`PAUSE`] has passed since `now`, and before twice as much has. Says whether it will
+/// Wakes a task once [`PAUSE`] has passed since `now`, and before twice as much has. `None` where it will not
 /// be done: a system at its limits has no thread for it.
-pub(super) fn wake_after(now: Instant, waker: &Waker) -> bool {
+pub(super) fn wake_after(now: Instant, waker: &Waker) -> Option<Alarm> {
     let mut late = late();
     if late.next_look.is_none_or(|it| now > it + PATIENCE) {
         if thread::Builder::new().name("flyto-late".into()).spawn(wake_all).is_err() {
-            return false;
+            return None;
         }
         // Of whoever is left from before a fork nobody is here.
         late.tasks.clear();
         late.next_look = Some(now);
     }
     let was_empty = late.tasks.is_empty();
-    late.tasks.push_back((now + PAUSE, waker.clone()));
+    let slot = Arc::new(Mutex::new(Some(waker.clone())));
+    late.tasks.push_back((now + PAUSE, Arc::clone(&slot)));
     drop(late);
     if was_empty {
         CAME.notify_one();
     }
-    true
+    Some(Alarm(slot))
 }
 
 fn wake_all() {
@@ -78,7 +97,7 @@ fn wake_all() {
             let due: Vec<_> = late.tasks.drain(..n_due).collect();
             // Whoever is woken may want the lock.
             drop(late);
-            due.into_iter().for_each(|(_, waker)| waker.wake());
+            due.iter().filter_map(|(_, slot)| take(slot)).for_each(Waker::wake);
             late = self::late();
         }
     }
@@ -86,10 +105,7 @@ fn wake_all() {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{Arc, mpsc},
-        task::Wake,
-    };
+    use std::{sync::mpsc, task::Wake};
 
     use super::*;
 
@@ -107,14 +123,15 @@ mod tests {
         let waker = Waker::from(Arc::new(Told(sender)));
         for _ in 0..2 {
             let now = Instant::now();
-            for _ in 0..3 {
-                assert!(wake_after(now, &waker));
-            }
+            let alarm = || wake_after(now, &waker).expect("there is a thread");
+            let _alarms = [alarm(), alarm(), alarm()];
+            drop(alarm());
             let early = woken.iter().take(3).filter(|it| *it < now + PAUSE);
             assert_eq!(early.count(), 0);
             while late().next_look.is_some() {
                 thread::yield_now();
             }
+            assert!(woken.try_recv().is_err(), "nobody waits for the fourth");
         }
     }
 }

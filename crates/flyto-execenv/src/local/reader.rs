@@ -42,8 +42,10 @@ pub(super) struct PipeReader {
 enum State {
     Unwatched {
         pipe: OwnedFd,
-        /// Since when somebody waits for it, and who.
-        asked: Option<(Instant, Waker)>,
+        /// Since when somebody waits for it.
+        asked: Option<Instant>,
+        /// Who, and what will wake them.
+        alarm: Option<(Waker, late::Alarm)>,
     },
     Watched(pipe::Receiver),
     /// Watching it failed, which was told.
@@ -53,7 +55,7 @@ enum State {
 impl PipeReader {
     /// Reads `pipe`, which does not block. It is watched once it has been open for a while.
     pub(super) fn new(pipe: OwnedFd) -> Self {
-        Self { state: State::Unwatched { pipe, asked: None }, seen_bytes: 0 }
+        Self { state: State::Unwatched { pipe, asked: None, alarm: None }, seen_bytes: 0 }
     }
 
     /// Reads `pipe`, which does not block. It is watched from the start.
@@ -81,7 +83,7 @@ impl AsyncRead for PipeReader {
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if let State::Unwatched { pipe, asked } = &mut this.state {
+        if let State::Unwatched { pipe, asked, alarm } = &mut this.state {
             // The first look would come too early: the program was started just now.
             if asked.is_some() {
                 let wanted = buf.remaining().min(EARLY_BYTES);
@@ -99,13 +101,12 @@ impl AsyncRead for PipeReader {
                 }
             }
             let now = Instant::now();
-            let (since, waker) = asked.get_or_insert_with(|| (now, Waker::noop().clone()));
-            if now < *since + UNWATCHED {
-                let is_woken = waker.will_wake(cx.waker()) || {
-                    waker.clone_from(cx.waker());
-                    late::wake_after(now, waker)
-                };
-                if is_woken {
+            if now < *asked.get_or_insert(now) + UNWATCHED {
+                if alarm.as_ref().is_none_or(|(waker, _)| !waker.will_wake(cx.waker())) {
+                    let new = late::wake_after(now, cx.waker());
+                    *alarm = new.map(|it| (cx.waker().clone(), it));
+                }
+                if alarm.is_some() {
                     return Poll::Pending;
                 }
             }
