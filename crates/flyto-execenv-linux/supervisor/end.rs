@@ -9,6 +9,7 @@ use core::mem::ManuallyDrop;
 
 use crate::{
     bare::sys::errno,
+    exit,
     process::{
         Descriptor, O_RDONLY, Polled, SIGKILL, Used, Wait, has_ended, now_ns, poll, reap, signal,
         signal_group, sleep_ns, watch,
@@ -70,8 +71,23 @@ pub(crate) fn sweep_for_good(site: &Site) {
     while !sweep(site, 0, &mut Used::default()).confirmed {}
 }
 
-/// Kills the programs' group, where that is how programs are killed.
+/// Ends everything, and this process: nobody needs it any more.
+pub(crate) fn end_all(site: &Site) -> ! {
+    if site.is_in_group() {
+        // Those first that have left the group.
+        signal_descendants(SIGKILL);
+        write_kill(site);
+    }
+    sweep_for_good(site);
+    exit(0)
+}
+
+/// Kills the programs' group, where that is how programs are killed and we are not in it.
 fn kill_group(site: &Site) -> bool {
+    !site.is_in_group() && write_kill(site)
+}
+
+fn write_kill(site: &Site) -> bool {
     let Some(fd) = site.group_kill else { return false };
     // SAFETY: the site keeps the descriptor open, and the copy is not dropped.
     let file = ManuallyDrop::new(unsafe { Descriptor::new(fd) });

@@ -13,7 +13,7 @@ use crate::{
         child::{Attempt, Failed},
         sys::{self, CloneArgs, MadeBy, address, clone, errno},
     },
-    end::{sweep, sweep_for_good},
+    end::{end_all, sweep, sweep_for_good},
     exit, failure,
     memory::{Pages, file_size},
     process::{
@@ -123,7 +123,7 @@ impl Call<'_> {
             poll(&mut polled, looks.then_some(LOOK_NS));
             let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
-                give_up(site);
+                end_all(site);
             }
             // Orphans that have ended would fill the tree's places if nobody waited for them.
             if died && self.collect(site) == Left::Nobody {
@@ -141,7 +141,7 @@ impl Call<'_> {
                         false => signal(self.leader, number),
                     },
                     Asked::Nothing => {}
-                    Asked::HungUp => give_up(site),
+                    Asked::HungUp => end_all(site),
                 }
             }
             if looks && self.is_over() {
@@ -160,7 +160,7 @@ impl Call<'_> {
             poll(&mut polled, looks.then_some(LOOK_NS));
             let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
-                give_up(site);
+                end_all(site);
             }
             if died {
                 self.collect(site);
@@ -172,7 +172,7 @@ impl Call<'_> {
                         signal_tree(site, number);
                     }
                     Asked::Order(Order::Signal { .. }) | Asked::Nothing => {}
-                    Asked::HungUp => give_up(site),
+                    Asked::HungUp => end_all(site),
                 }
             }
             if looks {
@@ -230,7 +230,7 @@ impl Call<'_> {
             poll(&mut polled, Some((until - now).min(pause_ns)));
             let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
-                give_up(site);
+                end_all(site);
             }
             if died && self.collect(site) == Left::Nobody {
                 return self.tell_end(true);
@@ -242,7 +242,7 @@ impl Call<'_> {
                         return self.kill(site);
                     }
                     Asked::Order(_) | Asked::Nothing => {}
-                    Asked::HungUp => give_up(site),
+                    Asked::HungUp => end_all(site),
                 }
             }
             if looks && self.is_over() {
@@ -307,12 +307,6 @@ impl Call<'_> {
 fn tell_failure(failed: Failed) {
     IS_TOLD.store(true, Ordering::Relaxed);
     report(&failure(failed));
-}
-
-/// The host is gone: nothing may outlive it.
-fn give_up(site: &Site) -> ! {
-    sweep_for_good(site);
-    exit(0)
 }
 
 /// Whether the first process of a namespace has told the host how it ended, or was about to.

@@ -35,13 +35,19 @@ pub(crate) struct Site {
     pub(crate) cgroup: Option<i32>,
     /// Its list of members, where programs put themselves into it.
     pub(crate) members: Option<Descriptor>,
-    /// The file that kills what is in that cgroup.
+    /// The file that kills what is in that cgroup; without that, the cgroup is one that programs are in
+    /// with their supervisor.
     pub(crate) group_kill: Option<i32>,
     /// The socket in the network namespace, until the host has it.
     pub(crate) door: Option<Descriptor>,
 }
 
 impl Site {
+    /// Whether to kill the programs' group is to kill us as well.
+    pub(crate) const fn is_in_group(&self) -> bool {
+        self.group_kill.is_some() && self.cgroup.is_none()
+    }
+
     pub(crate) const fn is_namespace(&self) -> bool {
         self.namespace.is_some()
     }

@@ -120,7 +120,8 @@ flags! {
         INNER_RULESET = 4,
         /// The message carries a cgroup to start each program in (cgroups(7)).
         CGROUP = 5,
-        /// The message carries the file that kills that cgroup.
+        /// The message carries the file that kills that cgroup; without [`CGROUP`](Self::CGROUP), the one
+        /// that the supervisor is in and its programs with it, which it kills when its host is gone.
         CGROUP_KILL = 6,
         /// Programs have no capabilities, also those of root (capabilities(7)). With `NO_NEW_PRIVS` they
         /// gain none either.

@@ -101,11 +101,11 @@ impl Leaf {
         Ok(Some((version_2.dir.as_fd(), members)))
     }
 
-    /// The file that kills all programs when "1" is written to it (`cgroup.kill`), where they are alone.
+    /// The file that kills everything in the group when "1" is written to it (`cgroup.kill`).
     ///
     /// After that this leaf is to be dropped: Linux kills whatever is born in such a group later.
-    pub(crate) fn kill_file_of_programs(&self) -> Option<BorrowedFd<'_>> {
-        self.version_2.as_ref().filter(|_| self.is_apart).map(|it| it.kill.as_fd())
+    pub(crate) fn kill_file(&self) -> Option<BorrowedFd<'_>> {
+        self.version_2.as_ref().map(|it| it.kill.as_fd())
     }
 
     /// Whether killing the group leaves the supervisor alone.

@@ -185,7 +185,7 @@ async fn files_in_memory_wear_a_group_out() {
 fn a_group_that_was_killed_takes_nobody() {
     let cgroups = Cgroups::probe();
     let Some(leaf) = cgroups.leaf(0, true).expect("there is room") else { return };
-    let (Some(dir), Some(kill)) = (leaf.dir_of_programs(), leaf.kill_file_of_programs()) else {
+    let (Some(dir), Some(kill)) = (leaf.dir_of_programs(), leaf.kill_file()) else {
         return;
     };
     trial::be_born_in(dir).expect("nobody has killed it");

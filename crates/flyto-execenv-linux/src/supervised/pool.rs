@@ -128,8 +128,8 @@ impl Pool {
         let uid_map = same(rustix::process::geteuid().as_raw());
         let gid_map = same(rustix::process::getegid().as_raw());
         let (group, kill) = match supervisor.leaf() {
-            Some(leaf) if self.kind.kill_by_group => {
-                (leaf.dir_of_programs(), leaf.kill_file_of_programs())
+            Some(leaf) if self.kind.kill_by_group || !self.kind.is_apart => {
+                (leaf.dir_of_programs(), leaf.kill_file())
             }
             Some(leaf) => (leaf.dir_of_programs(), None),
             None => (None, None),
