@@ -7,6 +7,7 @@ mod ordinary;
 
 use std::{fs, path::Path};
 
+use expect_test::expect;
 use flyto_execenv::{
     Capability, Class, ExecEnv, ExecErrorKind, Grants, Isolation, Network, Outcome, Policies,
     Policy, Profile, ProfilePlaces, Spec,
@@ -87,6 +88,43 @@ async fn what_appears_beside_a_secret_is_there_for_the_next_call() {
     fs::write(dir.join("home/.npmrc"), "token").expect("it is ours");
     let (text, _) = sh(&env, dir, Grants::new(), "cat ~/new ~/.npmrc").await;
     assert!(text.starts_with("new") && !text.contains("token"), "{text}");
+}
+
+#[tokio::test]
+async fn what_a_program_was_kept_from_is_told_once_each() {
+    let env = ExecEnv::new(Linux::new());
+    let isolation = |hosts: &[&str]| {
+        let hosts = hosts.iter().map(|it| it.parse().expect("a pattern")).collect();
+        Isolation::new().network(Network::Hosts(hosts))
+    };
+    let run = async |asked: &str, isolation: Isolation| {
+        let ask = "for to; do exec 3<>/dev/tcp/127.0.0.1/880
+            printf 'CONNECT %s HTTP/1.1\\r\\n\\r\\n' \"$to\" >&3; read -r line <&3; done";
+        let spec = Spec::new("/bin/bash").args(["-c", ask, "bash"]).args(asked.split(' '));
+        let spec = spec.env_var("PATH", "/usr/bin:/bin").isolation(isolation).deadline(GUARD);
+        let outcome = env.run(spec).await.expect("there is a bash");
+        let denied = outcome.denied_hosts.iter();
+        denied.map(|it| format!("{} {}\n", it.place(), it.why)).collect::<String>()
+    };
+    if !env.capabilities(&Class::PLUGIN_TOOL).expect("one").has(Capability::NetworkHosts) {
+        println!("skipped: this user makes no network namespaces here");
+        return;
+    }
+    let asked = "a.test:443 A.test:443 [::1]:80 localhost:9 a.test:80 127.0.0.1:9";
+    let hosts = ["localhost:9", "127.0.0.1:9"];
+    // The address is named, and nobody listens there, which is no denial.
+    expect![[r#"
+        a.test:443 is not among the named hosts
+        [::1]:80 is not among the named hosts
+        a.test:80 is not among the named hosts
+    "#]]
+    .assert_eq(&run(asked, isolation(&hosts)).await);
+    // The next call below the same supervisor begins anew.
+    expect![""].assert_eq(&run("127.0.0.1:9", isolation(&hosts)).await);
+    let denied = run("localhost:9", isolation(&["localhost"])).await;
+    assert!(denied.contains("which is inside of a network and not named itself"), "{denied}");
+    let many: Vec<_> = (1..=40).map(|it| format!("a.test:{it}")).collect();
+    assert_eq!(run(&many.join(" "), isolation(&[])).await.lines().count(), 16);
 }
 
 #[tokio::test]

@@ -427,6 +427,7 @@ impl Report {
             wall: self.started.elapsed(),
             queued: self.queued,
             usage: Usage::unknown(),
+            denied_hosts: Vec::new(),
             backend: self.backend,
             enforced: self.enforced,
         }
@@ -445,6 +446,7 @@ impl Report {
             wall: self.started.elapsed(),
             queued: self.queued,
             usage: ended.usage,
+            denied_hosts: ended.denied_hosts,
             backend: self.backend,
             enforced: self.enforced,
         }

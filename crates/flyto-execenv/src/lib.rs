@@ -42,7 +42,10 @@ pub use crate::{
     isolation::{Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls},
     kill_scope::KillScope,
     limits::{LimitKind, Limits},
-    outcome::{Captured, Ended, Ending, Exit, Outcome, PeakMemory, Signal, Spill, Usage},
+    outcome::{
+        Captured, DeniedHost, Ended, Ending, Exit, HostDenial, Outcome, PeakMemory, Signal, Spill,
+        Usage,
+    },
     policy::{Policies, Policy},
     process::Process,
     profile::{HOME_SECRETS, Profile, ProfilePlaces},

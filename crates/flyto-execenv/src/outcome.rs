@@ -4,6 +4,7 @@ use std::{
     borrow::Cow,
     collections::BTreeSet,
     fmt, io,
+    net::IpAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -244,8 +245,62 @@ impl Usage {
     }
 }
 
+/// A host that a program asked for and was kept from, where its network is limited to named hosts.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct DeniedHost {
+    /// Its name, or its address without brackets, as the program asked for it.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+    /// Why it was kept from it.
+    pub why: HostDenial,
+}
+
+/// Why a program was kept from a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum HostDenial {
+    /// No pattern names it.
+    NotNamed,
+    /// Its name leads to this address, which is one inside of a network and is not named itself.
+    Inside(IpAddr),
+    /// A TLS connection to it began with the name of another host.
+    OtherName,
+}
+
+impl DeniedHost {
+    /// A host, and why a program was kept from it.
+    #[must_use]
+    pub fn new(host: impl Into<String>, port: u16, why: HostDenial) -> Self {
+        Self { host: host.into(), port, why }
+    }
+
+    /// Host and port as a [`HostPattern`](crate::HostPattern) has them: `example.org:443`, `[::1]:80`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl fmt::Display for HostDenial {
+    /// Words that follow the host: `is not among the named hosts`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotNamed => f.write_str("is not among the named hosts"),
+            Self::Inside(address) => {
+                write!(f, "leads to {address}, which is inside of a network and not named itself")
+            }
+            Self::OtherName => f.write_str("was asked for under the name of another host"),
+        }
+    }
+}
+
 /// How a tree was ended: what a backend reports once nothing is left of it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ended {
     /// How the leader ended; `None` where it did not end within the backend's bound.
@@ -258,6 +313,8 @@ pub struct Ended {
     pub limit: Option<LimitKind>,
     /// What was used.
     pub usage: Usage,
+    /// Hosts that the program was kept from: the first of them, each once.
+    pub denied_hosts: Vec<DeniedHost>,
 }
 
 impl Ended {
@@ -294,6 +351,13 @@ impl Ended {
         self.usage = usage;
         self
     }
+
+    /// Sets which hosts the program was kept from.
+    #[must_use]
+    pub fn denied_hosts(mut self, hosts: Vec<DeniedHost>) -> Self {
+        self.denied_hosts = hosts;
+        self
+    }
 }
 
 /// What a program did, and what it was bounded by.
@@ -321,6 +385,9 @@ pub struct Outcome {
     pub queued: Duration,
     /// What was used.
     pub usage: Usage,
+    /// Hosts that the program asked for and was kept from, the first of them, each once; nothing where
+    /// its network is not limited to named hosts, or the backend does not see what it asks for.
+    pub denied_hosts: Vec<DeniedHost>,
     /// The backend that ran it.
     pub backend: String,
     /// What was in force: what was demanded, and what the backend keeps beyond that.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use flyto_execenv::{Ending, ExecEnv, ExecError, Exit, Outcome, RunOptions, Signal, Spec};
-use flyto_tools::{CallContext, Execution, Failure, Progress};
+use flyto_tools::{CallContext, DeniedHost, Execution, Failure, Progress};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -179,6 +179,9 @@ impl Ran {
         // What was ended so far is not how many there were.
         res.leaked = outcome.leaked.filter(|_| outcome.confirmed);
         res.confirmed = Some(outcome.confirmed);
+        let denied = outcome.denied_hosts.iter();
+        res.denied_hosts =
+            denied.map(|it| DeniedHost::new(it.place(), it.why.to_string())).collect();
         res.pipe_held = outcome.pipe_held;
         res
     }

@@ -40,7 +40,7 @@ pub use preview::{Access, PathUse, Preview};
 pub use registry::{
     Changes, Entry, Hit, NameRole, Owner, Registry, RegistryError, Snapshot, Watch,
 };
-pub use result::{Execution, Omitted, ToolResult, UndoInfo};
+pub use result::{DeniedHost, Execution, Omitted, ToolResult, UndoInfo};
 pub use tool::{DescribeContext, Tool};
 #[cfg(feature = "validate")]
 pub use validate::{

@@ -212,6 +212,10 @@ pub struct Execution {
     /// outlives the call, for example.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<bool>,
+    /// Hosts that the program asked for and was kept from, where its network is limited to named hosts:
+    /// the first of them, each once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub denied_hosts: Vec<DeniedHost>,
     /// Whether somebody held the output open after the program had ended.
     pub pipe_held: bool,
 }
@@ -221,6 +225,25 @@ impl Execution {
     #[must_use]
     pub fn new(backend: impl Into<String>) -> Self {
         Self { backend: backend.into(), ..Self::default() }
+    }
+}
+
+/// A host that a program was kept from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct DeniedHost {
+    /// The host and the port, as in `example.org:443` and `[::1]:80`.
+    pub host: String,
+    /// Why, in words that follow the host: `is not among the named hosts`.
+    pub why: String,
+}
+
+impl DeniedHost {
+    /// A host with its port, and why a program was kept from it.
+    #[must_use]
+    pub fn new(host: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { host: host.into(), why: why.into() }
     }
 }
 
@@ -353,10 +376,11 @@ mod tests {
         execution.cpu = Some(Duration::from_micros(900));
         execution.enforced = vec!["deadline".into()];
         execution.confirmed = Some(false);
+        execution.denied_hosts = vec![DeniedHost::new("a.org:443", "is not named")];
         check(
             &ToolResult::text("").with_execution(execution),
             expect![[
-                r#"{"output":"","is_error":false,"execution":{"backend":"local","command_line":[],"wall_seconds":0.012,"cpu_seconds":0.0009,"stdout_bytes":0,"stderr_bytes":0,"enforced":["deadline"],"confirmed":false,"pipe_held":false}}"#
+                r#"{"output":"","is_error":false,"execution":{"backend":"local","command_line":[],"wall_seconds":0.012,"cpu_seconds":0.0009,"stdout_bytes":0,"stderr_bytes":0,"enforced":["deadline"],"confirmed":false,"denied_hosts":[{"host":"a.org:443","why":"is not named"}],"pipe_held":false}}"#
             ]],
         );
     }

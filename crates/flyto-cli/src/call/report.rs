@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 
-use flyto_tools::{Execution, ToolResult};
+use flyto_tools::{DeniedHost, Execution, ToolResult};
 use serde::Serialize;
 
 use super::Made;
@@ -130,9 +130,18 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
             None => screen.note(format_args!("{n} of the output were left out")),
         }
     }
+    for it in execution.map_or(&[][..], |it| &it.denied_hosts) {
+        screen.note(denied(it, name));
+    }
     if let Some(remark) = execution.and_then(|it| unended(it, name)) {
         screen.note(remark);
     }
+}
+
+/// What kept the tool from a host. The name of that is the tool's own words.
+fn denied(it: &DeniedHost, name: &str) -> String {
+    let DeniedHost { host, why, .. } = it;
+    format!("\"{}\" was kept from {}, which {}", one_line(name), one_line(host), one_line(why))
 }
 
 /// That something of the call may still run. What was ended is left to `--verbose`: a child that ends
@@ -217,6 +226,13 @@ mod tests {
             in force     deadline, process-group
         "#]]
         .assert_eq(&facts(Page::default(), &rows));
+    }
+
+    #[test]
+    fn hosts_that_are_out_of_reach_are_told() {
+        let it = DeniedHost::new("a.org:443", "is not among the named hosts");
+        expect![[r#""p:t" was kept from a.org:443, which is not among the named hosts"#]]
+            .assert_eq(&denied(&it, "p:t"));
     }
 
     #[track_caller]

@@ -138,6 +138,30 @@ keep something: yes
 }
 
 #[test]
+fn hosts_that_a_tool_was_kept_from_are_told() {
+    let place = place();
+    let asks = r#"exec 3<>/dev/tcp/127.0.0.1/880 &&
+        printf 'CONNECT a.test:443 HTTP/1.1\r\n\r\n' >&3 && read -r line <&3"#;
+    place.write("plugins/p/t.sh", asks);
+    let with_bash = r#"{"name": "p", "tools": [{"name": "t", "description": "x", "command": "bash",
+        "args": ["t.sh"], "timeout_seconds": 60}]}"#;
+    place.write("plugins/p/plugin.json", with_bash);
+    let hosts = r#"{"sandbox": {"plugin_tool": "mine",
+        "profiles": {"mine": {"extends": "none", "network": ["b.test"]}}}}"#;
+    config(&place, hosts);
+    let ran = call(&place, &[]).run();
+    if ran.code == Some(7) {
+        println!("skipped: networks are not limited to hosts here: {}", ran.stderr());
+        return;
+    }
+    let told = "\"p:t\" was kept from a.test:443, which is not among the named hosts";
+    assert!(ran.stderr().contains(told), "{}", ran.stderr());
+    let document = call(&place, &["--format", "json"]).run().json();
+    expect![[r#"[{"host":"a.test:443","why":"is not among the named hosts"}]"#]]
+        .assert_eq(&document["execution"]["denied_hosts"].to_string());
+}
+
+#[test]
 fn a_project_narrows_and_never_widens() {
     let place = place();
     if !is_kept(&place) {

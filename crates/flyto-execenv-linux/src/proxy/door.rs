@@ -10,12 +10,13 @@ use std::{
     time::Duration,
 };
 
+use flyto_execenv::DeniedHost;
 use tokio::{
     net::{TcpListener, TcpStream},
     task::{AbortHandle, JoinSet},
 };
 
-use super::{reach::Reach, relay};
+use super::{reach::Reach, relay, visit::Visit};
 
 /// Connections of one call that are served at the same time; more wait until one has ended. Browsers and
 /// package managers make some 30 to 50 through a proxy.
@@ -69,6 +70,7 @@ impl Door {
 #[derive(Debug)]
 pub(crate) struct Proxy {
     task: AbortHandle,
+    visit: Arc<Visit>,
 }
 
 impl Proxy {
@@ -80,8 +82,14 @@ impl Proxy {
     pub(crate) fn start(door: Arc<Door>, reach: Arc<Reach>) -> io::Result<Self> {
         let call = *door.call();
         let listener = TcpListener::from_std(door.listener.try_clone()?)?;
-        let task = tokio::spawn(serve(door, listener, call, reach));
-        Ok(Self { task: task.abort_handle() })
+        let visit = Arc::new(Visit::new(reach));
+        let task = tokio::spawn(serve(door, listener, call, Arc::clone(&visit)));
+        Ok(Self { task: task.abort_handle(), visit })
+    }
+
+    /// What the program was kept from so far.
+    pub(crate) fn denied(&self) -> Vec<DeniedHost> {
+        self.visit.denied()
     }
 }
 
@@ -91,7 +99,7 @@ impl Drop for Proxy {
     }
 }
 
-async fn serve(door: Arc<Door>, listener: TcpListener, call: u64, reach: Arc<Reach>) {
+async fn serve(door: Arc<Door>, listener: TcpListener, call: u64, visit: Arc<Visit>) {
     // They end with this future.
     let mut connections = JoinSet::new();
     loop {
@@ -101,8 +109,8 @@ async fn serve(door: Arc<Door>, listener: TcpListener, call: u64, reach: Arc<Rea
         };
         match accepted {
             Ok(Some(inside)) => {
-                let reach = Arc::clone(&reach);
-                connections.spawn(async move { relay::serve(inside, &reach).await });
+                let visit = Arc::clone(&visit);
+                connections.spawn(async move { relay::serve(inside, &visit).await });
             }
             Ok(None) => return,
             // Descriptors or memory are short, or whoever came has gone again (accept(2)).

@@ -24,6 +24,7 @@ mod socks;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod visit;
 
 pub(crate) use self::{
     door::{Door, Proxy},

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use flyto_execenv::HostDenial;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{
@@ -17,9 +18,10 @@ use tokio::{
 
 use super::{
     http::{self, Body, Wanted},
-    reach::{Reach, Target},
+    reach::Target,
     socks::{self, Reply},
     tls,
+    visit::Visit,
 };
 
 /// How long a client may take to say what it wants: 30 s.
@@ -35,7 +37,7 @@ const PARTING_TIME: Duration = Duration::from_secs(2);
 const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Serves a connection until either side ends it. Its faults are those of its program.
-pub(super) async fn serve(mut inside: TcpStream, reach: &Reach) {
+pub(super) async fn serve(mut inside: TcpStream, visit: &Visit) {
     // What is interactive waits for single packets otherwise (tcp(7)).
     let _ = inside.set_nodelay(true);
     let mut first = [0];
@@ -48,13 +50,13 @@ pub(super) async fn serve(mut inside: TcpStream, reach: &Reach) {
     });
     match asked.await {
         Ok(Ok(Some(Asked::Socks(target)))) => {
-            let _ = socks_tunnel(&mut inside, reach, target).await;
+            let _ = socks_tunnel(&mut inside, visit, target).await;
         }
         Ok(Ok(Some(Asked::Http(Ok(Wanted::Tunnel { target, early }))))) => {
-            let _ = http_tunnel(&mut inside, reach, target, early).await;
+            let _ = http_tunnel(&mut inside, visit, target, early).await;
         }
         Ok(Ok(Some(Asked::Http(Ok(Wanted::Request { target, head, body, early }))))) => {
-            let _ = request(&mut inside, reach, &target, &head, body, early).await;
+            let _ = request(&mut inside, visit, &target, &head, body, early).await;
         }
         Ok(Ok(Some(Asked::Http(Err(odd))))) => part(&mut inside, &odd.answer()).await,
         Ok(Ok(None)) | Ok(Err(_)) | Err(_) => {}
@@ -66,11 +68,11 @@ enum Asked {
     Http(Result<Wanted, http::Odd>),
 }
 
-async fn socks_tunnel(inside: &mut TcpStream, reach: &Reach, target: Target) -> io::Result<()> {
-    match reach.open(&target).await {
+async fn socks_tunnel(inside: &mut TcpStream, visit: &Visit, target: Target) -> io::Result<()> {
+    match visit.open(&target).await {
         Ok(mut outside) => {
             socks::reply(inside, Reply::Done).await?;
-            tunnel(inside, &mut outside, reach, &target, Vec::new()).await
+            tunnel(inside, &mut outside, visit, &target, Vec::new()).await
         }
         Err(refusal) => socks::reply(inside, Reply::from(&refusal)).await,
     }
@@ -78,14 +80,14 @@ async fn socks_tunnel(inside: &mut TcpStream, reach: &Reach, target: Target) -> 
 
 async fn http_tunnel(
     inside: &mut TcpStream,
-    reach: &Reach,
+    visit: &Visit,
     target: Target,
     early: Vec<u8>,
 ) -> io::Result<()> {
-    match reach.open(&target).await {
+    match visit.open(&target).await {
         Ok(mut outside) => {
             inside.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-            tunnel(inside, &mut outside, reach, &target, early).await
+            tunnel(inside, &mut outside, visit, &target, early).await
         }
         Err(refusal) => {
             part(inside, &http::refusal(&refusal)).await;
@@ -136,7 +138,7 @@ impl Clock {
 async fn tunnel(
     inside: &mut TcpStream,
     outside: &mut TcpStream,
-    reach: &Reach,
+    visit: &Visit,
     target: &Target,
     early: Vec<u8>,
 ) -> io::Result<()> {
@@ -146,7 +148,7 @@ async fn tunnel(
     let (mut from_outside, mut to_outside) = outside.split();
     let (is_refused, res) = {
         let up = async {
-            let Some(start) = greeting(&mut from_inside, reach, target, early).await? else {
+            let Some(start) = greeting(&mut from_inside, visit, target, early).await? else {
                 return Ok(true);
             };
             to_outside.write_all(&start).await?;
@@ -175,6 +177,7 @@ async fn tunnel(
         }
     };
     if is_refused {
+        visit.deny(target, HostDenial::OtherName);
         part(inside, tls::REFUSED).await;
     }
     res
@@ -183,7 +186,7 @@ async fn tunnel(
 /// The first bytes from inside, once they may go on; `None` where they start a connection to another host.
 async fn greeting(
     inside: &mut ReadHalf<'_>,
-    reach: &Reach,
+    visit: &Visit,
     target: &Target,
     mut start: Vec<u8>,
 ) -> io::Result<Option<Vec<u8>>> {
@@ -191,7 +194,7 @@ async fn greeting(
         match tls::start(&start) {
             tls::Start::Other => return Ok(Some(start)),
             tls::Start::Hello(name) => {
-                return Ok(may_greet(reach, target, name.as_deref()).then_some(start));
+                return Ok(may_greet(visit, target, name.as_deref()).then_some(start));
             }
             tls::Start::Broken => return Ok(None),
             tls::Start::Unfinished => {}
@@ -206,10 +209,10 @@ async fn greeting(
 
 /// Whether a TLS connection to this target may start with this name. One to an address has none, or that of
 /// a host that is granted itself.
-fn may_greet(reach: &Reach, target: &Target, name: Option<&str>) -> bool {
+fn may_greet(visit: &Visit, target: &Target, name: Option<&str>) -> bool {
     match (target.address(), name) {
         (None, name) => name == Some(&target.host),
-        (Some(_), Some(name)) => reach.names(name, target.port),
+        (Some(_), Some(name)) => visit.names(name, target.port),
         (Some(_), None) => true,
     }
 }
@@ -231,13 +234,13 @@ async fn pass(from: &mut ReadHalf<'_>, to: &mut WriteHalf<'_>, clock: &Clock) ->
 /// Sends one request, with its body and nothing that comes after it, and gives back the answer.
 async fn request(
     inside: &mut TcpStream,
-    reach: &Reach,
+    visit: &Visit,
     target: &Target,
     head: &[u8],
     body: Body,
     early: Vec<u8>,
 ) -> io::Result<()> {
-    let mut outside = match reach.open(target).await {
+    let mut outside = match visit.open(target).await {
         Ok(outside) => outside,
         Err(refusal) => {
             part(inside, &http::refusal(&refusal)).await;

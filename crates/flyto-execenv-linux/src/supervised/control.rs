@@ -173,7 +173,8 @@ impl Supervised {
             ReportKind::Exited => state.exit = Some(exit_of(report.status)),
             ReportKind::Ended => {
                 let exit = *state.exit.insert(exit_of(report.status));
-                let ended = ended_of(&report, exit);
+                let denied = state.proxy.as_ref().map(Proxy::denied).unwrap_or_default();
+                let ended = ended_of(&report, exit).denied_hosts(denied);
                 state.ended = Some(match self.limit(&mut state, &report) {
                     Some(limit) => ended.limit(limit),
                     None => ended,
@@ -308,7 +309,7 @@ impl Control for Supervised {
     }
 
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
-        if let Some(ended) = self.state().ended {
+        if let Some(ended) = self.state().ended.clone() {
             return Ok(ended);
         }
         let grace_ms = u32::try_from(grace.as_millis()).unwrap_or(u32::MAX);
@@ -316,7 +317,7 @@ impl Control for Supervised {
         let asked = Instant::now();
         loop {
             let next = timeout(LOOK_TIME, self.next()).await;
-            if let Some(ended) = self.state().ended {
+            if let Some(ended) = self.state().ended.clone() {
                 return Ok(ended);
             }
             match next {

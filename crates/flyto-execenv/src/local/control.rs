@@ -217,7 +217,7 @@ impl Control for GroupControl {
     }
 
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
-        if let Some(ended) = self.state().ended {
+        if let Some(ended) = self.state().ended.clone() {
             return Ok(ended);
         }
         let lost = |err: io::Error| {
@@ -245,7 +245,7 @@ impl Control for GroupControl {
         // What was killed together with the leader did not outlive it.
         let leaked = if left_by_itself { found } else { found.and(Some(0)) };
         let ended = ended.leaked(leaked).confirmed(confirmed);
-        self.state().ended = Some(ended);
+        self.state().ended = Some(ended.clone());
         Ok(ended)
     }
 }

@@ -1,0 +1,54 @@
+//! What one call asks for, and what it is kept from.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flyto_execenv::{DeniedHost, HostDenial};
+use tokio::net::TcpStream;
+
+use super::reach::{Reach, Refusal, Target};
+
+/// Hosts that are told of: 16. A program that is kept from more of them looks for something that is open.
+const MAX_DENIED: usize = 16;
+
+/// The way out during one call.
+#[derive(Debug)]
+pub(super) struct Visit {
+    reach: Arc<Reach>,
+    denied: Mutex<Vec<DeniedHost>>,
+}
+
+impl Visit {
+    pub(super) fn new(reach: Arc<Reach>) -> Self {
+        Self { reach, denied: Mutex::default() }
+    }
+
+    /// Whether a pattern names this host.
+    pub(super) fn names(&self, host: &str, port: u16) -> bool {
+        self.reach.names(host, port)
+    }
+
+    /// A connection to the target, if that is granted.
+    pub(super) async fn open(&self, target: &Target) -> Result<TcpStream, Refusal> {
+        let opened = self.reach.open(target).await;
+        match &opened {
+            Err(Refusal::NotGranted(_)) => self.deny(target, HostDenial::NotNamed),
+            Err(Refusal::Inside(_, address)) => self.deny(target, HostDenial::Inside(*address)),
+            // That is the network's doing.
+            Err(Refusal::NotFound(..) | Refusal::NotReached(..)) | Ok(_) => {}
+        }
+        opened
+    }
+
+    pub(super) fn deny(&self, target: &Target, why: HostDenial) {
+        let mut denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = DeniedHost::new(&target.host, target.port, why);
+        let is_new = || !denied.iter().any(|it| (&it.host, it.port) == (&host.host, host.port));
+        if denied.len() < MAX_DENIED && is_new() {
+            denied.push(host);
+        }
+    }
+
+    pub(super) fn denied(&self) -> Vec<DeniedHost> {
+        self.denied.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
