@@ -3,7 +3,7 @@
 //! The runtime has timers, but one that is the next of all to expire costs a short call dearly: each time
 //! the event loop waits, it is written into the clock's hardware, and taken out again when something else
 //! came first. On a virtual machine both go through the hypervisor, and are a tenth of a call. Here a
-//! thread sleeps once for all calls of a millisecond.
+//! thread sleeps once for all calls of a millisecond, as long as there are many.
 
 use std::{
     collections::VecDeque,
@@ -19,7 +19,12 @@ pub(super) const PAUSE: Duration = Duration::from_millis(1);
 /// How long the thread stays when there is nobody to wake: 20 ms.
 const LINGER: Duration = Duration::from_millis(20);
 
-/// A thread that is late by as much as this, 100 ms, is not there: a fork of this process has none.
+/// Tasks that come in a row, with less than [`LINGER`] from one to the next, before there is a thread: 16, of
+/// some eight calls. To start one costs more than a timer or two.
+const MANY: u32 = 16;
+
+/// A thread that is late by as much as this, 100 ms, may not be there: a fork of this process has none. Two do no
+/// harm.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Who is to be woken; nobody once that is of no use any more.
@@ -29,15 +34,23 @@ type Slot = Arc<Mutex<Option<Waker>>>;
 #[derive(Debug)]
 pub(super) struct Alarm(Slot);
 
-impl Drop for Alarm {
-    fn drop(&mut self) {
-        // A runtime would start a second thread for a task that is woken in vain.
-        drop(take(&self.0));
+impl Alarm {
+    /// Whether it is this task that will be woken.
+    pub(super) fn wakes(&self, waker: &Waker) -> bool {
+        lock(&self.0).as_ref().is_some_and(|it| it.will_wake(waker))
     }
 }
 
-fn take(slot: &Slot) -> Option<Waker> {
-    slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        // A runtime would start a second thread for a task that is woken in vain.
+        let unused = lock(&self.0).take();
+        drop(unused);
+    }
+}
+
+fn lock(slot: &Slot) -> MutexGuard<'_, Option<Waker>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Late {
@@ -45,25 +58,31 @@ struct Late {
     tasks: VecDeque<(Instant, Slot)>,
     /// When the thread looks again at the latest, where there is one.
     next_look: Option<Instant>,
+    /// When a task came that found no thread, and how many came in that row.
+    asked: Option<(Instant, u32)>,
 }
 
-static LATE: Mutex<Late> = Mutex::new(Late { tasks: VecDeque::new(), next_look: None });
+static LATE: Mutex<Late> =
+    Mutex::new(Late { tasks: VecDeque::new(), next_look: None, asked: None });
 static CAME: Condvar = Condvar::new();
 
 fn late() -> MutexGuard<'static, Late> {
     LATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Wakes a task once [`PAUSE`] has passed since `now`, and before twice as much has. `None` where it will not
-/// be done: a system at its limits has no thread for it.
+/// Wakes a task once [`PAUSE`] has passed since `now`, and before twice as much has. `None` where a timer is to
+/// do it: there are few such tasks, or the system is at its limits and has no thread for them.
 pub(super) fn wake_after(now: Instant, waker: &Waker) -> Option<Alarm> {
     let mut late = late();
     if late.next_look.is_none_or(|it| now > it + PATIENCE) {
+        let row = late.asked.filter(|(at, _)| now < *at + LINGER).map_or(1, |(_, row)| row + 1);
+        late.asked = Some((now, row));
+        if row < MANY {
+            return None;
+        }
         if thread::Builder::new().name("flyto-late".into()).spawn(wake_all).is_err() {
             return None;
         }
-        // Of whoever is left from before a fork nobody is here.
-        late.tasks.clear();
         late.next_look = Some(now);
     }
     let was_empty = late.tasks.is_empty();
@@ -97,7 +116,7 @@ fn wake_all() {
             let due: Vec<_> = late.tasks.drain(..n_due).collect();
             // Whoever is woken may want the lock.
             drop(late);
-            due.iter().filter_map(|(_, slot)| take(slot)).for_each(Waker::wake);
+            due.iter().filter_map(|(_, slot)| lock(slot).take()).for_each(Waker::wake);
             late = self::late();
         }
     }
@@ -123,6 +142,7 @@ mod tests {
         let waker = Waker::from(Arc::new(Told(sender)));
         for _ in 0..2 {
             let now = Instant::now();
+            while wake_after(now, &waker).is_none() {}
             let alarm = || wake_after(now, &waker).expect("there is a thread");
             let _alarms = [alarm(), alarm(), alarm()];
             drop(alarm());

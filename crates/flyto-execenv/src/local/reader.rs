@@ -4,7 +4,7 @@ use std::{
     io,
     os::fd::OwnedFd,
     pin::Pin,
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
     time::{Duration, Instant},
 };
 
@@ -12,6 +12,7 @@ use rustix::{io::Errno, pipe::fcntl_setpipe_size};
 use tokio::{
     io::{AsyncRead, ReadBuf},
     net::unix::pipe,
+    time::{Sleep, sleep},
 };
 
 use super::late;
@@ -44,12 +45,17 @@ enum State {
         pipe: OwnedFd,
         /// Since when somebody waits for it.
         asked: Option<Instant>,
-        /// Who, and what will wake them.
-        alarm: Option<(Waker, late::Alarm)>,
+        alarm: Option<Alarm>,
     },
     Watched(pipe::Receiver),
     /// Watching it failed, which was told.
     Closed,
+}
+
+/// What ends the time in which nobody watches.
+enum Alarm {
+    Late(late::Alarm),
+    Timer(Pin<Box<Sleep>>),
 }
 
 impl PipeReader {
@@ -102,12 +108,20 @@ impl AsyncRead for PipeReader {
             }
             let now = Instant::now();
             if now < *asked.get_or_insert(now) + UNWATCHED {
-                if alarm.as_ref().is_none_or(|(waker, _)| !waker.will_wake(cx.waker())) {
-                    let new = late::wake_after(now, cx.waker());
-                    *alarm = new.map(|it| (cx.waker().clone(), it));
+                let is_kept = match alarm {
+                    None => false,
+                    Some(Alarm::Late(alarm)) => alarm.wakes(cx.waker()),
+                    Some(Alarm::Timer(_)) => true,
+                };
+                if !is_kept {
+                    *alarm = Some(match late::wake_after(now, cx.waker()) {
+                        Some(it) => Alarm::Late(it),
+                        None => Alarm::Timer(Box::pin(sleep(UNWATCHED))),
+                    });
                 }
-                if alarm.is_some() {
-                    return Poll::Pending;
+                match alarm {
+                    Some(Alarm::Timer(timer)) => ready!(timer.as_mut().poll(cx)),
+                    _ => return Poll::Pending,
                 }
             }
             this.watch()?;
