@@ -48,7 +48,7 @@ const COMMANDS: &[Command] = &[
     (
         "features",
         "",
-        "each feature alone, none, all; the lean builds; the part for other machines",
+        "each feature alone, none, all; lean builds; the part for other machines",
         features::run,
     ),
     ("docs", "", "rustdoc with warnings denied", docs::run),

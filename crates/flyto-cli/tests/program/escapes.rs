@@ -8,10 +8,10 @@ use crate::live::{is_alive, wait_until};
 use crate::place::{Place, Ran};
 
 /// Leaves a daemon: in a session of its own, its parent gone, none of the call's streams open. It has
-/// written its process id to `daemon` when this goes on.
-const DAEMON: &str = "(setsid sh -c 'echo $$ >new; mv new daemon; exec sleep 1000' \
-                      </dev/null >/dev/null 2>&1 &)
-    while ! [ -e daemon ]; do :; done
+/// written its process id to `daemon`, in one piece, when this goes on, and starts nobody else.
+const DAEMON: &str =
+    "(setsid sh -c 'echo $$ >daemon; exec sleep 1000' </dev/null >/dev/null 2>&1 &)
+    while ! [ -s daemon ]; do :; done
 ";
 
 /// The daemon that a tool has left, whose working directory this is.
