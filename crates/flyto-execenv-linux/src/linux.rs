@@ -9,8 +9,8 @@ use std::{
 
 use async_trait::async_trait;
 use flyto_execenv::{
-    Capabilities, Capability, ExecError, Executor, Isolation, KillScope, Limits, Network, Running,
-    Spec,
+    Capabilities, Capability, ExecError, Executor, Filesystem, Isolation, KillScope, Limits,
+    Network, Running, Spec,
     local::{Local, PinnedPrograms, resolve_program},
 };
 
@@ -250,6 +250,9 @@ impl Supervision {
     async fn start(&self, pinned: &PinnedPrograms, mut spec: Spec) -> Result<Running, ExecError> {
         let program = resolve_program(&spec)?;
         let image = pinned.image(&spec, &program).await?;
+        if let Some(copy) = image.as_deref().filter(|it| it.fd().is_none()) {
+            let_read(&mut spec.isolation, copy.paths().0);
+        }
         let is_apart = self.keepers.has_memory_in_cgroup() && spec.limits.memory_bytes.is_some();
         let pool = match spec.isolation.is_none() && !is_apart {
             true => Arc::clone(&self.plain),
@@ -299,6 +302,16 @@ impl Supervision {
         }
         pools.push((spec.isolation.clone(), Arc::clone(&pool)));
         Ok(pool)
+    }
+}
+
+/// Lets a program read its own file, where it reads what it was granted: the private copy of a pinned script, which
+/// its interpreter opens.
+fn let_read(isolation: &mut Isolation, file: PathBuf) {
+    if let Filesystem::Grants { read, .. } = &mut isolation.filesystem
+        && !read.contains(&file)
+    {
+        *read = read.iter().cloned().chain([file]).collect();
     }
 }
 

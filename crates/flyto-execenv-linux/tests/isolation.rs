@@ -5,14 +5,15 @@
 #[path = "../src/ordinary.rs"]
 mod ordinary;
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use expect_test::expect;
 use flyto_execenv::{
-    Capability, Class, ExecEnv, ExecErrorKind, Grants, Isolation, Network, Outcome, Policies,
-    Policy, Profile, ProfilePlaces, Spec,
+    Capability, Class, ExecEnv, ExecErrorKind, Grants, Isolation, Network, Outcome, Output,
+    Policies, Policy, Profile, ProfilePlaces, Program, Sha256, Spec,
 };
 use flyto_execenv_linux::Linux;
+use sha2::Digest;
 
 use self::ordinary::{GUARD, is_ordinary};
 
@@ -75,6 +76,29 @@ async fn a_class_is_confined_and_a_grant_opens_what_it_names() {
     let (text, outcome) = sh(&env, dir, grants, "cat ~/.ssh/key").await;
     assert_eq!(text, "home/.ssh/key");
     assert!(outcome.enforced.contains(&Capability::NetworkOff));
+}
+
+#[tokio::test]
+async fn a_pinned_script_is_readable_where_only_grants_are() {
+    if !is_ordinary("a_pinned_script_is_readable_where_only_grants_are").await {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("there is room");
+    let dir = &dir.path().canonicalize().expect("it is there");
+    let env = env(Profile::Strict, dir);
+    let path = dir.join("home/project/tool");
+    let script = "#!/bin/sh\necho ran; cat ~/notes\n";
+    fs::write(&path, script).expect("it is ours");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let sha256 = Sha256(sha2::Sha256::digest(script).into());
+    let spec = Spec::new(Program::Pinned { path, sha256 })
+        .env_var("PATH", "/usr/bin:/bin")
+        .env_var("HOME", dir.join("home"))
+        .working_dir(dir.join("home/project"))
+        .stderr(Output::Null)
+        .deadline(GUARD);
+    let outcome = env.run(spec).await.expect("its copy is readable");
+    assert_eq!(&*outcome.stdout.bytes(), b"ran\n", "{outcome:?}");
 }
 
 #[tokio::test]

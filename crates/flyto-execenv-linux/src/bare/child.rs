@@ -11,10 +11,7 @@ use super::{
 
 /// Where the new process belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(
-    dead_code,
-    reason = "a host starts only supervisors yet, which leave nobody in their group"
-)]
+#[allow(dead_code, reason = "a supervisor leaves nobody in its own group")]
 pub(crate) enum Group {
     /// In the group of its parent.
     Stay,
