@@ -61,6 +61,10 @@ pub(super) fn reason(
         .or_else(|| match layer {
             Layer::SealedMemory => sealed_memory(errno, machine),
             Layer::InProcessStart if is_partly => no_clone3(machine),
+            // It needs no system call that could fail, but somebody who bounds the number of processes.
+            Layer::Subreaper if errno.is_none() => {
+                proc(machine).or_else(|| process_limit(errno, machine))
+            }
             Layer::InProcessStart | Layer::Supervisor | Layer::Subreaper => {
                 sealed_memory(errno, machine)
                     .or_else(|| start(errno, machine))
