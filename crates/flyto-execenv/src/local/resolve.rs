@@ -9,7 +9,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{Access, AtFlags, CWD, accessat},
+    fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, open},
     io::Errno,
 };
 
@@ -168,8 +168,10 @@ fn look_closer(spec: &Spec, program: &Path) -> (ExecErrorKind, Option<String>) {
 fn first_bytes(program: &Path) -> Vec<u8> {
     // The kernel looks at no more than 256 bytes of a script's first line (execve(2)).
     let mut res = Vec::new();
-    if let Ok(file) = File::open(program) {
-        let _ = file.take(256).read_to_end(&mut res);
+    // Who has a lease on it (fcntl(2)) could keep us waiting for three quarters of a minute.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    if let Ok(file) = open(program, flags, Mode::empty()) {
+        let _ = File::from(file).take(256).read_to_end(&mut res);
     }
     res
 }
