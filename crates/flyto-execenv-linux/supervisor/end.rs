@@ -22,6 +22,10 @@ use crate::{
 /// in microseconds unless it sleeps uninterruptibly in the kernel.
 const CONFIRM_NS: u64 = 5_000_000_000;
 
+/// How long a supervisor without a host ends what it can find, before it has its group killed and itself in
+/// it: 500 ms.
+const LAST_SWEEP_NS: u64 = 500_000_000;
+
 /// How a tree ended.
 pub(crate) struct Swept {
     /// How the program itself ended, if it was waited for here.
@@ -36,7 +40,11 @@ pub(crate) struct Swept {
 
 /// Kills all children and their descendants, and waits for them.
 pub(crate) fn sweep(site: &Site, leader: i32, used: &mut Used) -> Swept {
-    let give_up = now_ns() + CONFIRM_NS;
+    sweep_for(CONFIRM_NS, site, leader, used)
+}
+
+fn sweep_for(at_most_ns: u64, site: &Site, leader: i32, used: &mut Used) -> Swept {
+    let give_up = now_ns() + at_most_ns;
     let mut res = Swept { leader: None, killed: 0, confirmed: false, group_is_spent: false };
     if site.is_namespace() {
         // To the first process of a namespace, everybody is everything else in it; no fork gets by.
@@ -73,9 +81,8 @@ pub(crate) fn sweep_for_good(site: &Site) {
 
 /// Ends everything, and this process: nobody needs it any more.
 pub(crate) fn end_all(site: &Site) -> ! {
-    if site.is_in_group() {
-        // Those first that have left the group.
-        signal_descendants(SIGKILL);
+    if site.is_in_group() && !sweep_for(LAST_SWEEP_NS, site, 0, &mut Used::default()).confirmed {
+        // Those are gone that had left the group. What is left is not ours to signal, or comes too fast.
         write_kill(site);
     }
     sweep_for_good(site);

@@ -66,8 +66,10 @@ fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
     with_launch(site, &wanted, given, |launch| {
         let reports_start = wanted.flags.has(StartFlags::REPORT_START);
         // To wait for a program to be in place is two more changes of the process that runs, for whom
-        // nobody asked.
-        let attempt = Attempt::new(launch, if reports_start { clone::VFORK } else { 0 });
+        // nobody asked. But Linux spares a child that is waited for when memory runs out, and ends with
+        // another one all that share its memory: where its group has little, it is waited for.
+        let is_waited_for = reports_start || site.cgroup.is_some();
+        let attempt = Attempt::new(launch, if is_waited_for { clone::VFORK } else { 0 });
         // SAFETY: the record was checked, the descriptors are open, and all of it stays until no child
         // is left.
         let leader = unsafe { attempt.start() }?;

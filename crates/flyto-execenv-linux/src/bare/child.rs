@@ -1,6 +1,11 @@
 //! The steps of a child between its start and its program.
 
-use core::{cell::UnsafeCell, ffi::c_void, mem::MaybeUninit};
+use core::{
+    cell::UnsafeCell,
+    ffi::c_void,
+    mem::MaybeUninit,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use flyto_supervision::{Bound, Stage};
 
@@ -101,8 +106,9 @@ pub(crate) struct Attempt<'a> {
     /// `CLONE_VFORK`, `CLONE_PIDFD`.
     flags: u64,
     pidfd: UnsafeCell<i32>,
-    /// Why there is no program, once the child has ended for that.
-    failed: UnsafeCell<Option<Failed>>,
+    /// Why there is no program, once the child has ended for that; and whether that was written.
+    failed: UnsafeCell<Failed>,
+    has_failed: AtomicBool,
     stack: UnsafeCell<MaybeUninit<Stack>>,
 }
 
@@ -111,8 +117,9 @@ impl<'a> Attempt<'a> {
     /// failed; otherwise that comes about while the caller goes on.
     pub(crate) const fn new(launch: &'a Launch<'a>, flags: u64) -> Self {
         let stack = UnsafeCell::new(MaybeUninit::uninit());
-        let (pidfd, failed) = (UnsafeCell::new(-1), UnsafeCell::new(None));
-        Self { launch, flags, pidfd, failed, stack }
+        let failed = UnsafeCell::new(Failed { stage: Stage::None, errno: 0 });
+        let (pidfd, has_failed) = (UnsafeCell::new(-1), AtomicBool::new(false));
+        Self { launch, flags, pidfd, failed, has_failed, stack }
     }
 
     /// Starts the child, once.
@@ -144,8 +151,9 @@ impl<'a> Attempt<'a> {
 
     /// Why there is no program. A child that still tries has not said it.
     pub(crate) fn failed(&self) -> Option<Failed> {
-        // SAFETY: the child writes it once, just before it ends; nobody reads it while that may be.
-        unsafe { self.failed.get().read_volatile() }
+        let has_failed = self.has_failed.load(Ordering::Acquire);
+        // SAFETY: the child writes it once, before it says so.
+        has_failed.then(|| unsafe { self.failed.get().read_volatile() })
     }
 
     /// The descriptor that `CLONE_PIDFD` made.
@@ -200,7 +208,9 @@ extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
         _ => unsafe { steps(attempt.launch, made_by) },
     };
     // SAFETY: as above.
-    unsafe { attempt.failed.get().write_volatile(Some(failed)) };
+    unsafe { attempt.failed.get().write_volatile(failed) };
+    // By itself: somebody may kill us at any time.
+    attempt.has_failed.store(true, Ordering::Release);
     loop {
         // SAFETY: ends this process only. It is no thread of the host's.
         let _ = unsafe { sys::numbers(number::EXIT, &[127]) };
