@@ -146,8 +146,12 @@ mod tests {
             let alarm = || wake_after(now, &waker).expect("there is a thread");
             let _alarms = [alarm(), alarm(), alarm()];
             drop(alarm());
-            let early = woken.iter().take(3).filter(|it| *it < now + PAUSE);
-            assert_eq!(early.count(), 0);
+            // A thread that seems not to be there gets a second one, and nobody is forgotten for that.
+            while wake_after(now + 2 * PATIENCE, &waker).is_none() {}
+            for _ in 0..3 {
+                let at = woken.recv_timeout(Duration::from_secs(60)).expect("it is woken");
+                assert!(at >= now + PAUSE);
+            }
             while late().next_look.is_some() {
                 thread::yield_now();
             }
