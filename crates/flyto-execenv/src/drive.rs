@@ -192,8 +192,9 @@ pub(crate) async fn drive(
         }
         ended
     };
-    // A program that a bound of the backend's ended looks as if it had ended by itself.
+    // A program that a bound or the clock of the backend ended looks as if it had ended by itself.
     let ending = match (ending, ended.limit) {
+        (Ending::Exited(_), _) if ended.timed_out => Ending::TimedOut,
         (Ending::Exited(_), Some(limit)) => Ending::LimitReached(limit),
         (ending, _) => ending,
     };

@@ -311,6 +311,8 @@ pub struct Ended {
     pub confirmed: bool,
     /// The bound that ended the leader, where the backend keeps bounds and one did.
     pub limit: Option<LimitKind>,
+    /// Whether the backend's own clock ended the leader at the deadline of the spec, before the handle did.
+    pub timed_out: bool,
     /// What was used.
     pub usage: Usage,
     /// Hosts that the program was kept from: the first of them, each once.
@@ -328,6 +330,13 @@ impl Ended {
     #[must_use]
     pub fn limit(mut self, limit: LimitKind) -> Self {
         self.limit = Some(limit);
+        self
+    }
+
+    /// Sets whether the backend's own clock ended the leader at its deadline.
+    #[must_use]
+    pub fn timed_out(mut self, timed_out: bool) -> Self {
+        self.timed_out = timed_out;
         self
     }
 
