@@ -20,6 +20,8 @@ mod ordinary;
 #[cfg(not(supervised))]
 mod portable; // the backend where the architecture has no supervisor
 #[cfg(supervised)]
+mod processes; // processes in /proc, and ending them
+#[cfg(supervised)]
 mod proxy; // the way out of a network namespace
 mod rung;
 #[cfg(supervised)]
@@ -29,7 +31,7 @@ mod supervised;
 
 pub use examine::examine;
 #[cfg(supervised)]
-pub use linux::Linux;
+pub use linux::{Linux, adopt_orphans};
 #[cfg(not(supervised))]
-pub use portable::Linux;
+pub use portable::{Linux, adopt_orphans};
 pub use rung::KillRung;

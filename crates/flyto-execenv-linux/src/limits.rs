@@ -308,7 +308,8 @@ pub(crate) fn reached(
     let failed = status != 0;
     let is = |kind, happened: bool| happened.then_some(kind);
     let supervisor = match by_supervisor {
-        Reached::Nothing => None,
+        // A deadline is no bound of these.
+        Reached::Nothing | Reached::Deadline => None,
         Reached::Cpu => Some(LimitKind::CpuTime),
         Reached::Memory => Some(LimitKind::Memory),
     };

@@ -63,6 +63,22 @@ pub struct Linux {
     supervision: Option<Arc<Supervision>>,
 }
 
+/// Has the kernel make this process the parent of what a killed supervisor leaves, so that it is ended with the
+/// call (`PR_SET_CHILD_SUBREAPER`, prctl(2)). Otherwise a program that its supervisor was killed under, as when
+/// memory runs out, leaves the processes that it has started, unless a control group or a PID namespace ends
+/// them.
+///
+/// For programs whose only children are those of a [`Linux`] backend, before the first one is made: **any other
+/// child counts as such an orphan** and is killed with them. A child of a library that starts programs by itself
+/// is one.
+///
+/// # Errors
+///
+/// Those of prctl(2): none since Linux 3.4.
+pub fn adopt_orphans() -> io::Result<()> {
+    supervised::orphans::adopt()
+}
+
 /// Pools kept for programs with isolation or a bound on memory: 32. Each kind of isolation is one, with the
 /// paths in it, so a host has about as many as it has plugins in use.
 const MAX_SPECIAL: usize = 32;

@@ -8,7 +8,7 @@
 use core::mem::ManuallyDrop;
 
 use crate::{
-    bare::sys::errno,
+    bare::sys::{Errno, errno},
     exit,
     process::{
         Descriptor, O_RDONLY, Polled, SIGKILL, Used, Wait, has_ended, now_ns, poll, reap, signal,
@@ -51,7 +51,7 @@ fn sweep_for(at_most_ns: u64, site: &Site, leader: i32, used: &mut Used) -> Swep
         signal(-1, SIGKILL);
     } else {
         res.group_is_spent = kill_group(site);
-        kill_children(give_up);
+        kill_children(site, give_up);
     }
     let mut pause_ns = 20_000;
     loop {
@@ -67,7 +67,7 @@ fn sweep_for(at_most_ns: u64, site: &Site, leader: i32, used: &mut Used) -> Swep
                 sleep_ns(pause_ns);
                 pause_ns = (pause_ns * 2).min(10_000_000);
                 if !site.is_namespace() {
-                    kill_children(give_up);
+                    kill_children(site, give_up);
                 }
             }
         }
@@ -101,42 +101,72 @@ fn write_kill(site: &Site) -> bool {
     file.write(b"1").is_ok()
 }
 
-/// Kills children until all of them are dead; nobody is waited for. Dead children keep their numbers,
-/// so no stranger is hit.
+/// How many rounds in a row may find the same children alive: 3, each after a wait of up to 10 ms.
+const MAX_SAME_ROUNDS: u32 = 3;
+
+/// Kills children until all of them are dead, and reaps none. Dead children keep their numbers, so that no
+/// process outside the tree is hit.
 ///
-/// When every child of one list is dead, whatever it left has come to us. So a second list that is no
-/// longer than the first shows that nobody is alive.
-fn kill_children(give_up: u64) {
-    if !for_each_child(kill) {
+/// When every child of one list is dead, its orphans have become children of the supervisor. So a second list
+/// that is no longer than the first shows that no descendant is alive.
+///
+/// It returns early where killing changes nothing: the first process of a nested PID namespace ends only after
+/// every process of that namespace was reaped, and some of those may be dead children of the supervisor
+/// (pid_namespaces(7)). The caller reaps, and comes back.
+fn kill_children(site: &Site, give_up: u64) {
+    if !for_each_child(site, kill) {
         return;
     }
     let mut round = 0;
+    let (mut before, mut n_same) = (Alive::default(), 0);
     while now_ns() < give_up {
-        let (mut n_before, mut n_after, mut alive) = (0, 0, None);
-        for_each_child(|pid| {
+        let (mut n_before, mut n_after, mut alive) = (0, 0, Alive::default());
+        for_each_child(site, |pid| {
             n_before += 1;
             if !has_ended(pid) {
                 kill(pid);
-                alive = Some(pid);
+                alive.add(pid);
             }
         });
-        match alive {
-            None => {
-                for_each_child(|_| n_after += 1);
+        match alive.last {
+            0 => {
+                for_each_child(site, |_| n_after += 1);
                 if n_after == n_before {
                     return;
                 }
             }
-            Some(pid) => {
+            pid => {
+                n_same = if alive == before { n_same + 1 } else { 0 };
+                if n_same == MAX_SAME_ROUNDS {
+                    return;
+                }
                 // A tree of busy processes would take as many rounds as it is deep, each of them as long
                 // as its slowest process needs to get a CPU to die on.
                 if round > 0 {
-                    signal_descendants(SIGKILL);
+                    signal_descendants(site, SIGKILL);
                 }
                 wait_a_moment(pid);
             }
         }
+        before = alive;
         round += 1;
+    }
+}
+
+/// The children that one round found alive: enough of them to tell whether the next round finds others.
+#[derive(Default, PartialEq, Eq)]
+struct Alive {
+    n: u32,
+    sum: u64,
+    /// The one that was found last; 0 where there is none.
+    last: i32,
+}
+
+impl Alive {
+    fn add(&mut self, pid: i32) {
+        self.n += 1;
+        self.sum += u64::from(pid.unsigned_abs());
+        self.last = pid;
     }
 }
 
@@ -158,24 +188,34 @@ fn wait_a_moment(pid: i32) {
 ///
 /// The list of the kernel (`children`, proc_pid_task(5)) can miss entries while others leave it. Here
 /// none leave: nobody is waited for meanwhile.
-pub(crate) fn for_each_child(mut each: impl FnMut(i32)) -> bool {
-    match Descriptor::open(c"/proc/thread-self/children", O_RDONLY) {
+pub(crate) fn for_each_child(site: &Site, mut each: impl FnMut(i32)) -> bool {
+    if let Some(file) = &site.children {
+        return numbers(file, &mut each);
+    }
+    match children() {
         Ok(file) => numbers(&file, &mut each),
         Err(_) => false,
     }
 }
 
-/// Reads decimal numbers with blanks after them.
+/// The list of the calling process's children. Whoever holds it can read it again without another descriptor.
+pub(crate) fn children() -> Result<Descriptor, Errno> {
+    Descriptor::open(c"/proc/thread-self/children", O_RDONLY)
+}
+
+/// Reads decimal numbers with blanks after them, from the beginning of the file.
 pub(crate) fn numbers(file: &Descriptor, mut each: impl FnMut(i32)) -> bool {
     let mut piece = [0_u8; 2048];
     let mut number = None;
+    let mut at = 0;
     loop {
-        let n = match file.read(&mut piece) {
+        let n = match file.read_at(&mut piece, at) {
             Ok(0) => return true,
             Ok(n) => n,
             Err(errno::INTR) => continue,
             Err(_) => return false,
         };
+        at += n;
         for byte in piece.get(..n).unwrap_or_default() {
             match byte {
                 b'0'..=b'9' => {

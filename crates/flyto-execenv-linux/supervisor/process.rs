@@ -93,6 +93,15 @@ impl Descriptor {
         }
     }
 
+    /// Reads from this place in the file on.
+    pub(crate) fn read_at(&self, into: &mut [u8], at: usize) -> Result<usize, Errno> {
+        // SAFETY: the kernel writes into the slice, with its length.
+        unsafe {
+            let to = address(into.as_mut_ptr());
+            sys::call(number::PREAD64, [int(self.0), to, into.len(), at, 0, 0])
+        }
+    }
+
     /// The next entries of a directory, as getdents64(2) gives them.
     pub(crate) fn entries(&self, into: &mut [u8]) -> Result<usize, Errno> {
         // SAFETY: the kernel writes into the slice, with its length.
@@ -274,9 +283,41 @@ pub(crate) fn poll(what: &mut [Polled], timeout_ns: Option<u64>) {
     let time_at = time.as_mut().map_or(0, |it| address(it.as_mut_ptr()));
     // SAFETY: the kernel writes into the slice, with its length, and into the time on this frame. An error
     // leaves everything as not happened.
-    let _ = unsafe {
+    let res = unsafe {
         sys::call(number::PPOLL, [address(what.as_mut_ptr()), what.len(), time_at, 0, 0, 0])
     };
+    if res == Err(errno::INVAL) {
+        select(what, time_at);
+    }
+}
+
+/// Words of a set of descriptors, which holds 1,024 (select(2)).
+const SET_WORDS: usize = 16;
+
+/// The same by select(2), without the end of file of descriptors that are not read.
+///
+/// ppoll(2) refuses more descriptors than `RLIMIT_NOFILE`, and another process of the same user may lower that
+/// to 0 (prlimit(2)). select(2) does not look at it.
+fn select(what: &mut [Polled], time_at: usize) {
+    let mut set = [0_u64; SET_WORDS];
+    let mut end = 0;
+    let read = |it: &Polled| usize::try_from(it.fd).ok().filter(|_| it.events != 0);
+    for fd in what.iter().filter_map(read) {
+        if let Some(word) = set.get_mut(fd / 64) {
+            *word |= 1 << (fd % 64);
+            end = end.max(fd + 1);
+        }
+    }
+    // SAFETY: the kernel writes into the set, which has room for every descriptor below `end`, and into the
+    // time of the caller's frame.
+    let res = unsafe {
+        sys::call(number::PSELECT6, [end, address(set.as_mut_ptr()), 0, 0, time_at, 0])
+    };
+    for it in what {
+        let is_set =
+            |fd: usize| set.get(fd / 64).is_some_and(|word| word & 1 << (fd % 64) != 0);
+        it.happened = u16::from(res.is_ok() && read(it).is_some_and(is_set));
+    }
 }
 
 /// Nanoseconds on a clock that only goes forward.

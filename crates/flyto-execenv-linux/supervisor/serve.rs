@@ -32,6 +32,9 @@ const LOOK_NS: u64 = 20_000_000;
 /// How often stopped processes are woken while a grace lasts: every 100 ms.
 const CONTINUE_NS: u64 = 100_000_000;
 
+/// How long after its time the first process of a namespace is killed, if it has not ended its program: 1 s.
+const BACKSTOP_NS: u64 = 1_000_000_000;
+
 /// Runs the program of a message. Returns when the supervisor can take the next one.
 pub(crate) fn serve(site: &Site, message: Message<'_>) {
     match &site.namespace {
@@ -50,7 +53,11 @@ fn run(site: &Site, message: Message<'_>) {
 /// program is in place is in frames from here on, or in the message.
 fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
     let bad = Failed { stage: Stage::Message, errno: errno::BADMSG };
-    let Message { record, descriptors } = message;
+    let received = now_ns();
+    let Message { record, descriptors, is_cut } = message;
+    if is_cut {
+        return Err(Failed { stage: Stage::Message, errno: errno::MFILE });
+    }
     let given = descriptors.as_slice();
     // One byte says that the record is a file, which came as the last descriptor.
     let file;
@@ -83,6 +90,11 @@ fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
             attempt: &attempt,
             cpu_ns: wanted.cpu_ns,
             memory_bytes: wanted.memory_bytes,
+            deadline: match wanted.deadline_ns {
+                0 => None,
+                after => Some(received.saturating_add(after)),
+            },
+            grace_ms: wanted.grace_ms,
             status: None,
             used: Used::default(),
             reached: Reached::Nothing,
@@ -99,6 +111,10 @@ struct Call<'a> {
     attempt: &'a Attempt<'a>,
     cpu_ns: u64,
     memory_bytes: u64,
+    /// When the supervisor ends the tree without an order. The host orders that a moment before, unless it is
+    /// stopped.
+    deadline: Option<u64>,
+    grace_ms: u32,
     /// How the program ended, once it was waited for.
     status: Option<u32>,
     used: Used,
@@ -122,7 +138,7 @@ impl Call<'_> {
             let [socket, host] = [SOCKET, site.host].map(Polled::readable);
             let mut polled = [socket, host, site.ends.polled()];
             let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
-            poll(&mut polled, looks.then_some(LOOK_NS));
+            poll(&mut polled, self.pause_ns(looks));
             let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
                 end_all(site);
@@ -146,10 +162,29 @@ impl Call<'_> {
                     Asked::HungUp => end_all(site),
                 }
             }
-            if looks && self.is_over() {
+            if looks && self.is_over(site) {
                 return self.kill(site);
             }
+            if self.is_late() {
+                self.reached = Reached::Deadline;
+                let grace_ms = self.grace_ms;
+                return self.end(site, grace_ms);
+            }
         }
+    }
+
+    /// How long to wait for something to happen.
+    fn pause_ns(&self, looks: bool) -> Option<u64> {
+        let look = looks.then_some(LOOK_NS);
+        let left = self.deadline.map(|it| it.saturating_sub(now_ns()));
+        match (look, left) {
+            (Some(look), Some(left)) => Some(look.min(left)),
+            (look, left) => look.or(left),
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|it| now_ns() >= it)
     }
 
     /// The program has ended, others have not. They are left alone until the host has read what it
@@ -159,7 +194,7 @@ impl Call<'_> {
             let [socket, host] = [SOCKET, site.host].map(Polled::readable);
             let mut polled = [socket, host, site.ends.polled()];
             let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
-            poll(&mut polled, looks.then_some(LOOK_NS));
+            poll(&mut polled, self.pause_ns(looks));
             let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
                 end_all(site);
@@ -179,7 +214,7 @@ impl Call<'_> {
             }
             if looks {
                 self.collect(site);
-                if self.is_over() {
+                if self.is_over(site) {
                     // The next order finds nothing, and says so.
                     let swept = sweep(site, self.leader, &mut self.used);
                     if !swept.confirmed {
@@ -190,6 +225,9 @@ impl Call<'_> {
                     self.cpu_ns = 0;
                     self.memory_bytes = 0;
                 }
+            }
+            if self.is_late() {
+                return self.kill(site);
             }
         }
     }
@@ -247,7 +285,7 @@ impl Call<'_> {
                     Asked::HungUp => end_all(site),
                 }
             }
-            if looks && self.is_over() {
+            if looks && self.is_over(site) {
                 return self.kill(site);
             }
             if now_ns() >= continue_at {
@@ -267,14 +305,13 @@ impl Call<'_> {
         self.group_is_spent |= swept.group_is_spent;
         self.tell_end(swept.confirmed);
         if !swept.confirmed {
-            sweep_for_good(site);
-            exit(0);
+            end_all(site);
         }
     }
 
     /// Whether the tree is over one of its bounds; remembers which.
-    fn is_over(&mut self) -> bool {
-        let load = load();
+    fn is_over(&mut self, site: &Site) -> bool {
+        let load = load(site);
         let used_ns = (self.used.user_us + self.used.system_us) * 1_000 + load.cpu_ns;
         if self.cpu_ns > 0 && used_ns > self.cpu_ns {
             self.reached = Reached::Cpu;
@@ -325,7 +362,14 @@ struct Shared<'a> {
 ///
 /// When that process ends, by itself or by `SIGKILL`, the kernel ends all others of the namespace
 /// (pid_namespaces(7)). It dies with the supervisor, and it hears itself when the host is gone.
+///
+/// That process keeps the deadline of its program, and this one keeps it for a process that is traced or stopped:
+/// [`BACKSTOP_NS`] later. A record that came as a file is not looked into for that.
 fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
+    let backstop = Start::read(message.record).filter(|it| it.deadline_ns > 0).map(|it| {
+        let grace_ns = u64::from(it.grace_ms) * 1_000_000;
+        now_ns().saturating_add(it.deadline_ns).saturating_add(grace_ns).saturating_add(BACKSTOP_NS)
+    });
     let mut shared = Shared { site, message: Some(message) };
     let args = CloneArgs {
         flags: clone::VM | clone::FILES | clone::NEWPID,
@@ -344,10 +388,10 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
     let mut used = Used::default();
     let ended = loop {
         let mut polled = [Polled::readable(site.host), Polled::hung_up(SOCKET), site.ends.polled()];
-        poll(&mut polled, None);
+        poll(&mut polled, backstop.map(|it| it.saturating_sub(now_ns())));
         let [is_alone, hung_up, died] = polled.map(|it| it.happened != 0);
-        if is_alone || hung_up {
-            // That process hears it too, unless somebody traces it, as root may.
+        if is_alone || hung_up || backstop.is_some_and(|it| now_ns() >= it) {
+            // That process knows it too, unless a program traces it, as root may.
             signal(pid, SIGKILL);
             break wait_for(pid, &mut used);
         }
@@ -363,8 +407,13 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
         // It was killed, and everything in its namespace with it. What it had open is open still, in
         // this process. A host that has been told does not need a second report.
         if !IS_TOLD.load(Ordering::Relaxed) {
-            let end =
-                Report { status: SIGKILL, serves_on: false, ..Report::new(ReportKind::Ended) };
+            let is_late = backstop.is_some_and(|it| now_ns() >= it);
+            let end = Report {
+                status: SIGKILL,
+                reached: if is_late { Reached::Deadline } else { Reached::Nothing },
+                serves_on: false,
+                ..Report::new(ReportKind::Ended)
+            };
             report(&used.add_to(end));
         }
         exit(0);

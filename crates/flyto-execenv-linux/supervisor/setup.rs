@@ -10,7 +10,7 @@ use crate::{
         child::{Failed, close},
         sys::{self, Cookie, Errno, address, clone, errno, int, number},
     },
-    end::for_each_child,
+    end::{children, for_each_child},
     memory::Pages,
     network,
     process::{self, ChildEnds, Descriptor},
@@ -22,6 +22,10 @@ use crate::{
 pub(crate) struct Site {
     /// Tells that a child has ended.
     pub(crate) ends: ChildEnds,
+    /// The list of the supervisor's children, where those are the programs. It is opened before the first
+    /// program, so that the children are found also where another process of this user has taken the
+    /// supervisor's right to open files (`RLIMIT_NOFILE`, prlimit(2)).
+    pub(crate) children: Option<Descriptor>,
     /// Where each program runs in a PID namespace of its own: the stack of the namespace's first
     /// process.
     pub(crate) namespace: Option<Pages>,
@@ -86,6 +90,10 @@ pub(crate) fn enter(
     let ruleset = take(SetupFlags::RULESET)?;
     let mut site = Site {
         ends: ChildEnds::new().map_err(failed(Stage::Children))?,
+        children: match has(SetupFlags::PID_NAMESPACE) {
+            true => None,
+            false => Some(children().map_err(failed(Stage::Children))?),
+        },
         namespace: match has(SetupFlags::PID_NAMESPACE) {
             true => Some(Pages::new(STACK_BYTES).map_err(failed(Stage::Memory))?),
             false => None,
@@ -98,6 +106,9 @@ pub(crate) fn enter(
         group_kill: take(SetupFlags::CGROUP_KILL)?,
         door: None,
     };
+    if let Some(kill) = site.group_kill.filter(|_| site.is_in_group()) {
+        claim(kill).map_err(failed(Stage::Cgroup))?;
+    }
     if has(SetupFlags::CLONE3_REFUSED) {
         birth::refuse(errno::NOSYS);
         if let Some(dir) = site.cgroup {
@@ -139,11 +150,24 @@ pub(crate) fn enter(
             sys::call(number::SECCOMP, args).map_err(failed(Stage::Filter))?;
         }
     }
-    if site.namespace.is_none() && !(tree::is_proc_ours() && for_each_child(|_| {})) {
+    if site.namespace.is_none() && !(tree::is_proc_ours() && for_each_child(&site, |_| {})) {
         return Err(Failed { stage: Stage::Children, errno: sys::errno::NOENT });
     }
     descriptors.keep();
     Ok(site)
+}
+
+/// Claims the group for as long as this process lives, by a lock that tells others its number (`F_GETLK`,
+/// fcntl_locking(2)). A host that finds the group abandoned lets its supervisor finish. The lock goes with the
+/// process, and is neither a child's nor that of what a child executes.
+fn claim(kill: i32) -> Result<(), Errno> {
+    const F_SETLK: usize = 6;
+    const F_WRLCK: u16 = 1;
+    // `struct flock` of x86-64: a type and an origin of 16 bits, start, length, process. The whole file, from
+    // its start on.
+    let lock = [u64::from(F_WRLCK), 0, 0, 0];
+    // SAFETY: the kernel reads the structure, which is on this frame.
+    unsafe { sys::call(number::FCNTL, [int(kill), F_SETLK, address(&lock), 0, 0, 0]) }.map(drop)
 }
 
 /// Sees to it that no program has a capability: the bounding set is what root gets at an execution, the

@@ -53,6 +53,7 @@ const CONTROL_HEAD_BYTES: usize = 16;
 const SOL_SOCKET: i32 = 1;
 const SCM_RIGHTS: i32 = 1;
 const SHUT_RDWR: usize = 2;
+const MSG_CTRUNC: i32 = 0x8;
 const MSG_DONTWAIT: usize = 0x40;
 const MSG_NOSIGNAL: usize = 0x4000;
 const MSG_CMSG_CLOEXEC: usize = 0x4000_0000;
@@ -102,6 +103,8 @@ impl Drop for Descriptors {
 pub(crate) struct Message<'a> {
     pub(crate) record: &'a [u8],
     pub(crate) descriptors: Descriptors,
+    /// Whether descriptors were lost: this process may not have so many.
+    pub(crate) is_cut: bool,
 }
 
 pub(crate) enum Received<'a> {
@@ -171,7 +174,7 @@ pub(crate) fn receive(buffer: &mut Buffer, host: i32) -> Received<'_> {
     };
     // SAFETY: the kernel wrote that many.
     let record = unsafe { buffer.filled(n) };
-    Received::Message(Message { record, descriptors })
+    Received::Message(Message { record, descriptors, is_cut: header.flags & MSG_CTRUNC != 0 })
 }
 
 pub(crate) enum Asked {

@@ -7,7 +7,7 @@ use flyto_supervision::{Stage, Start, StartFlags};
 use crate::{
     bare::{
         child::{Cgroup, Failed, Group, Image, Launch},
-        sys::errno,
+        sys::{self, errno, number},
     },
     memory::Pages,
     process::Descriptor,
@@ -69,6 +69,8 @@ pub(crate) fn with_launch<T>(
         fourth: None,
         group: if has(StartFlags::NEW_SESSION) { Group::Session } else { Group::Own },
         bounds: start.bounds.get(..start.n_bounds).unwrap_or_default(),
+        // SAFETY: asks for a number.
+        ends_with: unsafe { sys::numbers(number::GETPID, &[]) }.ok().map(|it| it as i32),
         no_new_privs: false,
         ruleset: site.inner_ruleset,
         cgroup: site

@@ -19,7 +19,7 @@ pub(crate) fn signal_tree(site: &Site, number: u32) {
         signal(-1, number);
         return;
     }
-    signal_descendants(number);
+    signal_descendants(site, number);
 }
 
 /// Sends a signal to every descendant that `/proc` shows, parents before children, each once.
@@ -27,10 +27,10 @@ pub(crate) fn signal_tree(site: &Site, number: u32) {
 /// A child of ours keeps its number until we wait for it. A deeper descendant is waited for by its own
 /// parent, whenever that likes, and its number may be a stranger's an instant after it was listed. So it is
 /// held first (pidfd_open(2)), and is signalled only if its parent is one of ours then.
-pub(crate) fn signal_descendants(number: u32) {
+pub(crate) fn signal_descendants(site: &Site, number: u32) {
     // SAFETY: asks for a number.
     let own = unsafe { sys::numbers(number::GETPID, &[]) }.map_or(0, |it| it as i32);
-    for_each_descendant(|pid, parent| {
+    for_each_descendant(site, |pid, parent| {
         let Some(parent) = parent else {
             signal(pid, number);
             return Stat::of(pid).map(|it| it.born);
@@ -92,14 +92,11 @@ pub(crate) struct Load {
 
 /// Looks at every living descendant (proc_pid_statm(5), proc_pid_stat(5)). Pages that several of them
 /// share count for each.
-pub(crate) fn load() -> Load {
+pub(crate) fn load(site: &Site) -> Load {
     let mut res = Load::default();
-    for_each_descendant(|pid, _| {
+    for_each_descendant(site, |pid, _| {
         let mut text = [0_u8; 1024];
-        if let Some(fields) = read(pid, b"/statm", &mut text) {
-            let resident = fields.split(|it| *it == b' ').nth(1).map_or(0, decimal);
-            res.memory_bytes += resident * PAGE_BYTES;
-        }
+        res.memory_bytes += resident_pages(pid, &mut text) * PAGE_BYTES;
         if let Some(mut fields) = fields(pid, &mut text) {
             // Fields 14 and 15 are its own time in user and in system mode, 16 and 17 that of children it
             // has waited for. What this process waits for is counted elsewhere, and once: those numbers
@@ -110,6 +107,30 @@ pub(crate) fn load() -> Load {
         Some(0)
     });
     res
+}
+
+/// Pages that a process holds. A process whose first thread has ended shows none in its own file, and all of
+/// them in those of its other threads.
+fn resident_pages(pid: i32, text: &mut [u8]) -> u64 {
+    let mut path = Path::new();
+    path.add(b"/proc/").add_number(pid).add(b"/statm");
+    match resident(&path, text) {
+        0 => {
+            let mut most = 0;
+            for_each_thread(pid, |thread| {
+                let mut path = Path::new();
+                path.add(b"/proc/").add_number(pid).add(b"/task/").add_number(thread).add(b"/statm");
+                most = most.max(resident(&path, text));
+            });
+            most
+        }
+        pages => pages,
+    }
+}
+
+fn resident(path: &Path, text: &mut [u8]) -> u64 {
+    let fields = read_path(path, text).unwrap_or_default();
+    fields.split(|it| *it == b' ').nth(1).map_or(0, decimal)
 }
 
 /// Bytes of a page on x86-64.
@@ -124,8 +145,12 @@ fn decimal(text: &[u8]) -> u64 {
 
 fn read<'a>(pid: i32, file: &[u8], into: &'a mut [u8]) -> Option<&'a [u8]> {
     let mut path = Path::new();
-    let file =
-        Descriptor::open(path.add(b"/proc/").add_number(pid).add(file).text()?, O_RDONLY).ok()?;
+    path.add(b"/proc/").add_number(pid).add(file);
+    read_path(&path, into)
+}
+
+fn read_path<'a>(path: &Path, into: &'a mut [u8]) -> Option<&'a [u8]> {
+    let file = Descriptor::open(path.text()?, O_RDONLY).ok()?;
     let n = file.read(into).ok()?;
     into.get(..n)
 }
@@ -142,7 +167,10 @@ struct Listed {
 
 /// Visits descendants, parents before children: with the parent, unless that is this process. One that
 /// comes or goes meanwhile may be missed. Those below it are visited if the visitor says when it was born.
-fn for_each_descendant(mut visit: impl FnMut(i32, Option<Listed>) -> Option<u32>) {
+fn for_each_descendant(
+    site: &Site,
+    mut visit: impl FnMut(i32, Option<Listed>) -> Option<u32>,
+) {
     let mut all = [Listed::default(); MAX_DESCENDANTS];
     let mut n = 0;
     let list = |all: &mut [Listed; MAX_DESCENDANTS], n: &mut usize, pid, parent| {
@@ -151,7 +179,7 @@ fn for_each_descendant(mut visit: impl FnMut(i32, Option<Listed>) -> Option<u32>
             *n += 1;
         }
     };
-    for_each_child(|pid| list(&mut all, &mut n, pid, 0));
+    for_each_child(site, |pid| list(&mut all, &mut n, pid, 0));
     let mut next = 0;
     while next < n {
         let Listed { pid, parent, .. } = all[next];

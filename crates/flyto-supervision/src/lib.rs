@@ -227,6 +227,11 @@ pub struct Start<'a> {
     pub cpu_ns: u64,
     /// Resident memory of the whole tree, in bytes; more ends it. 0 is no bound.
     pub memory_bytes: u64,
+    /// Time until the supervisor ends the tree without being told to, in nanoseconds from the receipt of the
+    /// record: a second clock for a host that is stopped at the deadline. 0 is none.
+    pub deadline_ns: u64,
+    /// Milliseconds between asking and killing, where the supervisor ends the tree at the deadline.
+    pub grace_ms: u32,
     /// Bounds of each process, [`Start::n_bounds`] of them.
     pub bounds: [Bound; MAX_BOUNDS],
     /// How many of `bounds` count.
@@ -251,6 +256,8 @@ impl<'a> Start<'a> {
         let flags = StartFlags(reader.u32()?);
         let cpu_ns = reader.u64()?;
         let memory_bytes = reader.u64()?;
+        let deadline_ns = reader.u64()?;
+        let grace_ms = reader.u32()?;
         let n_bounds = usize::from(reader.u8()?);
         let mut bounds = [Bound::default(); MAX_BOUNDS];
         for bound in bounds.get_mut(..n_bounds)? {
@@ -266,6 +273,8 @@ impl<'a> Start<'a> {
             flags,
             cpu_ns,
             memory_bytes,
+            deadline_ns,
+            grace_ms,
             bounds,
             n_bounds,
             n_args,
@@ -282,6 +291,8 @@ impl<'a> Start<'a> {
         out.extend_from_slice(&self.flags.0.to_le_bytes());
         out.extend_from_slice(&self.cpu_ns.to_le_bytes());
         out.extend_from_slice(&self.memory_bytes.to_le_bytes());
+        out.extend_from_slice(&self.deadline_ns.to_le_bytes());
+        out.extend_from_slice(&self.grace_ms.to_le_bytes());
         let bounds = self.bounds.get(..self.n_bounds).unwrap_or(&self.bounds);
         out.push(u8::try_from(bounds.len()).unwrap_or(u8::MAX));
         for bound in bounds {
@@ -461,6 +472,8 @@ pub enum Reached {
     Cpu,
     /// [`Start::memory_bytes`].
     Memory,
+    /// [`Start::deadline_ns`].
+    Deadline,
 }
 
 /// What a supervisor says. Fields without meaning for the kind are zero.
@@ -534,6 +547,7 @@ impl Report {
                 0 => Reached::Nothing,
                 1 => Reached::Cpu,
                 2 => Reached::Memory,
+                3 => Reached::Deadline,
                 _ => return None,
             },
             confirmed: reader.u8()? != 0,
@@ -565,6 +579,7 @@ impl Report {
                 Reached::Nothing => 0,
                 Reached::Cpu => 1,
                 Reached::Memory => 2,
+                Reached::Deadline => 3,
             },
             u8::from(self.confirmed),
             u8::from(self.serves_on),

@@ -26,10 +26,11 @@ fn what_is_written_is_read() {
         assert_eq!(Order::read(&order.to_bytes()), Some(order));
     }
 
+    let reached = [Reached::Nothing, Reached::Cpu, Reached::Memory, Reached::Deadline];
     for (i, stage) in Stage::ALL.into_iter().enumerate() {
         let report = Report {
             stage,
-            reached: Reached::Memory,
+            reached: reached[i % reached.len()],
             confirmed: false,
             errno: 2,
             status: 0x100,
@@ -48,7 +49,18 @@ fn start<'a>(text: &'a [u8], n_args: usize, n_env: usize) -> Start<'a> {
     let mut bounds = [Bound::default(); MAX_BOUNDS];
     bounds[0] = Bound { resource: 6, soft: 10, hard: 20 };
     let flags = StartFlags::NEW_SESSION;
-    Start { flags, cpu_ns: 5, memory_bytes: 9, bounds, n_bounds: 1, n_args, n_env, text }
+    Start {
+        flags,
+        cpu_ns: 5,
+        memory_bytes: 9,
+        deadline_ns: 1 << 40,
+        grace_ms: 2_000,
+        bounds,
+        n_bounds: 1,
+        n_args,
+        n_env,
+        text,
+    }
 }
 
 fn written(start: &Start<'_>) -> Vec<u8> {

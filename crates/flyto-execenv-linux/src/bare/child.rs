@@ -51,6 +51,9 @@ pub(crate) struct Launch<'a> {
     pub(crate) fourth: Option<i32>,
     pub(crate) group: Group,
     pub(crate) bounds: &'a [Bound],
+    /// The caller's process number. The program is killed when the caller's thread ends (`PR_SET_PDEATHSIG`,
+    /// prctl(2)); so is not what the program starts.
+    pub(crate) ends_with: Option<i32>,
     /// Gaining privileges by execution is given up (`PR_SET_NO_NEW_PRIVS`).
     pub(crate) no_new_privs: bool,
     /// A Landlock ruleset to enter.
@@ -274,6 +277,13 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
         step!(Group: sys::call(number::RT_SIGACTION, [pipe, address(&default), 0, 8, 0, 0]));
     }
     birth::set_mask(0);
+    if let Some(parent) = launch.ends_with {
+        step!(Group: sys::numbers(number::PRCTL, &[PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0]));
+        // It may have ended before that.
+        if step!(Group: sys::numbers(number::GETPPID, &[])) != parent as usize {
+            return Failed { stage: Stage::Clone, errno: sys::errno::SRCH };
+        }
+    }
     if launch.no_new_privs {
         step!(Privileges: sys::numbers(number::PRCTL, &[PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0]));
     }
@@ -318,5 +328,7 @@ fn pause(us: u64) {
 }
 
 const CLOSE_RANGE_CLOEXEC: usize = 4;
+const PR_SET_PDEATHSIG: usize = 1;
 const PR_SET_NO_NEW_PRIVS: usize = 38;
+const SIGKILL: usize = 9;
 const AT_EMPTY_PATH: usize = 0x1000;

@@ -31,6 +31,7 @@ pub(crate) fn supervisor(
         fourth: Some(socket.as_raw_fd()),
         group,
         bounds: &[],
+        ends_with: None,
         no_new_privs: false,
         ruleset: None,
         cgroup: cgroup

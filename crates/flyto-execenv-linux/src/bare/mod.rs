@@ -22,6 +22,8 @@ pub(crate) mod host;
 #[cfg(not(supervisor))]
 pub(crate) mod landlock;
 #[cfg(not(supervisor))]
+pub(crate) mod lock;
+#[cfg(not(supervisor))]
 pub(crate) mod program;
 pub(crate) mod sys;
 #[cfg(test)]

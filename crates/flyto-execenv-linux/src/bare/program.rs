@@ -111,6 +111,7 @@ pub(crate) fn start(request: &Request<'_>) -> Result<Started, Failed> {
         fourth: None,
         group: *group,
         bounds,
+        ends_with: None,
         no_new_privs: false,
         ruleset: None,
         cgroup: None,

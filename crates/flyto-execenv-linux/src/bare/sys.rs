@@ -21,6 +21,7 @@ pub(crate) mod errno {
     pub(crate) const CHILD: Errno = 10;
     pub(crate) const NOMEM: Errno = 12;
     pub(crate) const INVAL: Errno = 22;
+    pub(crate) const MFILE: Errno = 24;
     pub(crate) const TXTBSY: Errno = 26;
     pub(crate) const NOSYS: Errno = 38;
     pub(crate) const BADMSG: Errno = 74;
@@ -38,6 +39,7 @@ pub(crate) mod number {
     pub(crate) const RT_SIGACTION: usize = 13;
     pub(crate) const RT_SIGPROCMASK: usize = 14;
     pub(crate) const IOCTL: usize = 16;
+    pub(crate) const PREAD64: usize = 17;
     pub(crate) const NANOSLEEP: usize = 35;
     pub(crate) const SOCKET: usize = 41;
     pub(crate) const GETPID: usize = 39;
@@ -67,6 +69,7 @@ pub(crate) mod number {
     pub(crate) const EXIT_GROUP: usize = 231;
     pub(crate) const WAITID: usize = 247;
     pub(crate) const OPENAT: usize = 257;
+    pub(crate) const PSELECT6: usize = 270;
     pub(crate) const UNSHARE: usize = 272;
     pub(crate) const PPOLL: usize = 271;
     pub(crate) const SIGNALFD4: usize = 289;

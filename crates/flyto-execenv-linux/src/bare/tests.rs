@@ -187,6 +187,7 @@ fn launch<'a>(path: &'a [u8], dir: &'a [u8], streams: [i32; 3]) -> Launch<'a> {
         fourth: None,
         group: Group::Stay,
         bounds: &[],
+        ends_with: None,
         no_new_privs: false,
         ruleset: None,
         members: None,

@@ -18,6 +18,8 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
+use super::end;
+
 /// What the names of our directories begin with.
 const PREFIX: &str = "flyto-";
 
@@ -91,10 +93,16 @@ impl Home {
         Err(Refused::new("find a free name in", place, full))
     }
 
+    /// Lets the next host find it, as a host does that is killed.
+    #[cfg(test)]
+    pub(super) fn unlock(&self) {
+        flock(&self._lock, FlockOperation::Unlock).expect("it is locked");
+    }
+
     /// Leaves it behind, as a host does that is killed.
     #[cfg(test)]
     pub(super) fn abandon(self) -> PathBuf {
-        flock(&self._lock, FlockOperation::Unlock).expect("it is locked");
+        self.unlock();
         let path = self.path.clone();
         std::mem::forget(self);
         path
@@ -161,8 +169,8 @@ fn lock(path: &Path) -> Option<File> {
     (ours.ino() == there.ino() && ours.dev() == there.dev()).then_some(file)
 }
 
-/// Removes directories whose host is gone. Processes that are in one have lost their supervisor too, as
-/// when memory ran out; where the system can do that, they are killed.
+/// Removes directories whose host is gone. What is in one is ended first, by its supervisor where that is left:
+/// this can take 3 s where a supervisor is held by something, and takes microseconds otherwise.
 fn remove_abandoned(place: &Path) {
     let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
     let is_ours = |name: &OsStr| {
@@ -174,7 +182,7 @@ fn remove_abandoned(place: &Path) {
             && let Some(_lock) = lock(&entry.path())
             && remove(&entry.path()).is_err()
         {
-            let _ = write(&entry.path().join("cgroup.kill"), "1");
+            end::finish_abandoned(&entry.path());
             let _ = remove(&entry.path());
         }
     }
@@ -190,12 +198,16 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     if unless_gone(fs::remove_dir(path)).is_ok() {
         return Ok(());
     }
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|it| it.is_dir()) {
-            remove(&entry.path())?;
-        }
+    for group in subgroups(path) {
+        remove(&group)?;
     }
     unless_gone(fs::remove_dir(path))
+}
+
+/// The groups directly below a group.
+pub(super) fn subgroups(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    entries.filter(|it| it.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.path())
 }
 
 /// Writes a value to a file of a group, in one piece. Files of groups are not made by us.

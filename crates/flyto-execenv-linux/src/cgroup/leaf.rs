@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Homes,
+    Homes, end,
     home::{Home, number_in, write},
 };
 
@@ -113,12 +113,15 @@ impl Leaf {
         self.is_apart
     }
 
-    /// Kills everything that was born in the group. This leaf is to be dropped then, see above.
-    pub(crate) fn kill(&self) {
-        if let Some(Version2 { kill, .. }) = &self.version_2 {
-            // A group that is gone holds nobody.
-            let _ = rustix::io::write(kill, b"1");
-        }
+    /// Kills everything that was born in the group, and says whether nothing of it is left: a write to
+    /// `cgroup.kill` is no proof. This leaf is to be dropped then, see above.
+    pub(crate) fn kill(&self) -> bool {
+        let Some((path, version_2)) = self.group_in_2().zip(self.version_2.as_ref()) else {
+            return true;
+        };
+        // Also where this process may not open another file.
+        let _ = rustix::io::write(&version_2.kill, b"1");
+        end::kill(&path)
     }
 
     /// The list that a supervisor puts itself on before its first instruction
@@ -217,6 +220,12 @@ impl Leaf {
     pub(super) fn lists_of_members(&self) -> Vec<PathBuf> {
         let version_1 = self.homes.pids.iter().map(|it| members(it, self.number));
         version_1.chain(self.group_in_2().map(|it| it.join("cgroup.procs"))).collect()
+    }
+
+    /// Its directory in version 2.
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> Option<PathBuf> {
+        self.group_in_2()
     }
 
     fn group_in_2(&self) -> Option<PathBuf> {

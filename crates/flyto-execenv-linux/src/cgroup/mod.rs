@@ -17,6 +17,7 @@
 //! and not the group. A program can leave its group where it may write to the groups above; a profile that denies
 //! that is part of a bound on hostile programs.
 
+mod end; //   the end of all that is in a group
 mod find; //  where this process stands
 mod home; //  a host's directory
 mod leaf; //  the group of one supervisor
@@ -64,7 +65,8 @@ pub(crate) struct Finding {
     pub(crate) found: Result<PathBuf, Refused>,
 }
 
-/// The control groups that this host can use. What a killed host leaves is removed by the next one.
+/// The control groups that this host can use. What a killed host leaves is removed by the next one, after its
+/// supervisors have ended what they run.
 ///
 /// Dropping this removes the host's directories. It is dropped after the supervisors whose groups came
 /// from it: those that are still ending are waited for, 25 ms at most; so nothing is left behind where a
@@ -140,6 +142,12 @@ impl Cgroups {
             Finding { purpose: Use::Memory, found: memory },
         ];
         Self { homes: Arc::new(homes), findings }
+    }
+
+    /// Lets the next host find the directories of this one, as a host does that is killed.
+    #[cfg(test)]
+    pub(crate) fn abandon(&self) {
+        self.homes.all().for_each(Home::unlock);
     }
 
     /// None at all, whatever the machine has.

@@ -13,6 +13,7 @@ use crate::{
     bare::program::{self, Reaped, Started},
     cgroup::Events,
     limits,
+    supervised::orphans,
 };
 
 /// A child of this process, and what it was bounded by.
@@ -42,6 +43,9 @@ impl Leader for DirectChild {
     fn try_reap(&mut self) -> io::Result<Option<Ended>> {
         let reaped = program::try_reap(self.pid);
         let reaped = reaped.map_err(|errno| io::Error::from_raw_os_error(errno.cast_signed()))?;
+        if reaped.is_some() {
+            orphans::forget(self.pid);
+        }
         Ok(reaped.map(|it| ended(&it, &self.limits)))
     }
 }

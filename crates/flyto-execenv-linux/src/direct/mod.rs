@@ -31,6 +31,7 @@ use crate::{
         sys::errno,
     },
     failure,
+    supervised::orphans,
 };
 
 /// Starts `program`, which `spec` resolved to, or the image of it that was pinned.
@@ -119,7 +120,8 @@ fn spawn(
         group: if spec.kill == KillScope::Leader { Group::Stay } else { Group::Own },
         bounds,
     };
-    let started = program::start(&request).map_err(Trouble::Child)?;
+    let started =
+        orphans::start(|| program::start(&request), |it| it.pid).map_err(Trouble::Child)?;
     Ok((started, host))
     // Our copies of the program's ends go here.
 }

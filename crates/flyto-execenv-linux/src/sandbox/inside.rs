@@ -169,6 +169,8 @@ impl Confined {
             flags: StartFlags::NEW_SESSION,
             cpu_ns: 0,
             memory_bytes: 0,
+            deadline_ns: 0,
+            grace_ms: 0,
             bounds: Default::default(),
             n_bounds: 0,
             n_args: args.len(),

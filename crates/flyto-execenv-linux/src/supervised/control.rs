@@ -17,7 +17,7 @@ use flyto_execenv::{
     Running, Signal, Spec, Stdin, Target, Usage,
     local::{PinnedImage, Streams},
 };
-use flyto_supervision::{Order, Report, ReportKind, StartFlags};
+use flyto_supervision::{Order, Reached, Report, ReportKind, StartFlags};
 use tokio::time::{Instant, timeout};
 
 use super::{pool::Pool, record, rescue, supervisor::Supervisor};
@@ -110,7 +110,7 @@ fn begin(
         &mut text,
         spec,
         copy.as_deref().unwrap_or(program),
-        record::bounded(flags, plan),
+        record::bounded(flags, spec, plan),
     );
     let [stdin, stdout, stderr] = streams.child.each_ref().map(AsFd::as_fd);
     let supervisor = match sealed {
@@ -174,7 +174,9 @@ impl Supervised {
             ReportKind::Ended => {
                 let exit = *state.exit.insert(exit_of(report.status));
                 let denied = state.proxy.as_ref().map(Proxy::denied).unwrap_or_default();
-                let ended = ended_of(&report, exit).denied_hosts(denied);
+                let ended = ended_of(&report, exit)
+                    .denied_hosts(denied)
+                    .timed_out(report.reached == Reached::Deadline);
                 state.ended = Some(match self.limit(&mut state, &report) {
                     Some(limit) => ended.limit(limit),
                     None => ended,

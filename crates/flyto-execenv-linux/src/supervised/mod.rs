@@ -9,10 +9,11 @@
 //! with a table of a few descriptors, however many the host has.
 
 mod control;
-mod graveyard;
 mod idle;
 mod image;
+pub(crate) mod orphans;
 mod pool;
+mod reaper;
 mod record;
 mod rescue;
 mod supervisor;
@@ -21,7 +22,7 @@ mod tests;
 
 pub(crate) use self::{
     control::start,
-    graveyard::attend,
     image::image,
     pool::{Kind, Pool},
+    reaper::attend,
 };

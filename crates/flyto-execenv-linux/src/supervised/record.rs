@@ -1,11 +1,15 @@
 //! A spec as the record that a supervisor reads.
 
-use std::{os::unix::ffi::OsStrExt, path::Path};
+use std::{os::unix::ffi::OsStrExt, path::Path, time::Duration};
 
 use flyto_execenv::Spec;
 use flyto_supervision::{Start, StartFlags};
 
 use crate::limits::Plan;
+
+/// How long after the deadline the supervisor ends a tree without an order: 20 ms. The host has ordered it by
+/// then, unless something holds the host up.
+const CLOCK_MARGIN: Duration = Duration::from_millis(20);
 
 /// Appends the record of a start.
 pub(super) fn write(out: &mut Vec<u8>, spec: &Spec, program: &Path, start: Start<'_>) {
@@ -29,9 +33,23 @@ pub(super) fn write(out: &mut Vec<u8>, spec: &Spec, program: &Path, start: Start
     }
 }
 
-/// A start with these bounds.
-pub(super) fn bounded(flags: StartFlags, plan: &Plan) -> Start<'static> {
+/// A start with these bounds, and the deadline of its spec.
+pub(super) fn bounded(flags: StartFlags, spec: &Spec, plan: &Plan) -> Start<'static> {
     let (bounds, n_bounds) = plan.all_bounds();
     let Plan { cpu_ns, memory_bytes, .. } = *plan;
-    Start { flags, cpu_ns, memory_bytes, bounds, n_bounds, n_args: 0, n_env: 0, text: &[] }
+    let deadline = spec.deadline.map(|it| it.saturating_add(CLOCK_MARGIN).as_nanos());
+    let grace = spec.grace.map_or(0, |it| it.as_millis());
+    Start {
+        flags,
+        cpu_ns,
+        memory_bytes,
+        // A deadline beyond the clock's range is none.
+        deadline_ns: deadline.and_then(|it| u64::try_from(it).ok()).unwrap_or(0),
+        grace_ms: u32::try_from(grace).unwrap_or(u32::MAX),
+        bounds,
+        n_bounds,
+        n_args: 0,
+        n_env: 0,
+        text: &[],
+    }
 }

@@ -26,13 +26,14 @@ use tokio::{
 };
 
 use super::{
-    graveyard::{self, LetGo},
     image::image,
-    rescue,
+    orphans,
+    reaper::{self, LetGo},
 };
 use crate::{
     bare::{child::Group, host},
     cgroup::Leaf,
+    processes::wake,
     proxy::Door,
 };
 
@@ -50,7 +51,7 @@ const MAX_DESCRIPTORS: usize = 8;
 pub(super) struct Supervisor {
     /// The descriptors are taken by the destructor only.
     socket: Option<Arc<OwnedFd>>,
-    pidfd: Option<OwnedFd>,
+    pub(super) pidfd: Option<OwnedFd>,
     pid: i32,
     /// The group of its programs. It goes after the supervisor.
     leaf: Option<Leaf>,
@@ -92,7 +93,8 @@ impl Supervisor {
         let cgroup = leaf.as_ref().map(Leaf::dir_of_supervisor).transpose()?.flatten();
         let cgroup = cgroup.as_ref().map(|(dir, list)| (*dir, list.as_fd()));
         let streams = (its.as_fd(), null.as_fd());
-        let (pid, pidfd) = host::supervisor(image, streams, group, members, cgroup)?;
+        let start = || host::supervisor(image, streams, group, members, cgroup);
+        let (pid, pidfd) = orphans::start(start, |it| it.0)?;
         Ok(Self {
             socket: Some(Arc::new(ours)),
             pidfd: Some(pidfd),
@@ -133,12 +135,12 @@ impl Supervisor {
 
     /// Lets it go on, should somebody have stopped it.
     pub(super) fn wake(&self) {
-        self.pidfd.iter().for_each(rescue::wake);
+        self.pidfd.iter().for_each(wake);
     }
 
     /// Kills its programs, and it with them if need be: it does not do that any more.
     pub(super) fn kill_group(&self) {
-        self.leaf.iter().for_each(Leaf::kill);
+        self.leaf.iter().for_each(|it| _ = it.kill());
     }
 
     /// Notes that it has a program, or has none.
@@ -146,7 +148,7 @@ impl Supervisor {
         self.serves = serves;
     }
 
-    fn socket(&self) -> &Arc<OwnedFd> {
+    pub(super) fn socket(&self) -> &Arc<OwnedFd> {
         self.socket.as_ref().expect("only the destructor takes it")
     }
 
@@ -289,13 +291,8 @@ impl Drop for Supervisor {
             let _ = shutdown(&socket, Shutdown::Both);
         }
         if let Some(pidfd) = take(&mut self.pidfd) {
-            graveyard::bury(LetGo {
-                pidfd,
-                pid: self.pid,
-                led_session: self.serves && self.leads_session,
-                leaf: take(&mut self.leaf),
-                since: Instant::now(),
-            });
+            let led_session = self.serves && self.leads_session;
+            reaper::wait_for(LetGo::new(pidfd, self.pid, led_session, take(&mut self.leaf)));
         }
     }
 }

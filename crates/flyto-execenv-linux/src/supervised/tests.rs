@@ -1,7 +1,19 @@
-use std::{fs, io, sync::Arc, time::Duration};
+use std::{
+    fs, io,
+    os::fd::AsFd,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use super::*;
-use crate::cgroup::Cgroups;
+use flyto_execenv::{Output, Spec, local::Streams};
+use flyto_supervision::StartFlags;
+
+use super::{supervisor::Supervisor, *};
+use crate::{
+    cgroup::{Cgroups, Leaf},
+    limits::Plan,
+};
 
 /// A filter under which a system call fails for want of memory (`struct sock_filter` of `linux/filter.h`).
 fn without_memory_for(number: u32) -> Vec<u8> {
@@ -27,6 +39,73 @@ fn a_host_that_cannot_be_told_hears_that_its_supervisor_is_gone() {
     kind.confinement.no_new_privs = true;
     let err = Pool::new(kind, Arc::new(Cgroups::none())).probe().expect_err("it cannot answer");
     assert_eq!(err.kind(), io::ErrorKind::UnexpectedEof, "{err}");
+}
+
+/// Starts a shell script below a supervisor that is in a group with it.
+fn begin(pool: &Pool, script: &str) -> Supervisor {
+    let spec = Spec::new("/bin/sh").args(["-c", script]).env_var("PATH", "/usr/bin:/bin");
+    let spec = spec.stdout(Output::Null).merge_stderr();
+    let streams = Streams::open(&spec).expect("there are descriptors");
+    let plan = Plan::default();
+    let mut text = Vec::new();
+    let start = record::bounded(StartFlags::NONE, &spec, &plan);
+    record::write(&mut text, &spec, Path::new("/bin/sh"), start);
+    let [stdin, stdout, stderr] = streams.child.each_ref().map(AsFd::as_fd);
+    pool.begin(&text, &[stdin, stdout, stderr], &plan).expect("it is started")
+}
+
+/// Waits until there are so many processes with this text in their arguments.
+fn wait_for(marker: &str, n: usize) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while with_argument(marker).len() != n {
+        assert!(Instant::now() < give_up, "{:?} are there, not {n}", with_argument(marker));
+        std::thread::yield_now();
+    }
+}
+
+fn with_argument(marker: &str) -> Vec<i32> {
+    let has = |pid: &i32| {
+        let args = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        args.split(|it| *it == 0).any(|it| it == marker.as_bytes())
+    };
+    crate::processes::entries(Path::new("/proc")).filter(has).collect()
+}
+
+#[tokio::test]
+async fn the_next_host_lets_an_abandoned_supervisor_finish() {
+    let groups = Arc::new(Cgroups::probe());
+    if !groups.can(crate::cgroup::Use::Kill) {
+        return;
+    }
+    let kind = Kind { kill_by_group: true, ..Kind::default() };
+    let pool = Pool::new(kind, Arc::clone(&groups));
+    let marker = format!("71{}", std::process::id());
+    // One that leaves its group and its session, as root may, and one that stays.
+    let group = |it: &Supervisor| it.leaf().and_then(Leaf::path).expect("it has one");
+    let supervisor = begin(&pool, &format!("sleep {marker} & exec sleep {marker}"));
+    let above = group(&supervisor).parent().and_then(Path::parent).expect("so deep").to_owned();
+    let leaver = format!("echo 0 > {}/cgroup.procs; exec setsid sleep {marker}", above.display());
+    let second = begin(&pool, &format!("({leaver}) & exec sleep {marker}"));
+    wait_for(&marker, 4);
+    for it in [&supervisor, &second] {
+        // Both are in the middle of something when their host ends.
+        let held = it.pidfd.as_ref().expect("it runs");
+        rustix::process::pidfd_send_signal(held, rustix::process::Signal::STOP).expect("ours");
+        rustix::net::shutdown(it.socket(), rustix::net::Shutdown::Both).expect("it is open");
+    }
+    groups.abandon();
+    let next = Cgroups::probe();
+    // Nothing of either is left when the next host is there.
+    assert_eq!(with_argument(&marker), [0; 0], "processes outlive their supervisor");
+    drop(next);
+    for it in [supervisor, second] {
+        let held = it.pidfd.as_ref().expect("it runs");
+        let options = rustix::process::WaitIdOptions::EXITED;
+        let ended = rustix::process::waitid(rustix::process::WaitId::PidFd(held.as_fd()), options);
+        let ended = ended.expect("our child").expect("it has ended");
+        assert_eq!(ended.exit_status(), Some(0), "it was killed half way");
+        std::mem::forget(it);
+    }
 }
 
 /// Children of this thread, and of those that have ended.

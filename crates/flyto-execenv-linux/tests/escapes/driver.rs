@@ -24,7 +24,10 @@ use crate::{
     limit::{Limit, end_abandoned},
     processes::{Awaited, wait_for_end},
     shown::{by_way, for_a_document},
-    table::{ATTACKS, BOMBS, Cell, KINDS, Key, RUNGS, User, Way, is_left, is_promised, looks},
+    table::{
+        ATTACKS, BOMBS, Cell, KINDS, Key, MEANS, Means, ORPHANED_NAMESPACE, User, Way, is_left,
+        is_promised, looks,
+    },
 };
 
 /// How long a host is given, which takes some seconds: one that hangs is told of, with what it left.
@@ -43,7 +46,7 @@ static ALONE: RwLock<()> = RwLock::new(());
 static CELLS: Mutex<BTreeMap<Key, Cell>> = Mutex::new(BTreeMap::new());
 
 /// Makes the whole table, which takes some three minutes, when it is `all`. Otherwise calls are ended in the
-/// two ways that most calls end in, and bombs go off in one of them.
+/// two ways that most calls end in, and with a stopped host, and bombs go off in one of them.
 const HOW_MUCH: &str = "FLYTO_ESCAPES";
 
 pub(crate) fn run() -> ExitCode {
@@ -52,13 +55,13 @@ pub(crate) fn run() -> ExitCode {
     let users = [User::Root, User::Nobody];
     let mut trials = Vec::new();
     for user in users {
-        for (rung, name) in RUNGS {
-            let is_usual = |it: &Way| matches!(it, Way::Exit | Way::Deadline);
+        for (means, name) in MEANS {
+            let is_usual = |it: &Way| matches!(it, Way::Exit | Way::Deadline | Way::HostStopped);
             for way in Way::ALL.into_iter().filter(|it| is_whole || is_usual(it)) {
                 let title = format!("{user:?}::{name}::{}", way.name()).to_lowercase();
                 let title = title.replace(' ', "_");
                 let bombs = if is_whole || way == Way::Deadline { BOMBS } else { &[] };
-                let trial = OneTrial { user, rung, name, way };
+                let trial = OneTrial { user, means, name, way };
                 trials.push(Trial::ignorable_test(title, move || trial.run(bombs)));
             }
         }
@@ -79,7 +82,7 @@ pub(crate) fn run() -> ExitCode {
 #[derive(Clone, Copy)]
 struct OneTrial<'a> {
     user: User,
-    rung: KillRung,
+    means: Means,
     name: &'a str,
     way: Way,
 }
@@ -90,7 +93,7 @@ impl OneTrial<'_> {
         if !geteuid().is_root() {
             return skip("only root is both users");
         }
-        let attacks = if self.rung == KillRung::Group { &[] } else { ATTACKS };
+        let attacks = if self.means.rung == KillRung::Group { &[] } else { ATTACKS };
         let mut broken = {
             let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
             match self.try_out(&[KINDS, attacks].concat(), MANY)? {
@@ -118,12 +121,12 @@ impl OneTrial<'_> {
         kinds: &[&str],
         processes: u32,
     ) -> Result<Result<Vec<String>, String>, Failed> {
-        let Self { user, rung, name, way } = self;
+        let Self { user, means, name, way } = self;
         let mut limit = match Limit::new(processes) {
             Ok(limit) => limit,
             Err(err) => return Ok(Err(format!("processes cannot be limited here: {err}"))),
         };
-        if user == User::Nobody && rung == KillRung::Cgroup {
+        if user == User::Nobody && means.rung == KillRung::Cgroup {
             limit.delegate(NOBODY)?;
         }
         let marker = format!("{}:{user:?}:{name}:{}:{}", process::id(), way.name(), kinds[0]);
@@ -143,15 +146,17 @@ impl OneTrial<'_> {
         let mut broken = Vec::new();
         for kind in kinds {
             let cell = cells.get(*kind).ok_or_else(|| format!("no word of {kind:?}: {cells:?}"))?;
-            let tells = rung != KillRung::Group && way.leaves_the_host() && way != Way::Drop;
+            let tells = means.rung != KillRung::Group && way.leaves_the_host() && way != Way::Drop;
             let is_unexpected = match cell.survivors {
-                0 => is_left(user, rung, way, kind),
-                _ => is_promised(user, rung, way, kind) || tells && !cell.is_honest(),
+                // Nothing is left of it, and the host is to know that.
+                0 if *kind == ORPHANED_NAMESPACE => tells && cell.is_honest(),
+                0 => is_left(user, means, way, kind),
+                _ => is_promised(user, means, way, kind) || tells && !cell.is_honest(),
             };
             if is_unexpected {
                 broken.push(format!("{kind}: {cell:?}"));
             }
-            let key = (user, rung, (*kind).to_owned(), way);
+            let key = (user, means, (*kind).to_owned(), way);
             CELLS.lock().unwrap_or_else(PoisonError::into_inner).insert(key, cell.clone());
         }
         Ok(Ok(broken))
@@ -188,7 +193,7 @@ fn program() -> PathBuf {
 
 /// Runs a host to its end; the inner `Err` says why it cannot be done here.
 async fn cells(
-    OneTrial { user, rung, name, way }: OneTrial<'_>,
+    OneTrial { user, means, name, way }: OneTrial<'_>,
     marker: &str,
     kinds: &[&str],
     limit: &Limit,
@@ -229,10 +234,19 @@ async fn cells(
         return Ok(Err(why.trim().to_owned()));
     }
     let is_in_flight = said.trim() == IN_FLIGHT;
-    if is_in_flight && way == Way::HostKilled {
-        host.signal(Signal::KILL, Target::Leader)?;
+    match way {
+        Way::HostKilled if is_in_flight => host.signal(Signal::KILL, Target::Leader)?,
+        // SIGSTOP.
+        Way::HostStopped if is_in_flight => host.signal(Signal(19), Target::Leader)?,
+        _ => {}
     }
     drop(says);
+    // The deadline of a stopped host's calls has to be kept while it is stopped.
+    let left_by_stopped = (is_in_flight && way == Way::HostStopped)
+        .then(|| wait_for_end(&awaited(user, means, way, marker, kinds)));
+    if left_by_stopped.is_some() {
+        host.signal(Signal::KILL, Target::Leader)?;
+    }
     let outcome = host.wait().await?;
     if way.leaves_the_host() && outcome.success() {
         return Ok(Ok(said.lines().filter_map(Cell::parse).collect()));
@@ -241,12 +255,18 @@ async fn cells(
         let stderr = String::from_utf8_lossy(&outcome.stderr.bytes()).into_owned();
         return Err(format!("the host: {:?}\n{said}\n{stderr}", outcome.ending).into());
     }
-    let awaited = kinds.iter().map(|kind| Awaited {
-        marker: tool_marker(marker, kind),
-        looks: looks(kind),
-        patience: if is_promised(user, rung, way, kind) { GUARD } else { PATIENCE },
-    });
-    let left = wait_for_end(&awaited.collect::<Vec<_>>());
+    let left =
+        left_by_stopped.unwrap_or_else(|| wait_for_end(&awaited(user, means, way, marker, kinds)));
     let cell = |survivors| Cell { survivors, ..Cell::default() };
     Ok(Ok(kinds.iter().map(|it| (*it).to_owned()).zip(left.into_iter().map(cell)).collect()))
+}
+
+/// The tools of a host that has come to its end.
+fn awaited(user: User, means: Means, way: Way, marker: &str, kinds: &[&str]) -> Vec<Awaited> {
+    let one = |kind: &&str| Awaited {
+        marker: tool_marker(marker, kind),
+        looks: looks(kind),
+        patience: if is_promised(user, means, way, kind) { GUARD } else { PATIENCE },
+    };
+    kinds.iter().map(one).collect()
 }

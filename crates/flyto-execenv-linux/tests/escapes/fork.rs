@@ -37,6 +37,14 @@ pub(crate) fn child(body: impl FnOnce()) -> Pid {
     }
 }
 
+/// Ends this thread and no other of its process, also where it is the first one (pthread_exit(3)).
+pub(crate) fn end_this_thread() -> ! {
+    loop {
+        // SAFETY: ends the thread; nothing of it is used by another one.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    }
+}
+
 /// A process that is not our child but our parent's (`CLONE_PARENT`, clone(2)).
 pub(crate) fn sibling(body: impl Fn()) {
     let mut stack = vec![0; 256 << 10];

@@ -16,7 +16,7 @@ use std::{
 use flyto_execenv::{
     Capture, Chunk, Ending, ExecEnv, ExecError, KillScope, Outcome, Output, RunOptions, Spec,
 };
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv_linux::{KillRung, Linux, adopt_orphans};
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinSet,
@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     processes::{Awaited, wait_for_end},
-    table::{ATTACKS, Cell, RUNGS, User, Way, is_promised, looks},
+    table::{ATTACKS, Cell, MEANS, Means, User, Way, is_promised, looks},
 };
 
 /// A backstop for broken code.
@@ -36,6 +36,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The first deadline that is tried; one that passes before the tool is ready is doubled.
 const DEADLINE: Duration = Duration::from_millis(200);
+
+/// The deadline of calls whose host is stopped before it passes: 4 s, in which all of them begin.
+const BEFORE_STOP: Duration = Duration::from_secs(4);
 
 /// All calls of a host that is going to its end have begun.
 pub(crate) const IN_FLIGHT: &str = "in flight";
@@ -51,8 +54,11 @@ pub(crate) fn run(args: &[String]) -> ! {
     writeln!(stdout(), "{}", std::process::id()).expect("somebody listens");
     let mut go = [0];
     stdin().read_exact(&mut go).expect("a byte");
-    let rung = RUNGS.into_iter().find(|(_, name)| name == rung).expect("a rung").0;
-    let linux = match Linux::with_rung(rung) {
+    let means = MEANS.into_iter().find(|(_, name)| name == rung).expect("some means").0;
+    if means.adopts {
+        adopt_orphans().expect("Linux 3.4");
+    }
+    let linux = match Linux::with_rung(means.rung) {
         Ok(linux) => linux,
         Err(err) => {
             writeln!(stdout(), "{NOT_HERE}{err}").expect("somebody listens");
@@ -64,7 +70,7 @@ pub(crate) fn run(args: &[String]) -> ! {
     let places = NonZeroUsize::new(kinds.len()).expect("some kinds");
     let env = ExecEnv::builder(linux).max_in_flight(places).build();
     let way = Way::parse(way);
-    let host = Host { env, user, rung, way, marker: marker.clone() };
+    let host = Host { env, user, means, way, marker: marker.clone() };
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     // Each call may block one.
     let runtime = runtime.worker_threads(AT_ONCE + 1).enable_all().build().expect("threads");
@@ -75,7 +81,7 @@ pub(crate) fn run(args: &[String]) -> ! {
 struct Host {
     env: ExecEnv,
     user: User,
-    rung: KillRung,
+    means: Means,
     way: Way,
     marker: String,
 }
@@ -116,7 +122,7 @@ impl Host {
         let ends = if self.way == Way::Exit { "exit" } else { "stay" };
         let program = current_exe().expect("proc(5)");
         let host = std::process::id().to_string();
-        let scope = match self.rung {
+        let scope = match self.means.rung {
             KillRung::Group => KillScope::Group,
             _ => KillScope::Tree,
         };
@@ -125,7 +131,11 @@ impl Host {
             .stdout(Output::Captured(Capture::limit(4096)))
             .kill(scope)
             // A program that keeps its supervisor stopped looks as if it hung.
-            .deadline(if ATTACKS.contains(&kind) { 10 * DEADLINE } else { GUARD })
+            .deadline(match self.way {
+                Way::HostStopped => BEFORE_STOP,
+                _ if ATTACKS.contains(&kind) => 10 * DEADLINE,
+                _ => GUARD,
+            })
     }
 
     fn tool_marker(&self, kind: &str, attempt: u32) -> String {
@@ -195,10 +205,12 @@ impl Host {
                 let survivors = self.wait_for_end(kind, marker, self.patience(kind));
                 return Some(Cell { survivors, outcome: "dropped".into(), said });
             }
-            Way::HostKilled | Way::HostExits => unreachable!("the host does not come to its end"),
+            Way::HostKilled | Way::HostExits | Way::HostStopped => {
+                unreachable!("the host does not come to its end")
+            }
         };
         let is_known = res.as_ref().is_ok_and(|it| it.confirmed);
-        let survivors = match is_known || self.rung == KillRung::Group {
+        let survivors = match is_known || self.means.rung == KillRung::Group {
             true => self.wait_for_end(kind, marker, Duration::ZERO),
             // Others may have killed them a moment ago: a control group does not say when all are gone.
             false => self.wait_for_end(kind, marker, self.patience(kind)),
@@ -214,7 +226,7 @@ impl Host {
     }
 
     fn patience(&self, kind: &str) -> Duration {
-        let promised = is_promised(self.user, self.rung, self.way, kind);
+        let promised = is_promised(self.user, self.means, self.way, kind);
         if promised { GUARD } else { PATIENCE }
     }
 

@@ -16,12 +16,24 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Every process with its arguments, which those that have ended have none of.
 fn all() -> impl Iterator<Item = (Pid, Vec<u8>)> {
-    let entries = fs::read_dir("/proc").expect("proc(5)").flatten();
-    let numbers = entries.filter_map(|it| it.file_name().to_str()?.parse::<i32>().ok());
-    numbers.filter_map(|pid| {
-        let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-        Some((Pid::from_raw(pid)?, arguments))
-    })
+    numbers("/proc").filter_map(|pid| Some((Pid::from_raw(pid)?, arguments(pid)?)))
+}
+
+/// A process whose first thread has ended shows its arguments with the others.
+fn arguments(pid: i32) -> Option<Vec<u8>> {
+    let res = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    if !res.is_empty() {
+        return Some(res);
+    }
+    let tasks = format!("/proc/{pid}/task");
+    let of_threads = numbers(&tasks).flat_map(|it| fs::read(format!("{tasks}/{it}/cmdline")));
+    Some(of_threads.max_by_key(Vec::len).unwrap_or_default())
+}
+
+/// Entries of a directory that are numbers; one that has ended has none.
+fn numbers(dir: &str) -> impl Iterator<Item = i32> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    entries.filter_map(|it| it.file_name().to_str()?.parse().ok())
 }
 
 fn has(arguments: &[u8], marker: &str) -> bool {

@@ -2,9 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use flyto_execenv_linux::KillRung;
-
-use crate::table::{ATTACKS, BOMBS, Cell, KINDS, Key, RUNGS, User, Way};
+use crate::table::{ATTACKS, BOMBS, Cell, KINDS, Key, MEANS, Means, User, Way};
 
 const USERS: [User; 2] = [User::Root, User::Nobody];
 
@@ -16,8 +14,8 @@ fn kinds() -> Vec<&'static str> {
 pub(crate) fn by_way(cells: &BTreeMap<Key, Cell>) -> String {
     let mut res = String::new();
     for user in USERS {
-        for (rung, name) in RUNGS {
-            if !cells.keys().any(|it| (it.0, it.1) == (user, rung)) {
+        for (means, name) in MEANS {
+            if !cells.keys().any(|it| (it.0, it.1) == (user, means)) {
                 continue;
             }
             let _ = write!(res, "\n{:34}", format!("{user:?}, {name}: survivors"));
@@ -26,7 +24,7 @@ pub(crate) fn by_way(cells: &BTreeMap<Key, Cell>) -> String {
             }
             res.push('\n');
             for kind in kinds() {
-                let cell = |way| cells.get(&(user, rung, kind.to_owned(), way));
+                let cell = |way| cells.get(&(user, means, kind.to_owned(), way));
                 let row: Vec<_> = Way::ALL.into_iter().map(cell).collect();
                 if row.iter().all(Option::is_none) {
                     continue;
@@ -50,9 +48,9 @@ pub(crate) fn by_way(cells: &BTreeMap<Key, Cell>) -> String {
 
 /// The most that is left, in Markdown: a row for each kind, a column for each rung and user.
 pub(crate) fn for_a_document(cells: &BTreeMap<Key, Cell>) -> String {
-    let columns = RUNGS.into_iter().flat_map(|(rung, name)| USERS.map(|user| (rung, name, user)));
+    let columns = MEANS.into_iter().flat_map(|(means, name)| USERS.map(|user| (means, name, user)));
     let columns: Vec<_> = columns
-        .filter(|(rung, _, user)| cells.keys().any(|it| (it.0, it.1) == (*user, *rung)))
+        .filter(|(means, _, user)| cells.keys().any(|it| (it.0, it.1) == (*user, *means)))
         .collect();
     if columns.is_empty() {
         return String::new();
@@ -64,8 +62,8 @@ pub(crate) fn for_a_document(cells: &BTreeMap<Key, Cell>) -> String {
     let _ = writeln!(res, "\n| --- |{}", " --- |".repeat(columns.len()));
     for kind in kinds() {
         let _ = write!(res, "| {kind} |");
-        for (rung, _, user) in &columns {
-            let _ = write!(res, " {} |", most(cells, *user, *rung, kind));
+        for (means, _, user) in &columns {
+            let _ = write!(res, " {} |", most(cells, *user, *means, kind));
         }
         res.push('\n');
     }
@@ -73,10 +71,10 @@ pub(crate) fn for_a_document(cells: &BTreeMap<Key, Cell>) -> String {
 }
 
 /// How many are left at most: while the host lives on, and where it ends.
-fn most(cells: &BTreeMap<Key, Cell>, user: User, rung: KillRung, kind: &str) -> String {
+fn most(cells: &BTreeMap<Key, Cell>, user: User, means: Means, kind: &str) -> String {
     let of = |leaves_the_host| {
         let ways = Way::ALL.into_iter().filter(|it| it.leaves_the_host() == leaves_the_host);
-        ways.filter_map(|way| cells.get(&(user, rung, kind.to_owned(), way)))
+        ways.filter_map(|way| cells.get(&(user, means, kind.to_owned(), way)))
             .map(|it| it.survivors)
             .max()
     };

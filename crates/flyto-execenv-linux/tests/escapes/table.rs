@@ -24,11 +24,20 @@ pub(crate) enum Way {
     HostKilled,
     /// The host exits in the middle of the call.
     HostExits,
+    /// The host is stopped before the deadline of the call, and killed when that has passed.
+    HostStopped,
 }
 
 impl Way {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Exit, Self::Deadline, Self::Cancel, Self::Drop, Self::HostKilled, Self::HostExits];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Exit,
+        Self::Deadline,
+        Self::Cancel,
+        Self::Drop,
+        Self::HostKilled,
+        Self::HostExits,
+        Self::HostStopped,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -38,6 +47,7 @@ impl Way {
             Self::Drop => "drop",
             Self::HostKilled => "host killed",
             Self::HostExits => "host exits",
+            Self::HostStopped => "host stopped",
         }
     }
 
@@ -47,15 +57,28 @@ impl Way {
 
     /// Whether the host lives on and says what came of the call.
     pub(crate) const fn leaves_the_host(self) -> bool {
-        !matches!(self, Self::HostKilled | Self::HostExits)
+        !matches!(self, Self::HostKilled | Self::HostExits | Self::HostStopped)
     }
 }
 
-pub(crate) const RUNGS: [(KillRung, &str); 4] = [
-    (KillRung::Group, "group"),
-    (KillRung::Subreaper, "subreaper"),
-    (KillRung::PidNamespace, "PID namespace"),
-    (KillRung::Cgroup, "cgroup"),
+/// By which means a tree is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Means {
+    pub(crate) rung: KillRung,
+    /// Whether the host has adopted what a killed supervisor leaves.
+    pub(crate) adopts: bool,
+}
+
+const fn means(rung: KillRung) -> Means {
+    Means { rung, adopts: false }
+}
+
+pub(crate) const MEANS: [(Means, &str); 5] = [
+    (means(KillRung::Group), "group"),
+    (means(KillRung::Subreaper), "subreaper"),
+    (Means { rung: KillRung::Subreaper, adopts: true }, "subreaper, host adopts"),
+    (means(KillRung::PidNamespace), "PID namespace"),
+    (means(KillRung::Cgroup), "cgroup"),
 ];
 
 pub(crate) const KINDS: &[&str] = &[
@@ -77,7 +100,12 @@ pub(crate) const KINDS: &[&str] = &[
     "another user",
     "attacks PID 1",
     "joins the host's namespace",
+    "first thread has ended",
+    ORPHANED_NAMESPACE,
 ];
+
+/// A PID namespace whose first process has lost its parent, with a process that the first one does not reap.
+pub(crate) const ORPHANED_NAMESPACE: &str = "orphaned PID namespace";
 
 /// Each of these has a limit of processes to itself.
 pub(crate) const BOMBS: &[&str] =
@@ -94,14 +122,16 @@ pub(crate) const ATTACKS: &[&str] = &[
     "kills its parent",
     "kills its parent, setsid",
     "another cgroup, kills its parent",
+    "first thread has ended, kills its parent",
+    "takes its parent's descriptors",
     "stops its parent",
     "stops its parent again and again",
     "traces its parent",
 ];
 
 /// Whether nothing may be left of the call.
-pub(crate) fn is_promised(user: User, rung: KillRung, way: Way, kind: &str) -> bool {
-    match rung {
+pub(crate) fn is_promised(user: User, means: Means, way: Way, kind: &str) -> bool {
+    match means.rung {
         // Nobody is left who would know of the group.
         KillRung::Group if !way.leaves_the_host() => false,
         KillRung::Group => match kind {
@@ -110,13 +140,14 @@ pub(crate) fn is_promised(user: User, rung: KillRung, way: Way, kind: &str) -> b
             _ => STAY_IN_THE_GROUP.contains(&kind),
         },
         KillRung::Subreaper => match (kind, user) {
-            // Nobody is left who would know of them: isolation and other rungs prevent that.
+            // Only a host that adopts them knows of them: isolation and other rungs prevent that.
             (
                 "kills its parent"
                 | "kills its parent, setsid"
-                | "another cgroup, kills its parent",
+                | "another cgroup, kills its parent"
+                | "first thread has ended, kills its parent",
                 _,
-            ) => false,
+            ) => means.adopts && way.leaves_the_host(),
             // A process of root's is not ours to kill.
             ("another user", User::Nobody) => false,
             _ => is_promised_of_a_stopped_supervisor(user, way, kind),
@@ -128,9 +159,11 @@ pub(crate) fn is_promised(user: User, rung: KillRung, way: Way, kind: &str) -> b
     }
 }
 
-/// Once the host is gone, nobody wakes the supervisor time and again, or ends who traces it.
+/// Once the host is gone or stopped, no process wakes the supervisor time and again, or ends one that traces it.
 fn is_promised_of_a_stopped_supervisor(user: User, way: Way, kind: &str) -> bool {
     match (kind, user) {
+        // The end of its host wakes a supervisor once.
+        ("stops its parent", _) => way != Way::HostStopped,
         ("stops its parent again and again", _) | ("traces its parent", User::Root) => {
             way.leaves_the_host()
         }
@@ -140,8 +173,9 @@ fn is_promised_of_a_stopped_supervisor(user: User, way: Way, kind: &str) -> bool
 
 /// Whether something has to be left: where nothing ever is, the table would show a ladder that is not
 /// climbed. Elsewhere what is not promised may hold all the same.
-pub(crate) fn is_left(user: User, rung: KillRung, way: Way, kind: &str) -> bool {
-    rung == KillRung::Group && !is_promised(user, rung, way, kind)
+pub(crate) fn is_left(user: User, means: Means, way: Way, kind: &str) -> bool {
+    // A look can miss every process of a chain.
+    means.rung == KillRung::Group && looks(kind) == 1 && !is_promised(user, means, way, kind)
 }
 
 /// The kinds that stay in the process group of their call.
@@ -149,7 +183,7 @@ const STAY_IN_THE_GROUP: &[&str] =
     &["child", "holds the pipes", "double fork", "fork bomb", "fork and exit"];
 
 /// Where a cell stands.
-pub(crate) type Key = (User, KillRung, String, Way);
+pub(crate) type Key = (User, Means, String, Way);
 
 /// What became of one call.
 #[derive(Debug, Clone, Default)]

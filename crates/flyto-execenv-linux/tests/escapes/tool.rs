@@ -29,7 +29,7 @@ use nix::{
     unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, getppid, setsid, setuid},
 };
 
-use crate::fork::{Side, child, sibling, split};
+use crate::fork::{Side, child, end_this_thread, sibling, split};
 
 /// The arguments after `tool`.
 pub(crate) fn run(args: &[String]) -> ! {
@@ -149,6 +149,26 @@ fn begin(kind: &str, host: i32, arrive: &std::io::PipeWriter, said: &mut String)
             30
         }
         "user and PID namespace" => namespaces(arrive, said),
+        "orphaned PID namespace" => orphaned_namespace(arrive, said),
+        "first thread has ended" => {
+            headless(arrive);
+            1
+        }
+        "first thread has ended, kills its parent" => {
+            headless(arrive);
+            // It has arrived before it cannot any more: this process ends with its parent.
+            wait_for_headless();
+            said.push_str(&outcome(kill(parent, Signal::SIGKILL)));
+            1
+        }
+        "takes its parent's descriptors" => {
+            use rustix::process::{Pid, Resource, Rlimit, prlimit};
+            daemon(arrive);
+            let none = Rlimit { current: Some(0), maximum: Some(0) };
+            let parent = Pid::from_raw(parent.as_raw());
+            said.push_str(&outcome(prlimit(parent, Resource::Nofile, none)));
+            1
+        }
         "subreaper" => {
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
                 .expect("Linux 3.4");
@@ -385,6 +405,57 @@ fn namespaces(arrive: &std::io::PipeWriter, said: &mut String) -> usize {
     let n = answer.read(&mut text).expect("a pipe");
     said.push_str(&String::from_utf8_lossy(&text[..n]));
     3
+}
+
+/// A process in a session of its own whose first thread has ended, while another one stays.
+fn headless(arrive: &std::io::PipeWriter) {
+    child(|| {
+        new_session();
+        let null = open("/dev/null", OFlag::O_RDWR, Mode::empty()).expect("every Linux has it");
+        let _ = (dup2_stdin(&null), dup2_stdout(&null), dup2_stderr(&null));
+        let arrive = arrive.try_clone().expect("descriptors");
+        thread::spawn(move || {
+            // Its number in a PID namespace is not that in /proc.
+            while !is_zombie("self") {
+                thread::yield_now();
+            }
+            tell(&arrive);
+            stay()
+        });
+        end_this_thread()
+    });
+}
+
+/// Waits until a child of this process has no first thread any more.
+fn wait_for_headless() {
+    let own = fs::read_to_string("/proc/thread-self/children").expect("proc(5)");
+    while !own.split_whitespace().any(is_zombie) {
+        thread::yield_now();
+    }
+}
+
+fn is_zombie(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, it)| it.starts_with('Z'))
+}
+
+/// A PID namespace whose first process waits, when it is ended, for another one that its supervisor has to reap
+/// (pid_namespaces(7)): both have lost their parent, which stayed outside.
+fn orphaned_namespace(arrive: &std::io::PipeWriter, said: &mut String) -> usize {
+    let (mut answer, mut tell_answer) = std::io::pipe().expect("descriptors");
+    child(|| {
+        new_session();
+        let made = unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWPID);
+        tell_answer.write_all(outcome(made).as_bytes()).expect("the first process reads");
+        for _ in 0..2 {
+            child(|| lurk(arrive));
+        }
+    });
+    drop(tell_answer);
+    let mut text = [0; 16];
+    let n = answer.read(&mut text).expect("a pipe");
+    said.push_str(&String::from_utf8_lossy(&text[..n]));
+    2
 }
 
 /// One process that another one traces, which would have to let it go at its end.
