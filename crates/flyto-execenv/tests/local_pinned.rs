@@ -229,15 +229,15 @@ async fn a_script_that_nothing_takes_is_refused_and_says_where_it_was_tried() {
     let dir = dir();
     let tool = dir.path().join("tool");
     write_executable(&tool, SCRIPT);
-    let local = Local::new().pinned_dirs([dir.path().join("none"), tool.clone()]);
+    let local = Local::new().pinned_dirs([std::path::PathBuf::from("/proc/none"), tool.clone()]);
     let env = ExecEnv::new(local.clone());
     let why = expect![[
-        r#"failed to start "DIR/tool": there is no place for a private copy of it (DIR/none: No such file or directory (os error 2); DIR/tool: Not a directory (os error 20))"#
+        r#"failed to start "DIR/tool": there is no place for a private copy of it (/proc/none: No such file or directory (os error 2); DIR/tool: Not a directory (os error 20))"#
     ]];
     check_refusal(&env, pinned(&tool, SCRIPT), ExecErrorKind::Other, dir.path(), why).await;
 
     // The first place that does is taken.
-    let places = [dir.path().join("none"), dir.path().to_owned(), "/tmp".into()];
+    let places = ["/proc/none".as_ref(), dir.path(), "/tmp".as_ref()];
     let env = ExecEnv::new(local.pinned_dirs(places));
     let script = "#!/bin/sh\necho $0\n";
     write_executable(&tool, script);

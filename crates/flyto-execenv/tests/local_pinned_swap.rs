@@ -195,6 +195,21 @@ async fn a_copy_that_was_tampered_with_is_made_anew() {
 }
 
 #[tokio::test]
+async fn a_copy_that_is_changed_while_it_runs_fails_its_call() {
+    let dir = dir();
+    let (tool, places) = (dir.path().join("tool"), dir.path().join("not/there/yet"));
+    let env = env_in(&places);
+    // The shell reads on after the line that changes its script.
+    let script = "#!/bin/sh\nchmod u+w \"$0\"\necho 'echo evil' >> \"$0\"\necho good\n";
+    write_executable(&tool, script);
+    let err = output(&env, pinned(&tool, script)).await.expect_err("the copy is another one");
+    assert_eq!((err.kind(), err.did_start()), (ExecErrorKind::DigestMismatch, true));
+    // The next call has a copy of its own.
+    let err = output(&env, pinned(&tool, script)).await.expect_err("so is that");
+    assert_eq!((err.kind(), err.did_start()), (ExecErrorKind::DigestMismatch, true));
+}
+
+#[tokio::test]
 async fn a_thousand_calls_leave_nothing() {
     let dir = dir();
     let (tool, places) = (dir.path().join("tool"), dir.path().join("places"));

@@ -70,14 +70,8 @@ pub(crate) async fn start(
         exit: None,
         ended: None,
     };
-    let control = Supervised {
-        pool: Arc::clone(pool),
-        spec,
-        program,
-        plan,
-        _image: image,
-        state: Mutex::new(state),
-    };
+    let control =
+        Supervised { pool: Arc::clone(pool), spec, program, plan, image, state: Mutex::new(state) };
     control.open_door().await?;
     if is_talked_to {
         control.started().await?;
@@ -127,7 +121,7 @@ struct Supervised {
     program: PathBuf,
     plan: Plan,
     /// The private copy that runs: an interpreter opens it some time after the start.
-    _image: Option<Arc<PinnedImage>>,
+    image: Option<Arc<PinnedImage>>,
     state: Mutex<State>,
 }
 
@@ -311,6 +305,15 @@ impl Control for Supervised {
     }
 
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
+        let ended = self.end_tree(grace).await?;
+        self.image.as_deref().map_or(Ok(()), PinnedImage::verify_ended)?;
+        Ok(ended)
+    }
+}
+
+impl Supervised {
+    /// Ends the tree, and waits for the supervisor's word on it.
+    async fn end_tree(&self, grace: Duration) -> Result<Ended, ExecError> {
         if let Some(ended) = self.state().ended.clone() {
             return Ok(ended);
         }

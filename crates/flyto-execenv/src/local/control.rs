@@ -87,7 +87,7 @@ pub struct GroupControl {
     owns_group: bool,
     watch: ExitWatch,
     /// The private copy that runs: an interpreter opens it some time after the start.
-    _image: Option<Arc<PinnedImage>>,
+    image: Option<Arc<PinnedImage>>,
     state: Mutex<State>,
 }
 
@@ -118,7 +118,7 @@ impl GroupControl {
         match ExitWatch::new(leader, child.take_pidfd()) {
             Ok(watch) => {
                 let state = State { child: Some(child), exit: None, ended: None };
-                Ok(Self { leader, owns_group, watch, _image: image, state: Mutex::new(state) })
+                Ok(Self { leader, owns_group, watch, image, state: Mutex::new(state) })
             }
             Err(err) => {
                 send(leader, owns_group, Sig::KILL);
@@ -245,6 +245,7 @@ impl Control for GroupControl {
         // What was killed together with the leader did not outlive it.
         let leaked = if left_by_itself { found } else { found.and(Some(0)) };
         let ended = ended.leaked(leaked).confirmed(confirmed);
+        self.image.as_deref().map_or(Ok(()), PinnedImage::verify_ended)?;
         self.state().ended = Some(ended.clone());
         Ok(ended)
     }

@@ -145,7 +145,11 @@ impl Local {
 
     /// Sets the directories for private copies of pinned scripts, in order of preference. The first one
     /// counts that is on a file system where programs may be executed and that takes the copy; by
-    /// default `/tmp`, `/var/tmp` and `/dev/shm`.
+    /// default `/tmp`, `/var/tmp` and `/dev/shm`. One that is not there is made, for its user alone.
+    ///
+    /// **Where programs run confined, name directories that none of them may write to.** A program of the same
+    /// user that may can replace the copy in the instant before an interpreter opens it. That is found out after
+    /// the call, which fails then.
     ///
     /// Each backend, together with its clones, makes one directory there, open to its user only. It goes
     /// with the backend and the last program that it started; what a killed process left is removed by

@@ -13,9 +13,9 @@
 //!   others: Node resolves links in the path of its script and then looks for a file
 //!   `/memfd:tool.js (deleted)`, and the name that an interpreter may judge by is lost. The file keeps
 //!   its name, its directory is closed to other users, and a copy that was tampered with is made anew
-//!   at the next call. A process of the *same* user that finds the copy and rewrites it in the
-//!   instant before the interpreter opens it is not kept off; it could as well rewrite what the
-//!   interpreter loads.
+//!   at the next call. A process of the *same* user that may write there can rewrite the copy in the
+//!   instant before the interpreter opens it. So the copy is looked at once more after the program's end, and a
+//!   call whose copy was changed fails; where confined programs run, copies belong where none of them may write.
 //!
 //! A file that did not change since it was hashed is known by its [`Stamp`] and not read again. Time
 //! stamps are coarse: a rewrite that follows the hashing within one tick of the file system's clock,

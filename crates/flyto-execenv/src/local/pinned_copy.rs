@@ -22,7 +22,7 @@ use super::{
     resolve::is_executable,
     sealed::{self, Sealed},
 };
-use crate::{ExecErrorKind, Sha256};
+use crate::{ExecError, ExecErrorKind, Sha256};
 
 /// Bytes read at a time: as many as stay in a core's second-level cache while they are hashed and
 /// written.
@@ -63,7 +63,23 @@ impl PinnedImage {
         }
     }
 
-    /// Whether nobody has touched it since it was made.
+    /// Looks once more at what ran, after its end: an interpreter opens the copy of a script some time after the
+    /// start, and another process of this user can write to the copy meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`ExecErrorKind::DigestMismatch`] where the copy was changed or replaced. Something ran.
+    pub fn verify_ended(&self) -> Result<(), ExecError> {
+        if self.is_intact() {
+            return Ok(());
+        }
+        let path = self.paths().0;
+        let what = format!("verify the pinned program {}", path.display());
+        let why = "its private copy was changed while it ran; the output may be another program's";
+        Err(ExecError::new(ExecErrorKind::DigestMismatch, what).with_source(why).started())
+    }
+
+    /// Whether it is as it was made.
     pub(super) fn is_intact(&self) -> bool {
         match &self.0 {
             Kind::Sealed(_) => true,

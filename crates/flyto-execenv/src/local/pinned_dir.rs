@@ -94,6 +94,12 @@ struct Home {
 
 impl Home {
     fn make_in(dir: &Path) -> io::Result<Self> {
+        if !dir.try_exists()? {
+            // As the XDG Base Directory Specification has it for directories of a user.
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        }
+        // A path with a link in it grants nothing where programs may read only what was granted.
+        let dir = &dir.canonicalize()?;
         sweep(dir);
         for _ in 0..ATTEMPTS {
             // The standard library seeds each state at random.
