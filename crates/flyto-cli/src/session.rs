@@ -61,7 +61,7 @@ impl Session {
         if let Some(path) = named.find(|it| is_missing(it, &surroundings)) {
             return Err(no_such_file(path));
         }
-        let (mut config, findings) = load_config(&surroundings, &flags);
+        let (mut config, mut findings) = load_config(&surroundings, &flags);
         if findings.has_errors() {
             return Err(Stop::new(Exit::Invalid, "the configuration cannot be used")
                 .with_findings(findings.into_vec()));
@@ -78,6 +78,7 @@ impl Session {
             };
             config.sandbox.use_for_all(&profile);
         }
+        findings.append(config.place_findings(&surroundings));
         let plugins_off = !config.plugins.enabled;
         let grants_file = config.grants_file.clone();
         let env = match backend {

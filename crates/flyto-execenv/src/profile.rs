@@ -1,6 +1,6 @@
 //! Isolation under a name.
 
-use std::{fmt, path::PathBuf};
+use std::{collections::BTreeSet, fmt, path::PathBuf};
 
 use crate::{Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls};
 
@@ -44,8 +44,11 @@ pub enum Profile {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProfilePlaces {
-    /// The home directory. Without one, nothing is granted and nothing is denied in it.
+    /// The home directory. Without one, nothing is granted in it.
     pub home: Option<PathBuf>,
+    /// Further names of the home directory, in which nothing is granted and the same is denied as in
+    /// [`home`](Self::home). They may be links: a denial closes what they lead to as well.
+    pub secrets_of: Vec<PathBuf>,
     /// The directory whose files the program is to work on.
     pub working_dir: PathBuf,
     /// Where the program may keep what is to last.
@@ -62,6 +65,7 @@ impl ProfilePlaces {
     pub fn new(working_dir: impl Into<PathBuf>) -> Self {
         Self {
             home: None,
+            secrets_of: Vec::new(),
             working_dir: working_dir.into(),
             data_dir: None,
             temp_dir: None,
@@ -73,6 +77,13 @@ impl ProfilePlaces {
     #[must_use]
     pub fn home(mut self, dir: impl Into<PathBuf>) -> Self {
         self.home = Some(dir.into());
+        self
+    }
+
+    /// Adds a name of the home directory in which secrets are denied and nothing is granted.
+    #[must_use]
+    pub fn secrets_of(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.secrets_of.push(dir.into());
         self
     }
 
@@ -126,7 +137,8 @@ impl Profile {
             Self::Workspace => Network::Host,
             Self::Strict => Network::Off,
         };
-        let ProfilePlaces { home, working_dir, data_dir, temp_dir, read: more } = places;
+        let ProfilePlaces { home, secrets_of, working_dir, data_dir, temp_dir, read: more } =
+            places;
 
         let mut read: Vec<_> = SYSTEM_READ.iter().map(PathBuf::from).collect();
         read.extend(more.iter().cloned());
@@ -141,7 +153,9 @@ impl Profile {
             }
             _ => read.push(working_dir.clone()),
         }
-        let secrets = home.iter().flat_map(|home| HOME_SECRETS.iter().map(|it| home.join(it)));
+        let homes: BTreeSet<_> = home.iter().chain(secrets_of).collect();
+        let secrets =
+            homes.into_iter().flat_map(|home| HOME_SECRETS.iter().map(|it| home.join(it)));
         Isolation {
             network,
             local_sockets: LocalSockets::Off,
@@ -308,8 +322,6 @@ pub const HOME_SECRETS: &[&str] = &[
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use expect_test::{Expect, expect};
 
     use super::*;

@@ -28,6 +28,8 @@ pub const NOBODY_LISTED: Code = Code::new("F0311");
 pub const UNKNOWN_PROFILE: Code = Code::new("F0312");
 /// A sandbox profile that cannot mean what it says.
 pub const BAD_PROFILE: Code = Code::new("F0313");
+/// A granted path with a link on the way.
+pub const LINK: Code = Code::new("F0314");
 
 /// Every code of this crate with its explanation.
 pub const CODES: &[CodeInfo] = &[
@@ -212,6 +214,28 @@ Wrong:
 Right:
 
     { \"sandbox\": { \"profiles\": { \"mine\": { \"extends\": \"strict\", \"read\": [\"/srv/data\"] } } } }
+",
+    ),
+    CodeInfo::new(
+        LINK,
+        "a granted path goes through a link, and grants nothing",
+        "\
+A path that a profile or a grant opens has a symbolic link on the way, or is one. A tool that may write the
+directory of the link can replace the link, so that the next call would grant what the tool chose: `/`,
+say. So a path with a link in it grants nothing, and the call goes on without it. The finding names the link
+and where it leads; write that path.
+
+Wrong, where /srv/models is a link to /data/models:
+
+    { \"sandbox\": { \"profiles\": { \"mine\": { \"read\": [\"/srv/models\"] } } } }
+
+Right:
+
+    { \"sandbox\": { \"profiles\": { \"mine\": { \"read\": [\"/data/models\"] } } } }
+
+The same holds for TMPDIR and for HOME, which `workspace` grants. One kind of link is followed: on the way to the home
+directory of a user who is not root, a link that belongs to root in directories that only root may
+write, such as /home on some systems. `deny` closes both a link and what it leads to.
 ",
     ),
 ];

@@ -25,6 +25,7 @@ use crate::{
     changes::{HostChanges, Moment, Roster},
     codes,
     config::{Config, Sandbox},
+    links,
     places::Surroundings,
     report::{ExecFileState, LoadReport},
     sources::Sources,
@@ -422,7 +423,9 @@ fn plugin_context(
     let mut res = PluginContext::new(env.clone(), surroundings.env.clone())
         .session_dir(&surroundings.current_dir);
     if let Some(dir) = &surroundings.places.plugin_data_dir {
-        res = res.data_root(dir);
+        // Its directories are granted, so they are named without the links that may be followed.
+        let home = surroundings.home();
+        res = res.data_root(links::granted_path(dir, home).unwrap_or_else(|_| dir.clone()));
     }
     if let Some(dir) = output_dir {
         res = res.spill_dir(dir);

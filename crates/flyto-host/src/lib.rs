@@ -8,6 +8,7 @@ pub mod codes; // what can be wrong with a configuration
 mod config; //    what the host is told, and by whom
 mod confinement; // what holds for a tool's program
 mod host; //      all sources in one registry, and the path of a call
+mod links; //     what a granted path may not go through
 mod places; //    where files lie, and what the host sees of its process
 mod report; //    what became of every source
 pub mod schema; // JSON Schemas for editors

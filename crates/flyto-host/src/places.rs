@@ -24,6 +24,11 @@ impl Surroundings {
         Self { env, current_dir: current_dir.into(), places }
     }
 
+    /// The home directory.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.places.home.as_deref()
+    }
+
     /// The surroundings of this process, read now.
     ///
     /// # Errors

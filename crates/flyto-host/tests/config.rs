@@ -288,3 +288,40 @@ fn grants_belong_into_the_file_that_counts() {
     let named = World::new().user(grants).variable("FLYTO_CONFIG", "$DIR/other.json");
     check_grants_file(&named.file("other.json", "{}"), "other.json");
 }
+
+/// The paths that the user's file grants, and what is said about them.
+fn granted(world: &World, profile: &str, grant: &str) -> String {
+    let text = format!(
+        r#"{{"sandbox": {{"profiles": {{"mine": {{{profile}}}}}, "plugin_tool": "mine"}},
+            "plugins": {{"grants": {{"p": {{{grant}}}}}}}}}"#
+    );
+    let file = world.dir.path().join("home/.config/flyto/config.json");
+    fs::create_dir_all(file.parent().expect("below the directory")).expect("created");
+    let root = world.dir.path().display().to_string();
+    fs::write(file, text.replace("$DIR", &root)).expect("written");
+    let (config, findings) = world.load();
+    let mine = config.sandbox.profile("mine").expect("it is there");
+    let grant = &config.plugins.grants["p"];
+    let lists = [&mine.read, &mine.write, &mine.deny, &grant.read, &grant.write];
+    format!("{lists:?}\n{findings}").replace(&root, "$DIR")
+}
+
+#[test]
+fn a_link_in_a_granted_path_grants_nothing_and_is_told() {
+    let world = World::new();
+    let home = world.dir.path().join("home");
+    fs::create_dir(home.join("data")).expect("created");
+    std::os::unix::fs::symlink("/", home.join("out")).expect("made");
+    std::os::unix::fs::symlink("data", home.join("in")).expect("made");
+    let shown = granted(
+        &world,
+        r#""read": ["~/in/a", "/usr"], "write": ["~/data", "~/out"], "deny": ["~/in"]"#,
+        r#""read": ["$DIR/home/in", "~/data"], "write": ["~/out/etc"]"#,
+    );
+    expect![[r#"
+        [["/usr"], ["$DIR/home/data"], ["$DIR/home/in"], ["$DIR/home/data"], []]
+        $DIR/home/.config/flyto/config.json:1:45: warning[F0314]: "$DIR/home/in/a" grants nothing: "$DIR/home/in" is a link to "data"
+        $DIR/home/.config/flyto/config.json:1:84: warning[F0314]: "$DIR/home/out" grants nothing: "$DIR/home/out" is a link to "/"
+        $DIR/home/.config/flyto/config.json:2:51: warning[F0314]: "$DIR/home/in" grants nothing: "$DIR/home/in" is a link to "data"
+        $DIR/home/.config/flyto/config.json:2:99: warning[F0314]: "$DIR/home/out/etc" grants nothing: "$DIR/home/out" is a link to "/""#]].assert_eq(&shown);
+}

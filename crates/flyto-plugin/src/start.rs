@@ -10,7 +10,8 @@ use flyto_execenv::{Class, Environment, Grants, Program, Spec};
 use crate::{
     context::PluginContext,
     environment::{Sources, Unresolved},
-    files, load,
+    files,
+    load::{self, MANIFEST_FILE},
     manifest::{ToolDef, ToolForm, start_dir},
 };
 
@@ -80,9 +81,10 @@ impl Start<'_> {
         if self.ctx.exec_env.policy(&Class::PLUGIN_TOOL).isolation.is_none() {
             return res;
         }
-        let res = res.read(real(self.dir));
+        let res = res.read(granted(self.dir));
         match self.ctx.data_dir(self.plugin) {
-            Some(dir) => res.write(real(&dir)),
+            // As it is named: a program that may replace a directory above must not choose where it leads.
+            Some(dir) => res.write(dir),
             None => res,
         }
     }
@@ -96,12 +98,33 @@ impl Start<'_> {
     }
 }
 
-/// Where a path leads, also one of which only a directory above is there: a grant of a link grants
-/// nothing.
-fn real(path: &Path) -> PathBuf {
-    let mut above = path.ancestors();
-    let found = above.find_map(|it| Some((it, it.canonicalize().ok()?)));
-    let real = found.and_then(|(it, real)| Some(real.join(path.strip_prefix(it).ok()?)));
-    // Joining nothing adds a slash, which is no part of the path.
-    real.map_or_else(|| path.to_owned(), |it| it.components().collect())
+/// The directory of a plugin as it is granted. A link on the way is followed only where it leads to a manifest: what
+/// a confined program can put in the place of a link holds none.
+fn granted(dir: &Path) -> PathBuf {
+    let real = dir.canonicalize().ok().filter(|it| it.join(MANIFEST_FILE).is_file());
+    real.unwrap_or_else(|| dir.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_link_is_followed_to_a_plugin_and_nowhere_else() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let root = dir.path().canonicalize().expect("it is there");
+        let check = |path: &str, expect: &str| {
+            assert_eq!(granted(&root.join(path)), root.join(expect), "{path}");
+        };
+        fs::create_dir_all(root.join("real/p")).expect("it is ours");
+        fs::write(root.join("real/p").join(MANIFEST_FILE), "{}").expect("it is ours");
+        symlink("real", root.join("plugins")).expect("it is ours");
+        symlink("/", root.join("p")).expect("it is ours");
+        check("real/p", "real/p");
+        check("plugins/p", "real/p");
+        check("p", "p");
+        check("not/there", "not/there");
+    }
 }

@@ -1,5 +1,7 @@
 //! Programs that are cut off: by the configuration, by a project, and for one call.
 
+use std::os::unix::fs::symlink;
+
 use expect_test::expect;
 use rustix::fs::Mode;
 
@@ -189,6 +191,49 @@ fn a_grant_opens_what_a_profile_closes() {
         ),
     );
     check(&place, &[], &STRICT.replace("elsewhere: no", "elsewhere: yes"));
+}
+
+/// A tool that may write a directory puts a link in the place of what is granted below it.
+#[test]
+fn a_link_in_the_place_of_a_granted_directory_grants_nothing() {
+    let place = place();
+    if !is_kept(&place) {
+        return;
+    }
+    let dir = place.path().display();
+    let granted = |shared: &str| {
+        format!(
+            r#"{{"sandbox": {{"plugin_tool": "mine", "profiles": {{"mine": {{"extends": "workspace",
+                "write": ["{dir}/{shared}"]}}}}}}}}"#
+        )
+    };
+    config(&place, &granted("project/out"));
+    symlink(place.path().join("elsewhere"), place.path().join("project/out")).unwrap();
+    let ran = call(&place, &[]).run();
+    assert_eq!((ran.code, &*ran.stdout()), (Some(0), WORKSPACE), "{}", ran.shown());
+    let remark =
+        "\"DIR/project/out\" grants nothing: \"DIR/project/out\" is a link to \"DIR/elsewhere\"";
+    assert!(ran.shown().contains(remark), "{}", ran.shown());
+
+    config(
+        &place,
+        &format!(r#"{{"plugins": {{"grants": {{"p": {{"write": ["{dir}/project/out"]}}}}}}}}"#),
+    );
+    check(&place, &["--sandbox", "workspace"], WORKSPACE);
+
+    config(&place, "{}");
+    let tmp = place.path().join("project/out");
+    let ran = call(&place, &["--sandbox", "workspace"]).env("TMPDIR", tmp.to_str().unwrap()).run();
+    assert_eq!((ran.code, &*ran.stdout()), (Some(0), WORKSPACE), "{}", ran.shown());
+    let remark = "$TMPDIR: the directory for temporary files is not granted";
+    assert!(ran.stderr().contains(remark), "{}", ran.shown());
+
+    // What a plugin keeps lies where the call before could not have led it.
+    let data = place.path().join("home/.local/share/flyto/plugins/p");
+    std::fs::remove_dir_all(&data).unwrap();
+    symlink(place.path().join("elsewhere"), &data).unwrap();
+    let lost = WORKSPACE.replace("something: yes", "something: no");
+    check(&place, &["--sandbox", "workspace"], &lost);
 }
 
 #[test]

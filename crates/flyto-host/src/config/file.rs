@@ -2,13 +2,14 @@
 
 use std::{
     collections::BTreeSet,
+    mem,
     path::{Path, PathBuf},
 };
 
 use flyto_diagnostics::{At, Findings, Location, ObjectReader, Reported, Source, closest, json};
 use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, grant_path};
 use crate::{codes, places::Places};
 
 /// What one file says, and which of its keys it has.
@@ -99,6 +100,7 @@ fn read_root(
         }
         let expand = |path: &str| expand_home(path, places.home.as_deref(), ambient_home_of);
         res.plugins = PluginConfig::read(section, expand, reader.findings())?;
+        leave_out_links(&mut res.plugins, section, places, reader.findings());
         let written = section.member("plugin_dirs").or_else(|| section.member("directories"));
         for at in written.into_iter().flat_map(|it| it.items()) {
             match expand_path(at.value().as_str().unwrap_or_default(), dir, places) {
@@ -135,6 +137,24 @@ fn read_root(
     lists?;
     sandbox?;
     Ok(res)
+}
+
+/// Takes the paths with a link on the way out of the grants of plugins, with a warning each.
+fn leave_out_links(
+    plugins: &mut PluginConfig,
+    section: At<'_>,
+    places: &Places,
+    findings: &mut Findings,
+) {
+    for (name, grant) in &mut plugins.grants {
+        let written = section.member("grants").and_then(|it| it.member(name));
+        for (key, paths) in [("read", &mut grant.read), ("write", &mut grant.write)] {
+            let Some(list) = written.and_then(|it| it.member(key)) else { continue };
+            let each = mem::take(paths).into_iter().zip(list.items());
+            let grant = |(path, at)| grant_path(at, path, places, findings);
+            paths.extend(each.filter_map(grant));
+        }
+    }
 }
 
 /// Refuses a key that was meant to be `sandbox`, or `plugins` and holds a key that protects: with a warning, that

@@ -2,16 +2,18 @@
 
 use std::path::PathBuf;
 
+use flyto_diagnostics::{Diagnostic, Findings, Location};
 use flyto_execenv::{
     Capabilities, Capability, Isolation, KillScope, Limits, Policies, Policy, Profile,
     ProfilePlaces,
 };
 
-use super::{
-    Config,
-    sandbox::{SandboxProfile, real},
+use super::{Config, sandbox::SandboxProfile};
+use crate::{
+    codes,
+    links::{self, Link},
+    places::Surroundings,
 };
-use crate::places::Surroundings;
 
 impl Config {
     /// What each class of program gets on a backend that declares `capabilities`, by its profiles at
@@ -22,7 +24,8 @@ impl Config {
     /// profile asks for is one.
     ///
     /// Programs work on the current directory. `workspace` has the directory for temporary files
-    /// (`$TMPDIR`, else `/tmp`), which other programs use as well; `strict` has none.
+    /// (`$TMPDIR`, else `/tmp`), which other programs use as well; `strict` has none. A directory that lies
+    /// behind a link is not granted; [`place_findings`](Self::place_findings) says so.
     #[must_use]
     pub fn policies(&self, capabilities: &Capabilities, surroundings: &Surroundings) -> Policies {
         let kill = match capabilities.has(Capability::TreeKill) {
@@ -43,20 +46,63 @@ impl Config {
         }
         res
     }
+
+    /// What the profiles in use would grant and cannot, because a link leads there: the home directory, and that for
+    /// temporary files.
+    #[must_use]
+    pub fn place_findings(&self, surroundings: &Surroundings) -> Findings {
+        let mut res = Findings::new();
+        let mut profiles = self.sandbox.classes.values().flatten();
+        if !profiles.any(|it| it.extends == Profile::Workspace) {
+            return res;
+        }
+        if let Some(Err(link)) = surroundings.home().map(links::home_dir) {
+            res.push(not_granted("$HOME", "the home directory", &link));
+        }
+        let (place, dir) = temp_dir(surroundings);
+        if let Err(link) = links::granted_path(&dir, surroundings.home()) {
+            res.push(not_granted(place, "the directory for temporary files", &link));
+        }
+        res
+    }
 }
 
 /// The places that a profile speaks of. What plugins lie in and keep is granted to each by itself.
+///
+/// The current directory has no links in it, as the system tells it (getcwd(3)).
 fn places(profile: &SandboxProfile, surroundings: &Surroundings) -> ProfilePlaces {
-    let mut res = ProfilePlaces::new(real(&surroundings.current_dir));
+    let mut res = ProfilePlaces::new(&surroundings.current_dir);
     if let Some(home) = &surroundings.places.home {
-        res = res.home(real(home));
+        res = match links::home_dir(home) {
+            Ok(home) => res.home(home),
+            // The secrets are closed also where nothing of the home directory is granted.
+            Err(_) => res.secrets_of(home).secrets_of(links::real(home)),
+        };
     }
-    if profile.extends == Profile::Workspace {
-        let named = surroundings.env.get("TMPDIR").map(PathBuf::from);
-        let dir = named.filter(|it| it.is_absolute()).unwrap_or_else(|| "/tmp".into());
-        res = res.temp_dir(real(&dir));
+    if profile.extends == Profile::Workspace
+        && let Ok(dir) = links::granted_path(&temp_dir(surroundings).1, surroundings.home())
+    {
+        res = res.temp_dir(dir);
     }
     res
+}
+
+/// The directory for temporary files, and what names it.
+fn temp_dir(surroundings: &Surroundings) -> (&'static str, PathBuf) {
+    let named = surroundings.env.get("TMPDIR").map(PathBuf::from);
+    match named.filter(|it| it.is_absolute()) {
+        Some(dir) => ("$TMPDIR", dir),
+        None => ("/tmp", "/tmp".into()),
+    }
+}
+
+fn not_granted(place: &str, what: &str, link: &Link) -> Diagnostic {
+    let message = format!("{what} is not granted: {link}");
+    let help = match &link.real {
+        Some(real) => format!("set it to {real:?}"),
+        None => "set it to a directory without a link on the way".to_owned(),
+    };
+    Diagnostic::warning(codes::LINK, Location::file(place), message).with_help(help)
 }
 
 #[cfg(test)]
@@ -96,6 +142,36 @@ mod tests {
         let portable = Capabilities::new("x").with([Capability::GroupKill]);
         assert_eq!(kill(&portable), Some(KillScope::Group));
         assert_eq!(kill(&portable.with([Capability::TreeKill])), Some(KillScope::Tree));
+    }
+
+    #[test]
+    fn a_directory_behind_a_link_is_not_granted_and_that_is_said() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let root = dir.path().canonicalize().expect("it is there");
+        std::fs::create_dir_all(root.join("real/tmp")).expect("it is ours");
+        std::os::unix::fs::symlink("real", root.join("home")).expect("it is ours");
+        let at = |path: &str| root.join(path).display().to_string();
+        let shown = |profile: &str, home: &str, tmp: &str| {
+            let env = [("HOME", at(home)), ("TMPDIR", at(tmp))].into_iter().collect();
+            let surroundings = Surroundings::new(env, "/w");
+            let config = config(&[profile]);
+            let policies = config.policies(&Capabilities::new("x"), &surroundings);
+            let isolation = &policies.get(&Class::PLUGIN_TOOL).isolation;
+            let Filesystem::Grants { read, .. } = &isolation.filesystem else { panic!("paths") };
+            let denied = |it: &str| isolation.denied.contains(&root.join(it).join(".ssh"));
+            let found = config.place_findings(&surroundings);
+            let places: Vec<_> = found.iter().map(|it| it.location.name().to_owned()).collect();
+            (
+                read.contains(&root.join(home)),
+                writes(isolation).contains(&at(tmp)),
+                denied(home) && denied("real"),
+                places.join(" "),
+            )
+        };
+        assert_eq!(shown("workspace", "real", "real/tmp"), (true, true, true, String::new()));
+        let both = "$HOME $TMPDIR".to_owned();
+        assert_eq!(shown("workspace", "home", "home/tmp"), (false, false, true, both));
+        assert_eq!(shown("strict", "home", "home/tmp"), (false, false, true, String::new()));
     }
 
     #[test]

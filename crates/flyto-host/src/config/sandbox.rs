@@ -14,7 +14,11 @@ use flyto_execenv::{
 };
 use flyto_plugin::{ambient_home_of, expand_home, read_limits};
 
-use crate::{codes, places::Places};
+use crate::{
+    codes,
+    links::{self, real},
+    places::Places,
+};
 
 /// Which profiles each class of program runs under.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -35,11 +39,11 @@ pub struct SandboxProfile {
     pub name: String,
     /// The profile that it extends.
     pub extends: Profile,
-    /// Further paths that may be read and executed.
+    /// Further paths that may be read and executed. One with a link on the way grants nothing.
     pub read: Vec<PathBuf>,
-    /// Further paths that may be read and written.
+    /// Further paths that may be read and written. One with a link on the way grants nothing.
     pub write: Vec<PathBuf>,
-    /// Further paths that are denied, whatever is granted.
+    /// Further paths that are denied, whatever is granted, and what they lead to.
     pub deny: Vec<PathBuf>,
     /// The network in place of that of the profile that it extends.
     pub network: Option<Network>,
@@ -66,8 +70,8 @@ impl SandboxProfile {
             self;
         let mut res = extends.isolation(places);
         if let Filesystem::Grants { read, write } = &mut res.filesystem {
-            *read = read.iter().cloned().chain(more_read.iter().map(|it| real(it))).collect();
-            *write = write.iter().cloned().chain(more_write.iter().map(|it| real(it))).collect();
+            *read = read.iter().chain(more_read).cloned().collect();
+            *write = write.iter().chain(more_write).cloned().collect();
         }
         // A path and what it leads to, if it is a link.
         res = deny
@@ -79,11 +83,6 @@ impl SandboxProfile {
         }
         res
     }
-}
-
-/// Where a path leads, as a profile needs it; one that is not there stays as it is.
-pub(super) fn real(path: &Path) -> PathBuf {
-    path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
 /// The classes, as a configuration names them.
@@ -239,9 +238,10 @@ fn read_profile(
             }
         },
     };
-    let read = paths(&mut reader, "read", places);
-    let write = paths(&mut reader, "write", places);
+    let read = granted(&mut reader, "read", places);
+    let write = granted(&mut reader, "write", places);
     let deny = paths(&mut reader, "deny", places);
+    let deny = deny.map(|it| it.into_iter().map(|(path, _)| path).collect());
     let network = network(&mut reader);
     let limits = read_limits(&mut reader, NOT_READ);
     reader.suggest_for("denied", "deny");
@@ -266,18 +266,51 @@ fn read_profile(
     })
 }
 
-fn paths(
+/// The paths of a list that may be granted. One with a link in it is left out, with a warning.
+fn granted(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
     places: &Places,
 ) -> Result<Vec<PathBuf>, Reported> {
+    let paths = paths(reader, key, places)?;
+    let grant = |(path, at)| grant_path(at, path, places, reader.findings());
+    Ok(paths.into_iter().filter_map(grant).collect())
+}
+
+/// A path of a configuration as it may be granted; `None`, and a warning, where there is a link on the way.
+pub(super) fn grant_path(
+    at: At<'_>,
+    path: PathBuf,
+    places: &Places,
+    findings: &mut Findings,
+) -> Option<PathBuf> {
+    let link = match links::granted_path(&path, places.home.as_deref()) {
+        Ok(path) => return Some(path),
+        Err(link) => link,
+    };
+    let diag = at.warning(codes::LINK, format!("{path:?} grants nothing: {link}"));
+    let diag = diag.with_help(link.help());
+    let real = link.real.as_deref().and_then(Path::to_str);
+    findings.push(match real {
+        Some(real) => diag.with_suggestion(at.span(), quoted(real)),
+        None => diag,
+    });
+    None
+}
+
+/// The paths of a list, each with its place.
+fn paths<'v>(
+    reader: &mut ObjectReader<'v, '_>,
+    key: &'static str,
+    places: &Places,
+) -> Result<Vec<(PathBuf, At<'v>)>, Reported> {
     let texts = reader.optional_string_array(key)?.unwrap_or_default();
     let mut res = Vec::with_capacity(texts.len());
     let mut failed = None;
     for (text, at) in texts.into_iter().zip(reader.at(key).items()) {
         let what = match expand_home(text, places.home.as_deref(), ambient_home_of) {
             Ok(path) if is_plain(&path) => {
-                res.push(path);
+                res.push((path, at));
                 continue;
             }
             Ok(_) => format!("the path {} is relative, or has `..` in it", quoted(text)),
