@@ -117,6 +117,8 @@ pub(crate) enum Verb {
     Validate(Validate),
     /// Prints the JSON Schema of a kind of file, for editors
     Schema(Schema),
+    /// Records that you trust the content of a project's configuration
+    Trust(Trust),
     /// Writes something new to start from
     New(New),
     /// Tries what tools are run with on this machine, and says why something fails
@@ -143,6 +145,7 @@ impl Verb {
             Self::Call(it) => &mut it.common,
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
+            Self::Trust(it) => &mut it.common,
             Self::New(New { what: NewWhat::Plugin(it) }) => &mut it.common,
             Self::Doctor(it) => &mut it.common,
             Self::Explain(it) => &mut it.common,
@@ -248,6 +251,27 @@ pub(crate) struct Schema {
     /// The kind of file
     #[arg(value_enum)]
     pub(crate) kind: SchemaKind,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+A project's .flyto/config.json only narrows your own configuration until you trust its content. This command
+shows which of its keys would allow more, and records that you trust exactly this content. When the file
+changes, it only narrows again, beside what narrows in the content that you trusted.
+
+Read the file before you trust it. The exit code is 3 for a file that is broken or behind a link, and 4
+for one that is not there.")]
+pub(crate) struct Trust {
+    /// The project's directory [default: the nearest one that has a .flyto/config.json]
+    pub(crate) dir: Option<PathBuf>,
+    /// Lists what you trust, and whether it has changed
+    #[arg(long, conflicts_with_all = ["dir", "remove"])]
+    pub(crate) list: bool,
+    /// Takes trust back
+    #[arg(long)]
+    pub(crate) remove: bool,
     #[command(flatten)]
     common: Common,
 }

@@ -57,6 +57,8 @@ pub struct ProfilePlaces {
     pub temp_dir: Option<PathBuf>,
     /// What else must be readable, such as the directory that the program lies in.
     pub read: Vec<PathBuf>,
+    /// What else must be closed, such as what the caller keeps for itself.
+    pub denied: Vec<PathBuf>,
 }
 
 impl ProfilePlaces {
@@ -70,6 +72,7 @@ impl ProfilePlaces {
             data_dir: None,
             temp_dir: None,
             read: Vec::new(),
+            denied: Vec::new(),
         }
     }
 
@@ -107,6 +110,13 @@ impl ProfilePlaces {
         self.read.push(path.into());
         self
     }
+
+    /// Adds a path that must be closed.
+    #[must_use]
+    pub fn deny(mut self, path: impl Into<PathBuf>) -> Self {
+        self.denied.push(path.into());
+        self
+    }
 }
 
 impl Profile {
@@ -137,7 +147,7 @@ impl Profile {
             Self::Workspace => Network::Host,
             Self::Strict => Network::Off,
         };
-        let ProfilePlaces { home, secrets_of, working_dir, data_dir, temp_dir, read: more } =
+        let ProfilePlaces { home, secrets_of, working_dir, data_dir, temp_dir, read: more, denied } =
             places;
 
         let mut read: Vec<_> = SYSTEM_READ.iter().map(PathBuf::from).collect();
@@ -154,13 +164,18 @@ impl Profile {
             _ => read.push(working_dir.clone()),
         }
         let homes: BTreeSet<_> = home.iter().chain(secrets_of).collect();
-        let secrets =
-            homes.into_iter().flat_map(|home| HOME_SECRETS.iter().map(|it| home.join(it)));
+        let secrets = homes.iter().flat_map(|home| HOME_SECRETS.iter().map(|it| home.join(it)));
+        let mut all: Vec<_> = secrets.collect();
+        for path in denied {
+            if !all.contains(path) {
+                all.push(path.clone());
+            }
+        }
         Isolation {
             network,
             local_sockets: LocalSockets::Off,
             filesystem: Filesystem::Grants { read: read.into(), write: write.into() },
-            denied: secrets.collect(),
+            denied: all.into(),
             system_calls: SystemCalls::Restricted,
             processes: Processes::Own,
         }

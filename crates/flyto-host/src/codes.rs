@@ -30,6 +30,14 @@ pub const UNKNOWN_PROFILE: Code = Code::new("F0312");
 pub const BAD_PROFILE: Code = Code::new("F0313");
 /// A granted path with a link on the way.
 pub const LINK: Code = Code::new("F0314");
+/// A key of former versions that trusted directories.
+pub const TRUSTED_DIRS: Code = Code::new("F0315");
+/// A project's file that is not what the operator trusted.
+pub const CHANGED: Code = Code::new("F0316");
+/// A project's file that cannot be read whole.
+pub const BROKEN_PROJECT: Code = Code::new("F0317");
+/// A record of trust that cannot be read.
+pub const BAD_RECORD: Code = Code::new("F0318");
 
 /// Every code of this crate with its explanation.
 pub const CODES: &[CodeInfo] = &[
@@ -40,13 +48,12 @@ pub const CODES: &[CodeInfo] = &[
 The file `.flyto/config.json` comes with a project, and a project may be somebody else's. So it can
 only narrow what your own configuration allows: switch plugins off, block some, allow fewer, lower a
 limit. What would widen it (more plugin directories, more tools, grants) is left out until you trust
-the directory.
+the content of the file. Read the file first: the tools that it brings run with your rights. Then run
 
-To trust it, add its path to your own configuration, `~/.config/flyto/config.json`:
+    flyto trust /home/ada/projects/site
 
-    { \"trusted_dirs\": [\"/home/ada/projects/site\"] }
-
-Look at the file first: the tools that it brings run with your rights.
+which shows what the file allows beyond narrowing, and records that you trust exactly this content. `flyto trust
+--list` shows what you trust, and `flyto trust --remove DIR` takes trust back.
 ",
     ),
     CodeInfo::new(
@@ -86,7 +93,7 @@ Rename one of the two, or block the plugin that you do not want:
         "\
 Flyto tells what a file is by its content: a manifest has `tools` or `mcpServers`, a tool definition
 has `exec` (or is an array of such objects), a configuration has `plugins`, `exec_tools`,
-`output_limit_bytes`, `sandbox` or `trusted_dirs`. A directory is a plugin if it holds a `plugin.json`, or a
+`output_limit_bytes` or `sandbox`. A directory is a plugin if it holds a `plugin.json`, or a
 directory of plugins. The file has none of these keys.
 ",
     ),
@@ -236,6 +243,54 @@ Right:
 The same holds for TMPDIR and for HOME, which `workspace` grants. One kind of link is followed: on the way to the home
 directory of a user who is not root, a link that belongs to root in directories that only root may
 write, such as /home on some systems. `deny` closes both a link and what it leads to.
+",
+    ),
+    CodeInfo::new(
+        TRUSTED_DIRS,
+        "the key \"trusted_dirs\" has no effect",
+        "\
+A configuration could list directories in `trusted_dirs`, whose projects were trusted whatever their
+`.flyto/config.json` said. A tool that works on a project can write that file, so it could free the next call
+from its sandbox. Trust is of content now: remove the key, and run, for each of the projects,
+
+    flyto trust DIR
+
+after reading its `.flyto/config.json`.
+",
+    ),
+    CodeInfo::new(
+        CHANGED,
+        "a trusted project's configuration has changed, or is gone",
+        "\
+You have trusted the content of a project's `.flyto/config.json`, and the file has another content now, is gone, or
+is reached through a link. Whoever can write the project can do that, a tool of yours included. So the
+file only narrows, and what narrows in the content that you trusted holds beside it: a sandbox, blocked plugins,
+lower limits. Nothing that you trusted becomes looser.
+
+Read the file. If you want what it says, run `flyto trust DIR`; if the project needs no configuration any
+more, run `flyto trust --remove DIR`.
+",
+    ),
+    CodeInfo::new(
+        BROKEN_PROJECT,
+        "a project's configuration cannot be read whole",
+        "\
+Something is wrong with the `.flyto/config.json` of a project; the other findings about the file say what. It stops no
+call, since a project may be somebody else's. What can be read of it narrows. Where its `sandbox`, or the
+whole file, cannot be read, programs run under the profile `workspace` at least, because the file may have asked for it.
+
+`flyto validate FILE` shows each mistake with its place.
+",
+    ),
+    CodeInfo::new(
+        BAD_RECORD,
+        "a record of trust cannot be read",
+        "\
+`flyto trust` keeps a record for each project below the state directory, `~/.local/state/flyto/trust` unless
+XDG_STATE_HOME says otherwise. The one of this project cannot be read, or was changed by something else.
+What it trusted is not known, so the project only narrows, and programs run under `workspace` at least.
+
+Read the project's file, then run `flyto trust DIR` to write the record anew, or `flyto trust --remove DIR`.
 ",
     ),
 ];

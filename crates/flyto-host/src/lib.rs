@@ -14,17 +14,22 @@ mod report; //    what became of every source
 pub mod schema; // JSON Schemas for editors
 mod settings; // what is said about plugins that are not there
 mod sources; //   the tools of each source
+mod trust; //     which content of a project's file the operator trusts
 mod validate; //  checking files without using them
 #[cfg(feature = "watch")]
 mod watch; //     reloading what is edited
 
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use changes::{HostChanges, SourceChange, SourceKind};
-pub use config::{Config, Flags, Origin, Sandbox, SandboxProfile, load_config};
+pub use config::{
+    Config, Flags, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, find_project,
+    load_config, review_project,
+};
 pub use confinement::Confinement;
 pub use host::{CallError, Host, Plan, all_codes, explain};
 pub use places::{Places, Surroundings};
 pub use report::{ExecFile, ExecFileState, LoadReport};
+pub use trust::{TrustError, TrustStore, Trusted};
 pub use validate::{Validation, validate_path};
 #[cfg(feature = "watch")]
 pub use watch::{WatchError, WatchOptions, Watching};

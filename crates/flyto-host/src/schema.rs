@@ -46,9 +46,6 @@ struct Config {
     output_limit_bytes: Option<u64>,
     /// The profile under which programs run: of all classes, or class by class.
     sandbox: Option<Sandbox>,
-    /// Directories whose projects may do more than narrow this configuration with a
-    /// `.flyto/config.json` of their own. Only the user's own file can list them.
-    trusted_dirs: Option<Vec<String>>,
 }
 
 /// The profile of all programs, or of each class of them.

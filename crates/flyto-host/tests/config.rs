@@ -1,10 +1,15 @@
 //! Which source of configuration wins, and what a project may do.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use expect_test::{Expect, expect};
-use flyto_execenv::Environment;
-use flyto_host::{Config, Flags, Surroundings, load_config};
+use flyto_execenv::{Class, Environment};
+use flyto_host::{
+    Config, Flags, ReviewError, Surroundings, TrustStore, load_config, review_project,
+};
 use flyto_plugin::Verdict;
 use tempfile::TempDir;
 
@@ -52,6 +57,35 @@ impl World {
         let (config, findings) = load_config(&surroundings, &self.flags);
         let shown: Vec<String> = findings.into_vec().iter().map(|it| it.to_string()).collect();
         (config, shown.join("\n"))
+    }
+
+    fn project_dir(&self) -> PathBuf {
+        self.dir.path().canonicalize().expect("it is there").join("home/project")
+    }
+
+    fn trust_store(&self) -> TrustStore {
+        let surroundings = Surroundings::new(self.env.clone(), "/");
+        TrustStore::of(&surroundings.places).expect("there is a home")
+    }
+
+    /// Trusts the project with the content that it has.
+    fn trusted(self) -> Self {
+        let dir = self.project_dir();
+        let content = fs::read_to_string(dir.join(".flyto/config.json")).expect("it is there");
+        self.trust_store().trust(&dir, &content).expect("recorded");
+        self
+    }
+
+    /// The profiles of tools of plugins, and the codes of what is said.
+    #[track_caller]
+    fn check_sandbox(&self, expect: &str) {
+        let surroundings =
+            Surroundings::new(self.env.clone(), self.dir.path().join("home/project/src/deep"));
+        let (config, findings) = load_config(&surroundings, &self.flags);
+        assert!(!findings.has_errors(), "a project stops no calls: {findings:?}");
+        let names = config.sandbox.names_for(&Class::PLUGIN_TOOL).join(" ");
+        let codes: Vec<_> = findings.iter().map(|it| it.code.as_str()).collect();
+        assert_eq!(format!("{names}: {}", codes.join(" ")).trim_end(), expect);
     }
 
     #[track_caller]
@@ -168,8 +202,9 @@ fn a_file_that_cannot_be_reached_is_an_error_and_not_absent() {
 #[test]
 fn a_trusted_project_wins_over_the_user() {
     World::new()
-        .user(r#"{"trusted_dirs": ["~/project"], "plugins": {"plugin_dirs": ["/mine"]}}"#)
+        .user(r#"{"plugins": {"plugin_dirs": ["/mine"]}}"#)
         .project(r#"{"plugins": {"enabled": true, "plugin_dirs": ["../plugins"]}}"#)
+        .trusted()
         .check(expect![[r#"
             plugins true in $DIR/home/project/.flyto/../plugins
             allowed {}
@@ -181,13 +216,125 @@ fn a_trusted_project_wins_over_the_user() {
 }
 
 #[test]
-fn a_project_cannot_trust_itself() {
-    let world = World::new().project(
-        r#"{"trusted_dirs": ["."], "plugins": {"enabled": true, "plugin_dirs": ["/theirs"]}}"#,
+fn a_directory_is_not_trusted_whoever_lists_it() {
+    let trusts = r#"{"trusted_dirs": ["$DIR/home/project", "."], "plugins": {"enabled": true}}"#;
+    for world in [World::new().user(trusts).project("{}"), World::new().project(trusts)] {
+        let (config, findings) = world.load();
+        assert_eq!(config.plugins.enabled, world.dir.path().join("home/.config").exists());
+        assert!(
+            findings.contains(r#"warning[F0315]: the key "trusted_dirs" has no effect"#),
+            "{findings}"
+        );
+    }
+}
+
+#[test]
+fn a_trusted_project_that_has_changed_only_narrows() {
+    let strict = r#"{"sandbox": "strict", "plugins": {"enabled": true, "blocked_plugins": ["x"]}}"#;
+    let users = r#"{"sandbox": "workspace", "plugins": {"enabled": false}}"#;
+    let world = || World::new().user(users).project(strict).trusted();
+    world().check_sandbox("strict:");
+    // A tool rewrites the file, breaks it, takes it away, or puts another one in between.
+    world().project(r#"{"sandbox": "none"}"#).check_sandbox("workspace strict: F0316");
+    world().project(&format!("{strict} ")).check_sandbox("workspace strict: F0316 F0301");
+    world().project("{").check_sandbox("workspace strict: F0316 F0317 F0012");
+    world()
+        .file("home/project/src/.flyto/config.json", r#"{"sandbox": "none"}"#)
+        .check_sandbox("workspace strict:");
+
+    let gone = world();
+    fs::remove_dir_all(gone.project_dir().join(".flyto")).expect("it is ours");
+    gone.check_sandbox("workspace strict: F0316");
+    let (config, findings) = gone.load();
+    assert_eq!(config.plugins.filter().judge("x"), Verdict::Blocked);
+    assert!(!config.plugins.enabled, "only what narrows goes on to hold");
+    assert!(findings.contains("is gone since it was trusted on 20"), "{findings}");
+
+    let removed = world().project(r#"{"sandbox": "none"}"#);
+    assert!(removed.trust_store().remove(&removed.project_dir()).expect("removed"));
+    removed.check_sandbox("workspace:");
+}
+
+#[test]
+fn a_trusted_project_behind_a_link_only_narrows() {
+    let world = World::new().project(r#"{"plugins": {"enabled": true}}"#).trusted();
+    assert!(world.load().0.plugins.enabled);
+    let dir = world.project_dir();
+    fs::create_dir(dir.join("evil")).expect("created");
+    fs::rename(dir.join(".flyto"), dir.join("evil/.flyto")).expect("renamed");
+    std::os::unix::fs::symlink("evil/.flyto", dir.join(".flyto")).expect("made");
+    assert!(!world.load().0.plugins.enabled);
+    world.check_sandbox("none: F0316 F0301");
+}
+
+#[test]
+fn a_record_that_cannot_be_read_loosens_nothing() {
+    let world = World::new().project(r#"{"sandbox": "none"}"#).trusted();
+    world.check_sandbox("none:");
+    let dir = world.dir.path().join("home/.local/state/flyto/trust");
+    let entry = fs::read_dir(dir).expect("there is one").next().expect("one").expect("one");
+    fs::write(entry.path(), "{").expect("it is ours");
+    world.check_sandbox("workspace: F0318");
+}
+
+#[test]
+fn what_can_be_read_of_a_broken_project_narrows() {
+    let world = |text: &str| World::new().user(r#"{"plugins": {"enabled": true}}"#).project(text);
+    world(r#"{"sandbox": "strict", "exec_tools": 5}"#).check_sandbox("strict: F0317 F0023");
+    world(r#"{"sandbox": "strikt"}"#).check_sandbox("workspace: F0317 F0312");
+    world(r#"{"sandbox": 5}"#).check_sandbox("workspace: F0317 F0023");
+    world(r#"{"sandbx": "strict"}"#).check_sandbox("workspace: F0317 F0141");
+    world("[]").check_sandbox("workspace: F0317 F0023");
+    world("").check_sandbox("workspace: F0317 F0004");
+    world(r#"{"sandbox": "strict", "plugins": {"grants": 5}}"#)
+        .check_sandbox("strict: F0317 F0023");
+
+    let text = r#"{"plugins": {"grants": 5, "blocked_plugins": ["x", 1], "allowed_plugins": ["y", "x"],
+        "strict_env": true}}"#;
+    let (config, _) = world(text).load();
+    let judge = |name| config.plugins.filter().judge(name);
+    assert_eq!(
+        [judge("x"), judge("y"), judge("z")],
+        [Verdict::Blocked, Verdict::Pass, Verdict::NotAllowed]
     );
-    let (config, findings) = world.load();
-    assert!(!config.plugins.enabled, "{findings}");
-    assert!(findings.contains(r#""trusted_dirs" of an untrusted project"#), "{findings}");
+    assert!(config.plugins.strict_env && config.plugins.enabled);
+    let (config, _) = world(r#"{"plugins": {"grants": 5, "enabled": false}}"#).load();
+    assert!(!config.plugins.enabled);
+
+    let dangling = world("{}");
+    let file = dangling.project_dir().join(".flyto/config.json");
+    fs::remove_file(&file).expect("it is ours");
+    std::os::unix::fs::symlink("nowhere", &file).expect("made");
+    dangling.check_sandbox("workspace: F0317 F0001");
+}
+
+#[test]
+fn a_review_shows_what_a_project_would_widen() {
+    let review = |user: &str, project: &str| {
+        let world = World::new().user(user).project(project);
+        let surroundings = Surroundings::new(world.env.clone(), world.dir.path());
+        match review_project(&world.project_dir(), &surroundings) {
+            Ok(it) => format!("{:?}", it.widens),
+            Err(err) => format!("{err:?}").split('(').next().expect("a name").to_owned(),
+        }
+    };
+    assert_eq!(review("{}", r#"{"sandbox": "strict", "output_limit_bytes": 1}"#), "[]");
+    let text = r#"{"plugins": {"grants": {"a": {"env": ["B"]}}, "blocked_plugins": ["c"],
+        "enabled": true}, "exec_tools": ["d"], "sandbox": "none"}"#;
+    expect![[r#"[("exec_tools", "[\"d\"]"), ("plugins.enabled", "true"), ("plugins.grants", "{\"a\": {\"env\": [\"B\"]}}")]"#]].assert_eq(&review("{}", text));
+    let user = r#"{"sandbox": "workspace", "plugins": {"blocked_plugins": ["e"]}}"#;
+    expect![[r#"[("exec_tools", "[\"d\"]"), ("plugins.blocked_plugins", "[\"c\"]"), ("plugins.enabled", "true"), ("plugins.grants", "{\"a\": {\"env\": [\"B\"]}}"), ("sandbox", "\"none\"")]"#]].assert_eq(&review(user, text));
+    assert_eq!(review("{}", "{"), "Broken");
+
+    let world = World::new();
+    let surroundings = Surroundings::new(world.env.clone(), world.dir.path());
+    let project = world.project_dir();
+    let review = || review_project(&project, &surroundings);
+    assert!(matches!(review(), Err(ReviewError::Missing(_))));
+    fs::write(project.join("real.json"), "{}").expect("written");
+    let link = project.join(".flyto/config.json");
+    std::os::unix::fs::symlink("../real.json", &link).expect("made");
+    assert!(matches!(review(), Err(ReviewError::Link(it)) if it == link));
 }
 
 #[test]
@@ -282,9 +429,8 @@ fn grants_belong_into_the_file_that_counts() {
     let grants = r#"{"plugins": {"grants": {}}}"#;
     check_grants_file(&World::new(), USERS);
     check_grants_file(&World::new().user("{}").project(grants), USERS);
-    let trusts = r#"{"trusted_dirs": ["$DIR/home/project"]}"#;
-    check_grants_file(&World::new().user(trusts).project("{}"), USERS);
-    check_grants_file(&World::new().user(trusts).project(grants), PROJECTS);
+    check_grants_file(&World::new().project("{}").trusted(), USERS);
+    check_grants_file(&World::new().project(grants).trusted(), PROJECTS);
     let named = World::new().user(grants).variable("FLYTO_CONFIG", "$DIR/other.json");
     check_grants_file(&named.file("other.json", "{}"), "other.json");
 }

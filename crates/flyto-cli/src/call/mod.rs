@@ -38,10 +38,11 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     let is_from_stdin = args.json.as_deref().is_some_and(|it| it == "-");
     let early = if is_from_stdin { None } else { Some(input::input(args, io::empty())?) };
     let loaded = session.load(args.output_limit, Backend::Used)?;
-    loaded.find(&args.name)?;
+    // It may be why a tool is not there.
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);
     }
+    loaded.find(&args.name)?;
     let input = match early {
         Some(input) => input,
         None => input::input(args, io::stdin().lock())?,

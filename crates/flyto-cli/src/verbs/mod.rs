@@ -12,6 +12,7 @@ mod list;
 mod new;
 mod schema;
 mod show;
+mod trust;
 mod validate;
 
 use crate::args::Verb;
@@ -26,6 +27,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Call(args) => crate::call::run(args, session),
         Verb::Validate(args) => validate::run(args, session),
         Verb::Schema(args) => schema::run(args, session),
+        Verb::Trust(args) => trust::run(args, session),
         Verb::New(args) => new::run(args, session),
         Verb::Doctor(_) => doctor::run(session),
         Verb::Explain(args) => explain::run(args, session),

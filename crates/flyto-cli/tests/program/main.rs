@@ -16,5 +16,6 @@ mod sandbox; // programs that are cut off
 mod signals; // what the program inherits of them
 mod terms; // what runs, and on which terms
 mod tools; // the tools that are there
+mod trust; // what a project may do
 mod verbs; // every other verb
 mod watch; // tools that come and go

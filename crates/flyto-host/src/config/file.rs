@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flyto_diagnostics::{At, Findings, Location, ObjectReader, Reported, Source, closest, json};
+use flyto_diagnostics::{At, Findings, Location, ObjectReader, Source, closest, json};
 use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
 use super::sandbox::{Sandbox, grant_path};
@@ -20,15 +20,35 @@ pub(crate) struct FileConfig {
     pub(crate) exec_tools: Vec<PathBuf>,
     pub(crate) output_limit_bytes: u64,
     pub(crate) sandbox: Sandbox,
-    pub(crate) trusted_dirs: Vec<PathBuf>,
     /// Keys that are there, with dots: `plugins.enabled`.
     pub(crate) set: BTreeSet<&'static str>,
     /// The text, for findings about a value of it.
     pub(crate) text: Option<(Source, json::Value<'static>)>,
+    /// What could not be read.
+    pub(crate) unread: Unread,
+}
+
+/// What of a file could not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Unread {
+    /// Some protection or other.
+    pub(crate) any: bool,
+    /// The section `sandbox`, or the whole file.
+    pub(crate) sandbox: bool,
+}
+
+impl FileConfig {
+    /// A file of which nothing can be read.
+    pub(crate) fn unreadable() -> Self {
+        Self { unread: Unread { any: true, sandbox: true }, ..Self::default() }
+    }
 }
 
 /// The keys that say that a file is a configuration.
-const KEYS: [&str; 5] = ["plugins", "exec_tools", "output_limit_bytes", "sandbox", "trusted_dirs"];
+const KEYS: [&str; 5] = ["plugins", "exec_tools", "output_limit_bytes", "sandbox", TRUSTED_DIRS];
+
+/// A key of former versions.
+const TRUSTED_DIRS: &str = "trusted_dirs";
 
 /// Keys of the section about plugins, as [`FileConfig::set`] names them.
 const PLUGIN_KEYS: [(&str, &str); 7] = [
@@ -68,20 +88,25 @@ pub(crate) fn read_config_file(
     places: &Places,
     findings: &mut Findings,
 ) -> Option<FileConfig> {
-    let root = findings.take(json::parse(source)).ok()?;
-    let mut res = read_root(At::root(source, &root), dir, places, findings).ok()?;
-    res.text = Some((source.clone(), root.into_owned()));
-    Some(res)
+    Some(read_project_file(source, dir, places, findings)).filter(|it| !it.unread.any)
 }
 
-fn read_root(
-    at: At<'_>,
+/// Reads what can be read of a file that only narrows.
+pub(crate) fn read_project_file(
+    source: &Source,
     dir: &Path,
     places: &Places,
     findings: &mut Findings,
-) -> Result<FileConfig, Reported> {
+) -> FileConfig {
+    let Ok(root) = findings.take(json::parse(source)) else { return FileConfig::unreadable() };
+    let mut res = read_root(At::root(source, &root), dir, places, findings);
+    res.text = Some((source.clone(), root.into_owned()));
+    res
+}
+
+fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -> FileConfig {
+    let Ok(mut reader) = ObjectReader::new(at, findings) else { return FileConfig::unreadable() };
     let mut res = FileConfig::default();
-    let mut reader = ObjectReader::new(at, findings)?;
     // Editors look for it; the host does not.
     reader.allow("$schema");
     for (key, help) in FOREIGN {
@@ -93,13 +118,18 @@ fn read_root(
         reader.allow(key);
     }
     if let Ok(Some(section)) = reader.optional_object("plugins") {
-        for (key, name) in PLUGIN_KEYS {
-            if section.member(key).is_some() {
-                res.set.insert(name);
+        let expand = |path: &str| expand_home(path, places.home.as_deref(), ambient_home_of);
+        match PluginConfig::read(section, expand, reader.findings()) {
+            Ok(plugins) => {
+                res.plugins = plugins;
+                let keys = PLUGIN_KEYS.iter().filter(|it| section.member(it.0).is_some());
+                res.set.extend(keys.map(|it| it.1));
+            }
+            Err(_) => {
+                res.unread.any = true;
+                read_blocks(section, &mut res);
             }
         }
-        let expand = |path: &str| expand_home(path, places.home.as_deref(), ambient_home_of);
-        res.plugins = PluginConfig::read(section, expand, reader.findings())?;
         leave_out_links(&mut res.plugins, section, places, reader.findings());
         let written = section.member("plugin_dirs").or_else(|| section.member("directories"));
         for at in written.into_iter().flat_map(|it| it.items()) {
@@ -116,10 +146,15 @@ fn read_root(
         res.exec_tools = paths;
         res.set.insert("exec_tools");
     }
-    if let Some(paths) = read_paths(&mut reader, "trusted_dirs", dir, places) {
-        res.trusted_dirs = paths;
-        res.set.insert("trusted_dirs");
+    if reader.is_present(TRUSTED_DIRS) {
+        let what = format!("the key {TRUSTED_DIRS:?} has no effect");
+        let diag = reader.at(TRUSTED_DIRS).warning(codes::TRUSTED_DIRS, what);
+        let diag =
+            diag.with_reason("trust is of the content of a project's file, not of its directory");
+        let help = "remove the key, and run `flyto trust DIR` for each project";
+        reader.push(diag.with_help(help));
     }
+    reader.allow(TRUSTED_DIRS);
     if let Ok(Some(limit)) = reader.optional_u64("output_limit_bytes") {
         res.output_limit_bytes = limit;
         res.set.insert("output_limit_bytes");
@@ -128,15 +163,45 @@ fn read_root(
         Some(at) => Sandbox::read(at, places, reader.findings()).map(Some),
         None => Ok(None),
     });
-    if let Ok(Some(sandbox)) = &sandbox {
-        res.sandbox.clone_from(sandbox);
-        res.set.insert("sandbox");
+    match sandbox {
+        Ok(Some(sandbox)) => {
+            res.sandbox = sandbox;
+            res.set.insert("sandbox");
+        }
+        Ok(None) => {}
+        Err(_) => res.unread = Unread { any: true, sandbox: true },
     }
-    let lists = refuse_misspelt_section(at, &mut reader);
+    if let Some(meant) = refuse_misspelt_section(at, &mut reader) {
+        res.unread.any = true;
+        res.unread.sandbox |= meant == "sandbox";
+    }
     reader.finish();
-    lists?;
-    sandbox?;
-    Ok(res)
+    res
+}
+
+/// Takes what keeps plugins out from a section that cannot be read whole.
+fn read_blocks(section: At<'_>, res: &mut FileConfig) {
+    let bool = |key: &str| section.member(key).and_then(|it| it.value().as_bool());
+    let names = |key: &str| -> BTreeSet<String> {
+        let items = section.member(key).into_iter().flat_map(|it| it.items());
+        items.filter_map(|it| Some(it.value().as_str()?.to_owned())).collect()
+    };
+    if bool("enabled") == Some(false) {
+        res.plugins.enabled = false;
+        res.set.insert("plugins.enabled");
+    }
+    if bool("strict_env") == Some(true) {
+        res.plugins.strict_env = true;
+        res.set.insert("plugins.strict_env");
+    }
+    res.plugins.allowed_plugins = names("allowed_plugins");
+    if !res.plugins.allowed_plugins.is_empty() {
+        res.set.insert("plugins.allowed_plugins");
+    }
+    res.plugins.blocked_plugins = names("blocked_plugins");
+    if !res.plugins.blocked_plugins.is_empty() {
+        res.set.insert("plugins.blocked_plugins");
+    }
 }
 
 /// Takes the paths with a link on the way out of the grants of plugins, with a warning each.
@@ -158,11 +223,11 @@ fn leave_out_links(
 }
 
 /// Refuses a key that was meant to be `sandbox`, or `plugins` and holds a key that protects: with a warning, that
-/// protection would not hold.
+/// protection would not hold. Says which section was meant.
 fn refuse_misspelt_section<'v>(
     at: At<'v>,
     reader: &mut ObjectReader<'v, '_>,
-) -> Result<(), Reported> {
+) -> Option<&'static str> {
     let protects = |meant: &str, it: &At<'_>| {
         if meant == "sandbox" {
             return true;
@@ -184,9 +249,10 @@ fn refuse_misspelt_section<'v>(
             diag.location = Location::text(at.source(), member.key.span);
             diag = diag.with_suggestion(member.key.span, format!("{meant:?}"));
         }
-        return Err(reader.push(diag));
+        reader.push(diag);
+        return Some(meant);
     }
-    Ok(())
+    None
 }
 
 fn read_paths(

@@ -11,6 +11,7 @@ use flyto_plugin::DEFAULT_PLUGIN_DIRS;
 use super::{
     Config, Listed, Origin,
     file::{FileConfig, expand_path, read_config_file},
+    project::apply_projects,
 };
 use crate::{codes, places::Surroundings};
 
@@ -33,64 +34,56 @@ pub struct Flags {
 ///
 /// A flag wins over a variable `FLYTO_…`, that over the project's `.flyto/config.json`, that over
 /// the user's file, that over the defaults. The project's file belongs to the nearest directory from
-/// the current one upwards that has one. It only narrows what the user's file allows, until that
-/// lists the directory in `trusted_dirs`. A file that is named by a flag or by `FLYTO_CONFIG` is
-/// read in place of both.
+/// the current one upwards that has one. It only narrows what the user's file allows, unless the operator has recorded
+/// in the [`TrustStore`](crate::TrustStore) that exactly its content is trusted. A file that is named by a flag or by
+/// `FLYTO_CONFIG` is read in place of both.
 ///
 /// A file that is not there is no problem unless it was named. Where the findings have an error the
-/// configuration is not to be used: a block that could not be read would not hold.
+/// configuration is not to be used: a block that could not be read would not hold. What is wrong with a project's
+/// file is a warning: what can be read of it narrows.
 #[must_use]
 pub fn load_config(surroundings: &Surroundings, flags: &Flags) -> (Config, Findings) {
     let mut findings = Findings::new();
-    let mut config = Config {
-        // Without a home there are no directories by default.
-        plugin_dirs: DEFAULT_PLUGIN_DIRS
-            .iter()
-            .filter_map(|it| expand_path(it, &surroundings.current_dir, &surroundings.places).ok())
-            .collect(),
-        ..Config::default()
-    };
+    let mut config = defaults(surroundings);
     let named = match &flags.config {
         Some(path) => Some(surroundings.current_dir.join(path)),
         None => variable(surroundings, "FLYTO_CONFIG").map(|it| surroundings.current_dir.join(it)),
     };
-    config.grants_file = named.clone().or_else(|| surroundings.places.config_file.clone());
     if let Some(path) = named {
-        if let Some(file) = open(&path, true, surroundings, &mut findings) {
+        config.grants_file = Some(path.clone());
+        if let Some(file) = open(&path, surroundings, &mut findings) {
             overlay(&mut config, file, &Origin::Named(path));
         }
     } else {
-        let mut trusted = Vec::new();
-        let user = surroundings.places.config_file.clone();
-        if let Some(path) = &user
-            && let Some(file) = open(path, false, surroundings, &mut findings)
-        {
-            trusted.clone_from(&file.trusted_dirs);
-            overlay(&mut config, file, &Origin::User(path.clone()));
-        }
-        if let Some(path) = project_file(&surroundings.current_dir, user.as_deref())
-            && let Some(file) = open(&path, false, surroundings, &mut findings)
-        {
-            let root = path.parent().and_then(Path::parent).unwrap_or(&path);
-            if is_trusted(root, &trusted) {
-                overlay(&mut config, file, &Origin::Project(path));
-            } else {
-                narrow(&mut config, file, &path, &mut findings);
-            }
-        }
+        config = user_config(surroundings, &mut findings);
+        apply_projects(&mut config, surroundings, &mut findings);
     }
     apply_variables(&mut config, surroundings, &mut findings);
     apply_flags(&mut config, surroundings, flags);
     (config, findings)
 }
 
-/// The project's file: in the nearest directory upwards that has one. The user's own file is none.
-fn project_file(current_dir: &Path, user: Option<&Path>) -> Option<PathBuf> {
-    current_dir
-        .ancestors()
-        .map(|dir| dir.join(".flyto").join("config.json"))
-        .find(|it| is_there(it))
-        .filter(|it| Some(it.as_path()) != user)
+fn defaults(surroundings: &Surroundings) -> Config {
+    Config {
+        // Without a home there are no directories by default.
+        plugin_dirs: DEFAULT_PLUGIN_DIRS
+            .iter()
+            .filter_map(|it| expand_path(it, &surroundings.current_dir, &surroundings.places).ok())
+            .collect(),
+        grants_file: surroundings.places.config_file.clone(),
+        ..Config::default()
+    }
+}
+
+/// What the user's own file says, over the defaults.
+pub(super) fn user_config(surroundings: &Surroundings, findings: &mut Findings) -> Config {
+    let mut res = defaults(surroundings);
+    if let Some(path) = surroundings.places.config_file.as_deref().filter(|it| is_there(it))
+        && let Some(file) = open(path, surroundings, findings)
+    {
+        overlay(&mut res, file, &Origin::User(path.to_owned()));
+    }
+    res
 }
 
 /// Whether something has this name, be it a link that leads nowhere or a file that cannot be
@@ -103,29 +96,14 @@ pub(crate) fn is_there(path: &Path) -> bool {
     }
 }
 
-/// Whether the user trusts `root`, by its real path: a link into a trusted directory is not enough,
-/// and one out of it is.
-fn is_trusted(root: &Path, trusted: &[PathBuf]) -> bool {
-    let Ok(root) = root.canonicalize() else { return false };
-    trusted.iter().filter_map(|it| it.canonicalize().ok()).any(|it| root.starts_with(it))
-}
-
-fn open(
-    path: &Path,
-    was_named: bool,
-    surroundings: &Surroundings,
-    findings: &mut Findings,
-) -> Option<FileConfig> {
-    if !was_named && !is_there(path) {
-        return None;
-    }
+fn open(path: &Path, surroundings: &Surroundings, findings: &mut Findings) -> Option<FileConfig> {
     let source = findings.take(files::open(path)).ok()?;
     let dir = path.parent().unwrap_or(path);
     read_config_file(&source, dir, &surroundings.places, findings)
 }
 
 /// Sets everything that `file` sets.
-fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
+pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     let FileConfig {
         plugins, plugin_dirs, exec_tools, output_limit_bytes, sandbox, set, text, ..
     } = file;
@@ -195,8 +173,13 @@ fn grant_places(source: &Source, root: &json::Value<'_>) -> BTreeMap<String, Loc
     keys.map(|it| (it.value.to_string(), Location::text(source, it.span))).collect()
 }
 
-/// Takes from an untrusted `file` what allows less, and warns of the rest.
-fn narrow(config: &mut Config, file: FileConfig, path: &Path, findings: &mut Findings) {
+/// Takes from an untrusted `file` what allows less, warns of the rest, and gives the keys of which it took something.
+pub(super) fn narrow(
+    config: &mut Config,
+    file: FileConfig,
+    path: &Path,
+    findings: &mut Findings,
+) -> BTreeSet<&'static str> {
     let FileConfig { plugins, output_limit_bytes, sandbox, set, text, .. } = file;
     let origin = Origin::Project(path.to_owned());
     let mut took: BTreeSet<&'static str> = BTreeSet::new();
@@ -236,16 +219,17 @@ fn narrow(config: &mut Config, file: FileConfig, path: &Path, findings: &mut Fin
     for key in &took {
         config.origins.insert(key, origin.clone());
     }
-    let Some((source, root)) = text else { return };
+    let Some((source, root)) = text else { return took };
     let dir = path.parent().and_then(Path::parent).unwrap_or(path);
     for key in set.difference(&took) {
         let message = format!("{key:?} of an untrusted project is left out: it can only narrow");
-        let help = format!("to trust the project, add {dir:?} to `trusted_dirs` of your own file");
+        let help = format!("to trust the project, read the file, then run `flyto trust {dir:?}`");
         let pointer = format!("/{}", key.replace('.', "/"));
         let at = At::root(&source, &root);
         let at = at.at_pointer(&pointer).unwrap_or(at);
         findings.push(at.warning(codes::UNTRUSTED, message).with_help(help));
     }
+    took
 }
 
 fn apply_variables(config: &mut Config, surroundings: &Surroundings, findings: &mut Findings) {

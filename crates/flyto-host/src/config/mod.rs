@@ -3,6 +3,7 @@
 mod file; //   one configuration file
 mod layers; // which of them wins
 mod policies; // what programs get by it
+mod project; // what a project may do
 mod sandbox; // how far programs are cut off
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
@@ -14,6 +15,7 @@ use serde::{Serialize, Serializer};
 pub(crate) use self::file::{is_config, read_config_file};
 pub(crate) use self::layers::is_there;
 pub use self::layers::{Flags, load_config};
+pub use self::project::{ProjectReview, ReviewError, find_project, review_project};
 pub use self::sandbox::{Sandbox, SandboxProfile};
 use crate::bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 

@@ -1,6 +1,6 @@
 //! What each class of program gets, by the configuration.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use flyto_diagnostics::{Diagnostic, Findings, Location};
 use flyto_execenv::{
@@ -12,7 +12,7 @@ use super::{Config, sandbox::SandboxProfile};
 use crate::{
     codes,
     links::{self, Link},
-    places::Surroundings,
+    places::{Places, Surroundings},
 };
 
 impl Config {
@@ -79,6 +79,10 @@ fn places(profile: &SandboxProfile, surroundings: &Surroundings) -> ProfilePlace
             Err(_) => res.secrets_of(home).secrets_of(links::real(home)),
         };
     }
+    // What this program keeps for itself decides what later calls may do.
+    let Places { state_dir, config_file, .. } = &surroundings.places;
+    let own = state_dir.as_deref().into_iter().chain(config_file.as_deref().and_then(Path::parent));
+    res = own.fold(res, ProfilePlaces::deny);
     if profile.extends == Profile::Workspace
         && let Ok(dir) = links::granted_path(&temp_dir(surroundings).1, surroundings.home())
     {
@@ -172,6 +176,21 @@ mod tests {
         let both = "$HOME $TMPDIR".to_owned();
         assert_eq!(shown("workspace", "home", "home/tmp"), (false, false, true, both));
         assert_eq!(shown("strict", "home", "home/tmp"), (false, false, true, String::new()));
+    }
+
+    #[test]
+    fn what_the_host_keeps_is_closed_wherever_it_lies() {
+        let denied = |env: &[(&str, &str)]| {
+            let surroundings = Surroundings::new(env.iter().copied().collect(), "/w");
+            let policies = config(&["strict"]).policies(&Capabilities::new("x"), &surroundings);
+            policies.get(&Class::PLUGIN_TOOL).isolation.denied.to_vec()
+        };
+        let moved = denied(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s"), ("XDG_CONFIG_HOME", "/c")]);
+        for path in ["/s/flyto", "/c/flyto", "/h/.config/flyto", "/h/.local/state/flyto"] {
+            assert!(moved.contains(&path.into()), "{path}");
+        }
+        let usual = denied(&[("HOME", "/h")]);
+        assert_eq!(usual.len() + 2, moved.len(), "none stands there twice");
     }
 
     #[test]

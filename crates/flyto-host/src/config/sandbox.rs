@@ -127,8 +127,20 @@ impl Sandbox {
     /// Adds the profiles of an untrusted project beside those that hold.
     pub(super) fn narrow(&mut self, other: Self) {
         for (class, profiles) in other.classes {
-            self.classes.entry(class).or_default().extend(profiles);
+            let all = self.classes.entry(class).or_default();
+            for profile in profiles {
+                if !all.contains(&profile) {
+                    all.push(profile);
+                }
+            }
         }
+    }
+
+    /// Runs programs of every class under this profile at least.
+    pub(super) fn narrow_to(&mut self, profile: Profile) {
+        let mut least = Self::default();
+        least.use_for_all(&SandboxProfile::plain(profile));
+        self.narrow(least);
     }
 
     /// Reads the value of `sandbox`.

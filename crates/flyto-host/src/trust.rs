@@ -1,0 +1,317 @@
+//! Which content of a project's configuration the operator trusts.
+//!
+//! Trust is of content and not of a directory: a tool that works on a project can write the project's files.
+
+use std::{
+    error::Error,
+    fmt, fs,
+    fs::{DirBuilder, File, OpenOptions},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    time::{Duration, SystemTime},
+};
+
+use flyto_diagnostics::files::{self, ReadError};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::places::Places;
+
+/// The records of trust below the user's state directory, one file for each project.
+///
+/// A file has its name from the SHA-256 of the project's canonical path, and only the user can read it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustStore {
+    dir: PathBuf,
+}
+
+/// A record: the operator trusts this content of a project's configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trusted {
+    /// The project's canonical path; bytes that are not UTF-8 are replaced.
+    pub project: PathBuf,
+    /// The SHA-256 of the content, in hexadecimal digits.
+    pub sha256: String,
+    /// When the operator trusted it.
+    pub since: SystemTime,
+    /// The content.
+    pub content: String,
+}
+
+/// A record that cannot be used.
+#[derive(Debug)]
+pub struct TrustError {
+    /// The file of the record.
+    pub path: PathBuf,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl fmt::Display for TrustError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to read the record of trust {:?}", self.path)
+    }
+}
+
+impl Error for TrustError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.source)
+    }
+}
+
+/// A record as it is written.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    project: String,
+    sha256: String,
+    /// Seconds since 1970.
+    trusted_at: u64,
+    content: String,
+}
+
+impl TrustStore {
+    /// The store of one user; `None` where the user has no state directory.
+    #[must_use]
+    pub fn of(places: &Places) -> Option<Self> {
+        Some(Self { dir: places.state_dir.as_ref()?.join("trust") })
+    }
+
+    /// Whether there are no records at all.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(fs::symlink_metadata(&self.dir), Err(err) if err.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Records that the operator trusts this content. `project` is a canonical path.
+    ///
+    /// The record is there whole or not at all, also after a loss of power.
+    ///
+    /// # Errors
+    ///
+    /// The record cannot be written.
+    pub fn trust(&self, project: &Path, content: &str) -> io::Result<Trusted> {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let record = Record {
+            project: project.to_string_lossy().into_owned(),
+            sha256: digest(content.as_bytes()),
+            trusted_at: now.as_secs(),
+            content: content.to_owned(),
+        };
+        let text = serde_json::to_string_pretty(&record)?;
+        let path = self.path(project);
+        self.write(&path, text.as_bytes())?;
+        Ok(Trusted::new(record))
+    }
+
+    /// The record of a project; `None` where there is none. `project` is a canonical path.
+    ///
+    /// # Errors
+    ///
+    /// There is a record, and it cannot be used.
+    pub fn find(&self, project: &Path) -> Result<Option<Trusted>, TrustError> {
+        let path = self.path(project);
+        let found = read(&path)?;
+        match found {
+            Some(it) if it.project.to_string_lossy() == project.to_string_lossy() => Ok(Some(it)),
+            Some(_) => {
+                Err(TrustError { path, source: "it is the record of another project".into() })
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// All records in the order of their projects, and those that cannot be used.
+    ///
+    /// # Errors
+    ///
+    /// The records cannot be listed.
+    pub fn list(&self) -> io::Result<(Vec<Trusted>, Vec<TrustError>)> {
+        let (mut res, mut bad) = (Vec::new(), Vec::new());
+        if self.is_empty() {
+            return Ok((res, bad));
+        }
+        for entry in fs::read_dir(&self.dir)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|it| it == EXTENSION) {
+                match read(&path) {
+                    Ok(found) => res.extend(found),
+                    Err(err) => bad.push(err),
+                }
+            }
+        }
+        res.sort_by(|a, b| a.project.cmp(&b.project));
+        bad.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok((res, bad))
+    }
+
+    /// Removes the record of a project, also one that cannot be used, and says whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// The record cannot be removed.
+    pub fn remove(&self, project: &Path) -> io::Result<bool> {
+        match fs::remove_file(self.path(project)) {
+            Ok(()) => self.sync().map(|()| true),
+            Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(err) => Err(err),
+        }
+    }
+
+    fn path(&self, project: &Path) -> PathBuf {
+        let name = digest(project.as_os_str().as_encoded_bytes());
+        self.dir.join(name).with_extension(EXTENSION)
+    }
+
+    /// Replaces a file in one step.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true);
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+            builder.mode(0o700);
+            options.mode(0o600);
+        }
+        builder.create(&self.dir)?;
+        let new = path.with_extension(format!("{}.new", std::process::id()));
+        let written = options.open(&new).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        if let Err(err) = written.and_then(|()| fs::rename(&new, path)) {
+            let _ = fs::remove_file(&new);
+            return Err(err);
+        }
+        self.sync()
+    }
+
+    /// Waits until the names in the directory are on the disk.
+    fn sync(&self) -> io::Result<()> {
+        File::open(&self.dir)?.sync_all()
+    }
+}
+
+const EXTENSION: &str = "json";
+
+impl Trusted {
+    fn new(record: Record) -> Self {
+        let Record { project, sha256, trusted_at, content } = record;
+        let since = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(trusted_at));
+        let since = since.unwrap_or(SystemTime::UNIX_EPOCH);
+        Self { project: project.into(), sha256, since, content }
+    }
+
+    /// The day on which the operator trusted it, in UTC: `2026-11-22`.
+    #[must_use]
+    pub fn day(&self) -> String {
+        let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        day(since.as_secs() / (24 * 60 * 60))
+    }
+}
+
+/// The record in a file; `None` where there is no file.
+fn read(path: &Path) -> Result<Option<Trusted>, TrustError> {
+    let unusable = |source| TrustError { path: path.to_owned(), source };
+    let bytes = match files::read(path) {
+        Ok(bytes) => bytes,
+        Err(ReadError::Missing) => return Ok(None),
+        Err(err) => return Err(unusable(err.into())),
+    };
+    let record: Record = serde_json::from_slice(&bytes).map_err(|err| unusable(err.into()))?;
+    if digest(record.content.as_bytes()) != record.sha256 {
+        return Err(unusable("the content does not have the recorded digest".into()));
+    }
+    Ok(Some(Trusted::new(record)))
+}
+
+/// The SHA-256, in hexadecimal digits.
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect()
+}
+
+/// The day of the Gregorian calendar that is this many days after 1970-01-01, by the algorithm `civil_from_days` of
+/// <https://howardhinnant.github.io/date_algorithms.html>.
+fn day(days: u64) -> String {
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store() -> (tempfile::TempDir, TrustStore) {
+        let dir = tempfile::tempdir().expect("there is room");
+        let places = Places { state_dir: Some(dir.path().join("state")), ..Places::default() };
+        (dir, TrustStore::of(&places).expect("there is a state directory"))
+    }
+
+    #[test]
+    fn a_record_is_found_until_it_is_removed() {
+        let (_dir, store) = store();
+        let project = Path::new("/p");
+        assert!(store.is_empty() && store.list().expect("empty").0.is_empty());
+        assert_eq!(store.find(project).expect("none"), None);
+        assert!(!store.remove(project).expect("none"));
+
+        let first = store.trust(project, "{}").expect("written");
+        assert_eq!(store.find(project).expect("one"), Some(first));
+        let second = store.trust(project, "{ }").expect("written");
+        assert_eq!(store.find(project).expect("one"), Some(second.clone()));
+        assert_eq!(store.find(Path::new("/q")).expect("none"), None);
+        let other = store.trust(Path::new("/a"), "{}").expect("written");
+        assert_eq!(store.list().expect("two").0, [other, second]);
+
+        assert!(store.remove(project).expect("removed"));
+        assert_eq!(store.find(project).expect("none"), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_user_reads_a_record_and_nothing_else_is_left() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_dir, store) = store();
+        store.trust(Path::new("/p"), "{}").expect("written");
+        let mode =
+            |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+        assert_eq!(mode(&store.dir), 0o700);
+        let entries: Vec<_> = fs::read_dir(&store.dir).expect("listed").flatten().collect();
+        let [entry] = &entries[..] else { panic!("one file: {entries:?}") };
+        assert_eq!(mode(&entry.path()), 0o600);
+        let hash = "5e59ddd9eb76e9dff8c8a4b6acbf39a3c4f67ce7e1e2f0a5f6e6a0f9cdbd8c07".len();
+        assert_eq!(entry.file_name().len(), hash + ".json".len());
+    }
+
+    #[test]
+    fn a_record_that_was_changed_is_told() {
+        let (_dir, store) = store();
+        let project = Path::new("/p");
+        store.trust(project, r#"{"sandbox": "strict"}"#).expect("written");
+        let path = store.path(project);
+        let text = fs::read_to_string(&path).expect("it is there");
+        for bad in [text.replace("strict", "nothin"), text.replace("/p", "/q"), "{".to_owned()] {
+            fs::write(&path, bad).expect("written");
+            assert_eq!(store.find(project).expect_err("unusable").path, path);
+        }
+        assert_eq!(store.list().expect("listed").1.len(), 1);
+        assert!(store.remove(project).expect("removed"));
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        assert_eq!(day(0), "1970-01-01");
+        assert_eq!(day(11_016), "2000-02-29");
+        assert_eq!(day(19_723), "2024-01-01");
+        assert_eq!(day(20_779), "2026-11-22");
+        assert_eq!(day(47_540), "2100-02-28");
+        assert_eq!(day(47_541), "2100-03-01");
+    }
+}
