@@ -13,11 +13,18 @@ use crate::words::one_line;
 pub(crate) const DOCTOR: &str =
     "`flyto doctor` tells what works on this machine, and why something does not";
 
+/// What to do where a profile would open too much.
+pub(crate) const NARROWER: &str = "change to the directory of a project, or use `--sandbox strict` \
+                                   or a profile that extends \"strict\" and has `write`";
+
 /// Why a call of the tool `name` gave no result, with the keys that ask for what the backend lacks.
 pub(crate) fn not_called(loaded: &Loaded, name: &str, err: CallError) -> Stop {
-    let is_unsupported =
-        matches!(&err, CallError::Tool(it) if it.kind() == ToolErrorKind::Unsupported);
+    let is = |kind| matches!(&err, CallError::Tool(it) if it.kind() == kind);
+    let (is_refused, is_unsupported) = (is(ToolErrorKind::Refused), is(ToolErrorKind::Unsupported));
     let stop = loaded.failed_call(name, err);
+    if is_refused {
+        return stop.with_help(NARROWER);
+    }
     if !is_unsupported {
         return stop;
     }

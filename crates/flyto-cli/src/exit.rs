@@ -83,6 +83,7 @@ impl Exit {
     pub(crate) fn of_error(err: &ToolError) -> Self {
         match err.kind() {
             ToolErrorKind::NotFound => Self::NotFound,
+            ToolErrorKind::Refused => Self::NotAllowed,
             ToolErrorKind::Internal => Self::Internal,
             _ => Self::NotTried,
         }
@@ -144,6 +145,7 @@ mod tests {
             (ToolErrorKind::NotFound, 4),
             (ToolErrorKind::ProgramMissing, 7),
             (ToolErrorKind::NotStartable, 7),
+            (ToolErrorKind::Refused, 5),
             (ToolErrorKind::Unsupported, 7),
             (ToolErrorKind::DigestMismatch, 7),
             (ToolErrorKind::Unreachable, 7),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
 use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv, Executor as _};
-use flyto_host::{CallError, Flags, Host, LoadReport, Surroundings, load_config};
+use flyto_host::{CallError, Flags, Host, LoadReport, Surroundings, codes, load_config};
 use flyto_tools::{Entry, ToolErrorKind};
 
 use crate::args::Common;
@@ -89,9 +89,10 @@ impl Session {
             }
             Backend::Unused => ExecEnv::new(Local::new()),
         };
+        let dir = surroundings.current_dir.display().to_string();
         let host = Arc::new(Host::new(env, surroundings, config));
         let report = host.report();
-        Ok(Loaded { host, report, config: findings, grants_file, plugins_off, is_limited })
+        Ok(Loaded { host, report, config: findings, dir, grants_file, plugins_off, is_limited })
     }
 
     /// The environment and the current directory, which some verbs do without.
@@ -130,6 +131,8 @@ pub(crate) struct Loaded {
     /// What became of the sources.
     pub(crate) report: Arc<LoadReport>,
     config: Findings,
+    /// The current directory.
+    dir: String,
     /// The configuration file in which grants take effect.
     pub(crate) grants_file: Option<PathBuf>,
     /// Whether plugins are switched off.
@@ -152,7 +155,10 @@ impl Loaded {
     /// One line where the configuration does not all hold: the first of what is wrong with it, and
     /// where to see the rest.
     pub(crate) fn config_remark(&self) -> Option<String> {
-        let mut odd = self.config.iter().filter(|it| it.severity != Severity::Note);
+        // A call that is refused for its directory says so itself.
+        let is_said =
+            |it: &Diagnostic| it.code == codes::TOO_WIDE && it.location.name() == self.dir;
+        let mut odd = self.config.iter().filter(|it| it.severity != Severity::Note && !is_said(it));
         let first = odd.next()?;
         let (name, message) = (one_line(first.location.name()), one_line(&first.message));
         let more = match odd.count() {

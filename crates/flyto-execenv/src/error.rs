@@ -11,6 +11,9 @@ use std::{error::Error, fmt};
 pub enum ExecErrorKind {
     /// The spec cannot be carried out by anything: a NUL byte, a relative working directory.
     InvalidSpec,
+    /// The policy of the class refuses every program; the source says why. The caller may choose another policy, or a
+    /// place to which the reason does not apply.
+    Refused,
     /// The spec demands what the backend does not declare, or names a backend that is not there.
     Unsupported,
     /// No such program: neither at the path nor in the spec's `PATH`.

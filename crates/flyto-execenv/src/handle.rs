@@ -217,8 +217,8 @@ impl ExecEnv {
     ///
     /// # Errors
     ///
-    /// [`ExecErrorKind::InvalidSpec`] or [`ExecErrorKind::Unsupported`], as [`run`](Self::run)
-    /// would answer before anything starts.
+    /// [`ExecErrorKind::InvalidSpec`], [`ExecErrorKind::Refused`] or [`ExecErrorKind::Unsupported`], as
+    /// [`run`](Self::run) would answer before anything starts.
     pub fn check(&self, mut spec: Spec) -> Result<Spec, ExecError> {
         self.admit(&mut spec)?;
         Ok(spec)
@@ -332,10 +332,15 @@ impl ExecEnv {
         }
     }
 
-    /// Narrows the spec and refuses it where it is invalid or demands what is not declared.
+    /// Narrows the spec and refuses it where it is invalid, its class is refused, or it demands what is not declared.
     fn admit(&self, spec: &mut Spec) -> Result<(&dyn Executor, BTreeSet<Capability>), ExecError> {
         spec.check()?;
-        self.inner.policies.get(&spec.class).apply(spec);
+        let policy = self.inner.policies.get(&spec.class);
+        if let Some(reason) = &policy.refused {
+            let what = format!("start {:?}", spec.program.as_os_str());
+            return Err(ExecError::new(ExecErrorKind::Refused, what).with_source(reason.as_str()));
+        }
+        policy.apply(spec);
         let executor = self.executor_for(&spec.class)?;
         let capabilities = executor.capabilities();
         let required = spec.requirements();

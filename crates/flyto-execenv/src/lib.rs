@@ -48,7 +48,7 @@ pub use crate::{
     },
     policy::{Policies, Policy},
     process::Process,
-    profile::{HOME_SECRETS, Profile, ProfilePlaces},
+    profile::{Exposed, HOME_SECRETS, Profile, ProfilePlaces},
     spec::{
         Capture, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput, Output,
         Program, Sha256, Spec, Stdin,

@@ -16,6 +16,8 @@ pub struct Policy {
     pub isolation: Isolation,
     /// The least that is ended with the program; the wider of this and the spec's holds.
     pub kill: Option<KillScope>,
+    /// Why no program of the class is started; `None` where programs are.
+    pub refused: Option<String>,
 }
 
 impl Policy {
@@ -50,6 +52,14 @@ impl Policy {
     #[must_use]
     pub fn kill(mut self, scope: KillScope) -> Self {
         self.kill = Some(scope);
+        self
+    }
+
+    /// Starts no program of the class: each is refused with
+    /// [`ExecErrorKind::Refused`](crate::ExecErrorKind::Refused) and this reason, before anything else is looked at.
+    #[must_use]
+    pub fn refuse(mut self, reason: impl Into<String>) -> Self {
+        self.refused = Some(reason.into());
         self
     }
 

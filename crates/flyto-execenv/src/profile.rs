@@ -1,6 +1,10 @@
 //! Isolation under a name.
 
-use std::{collections::BTreeSet, fmt, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use crate::{Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls};
 
@@ -139,6 +143,20 @@ impl Profile {
         Self::ALL.iter().copied().find(|it| it.name() == name)
     }
 
+    /// What the profile would let a program write that no project has in it: the home directory, a directory of the
+    /// system, or a file system of the kernel's. `None` where the working directory is narrow enough.
+    ///
+    /// Programs in [`Workspace`](Self::Workspace) may write the working directory. Where that is `/` or the home
+    /// directory, they could write the start-up files of shells, other plugins, or the kernel's settings, and what they
+    /// wrote would act outside of their isolation. A caller refuses the profile there.
+    #[must_use]
+    pub fn exposed(self, places: &ProfilePlaces) -> Option<Exposed> {
+        match self {
+            Self::Workspace => exposed(&places.working_dir, places),
+            _ => None,
+        }
+    }
+
     /// What the profile asks for at these places.
     #[must_use]
     pub fn isolation(self, places: &ProfilePlaces) -> Isolation {
@@ -181,6 +199,48 @@ impl Profile {
         }
     }
 }
+
+/// What is too much to be written by a program that works on a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exposed {
+    /// The home directory.
+    Home(PathBuf),
+    /// A directory of the system.
+    System(PathBuf),
+}
+
+impl fmt::Display for Exposed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Home(path) => write!(f, "the home directory {path:?}"),
+            Self::System(path) => write!(f, "the system directory {path:?}"),
+        }
+    }
+}
+
+/// What of these places lies in `dir`, or is it, that must not be written with it.
+pub(crate) fn exposed(dir: &Path, places: &ProfilePlaces) -> Option<Exposed> {
+    let homes = places.home.iter().chain(&places.secrets_of);
+    if let Some(home) = homes.into_iter().find(|it| it.starts_with(dir)) {
+        return Some(Exposed::Home(home.clone()));
+    }
+    let in_kernel = KERNEL.iter().any(|it| dir.starts_with(it)) && !dir.starts_with("/dev/shm");
+    if in_kernel {
+        return Some(Exposed::System(dir.to_owned()));
+    }
+    let system =
+        ["/etc"].iter().chain(SYSTEM_READ).chain(WORKSPACE_READ).chain(MERGED).map(Path::new);
+    let mut held = system.filter(|it| it.starts_with(dir));
+    held.next().map(|it| Exposed::System(it.to_owned()))
+}
+
+/// File systems through which the kernel and its devices are set (proc(5), sysfs(5)).
+const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
+
+/// Where `/bin` and its like lead on systems that have links there (file-hierarchy(7)).
+const MERGED: &[&str] =
+    &["/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/sbin"];
 
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -369,6 +429,42 @@ mod tests {
             .data_dir("/h/.local/share/flyto/plugins/p")
             .temp_dir("/tmp/p")
             .read("/srv/tools")
+    }
+
+    #[test]
+    fn a_working_directory_that_holds_more_than_a_project_is_named() {
+        let check = |dir: &str, expect: &str| {
+            let places = ProfilePlaces::new(dir).home("/home/ada").secrets_of("/h/link");
+            let found = Profile::Workspace.exposed(&places).map(|it| it.to_string());
+            assert_eq!(found.unwrap_or_default(), expect, "{dir}");
+            assert_eq!(Profile::Strict.exposed(&places), None);
+            assert_eq!(Profile::None.exposed(&places), None);
+        };
+        for dir in ["/", "/home", "/home/ada"] {
+            check(dir, "the home directory \"/home/ada\"");
+        }
+        check("/h", "the home directory \"/h/link\"");
+        for (dir, holds) in [
+            ("/etc", "/etc"),
+            ("/usr", "/usr"),
+            ("/usr/lib", "/usr/lib"),
+            ("/opt", "/opt"),
+            ("/run", "/run/current-system"),
+            ("/gnu", "/gnu/store"),
+            ("/proc/sys/kernel", "/proc/sys/kernel"),
+            ("/sys/kernel", "/sys/kernel"),
+            ("/dev", "/dev"),
+        ] {
+            check(dir, &format!("the system directory {holds:?}"));
+        }
+        for dir in
+            ["/home/ada/code", "/home/eve", "/usr/src/app", "/opt/x", "/srv", "/tmp", "/dev/shm/x"]
+        {
+            check(dir, "");
+        }
+        let places = ProfilePlaces::new("/");
+        let etc = Exposed::System("/etc".into());
+        assert_eq!(Profile::Workspace.exposed(&places), Some(etc), "without a home directory");
     }
 
     /// What is asked for beyond the system's own directories; denials as their number.

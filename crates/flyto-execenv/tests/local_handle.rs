@@ -137,6 +137,30 @@ async fn a_policy_binds_before_capabilities_are_compared() {
 }
 
 #[tokio::test]
+async fn a_policy_that_refuses_starts_nothing() {
+    // The reason counts before what the backend lacks.
+    let refused =
+        Policy::new().refuse("not here").isolation(Isolation::new().network(Network::Off));
+    let policies = Policies::new().class(Class::EVOLVE, refused);
+    let env = ExecEnv::builder(Local::new()).policies(policies).build();
+    let dir = tempfile::tempdir().expect("a directory");
+    let spec = sh("echo ran >ran").working_dir(dir.path()).class(Class::EVOLVE);
+
+    let ran = env.run(spec.clone()).await.map(drop);
+    let started = env.start(spec.clone(), RunOptions::new()).await.map(drop);
+    let checked = env.check(spec.clone()).map(drop);
+    for res in [ran, started, checked, env.foresee(spec.clone())] {
+        let err = res.expect_err("refused");
+        assert_eq!((err.kind(), err.did_start()), (ExecErrorKind::Refused, false));
+        assert_eq!(err.to_string(), r#"failed to start "/bin/sh""#);
+        assert_eq!(std::error::Error::source(&err).expect("why").to_string(), "not here");
+    }
+    assert!(!dir.path().join("ran").exists());
+    env.run(spec.class(Class::PLUGIN_TOOL)).await.expect("the other classes run");
+    assert!(dir.path().join("ran").exists());
+}
+
+#[tokio::test]
 async fn a_check_answers_as_a_run_would_and_starts_nothing() {
     let env = support::env();
     let dir = tempfile::tempdir().expect("a directory");

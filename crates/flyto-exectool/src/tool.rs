@@ -81,7 +81,8 @@ impl HostContext {
 /// end, with a line between them that says how much is missing.
 ///
 /// What the operator asks for and the backend does not offer is an error
-/// ([`ToolErrorKind::Unsupported`](flyto_tools::ToolErrorKind::Unsupported)), no result.
+/// ([`ToolErrorKind::Unsupported`](flyto_tools::ToolErrorKind::Unsupported)), no result; so is what the operator
+/// refuses ([`ToolErrorKind::Refused`](flyto_tools::ToolErrorKind::Refused)).
 #[derive(Debug)]
 pub struct ExecTool {
     def: ExecToolDef,
@@ -253,7 +254,9 @@ impl Tool for ExecTool {
         match ran {
             Ok(ran) => Ok(self.result(&ran)),
             // The operator asked for what the backend cannot do, which is nothing for a model to mend.
-            Err(err) if err.kind() == ExecErrorKind::Unsupported => {
+            Err(err)
+                if matches!(err.kind(), ExecErrorKind::Refused | ExecErrorKind::Unsupported) =>
+            {
                 let what = format!("exec_tool {:?} cannot be run", self.def.name());
                 Err(tool_error(what, err))
             }

@@ -38,6 +38,8 @@ pub const CHANGED: Code = Code::new("F0316");
 pub const BROKEN_PROJECT: Code = Code::new("F0317");
 /// A record of trust that cannot be read.
 pub const BAD_RECORD: Code = Code::new("F0318");
+/// A place in which `workspace` would make too much writable.
+pub const TOO_WIDE: Code = Code::new("F0319");
 
 /// Every code of this crate with its explanation.
 pub const CODES: &[CodeInfo] = &[
@@ -291,6 +293,23 @@ XDG_STATE_HOME says otherwise. The one of this project cannot be read, or was ch
 What it trusted is not known, so the project only narrows, and programs run under `workspace` at least.
 
 Read the project's file, then run `flyto trust DIR` to write the record anew, or `flyto trust --remove DIR`.
+",
+    ),
+    CodeInfo::new(
+        TOO_WIDE,
+        "the profile \"workspace\" would make too much writable here",
+        "\
+Under the profile `workspace`, and under one that extends it, a program may write the current directory. Where that
+is `/`, the home directory, a directory of the system such as /etc or /usr, or a directory above one of
+them, a program could write start-up files of shells, other plugins, or settings of the kernel, and what it
+wrote would act outside of its sandbox. So calls are refused there, with exit code 5. What lies below is fine:
+/home/ada/code, /usr/src/app, /opt/x.
+
+Change to the directory of a project. Or use the profile `strict`, or one that extends it and has `write`:
+
+    { \"sandbox\": { \"profiles\": { \"mine\": { \"extends\": \"strict\", \"write\": [\"~/out\"] } } } }
+
+The same holds for TMPDIR, which `workspace` does not make writable where it is such a directory.
 ",
     ),
 ];

@@ -9,14 +9,14 @@ use std::{
 #[cfg(feature = "watch")]
 use flyto_diagnostics::Findings;
 use flyto_diagnostics::{CodeInfo, Diagnostic, closest};
-use flyto_execenv::ExecEnv;
+use flyto_execenv::{Class, ExecEnv};
 use flyto_exectool::HostContext;
 use flyto_plugin::{
     Catalogue, Found, Grant, LoadOptions, PluginContext, PluginState, PluginTool, Variable,
 };
 use flyto_tools::{
-    CallContext, Entry, Input, Preview, Registry, RegistryError, Tool, ToolError, ToolErrorKind,
-    ToolId, ToolResult, Validated, Violations, compile,
+    CallContext, Entry, Input, Origin, Preview, Registry, RegistryError, Tool, ToolError,
+    ToolErrorKind, ToolId, ToolResult, Validated, Violations, compile,
 };
 use tokio::sync::watch;
 
@@ -303,12 +303,28 @@ impl Host {
             let message = format!("failed to check the input of {}", entry.id());
             ToolError::new(ToolErrorKind::InvalidSchema, message).with_source(err)
         })?;
+        let mut preview = entry.tool().preview(input);
+        let refused = self.refusal(&entry);
+        if let (Some(preview), Some(reason)) = (&mut preview, &refused) {
+            // Said once.
+            preview.problems.retain(|it| !it.contains(reason));
+        }
         Ok(Plan {
             tool: entry.id().to_string(),
-            preview: entry.tool().preview(input),
-            refused: check_gates(&entry).err().map(|err| err.to_string()),
+            preview,
+            refused: check_gates(&entry).err().map(|err| err.to_string()).or(refused),
             violations: validator.check(input.value()).err(),
         })
+    }
+
+    /// Why no program of this tool's class is started; `None` where programs are, and for a tool that is no program.
+    fn refusal(&self, entry: &Entry) -> Option<String> {
+        let class = match entry.tool().metadata().origin {
+            Origin::Plugin { .. } => Class::PLUGIN_TOOL,
+            Origin::ExecFile { .. } => Class::USER_HOOK,
+            _ => return None,
+        };
+        self.exec_env().policy(&class).refused.clone()
     }
 
     /// Calls a tool.

@@ -23,6 +23,7 @@ pub fn tool_error_kind(kind: ExecErrorKind) -> ToolErrorKind {
         | ExecErrorKind::BadWorkingDir
         | ExecErrorKind::TooLong
         | ExecErrorKind::InvalidSpec => ToolErrorKind::NotStartable,
+        ExecErrorKind::Refused => ToolErrorKind::Refused,
         ExecErrorKind::Unsupported => ToolErrorKind::Unsupported,
         ExecErrorKind::DigestMismatch => ToolErrorKind::DigestMismatch,
         ExecErrorKind::Exhausted => ToolErrorKind::Overloaded,

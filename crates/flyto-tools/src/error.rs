@@ -36,6 +36,8 @@ pub enum ToolErrorKind {
     /// The tool's program is there and cannot be started: not executable, a bad interpreter, a
     /// working directory that is not there.
     NotStartable,
+    /// The host refuses to start the tool's program, by a decision of the operator's.
+    Refused,
     /// The backend cannot give what the tool demands.
     Unsupported,
     /// The program's bytes are not the ones that were approved.
@@ -61,6 +63,7 @@ impl ToolErrorKind {
             Self::NotFound
             | Self::ProgramMissing
             | Self::NotStartable
+            | Self::Refused
             | Self::Unsupported
             | Self::DigestMismatch
             | Self::Cancelled

@@ -237,6 +237,46 @@ fn a_link_in_the_place_of_a_granted_directory_grants_nothing() {
 }
 
 #[test]
+fn workspace_is_refused_where_it_would_open_the_home_directory() {
+    let place = place();
+    place.write("plugins/p/t.sh", "echo x >\"$HOME/ran\"; echo ran");
+    place.write("home/tools.json", r#"{"name": "e", "description": "x", "exec": ["true"]}"#);
+    let words = ["--plugins", "../plugins", "--exec-tools", "../home/tools.json"];
+    let flyto = |dir: &str, more: &[&str]| {
+        let ran = place.flyto(&[&words, more].concat()).command(|it| {
+            it.current_dir(place.path().join(dir));
+        });
+        ran.run()
+    };
+    config(&place, r#"{"sandbox": "workspace"}"#);
+    let ran = flyto("home", &["call", "p:t"]);
+    expect![[r#"
+        exit code 5
+        -- stderr
+        /tmp: the directory for temporary files "/tmp" is not granted; `flyto list --problems` shows it
+        error: plugin tool "p:t" exec failed: failed to start "sh": in "DIR/home", the sandbox profile "workspace" would make the home directory "DIR/home" writable
+          help: change to the directory of a project, or use `--sandbox strict` or a profile that extends "strict" and has `write`
+    "#]].assert_eq(&ran.shown());
+    let shown = ran.shown();
+    assert_eq!(flyto("home/.ssh/..", &["call", "p:t"]).shown(), shown);
+    assert_eq!(flyto("home", &["call", "e"]).code, Some(5));
+    assert!(!place.exists("home/ran"));
+
+    let reason = "would make the home directory \"DIR/home\" writable";
+    let dry = flyto("home", &["call", "p:t", "--dry-run"]);
+    assert_eq!(dry.code, Some(5), "{}", dry.shown());
+    assert_eq!(dry.shown().matches(reason).count(), 1, "{}", dry.shown());
+    let show = flyto("home", &["show", "p:t"]);
+    assert!(show.code == Some(0) && show.shown().contains(reason), "{}", show.shown());
+    let list = flyto("home", &["list", "--problems"]);
+    assert!(list.code == Some(0) && list.shown().contains(reason), "{}", list.shown());
+    let file = ".config/flyto/config.json";
+    assert_eq!(flyto("home", &["validate", file]).code, Some(0));
+    assert_eq!(flyto("home", &["call", "p:t", "--sandbox", "none"]).code, Some(0));
+    assert!(place.exists("home/ran"));
+}
+
+#[test]
 fn a_profile_that_is_not_there_is_named() {
     let place = place();
     call(&place, &["--sandbox", "strikt"]).check(expect![[r#"

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use flyto_diagnostics::{Diagnostic, Findings, Location};
 use flyto_execenv::{
-    Capabilities, Capability, Isolation, KillScope, Limits, Policies, Policy, Profile,
-    ProfilePlaces,
+    Capabilities, Capability, Exposed, Filesystem, Isolation, KillScope, Limits, Policies, Policy,
+    Profile, ProfilePlaces,
 };
 
 use super::{Config, sandbox::SandboxProfile};
@@ -25,7 +25,11 @@ impl Config {
     ///
     /// Programs work on the current directory. `workspace` has the directory for temporary files
     /// (`$TMPDIR`, else `/tmp`), which other programs use as well; `strict` has none. A directory that lies
-    /// behind a link is not granted; [`place_findings`](Self::place_findings) says so.
+    /// behind a link, or has more in it than temporary files, is not granted;
+    /// [`place_findings`](Self::place_findings) says so.
+    ///
+    /// A class is refused where `workspace` would make too much writable: in the home directory, a directory of the
+    /// system, or above one of them (see [`Profile::exposed`]).
     #[must_use]
     pub fn policies(&self, capabilities: &Capabilities, surroundings: &Surroundings) -> Policies {
         let kill = match capabilities.has(Capability::TreeKill) {
@@ -34,7 +38,13 @@ impl Config {
         };
         let policy = Policy::new().kill(kill);
         let mut res = Policies::new().other(policy.clone());
+        let mut made: Vec<(&[SandboxProfile], Policy)> = Vec::new();
         for (class, profiles) in &self.sandbox.classes {
+            // Most often all classes have the same, which they share then.
+            if let Some((_, policy)) = made.iter().find(|it| it.0 == &**profiles) {
+                res = res.class(class.clone(), policy.clone());
+                continue;
+            }
             let mut isolation = Isolation::new();
             let mut limits = Limits::new();
             for profile in profiles {
@@ -42,7 +52,12 @@ impl Config {
                 isolation = isolation.narrowed_by(&profile.isolation(&places));
                 limits = limits.narrowed_by(&profile.limits);
             }
-            res = res.class(class.clone(), policy.clone().isolation(isolation).limits(limits));
+            let mut policy = policy.clone().isolation(isolation).limits(limits);
+            if let Some(reason) = refusal(profiles, &policy.isolation, surroundings) {
+                policy = policy.refuse(reason);
+            }
+            made.push((profiles, policy.clone()));
+            res = res.class(class.clone(), policy);
         }
         res
     }
@@ -59,12 +74,54 @@ impl Config {
         if let Some(Err(link)) = surroundings.home().map(links::home_dir) {
             res.push(not_granted("$HOME", "the home directory", &link));
         }
+        let plain = places(&SandboxProfile::plain(Profile::Workspace), surroundings);
         let (place, dir) = temp_dir(surroundings);
-        if let Err(link) = links::granted_path(&dir, surroundings.home()) {
-            res.push(not_granted(place, "the directory for temporary files", &link));
+        match links::granted_path(&dir, surroundings.home()) {
+            Ok(dir) => {
+                if let Some(exposed) = wide(&dir, &plain) {
+                    let what = format!("the directory for temporary files {dir:?} is not granted");
+                    let diag = Diagnostic::warning(codes::TOO_WIDE, Location::file(place), what);
+                    let diag = diag.with_reason(format!("it would make {exposed} writable"));
+                    res.push(diag.with_help("set TMPDIR to a directory of its own"));
+                }
+            }
+            Err(link) => {
+                res.push(not_granted(place, "the directory for temporary files", &link));
+            }
+        }
+        let refused = || {
+            let policies = self.policies(&Capabilities::new(""), surroundings);
+            self.sandbox.classes.keys().find_map(|it| policies.get(it).refused.clone())
+        };
+        // Most directories are narrow enough, which is sooner said than what each class gets.
+        let is_wide = Profile::Workspace.exposed(&plain).is_some();
+        if let Some(reason) = is_wide.then(refused).flatten() {
+            let place = Location::file(surroundings.current_dir.display().to_string());
+            let diag = Diagnostic::warning(codes::TOO_WIDE, place, reason);
+            let diag = diag.with_reason("calls are refused here");
+            res.push(diag.with_help("change to the directory of a project"));
         }
         res
     }
+}
+
+/// Why programs under these profiles are not started: the current directory is too wide to be written.
+fn refusal(
+    profiles: &[SandboxProfile],
+    isolation: &Isolation,
+    surroundings: &Surroundings,
+) -> Option<String> {
+    let dir = &surroundings.current_dir;
+    // Beside a stricter profile, what `workspace` opens stays closed.
+    let Filesystem::Grants { write, .. } = &isolation.filesystem else { return None };
+    if !write.contains(dir) {
+        return None;
+    }
+    profiles.iter().find_map(|it| {
+        let exposed = it.extends.exposed(&places(it, surroundings))?;
+        let name = &it.name;
+        Some(format!("in {dir:?}, the sandbox profile {name:?} would make {exposed} writable"))
+    })
 }
 
 /// The places that a profile speaks of. What plugins lie in and keep is granted to each by itself.
@@ -85,10 +142,18 @@ fn places(profile: &SandboxProfile, surroundings: &Surroundings) -> ProfilePlace
     res = own.fold(res, ProfilePlaces::deny);
     if profile.extends == Profile::Workspace
         && let Ok(dir) = links::granted_path(&temp_dir(surroundings).1, surroundings.home())
+        && wide(&dir, &res).is_none()
     {
         res = res.temp_dir(dir);
     }
     res
+}
+
+/// What a directory for temporary files would make writable beside them.
+fn wide(dir: &Path, places: &ProfilePlaces) -> Option<Exposed> {
+    let mut there = places.clone();
+    there.working_dir = dir.to_owned();
+    Profile::Workspace.exposed(&there)
 }
 
 /// The directory for temporary files, and what names it.
@@ -111,7 +176,7 @@ fn not_granted(place: &str, what: &str, link: &Link) -> Diagnostic {
 
 #[cfg(test)]
 mod tests {
-    use flyto_execenv::{Class, Environment, Filesystem, Network};
+    use flyto_execenv::{Class, Environment, Network};
 
     use super::*;
     use crate::config::Sandbox;
@@ -176,6 +241,51 @@ mod tests {
         let both = "$HOME $TMPDIR".to_owned();
         assert_eq!(shown("workspace", "home", "home/tmp"), (false, false, true, both));
         assert_eq!(shown("strict", "home", "home/tmp"), (false, false, true, String::new()));
+    }
+
+    /// Why `profiles` refuse programs in `dir`; empty where they do not.
+    fn refused(profiles: &[&str], dir: &str) -> String {
+        let surroundings = Surroundings { current_dir: dir.into(), ..surroundings() };
+        let policies = config(profiles).policies(&Capabilities::new("x"), &surroundings);
+        policies.get(&Class::PLUGIN_TOOL).refused.clone().unwrap_or_default()
+    }
+
+    #[test]
+    fn workspace_is_refused_where_it_would_open_more_than_a_project() {
+        let home = "in \"/h\", the sandbox profile \"workspace\" would make the home directory \"/h\" writable";
+        assert_eq!(refused(&["workspace"], "/h"), home);
+        assert!(refused(&["none", "workspace"], "/").contains("\"/h\""));
+        assert!(refused(&["workspace"], "/etc").contains("the system directory \"/etc\""));
+        for (profiles, dir) in [
+            (&["workspace"][..], "/h/project"),
+            (&["strict"], "/h"),
+            (&["none"], "/"),
+            (&["workspace", "strict"], "/h"),
+        ] {
+            assert_eq!(refused(profiles, dir), "", "{profiles:?} in {dir}");
+        }
+        let mut own = config(&[]);
+        let mut mine = SandboxProfile::plain(Profile::Workspace);
+        mine.name = "mine".to_owned();
+        own.sandbox.use_for_all(&mine);
+        let here = Surroundings { current_dir: "/".into(), ..surroundings() };
+        let policies = own.policies(&Capabilities::new("x"), &here);
+        let reason = policies.get(&Class::USER_HOOK).refused.clone().expect("it extends workspace");
+        assert!(reason.contains("\"mine\""), "{reason}");
+        let codes: Vec<_> = own.place_findings(&here).iter().map(|it| it.code).collect();
+        assert_eq!(codes, [codes::TOO_WIDE]);
+    }
+
+    #[test]
+    fn a_temporary_directory_that_is_more_than_that_is_not_granted() {
+        let env: Environment = [("HOME", "/h/ada"), ("TMPDIR", "/h")].into_iter().collect();
+        let surroundings = Surroundings::new(env, "/w");
+        let config = config(&["workspace"]);
+        let policies = config.policies(&Capabilities::new("x"), &surroundings);
+        assert_eq!(writes(&policies.get(&Class::PLUGIN_TOOL).isolation), ["/w"]);
+        let findings = config.place_findings(&surroundings);
+        let said: Vec<_> = findings.iter().map(|it| (it.code, it.location.name())).collect();
+        assert_eq!(said, [(codes::TOO_WIDE, "$TMPDIR")]);
     }
 
     #[test]

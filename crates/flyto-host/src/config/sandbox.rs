@@ -52,7 +52,7 @@ pub struct SandboxProfile {
 }
 
 impl SandboxProfile {
-    fn plain(profile: Profile) -> Self {
+    pub(super) fn plain(profile: Profile) -> Self {
         Self {
             name: profile.name().to_owned(),
             extends: profile,
