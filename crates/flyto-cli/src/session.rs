@@ -83,7 +83,7 @@ impl Session {
         let grants_file = config.grants_file.clone();
         let env = match backend {
             Backend::Used => {
-                let backend = backend::backend(pinned_dirs(&surroundings));
+                let backend = backend::backend(config.pinned_dirs(&surroundings));
                 let policies = config.policies(backend.capabilities(), &surroundings);
                 ExecEnv::builder(backend).policies(policies).build()
             }
@@ -113,15 +113,6 @@ impl Session {
 /// a directory that the configuration names may well come later.
 fn is_missing(path: &Path, surroundings: &Surroundings) -> bool {
     matches!(surroundings.current_dir.join(path).try_exists(), Ok(false))
-}
-
-/// Where private copies of pinned scripts may lie: the temporary directories, and the user's state
-/// directory for a machine where nothing in those may be executed.
-fn pinned_dirs(surroundings: &Surroundings) -> Vec<PathBuf> {
-    let named = surroundings.env.get("TMPDIR").map(PathBuf::from);
-    let named = named.filter(|it| it.is_absolute());
-    let common = ["/tmp", "/var/tmp"].map(PathBuf::from);
-    named.into_iter().chain(common).chain(surroundings.places.state_dir.clone()).collect()
 }
 
 /// A host with its tools, and what was said about the configuration on the way.
@@ -234,27 +225,4 @@ impl Loaded {
 
 pub(crate) fn no_such_file(path: &Path) -> Stop {
     Stop::new(Exit::NotFound, format!("there is no file or directory {}", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use flyto_execenv::Environment;
-    use flyto_host::Surroundings;
-
-    use super::pinned_dirs;
-
-    #[track_caller]
-    fn check_dirs(env: &[(&str, &str)], expect: &str) {
-        let env: Environment = env.iter().copied().collect();
-        let dirs = pinned_dirs(&Surroundings::new(env, "/"));
-        let shown: Vec<_> = dirs.iter().map(|it| it.to_string_lossy()).collect();
-        assert_eq!(shown.join(" "), expect);
-    }
-
-    #[test]
-    fn copies_of_pinned_scripts_lie_where_the_user_keeps_temporary_files() {
-        check_dirs(&[], "/tmp /var/tmp");
-        check_dirs(&[("TMPDIR", "here")], "/tmp /var/tmp");
-        check_dirs(&[("TMPDIR", "/t"), ("XDG_STATE_HOME", "/s")], "/t /tmp /var/tmp /s/flyto");
-    }
 }

@@ -52,6 +52,8 @@ pub struct Places {
     /// What may be lost with some regret: `$XDG_STATE_HOME/flyto`. Output that was too long for a
     /// result lies below.
     pub state_dir: Option<PathBuf>,
+    /// What can be made again: `$XDG_CACHE_HOME/flyto`. Private copies of pinned scripts lie below.
+    pub cache_dir: Option<PathBuf>,
     /// What plugins keep: `$XDG_DATA_HOME/flyto/plugins`, one directory for each.
     pub plugin_data_dir: Option<PathBuf>,
 }
@@ -71,6 +73,7 @@ impl Places {
         Self {
             config_file: base("XDG_CONFIG_HOME", ".config").map(|it| it.join("config.json")),
             state_dir: base("XDG_STATE_HOME", ".local/state"),
+            cache_dir: base("XDG_CACHE_HOME", ".cache"),
             plugin_data_dir: base("XDG_DATA_HOME", ".local/share").map(|it| it.join("plugins")),
             home,
         }
@@ -85,20 +88,20 @@ mod tests {
 
     #[track_caller]
     fn check(env: &[(&str, &str)], expect: Expect) {
-        let Places { home, config_file, state_dir, plugin_data_dir } =
+        let Places { home, config_file, state_dir, cache_dir, plugin_data_dir } =
             Places::from_env(&env.iter().copied().collect());
-        let shown = [home, config_file, state_dir, plugin_data_dir]
+        let shown = [home, config_file, state_dir, cache_dir, plugin_data_dir]
             .map(|it| it.map_or("-".to_owned(), |it| it.display().to_string()));
         expect.assert_eq(&shown.join(" "));
     }
 
     #[test]
     fn places_follow_the_xdg_variables() {
-        check(&[], expect!["- - - -"]);
+        check(&[], expect!["- - - - -"]);
         check(
             &[("HOME", "/h")],
             expect![
-                "/h /h/.config/flyto/config.json /h/.local/state/flyto /h/.local/share/flyto/plugins"
+                "/h /h/.config/flyto/config.json /h/.local/state/flyto /h/.cache/flyto /h/.local/share/flyto/plugins"
             ],
         );
         check(
@@ -108,8 +111,10 @@ mod tests {
                 ("XDG_STATE_HOME", "rel"),
                 ("XDG_DATA_HOME", ""),
             ],
-            expect!["/h /c/flyto/config.json /h/.local/state/flyto /h/.local/share/flyto/plugins"],
+            expect![
+                "/h /c/flyto/config.json /h/.local/state/flyto /h/.cache/flyto /h/.local/share/flyto/plugins"
+            ],
         );
-        check(&[("XDG_STATE_HOME", "/s")], expect!["- - /s/flyto -"]);
+        check(&[("XDG_STATE_HOME", "/s")], expect!["- - /s/flyto - -"]);
     }
 }

@@ -1,5 +1,6 @@
 //! What the host is told: by its program's flags, the environment, the project and the user.
 
+mod copies; // where copies of pinned scripts lie
 mod file; //   one configuration file
 mod layers; // which of them wins
 mod policies; // what programs get by it

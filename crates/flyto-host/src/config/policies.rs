@@ -79,9 +79,11 @@ impl Config {
         match links::granted_path(&dir, surroundings.home()) {
             Ok(dir) => {
                 if let Some(exposed) = wide(&dir, &plain) {
-                    let what = format!("the directory for temporary files {dir:?} is not granted");
+                    let what = format!(
+                        "the directory for temporary files {dir:?} is not granted: that would make \
+                         {exposed} writable"
+                    );
                     let diag = Diagnostic::warning(codes::TOO_WIDE, Location::file(place), what);
-                    let diag = diag.with_reason(format!("it would make {exposed} writable"));
                     res.push(diag.with_help("set TMPDIR to a directory of its own"));
                 }
             }
@@ -157,7 +159,7 @@ fn wide(dir: &Path, places: &ProfilePlaces) -> Option<Exposed> {
 }
 
 /// The directory for temporary files, and what names it.
-fn temp_dir(surroundings: &Surroundings) -> (&'static str, PathBuf) {
+pub(super) fn temp_dir(surroundings: &Surroundings) -> (&'static str, PathBuf) {
     let named = surroundings.env.get("TMPDIR").map(PathBuf::from);
     match named.filter(|it| it.is_absolute()) {
         Some(dir) => ("$TMPDIR", dir),
