@@ -253,7 +253,7 @@ fn workspace_is_refused_where_it_would_open_the_home_directory() {
     expect![[r#"
         exit code 5
         -- stderr
-        /tmp: the directory for temporary files "/tmp" is not granted: that would make the home directory "DIR/home" writable; `flyto list --problems` shows it
+        /tmp: the directory for temporary files "/tmp" is not granted: the home directory "DIR/home" would be writable; `flyto list --problems` shows it
         error: plugin tool "p:t" exec failed: failed to start "sh": in "DIR/home", the sandbox profile "workspace" would make the home directory "DIR/home" writable
           help: change to the directory of a project, or use `--sandbox strict` or a profile that extends "strict" and has `write`
     "#]].assert_eq(&ran.shown());

@@ -80,8 +80,8 @@ impl Config {
             Ok(dir) => {
                 if let Some(exposed) = wide(&dir, &plain) {
                     let what = format!(
-                        "the directory for temporary files {dir:?} is not granted: that would make \
-                         {exposed} writable"
+                        "the directory for temporary files {dir:?} is not granted: {exposed} would \
+                         be writable"
                     );
                     let diag = Diagnostic::warning(codes::TOO_WIDE, Location::file(place), what);
                     res.push(diag.with_help("set TMPDIR to a directory of its own"));
