@@ -1,7 +1,7 @@
 //! What came of a program, in the words of a result.
 
-use flyto_execenv::Ending;
-use flyto_program::{Ran, Text};
+use flyto_execenv::{Ending, ExecError};
+use flyto_program::{Ran, Text, chain};
 use flyto_tools::{Failure, ToolResult};
 
 use crate::environment::Unresolved;
@@ -10,6 +10,12 @@ use crate::environment::Unresolved;
 pub(crate) fn unresolved(name: &str, err: &Unresolved) -> ToolResult {
     let text = format!("plugin tool {name:?}: resolve env failed: {err}");
     ToolResult::failed(Failure::Environment { missing: err.names() }, text)
+}
+
+/// The result of the tool `name` whose program was started and lost sight of.
+pub(crate) fn lost(name: &str, err: &ExecError) -> ToolResult {
+    let text = format!("plugin tool {name:?} lost: {}", chain(err));
+    ToolResult::failed(Failure::Lost, text)
 }
 
 /// The result of the tool `name`.

@@ -11,7 +11,8 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
-    Capability, Capture, Class, Environment, Isolation, KillScope, Limits, Output, Spec, Stdin,
+    Capability, Capture, Class, Environment, ExecErrorKind, Isolation, KillScope, Limits, Output,
+    Spec, Stdin,
 };
 use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
@@ -302,9 +303,13 @@ impl PluginTool {
             (_, true) => Streaming::Lines,
             (_, false) => Streaming::Quiet,
         };
-        let ran = flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming)
-            .await
-            .map_err(|err| tool_error(self.exec_failed(), err))?;
+        let ran = match flyto_program::run(&self.ctx.exec_env, spec, ctx, streaming).await {
+            Ok(ran) => ran,
+            Err(err) if err.kind() == ExecErrorKind::Lost => {
+                return Ok(result::lost(&self.name, &err));
+            }
+            Err(err) => return Err(tool_error(self.exec_failed(), err)),
+        };
         let prints_json = self.def.output_schema.is_some();
         Ok(match self.def.invocation {
             Invocation::Argv { .. } | Invocation::Template(_) => {

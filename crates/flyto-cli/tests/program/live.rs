@@ -414,3 +414,29 @@ fn a_terminal_has_colours_and_a_width() {
     "#]]
     .assert_eq(&list(&[("NO_COLOR", "1")]));
 }
+
+#[test]
+fn nothing_is_left_of_a_tool_that_kills_its_supervisor() {
+    const KILLS: &str = "[ \"$(cat /proc/$PPID/comm)\" = flyto ] && exit 9
+        setsid sleep 1000 & sleep 1000 & kill -9 $PPID; sleep 1000";
+    let place = Place::with_tools(&[("kills", KILLS, "")]);
+    let ran = place.call(&["p:kills"]).run();
+    if ran.stdout().starts_with("exit code 9") {
+        // There is no supervisor here, and the parent of a program is flyto itself.
+        return;
+    }
+    expect![[r#"
+        exit code 1
+        -- stdout
+        plugin tool "p:kills" lost: failed to watch "sh": its supervisor was killed, by the program itself or from outside; what the program did until then is unknown⏎
+    "#]].assert_eq(&ran.shown());
+    // Each has the plugin's directory in its environment.
+    let sleeps = |pid: i32| {
+        let env = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let root = place.path().as_os_str().as_encoded_bytes();
+        env.windows(root.len()).any(|it| it == root)
+    };
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let numbers = processes.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    assert_eq!(numbers.filter(|it| sleeps(*it)).collect::<Vec<_>>(), [0_i32; 0]);
+}

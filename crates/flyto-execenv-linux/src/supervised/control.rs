@@ -220,10 +220,17 @@ impl Supervised {
         if err.kind() == io::ErrorKind::ConnectionReset && !is_read {
             let what = format!("start {:?}", self.spec.program.as_os_str());
             return ExecError::new(ExecErrorKind::Unreachable, what)
-                .with_source("somebody has killed the supervisor that was to run it");
+                .with_source("the supervisor that was to run it was killed");
         }
-        ExecError::new(ExecErrorKind::Lost, format!("watch {:?}", self.spec.program.as_os_str()))
-            .with_source(format!("its supervisor is out of reach: {err}"))
+        let what = format!("watch {:?}", self.spec.program.as_os_str());
+        let res = ExecError::new(ExecErrorKind::Lost, what);
+        match err.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => res.with_source(
+                "its supervisor was killed, by the program itself or from outside; what the program \
+                 did until then is unknown",
+            ),
+            _ => res.with_source(format!("its supervisor cannot be read: {err}")),
+        }
     }
 
     /// Serves what the program asks for through the door of its supervisor, where there is one. What it
