@@ -29,7 +29,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{LANDLOCK_PORTS, LANDLOCK_SCOPES};
+use super::{LANDLOCK_PORTS, LANDLOCK_SCOPES, denied::Denied};
 use crate::bare::landlock::{Handled, allow, ruleset};
 
 // Rights to files, `LANDLOCK_ACCESS_FS_*` of `linux/landlock.h`.
@@ -100,7 +100,7 @@ pub(super) fn outer(isolation: &Isolation, version: u32) -> Result<Outer, ExecEr
         ports: if ports { TCP } else { 0 },
         scoped: 0,
     };
-    let denied = || -> Vec<_> { isolation.denied.iter().flat_map(|it| meant(it)).collect() };
+    let denied = || Denied::new(&isolation.denied);
     for _ in 0..MAX_TRIES {
         let ruleset = ruleset(&handled).map_err(unmade)?;
         let mut rules = Rules { ruleset, denied: denied(), seen: Vec::new() };
@@ -160,32 +160,6 @@ fn touches_proc(denied: &Path) -> bool {
     denied.starts_with(PROC) || Path::new(PROC).starts_with(denied)
 }
 
-/// What a denied path means: itself, with the links on the way to it followed, and where it leads if it
-/// is a link itself. What is not there yet is meant where it would be.
-fn meant(path: &Path) -> Vec<PathBuf> {
-    let mut res = Vec::new();
-    if let (Some(parent), Some(name)) = (path.parent(), path.file_name()) {
-        res.push(resolved(parent).join(name));
-    }
-    let target = resolved(path);
-    if !res.contains(&target) {
-        res.push(target);
-    }
-    res
-}
-
-/// The path without links, as far as it is there.
-fn resolved(path: &Path) -> PathBuf {
-    let mut rest = Vec::new();
-    for ancestor in path.ancestors() {
-        if let Ok(found) = ancestor.canonicalize() {
-            return found.join(rest.iter().rev().collect::<PathBuf>());
-        }
-        rest.extend(ancestor.file_name().map(OsStr::to_owned));
-    }
-    path.to_owned()
-}
-
 /// A directory as it was looked at.
 ///
 /// It is kept open, since looking it up again at each call would take longer than what is asked of it.
@@ -217,8 +191,7 @@ fn stamp(dir: &OwnedFd) -> io::Result<Stamp> {
 
 struct Rules {
     ruleset: OwnedFd,
-    /// Without links.
-    denied: Vec<PathBuf>,
+    denied: Denied,
     seen: Vec<Seen>,
 }
 
@@ -230,15 +203,13 @@ impl Rules {
     }
 
     fn open(&mut self, file: &OwnedFd, path: &Path, rights: u64) -> io::Result<()> {
-        if self.denied.iter().any(|it| path.starts_with(it)) {
+        if self.denied.covers(path) {
             return Ok(());
         }
         let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
         match kind {
             FileType::Symlink => Ok(()),
-            FileType::Directory if self.denied.iter().any(|it| it.starts_with(path)) => {
-                self.carve(file, path, rights)
-            }
+            FileType::Directory if self.denied.is_way(path) => self.carve(file, path, rights),
             FileType::Directory => allow(self.ruleset.as_fd(), rights, file.as_fd()),
             _ => match rights & OF_FILES {
                 0 => Ok(()),
@@ -335,20 +306,6 @@ mod tests {
         symlink(path.join("home"), path.join("link")).expect("it is ours");
         symlink(path.join("real"), path.join("home/.ssh")).expect("it is ours");
         (dir, path)
-    }
-
-    #[test]
-    fn a_denied_path_is_meant_without_links_and_where_it_leads() {
-        let (_dir, path) = scene();
-        let check = |denied: &str, expect: &[&str]| {
-            let expect: Vec<_> = expect.iter().map(|it| path.join(it)).collect();
-            assert_eq!(meant(&path.join(denied)), expect, "{denied}");
-        };
-        check("home/project", &["home/project"]);
-        check("link/project", &["home/project"]);
-        check("link/.ssh", &["home/.ssh", "real"]);
-        check("link/.ssh/key", &["real/key"]);
-        check("link/not/there", &["home/not/there"]);
     }
 
     #[test]

@@ -16,6 +16,7 @@
 //! [`Network::Hosts`]: flyto_execenv::Network::Hosts
 
 mod bpf;
+mod denied;
 #[cfg(test)]
 pub(crate) mod inside;
 mod landlock;
