@@ -336,7 +336,8 @@ pub(crate) enum Lifetime {
 #[command(after_help = "\
 Every layer is tried by using it: processes are started, refused and ended. Exit code 69 says that tools
 cannot have here what they have by default: their trees ended, and bounds kept. A layer that does not
-work need not matter for that; `instead` says what stands in for it.")]
+work need not matter for that; `instead` says what stands in for it. With --verbose it lists the secrets that every
+sandbox profile closes, those that are on this machine first.")]
 pub(crate) struct Doctor {
     #[command(flatten)]
     common: Common,

@@ -1,6 +1,7 @@
 //! Isolation that a spec asks for. Each part is required once it is asked for.
 
 use std::{
+    collections::HashSet,
     path::{Component, Path, PathBuf},
     sync::Arc,
 };
@@ -223,8 +224,11 @@ impl Isolation {
             // What a class asks for is shared by all its programs.
             (true, _) => Arc::clone(denied),
             (_, true) => Arc::clone(&self.denied),
+            // Two profiles of one host deny the same, as a rule.
+            (false, false) if self.denied == *denied => Arc::clone(denied),
             (false, false) => {
-                let more = denied.iter().filter(|it| !self.denied.contains(it));
+                let known: HashSet<_> = self.denied.iter().collect();
+                let more = denied.iter().filter(|it| !known.contains(it));
                 self.denied.iter().chain(more).cloned().collect()
             }
         };

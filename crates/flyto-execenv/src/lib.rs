@@ -19,6 +19,7 @@ mod outcome; // what came of it
 mod policy; // what each class gets
 mod process; // programs that stay
 mod profile; // isolation under a name
+mod secrets; // where programs keep secrets
 mod spec; // what to run
 mod traits; // the contract with backends // keeping output in bounded memory
 
@@ -48,7 +49,8 @@ pub use crate::{
     },
     policy::{Policies, Policy},
     process::Process,
-    profile::{Exposed, HOME_SECRETS, Profile, ProfilePlaces},
+    profile::{Exposed, Profile, ProfilePlaces},
+    secrets::{Moved, SECRETS, Secret, SecretBase},
     spec::{
         Capture, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput, Output,
         Program, Sha256, Spec, Stdin,

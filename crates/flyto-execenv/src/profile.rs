@@ -6,14 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls};
+use crate::{
+    Environment, Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls,
+    secrets::{self, Variables},
+};
 
 /// How much a program is cut off, under a name that configuration uses.
 ///
 /// | | `none` | `workspace` | `strict` |
 /// | --- | --- | --- | --- |
 /// | system directories | as the user | read | read |
-/// | home directory | as the user | read, but for [`HOME_SECRETS`] | closed |
+/// | home directory | as the user | read, but for [`SECRETS`](crate::SECRETS) | closed |
 /// | working directory | as the user | write | read |
 /// | data and temporary directory | as the user | write | write |
 /// | further directories of [`ProfilePlaces::read`] | as the user | read | read |
@@ -63,6 +66,8 @@ pub struct ProfilePlaces {
     pub read: Vec<PathBuf>,
     /// What else must be closed, such as what the caller keeps for itself.
     pub denied: Vec<PathBuf>,
+    /// The variables that move secrets.
+    variables: Variables,
 }
 
 impl ProfilePlaces {
@@ -77,6 +82,7 @@ impl ProfilePlaces {
             temp_dir: None,
             read: Vec::new(),
             denied: Vec::new(),
+            variables: Variables::default(),
         }
     }
 
@@ -112,6 +118,14 @@ impl ProfilePlaces {
     #[must_use]
     pub fn read(mut self, path: impl Into<PathBuf>) -> Self {
         self.read.push(path.into());
+        self
+    }
+
+    /// Closes secrets also where variables of this environment move them, such as `GNUPGHOME` and `XDG_CONFIG_HOME`. Of
+    /// the environment, only those variables are kept.
+    #[must_use]
+    pub fn environment(mut self, environment: &Environment) -> Self {
+        self.variables = Variables::of(environment);
         self
     }
 
@@ -165,7 +179,8 @@ impl Profile {
             Self::Workspace => Network::Host,
             Self::Strict => Network::Off,
         };
-        let ProfilePlaces { home, secrets_of, working_dir, data_dir, temp_dir, read: more, denied } =
+        // The rest says where secrets lie.
+        let ProfilePlaces { home, working_dir, data_dir, temp_dir, read: more, denied, .. } =
             places;
 
         let mut read: Vec<_> = SYSTEM_READ.iter().map(PathBuf::from).collect();
@@ -181,9 +196,7 @@ impl Profile {
             }
             _ => read.push(working_dir.clone()),
         }
-        let homes: BTreeSet<_> = home.iter().chain(secrets_of).collect();
-        let secrets = homes.iter().flat_map(|home| HOME_SECRETS.iter().map(|it| home.join(it)));
-        let mut all: Vec<_> = secrets.collect();
+        let mut all = secret_places(places);
         for path in denied {
             if !all.contains(path) {
                 all.push(path.clone());
@@ -217,6 +230,13 @@ impl fmt::Display for Exposed {
             Self::System(path) => write!(f, "the system directory {path:?}"),
         }
     }
+}
+
+/// Where secrets lie at these places. A variable that would close a whole home directory or the system moves none.
+fn secret_places(places: &ProfilePlaces) -> Vec<PathBuf> {
+    let homes: BTreeSet<_> = places.home.iter().chain(&places.secrets_of).collect();
+    let is_wide = |it: &Path| exposed(it, places).is_some();
+    secrets::places(homes.into_iter(), &places.variables, is_wide)
 }
 
 /// What of these places lies in `dir`, or is it, that must not be written with it.
@@ -282,119 +302,6 @@ const WORKSPACE_READ: &[&str] =
 /// there.
 const WORKSPACE_WRITE: &[&str] = &["/dev/shm"];
 
-/// Where programs keep secrets below a home directory: keys, tokens, passwords, cookies, and what was
-/// typed. [`Profile::Workspace`] and [`Profile::Strict`] deny them.
-pub const HOME_SECRETS: &[&str] = &[
-    // Keys.
-    ".ssh",
-    ".gnupg",
-    ".pki",
-    ".config/age",
-    ".config/sops",
-    // Clouds and clusters.
-    ".aws",
-    ".azure",
-    ".boto",
-    ".config/doctl",
-    ".config/gcloud",
-    ".config/hcloud",
-    ".config/heroku",
-    ".config/rclone",
-    ".config/scw",
-    ".fly",
-    ".kube",
-    ".oci",
-    ".s3cfg",
-    ".terraform.d/credentials.tfrc.json",
-    ".terraformrc",
-    ".vault-token",
-    // Containers and packages.
-    ".bundle/config",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".composer/auth.json",
-    ".config/composer/auth.json",
-    ".config/containers/auth.json",
-    ".config/pypoetry/auth.toml",
-    ".docker/config.json",
-    ".gem/credentials",
-    ".gradle/gradle.properties",
-    ".local/share/gem/credentials",
-    ".m2/settings-security.xml",
-    ".m2/settings.xml",
-    ".npmrc",
-    ".nuget/NuGet/NuGet.Config",
-    ".pypirc",
-    ".yarnrc.yml",
-    // Forges and services.
-    ".config/gh",
-    ".config/git/credentials",
-    ".config/glab-cli",
-    ".config/hub",
-    ".config/netlify",
-    ".git-credentials",
-    ".netrc",
-    "_netrc",
-    // Databases.
-    ".my.cnf",
-    ".mylogin.cnf",
-    ".pgpass",
-    // Models and agents, this one included.
-    ".cache/huggingface/token",
-    ".claude",
-    ".claude.json",
-    ".codex",
-    ".config/flyto",
-    ".config/github-copilot",
-    ".gemini",
-    ".huggingface",
-    ".kaggle",
-    ".local/state/flyto",
-    // Password stores and wallets.
-    ".bitcoin",
-    ".config/1Password",
-    ".config/Bitwarden",
-    ".config/Bitwarden CLI",
-    ".config/keepassxc",
-    ".config/op",
-    ".electrum",
-    ".ethereum",
-    ".local/share/keyrings",
-    ".local/share/kwalletd",
-    ".password-store",
-    // Browsers, mail and messengers; programs of Flatpak and Snap with all they keep.
-    ".config/BraveSoftware",
-    ".config/Signal",
-    ".config/Slack",
-    ".config/chromium",
-    ".config/discord",
-    ".config/google-chrome",
-    ".config/google-chrome-beta",
-    ".config/microsoft-edge",
-    ".config/mozilla",
-    ".config/opera",
-    ".config/vivaldi",
-    ".local/share/TelegramDesktop",
-    ".mozilla",
-    ".thunderbird",
-    ".var/app",
-    "snap",
-    // What was typed into shells and interpreters.
-    ".bash_history",
-    ".histfile",
-    ".history",
-    ".local/share/fish/fish_history",
-    ".mysql_history",
-    ".node_repl_history",
-    ".psql_history",
-    ".python_history",
-    ".rediscli_history",
-    ".sqlite_history",
-    ".zhistory",
-    ".zsh_history",
-    ".zsh_sessions",
-];
-
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
@@ -407,20 +314,6 @@ mod tests {
             assert_eq!(Profile::from_name(profile.name()), Some(*profile));
         }
         assert_eq!(Profile::from_name("Strict"), None);
-    }
-
-    #[test]
-    fn secrets_are_listed_once_as_plain_paths() {
-        let listed: BTreeSet<_> = HOME_SECRETS.iter().collect();
-        assert_eq!(listed.len(), HOME_SECRETS.len());
-        for secret in HOME_SECRETS {
-            let inside = HOME_SECRETS.iter().find(|it| {
-                let (inner, outer) = (PathBuf::from(it), PathBuf::from(secret));
-                inner != outer && inner.starts_with(&outer)
-            });
-            assert_eq!(inside, None, "{secret} covers it");
-            assert!(!secret.starts_with('/') && !secret.ends_with('/'), "{secret}");
-        }
     }
 
     fn places() -> ProfilePlaces {
@@ -483,7 +376,7 @@ mod tests {
                 format!("read {read:?}\nwrite {write:?}")
             }
         };
-        let all_secrets = denied.len() == HOME_SECRETS.len() && denied[0].ends_with(".ssh");
+        let all_secrets = denied.len() == crate::SECRETS.len() && denied[0].ends_with(".ssh");
         expect.assert_eq(&format!(
             "{filesystem}\nsecrets denied: {all_secrets}\nnetwork {network:?}, local sockets \
              {local_sockets:?}, system calls {system_calls:?}, processes {processes:?}\n"

@@ -22,8 +22,8 @@ mod watch; //     reloading what is edited
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{
-    Config, Flags, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, find_project,
-    load_config, review_project,
+    Config, Flags, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, closed_paths,
+    find_project, load_config, review_project,
 };
 pub use confinement::Confinement;
 pub use host::{CallError, Host, Plan, all_codes, explain};

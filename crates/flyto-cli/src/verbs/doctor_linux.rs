@@ -1,12 +1,14 @@
 //! `doctor`: what works on this machine, and why something does not.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use flyto_execenv::Capability;
 use flyto_execenv_linux::KillRung;
 use flyto_execenv_linux::examine::{
     Check, Examination, Machine, State, Trouble, errno_name, examine,
 };
+use flyto_host::{Surroundings, closed_paths};
 use serde::Serialize;
 
 use crate::backend::backend;
@@ -15,6 +17,7 @@ use crate::screen::{Page, look};
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::{Table, facts};
+use crate::words::one_line;
 
 /// The answer for programs.
 #[derive(Serialize)]
@@ -35,6 +38,16 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     security_modules: Option<&'a [String]>,
     checks: Vec<CheckDocument<'a>>,
+    /// With --verbose: what every sandbox profile closes, what is there first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed: Option<Vec<ClosedDocument>>,
+}
+
+#[derive(Serialize)]
+struct ClosedDocument {
+    path: String,
+    /// Whether there is something of this name that the user may look at.
+    exists: bool,
 }
 
 #[derive(Serialize)]
@@ -68,12 +81,45 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     })?;
     let found = runtime.block_on(examine(&backend(Vec::new())));
     let screen = session.screen;
+    let closed = if screen.verbose { Some(closed(&session.surroundings()?)) } else { None };
     if screen.is_json() {
-        screen.document(&Document::of(&found))?;
+        let closed = closed.map(|it| it.iter().map(ClosedDocument::of).collect());
+        screen.document(&Document { closed, ..Document::of(&found) })?;
     } else {
         screen.answer(page(&found, screen.stdout))?;
+        if let Some(closed) = closed {
+            screen.answer(closed_page(&closed, screen.stdout))?;
+        }
     }
     Ok(if found.serves_by_default() { Exit::Ok } else { Exit::Lacking })
+}
+
+/// What every sandbox profile closes, and whether it is there; what is there comes first.
+fn closed(surroundings: &Surroundings) -> Vec<(PathBuf, bool)> {
+    let paths = closed_paths(surroundings).into_iter();
+    let mut res: Vec<_> = paths.map(|it| (it.symlink_metadata().is_ok(), it)).collect();
+    res.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    res.into_iter().map(|(exists, path)| (path, exists)).collect()
+}
+
+/// The same for people: a line for each path that is there, then the others.
+fn closed_page(closed: &[(PathBuf, bool)], page: Page) -> String {
+    let n_there = closed.iter().filter(|it| it.1).count();
+    let head = format!("closed by every sandbox profile: {n_there} of {} are there", closed.len());
+    let mut res = format!("\n{}\n", page.styled(look::HEAD, head));
+    for (path, exists) in closed {
+        let path = one_line(&path.to_string_lossy());
+        let path =
+            if *exists { path } else { page.styled(look::FAINT, format!("{path} (not there)")) };
+        let _ = writeln!(res, "  {path}");
+    }
+    res
+}
+
+impl ClosedDocument {
+    fn of((path, exists): &(PathBuf, bool)) -> Self {
+        Self { path: path.to_string_lossy().into_owned(), exists: *exists }
+    }
 }
 
 impl<'a> Document<'a> {
@@ -90,6 +136,7 @@ impl<'a> Document<'a> {
             surroundings: &machine.surroundings,
             security_modules: machine.security_modules.as_deref(),
             checks: found.checks.iter().map(CheckDocument::of).collect(),
+            closed: None,
         }
     }
 }

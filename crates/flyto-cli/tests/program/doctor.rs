@@ -49,6 +49,29 @@ fn every_layer_is_told_whatever_the_machine_has() {
 }
 
 #[test]
+fn the_closed_paths_of_this_machine_come_first() {
+    let place = Place::new();
+    place.write("home/.ssh/id", "secret");
+    place.write("keys/pubring.kbx", "secret");
+    let keys = place.path().join("keys");
+    let doctor = |more: &[&str]| {
+        let words = [&["doctor", "--verbose"], more].concat();
+        place.flyto(&words).env("GNUPGHOME", keys.to_str().unwrap()).run()
+    };
+    let document = doctor(&["--format", "json"]).json();
+    let closed = document["closed"].as_array().unwrap();
+    let there: Vec<_> = closed.iter().map(|it| it["exists"].as_bool().unwrap()).collect();
+    assert!(there.is_sorted_by(|a, b| a >= b), "{there:?}");
+    let names = closed[..2].iter().map(|it| it["path"].as_str().unwrap());
+    let names: Vec<_> = names.map(|it| it.rsplit('/').next().unwrap()).collect();
+    assert_eq!((names, there[2]), (vec![".ssh", "keys"], false));
+    let text = doctor(&[]).stdout();
+    assert!(text.contains("closed by every sandbox profile: 2 of "), "{text}");
+    assert!(text.contains("home/.gnupg (not there)"), "{text}");
+    assert!(!place.flyto(&["doctor"]).run().stdout().contains(".gnupg"));
+}
+
+#[test]
 fn as_json_it_is_one_document_and_the_exit_code_says_the_same() {
     let place = Place::new();
     let ran = place.flyto(&["doctor", "--format", "json"]).run();

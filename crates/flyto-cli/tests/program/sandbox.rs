@@ -237,6 +237,34 @@ fn a_link_in_the_place_of_a_granted_directory_grants_nothing() {
 }
 
 #[test]
+fn a_secret_is_closed_also_where_a_variable_moves_it() {
+    let place = place();
+    if !is_kept(&place) {
+        return;
+    }
+    let reads = r#"for it in .zeptoclaw/config.json .viminfo .config/nushell/history.txt moved/key state/nvim/shada/main \
+        notes; do cat "$HOME/$it" >/dev/null 2>&1 && echo "$it"; done; true"#;
+    place.write("plugins/p/t.sh", reads);
+    for path in [
+        ".zeptoclaw/config.json",
+        ".viminfo",
+        ".config/nushell/history.txt",
+        "moved/key",
+        "state/nvim/shada/main",
+    ] {
+        place.write(&format!("home/{path}"), "secret");
+    }
+    let home = place.path().join("home");
+    let at = |path: &str| home.join(path).display().to_string();
+    let call = |more: &[&str]| {
+        let ran = call(&place, more);
+        ran.env("GNUPGHOME", &at("moved")).env("XDG_STATE_HOME", &at("state")).run().stdout()
+    };
+    assert_eq!(call(&["--sandbox", "none"]).lines().count(), 6);
+    assert_eq!(call(&["--sandbox", "workspace"]), "notes\n");
+}
+
+#[test]
 fn workspace_is_refused_where_it_would_open_the_home_directory() {
     let place = place();
     place.write("plugins/p/t.sh", "echo x >\"$HOME/ran\"; echo ran");

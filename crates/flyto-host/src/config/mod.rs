@@ -16,6 +16,7 @@ use serde::{Serialize, Serializer};
 pub(crate) use self::file::{is_config, read_config_file};
 pub(crate) use self::layers::is_there;
 pub use self::layers::{Flags, load_config};
+pub use self::policies::closed_paths;
 pub use self::project::{ProjectReview, ReviewError, find_project, review_project};
 pub use self::sandbox::{Sandbox, SandboxProfile};
 use crate::bound::DEFAULT_OUTPUT_LIMIT_BYTES;
