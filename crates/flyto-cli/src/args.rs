@@ -45,7 +45,7 @@ Exit codes:
     2  the command line is wrong
     3  the input breaks the tool's schema, or `validate` found errors
     4  no such tool, file or code
-    5  not allowed: the plugin is blocked or disabled
+    5  not allowed: the plugin is blocked or disabled, or `workspace` would open too much here
     6  the call timed out
     7  the call could not be tried: program missing, backend unreachable
    69  `doctor` found that this machine lacks something that every tool needs by default

@@ -47,7 +47,7 @@ pub const CODES: &[CodeInfo] = &[
         UNTRUSTED,
         "a project's configuration asks for more than it may",
         "\
-The file `.flyto/config.json` comes with a project, and a project may be somebody else's. So it can
+The file `.flyto/config.json` comes with a project, and a project may come from another author. So it can
 only narrow what your own configuration allows: switch plugins off, block some, allow fewer, lower a
 limit. What would widen it (more plugin directories, more tools, grants) is left out until you trust
 the content of the file. Read the file first: the tools that it brings run with your rights. Then run
@@ -265,7 +265,7 @@ after reading its `.flyto/config.json`.
         "a trusted project's configuration has changed, or is gone",
         "\
 You have trusted the content of a project's `.flyto/config.json`, and the file has another content now, is gone, or
-is reached through a link. Whoever can write the project can do that, a tool of yours included. So the
+is reached through a link. Every process that can write the project can do that, a tool of yours included. So the
 file only narrows, and what narrows in the content that you trusted holds beside it: a sandbox, blocked plugins,
 lower limits. Nothing that you trusted becomes looser.
 
@@ -278,7 +278,7 @@ more, run `flyto trust --remove DIR`.
         "a project's configuration cannot be read whole",
         "\
 Something is wrong with the `.flyto/config.json` of a project; the other findings about the file say what. It stops no
-call, since a project may be somebody else's. What can be read of it narrows. Where its `sandbox`, or the
+call, since a project may come from another author. What can be read of it narrows. Where its `sandbox`, or the
 whole file, cannot be read, programs run under the profile `workspace` at least, because the file may have asked for it.
 
 `flyto validate FILE` shows each mistake with its place.

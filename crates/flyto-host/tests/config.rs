@@ -216,7 +216,7 @@ fn a_trusted_project_wins_over_the_user() {
 }
 
 #[test]
-fn a_directory_is_not_trusted_whoever_lists_it() {
+fn a_list_of_directories_trusts_none() {
     let trusts = r#"{"trusted_dirs": ["$DIR/home/project", "."], "plugins": {"enabled": true}}"#;
     for world in [World::new().user(trusts).project("{}"), World::new().project(trusts)] {
         let (config, findings) = world.load();

@@ -123,7 +123,7 @@ fn widens(base: &Config, file: FileConfig) -> Vec<(&'static str, String)> {
 ///
 /// The nearest file counts. It is used in full where its bytes are those that the operator trusted, else it narrows.
 /// What was trusted keeps narrowing when its file is changed, broken or gone, and when a file appears in a directory
-/// between: whoever may write the project must not loosen what was trusted.
+/// between: a process that may write the project must not loosen what was trusted.
 pub(super) fn apply_projects(
     config: &mut Config,
     surroundings: &Surroundings,
