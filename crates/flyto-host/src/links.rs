@@ -225,6 +225,7 @@ mod tests {
         assert!(!only_root_made(1000, access(1000, 0o777), &[dir]));
         assert!(!only_root_made(1000, root, &[dir, access(1000, 0o755)]));
         assert!(!only_root_made(1000, root, &[access(0, 0o775)]));
+        assert!(!only_root_made(1000, root, &[access(0, 0o757)]));
         assert!(!only_root_made(1000, root, &[access(0, 0o1777), dir]));
     }
 }

@@ -311,6 +311,14 @@ mod tests {
         for path in ["/s/flyto", "/c/flyto", "/h/.config/flyto", "/h/.local/state/flyto"] {
             assert!(moved.contains(&path.into()), "{path}");
         }
+        // Places need not be those that the environment names.
+        let mut own = Surroundings::new([("HOME", "/h")].into_iter().collect(), "/w");
+        own.places.state_dir = Some("/own/state".into());
+        own.places.config_file = Some("/own/config/file.json".into());
+        let closed = closed_paths(&own);
+        for path in ["/own/state", "/own/config"] {
+            assert!(closed.contains(&path.into()), "{path}");
+        }
         let usual = denied(&[("HOME", "/h")]);
         let listed: BTreeSet<_> = usual.iter().collect();
         assert_eq!(usual.len(), listed.len(), "none stands there twice");
