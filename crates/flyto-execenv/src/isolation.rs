@@ -101,6 +101,10 @@ pub enum SystemCalls {
     /// the machine, makes namespaces, traces processes, loads code into the kernel or goes round other
     /// isolation fails. Demands
     /// [`Capability::SystemCallFilter`](crate::Capability::SystemCallFilter).
+    ///
+    /// A mode with a set-user-ID or set-group-ID bit is refused (inode(7)): otherwise a program could leave a
+    /// file that another user of the machine executes with the rights of this user. A new file in a
+    /// directory with the set-group-ID bit gets the directory's group as ever.
     Restricted,
 }
 

@@ -154,6 +154,7 @@ impl fmt::Debug for Running {
 /// - `local-sockets-off-are-off` — a program without local sockets is heard by none of them.
 /// - `restricted-system-calls-fail` — with restricted system calls ordinary work goes on, and namespaces cannot be made.
 /// - `rings-are-closed` — with restricted system calls no ring for others can be made (io_uring(7)).
+/// - `set-id-bits-are-refused` — with restricted system calls no file gets a set-user-ID or set-group-ID bit (inode(7)), and other modes are set as ever.
 /// - `others-are-out-of-reach` — an isolated program can neither signal the program of another call nor read its environment.
 /// - `others-are-not-traced` — an isolated program cannot trace the program of another call.
 /// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.

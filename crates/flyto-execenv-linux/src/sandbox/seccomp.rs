@@ -149,6 +149,29 @@ const PER_LINUX32: u32 = 8;
 /// `SOCK_PACKET`: packets as they are on the wire, in an old way.
 const SOCK_PACKET: u32 = 10;
 
+/// The bits of a mode that let a file run as its owner or as its group (inode(7)): `S_ISUID` and `S_ISGID`.
+const SET_ID: u32 = 0o6000;
+
+/// Calls that give a file a mode, each with the argument that the mode is in.
+const MODES: &[(libc::c_long, u8)] = &[
+    (libc::SYS_chmod, 1),
+    (libc::SYS_creat, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (FCHMODAT2, 2),
+    (libc::SYS_mkdir, 1),
+    (libc::SYS_mkdirat, 2),
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
+];
+
+/// `fchmodat2`, of Linux 6.6.
+const FCHMODAT2: libc::c_long = 452;
+
+/// Flags of open(2) with which the kernel looks at the mode: `O_CREAT`, and `O_TMPFILE` without the
+/// `O_DIRECTORY` that is a part of it (`__O_TMPFILE`).
+const CREATES: u32 = (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY) as u32;
+
 /// What of a socket's type is not a flag (`SOCK_TYPE_MASK`).
 const TYPE_MASK: u32 = 0xf;
 
@@ -180,6 +203,13 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
         rule(libc::SYS_personality, first_in(PERSONALITIES));
         rule(libc::SYS_prctl, first_is(libc::PR_SET_MM as u32, PERM, Node::Allow));
         rule(libc::SYS_unshare, flags_without(NAMESPACES | TIME_NAMESPACE, PERM));
+        for (number, argument) in MODES {
+            rule(*number, mode_in(*argument));
+        }
+        rule(libc::SYS_open, open_mode_in(1, 2));
+        rule(libc::SYS_openat, open_mode_in(2, 3));
+        // It has flags and mode in memory, where a filter cannot look. Libraries fall back to openat(2).
+        rule(libc::SYS_openat2, NOSYS);
     }
     if rules.own_processes {
         rule(libc::SYS_prlimit64, own_bounds());
@@ -247,6 +277,17 @@ fn second_not_in(values: &[u32]) -> Node {
 /// Allows what has none of these flags.
 fn flags_without(flags: u32, others: Node) -> Node {
     Node::load(Load::Argument(0, Word::Low), Node::any_of(flags, others, Node::Allow))
+}
+
+/// Refuses a mode with a set-user-ID or set-group-ID bit.
+fn mode_in(argument: u8) -> Node {
+    Node::load(Load::Argument(argument, Word::Low), Node::any_of(SET_ID, PERM, Node::Allow))
+}
+
+/// The same for open(2): the mode counts only where the flags can make a file.
+fn open_mode_in(flags: u8, mode: u8) -> Node {
+    let creates = Node::any_of(CREATES, mode_in(mode), Node::Allow);
+    Node::load(Load::Argument(flags, Word::Low), creates)
 }
 
 /// The supervisor's own calls are known by their cookie, others get this answer.

@@ -1,5 +1,7 @@
 //! Confinement, tried from inside.
 
+mod set_id;
+
 use std::{
     env,
     fs::{self, File},

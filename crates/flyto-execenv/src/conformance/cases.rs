@@ -337,6 +337,11 @@ pub const CASES: &[Case] = &[
         system::rings_are_closed
     ),
     case!(
+        "set-id-bits-are-refused",
+        "with restricted system calls no file gets a set-user-ID or set-group-ID bit (inode(7)), and other modes are set as ever.",
+        system::set_id_bits_are_refused
+    ),
+    case!(
         "others-are-out-of-reach",
         "an isolated program can neither signal the program of another call nor read its environment.",
         isolation::others_are_out_of_reach

@@ -206,6 +206,7 @@ macro_rules! executor_conformance {
             local_sockets_off_are_off
             restricted_system_calls_fail
             rings_are_closed
+            set_id_bits_are_refused
             others_are_out_of_reach
             others_are_not_traced
             signals_reach_the_tree

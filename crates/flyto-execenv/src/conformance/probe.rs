@@ -86,7 +86,7 @@ impl Probe {
         self
     }
 
-    /// Sets the absolute path of `perl`, version 5.8 or later, whose modules `Config` and `Socket` are all
+    /// Sets the absolute path of `perl`, version 5.8 or later, whose modules `Config`, `Fcntl` and `Socket` are all
     /// that is used: a shell has no sockets, and makes no system calls by number. Only a backend that
     /// declares isolation of the network, of system calls or of processes needs it.
     #[must_use]

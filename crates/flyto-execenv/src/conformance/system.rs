@@ -55,6 +55,18 @@ pub(super) async fn rings_are_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
     ensure(!is_made, || "a ring for system calls was made".to_owned())
 }
 
+pub(super) async fn set_id_bits_are_refused(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let isolation = || Isolation::new().system_calls(SystemCalls::Restricted);
+    if !ctx.has(Capability::SystemCallFilter) {
+        return refused(ctx, isolation()).await;
+    }
+    let dir = ctx.mkdir("dir").await?;
+    let is_set = comes_off(ctx, &["set-id", &dir], isolation()).await?;
+    ensure(!is_set, || "a file got a set-user-ID or a set-group-ID bit".to_owned())?;
+    let is_set = comes_off(ctx, &["mode", &dir], isolation()).await?;
+    ensure(is_set, || "a file did not get an ordinary mode".to_owned())
+}
+
 pub(super) async fn others_are_not_traced(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = Isolation::new().processes(Processes::Own);
     if !ctx.has(Capability::ProcessIsolation) {

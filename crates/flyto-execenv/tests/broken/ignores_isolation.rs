@@ -46,6 +46,7 @@ fn programs_reach_what_they_must_not() {
         ("local-sockets-off-are-off", true),
         ("restricted-system-calls-fail", true),
         ("rings-are-closed", has_rings),
+        ("set-id-bits-are-refused", true),
         ("others-are-out-of-reach", true),
         ("others-are-not-traced", true),
     ];
