@@ -132,7 +132,15 @@ pub(super) fn outer(isolation: &Isolation, version: u32) -> Result<Outer, ExecEr
 pub(super) fn inner(isolation: &Isolation) -> Result<OwnedFd, ExecError> {
     let closed = isolation.local_sockets == LocalSockets::Off || isolation.network != Network::Host;
     let scoped = if closed { SIGNALS | ABSTRACT_SOCKETS } else { SIGNALS };
-    ruleset(&Handled { scoped, ..Handled::default() }).map_err(unmade)
+    // Every ruleset refuses to link and rename between directories unless it says otherwise.
+    let handled = Handled { files: REFER, scoped, ..Handled::default() };
+    let mut rules = Rules {
+        ruleset: ruleset(&handled).map_err(unmade)?,
+        denied: Vec::new(),
+        seen: Vec::new(),
+    };
+    rules.grant(Path::new("/"), handled.files).map_err(unmade)?;
+    Ok(rules.ruleset)
 }
 
 fn unmade(err: io::Error) -> ExecError {

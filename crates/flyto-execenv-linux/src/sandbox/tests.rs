@@ -292,6 +292,8 @@ async fn in_a_workspace_secrets_are_closed_and_the_project_is_open() {
     for path in ["home/project/new", "write/new", "/dev/null"] {
         fs::write(scene.path(path), "new").expect("it is granted");
     }
+    // From one granted directory to another.
+    fs::rename(scene.path("write/new"), scene.path("home/project/new")).expect("it is granted");
     assert_eq!(fs::read_dir(scene.path("home/project")).expect("it is granted").count(), 1);
     TcpListener::bind("127.0.0.1:0").expect("there is a network");
     // By these every process of the user can be tuned that is no supervisor.
