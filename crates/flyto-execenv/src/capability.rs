@@ -48,6 +48,8 @@ pub enum Capability {
     FilesystemGrants,
     /// Paths can be closed to the program, whatever is granted.
     FilesystemDenials,
+    /// Paths can be kept from being changed, whatever is granted.
+    FilesystemReadOnly,
     /// The program can be limited to the system calls of ordinary programs.
     SystemCallFilter,
     /// The program can be kept from signalling, tracing and looking into processes outside its own
@@ -88,6 +90,7 @@ impl Capability {
         Self::LocalSocketsOff,
         Self::FilesystemGrants,
         Self::FilesystemDenials,
+        Self::FilesystemReadOnly,
         Self::SystemCallFilter,
         Self::ProcessIsolation,
         Self::CpuUsage,
@@ -119,6 +122,7 @@ impl Capability {
             Self::LocalSocketsOff => "local-sockets-off",
             Self::FilesystemGrants => "filesystem-grants",
             Self::FilesystemDenials => "filesystem-denials",
+            Self::FilesystemReadOnly => "filesystem-read-only",
             Self::SystemCallFilter => "system-call-filter",
             Self::ProcessIsolation => "process-isolation",
             Self::CpuUsage => "cpu-usage",

@@ -2,7 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use crate::{Filesystem, Isolation, Limits, LocalSockets, Network, Processes, SystemCalls};
+use crate::{
+    Filesystem, Isolation, Limits, LocalSockets, Network, Processes, SystemCalls, project_settings,
+};
 
 /// What the operator decided for one program in place of what its class gets.
 ///
@@ -14,7 +16,7 @@ use crate::{Filesystem, Isolation, Limits, LocalSockets, Network, Processes, Sys
 /// | --- | --- |
 /// | limits | each bound that is set takes the place of the class's |
 /// | network, local sockets, system calls, processes | each takes the place of the class's |
-/// | read, write | are added where the class grants paths; where it leaves the file system alone, they say nothing. A path that the class denies under the same name is not denied any more |
+/// | read, write | are added where the class grants paths; where it leaves the file system alone, they say nothing. A path that the class denies under the same name is not denied any more; one that it keeps read-only is not any more where writing it is granted. Where the class keeps paths read-only, so are the [`PROJECT_SETTINGS`](crate::PROJECT_SETTINGS) below further directories for writing |
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Grants {
@@ -112,8 +114,15 @@ impl Grants {
 
     /// The isolation of a class, opened as far as these say.
     pub(crate) fn over_isolation(&self, class: &Isolation) -> Isolation {
-        let Isolation { network, local_sockets, filesystem, denied, system_calls, processes } =
-            class;
+        let Isolation {
+            network,
+            local_sockets,
+            filesystem,
+            denied,
+            read_only,
+            system_calls,
+            processes,
+        } = class;
         let filesystem = match filesystem {
             Filesystem::Host => Filesystem::Host,
             Filesystem::Grants { read, write } => {
@@ -125,11 +134,20 @@ impl Grants {
             true => denied.iter().filter(|it| !is_granted(it)).cloned().collect(),
             false => Arc::clone(denied),
         };
+        let read_only = match read_only.is_empty() || self.write.is_empty() {
+            true => Arc::clone(read_only),
+            false => {
+                let more = self.write.iter().flat_map(|it| project_settings(it));
+                let all = read_only.iter().cloned().chain(more);
+                all.filter(|it| !self.write.contains(it)).collect()
+            }
+        };
         Isolation {
             network: self.network.clone().unwrap_or_else(|| network.clone()),
             local_sockets: self.local_sockets.unwrap_or(*local_sockets),
             filesystem,
             denied,
+            read_only,
             system_calls: self.system_calls.unwrap_or(*system_calls),
             processes: self.processes.unwrap_or(*processes),
         }

@@ -155,6 +155,20 @@ pub struct Isolation {
     /// times may stay visible, and its mode, group, times and extended attributes may stay open to be
     /// changed by a program of its owner, as [`Filesystem::Grants`] says.
     pub denied: Arc<[PathBuf]>,
+    /// Paths that cannot be changed, removed, replaced or renamed, with what lies below them, whatever is
+    /// granted; whether they can be read is as granted. Each is absolute, and need not exist. One at least
+    /// demands [`Capability::FilesystemReadOnly`](crate::Capability::FilesystemReadOnly).
+    ///
+    /// This holds for what exists when the program starts; what does not exist then can be made. Where
+    /// something on the way to a path is no directory, that cannot be changed in its place: with `.git/config`
+    /// in the list, a file `.git`. A path that is a link stands for where it leads; the link itself may stay
+    /// open to be replaced. So may another hard link to the same file.
+    ///
+    /// A backend may have to take more to keep this: in the directories on the way to such a path, new
+    /// entries may be refused. What may not be taken: mode, group, times and extended attributes may stay
+    /// open to be changed by a program of the owner, as [`Filesystem::Grants`] says; and a path that a
+    /// process outside replaces while the program runs may be open until the next start.
+    pub read_only: Arc<[PathBuf]>,
     /// System calls.
     pub system_calls: SystemCalls,
     /// Other processes.
@@ -196,6 +210,13 @@ impl Isolation {
         self
     }
 
+    /// Adds a path that cannot be changed, whatever is granted.
+    #[must_use]
+    pub fn read_only(mut self, path: impl Into<PathBuf>) -> Self {
+        self.read_only = self.read_only.iter().cloned().chain([path.into()]).collect();
+        self
+    }
+
     /// Sets which system calls the program may make.
     #[must_use]
     pub fn system_calls(mut self, system_calls: SystemCalls) -> Self {
@@ -217,30 +238,20 @@ impl Isolation {
     }
 
     /// The stricter of two, field by field. Where both grant paths, a path must lie under a grant of
-    /// both; what either denies is denied.
+    /// both; what either denies is denied, and what either keeps read-only stays so.
     ///
     /// Paths are compared as they are written. That is right because a grant that leads elsewhere
     /// through a link grants nothing by itself, and one with `..` in it is refused.
     #[must_use]
     pub fn narrowed_by(&self, other: &Self) -> Self {
-        let Self { network, local_sockets, filesystem, denied, system_calls, processes } = other;
-        let denied = match (self.denied.is_empty(), denied.is_empty()) {
-            // What a class asks for is shared by all its programs.
-            (true, _) => Arc::clone(denied),
-            (_, true) => Arc::clone(&self.denied),
-            // Two profiles of one host deny the same, as a rule.
-            (false, false) if self.denied == *denied => Arc::clone(denied),
-            (false, false) => {
-                let known: HashSet<_> = self.denied.iter().collect();
-                let more = denied.iter().filter(|it| !known.contains(it));
-                self.denied.iter().chain(more).cloned().collect()
-            }
-        };
+        let Self { network, local_sockets, filesystem, denied, read_only, system_calls, processes } =
+            other;
         Self {
             network: self.network.narrowed_by(network),
             local_sockets: self.local_sockets.max(*local_sockets),
             filesystem: self.filesystem.narrowed_by(filesystem),
-            denied,
+            denied: either(&self.denied, denied),
+            read_only: either(&self.read_only, read_only),
             system_calls: self.system_calls.max(*system_calls),
             processes: self.processes.max(*processes),
         }
@@ -260,7 +271,8 @@ impl Isolation {
                 || path.components().any(|it| it == Component::ParentDir)
                 || path.as_os_str().as_encoded_bytes().contains(&0)
         };
-        read.iter().chain(write).chain(self.denied.iter()).find(is_odd).map(PathBuf::as_path)
+        let all = read.iter().chain(write).chain(self.denied.iter()).chain(self.read_only.iter());
+        all.into_iter().find(is_odd).map(PathBuf::as_path)
     }
 }
 
@@ -278,6 +290,22 @@ impl Filesystem {
                     write: common(write_a, write_b),
                 }
             }
+        }
+    }
+}
+
+/// What is in one of two lists, or in both.
+fn either(a: &Arc<[PathBuf]>, b: &Arc<[PathBuf]>) -> Arc<[PathBuf]> {
+    match (a.is_empty(), b.is_empty()) {
+        // What a class asks for is shared by all its programs.
+        (true, _) => Arc::clone(b),
+        (_, true) => Arc::clone(a),
+        // Two profiles of one host deny the same, as a rule.
+        (false, false) if a == b => Arc::clone(b),
+        (false, false) => {
+            let known: HashSet<_> = a.iter().collect();
+            let more = b.iter().filter(|it| !known.contains(it));
+            a.iter().chain(more).cloned().collect()
         }
     }
 }
@@ -346,17 +374,20 @@ mod tests {
     }
 
     #[test]
-    fn the_stricter_of_each_field_holds_and_denials_add_up() {
+    fn the_stricter_of_each_field_holds_and_lists_add_up() {
         let a = Isolation::new()
             .deny("/a")
             .deny("/b")
+            .read_only("/r")
             .system_calls(SystemCalls::Restricted)
             .local_sockets(LocalSockets::Off);
-        let b = Isolation::new().deny("/b").deny("/c").processes(Processes::Own);
+        let b = Isolation::new().deny("/b").deny("/c").read_only("/s").processes(Processes::Own);
         let both = Isolation::new()
             .deny("/a")
             .deny("/b")
             .deny("/c")
+            .read_only("/r")
+            .read_only("/s")
             .system_calls(SystemCalls::Restricted)
             .local_sockets(LocalSockets::Off)
             .processes(Processes::Own);
@@ -372,6 +403,7 @@ mod tests {
         assert_eq!(odd(Isolation::new().deny("/a/.b")), None);
         assert_eq!(odd(Isolation::new().deny("/a/../b")), Some("/a/../b".into()));
         assert_eq!(odd(Isolation::new().deny("a")), Some("a".into()));
+        assert_eq!(odd(Isolation::new().read_only("/a/../b")), Some("/a/../b".into()));
         let granted = Isolation::new().filesystem(grants(&["/a"], &["/b\0"]));
         assert_eq!(odd(granted), Some("/b\0".into()));
     }

@@ -49,7 +49,7 @@ pub use crate::{
     },
     policy::{Policies, Policy},
     process::Process,
-    profile::{Exposed, Profile, ProfilePlaces},
+    profile::{Exposed, PROJECT_SETTINGS, Profile, ProfilePlaces, project_settings},
     secrets::{Moved, SECRETS, Secret, SecretBase},
     spec::{
         Capture, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput, Output,

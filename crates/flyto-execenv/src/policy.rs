@@ -112,10 +112,12 @@ impl Policies {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{path::Path, sync::Arc};
 
     use super::*;
-    use crate::{Filesystem, Grants, LocalSockets, Network, Processes, SystemCalls};
+    use crate::{
+        Filesystem, Grants, LocalSockets, Network, Processes, SystemCalls, project_settings,
+    };
 
     #[test]
     fn a_policy_narrows_and_never_widens() {
@@ -191,6 +193,29 @@ mod tests {
         let mut spec = Spec::new("x").isolation(own.clone()).grants(grants);
         policy.apply(&mut spec);
         assert_eq!(spec.isolation, own.deny("/h/.ssh"));
+    }
+
+    #[test]
+    fn what_a_class_keeps_unchanged_is_kept_in_granted_directories_too() {
+        let settings = |dir: &str| {
+            project_settings(Path::new(dir)).fold(Isolation::new(), |it, path| it.read_only(path))
+        };
+        let grants = Grants::new().read("/r").write("/w").write("/p/.git/hooks");
+        let with = |class: Isolation| {
+            let mut spec = Spec::new("x").grants(grants.clone());
+            Policy::new().isolation(class).apply(&mut spec);
+            spec.isolation
+        };
+        // What is granted by its own name is not kept.
+        let more = ["/w", "/p/.git/hooks"]
+            .map(settings)
+            .iter()
+            .fold(settings("/p"), |it, more| it.narrowed_by(more));
+        let expected = more.read_only.iter().filter(|it| !it.ends_with("p/.git/hooks"));
+        let expected = expected.fold(Isolation::new(), |it, path| it.read_only(path));
+        assert_eq!(with(settings("/p")), expected);
+        // A class that keeps nothing asks for no more than it did.
+        assert_eq!(with(Isolation::new()), Isolation::new());
     }
 
     #[test]

@@ -207,6 +207,7 @@ impl Profile {
             local_sockets: LocalSockets::Off,
             filesystem: Filesystem::Grants { read: read.into(), write: write.into() },
             denied: all.into(),
+            read_only: [].into(),
             system_calls: SystemCalls::Restricted,
             processes: Processes::Own,
         }
@@ -302,6 +303,33 @@ const WORKSPACE_READ: &[&str] =
 /// there.
 const WORKSPACE_WRITE: &[&str] = &["/dev/shm"];
 
+/// Entries of a directory with which a program that may write it has other programs run outside of its
+/// sandbox, or opens that sandbox for its next call. They are for [`Isolation::read_only`].
+pub const PROJECT_SETTINGS: &[&str] = &[
+    // What this workspace's own program reads: the sandbox of the next call is in it.
+    ".flyto",
+    // Programs that Git runs at a commit, a merge, a push (githooks(5)).
+    ".git/hooks",
+    // Names of programs that Git runs: `core.fsmonitor`, `core.pager`, `alias.*` (git-config(1)); and where
+    // the hooks are. Where `.git` is a file, as in a worktree, it says where all of that is.
+    ".git/config",
+    // Servers that agents start.
+    ".mcp.json",
+    // Hooks and permissions of agents.
+    ".claude",
+    ".codex",
+    // Tasks that the editor starts when the directory is opened.
+    ".vscode",
+    // Shell text that direnv runs when a shell enters the directory.
+    ".envrc",
+];
+
+/// The [`PROJECT_SETTINGS`] of a directory: what to add to [`Isolation::read_only`] for a directory that is
+/// granted for writing beyond a profile.
+pub fn project_settings(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    PROJECT_SETTINGS.iter().map(|it| dir.join(it))
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
@@ -365,8 +393,9 @@ mod tests {
     fn check(profile: Profile, expect: Expect) {
         let isolation = profile.isolation(&places());
         assert_eq!(isolation.odd_path(), None);
-        let Isolation { network, local_sockets, filesystem, denied, system_calls, processes } =
-            isolation;
+        let Isolation {
+            network, local_sockets, filesystem, denied, system_calls, processes, ..
+        } = isolation;
         let filesystem = match filesystem {
             Filesystem::Host => "host".to_owned(),
             Filesystem::Grants { read, write } => {

@@ -392,6 +392,7 @@ impl Spec {
             local_sockets,
             filesystem,
             denied,
+            read_only,
             system_calls,
             processes: others,
         } = isolation;
@@ -432,6 +433,7 @@ impl Spec {
         demand(*local_sockets == LocalSockets::Off, Capability::LocalSocketsOff);
         demand(matches!(filesystem, Filesystem::Grants { .. }), Capability::FilesystemGrants);
         demand(!denied.is_empty(), Capability::FilesystemDenials);
+        demand(!read_only.is_empty(), Capability::FilesystemReadOnly);
         demand(*system_calls == SystemCalls::Restricted, Capability::SystemCallFilter);
         demand(*others == Processes::Own, Capability::ProcessIsolation);
         res
@@ -471,7 +473,7 @@ impl Spec {
         }
         if let Some(path) = self.isolation.odd_path() {
             let what = format!(
-                "start {program:?}: a path that is granted or denied must be absolute and without \
+                "start {program:?}: a path of its isolation must be absolute and without \
                  `..`, found {path:?}"
             );
             return refuse(what);
@@ -528,6 +530,7 @@ mod tests {
         check(none().local_sockets(LocalSockets::Off), expect!["local-sockets-off"]);
         check(none().filesystem(grants), expect!["filesystem-grants"]);
         check(none().deny("/a"), expect!["filesystem-denials"]);
+        check(none().read_only("/a"), expect!["filesystem-read-only"]);
         check(none().system_calls(SystemCalls::Restricted), expect!["system-call-filter"]);
         check(none().processes(Processes::Own), expect!["process-isolation"]);
     }
@@ -570,7 +573,7 @@ mod tests {
         check_refusal(
             Spec::new("x").isolation(Isolation::new().deny("/a/../b")),
             expect![[
-                r#"failed to start "x": a path that is granted or denied must be absolute and without `..`, found "/a/../b""#
+                r#"failed to start "x": a path of its isolation must be absolute and without `..`, found "/a/../b""#
             ]],
         );
     }

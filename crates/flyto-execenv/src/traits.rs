@@ -148,6 +148,7 @@ impl fmt::Debug for Running {
 /// - `processes-are-limited` — a program cannot have more processes than the limit.
 /// - `files-stay-in-the-grants` — where paths are granted, nothing else can be read or changed, by whatever name, and what may be read stays as it is.
 /// - `denied-paths-are-closed` — a denied path can be neither read nor changed, whatever is granted and wherever it is moved.
+/// - `read-only-paths-stay-as-they-are` — a path that is read-only can be read, and neither changed, removed, replaced nor moved, whatever is granted.
 /// - `network-off-is-off` — a program without network is heard by nobody, on this machine either.
 /// - `named-hosts-are-all-there-is` — a program whose network is limited to named hosts is heard by those, and by nobody else: not under another name, nor by a name that leads inside of a network.
 /// - `the-machine-around-is-closed` — a program whose network is off or limited gets no socket to the machine that this one runs on (vsock(7)).

@@ -307,6 +307,11 @@ pub const CASES: &[Case] = &[
         isolation::denied_paths_are_closed
     ),
     case!(
+        "read-only-paths-stay-as-they-are",
+        "a path that is read-only can be read, and neither changed, removed, replaced nor moved, whatever is granted.",
+        isolation::read_only_paths_stay_as_they_are
+    ),
+    case!(
         "network-off-is-off",
         "a program without network is heard by nobody, on this machine either.",
         network::network_off_is_off

@@ -170,6 +170,69 @@ pub(super) async fn denied_paths_are_closed(ctx: &Ctx<'_>) -> Result<(), Failure
     Ok(())
 }
 
+/// What must stay as it is: a directory, and a file two directories further down; beside both, what may be
+/// changed. Whether new entries can be made right beside them is the backend's choice.
+pub(super) async fn read_only_paths_stay_as_they_are(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    if !ctx.has(Capability::FilesystemReadOnly) {
+        return refused(ctx, Isolation::new().read_only("/nowhere")).await;
+    }
+    let granted = ctx.has(Capability::FilesystemGrants);
+    for is_granted in [false].into_iter().chain(granted.then_some(true)) {
+        let home = &directory(ctx, "home", "beside it\n").await?;
+        let [kept, open, way] = ["kept", "open", "way"].map(|it| format!("{home}/{it}"));
+        let deep = format!("{way}/deep");
+        ctx.text(&["mkdir", &kept, "mkdir", &open, "mkdir", &way, "mkdir", &deep]).await?;
+        let [inside, single, beside] = [&kept, &deep, home].map(|it| format!("{it}/file"));
+        let (inside, single) = (inside.as_str(), single.as_str());
+        for file in [inside, single] {
+            ctx.install(file, "644", "as it was\n").await?;
+        }
+        let [a, b, c, d, e, f, g] =
+            ["a", "b", "c", "d", "e", "f", "g"].map(|it| format!("{open}/{it}"));
+        let way_moved = format!("{open}/way");
+        let home_moved = format!("{home}-moved");
+        let attempts = [
+            allowed(["show", inside]),
+            allowed(["list", &kept]),
+            allowed(["show", single]),
+            allowed(["append", &beside, "more"]),
+            allowed(["put", &a, "text", "move", &a, &b, "show", &b]),
+            denied(["put", inside, "text"]),
+            denied(["append", inside, "text"]),
+            denied(["empty", inside]),
+            denied(["delete", inside]),
+            denied(["put", &format!("{kept}/new"), "text"]),
+            denied(["mkdir", &format!("{kept}/dir")]),
+            denied(["append", single, "text"]),
+            denied(["empty", single]),
+            denied(["delete", single]),
+            denied(["move", &b, single]),
+            denied(["move", &b, inside]),
+            // By another name it stays as well.
+            denied(["append", &format!("{open}/../kept/file"), "text"]),
+            denied(["symlink", inside, &c, "append", &c, "text"]),
+            denied(["link", inside, &d, "append", &d, "text"]),
+            denied(["link", single, &e, "append", &e, "text"]),
+            denied(["move", inside, &f]),
+            denied(["move", &kept, &g]),
+            denied(["move", &way, &way_moved]),
+            denied(["move", home, &home_moved]),
+        ];
+        // What does not exist asks for nothing.
+        let isolation = [&kept, single, &format!("{home}/missing")]
+            .into_iter()
+            .fold(Isolation::new(), |it, path| it.read_only(path));
+        let isolation = match is_granted {
+            true => isolation.filesystem(grants(ctx, &[], &[home])),
+            false => isolation,
+        };
+        check(ctx, isolation, &attempts).await?;
+        is_untouched(ctx, &kept, "as it was\n").await?;
+        is_untouched(ctx, &deep, "as it was\n").await?;
+    }
+    Ok(())
+}
+
 fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -200,6 +200,7 @@ macro_rules! executor_conformance {
             processes_are_limited
             files_stay_in_the_grants
             denied_paths_are_closed
+            read_only_paths_stay_as_they_are
             network_off_is_off
             named_hosts_are_all_there_is
             the_machine_around_is_closed

@@ -300,6 +300,7 @@ fn demanding(capability: Capability, spec: Spec) -> Option<Spec> {
         C::NetworkHosts => isolated(Isolation::new().network(Network::Hosts(Vec::new()))),
         C::LocalSocketsOff => isolated(Isolation::new().local_sockets(LocalSockets::Off)),
         C::FilesystemDenials => isolated(Isolation::new().deny("/nowhere")),
+        C::FilesystemReadOnly => isolated(Isolation::new().read_only("/nowhere")),
         C::SystemCallFilter => isolated(Isolation::new().system_calls(SystemCalls::Restricted)),
         C::ProcessIsolation => isolated(Isolation::new().processes(Processes::Own)),
         C::FilesystemGrants => {

@@ -12,6 +12,7 @@ impl Fault for IgnoresIsolation {
         right.with([
             Capability::FilesystemGrants,
             Capability::FilesystemDenials,
+            Capability::FilesystemReadOnly,
             Capability::NetworkOff,
             Capability::NetworkHosts,
             Capability::LocalSocketsOff,
@@ -40,6 +41,7 @@ fn programs_reach_what_they_must_not() {
     let all = [
         ("files-stay-in-the-grants", true),
         ("denied-paths-are-closed", true),
+        ("read-only-paths-stay-as-they-are", true),
         ("network-off-is-off", true),
         ("named-hosts-are-all-there-is", true),
         ("the-machine-around-is-closed", has_vsock),
