@@ -234,6 +234,9 @@ pub(crate) fn isolation(it: &Isolation) -> String {
     if !it.denied.is_empty() {
         parts.push(format!("never files of {}", counted(it.denied.len(), "path")));
     }
+    if !it.read_only.is_empty() {
+        parts.push(format!("no changes to {}", counted(it.read_only.len(), "path")));
+    }
     parts.join("\n")
 }
 
@@ -313,6 +316,9 @@ pub(crate) fn isolation_document<S: Serializer>(
     }
     if !it.denied.is_empty() {
         res["denied"] = paths_value(&it.denied);
+    }
+    if !it.read_only.is_empty() {
+        res["read_only"] = paths_value(&it.read_only);
     }
     res.serialize(serializer)
 }

@@ -2,8 +2,8 @@
 
 use std::{
     io,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -13,6 +13,8 @@ use flyto_execenv::{
     Network, Running, Spec,
     local::{Local, PinnedPrograms, resolve_program},
 };
+
+use flyto_supervision::{Report, Stage};
 
 use crate::{
     KillRung,
@@ -93,6 +95,8 @@ struct Supervision {
     rung: KillRung,
     keepers: Keepers,
     support: Support,
+    /// Whether supervisors can make mounts, once one was asked to.
+    makes_mounts: OnceLock<bool>,
     /// Where hosts are found and reached.
     outside: Arc<dyn Outside>,
     /// Supervisors for programs without isolation.
@@ -260,7 +264,8 @@ impl Supervision {
         let mut support = Support::probe();
         support.pid_namespaces = rung == KillRung::PidNamespace;
         let (outside, special) = (Arc::new(System), Mutex::default());
-        Ok(Self { rung, keepers, support, outside, plain, special })
+        let makes_mounts = OnceLock::new();
+        Ok(Self { rung, keepers, support, makes_mounts, outside, plain, special })
     }
 
     async fn start(&self, pinned: &PinnedPrograms, mut spec: Spec) -> Result<Running, ExecError> {
@@ -302,16 +307,7 @@ impl Supervision {
                 return Ok(pool);
             }
         }
-        let cookie = cookie().map_err(|err| failure::of_host(spec, err))?;
-        let confinement = confine(&spec.isolation, &self.support, cookie)?;
-        let reach = match &spec.isolation.network {
-            Network::Hosts(hosts) => {
-                Some(Arc::new(Reach::new(hosts.clone(), Arc::clone(&self.outside))))
-            }
-            _ => None,
-        };
-        let kind = Kind { is_apart, ..kind(self.rung, confinement) };
-        let pool = self.plain.beside(kind, reach);
+        let pool = self.new_pool(spec, is_apart)?;
         if pools.len() == MAX_SPECIAL {
             // Calls of it that are under way keep it until they have ended.
             drop(pools.remove(0));
@@ -319,6 +315,56 @@ impl Supervision {
         pools.push((spec.isolation.clone(), Arc::clone(&pool)));
         Ok(pool)
     }
+
+    /// The first pool whose supervisors are to make mounts tells whether they can: one is started, which is
+    /// that pool's first. Where they cannot, the paths are kept from being changed without mounts.
+    fn new_pool(&self, spec: &Spec, is_apart: bool) -> Result<Arc<Pool>, ExecError> {
+        let makes_mounts = self.makes_mounts.get().copied();
+        let pool = self.pool_for(spec, is_apart, makes_mounts.unwrap_or(true))?;
+        if !pool.makes_mounts() || makes_mounts.is_some() {
+            return Ok(pool);
+        }
+        match pool.probe().map_err(|err| failure::of_host(spec, err))? {
+            Ok(()) => {
+                self.makes_mounts.get_or_init(|| true);
+                Ok(pool)
+            }
+            Err(report) if makes_no_mounts(&report) => {
+                self.makes_mounts.get_or_init(|| false);
+                self.pool_for(spec, is_apart, false)
+            }
+            Err(report) => {
+                let program = Path::new(spec.program.as_os_str());
+                Err(failure::of_stage(spec, program, report.stage, report.errno))
+            }
+        }
+    }
+
+    fn pool_for(
+        &self,
+        spec: &Spec,
+        is_apart: bool,
+        mount_namespaces: bool,
+    ) -> Result<Arc<Pool>, ExecError> {
+        let cookie = cookie().map_err(|err| failure::of_host(spec, err))?;
+        let support = Support { mount_namespaces, ..self.support };
+        let confinement = confine(&spec.isolation, &support, cookie)?;
+        let reach = match &spec.isolation.network {
+            Network::Hosts(hosts) => {
+                Some(Arc::new(Reach::new(hosts.clone(), Arc::clone(&self.outside))))
+            }
+            _ => None,
+        };
+        let kind = Kind { is_apart, ..kind(self.rung, confinement) };
+        Ok(self.plain.beside(kind, reach))
+    }
+}
+
+/// Whether a supervisor that answered this can make no mounts at all here, rather than not now.
+fn makes_no_mounts(report: &Report) -> bool {
+    let errno = i32::try_from(report.errno).unwrap_or(i32::MAX);
+    let forbidden = [libc::EPERM, libc::EACCES, libc::ENOSYS, libc::EINVAL, libc::ENOSPC];
+    matches!(report.stage, Stage::Namespace | Stage::Mounts) && forbidden.contains(&errno)
 }
 
 /// Lets a program read its own file, where it reads what it was granted: the private copy of a pinned script, which
@@ -333,9 +379,11 @@ fn let_read(isolation: &mut Isolation, file: PathBuf) {
 
 fn kind(rung: KillRung, confinement: Confinement) -> Kind {
     let pid_namespace = rung == KillRung::PidNamespace || confinement.pid_namespace;
+    let needs_namespaces =
+        pid_namespace || confinement.network_namespace || !confinement.mounts.is_empty();
     Kind {
         pid_namespace,
-        user_namespace: (pid_namespace || confinement.network_namespace) && needs_user_namespace(),
+        user_namespace: needs_namespaces && needs_user_namespace(),
         kill_by_group: rung == KillRung::Cgroup,
         is_apart: false,
         confinement,

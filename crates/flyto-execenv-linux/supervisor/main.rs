@@ -17,6 +17,7 @@
 mod bare;
 mod end;
 mod memory;
+mod mounts;
 mod network;
 mod process;
 mod serve;

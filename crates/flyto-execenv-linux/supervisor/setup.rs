@@ -12,7 +12,7 @@ use crate::{
     },
     end::{children, for_each_child},
     memory::Pages,
-    network,
+    mounts, network,
     process::{self, ChildEnds, Descriptor},
     socket::Descriptors,
     tree,
@@ -119,6 +119,9 @@ pub(crate) fn enter(
     }
     if has(SetupFlags::USER_NAMESPACE) {
         user_namespace(setup).map_err(failed(Stage::Namespace))?;
+    }
+    if has(SetupFlags::MOUNT_NAMESPACE) {
+        mounts::leave(setup.mounts).map_err(failed(Stage::Mounts))?;
     }
     if has(SetupFlags::NETWORK_NAMESPACE) {
         site.door = Some(network::leave().map_err(failed(Stage::Network))?);

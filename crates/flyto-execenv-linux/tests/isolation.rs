@@ -64,6 +64,7 @@ async fn a_class_is_confined_and_a_grant_opens_what_it_names() {
     for capability in [
         Capability::FilesystemGrants,
         Capability::FilesystemDenials,
+        Capability::FilesystemReadOnly,
         Capability::LocalSocketsOff,
         Capability::SystemCallFilter,
         Capability::ProcessIsolation,

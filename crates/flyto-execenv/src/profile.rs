@@ -17,8 +17,9 @@ use crate::{
 /// | --- | --- | --- | --- |
 /// | system directories | as the user | read | read |
 /// | home directory | as the user | read, but for [`SECRETS`](crate::SECRETS) | closed |
-/// | working directory | as the user | write | read |
-/// | data and temporary directory | as the user | write | write |
+/// | working directory | as the user | write, but for [`PROJECT_SETTINGS`] | read |
+/// | data directory | as the user | write, but for [`PROJECT_SETTINGS`] | write, but for [`PROJECT_SETTINGS`] |
+/// | temporary directory | as the user | write | write |
 /// | further directories of [`ProfilePlaces::read`] | as the user | read | read |
 /// | network | as the machine | as the machine | off |
 /// | named sockets | as the user | off | off |
@@ -27,6 +28,10 @@ use crate::{
 ///
 /// The home directory, and every directory on the way to a secret in it, may be closed to listing and
 /// to new entries, also where it is the working directory; see [`Isolation::denied`].
+///
+/// Of [`PROJECT_SETTINGS`], what exists when a program starts can be read and not be changed; what does
+/// not exist can be made (see [`Isolation::read_only`]). Only entries directly below the directory are
+/// meant: a repository further down has the same files, and is not looked for.
 ///
 /// What may be read is still read as the user: for root, that is also `/etc/shadow`. A program in `strict`
 /// does best with a `HOME` of its own, such as the temporary directory: some, Git among them, end when
@@ -196,6 +201,7 @@ impl Profile {
             }
             _ => read.push(working_dir.clone()),
         }
+        let kept = data_dir.iter().chain((self == Self::Workspace).then_some(working_dir));
         let mut all = secret_places(places);
         for path in denied {
             if !all.contains(path) {
@@ -207,7 +213,7 @@ impl Profile {
             local_sockets: LocalSockets::Off,
             filesystem: Filesystem::Grants { read: read.into(), write: write.into() },
             denied: all.into(),
-            read_only: [].into(),
+            read_only: kept.flat_map(|it| project_settings(it)).collect(),
             system_calls: SystemCalls::Restricted,
             processes: Processes::Own,
         }
@@ -304,7 +310,8 @@ const WORKSPACE_READ: &[&str] =
 const WORKSPACE_WRITE: &[&str] = &["/dev/shm"];
 
 /// Entries of a directory with which a program that may write it has other programs run outside of its
-/// sandbox, or opens that sandbox for its next call. They are for [`Isolation::read_only`].
+/// sandbox, or opens that sandbox for its next call. [`Profile::Workspace`] and [`Profile::Strict`] keep those
+/// that exist from being changed.
 pub const PROJECT_SETTINGS: &[&str] = &[
     // What this workspace's own program reads: the sandbox of the next call is in it.
     ".flyto",
@@ -394,8 +401,18 @@ mod tests {
         let isolation = profile.isolation(&places());
         assert_eq!(isolation.odd_path(), None);
         let Isolation {
-            network, local_sockets, filesystem, denied, system_calls, processes, ..
+            network,
+            local_sockets,
+            filesystem,
+            denied,
+            read_only,
+            system_calls,
+            processes,
         } = isolation;
+        let mut keeps: Vec<_> =
+            read_only.iter().filter_map(|it| it.to_str()?.strip_suffix("/.envrc")).collect();
+        keeps.dedup();
+        assert_eq!(read_only.len(), keeps.len() * PROJECT_SETTINGS.len());
         let filesystem = match filesystem {
             Filesystem::Host => "host".to_owned(),
             Filesystem::Grants { read, write } => {
@@ -407,7 +424,7 @@ mod tests {
         };
         let all_secrets = denied.len() == crate::SECRETS.len() && denied[0].ends_with(".ssh");
         expect.assert_eq(&format!(
-            "{filesystem}\nsecrets denied: {all_secrets}\nnetwork {network:?}, local sockets \
+            "{filesystem}\nsecrets denied: {all_secrets}\nsettings kept in {keeps:?}\nnetwork {network:?}, local sockets \
              {local_sockets:?}, system calls {system_calls:?}, processes {processes:?}\n"
         ));
     }
@@ -418,20 +435,22 @@ mod tests {
         check(
             Profile::Workspace,
             expect![[r#"
-            read ["/srv/tools", "/run/NetworkManager", "/run/resolvconf", "/run/systemd/resolve", "/var/lib/ca-certificates", "/h"]
-            write ["/h/.local/share/flyto/plugins/p", "/tmp/p", "/dev/shm", "/h/project"]
-            secrets denied: true
-            network Host, local sockets Off, system calls Restricted, processes Own
-        "#]],
+                read ["/srv/tools", "/run/NetworkManager", "/run/resolvconf", "/run/systemd/resolve", "/var/lib/ca-certificates", "/h"]
+                write ["/h/.local/share/flyto/plugins/p", "/tmp/p", "/dev/shm", "/h/project"]
+                secrets denied: true
+                settings kept in ["/h/.local/share/flyto/plugins/p", "/h/project"]
+                network Host, local sockets Off, system calls Restricted, processes Own
+            "#]],
         );
         check(
             Profile::Strict,
             expect![[r#"
-            read ["/srv/tools", "/h/project"]
-            write ["/h/.local/share/flyto/plugins/p", "/tmp/p"]
-            secrets denied: true
-            network Off, local sockets Off, system calls Restricted, processes Own
-        "#]],
+                read ["/srv/tools", "/h/project"]
+                write ["/h/.local/share/flyto/plugins/p", "/tmp/p"]
+                secrets denied: true
+                settings kept in ["/h/.local/share/flyto/plugins/p"]
+                network Off, local sockets Off, system calls Restricted, processes Own
+            "#]],
         );
     }
 

@@ -16,6 +16,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+use core::ffi::CStr;
+
 #[cfg(feature = "alloc")]
 use alloc::vec::Vec;
 
@@ -135,6 +137,9 @@ flags! {
         /// enters its cgroup by itself then, which needs a file of that to be open before any Landlock
         /// ruleset is entered.
         CLONE3_REFUSED = 9,
+        /// The supervisor and its programs live in a mount namespace of their own (mount_namespaces(7)), with
+        /// the mounts of [`Setup::mounts`].
+        MOUNT_NAMESPACE = 10,
     }
 }
 
@@ -159,6 +164,57 @@ pub struct Setup<'a> {
     /// Two numbers that the supervisor gives to each clone3(2) and clone(2) in arguments that the kernel
     /// does not look at, for a filter that lets no other one through.
     pub cookie: [u64; 2],
+    /// What is mounted onto itself in a mount namespace, one after the other, as [`SelfMount::write`] appends
+    /// it.
+    pub mounts: &'a [u8],
+}
+
+/// A file or directory that a supervisor mounts onto itself (mount_namespaces(7)), so that it can neither be
+/// removed nor renamed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelfMount<'a> {
+    /// Whether it cannot be changed, with what lies below.
+    pub read_only: bool,
+    /// The device and the number of the inode that is there (stat(2)): the supervisor refuses another one.
+    pub device: u64,
+    /// The number of the inode.
+    pub inode: u64,
+    /// Where it is: absolute, and without a link in it.
+    pub path: &'a CStr,
+}
+
+impl<'a> SelfMount<'a> {
+    /// Reads those that [`SelfMount::write`] appended; the last one is `None` where something else follows.
+    pub fn all(bytes: &'a [u8]) -> impl Iterator<Item = Option<Self>> {
+        let mut rest = Some(Reader { rest: bytes });
+        core::iter::from_fn(move || {
+            let mut reader = rest.take_if(|it| !it.rest.is_empty())?;
+            let res = Self::next(&mut reader);
+            rest = res.is_some().then_some(reader);
+            Some(res)
+        })
+    }
+
+    fn next(reader: &mut Reader<'a>) -> Option<Self> {
+        let read_only = match reader.u8()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        };
+        let (device, inode) = (reader.u64()?, reader.u64()?);
+        let path = CStr::from_bytes_until_nul(reader.rest).ok()?;
+        reader.bytes(path.to_bytes_with_nul().len())?;
+        Some(Self { read_only, device, inode, path })
+    }
+
+    /// Appends it.
+    #[cfg(feature = "alloc")]
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(self.read_only));
+        out.extend_from_slice(&self.device.to_le_bytes());
+        out.extend_from_slice(&self.inode.to_le_bytes());
+        out.extend_from_slice(self.path.to_bytes_with_nul());
+    }
 }
 
 impl<'a> Setup<'a> {
@@ -169,13 +225,15 @@ impl<'a> Setup<'a> {
         if reader.array()? != [SETUP, VERSION] {
             return None;
         }
-        Some(Self {
+        let res = Self {
             flags: SetupFlags(reader.u32()?),
             uid_map: reader.blob()?,
             gid_map: reader.blob()?,
             filter: reader.blob()?,
             cookie: [reader.u64()?, reader.u64()?],
-        })
+            mounts: reader.blob()?,
+        };
+        SelfMount::all(res.mounts).all(|it| it.is_some()).then_some(res)
     }
 
     /// Appends the record.
@@ -189,6 +247,7 @@ impl<'a> Setup<'a> {
         for half in self.cookie {
             out.extend_from_slice(&half.to_le_bytes());
         }
+        put_blob(out, self.mounts);
     }
 }
 
@@ -386,6 +445,8 @@ pub enum Stage {
     Memory,
     /// The namespaces.
     Namespace,
+    /// The mount namespace, or the mounts in it.
+    Mounts,
     /// The network namespace, or the socket in it.
     Network,
     /// The list of the supervisor's children, without which it cannot end them: `/proc` is missing, or
@@ -415,11 +476,12 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in the order of a start.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::None,
         Self::Message,
         Self::Memory,
         Self::Namespace,
+        Self::Mounts,
         Self::Network,
         Self::Children,
         Self::Filter,
@@ -442,6 +504,7 @@ impl Stage {
             Self::Message => "read the request",
             Self::Memory => "allocate memory for the arguments",
             Self::Namespace => "make the namespaces",
+            Self::Mounts => "make the mounts that keep paths from being changed",
             Self::Network => "make a network namespace with a socket in it",
             Self::Children => "list the children of a process in /proc",
             Self::Filter => "load the system call filter",

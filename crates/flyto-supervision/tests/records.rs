@@ -1,22 +1,37 @@
 //! What one side writes, the other reads; what is no record is none.
 
 use flyto_supervision::{
-    Bound, MAX_BOUNDS, Order, Reached, Report, ReportKind, Setup, SetupFlags, Stage, Start,
-    StartFlags,
+    Bound, MAX_BOUNDS, Order, Reached, Report, ReportKind, SelfMount, Setup, SetupFlags, Stage,
+    Start, StartFlags,
 };
 
 #[test]
 fn what_is_written_is_read() {
+    let all = [
+        SelfMount { read_only: false, device: 1, inode: u64::MAX, path: c"/a/.git" },
+        SelfMount { read_only: true, device: u64::MAX, inode: 2, path: c"/a/.git/hooks" },
+    ];
+    let mut mounts = Vec::new();
+    all.iter().for_each(|it| it.write(&mut mounts));
     let setup = Setup {
         flags: SetupFlags::USER_NAMESPACE.with(SetupFlags::CGROUP),
         uid_map: b"0 0 1",
         gid_map: b"",
         filter: &[1; 16],
         cookie: [7, u64::MAX],
+        mounts: &mounts,
     };
     let mut record = Vec::new();
     setup.write(&mut record);
     assert_eq!(Setup::read(&record), Some(setup));
+    assert!(SelfMount::all(&mounts).eq(all.map(Some)));
+    for n in 1..mounts.len() {
+        let cut = Setup { mounts: &mounts[..n], ..setup };
+        record.clear();
+        cut.write(&mut record);
+        let is_whole = n == 1 + 16 + all[0].path.count_bytes() + 1;
+        assert_eq!(Setup::read(&record), is_whole.then_some(cut), "{n}");
+    }
 
     for order in [
         Order::Signal { signal: 15, to_tree: true },

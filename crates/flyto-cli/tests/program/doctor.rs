@@ -38,6 +38,7 @@ fn every_layer_is_told_whatever_the_machine_has() {
         landlock-files
         landlock-ports
         landlock-scopes
+        read-only-paths
         system-call-filter
         network-off
         network-hosts

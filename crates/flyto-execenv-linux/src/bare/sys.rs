@@ -26,6 +26,7 @@ pub(crate) mod errno {
     pub(crate) const NOSYS: Errno = 38;
     pub(crate) const BADMSG: Errno = 74;
     pub(crate) const NOBUFS: Errno = 105;
+    pub(crate) const STALE: Errno = 116;
 }
 
 /// Numbers of system calls.
@@ -78,9 +79,13 @@ pub(crate) mod number {
     pub(crate) const SECCOMP: usize = 317;
     pub(crate) const EXECVEAT: usize = 322;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
+    pub(crate) const OPEN_TREE: usize = 428;
+    pub(crate) const MOVE_MOUNT: usize = 429;
     pub(crate) const PIDFD_OPEN: usize = 434;
     pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;
+    pub(crate) const OPENAT2: usize = 437;
+    pub(crate) const MOUNT_SETATTR: usize = 442;
     pub(crate) const LANDLOCK_RESTRICT_SELF: usize = 446;
 }
 
@@ -158,6 +163,7 @@ pub(crate) mod clone {
     pub(crate) const FILES: u64 = 0x400;
     pub(crate) const PIDFD: u64 = 0x1000;
     pub(crate) const VFORK: u64 = 0x4000;
+    pub(crate) const NEWNS: u64 = 0x2_0000;
     pub(crate) const NEWUTS: u64 = 0x400_0000;
     pub(crate) const NEWUSER: u64 = 0x1000_0000;
     pub(crate) const NEWPID: u64 = 0x2000_0000;

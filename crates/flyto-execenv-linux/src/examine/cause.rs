@@ -23,6 +23,7 @@ pub(super) const fn needs(layer: Layer) -> &'static [Layer] {
         Layer::UserNamespace | Layer::PidNamespace | Layer::CgroupKill | Layer::ProcessLimit => {
             &[Layer::Supervisor]
         }
+        Layer::ReadOnlyPaths => &[Layer::Supervisor, Layer::LandlockFiles],
         Layer::NetworkHosts => &[Layer::Supervisor, Layer::SystemCallFilter],
         Layer::Confined => {
             &[Layer::Supervisor, Layer::LandlockFiles, Layer::SystemCallFilter, Layer::NetworkOff]
@@ -36,7 +37,9 @@ pub(super) const fn resembles(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::InProcessStart | Layer::SealedMemory | Layer::Proc => &[],
         Layer::UserNamespace | Layer::PidNamespace => &[Layer::InProcessStart, Layer::Proc],
-        Layer::NetworkHosts => &[Layer::InProcessStart, Layer::UserNamespace, Layer::PidNamespace],
+        Layer::ReadOnlyPaths | Layer::NetworkHosts => {
+            &[Layer::InProcessStart, Layer::UserNamespace, Layer::PidNamespace]
+        }
         _ => &[Layer::InProcessStart],
     }
 }
@@ -83,6 +86,7 @@ pub(super) fn reason(
                 Some(depends())
             }
             Layer::NetworkHosts => network_hosts(errno, machine),
+            Layer::ReadOnlyPaths => proc(machine).or_else(|| namespaces(errno, machine)),
             Layer::LandlockFiles => landlock(errno, machine, "6.2"),
             Layer::LandlockPorts => landlock(errno, machine, "6.7"),
             Layer::LandlockScopes => landlock(errno, machine, "6.12"),
@@ -391,6 +395,7 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         Layer::LandlockFiles
         | Layer::LandlockPorts
         | Layer::LandlockScopes
+        | Layer::ReadOnlyPaths
         | Layer::SystemCallFilter
         | Layer::NetworkOff
         | Layer::NetworkHosts
@@ -404,6 +409,11 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         Layer::LandlockScopes => {
             "a PID namespace keeps a program to its own processes, else a call that asks is refused"
         }
+        Layer::ReadOnlyPaths if is_partly => {
+            "Landlock keeps them, and nothing new can be made in the directories on the way to them: \
+             git commit fails, for example"
+        }
+        Layer::ReadOnlyPaths => "a call that asks for it is refused",
         Layer::SystemCallFilter | Layer::NetworkOff | Layer::NetworkHosts | Layer::Confined => {
             "a call that asks for it is refused"
         }

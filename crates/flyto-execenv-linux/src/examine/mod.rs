@@ -77,6 +77,9 @@ pub enum Layer {
     LandlockPorts,
     /// Landlock's scopes for signals and abstract Unix sockets.
     LandlockScopes,
+    /// Mounts that keep paths from being changed, in a mount namespace (mount_namespaces(7)), in a user
+    /// namespace unless root asks.
+    ReadOnlyPaths,
     /// A filter of system calls (seccomp(2)).
     SystemCallFilter,
     /// No network.
@@ -106,6 +109,7 @@ impl Layer {
         Self::LandlockFiles,
         Self::LandlockPorts,
         Self::LandlockScopes,
+        Self::ReadOnlyPaths,
         Self::SystemCallFilter,
         Self::NetworkOff,
         Self::NetworkHosts,
@@ -131,6 +135,7 @@ impl Layer {
             Self::LandlockFiles => "landlock-files",
             Self::LandlockPorts => "landlock-ports",
             Self::LandlockScopes => "landlock-scopes",
+            Self::ReadOnlyPaths => "read-only-paths",
             Self::SystemCallFilter => "system-call-filter",
             Self::NetworkOff => "network-off",
             Self::NetworkHosts => "network-hosts",
@@ -157,6 +162,7 @@ impl Layer {
             Self::LandlockFiles => "files are open only where granted",
             Self::LandlockPorts => "a second wall before the network",
             Self::LandlockScopes => "a program cannot end its supervisor",
+            Self::ReadOnlyPaths => "hooks and settings of a project stay as they are",
             Self::SystemCallFilter => "only system calls of ordinary programs",
             Self::NetworkOff => "programs without network",
             Self::NetworkHosts => "programs that reach named hosts only",

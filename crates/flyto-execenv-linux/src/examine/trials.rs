@@ -105,6 +105,7 @@ pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
             Layer::LandlockFiles => landlock_files().into(),
             Layer::LandlockPorts => landlock_ports().into(),
             Layer::LandlockScopes => landlock_scopes().into(),
+            Layer::ReadOnlyPaths => read_only_paths(),
             Layer::SystemCallFilter => system_call_filter().into(),
             Layer::NetworkOff => network_off().into(),
             Layer::NetworkHosts => network_hosts(linux).await.into(),
@@ -269,8 +270,13 @@ fn landlock_version(least: u32) -> Result<u32, Failure> {
 
 /// What keeps a program to this isolation where Landlock has this version.
 fn walls(isolation: &Isolation, landlock: u32) -> Result<Confinement, Failure> {
-    let support =
-        Support { landlock, seccomp: true, pid_namespaces: true, network_namespaces: true };
+    let support = Support {
+        landlock,
+        seccomp: true,
+        pid_namespaces: true,
+        network_namespaces: true,
+        mount_namespaces: true,
+    };
     let cookie = cookie().map_err(|err| Failure::of("get random numbers", &err))?;
     confine(isolation, &support, cookie).map_err(|err| Failure::of_start(&err))
 }
@@ -314,6 +320,23 @@ fn landlock_scopes() -> Result<String, Failure> {
     let walls = Walls { ruleset: made.inner_ruleset.as_ref().map(AsFd::as_fd), ..Walls::default() };
     is_refused(&walls, Deed::SignalHost, "signal its parent", libc::EPERM)?;
     Ok(format!("Landlock {version}: refused a signal"))
+}
+
+/// Has a supervisor mount a directory that every machine has onto itself.
+fn read_only_paths() -> Found {
+    let version = match landlock_version(LANDLOCK_FILES) {
+        Ok(version) => version,
+        Err(failure) => return Found::Fails(failure),
+    };
+    let by_mounts = || {
+        let confinement = walls(&Isolation::new().read_only("/proc"), version)?;
+        let user_namespace = needs_user_namespace();
+        supervisor(Kind { user_namespace, confinement, ..Kind::default() })
+    };
+    match by_mounts() {
+        Ok(_) => Found::Works("read-only mounts in a mount namespace".into()),
+        Err(failure) => Found::Partly(format!("Landlock {version} alone"), failure),
+    }
 }
 
 fn system_call_filter() -> Result<String, Failure> {

@@ -30,7 +30,7 @@ use rustix::{
 use super::{
     Confinement, Support,
     bpf::{Load, Node},
-    confine, cookie,
+    confine, cookie, needs_user_namespace,
 };
 use crate::{bare::host, ordinary::is_ordinary};
 
@@ -139,7 +139,8 @@ impl Confined {
         let uid_map = same(rustix::process::geteuid().as_raw());
         let gid_map = same(rustix::process::getegid().as_raw());
         // Root can make namespaces in the one it has.
-        let user_namespace = confinement.pid_namespace && !rustix::process::geteuid().is_root();
+        let needs_namespaces = confinement.pid_namespace || !confinement.mounts.is_empty();
+        let user_namespace = needs_namespaces && needs_user_namespace();
         let setup = Setup {
             flags: SetupFlags::NONE
                 .with_if(user_namespace, SetupFlags::USER_NAMESPACE)
@@ -147,11 +148,13 @@ impl Confined {
                 .with_if(confinement.no_new_privs, SetupFlags::NO_NEW_PRIVS)
                 .with_if(confinement.no_capabilities, SetupFlags::NO_CAPABILITIES)
                 .with_if(confinement.ruleset.is_some(), SetupFlags::RULESET)
-                .with_if(confinement.inner_ruleset.is_some(), SetupFlags::INNER_RULESET),
+                .with_if(confinement.inner_ruleset.is_some(), SetupFlags::INNER_RULESET)
+                .with_if(!confinement.mounts.is_empty(), SetupFlags::MOUNT_NAMESPACE),
             uid_map: uid_map.as_bytes(),
             gid_map: gid_map.as_bytes(),
             filter: &confinement.filter,
             cookie: confinement.cookie,
+            mounts: &confinement.mounts,
         };
         setup.write(&mut record);
         let rulesets = confinement.ruleset.iter().chain(&confinement.inner_ruleset);

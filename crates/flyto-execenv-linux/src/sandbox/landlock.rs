@@ -6,6 +6,9 @@
 //! [`Isolation::denied`]: those directories can neither be listed nor get new entries, and what appears
 //! in them later is closed until the next ruleset.
 //!
+//! In the same way a path is carved out of what may be written where it must not be changed and the system
+//! makes no mount namespace ([`read_only`](super::read_only)). There the directories on the way can be read.
+//!
 //! Not bounded by any ruleset are looking a file up (stat(2)), changing its mode, group, times or extended
 //! attributes where the user may, and connecting to a Unix socket by its path; the latter is for the
 //! filter. The others are not: a filter sees no paths, and ordinary programs make those calls for their own
@@ -29,7 +32,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{LANDLOCK_PORTS, LANDLOCK_SCOPES, denied::Denied};
+use super::{LANDLOCK_PORTS, LANDLOCK_SCOPES, MAX_TRIES, ReadOnly, denied::Denied};
 use crate::bare::landlock::{Handled, allow, ruleset};
 
 // Rights to files, `LANDLOCK_ACCESS_FS_*` of `linux/landlock.h`.
@@ -62,9 +65,6 @@ const SIGNALS: u64 = 2;
 /// Where the supervisor finds the descendants that it ends.
 const PROC: &str = "/proc";
 
-/// How often a ruleset is made again because what a denied path means has changed meanwhile.
-const MAX_TRIES: u32 = 10;
-
 /// All rights to files that this version knows.
 fn all_rights(version: u32) -> u64 {
     [(1, FIRST), (2, REFER), (3, TRUNCATE), (5, DEVICE_REQUESTS)]
@@ -81,9 +81,18 @@ pub(super) struct Outer {
     pub(super) seen: Vec<Seen>,
 }
 
-/// The ruleset of a supervisor and all its programs; none where nothing is asked of it.
-pub(super) fn outer(isolation: &Isolation, version: u32) -> Result<Outer, ExecError> {
-    let files = isolation.filesystem != Filesystem::Host || !isolation.denied.is_empty();
+/// The ruleset of a supervisor and all its programs; none where nothing is asked of it. Paths that cannot be
+/// changed are carved out of it if they are given.
+pub(super) fn outer(
+    isolation: &Isolation,
+    version: u32,
+    read_only: Option<&ReadOnly>,
+) -> Result<Outer, ExecError> {
+    // Mounts keep a program only where it makes none itself, and does not take the way through another
+    // process (`/proc/PID/root`, proc(5)): a ruleset about files refuses both.
+    let files = isolation.filesystem != Filesystem::Host
+        || !isolation.denied.is_empty()
+        || !isolation.read_only.is_empty();
     let ports = isolation.network == Network::Off && version >= LANDLOCK_PORTS;
     // A program in a domain cannot trace those outside. Where no domain of its own does this for each
     // program, this one must, whatever it bounds besides.
@@ -103,7 +112,7 @@ pub(super) fn outer(isolation: &Isolation, version: u32) -> Result<Outer, ExecEr
     let denied = || Denied::new(&isolation.denied);
     for _ in 0..MAX_TRIES {
         let ruleset = ruleset(&handled).map_err(unmade)?;
-        let mut rules = Rules { ruleset, denied: denied(), seen: Vec::new() };
+        let mut rules = Rules { ruleset, denied: denied(), read_only, seen: Vec::new() };
         if let Some(denied) = rules.denied.iter().find(|it| touches_proc(it)) {
             let what = format!(
                 "deny {denied:?}: what ends a program and its descendants finds them in {PROC}"
@@ -136,14 +145,15 @@ pub(super) fn inner(isolation: &Isolation) -> Result<OwnedFd, ExecError> {
     let handled = Handled { files: REFER, scoped, ..Handled::default() };
     let mut rules = Rules {
         ruleset: ruleset(&handled).map_err(unmade)?,
-        denied: Vec::new(),
+        denied: Denied::new(&[]),
+        read_only: None,
         seen: Vec::new(),
     };
     rules.grant(Path::new("/"), handled.files).map_err(unmade)?;
     Ok(rules.ruleset)
 }
 
-fn unmade(err: io::Error) -> ExecError {
+pub(super) fn unmade(err: io::Error) -> ExecError {
     let kind = match err.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => ExecErrorKind::Exhausted,
         _ => ExecErrorKind::Other,
@@ -197,13 +207,15 @@ fn stamp(dir: &OwnedFd) -> io::Result<Stamp> {
     Ok((time.tv_sec, time.tv_nsec))
 }
 
-struct Rules {
+struct Rules<'a> {
     ruleset: OwnedFd,
     denied: Denied,
+    /// What is carved out of what may be written.
+    read_only: Option<&'a ReadOnly>,
     seen: Vec<Seen>,
 }
 
-impl Rules {
+impl Rules<'_> {
     /// Grants rights to a path and what lies below, but for what is denied.
     fn grant(&mut self, path: &Path, rights: u64) -> io::Result<()> {
         let Some(file) = open_without_links(path)? else { return Ok(()) };
@@ -214,10 +226,22 @@ impl Rules {
         if self.denied.covers(path) {
             return Ok(());
         }
+        let rights = match self.read_only {
+            Some(it) if it.keeps(path) => rights & READ,
+            _ => rights,
+        };
         let kind = FileType::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
+        let is_directory = kind == FileType::Directory;
+        let denied_below = is_directory && self.denied.is_way(path);
+        let read_only_below =
+            is_directory && rights & !READ != 0 && self.read_only.is_some_and(|it| it.is_way(path));
+        if read_only_below && !denied_below {
+            // What lies below can be read: only what may be written is carved.
+            allow(self.ruleset.as_fd(), rights & READ, file.as_fd())?;
+        }
         match kind {
             FileType::Symlink => Ok(()),
-            FileType::Directory if self.denied.is_way(path) => self.carve(file, path, rights),
+            _ if denied_below || read_only_below => self.carve(file, path, rights),
             FileType::Directory => allow(self.ruleset.as_fd(), rights, file.as_fd()),
             _ => match rights & OF_FILES {
                 0 => Ok(()),
@@ -302,7 +326,8 @@ mod tests {
     /// What is granted of a directory whose listing is carved, by what the kernel was given; and the
     /// directories that were looked at.
     fn carved(isolation: &Isolation) -> Outer {
-        outer(isolation, super::super::Support::probe().landlock).expect("a ruleset can be made")
+        let version = super::super::Support::probe().landlock;
+        outer(isolation, version, None).expect("a ruleset can be made")
     }
 
     fn scene() -> (tempfile::TempDir, PathBuf) {
@@ -396,7 +421,7 @@ mod tests {
         let calls = Isolation::new().system_calls(flyto_execenv::SystemCalls::Restricted);
         assert!(carved(&calls).ruleset.is_none());
         let off = Isolation::new().network(Network::Off);
-        assert!(outer(&off, 3).expect("nothing to make").ruleset.is_none());
+        assert!(outer(&off, 3, None).expect("nothing to make").ruleset.is_none());
         assert!(carved(&off).ruleset.is_some());
     }
 

@@ -3,6 +3,7 @@
 //! | asked for | kept by |
 //! | --- | --- |
 //! | [`Filesystem::Grants`], denied paths | Landlock, files: see [`landlock`] |
+//! | read-only paths | a mount namespace with read-only mounts, else Landlock: see [`read_only`] |
 //! | [`Network::Off`] | the filter: no sockets but pairs; Landlock, ports, where the kernel has it |
 //! | [`Network::Hosts`] | a network namespace with one way out, to a [proxy](crate::proxy); the filter: no Unix sockets but pairs, and no sockets that namespaces do not hold |
 //! | [`LocalSockets::Off`] | the filter: no Unix sockets but pairs |
@@ -20,6 +21,7 @@ mod denied;
 #[cfg(test)]
 pub(crate) mod inside;
 mod landlock;
+mod read_only;
 mod seccomp;
 #[cfg(test)]
 mod tests;
@@ -31,7 +33,11 @@ use flyto_execenv::{
     Spec, SystemCalls,
 };
 
-use self::{landlock::Seen, seccomp::Rules};
+use self::{
+    landlock::{Outer, Seen},
+    read_only::ReadOnly,
+    seccomp::Rules,
+};
 use crate::bare::trial::{self, Namespace};
 
 /// What this machine can keep a program from.
@@ -46,6 +52,9 @@ pub(crate) struct Support {
     pub(crate) pid_namespaces: bool,
     /// Whether a supervisor can leave the machine's network, if need be in a user namespace that it makes.
     pub(crate) network_namespaces: bool,
+    /// Whether a supervisor can make mounts in a mount namespace, if need be in a user namespace that it
+    /// makes. That is known once one was asked to; [`Support::probe`] takes it for granted.
+    pub(crate) mount_namespaces: bool,
 }
 
 /// Landlock that knows truncation; without it, a program could empty files that it may not write.
@@ -66,6 +75,7 @@ impl Support {
             landlock: crate::bare::landlock::version(),
             seccomp,
             network_namespaces,
+            mount_namespaces: true,
             ..Self::default()
         }
     }
@@ -80,6 +90,7 @@ impl Support {
             (self.seccomp, Capability::SystemCallFilter),
             (files, Capability::FilesystemGrants),
             (files, Capability::FilesystemDenials),
+            (files, Capability::FilesystemReadOnly),
             (self.process_isolation().is_some(), Capability::ProcessIsolation),
         ]
         .into_iter()
@@ -134,17 +145,22 @@ pub(crate) struct Confinement {
     pub(crate) pid_namespace: bool,
     /// The supervisor leaves the machine's network.
     pub(crate) network_namespace: bool,
+    /// What the supervisor mounts onto itself in a mount namespace; nothing is no mount namespace.
+    pub(crate) mounts: Vec<u8>,
     /// What lets the supervisor's own clone3(2) and clone(2) through the filter.
     pub(crate) cookie: [u64; 2],
     /// The directories that were looked at.
     seen: Vec<Seen>,
+    /// The paths that cannot be changed, as they were found.
+    read_only: ReadOnly,
 }
 
 impl Confinement {
     /// Whether it would be made in the same way now. It grants what lies beside a denied path one by
-    /// one, so that a file which came later is closed, and one that was renamed may be.
+    /// one, so that a file which came later is closed, and one that was renamed may be. And it keeps
+    /// paths from being changed that are there.
     pub(crate) fn is_current(&self) -> bool {
-        self.seen.iter().all(Seen::is_current)
+        self.seen.iter().all(Seen::is_current) && self.read_only.is_current()
     }
 }
 
@@ -188,7 +204,7 @@ pub(crate) fn confine(
     }
     let own = isolation.processes == Processes::Own;
     let scopes = support.landlock >= LANDLOCK_SCOPES;
-    let outer = landlock::outer(isolation, support.landlock)?;
+    let (read_only, outer) = files(isolation, support)?;
     let inner_ruleset = if own && scopes { Some(landlock::inner(isolation)?) } else { None };
     let network_own = matches!(isolation.network, Network::Hosts(_));
     let rules = Rules {
@@ -206,7 +222,41 @@ pub(crate) fn confine(
         no_capabilities: true,
         pid_namespace: own && !scopes,
         network_namespace: network_own,
+        mounts: match support.mount_namespaces {
+            true => mounts(&read_only)?,
+            false => Vec::new(),
+        },
         cookie,
         seen: outer.seen,
+        read_only,
     })
+}
+
+/// How often a ruleset is made again because what a path means has changed meanwhile.
+const MAX_TRIES: u32 = 10;
+
+/// What is kept from being changed, and the ruleset that goes with that.
+fn files(isolation: &Isolation, support: &Support) -> Result<(ReadOnly, Outer), ExecError> {
+    for _ in 0..MAX_TRIES {
+        let read_only = ReadOnly::find(isolation).map_err(landlock::unmade)?;
+        let carved = (!support.mount_namespaces).then_some(&read_only);
+        let outer = landlock::outer(isolation, support.landlock, carved)?;
+        if read_only.is_current() {
+            return Ok((read_only, outer));
+        }
+    }
+    let what = "confine a program: paths that it must not change are replaced all the time";
+    Err(ExecError::new(ExecErrorKind::Other, what))
+}
+
+/// The most that can be told to a supervisor of its mounts, in bytes: what fits into a message beside the filter.
+const MAX_MOUNTS_BYTES: usize = 20 * 1024;
+
+fn mounts(read_only: &ReadOnly) -> Result<Vec<u8>, ExecError> {
+    let res = read_only.mounts();
+    if res.len() > MAX_MOUNTS_BYTES {
+        let what = "confine a program: too many paths that it must not change, or too long ones";
+        return Err(ExecError::new(ExecErrorKind::InvalidSpec, what));
+    }
+    Ok(res)
 }

@@ -1,5 +1,6 @@
 //! Confinement, tried from inside.
 
+mod read_only;
 mod set_id;
 
 use std::{
@@ -380,6 +381,7 @@ fn what_is_declared_is_what_can_be_made() {
             (Isolation::new().network(Network::Off), Capability::NetworkOff),
             (Isolation::new().local_sockets(LocalSockets::Off), Capability::LocalSocketsOff),
             (Isolation::new().deny("/nowhere"), Capability::FilesystemDenials),
+            (Isolation::new().read_only("/nowhere"), Capability::FilesystemReadOnly),
             (Isolation::new().system_calls(SystemCalls::Restricted), Capability::SystemCallFilter),
             (Isolation::new().processes(Processes::Own), Capability::ProcessIsolation),
             (Isolation::new().network(Network::Hosts(Vec::new())), Capability::NetworkHosts),
@@ -400,6 +402,7 @@ fn what_is_declared_is_what_can_be_made() {
         seccomp,
         pid_namespaces,
         network_namespaces: false,
+        mount_namespaces: true,
     };
     check(with(0, false, true), expect![""]);
     let means = [(1, false), (1, true), (5, true), (6, false), (6, true)];
@@ -414,7 +417,10 @@ fn what_is_declared_is_what_can_be_made() {
         ]
     );
     check(with(0, true, true), expect!["network-off local-sockets-off system-call-filter"]);
-    check(with(7, false, true), expect!["filesystem-grants filesystem-denials"]);
+    check(
+        with(7, false, true),
+        expect!["filesystem-grants filesystem-denials filesystem-read-only"],
+    );
     check(
         with(2, true, true),
         expect!["network-off local-sockets-off system-call-filter process-isolation"],
@@ -422,13 +428,13 @@ fn what_is_declared_is_what_can_be_made() {
     check(
         with(5, true, false),
         expect![
-            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials"
+            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials filesystem-read-only"
         ],
     );
     check(
         with(5, true, true),
         expect![
-            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials process-isolation"
+            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials filesystem-read-only process-isolation"
         ],
     );
     check(
@@ -439,7 +445,7 @@ fn what_is_declared_is_what_can_be_made() {
     check(
         with(6, true, false),
         expect![
-            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials process-isolation"
+            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials filesystem-read-only process-isolation"
         ],
     );
 }

@@ -82,6 +82,11 @@ impl Pool {
         self.kind.confinement.is_current()
     }
 
+    /// Whether its supervisors make mounts.
+    pub(crate) fn makes_mounts(&self) -> bool {
+        !self.kind.confinement.mounts.is_empty()
+    }
+
     /// Whether its programs are in a group without their supervisor.
     pub(crate) fn is_apart(&self) -> bool {
         self.kind.is_apart
@@ -148,11 +153,13 @@ impl Pool {
                 .with_if(kill.is_some(), SetupFlags::CGROUP_KILL)
                 // The start has found it out.
                 .with_if(birth::refusal().is_some(), SetupFlags::CLONE3_REFUSED)
-                .with_if(self.kind.confinement.network_namespace, SetupFlags::NETWORK_NAMESPACE),
+                .with_if(self.kind.confinement.network_namespace, SetupFlags::NETWORK_NAMESPACE)
+                .with_if(!self.kind.confinement.mounts.is_empty(), SetupFlags::MOUNT_NAMESPACE),
             uid_map: uid_map.as_bytes(),
             gid_map: gid_map.as_bytes(),
             filter: &self.kind.confinement.filter,
             cookie: self.kind.confinement.cookie,
+            mounts: &self.kind.confinement.mounts,
         };
         let mut record = Vec::with_capacity(64);
         setup.write(&mut record);

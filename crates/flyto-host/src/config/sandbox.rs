@@ -11,6 +11,7 @@ use flyto_diagnostics::{
 };
 use flyto_execenv::{
     Class, Filesystem, HostPattern, Isolation, Limits, Network, Profile, ProfilePlaces,
+    project_settings,
 };
 use flyto_plugin::{ambient_home_of, expand_home, read_limits};
 
@@ -72,6 +73,10 @@ impl SandboxProfile {
         if let Filesystem::Grants { read, write } = &mut res.filesystem {
             *read = read.iter().chain(more_read).cloned().collect();
             *write = write.iter().chain(more_write).cloned().collect();
+            // What is granted by its own name is not kept.
+            let settings = more_write.iter().flat_map(|it| project_settings(it));
+            let kept = res.read_only.iter().cloned().chain(settings);
+            res.read_only = kept.filter(|it| !more_write.contains(it)).collect();
         }
         // A path and what it leads to, if it is a link.
         res = deny

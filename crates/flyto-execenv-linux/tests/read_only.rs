@@ -1,0 +1,167 @@
+//! Paths that cannot be changed, from call to call of one host.
+
+#![cfg(supervised)]
+
+#[path = "../src/ordinary.rs"]
+mod ordinary;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use flyto_execenv::{Class, ExecEnv, Isolation, Policies, Policy, Profile, ProfilePlaces, Spec};
+use flyto_execenv_linux::Linux;
+
+use self::ordinary::{GUARD, is_ordinary};
+
+struct Scene {
+    env: ExecEnv,
+    project: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Scene {
+    /// A project whose tools run under `workspace`.
+    fn workspace() -> Self {
+        Self::new(|project| {
+            let places = ProfilePlaces::new(project).temp_dir(project.with_file_name("tmp"));
+            Profile::Workspace.isolation(&places)
+        })
+    }
+
+    fn new(isolation: impl Fn(&Path) -> Isolation) -> Self {
+        let dir = tempfile::tempdir().expect("there is room");
+        let project = dir.path().canonicalize().expect("it is there").join("project");
+        for sub in [&project, &project.with_file_name("tmp")] {
+            fs::create_dir(sub).expect("it is ours");
+        }
+        let policy = Policy::new().isolation(isolation(&project));
+        let policies = Policies::new().class(Class::PLUGIN_TOOL, policy);
+        let env = ExecEnv::builder(Linux::new()).policies(policies).build();
+        Self { env, project, _dir: dir }
+    }
+
+    /// What a script prints, and whether it ends well.
+    async fn sh(&self, script: &str) -> (String, bool) {
+        let spec = Spec::new("/bin/sh")
+            .args(["-c", script])
+            .env_var("PATH", "/usr/sbin:/usr/bin:/bin")
+            .env_var("HOME", self.project.with_file_name("tmp"))
+            .env_var("LC_ALL", "C")
+            .working_dir(&self.project)
+            .merge_stderr()
+            .deadline(GUARD);
+        let outcome = self.env.run(spec).await.expect("there is a shell");
+        (String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned(), outcome.success())
+    }
+
+    /// Expects that this script fails and leaves the file as it is.
+    #[track_caller]
+    fn kept(&self, (text, success): &(String, bool), file: &str, content: &str) {
+        assert!(!success, "{text}");
+        let found = fs::read_to_string(self.project.join(file)).expect("it is there");
+        assert_eq!(found, content, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_there_at_a_call_is_kept_in_that_call() {
+    is_ordinary("what_is_there_at_a_call_is_kept_in_that_call").await;
+    let scene = Scene::workspace();
+    let file = scene.project.join(".envrc");
+    let (text, success) = scene.sh("echo made > .envrc && cat .envrc").await;
+    assert!(success && text == "made\n", "{text}");
+    // From now on it exists.
+    scene.kept(&scene.sh("echo more >> .envrc").await, ".envrc", "made\n");
+    scene.kept(&scene.sh("rm .envrc").await, ".envrc", "made\n");
+    // Outside, an editor or git(1) replaces it, which takes away what is mounted there.
+    for content in ["one", "two", "three"] {
+        fs::write(file.with_file_name("new"), content).expect("it is ours");
+        fs::rename(file.with_file_name("new"), &file).expect("it is ours");
+        let attack = scene.sh("cat .envrc; echo more >> .envrc").await;
+        assert!(attack.0.starts_with(content), "{}", attack.0);
+        scene.kept(&attack, ".envrc", content);
+    }
+    fs::remove_file(&file).expect("it is ours");
+    let (text, success) = scene.sh("echo again > .envrc").await;
+    assert!(success, "{text}");
+}
+
+#[tokio::test]
+async fn the_machines_mounts_are_as_before() {
+    is_ordinary("the_machines_mounts_are_as_before").await;
+    let mounts = || fs::read_to_string("/proc/self/mountinfo").expect("it can be read");
+    let before = mounts();
+    let scene = Scene::workspace();
+    fs::create_dir_all(scene.project.join(".git/hooks")).expect("it is ours");
+    let (text, success) = scene.sh("cat /proc/self/mountinfo").await;
+    assert!(success && text.contains("/project/.git/hooks"), "{text}");
+    assert_eq!(mounts(), before);
+    // What the host does is not bound to them.
+    let hook = scene.project.join(".git/hooks/pre-commit");
+    fs::write(&hook, "").expect("it is ours");
+    let git = scene.project.join(".git");
+    fs::rename(&git, git.with_file_name("git")).expect("it is ours");
+    fs::remove_dir_all(git.with_file_name("git")).expect("it is ours");
+    let (text, success) = scene.sh("mkdir -p .git/hooks").await;
+    assert!(success, "{text}");
+    drop(scene);
+    assert_eq!(mounts(), before);
+}
+
+/// Without a filter of system calls, a program can make namespaces of its own.
+#[tokio::test]
+async fn a_namespace_inside_takes_no_mount_away() {
+    is_ordinary("a_namespace_inside_takes_no_mount_away").await;
+    let scene = Scene::new(|project| Isolation::new().read_only(project.join("kept")));
+    fs::create_dir(scene.project.join("kept")).expect("it is ours");
+    fs::write(scene.project.join("kept/file"), "kept").expect("it is ours");
+    for attack in [
+        "echo x > kept/file",
+        "mv kept moved && echo x > moved/file",
+        "umount -l kept; echo x > kept/file",
+        "mount -o remount,rw,bind kept; echo x > kept/file",
+        "unshare --mount sh -c 'umount -l kept; echo x > kept/file'",
+        "unshare --user --map-root-user --mount sh -c 'umount -l kept; echo x > kept/file'",
+        "unshare --user --map-root-user --mount \
+            sh -c 'mount -o remount,rw,bind kept; echo x > kept/file'",
+        "unshare --user --map-root-user --mount \
+            sh -c 'mkdir -p to; mount --bind . to; echo x > to/kept/file'",
+        "unshare --user --map-root-user --mount sh -c 'mv kept moved; echo x > moved/file'",
+        "echo x > /proc/1/root$PWD/kept/file",
+        "for it in /proc/[0-9]*; do echo x > $it/root$PWD/kept/file && exit; done; false",
+        "for it in /proc/[0-9]*; do echo x > $it/cwd/kept/file && exit; done; false",
+    ] {
+        let attack = format!("({attack}) 2>&1");
+        scene.kept(&scene.sh(&attack).await, "kept/file", "kept");
+    }
+}
+
+#[tokio::test]
+async fn git_works_where_its_hooks_and_settings_are_kept() {
+    is_ordinary("git_works_where_its_hooks_and_settings_are_kept").await;
+    let scene = Scene::workspace();
+    let (text, success) = scene.sh("command -v git").await;
+    if !success {
+        println!("skipped: there is no git: {text}");
+        return;
+    }
+    let (text, success) = scene
+        .sh("git init -q -b main . && git config user.name a && git config user.email a@b")
+        .await;
+    assert!(success, "{text}");
+    let config = fs::read_to_string(scene.project.join(".git/config")).expect("git made it");
+    let work = "echo 1 > file && git add . && git commit -qm one && git status --porcelain &&
+        git checkout -qb other && git mv file moved && git commit -qm two && git checkout -q main &&
+        git merge -q other && git stash list && git gc -q && git log --format=%s";
+    let (text, success) = scene.sh(work).await;
+    assert!(success && text == "two\none\n", "{text}");
+    let set = scene.sh("git config core.fsmonitor 'sh -c id' 2>&1").await;
+    scene.kept(&set, ".git/config", &config);
+    let hook = "echo id > .git/hooks/pre-commit";
+    assert!(!scene.sh(hook).await.1);
+    // A worktree's `.git` is a file.
+    let (text, success) = scene.sh("git worktree add -q ../tmp/tree").await;
+    assert!(success, "{text}");
+}
