@@ -17,7 +17,7 @@ use crate::{
 /// | --- | --- | --- | --- |
 /// | system directories | as the user | read | read |
 /// | home directory | as the user | read, but for [`SECRETS`](crate::SECRETS) | closed |
-/// | working directory | as the user | write, but for [`PROJECT_SETTINGS`] | read |
+/// | working directory | as the user | write, but for [`PROJECT_SETTINGS`] | read; where a grant says write, but for [`PROJECT_SETTINGS`] |
 /// | data directory | as the user | write, but for [`PROJECT_SETTINGS`] | write, but for [`PROJECT_SETTINGS`] |
 /// | temporary directory | as the user | write | write |
 /// | further directories of [`ProfilePlaces::read`] | as the user | read | read |
@@ -201,7 +201,8 @@ impl Profile {
             }
             _ => read.push(working_dir.clone()),
         }
-        let kept = data_dir.iter().chain((self == Self::Workspace).then_some(working_dir));
+        // Also where only a grant opens the working directory for writing.
+        let kept = data_dir.iter().chain([working_dir]);
         let mut all = secret_places(places);
         for path in denied {
             if !all.contains(path) {
@@ -448,7 +449,7 @@ mod tests {
                 read ["/srv/tools", "/h/project"]
                 write ["/h/.local/share/flyto/plugins/p", "/tmp/p"]
                 secrets denied: true
-                settings kept in ["/h/.local/share/flyto/plugins/p"]
+                settings kept in ["/h/.local/share/flyto/plugins/p", "/h/project"]
                 network Off, local sockets Off, system calls Restricted, processes Own
             "#]],
         );

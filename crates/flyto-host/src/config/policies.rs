@@ -339,4 +339,19 @@ mod tests {
         assert_eq!((both.network.clone(), writes(&both)), (Network::Off, Vec::new()));
         assert_eq!(both.denied.len(), isolation(&["strict"]).denied.len());
     }
+
+    #[test]
+    fn settings_are_kept_in_what_a_profile_opens_for_writing() {
+        let mut sandbox = Sandbox::default();
+        let mut profile = sandbox.profile("strict").expect("everybody has it");
+        profile.write = ["/m", "/m/.git/config"].map(PathBuf::from).into();
+        sandbox.use_for_all(&profile);
+        let config = Config { sandbox, ..Config::default() };
+        let policies = config.policies(&Capabilities::new("x"), &surroundings());
+        let kept = &policies.get(&Class::EVOLVE).isolation.read_only;
+        let has = |path: &str| kept.contains(&PathBuf::from(path));
+        assert!(has("/m/.envrc") && has("/m/.git/hooks") && has("/w/.flyto"), "{kept:?}");
+        // That is granted by its own name.
+        assert!(!has("/m/.git/config"), "{kept:?}");
+    }
 }
