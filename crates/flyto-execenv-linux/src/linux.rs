@@ -23,7 +23,7 @@ use crate::{
     direct, failure,
     limits::{Keepers, ProcessKeeper, sees_trees},
     proxy::{Outside, Reach, System},
-    sandbox::{Confinement, Support, confine, cookie, needs_user_namespace},
+    sandbox::{Confinement, Granted, Support, confine_as_granted, cookie, needs_user_namespace},
     supervised::{self, Kind, Pool},
 };
 
@@ -97,6 +97,8 @@ struct Supervision {
     support: Support,
     /// Whether supervisors can make mounts, once one was asked to.
     makes_mounts: OnceLock<bool>,
+    /// The directories that programs were granted for writing.
+    granted: Granted,
     /// Where hosts are found and reached.
     outside: Arc<dyn Outside>,
     /// Supervisors for programs without isolation.
@@ -264,8 +266,8 @@ impl Supervision {
         let mut support = Support::probe();
         support.pid_namespaces = rung == KillRung::PidNamespace;
         let (outside, special) = (Arc::new(System), Mutex::default());
-        let makes_mounts = OnceLock::new();
-        Ok(Self { rung, keepers, support, makes_mounts, outside, plain, special })
+        let (makes_mounts, granted) = (OnceLock::new(), Granted::default());
+        Ok(Self { rung, keepers, support, makes_mounts, granted, outside, plain, special })
     }
 
     async fn start(&self, pinned: &PinnedPrograms, mut spec: Spec) -> Result<Running, ExecError> {
@@ -348,7 +350,7 @@ impl Supervision {
     ) -> Result<Arc<Pool>, ExecError> {
         let cookie = cookie().map_err(|err| failure::of_host(spec, err))?;
         let support = Support { mount_namespaces, ..self.support };
-        let confinement = confine(&spec.isolation, &support, cookie)?;
+        let confinement = confine_as_granted(&spec.isolation, &support, cookie, &self.granted)?;
         let reach = match &spec.isolation.network {
             Network::Hosts(hosts) => {
                 Some(Arc::new(Reach::new(hosts.clone(), Arc::clone(&self.outside))))

@@ -10,7 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flyto_execenv::{Class, ExecEnv, Isolation, Policies, Policy, Profile, ProfilePlaces, Spec};
+use flyto_execenv::{
+    Class, ExecEnv, Filesystem, Isolation, Policies, Policy, Profile, ProfilePlaces, Spec,
+};
 use flyto_execenv_linux::Linux;
 
 use self::ordinary::{GUARD, is_ordinary};
@@ -164,4 +166,54 @@ async fn git_works_where_its_hooks_and_settings_are_kept() {
     // A worktree's `.git` is a file.
     let (text, success) = scene.sh("git worktree add -q ../tmp/tree").await;
     assert!(success, "{text}");
+}
+
+/// What a program that may write the parent puts in the place of a granted directory.
+#[tokio::test]
+async fn another_directory_in_the_place_of_a_granted_one_is_refused() {
+    is_ordinary("another_directory_in_the_place_of_a_granted_one_is_refused").await;
+    let again = "rmdir \"$1\" 2>/dev/null || mv \"$1\" \"$1\".before; mkdir \"$1\"";
+    let other = "mkdir -p elsewhere; mv \"$1\" \"$1\".before; mv elsewhere \"$1\"";
+    let link = "mv \"$1\" \"$1\".before; ln -s / \"$1\"";
+    let moved = "mv \"$1\" \"$1\".before; ln -s \"$1\".before \"$1\"";
+    let file = "mv \"$1\" \"$1\".before; echo >\"$1\"";
+    for (attack, refusal) in [
+        (again, Some("another directory")),
+        (other, Some("another directory")),
+        (link, Some("a link or a file")),
+        (file, Some("a link or a file")),
+        // It is the same directory, under two names.
+        (moved, None),
+    ] {
+        let scene = Scene::new(|project| {
+            fs::create_dir(project.join("granted")).expect("it is ours");
+            let write = [project.to_owned(), project.join("granted"), "/dev/null".into()];
+            let read = ["/usr", "/bin", "/lib", "/lib64"].map(PathBuf::from);
+            Isolation::new()
+                .filesystem(Filesystem::Grants { read: read.into(), write: write.into() })
+        });
+        let granted = scene.project.join("granted");
+        let script = format!("set -- {granted:?}; {attack}");
+        assert!(scene.sh(&script).await.1, "{script}");
+        let spec = Spec::new("/bin/sh")
+            .args(["-c", "echo ran > ran"])
+            .working_dir(&scene.project)
+            .env_var("PATH", "/usr/bin:/bin");
+        let run = scene.env.run(spec.deadline(GUARD)).await;
+        let Some(refusal) = refusal else {
+            assert!(run.expect("it is the same").success());
+            continue;
+        };
+        let err = run.expect_err(attack);
+        let text = err.to_string();
+        assert!(text.contains(&format!("{granted:?}")) && text.contains(refusal), "{text}");
+        assert!(!err.did_start() && !scene.project.join("ran").exists(), "{attack}");
+        // As it was, it is granted again.
+        let _ = fs::remove_dir(&granted).or_else(|_| fs::remove_file(&granted));
+        let before = granted.with_file_name("granted.before");
+        if before.exists() {
+            fs::rename(before, &granted).expect("it is ours");
+            assert!(scene.sh("echo ran > granted/ran").await.1, "{attack}");
+        }
+    }
 }

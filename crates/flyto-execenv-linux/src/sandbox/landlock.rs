@@ -32,7 +32,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{LANDLOCK_PORTS, LANDLOCK_SCOPES, MAX_TRIES, ReadOnly, denied::Denied};
+use super::{Granted, LANDLOCK_PORTS, LANDLOCK_SCOPES, MAX_TRIES, ReadOnly, denied::Denied};
 use crate::bare::landlock::{Handled, allow, ruleset};
 
 // Rights to files, `LANDLOCK_ACCESS_FS_*` of `linux/landlock.h`.
@@ -41,6 +41,7 @@ const WRITE_FILE: u64 = 1 << 1;
 const READ_FILE: u64 = 1 << 2;
 const READ_DIR: u64 = 1 << 3;
 const MAKE_CHARACTER_DEVICE: u64 = 1 << 6;
+const MAKE_DIRECTORY: u64 = 1 << 7;
 const MAKE_BLOCK_DEVICE: u64 = 1 << 11;
 const TRUNCATE: u64 = 1 << 14;
 const DEVICE_REQUESTS: u64 = 1 << 15;
@@ -87,6 +88,7 @@ pub(super) fn outer(
     isolation: &Isolation,
     version: u32,
     read_only: Option<&ReadOnly>,
+    granted: &Granted,
 ) -> Result<Outer, ExecError> {
     // Mounts keep a program only where it makes none itself, and does not take the way through another
     // process (`/proc/PID/root`, proc(5)): a ruleset about files refuses both.
@@ -121,7 +123,13 @@ pub(super) fn outer(
         }
         if files {
             for (path, rights) in grants(&isolation.filesystem, handled.files) {
-                rules.grant(&path, rights).map_err(unmade)?;
+                let file = open_without_links(&path).map_err(unmade)?;
+                if rights & MAKE_DIRECTORY != 0 && isolation.filesystem != Filesystem::Host {
+                    granted.check(&path, file.as_ref())?;
+                }
+                if let Some(file) = file {
+                    rules.open(&file, &path, rights).map_err(unmade)?;
+                }
             }
         } else if own {
             rules.grant(Path::new("/"), handled.files).map_err(unmade)?;
@@ -327,7 +335,7 @@ mod tests {
     /// directories that were looked at.
     fn carved(isolation: &Isolation) -> Outer {
         let version = super::super::Support::probe().landlock;
-        outer(isolation, version, None).expect("a ruleset can be made")
+        outer(isolation, version, None, &Granted::default()).expect("a ruleset can be made")
     }
 
     fn scene() -> (tempfile::TempDir, PathBuf) {
@@ -421,7 +429,9 @@ mod tests {
         let calls = Isolation::new().system_calls(flyto_execenv::SystemCalls::Restricted);
         assert!(carved(&calls).ruleset.is_none());
         let off = Isolation::new().network(Network::Off);
-        assert!(outer(&off, 3, None).expect("nothing to make").ruleset.is_none());
+        assert!(
+            outer(&off, 3, None, &Granted::default()).expect("nothing to make").ruleset.is_none()
+        );
         assert!(carved(&off).ruleset.is_some());
     }
 

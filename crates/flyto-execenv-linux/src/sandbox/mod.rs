@@ -18,6 +18,7 @@
 
 mod bpf;
 mod denied;
+mod granted;
 #[cfg(test)]
 pub(crate) mod inside;
 mod landlock;
@@ -33,6 +34,7 @@ use flyto_execenv::{
     Spec, SystemCalls,
 };
 
+pub(crate) use self::granted::Granted;
 use self::{
     landlock::{Outer, Seen},
     read_only::ReadOnly,
@@ -172,17 +174,31 @@ pub(crate) fn cookie() -> io::Result<[u64; 2]> {
     Ok([all as u64, (all >> 64) as u64])
 }
 
-/// What keeps a program to this isolation.
+/// What keeps a program to this isolation, where nothing was granted before.
+///
+/// # Errors
+///
+/// Those of [`confine_as_granted`].
+pub(crate) fn confine(
+    isolation: &Isolation,
+    support: &Support,
+    cookie: [u64; 2],
+) -> Result<Confinement, ExecError> {
+    confine_as_granted(isolation, support, cookie, &Granted::default())
+}
+
+/// What keeps a program to this isolation. Directories that were granted for writing before must be the same.
 ///
 /// # Errors
 ///
 /// [`ExecErrorKind::Unsupported`] where the machine cannot keep a part of it; nothing is left out.
 /// [`ExecErrorKind::InvalidSpec`] where a path could mean something else than it says. Also where the
 /// system does not make a ruleset.
-pub(crate) fn confine(
+pub(crate) fn confine_as_granted(
     isolation: &Isolation,
     support: &Support,
     cookie: [u64; 2],
+    granted: &Granted,
 ) -> Result<Confinement, ExecError> {
     if isolation.is_none() {
         return Ok(Confinement::default());
@@ -204,7 +220,7 @@ pub(crate) fn confine(
     }
     let own = isolation.processes == Processes::Own;
     let scopes = support.landlock >= LANDLOCK_SCOPES;
-    let (read_only, outer) = files(isolation, support)?;
+    let (read_only, outer) = files(isolation, support, granted)?;
     let inner_ruleset = if own && scopes { Some(landlock::inner(isolation)?) } else { None };
     let network_own = matches!(isolation.network, Network::Hosts(_));
     let rules = Rules {
@@ -236,11 +252,15 @@ pub(crate) fn confine(
 const MAX_TRIES: u32 = 10;
 
 /// What is kept from being changed, and the ruleset that goes with that.
-fn files(isolation: &Isolation, support: &Support) -> Result<(ReadOnly, Outer), ExecError> {
+fn files(
+    isolation: &Isolation,
+    support: &Support,
+    granted: &Granted,
+) -> Result<(ReadOnly, Outer), ExecError> {
     for _ in 0..MAX_TRIES {
         let read_only = ReadOnly::find(isolation).map_err(landlock::unmade)?;
         let carved = (!support.mount_namespaces).then_some(&read_only);
-        let outer = landlock::outer(isolation, support.landlock, carved)?;
+        let outer = landlock::outer(isolation, support.landlock, carved, granted)?;
         if read_only.is_current() {
             return Ok((read_only, outer));
         }

@@ -21,7 +21,7 @@ use std::{
 use flyto_execenv::{Filesystem, Isolation};
 use flyto_supervision::SelfMount;
 use rustix::{
-    fs::{AtFlags, CWD, Mode, OFlags, Statx, StatxFlags, fstat, openat, statx},
+    fs::{AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, fstat, openat, statx},
     io::Errno,
 };
 
@@ -43,6 +43,7 @@ pub(super) struct ReadOnly {
 #[derive(Debug)]
 struct Directory {
     path: PathBuf,
+    identity: Option<Identity>,
     entries: Vec<Seen>,
     /// The directory as it was when all entries were as they should be.
     settled: Mutex<Option<State>>,
@@ -105,6 +106,12 @@ impl ReadOnly {
             let dir = path.parent().unwrap_or(&path).to_owned();
             by_dir.entry(dir).or_default().push(Seen::look(path)?);
         }
+        if let Filesystem::Grants { write, .. } = &isolation.filesystem {
+            // Another directory in the place of a granted one is not what a ruleset was made for.
+            for dir in write.iter().filter(|it| !it.is_file() && !is_device(it)) {
+                by_dir.entry(dir.clone()).or_default();
+            }
+        }
         let dirs = by_dir.into_iter();
         res.dirs = dirs.map(|(path, entries)| Directory::new(path, entries)).collect();
         Ok(res)
@@ -151,14 +158,18 @@ impl ReadOnly {
 
 impl Directory {
     fn new(path: PathBuf, entries: Vec<Seen>) -> Self {
-        Self { path, entries, settled: Mutex::default() }
+        let identity = State::of(&path).map(|it| it.identity);
+        Self { path, identity, entries, settled: Mutex::default() }
     }
 
     fn is_current(&self) -> bool {
         // Before the entries: what changes meanwhile makes it look changed next time.
         let Some(now) = State::of(&self.path) else {
-            return self.entries.iter().all(|it| it.found.is_none());
+            return self.identity.is_none();
         };
+        if Some(now.identity) != self.identity {
+            return false;
+        }
         let mut settled = self.settled.lock().unwrap_or_else(PoisonError::into_inner);
         if *settled == Some(now) {
             return true;
@@ -234,6 +245,12 @@ fn can_change(isolation: &Isolation, path: &Path) -> bool {
         _ => true,
     };
     is_writable(isolation, path) || is_above()
+}
+
+/// Whether this is a device, such as `/dev/null`: not a directory, and not replaced while the machine runs.
+fn is_device(path: &Path) -> bool {
+    let kind = |it: rustix::fs::Stat| FileType::from_raw_mode(it.st_mode);
+    rustix::fs::stat(path).map(kind).is_ok_and(|it| it == FileType::CharacterDevice)
 }
 
 /// Whether this lies below a directory that is granted for writing.
