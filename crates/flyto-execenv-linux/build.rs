@@ -23,9 +23,11 @@ fn main() {
     }
     println!("cargo::rustc-cfg=supervised");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    // The text includes itself, by this name.
+    // The text includes itself, by these names.
+    for (name, text) in flyto_supervision::SOURCES {
+        fs::write(out.join(name), text).expect("OUT_DIR is writable");
+    }
     let records = out.join("lib.rs");
-    fs::write(&records, flyto_supervision::SOURCE).expect("OUT_DIR is writable");
     let common = ["--edition=2024", "-Copt-level=2", "-Cpanic=abort", "-Crelocation-model=static"];
     let rlib = out.join("libflyto_supervision.rlib");
     compile(&common, &["--crate-type=rlib", "--crate-name=flyto_supervision"], &records, &rlib);
