@@ -217,3 +217,38 @@ async fn another_directory_in_the_place_of_a_granted_one_is_refused() {
         }
     }
 }
+
+/// A user namespace in which no mount namespace can be made (`user.max_mnt_namespaces`, namespaces(7)).
+#[tokio::test]
+async fn without_mount_namespaces_landlock_keeps_the_same() {
+    const INSIDE: &str = "FLYTO_TEST_WITHOUT_MOUNTS";
+    if std::env::var_os(INSIDE).is_none() {
+        let close = "echo 0 >/proc/sys/user/max_mnt_namespaces || exit 77; exec \"$@\"";
+        let test = "without_mount_namespaces_landlock_keeps_the_same";
+        let spec = Spec::new("unshare")
+            .args(["--user", "--map-root-user", "sh", "-c", close, "sh"])
+            .arg(std::env::current_exe().expect("it runs").into_os_string())
+            .args(["--exact", test, "--nocapture"])
+            .env_var("PATH", "/usr/bin:/bin")
+            .env_var(INSIDE, "1");
+        let outcome = ordinary::run(spec).await;
+        let text = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
+        if !outcome.success() && !text.contains("running 1 test") {
+            println!("skipped: no user namespace can be made and bounded here");
+            return;
+        }
+        assert!(outcome.success() && text.contains("1 passed"), "{text}");
+        return;
+    }
+    let scene = Scene::workspace();
+    fs::create_dir_all(scene.project.join(".git/hooks")).expect("it is ours");
+    fs::write(scene.project.join("file"), "").expect("it is ours");
+    for attack in ["echo x > .git/hooks/x", "mv .git moved", "rm -r .git"] {
+        let (text, success) = scene.sh(attack).await;
+        assert!(!success && scene.project.join(".git/hooks").exists(), "{text}");
+    }
+    // The price of it.
+    assert!(!scene.sh("echo x > new").await.1);
+    let (text, success) = scene.sh("echo x > file && cat file && cat /proc/self/mountinfo").await;
+    assert!(success && text.starts_with("x\n") && !text.contains(".git"), "{text}");
+}
