@@ -5,8 +5,15 @@ use std::{io, path::Path};
 use flyto_execenv::{ExecError, ExecErrorKind, Spec, local::explain_start};
 use flyto_supervision::Stage;
 
+/// Why a supervisor is not used whose trial of what it had entered failed.
+pub(crate) const UNTRUE: &str = "the system answered success and did nothing, as under a filter of system calls \
+     that answers in the kernel's place (SECCOMP_RET_ERRNO with 0); run outside of that filter";
+
 /// The error of a start that failed at `stage` with this error number. Nothing ran.
 pub(crate) fn of_stage(spec: &Spec, program: &Path, stage: Stage, errno: u32) -> ExecError {
+    if errno == 0 {
+        return failed(spec, ExecErrorKind::Unsupported, stage).with_source(UNTRUE);
+    }
     let err = io::Error::from_raw_os_error(i32::try_from(errno).unwrap_or(i32::MAX));
     match stage {
         Stage::Exec => explain_start(spec, program, err),
@@ -15,8 +22,27 @@ pub(crate) fn of_stage(spec: &Spec, program: &Path, stage: Stage, errno: u32) ->
             let what = format!("start {:?}", spec.program.as_os_str());
             ExecError::new(ExecErrorKind::BadWorkingDir, what).with_source(why)
         }
+        _ if is_forbidden(stage, &err) => {
+            failed(spec, ExecErrorKind::Unsupported, stage).with_source(err)
+        }
         _ => failed(spec, kind_of(&err), stage).with_source(err),
     }
+}
+
+/// Whether this machine does not let a supervisor enter what it is to enter, rather than fail to at this moment.
+fn is_forbidden(stage: Stage, err: &io::Error) -> bool {
+    let enters = matches!(
+        stage,
+        Stage::Namespace
+            | Stage::Mounts
+            | Stage::Network
+            | Stage::Children
+            | Stage::Filter
+            | Stage::Landlock
+            | Stage::Privileges
+    );
+    let forbidden = [libc::EPERM, libc::EACCES, libc::ENOSYS, libc::EINVAL, libc::ENOENT];
+    enters && err.raw_os_error().is_some_and(|it| forbidden.contains(&it))
 }
 
 /// The error of a start that failed before there was anything to start.

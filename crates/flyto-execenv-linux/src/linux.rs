@@ -256,7 +256,10 @@ impl Supervision {
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         plain.probe()?.map_err(|report| {
-            let err = io::Error::from_raw_os_error(report.errno as i32);
+            let err = match report.errno {
+                0 => io::Error::new(io::ErrorKind::Unsupported, failure::UNTRUE),
+                errno => io::Error::from_raw_os_error(errno as i32),
+            };
             io::Error::new(err.kind(), format!("could not {}: {err}", report.stage.what()))
         })?;
         if rung == KillRung::PidNamespace {

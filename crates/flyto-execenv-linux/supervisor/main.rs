@@ -25,6 +25,7 @@ mod setup;
 mod socket;
 mod start;
 mod tree;
+mod trial;
 
 use flyto_supervision::{Order, Report, ReportKind, Setup, Stage};
 

@@ -8,6 +8,7 @@ use flyto_supervision::SelfMount;
 use crate::{
     bare::sys::{self, Errno, address, clone, errno, int, number},
     process::Descriptor,
+    trial::namespace,
 };
 
 const AT_FDCWD: i32 = -100;
@@ -44,9 +45,18 @@ struct How {
 /// themselves, one after the other.
 ///
 /// What the machine mounts and unmounts later shows here; what is mounted here does not show outside.
+///
+/// # Errors
+///
+/// The error number of a call that failed; 0 where the namespace was not left although the system said so, which is
+/// noticed before anything is mounted.
 pub(crate) fn leave(mounts: &[u8]) -> Result<(), Errno> {
+    let before = namespace(c"/proc/self/ns/mnt")?;
     // SAFETY: a process with one thread.
     unsafe { sys::numbers(number::UNSHARE, &[clone::NEWNS as usize])? };
+    if namespace(c"/proc/self/ns/mnt")? == before {
+        return Err(0);
+    }
     let slave = Attributes { propagation: MS_SLAVE, ..Attributes::default() };
     set(AT_FDCWD, c"/", AT_RECURSIVE, &slave)?;
     for mount in SelfMount::all(mounts) {

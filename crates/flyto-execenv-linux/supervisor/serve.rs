@@ -23,6 +23,7 @@ use crate::{
     socket::{Asked, Message, SOCKET, order, report},
     start::with_launch,
     tree::{load, signal_tree},
+    trial::untrue,
 };
 
 /// How often a tree is looked at that has a bound on its memory or CPU time: every 20 ms. A look costs
@@ -427,6 +428,12 @@ extern "C" fn first(shared: *mut c_void, _: MadeBy) -> ! {
     // SAFETY: numbers. The supervisor has one thread, so its end is the end of that thread.
     let _ =
         unsafe { sys::numbers(sys::number::PRCTL, &[PR_SET_PDEATHSIG, SIGKILL as usize, 0, 0, 0]) };
+    // SAFETY: asks for a number.
+    if unsafe { sys::numbers(sys::number::GETPID, &[]) } != Ok(1) {
+        // The system said that it made a namespace.
+        tell_failure(untrue(Stage::Namespace));
+        exit(1);
+    }
     // SAFETY: the supervisor lends it to us and waits for our end.
     let (site, message) = unsafe { ((*shared).site, (*shared).message.take()) };
     if let Some(message) = message {

@@ -16,6 +16,7 @@ use crate::{
     process::{self, ChildEnds, Descriptor},
     socket::Descriptors,
     tree,
+    trial::{self, namespace, untrue},
 };
 
 /// What every program of this supervisor gets.
@@ -78,6 +79,7 @@ pub(crate) fn enter(
     descriptors: Descriptors,
     host: i32,
 ) -> Result<Site, Failed> {
+    trial::basics()?;
     let has = |flag| setup.flags.has(flag);
     let mut rest = descriptors.as_slice().iter().copied();
     let mut take = |flag| match has(flag) {
@@ -124,7 +126,11 @@ pub(crate) fn enter(
         mounts::leave(setup.mounts).map_err(failed(Stage::Mounts))?;
     }
     if has(SetupFlags::NETWORK_NAMESPACE) {
+        let before = namespace(c"/proc/self/ns/net").map_err(failed(Stage::Network))?;
         site.door = Some(network::leave().map_err(failed(Stage::Network))?);
+        if namespace(c"/proc/self/ns/net") == Ok(before) {
+            return Err(untrue(Stage::Network));
+        }
     }
     // Only from here on: the maps of a process that may not be looked into belong to root (proc(5)).
     process::close_to_debuggers();
@@ -156,6 +162,7 @@ pub(crate) fn enter(
     if site.namespace.is_none() && !(tree::is_proc_ours() && for_each_child(&site, |_| {})) {
         return Err(Failed { stage: Stage::Children, errno: sys::errno::NOENT });
     }
+    trial::entered(setup, &site)?;
     descriptors.keep();
     Ok(site)
 }
@@ -192,13 +199,7 @@ fn no_capabilities() -> Result<(), Errno> {
         }
     }
     let header = [CAPABILITY_VERSION, 0];
-    // Twice three sets of 32 bits: effective, permitted, inheritable.
-    let mut sets = [0_u32; 6];
-    // SAFETY: the kernel reads two numbers and writes six.
-    unsafe {
-        let args = [address(&header), address(sets.as_mut_ptr()), 0, 0, 0, 0];
-        sys::call(number::CAPGET, args)?;
-    }
+    let mut sets = capabilities()?;
     (sets[2], sets[5]) = (0, 0);
     if !may_bound {
         // Who may not do that has next to nothing, and an execution without new privileges adds
@@ -210,6 +211,23 @@ fn no_capabilities() -> Result<(), Errno> {
         let args = [address(&header), address(&sets), 0, 0, 0, 0];
         sys::call(number::CAPSET, args).map(drop)
     }
+}
+
+/// What this process may do: twice three sets of 32 bits, effective, permitted, inheritable (capget(2)).
+fn capabilities() -> Result<[u32; 6], Errno> {
+    let header = [CAPABILITY_VERSION, 0];
+    let mut sets = [0_u32; 6];
+    // SAFETY: the kernel reads two numbers and writes six.
+    unsafe {
+        let args = [address(&header), address(sets.as_mut_ptr()), 0, 0, 0, 0];
+        sys::call(number::CAPGET, args)?;
+    }
+    Ok(sets)
+}
+
+/// The capabilities that this process can make use of.
+pub(crate) fn permitted() -> Result<[u32; 2], Errno> {
+    capabilities().map(|it| [it[1], it[4]])
 }
 
 /// A user namespace in which this user is itself and nobody else is anybody (user_namespaces(7)).

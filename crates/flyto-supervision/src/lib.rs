@@ -146,12 +146,24 @@ flags! {
         /// The supervisor and its programs live in a mount namespace of their own (mount_namespaces(7)), with
         /// the mounts of [`Setup::mounts`].
         MOUNT_NAMESPACE = 10,
+        /// The ruleset closes the root directory to listing, by which the supervisor tries it.
+        ROOT_IS_CLOSED = 11,
+        /// The ruleset leaves `/proc` unwritten, by which the supervisor tries it.
+        PROC_IS_READ_ONLY = 12,
     }
 }
 
 /// The port on which programs in a network namespace of their own reach the host: 880, one of those that
 /// need a capability to listen on (ip(7)), so that no program takes it or stands in for the host.
 pub const DOOR_PORT: u16 = 880;
+
+/// An option of prctl(2) that no kernel knows. A filter of [`Setup::filter`] answers it with [`FILTER_ERRNO`] where the
+/// next argument is that of both numbers of [`Setup::cookie`] which one of them has alone (exclusive or). By that the
+/// supervisor tries whether its own filter is in force, and not one around it.
+pub const FILTER_QUESTION: u32 = 0x464c_5954;
+
+/// The answer to [`FILTER_QUESTION`]: `ENOANO`, which the kernel says to no process.
+pub const FILTER_ERRNO: u32 = 55;
 
 /// What a supervisor does once, before its first program.
 ///

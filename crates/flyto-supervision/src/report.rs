@@ -136,7 +136,8 @@ pub struct Report {
     pub confirmed: bool,
     /// Whether the supervisor takes another program after this one.
     pub serves_on: bool,
-    /// The error number of the failure.
+    /// The error number of the failure. 0 says that the system answered success and a trial showed that nothing
+    /// was done, as under a filter of system calls that answers in the kernel's place.
     pub errno: u32,
     /// The program's process, as the supervisor sees it.
     pub pid: u32,

@@ -165,6 +165,10 @@ fn not_tried(err: io::Error) -> Stop {
         Some(Errno::MFILE) => "raise the limit of open files, as with `ulimit -n 256`",
         Some(Errno::NFILE) => "the whole system has too many files open; end other programs",
         Some(Errno::AGAIN) => "there are too many threads or processes; see `ulimit -u`",
+        Some(Errno::PERM) => {
+            "no thread can be made: a filter of system calls refuses clone3(2) with EPERM, as that of Docker \
+             before 20.10.10 does; run with a newer container engine, or with `--security-opt seccomp=unconfined`"
+        }
         _ => return Stop::internal(err),
     };
     Stop::new(Exit::NotTried, format!("the call cannot be prepared: {err}")).with_help(help)

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use flyto_execenv::Capability;
 use flyto_execenv_linux::KillRung;
 use flyto_execenv_linux::examine::{
-    Check, Examination, Machine, State, Trouble, errno_name, examine,
+    Check, Examination, Layer, Machine, State, Trouble, errno_name, examine,
 };
 use flyto_host::{Surroundings, closed_paths};
 use serde::Serialize;
@@ -278,6 +278,9 @@ fn verdict(found: &Examination) -> String {
     if found.serves_by_default() {
         return format!("{ended} Tools have all that they need by default.");
     }
-    let missing: Vec<_> = found.missing.iter().copied().map(Capability::name).collect();
+    let mut missing: Vec<_> = found.missing.iter().copied().map(Capability::name).collect();
+    if found.check(Layer::Threads).is_some_and(|it| it.failed().is_some()) {
+        missing.push(Layer::Threads.name());
+    }
     format!("{ended} Missing of what tools need by default: {}.", missing.join(", "))
 }

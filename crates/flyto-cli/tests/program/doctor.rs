@@ -23,6 +23,7 @@ fn every_layer_is_told_whatever_the_machine_has() {
     let names: Vec<_> = table.filter_map(|it| it.split(' ').next()).collect();
     expect![[r#"
         LAYER
+        threads
         in-process-start
         sealed-memory
         supervisor

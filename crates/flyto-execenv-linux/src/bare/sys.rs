@@ -17,6 +17,7 @@ pub(crate) mod errno {
     pub(crate) const NOENT: Errno = 2;
     pub(crate) const SRCH: Errno = 3;
     pub(crate) const INTR: Errno = 4;
+    pub(crate) const ACCES: Errno = 13;
     pub(crate) const AGAIN: Errno = 11;
     pub(crate) const CHILD: Errno = 10;
     pub(crate) const NOMEM: Errno = 12;
@@ -56,6 +57,7 @@ pub(crate) mod number {
     pub(crate) const WAIT4: usize = 61;
     pub(crate) const KILL: usize = 62;
     pub(crate) const CHDIR: usize = 80;
+    pub(crate) const READLINK: usize = 89;
     pub(crate) const SETPGID: usize = 109;
     pub(crate) const GETPPID: usize = 110;
     pub(crate) const SETSID: usize = 112;

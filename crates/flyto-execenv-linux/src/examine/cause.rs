@@ -59,9 +59,11 @@ pub(super) fn reason(
             "look for a denial in the kernel's log: journalctl -k --grep 'denied|seccomp|apparmor'",
         )
     };
-    exhausted(errno)
+    untrue(errno)
+        .or_else(|| exhausted(errno))
         .or_else(|| another_kernel(machine))
         .or_else(|| match layer {
+            Layer::Threads => (errno == Some(libc::EPERM)).then(|| no_clone3(machine)).flatten(),
             Layer::SealedMemory => sealed_memory(errno, machine),
             Layer::InProcessStart if is_partly => no_clone3(machine),
             // It needs no system call that could fail, but somebody who bounds the number of processes.
@@ -100,6 +102,16 @@ pub(super) fn reason(
 fn shown(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     errno_name(errno).map_or(text, str::to_owned)
+}
+
+/// A trial showed that a call had no effect which the system says it has made.
+fn untrue(errno: Option<i32>) -> Option<Reason> {
+    (errno == Some(0)).then(|| {
+        because(
+            "a filter of system calls answers success without making the call (SECCOMP_RET_ERRNO with 0)",
+            "run outside of that filter, or have it answer EPERM or ENOSYS",
+        )
+    })
 }
 
 fn exhausted(errno: Option<i32>) -> Option<Reason> {
@@ -370,6 +382,7 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
             "clone does the same: a start takes more system calls, and a program enters its control \
              group by itself"
         }
+        Layer::Threads => "no call can be made",
         Layer::InProcessStart => "programs start by posix_spawn",
         Layer::SealedMemory | Layer::Supervisor => {
             "only process groups are ended; bounds and isolation are refused"

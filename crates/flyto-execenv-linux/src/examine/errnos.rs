@@ -5,6 +5,8 @@
 #[must_use]
 pub const fn errno_name(errno: i32) -> Option<&'static str> {
     Some(match errno {
+        // A trial found that a call which succeeded had done nothing.
+        0 => "no effect",
         libc::EPERM => "EPERM",
         libc::ENOENT => "ENOENT",
         libc::ESRCH => "ESRCH",

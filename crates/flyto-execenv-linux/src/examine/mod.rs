@@ -47,6 +47,8 @@ use crate::{KillRung, Linux};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Layer {
+    /// Threads of the host, of which each call has some (pthread_create(3)).
+    Threads,
     /// Starting a program as a child that shares the host's memory (clone3(2), else clone(2)).
     InProcessStart,
     /// Executing what lies in sealed memory (memfd_create(2)).
@@ -94,6 +96,7 @@ pub enum Layer {
 impl Layer {
     /// Every layer, in the order in which they build on each other.
     pub const ALL: &[Self] = &[
+        Self::Threads,
         Self::InProcessStart,
         Self::SealedMemory,
         Self::Supervisor,
@@ -120,6 +123,7 @@ impl Layer {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Threads => "threads",
             Self::InProcessStart => "in-process-start",
             Self::SealedMemory => "sealed-memory",
             Self::Supervisor => "supervisor",
@@ -147,6 +151,7 @@ impl Layer {
     #[must_use]
     pub const fn gives(self) -> &'static str {
         match self {
+            Self::Threads => "calls can be made at all",
             Self::InProcessStart => "programs start faster than by posix_spawn",
             Self::SealedMemory => "nobody can exchange the supervisor or a pinned program",
             Self::Supervisor => "trees are ended, bounded and confined",
@@ -218,7 +223,9 @@ pub struct Check {
 }
 
 impl Check {
-    fn failed(&self) -> Option<&Trouble> {
+    /// What is wrong, where it does not work at all.
+    #[must_use]
+    pub fn failed(&self) -> Option<&Trouble> {
         match &self.state {
             State::Fails(trouble) => Some(trouble),
             State::Works { .. } | State::Partly { .. } => None,
@@ -260,7 +267,8 @@ impl Examination {
     /// for that: others may stand in for it.
     #[must_use]
     pub fn serves_by_default(&self) -> bool {
-        self.missing.is_empty()
+        let has_threads = self.check(Layer::Threads).is_none_or(|it| it.failed().is_none());
+        self.missing.is_empty() && has_threads
     }
 
     /// What came of this layer.

@@ -1,7 +1,8 @@
 //! Each layer in use.
 
 use std::{
-    error::Error, fs, io, net::TcpListener, os::fd::AsFd, path::Path, sync::Arc, time::Duration,
+    error::Error, fs, io, net::TcpListener, os::fd::AsFd, path::Path, sync::Arc, thread,
+    time::Duration,
 };
 
 use flyto_execenv::{
@@ -17,7 +18,7 @@ use crate::{
         trial::{Deed, Walls, confined},
     },
     cgroup::{Cgroups, Finding, Leaf, Use},
-    direct,
+    direct, failure,
     limits::{Keepers, sees_trees},
     sandbox::{
         Confinement, LANDLOCK_FILES, LANDLOCK_PORTS, LANDLOCK_SCOPES, Support, confine, cookie,
@@ -59,6 +60,7 @@ impl Failure {
         let mut errno = None;
         while let Some(err) = cause {
             errno = errno.or(err.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error));
+            errno = errno.or((err.to_string() == failure::UNTRUE).then_some(0));
             cause = err.source();
         }
         Self { tried, errno }
@@ -84,6 +86,7 @@ pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
     let mut res = Vec::with_capacity(Layer::ALL.len());
     for layer in Layer::ALL {
         let found = match layer {
+            Layer::Threads => threads().into(),
             Layer::InProcessStart => in_process_start(),
             Layer::SealedMemory => sealed_memory().into(),
             Layer::Supervisor => supervisor(Kind::default()).into(),
@@ -114,6 +117,13 @@ pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
         res.push((*layer, found));
     }
     res
+}
+
+/// The GNU C library makes threads by clone3(2), and by clone(2) only where that is refused with ENOSYS.
+fn threads() -> Result<String, Failure> {
+    let thread = thread::Builder::new().spawn(|| {});
+    thread.map(|it| drop(it.join())).map_err(|err| Failure::of("make a thread", &err))?;
+    Ok("made by the C library".into())
 }
 
 fn in_process_start() -> Found {
@@ -293,7 +303,11 @@ fn is_refused(walls: &Walls<'_>, deed: Deed, what: &str, errno: i32) -> Result<(
             let tried = format!("have a confined process refused to {what} in the expected way");
             Err(Failure { tried, errno: Some(other) })
         }
-        None => Err(Failure::new(format!("keep a confined process from this: {what}"))),
+        None => {
+            // The system has let the process enter, and keeps it from nothing.
+            let tried = format!("keep a confined process from this: {what}");
+            Err(Failure { tried, errno: Some(0) })
+        }
     }
 }
 

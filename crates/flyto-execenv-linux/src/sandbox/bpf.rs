@@ -250,7 +250,9 @@ pub(super) mod machine {
             (0x7fff_0000, 0) => "allow",
             (0x8000_0000, 0) => "kill",
             (0x0005_0000, 1) => "EPERM",
+            (0x0005_0000, 22) => "EINVAL",
             (0x0005_0000, 38) => "ENOSYS",
+            (0x0005_0000, 55) => "ENOANO",
             _ => panic!("no answer: {k:#x}"),
         }
     }

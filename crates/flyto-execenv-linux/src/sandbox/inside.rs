@@ -28,9 +28,10 @@ use rustix::{
 };
 
 use super::{
-    Confinement, Support,
+    Closed, Confinement, Support,
     bpf::{Load, Node},
     confine, cookie, needs_user_namespace,
+    seccomp::own_question,
 };
 use crate::{bare::host, ordinary::is_ordinary};
 
@@ -44,12 +45,25 @@ pub(super) const HOST: &str = "FLYTO_TEST_HOST";
 /// Whether this is inside, where clone3(2) is told not to be there. Outside, the test with this path is run
 /// inside.
 pub(crate) fn is_without_clone3(test: &str) -> bool {
+    is_under(test, libc::SYS_clone3, Node::Errno(libc::ENOSYS as u16))
+}
+
+/// Whether this is inside, where a filter gives this answer to a system call. Outside, the test with this path is
+/// run inside.
+pub(super) fn is_under(test: &str, call: libc::c_long, answer: Node) -> bool {
     if env::var_os(INSIDE).is_some() {
         return true;
     }
-    let refused =
-        Node::equal(libc::SYS_clone3 as u32, Node::Errno(libc::ENOSYS as u16), Node::Allow);
-    let filter = Node::load(Load::Number, refused).assemble();
+    // The outermost supervisor tries its filter.
+    let prctl = libc::SYS_prctl as u32;
+    let answered = match call {
+        libc::SYS_prctl => Node::equal(prctl, own_question([0; 2], answer), Node::Allow),
+        _ => {
+            let others = Node::equal(prctl, own_question([0; 2], Node::Allow), Node::Allow);
+            Node::equal(call as u32, answer, others)
+        }
+    };
+    let filter = Node::load(Load::Number, answered).assemble();
     let confinement = Confinement { filter, no_new_privs: true, ..Confinement::default() };
     Confined::start(test, Path::new("/"), &confinement).passes();
     false
@@ -149,7 +163,12 @@ impl Confined {
                 .with_if(confinement.no_capabilities, SetupFlags::NO_CAPABILITIES)
                 .with_if(confinement.ruleset.is_some(), SetupFlags::RULESET)
                 .with_if(confinement.inner_ruleset.is_some(), SetupFlags::INNER_RULESET)
-                .with_if(!confinement.mounts.is_empty(), SetupFlags::MOUNT_NAMESPACE),
+                .with_if(!confinement.mounts.is_empty(), SetupFlags::MOUNT_NAMESPACE)
+                .with_if(confinement.closes == Some(Closed::Root), SetupFlags::ROOT_IS_CLOSED)
+                .with_if(
+                    confinement.closes == Some(Closed::ProcWrites),
+                    SetupFlags::PROC_IS_READ_ONLY,
+                ),
             uid_map: uid_map.as_bytes(),
             gid_map: gid_map.as_bytes(),
             filter: &confinement.filter,

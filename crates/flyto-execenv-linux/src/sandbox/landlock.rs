@@ -80,6 +80,30 @@ pub(super) struct Outer {
     pub(super) ruleset: Option<OwnedFd>,
     /// The directories that were carved.
     pub(super) seen: Vec<Seen>,
+    /// What the ruleset closes for sure, by which a supervisor tries that it is in force.
+    pub(super) closes: Option<Closed>,
+}
+
+/// Something that every user may do, and a program in the ruleset may not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// Listing the root directory.
+    Root,
+    /// Writing to files of its own in `/proc`.
+    ProcWrites,
+}
+
+/// What these grants close, less what is denied.
+fn closes(filesystem: &Filesystem, denied: &Denied) -> Option<Closed> {
+    let root = Path::new("/");
+    let Filesystem::Grants { read, write } = filesystem else {
+        return denied.is_way(root).then_some(Closed::Root);
+    };
+    if denied.is_way(root) || !read.iter().chain(write.iter()).any(|it| it == root) {
+        return Some(Closed::Root);
+    }
+    let touches_proc = |it: &PathBuf| it.starts_with(PROC) || Path::new(PROC).starts_with(it);
+    (!write.iter().any(touches_proc)).then_some(Closed::ProcWrites)
 }
 
 /// The ruleset of a supervisor and all its programs; none where nothing is asked of it. Paths that cannot be
@@ -136,7 +160,8 @@ pub(super) fn outer(
         }
         // Somebody may have led a link elsewhere since. From here on a carved directory tells of that.
         if denied() == rules.denied {
-            return Ok(Outer { ruleset: Some(rules.ruleset), seen: rules.seen });
+            let closes = closes(&isolation.filesystem, &rules.denied).filter(|_| files);
+            return Ok(Outer { ruleset: Some(rules.ruleset), seen: rules.seen, closes });
         }
     }
     let what = "make a Landlock ruleset: links on the way to denied paths change all the time; deny \

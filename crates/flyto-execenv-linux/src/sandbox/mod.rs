@@ -35,6 +35,7 @@ use flyto_execenv::{
 };
 
 pub(crate) use self::granted::Granted;
+pub(crate) use self::landlock::Closed;
 use self::{
     landlock::{Outer, Seen},
     read_only::ReadOnly,
@@ -151,6 +152,8 @@ pub(crate) struct Confinement {
     pub(crate) mounts: Vec<u8>,
     /// What lets the supervisor's own clone3(2) and clone(2) through the filter.
     pub(crate) cookie: [u64; 2],
+    /// What the ruleset closes for sure.
+    pub(crate) closes: Option<Closed>,
     /// The directories that were looked at.
     seen: Vec<Seen>,
     /// The paths that cannot be changed, as they were found.
@@ -243,6 +246,7 @@ pub(crate) fn confine_as_granted(
             false => Vec::new(),
         },
         cookie,
+        closes: outer.closes,
         seen: outer.seen,
         read_only,
     })

@@ -8,6 +8,8 @@
 
 use std::collections::BTreeMap;
 
+use flyto_supervision::{FILTER_ERRNO, FILTER_QUESTION};
+
 use super::bpf::{Load, Node, Word};
 
 /// What the filter refuses.
@@ -201,7 +203,6 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
         rule(libc::SYS_clone3, with_cookie(cookie, NOSYS));
         rule(libc::SYS_ioctl, second_not_in(TERMINAL_REQUESTS));
         rule(libc::SYS_personality, first_in(PERSONALITIES));
-        rule(libc::SYS_prctl, first_is(libc::PR_SET_MM as u32, PERM, Node::Allow));
         rule(libc::SYS_unshare, flags_without(NAMESPACES | TIME_NAMESPACE, PERM));
         for (number, argument) in MODES {
             rule(*number, mode_in(*argument));
@@ -211,6 +212,9 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
         // It has flags and mode in memory, where a filter cannot look. Libraries fall back to openat(2).
         rule(libc::SYS_openat2, NOSYS);
     }
+    let memory_map = if rules.restricted { PERM } else { Node::Allow };
+    let others = first_is(libc::PR_SET_MM as u32, memory_map, Node::Allow);
+    rule(libc::SYS_prctl, own_question(cookie, others));
     if rules.own_processes {
         rule(libc::SYS_prlimit64, own_bounds());
         for number in SCHEDULING {
@@ -258,6 +262,20 @@ fn tree(ranges: &[(u32, Node)], end: u32) -> Node {
         }
         _ => node.clone(),
     }
+}
+
+/// The filter answers its own question, by which a supervisor tries whether it is in force.
+pub(super) fn own_question(cookie: [u64; 2], others: Node) -> Node {
+    let own = cookie[0] ^ cookie[1];
+    let answer = Node::Errno(FILTER_ERRNO as u16);
+    let words = [(Word::Low, own as u32), (Word::High, (own >> 32) as u32)];
+    let is_own = words.into_iter().fold(answer, |yes, (word, value)| {
+        Node::load(
+            Load::Argument(1, word),
+            Node::equal(value, yes, Node::Errno(libc::EINVAL as u16)),
+        )
+    });
+    first_is(FILTER_QUESTION, is_own, others)
 }
 
 fn first_is(value: u32, yes: Node, no: Node) -> Node {

@@ -2,6 +2,7 @@
 
 mod read_only;
 mod set_id;
+mod untrue;
 
 use std::{
     env,

@@ -214,10 +214,11 @@ impl Supervised {
         state.proxy = None;
         let (supervisor, is_read) = (state.supervisor.take(), state.is_read);
         drop(state);
+        let was_sent = supervisor.as_ref().is_some_and(Supervisor::serves);
         // What it leaves is ended as far as it can be found.
         drop(supervisor);
         // The other end was closed with a message in it, which was the start.
-        if err.kind() == io::ErrorKind::ConnectionReset && !is_read {
+        if !was_sent || err.kind() == io::ErrorKind::ConnectionReset && !is_read {
             let what = format!("start {:?}", self.spec.program.as_os_str());
             return ExecError::new(ExecErrorKind::Unreachable, what)
                 .with_source("the supervisor that was to run it was killed");

@@ -18,7 +18,7 @@ use crate::{
     cgroup::{Cgroups, Leaf},
     limits::{Namespace, Plan},
     proxy::Reach,
-    sandbox::Confinement,
+    sandbox::{Closed, Confinement},
 };
 
 /// How long a probe waits for a supervisor's answer: 10 s. It answers within a millisecond unless the
@@ -154,7 +154,15 @@ impl Pool {
                 // The start has found it out.
                 .with_if(birth::refusal().is_some(), SetupFlags::CLONE3_REFUSED)
                 .with_if(self.kind.confinement.network_namespace, SetupFlags::NETWORK_NAMESPACE)
-                .with_if(!self.kind.confinement.mounts.is_empty(), SetupFlags::MOUNT_NAMESPACE),
+                .with_if(!self.kind.confinement.mounts.is_empty(), SetupFlags::MOUNT_NAMESPACE)
+                .with_if(
+                    self.kind.confinement.closes == Some(Closed::Root),
+                    SetupFlags::ROOT_IS_CLOSED,
+                )
+                .with_if(
+                    self.kind.confinement.closes == Some(Closed::ProcWrites),
+                    SetupFlags::PROC_IS_READ_ONLY,
+                ),
             uid_map: uid_map.as_bytes(),
             gid_map: gid_map.as_bytes(),
             filter: &self.kind.confinement.filter,
@@ -203,13 +211,13 @@ impl Pool {
                     supervisor.set_serves(true);
                     return Ok(supervisor);
                 }
-                // Somebody has killed it; it got nothing of this call.
+                // It was killed, and got nothing of this call.
                 Err(err) if !is_new && is_hung_up(&err) => {}
+                // It has ended at its setup, and has said why; or it was killed.
+                Err(err) if is_hung_up(&err) => return Ok(supervisor),
                 Err(err) => {
                     // This host is short of something, and the supervisor is as good as before.
-                    if !is_hung_up(&err) {
-                        self.give_back(supervisor);
-                    }
+                    self.give_back(supervisor);
                     return Err(err);
                 }
             }

@@ -143,6 +143,11 @@ impl Supervisor {
         self.leaf.iter().for_each(|it| _ = it.kill());
     }
 
+    /// Whether it has a program.
+    pub(super) fn serves(&self) -> bool {
+        self.serves
+    }
+
     /// Notes that it has a program, or has none.
     pub(super) fn set_serves(&mut self, serves: bool) {
         self.serves = serves;
@@ -185,6 +190,17 @@ impl Supervisor {
 
     /// The next report, without waiting: `None` where there is none yet.
     pub(super) fn try_report(&self) -> io::Result<Option<Report>> {
+        match self.receive() {
+            // It has ended with a message of ours unread, which is said before what it has sent (unix(7)).
+            Err(err) if err.kind() == io::ErrorKind::ConnectionReset => match self.receive() {
+                Ok(Some(report)) => Ok(Some(report)),
+                _ => Err(err),
+            },
+            res => res,
+        }
+    }
+
+    fn receive(&self) -> io::Result<Option<Report>> {
         let mut record = [0; REPORT_BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
