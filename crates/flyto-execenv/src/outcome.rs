@@ -265,8 +265,11 @@ pub enum HostDenial {
     NotNamed,
     /// Its name leads to this address, which is one inside of a network and is not named itself.
     Inside(IpAddr),
-    /// A TLS connection to it began with the name of another host.
+    /// A TLS connection to it named another host.
     OtherName,
+    /// A TLS connection to it had an encrypted name beside its own (Encrypted Client Hello, RFC 9849), which may be
+    /// that of another host.
+    HiddenName,
 }
 
 impl DeniedHost {
@@ -295,6 +298,9 @@ impl fmt::Display for HostDenial {
                 write!(f, "leads to {address}, which is inside of a network and not named itself")
             }
             Self::OtherName => f.write_str("was asked for under the name of another host"),
+            Self::HiddenName => f.write_str(
+                "was asked for with an encrypted name (ECH), which may be another host's",
+            ),
         }
     }
 }
