@@ -2,12 +2,12 @@
 
 use std::io;
 
-use tokio::{io::AsyncReadExt, net::TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::reach::{Refusal, Target};
 
 /// Bytes of a request's head: 32 KiB, twice to four times what servers take.
-const MAX_HEAD_BYTES: usize = 32 * 1024;
+const MAX_HEAD_BYTES: u64 = 32 * 1024;
 
 /// Fields of a head.
 const MAX_FIELDS: usize = 128;
@@ -81,16 +81,21 @@ fn answer(status: &str, error: &str, why: &str) -> Vec<u8> {
 }
 
 /// Reads the head of a request that begins with this byte.
-pub(super) async fn ask(inside: &mut TcpStream, first: u8) -> io::Result<Result<Wanted, Odd>> {
+pub(super) async fn ask(
+    inside: &mut (impl AsyncRead + Unpin),
+    first: u8,
+) -> io::Result<Result<Wanted, Odd>> {
     let mut bytes = Vec::with_capacity(2048);
     bytes.push(first);
+    // No byte is read that is beyond the limit, so that a head which passes it is never seen whole.
+    let mut inside = inside.take(MAX_HEAD_BYTES - 1);
     // What is no request at all shows at once. After that, only a head that may have ended is read: a client
     // that sends single bytes would have all of it read for each.
     let mut may_be_whole = true;
     loop {
         match if may_be_whole { read(&bytes) } else { Ok(None) } {
             Ok(Some(wanted)) => return Ok(Ok(wanted)),
-            Ok(None) if bytes.len() > MAX_HEAD_BYTES => return Ok(Err(Odd::TooLong)),
+            Ok(None) if bytes.len() as u64 == MAX_HEAD_BYTES => return Ok(Err(Odd::TooLong)),
             Ok(None) => {}
             Err(odd) => return Ok(Err(odd)),
         }
@@ -378,6 +383,27 @@ mod tests {
             expect!["Framing"],
         );
         check(&with(&"a: b\r\n".repeat(200)), expect!["TooLong"]);
+    }
+
+    #[tokio::test]
+    async fn a_head_over_its_limit_is_refused_at_the_limit() {
+        let limit = usize::try_from(MAX_HEAD_BYTES).expect("it is small");
+        let start = "CONNECT a.org:443 HTTP/1.1\r\nX: ";
+        for (n, is_read) in [(limit - 1, true), (limit, true), (limit + 1, false), (40_000, false)]
+        {
+            let head = format!("{start}{:x<1$}\r\n\r\n", "", n - start.len() - 4);
+            assert_eq!(head.len(), n);
+            // What follows is not a part of it.
+            let bytes = [head.as_bytes(), &[b'y'; 5000]].concat();
+            let (first, mut rest) = bytes.split_first().expect("there are some");
+            match ask(&mut rest, *first).await.expect("it can be read") {
+                Ok(Wanted::Tunnel { early, .. }) => {
+                    assert!(is_read, "{n}");
+                    assert_eq!(early.len() + rest.len(), 5000);
+                }
+                other => assert!(!is_read && matches!(other, Err(Odd::TooLong)), "{n}: {other:?}"),
+            }
+        }
     }
 
     #[test]

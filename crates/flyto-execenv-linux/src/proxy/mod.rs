@@ -10,7 +10,8 @@
 //! - finds the addresses itself, so that a program needs no resolver, and passes over those that lie
 //!   inside of somebody's network ([`address`]): a name that anybody can point anywhere is no way to them;
 //! - connects to the very address that it looked at;
-//! - compares the name that a TLS connection starts with to the one that was asked for ([`tls`]).
+//! - compares each name that a TLS connection is asked for under, as long as it is not encrypted, to the one that
+//!   the program asked the proxy for ([`tls`]).
 //!
 //! What is said inside of a connection after that is not looked at, since most of it is encrypted: a granted
 //! host that passes things on to others can do so.

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -133,8 +133,7 @@ impl Clock {
     }
 }
 
-/// Moves bytes both ways. Those from inside may start a TLS connection to the host that was asked for, and to
-/// no other.
+/// Moves bytes both ways. Each ClientHello from inside has to name the host that was asked for, or is refused.
 async fn tunnel(
     inside: &mut TcpStream,
     outside: &mut TcpStream,
@@ -144,76 +143,131 @@ async fn tunnel(
 ) -> io::Result<()> {
     let _ = outside.set_nodelay(true);
     let clock = Clock::new();
+    let answered = OnceLock::new();
+    let greeting = Greeting { answered: &answered, clock: &clock };
     let (mut from_inside, mut to_inside) = inside.split();
     let (mut from_outside, mut to_outside) = outside.split();
-    let (is_refused, res) = {
+    let (refused, res) = {
         let up = async {
-            let Some(start) = greeting(&mut from_inside, visit, target, early).await? else {
-                return Ok(true);
-            };
-            to_outside.write_all(&start).await?;
-            drop(start);
-            pass(&mut from_inside, &mut to_outside, &clock).await.map(|()| false)
+            let is_granted = |name: Option<&str>| may_greet(visit, target, name);
+            let greeted =
+                greeting.ask(&mut from_inside, &mut to_outside, early, is_granted).await?;
+            if let Err(refused) = greeted {
+                return Ok(Some(refused));
+            }
+            pass(&mut from_inside, &mut to_outside, &clock).await.map(|()| None)
         };
-        let down = pass(&mut from_outside, &mut to_inside, &clock);
+        let down = async {
+            greeting.answer(&mut from_outside, &mut to_inside).await?;
+            pass(&mut from_outside, &mut to_inside, &clock).await
+        };
         tokio::pin!(up, down);
         let mut is_up_over = false;
         let mut is_down_over = false;
         loop {
             tokio::select! {
                 res = &mut up, if !is_up_over => match res {
-                    Ok(false) => is_up_over = true,
-                    res => break (matches!(res, Ok(true)), res.map(drop)),
+                    Ok(None) => is_up_over = true,
+                    Ok(Some(refused)) => break (Some(refused), Ok(())),
+                    Err(err) => break (None, Err(err)),
                 },
                 res = &mut down, if !is_down_over => match res {
                     Ok(()) => is_down_over = true,
-                    Err(err) => break (false, Err(err)),
+                    Err(err) => break (None, Err(err)),
                 },
-                () = clock.silence() => break (false, Ok(())),
+                () = clock.silence() => break (None, Ok(())),
             }
             if is_up_over && is_down_over {
-                break (false, Ok(()));
+                break (None, Ok(()));
             }
         }
     };
-    if is_refused {
-        visit.deny(target, HostDenial::OtherName);
+    if let Some(refused) = refused {
+        let why = match refused {
+            tls::Refused::HiddenName => HostDenial::HiddenName,
+            tls::Refused::Name | tls::Refused::Broken => HostDenial::OtherName,
+        };
+        visit.deny(target, why);
         part(inside, tls::REFUSED).await;
     }
     res
 }
 
-/// The first bytes from inside, once they may go on; `None` where they start a connection to another host.
-async fn greeting(
-    inside: &mut ReadHalf<'_>,
-    visit: &Visit,
-    target: &Target,
-    mut start: Vec<u8>,
-) -> io::Result<Option<Vec<u8>>> {
-    loop {
-        match tls::start(&start) {
-            tls::Start::Other => return Ok(Some(start)),
-            tls::Start::Hello(name) => {
-                return Ok(may_greet(visit, target, name.as_deref()).then_some(start));
-            }
-            tls::Start::Broken => return Ok(None),
-            tls::Start::Unfinished => {}
-        }
-        start.reserve(4096);
-        if inside.read_buf(&mut start).await? == 0 {
-            // Whatever it was to become, it is nothing yet.
-            return Ok(Some(start));
-        }
-    }
-}
-
-/// Whether a TLS connection to this target may start with this name. One to an address has none, or that of
-/// a host that is granted itself.
+/// Whether a TLS connection to this target may have this name. One to an address has none, or that of a host
+/// that is granted itself.
 fn may_greet(visit: &Visit, target: &Target, name: Option<&str>) -> bool {
     match (target.address(), name) {
         (None, name) => name == Some(&target.host),
         (Some(_), Some(name)) => visit.names(name, target.port),
         (Some(_), None) => true,
+    }
+}
+
+/// What both sides of a tunnel say before a TLS connection in it is encrypted.
+#[derive(Clone, Copy)]
+struct Greeting<'a> {
+    /// What the server has chosen.
+    answered: &'a OnceLock<tls::Version>,
+    clock: &'a Clock,
+}
+
+impl Greeting<'_> {
+    /// Moves bytes from inside, which begin with `early`, as long as names may be among them.
+    async fn ask(
+        self,
+        inside: &mut ReadHalf<'_>,
+        outside: &mut WriteHalf<'_>,
+        early: Vec<u8>,
+        is_granted: impl Fn(Option<&str>) -> bool,
+    ) -> io::Result<Result<(), tls::Refused>> {
+        let mut client = tls::Client::new();
+        let mut held = early;
+        let mut n_seen = 0;
+        loop {
+            let bytes = held.get(n_seen..).unwrap_or_default();
+            let n = match client.look(bytes, self.answered.get().copied(), &is_granted) {
+                Ok(n) => n,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            if n > 0 {
+                outside.write_all(held.get(..n).unwrap_or_default()).await?;
+                held.drain(..n);
+                self.clock.tick();
+            }
+            if client.is_over() {
+                return Ok(Ok(()));
+            }
+            n_seen = held.len();
+            held.reserve(4096);
+            if inside.read_buf(&mut held).await? == 0 {
+                // A ClientHello that is cut off names no host to any server.
+                outside.write_all(&held).await?;
+                return Ok(Ok(()));
+            }
+            self.clock.tick();
+        }
+    }
+
+    /// Moves bytes from outside until they tell which version the server has chosen.
+    async fn answer(
+        self,
+        outside: &mut ReadHalf<'_>,
+        inside: &mut WriteHalf<'_>,
+    ) -> io::Result<()> {
+        let mut server = tls::Server::new();
+        let mut chunk = vec![0; 4096];
+        while !server.is_over() {
+            let n = outside.read(&mut chunk).await?;
+            self.clock.tick();
+            let Some(read @ [_, ..]) = chunk.get(..n) else { return Ok(()) };
+            // Noted first, since the client may reply as soon as it has them.
+            if let Some(version) = server.look(read) {
+                self.answered.get_or_init(|| version);
+            }
+            inside.write_all(read).await?;
+            self.clock.tick();
+        }
+        Ok(())
     }
 }
 

@@ -5,10 +5,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
 };
 
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::reach::{Refusal, Target};
 
@@ -36,7 +33,11 @@ impl From<&Refusal> for Reply {
 }
 
 /// Reads what is asked for; the version's byte was read. `None` where it was refused already.
-pub(super) async fn ask(inside: &mut TcpStream) -> io::Result<Option<Target>> {
+///
+/// No byte after the request is read, and a name has at most 255 bytes by its format.
+pub(super) async fn ask(
+    inside: &mut (impl AsyncRead + AsyncWrite + Unpin),
+) -> io::Result<Option<Target>> {
     let n = inside.read_u8().await?;
     let mut methods = [0; 255];
     let methods = &mut methods[..n.into()];
@@ -75,6 +76,29 @@ pub(super) async fn ask(inside: &mut TcpStream) -> io::Result<Option<Target>> {
 }
 
 /// Answers. The address that stands in the answer means nothing.
-pub(super) async fn reply(inside: &mut TcpStream, reply: Reply) -> io::Result<()> {
+pub(super) async fn reply(inside: &mut (impl AsyncWrite + Unpin), reply: Reply) -> io::Result<()> {
     inside.write_all(&[VERSION, reply as u8, 0, 1, 0, 0, 0, 0, 0, 0]).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_name_is_as_long_as_names_may_be() {
+        for (n, is_name) in [(0, false), (1, true), (253, true), (254, false), (255, false)] {
+            let name = vec![b'a'; n.into()];
+            let request = [&[1, 0, 5, 1, 0, 3, n], name.as_slice(), &[1, 0xbb], b"early"].concat();
+            let (mut program, mut proxy) = tokio::io::duplex(1024);
+            program.write_all(&request).await.expect("there is room");
+            let target = ask(&mut proxy).await.expect("it is in order");
+            assert_eq!(target.is_some(), is_name, "{n}");
+            let mut answer = vec![0; if is_name { 2 } else { 12 }];
+            program.read_exact(&mut answer).await.expect("it is there");
+            assert!(is_name || answer[3] == Reply::UnknownAddress as u8, "{answer:?}");
+            let mut rest = vec![0; 5];
+            proxy.read_exact(&mut rest).await.expect("it was left there");
+            assert_eq!(rest, b"early");
+        }
+    }
 }

@@ -27,6 +27,8 @@ use crate::{
     ordinary::{GUARD, is_ordinary},
 };
 
+mod handshake;
+
 const RUNGS: [KillRung; 3] = [KillRung::Subreaper, KillRung::PidNamespace, KillRung::Cgroup];
 
 /// A world of names and one server.
@@ -45,13 +47,26 @@ impl World {
     async fn new(names: &[(&'static str, &[&[&str]])]) -> Arc<Self> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("there is a port");
         let server = listener.local_addr().expect("it has one");
-        let heard = Arc::new(Mutex::default());
+        let heard = Arc::<Mutex<Vec<Vec<u8>>>>::default();
         let all_heard = Arc::clone(&heard);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 tokio::spawn(serve(stream, Arc::clone(&all_heard)));
             }
         });
+        Self::with(names, server, heard)
+    }
+
+    /// With these names and their addresses, and another server.
+    fn with_server(names: &[(&'static str, &[&[&str]])], server: SocketAddr) -> Arc<Self> {
+        Self::with(names, server, Arc::default())
+    }
+
+    fn with(
+        names: &[(&'static str, &[&[&str]])],
+        server: SocketAddr,
+        heard: Arc<Mutex<Vec<Vec<u8>>>>,
+    ) -> Arc<Self> {
         let address = |it: &&str| it.parse().expect("an address");
         let all = |it: &&[&str]| it.iter().map(address).collect();
         let names = names.iter().map(|(name, it)| (*name, it.iter().map(all).collect()));

@@ -1,205 +1,256 @@
-//! The name that a TLS connection starts with.
+//! The part of a TLS connection that is not encrypted, and the names in it.
+//!
+//! A client may send several ClientHellos, and the last one counts: a server that asks for another key with a
+//! HelloRetryRequest takes the name from the second (RFC 8446, 4.1.2 and 4.1.4). So [`Client`] looks at every record
+//! of the client until no further ClientHello can come, and [`Server`] at the records of the server, which tell when
+//! that is:
+//!
+//! - A ServerHello of TLS 1.3 that is no HelloRetryRequest: all that the client sends after it is encrypted.
+//! - A ServerHello of TLS 1.2 or older, and then a change_cipher_spec of the client.
+//!
+//! What the client sends alone does not tell it. It may send change_cipher_spec and encrypted early data before its
+//! second ClientHello (RFC 8446, D.4 and 4.2.10), and a server that has asked for another key skips both.
+//!
+//! Bytes are held back from the start of a ClientHello until its name is known. Everything else goes on as it comes,
+//! so a program that sends early data waits for no answer.
 
-/// What the first bytes of a connection are.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Start {
-    /// More of them are needed to say.
-    Unfinished,
-    /// Not the start of a TLS connection.
-    Other,
-    /// The start of a TLS connection, with the name of its `server_name` extension (RFC 6066, 3), if it has
-    /// one.
-    Hello(Option<String>),
-    /// It claims to be TLS and is not in order.
-    Broken,
-}
+use self::{
+    hello::{Answer, ClientHello},
+    records::{CHANGE_CIPHER_SPEC, HANDSHAKE, KINDS, Messages, Piece, Progress, Records},
+};
 
-const HANDSHAKE: u8 = 22;
-const CLIENT_HELLO: u8 = 1;
-const SERVER_NAME: u16 = 0;
-const HOST_NAME: u8 = 0;
-/// The longest record (RFC 8446, 5.1).
-const MAX_RECORD_BYTES: usize = 1 << 14;
-/// Bytes of records that are looked at: 16 KiB. A ClientHello with keys against quantum computers has 2 KiB.
+mod hello;
+mod records;
+#[cfg(test)]
+pub(super) mod tests;
+
+/// Bytes that are held back until the name of a ClientHello is known, the heads of its records included: 16 KiB. A
+/// ClientHello with keys against quantum computers has 2 KiB.
 const MAX_BYTES: usize = 16 * 1024;
 
 /// The alert for a name that is not served here (`unrecognized_name`, RFC 6066, 3), which is fatal.
 pub(super) const REFUSED: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
 
-/// Looks at the first bytes that a client sends.
-pub(super) fn start(bytes: &[u8]) -> Start {
-    match bytes {
-        [] => Start::Unfinished,
-        [HANDSHAKE] | [HANDSHAKE, 3, ..] if bytes.len() <= MAX_BYTES => {
-            let mut handshake = Vec::new();
-            match collect(bytes, &mut handshake) {
-                Some(true) => hello(&handshake).map_or(Start::Broken, Start::Hello),
-                Some(false) => Start::Unfinished,
-                None => Start::Broken,
+/// What a server has chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    Tls12OrOlder,
+    Tls13,
+}
+
+/// Why a connection does not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// A ClientHello has a name that is not granted, or none where one is needed.
+    Name,
+    /// A ClientHello has a second name that is encrypted.
+    HiddenName,
+    /// It claims to be TLS and is not in order, or a ClientHello is longer than what is held back.
+    Broken,
+}
+
+/// What a client sends, until all of it is encrypted or it turns out not to be TLS.
+#[derive(Debug)]
+pub(super) struct Client {
+    at: At,
+    records: Records,
+    hellos: Messages,
+    /// Bytes that were seen and may not go on yet.
+    n_held: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Start,
+    /// Behind so many bytes of what may be a ClientHello in the format of SSL 2.
+    Old(usize),
+    FirstRecord,
+    Records,
+    Over,
+}
+
+impl Client {
+    pub(super) fn new() -> Self {
+        Self {
+            at: At::Start,
+            records: Records::default(),
+            hellos: Messages::new(hello::CLIENT_HELLO),
+            n_held: 0,
+        }
+    }
+
+    /// Whether nothing is left to look at: all that was held back and all that comes may go on.
+    pub(super) fn is_over(&self) -> bool {
+        self.at == At::Over
+    }
+
+    /// Looks at the next bytes. `answered` is what the server has chosen so far, `is_granted` decides about the name
+    /// in a ClientHello.
+    ///
+    /// Returns how many bytes may go on, counted from the first one that was held back before.
+    pub(super) fn look(
+        &mut self,
+        bytes: &[u8],
+        answered: Option<Version>,
+        is_granted: impl Fn(Option<&str>) -> bool,
+    ) -> Result<usize, Refused> {
+        if answered == Some(Version::Tls13) {
+            self.at = At::Over;
+        }
+        if let (At::Start, Some(first)) = (self.at, bytes.first()) {
+            self.at = match first {
+                first if KINDS.contains(first) => At::FirstRecord,
+                0x80.. => At::Old(0),
+                _ => At::Over,
+            };
+        }
+        let all = self.n_held + bytes.len();
+        let free = match self.at {
+            At::Start | At::Over => all,
+            At::Old(n) => self.look_at_old(n, bytes)?,
+            At::FirstRecord | At::Records => self.look_at_records(bytes, answered, is_granted)?,
+        };
+        self.n_held = all - free;
+        Ok(free)
+    }
+
+    /// OpenSSL 3 still takes a first ClientHello in the format of SSL 2, which has no name: two bytes of length,
+    /// the kind of message, and the version (RFC 5246, E.2). Nothing is held back, since four bytes are no ClientHello.
+    fn look_at_old(&mut self, n_before: usize, bytes: &[u8]) -> Result<usize, Refused> {
+        for (at, byte) in (n_before..4).zip(bytes) {
+            match (at, byte) {
+                (0 | 1, _) | (2, 1) => self.at = At::Old(at + 1),
+                (3, 3) => return Err(Refused::Name),
+                _ => {
+                    self.at = At::Over;
+                    break;
+                }
             }
         }
-        [HANDSHAKE, ..] => Start::Broken,
-        _ => Start::Other,
+        Ok(bytes.len())
+    }
+
+    fn look_at_records(
+        &mut self,
+        bytes: &[u8],
+        answered: Option<Version>,
+        is_granted: impl Fn(Option<&str>) -> bool,
+    ) -> Result<usize, Refused> {
+        let all = self.n_held + bytes.len();
+        let mut free = 0;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let piece = match self.records.next(&mut rest) {
+                Ok(piece) => piece,
+                // Other protocols may start with a byte that is the kind of an alert.
+                Err(HANDSHAKE) => return Err(Refused::Broken),
+                Err(_) if self.at == At::FirstRecord => {
+                    self.at = At::Over;
+                    return Ok(all);
+                }
+                Err(_) => return Err(Refused::Broken),
+            };
+            match piece {
+                Piece::Unfinished => {}
+                Piece::Head(HANDSHAKE) => self.at = At::Records,
+                Piece::Head(kind) => {
+                    self.at = At::Records;
+                    // Servers differ in what they make of a message that is interrupted (RFC 8446, 5.1).
+                    if !self.hellos.is_between() {
+                        return Err(Refused::Broken);
+                    }
+                    if kind == CHANGE_CIPHER_SPEC && answered == Some(Version::Tls12OrOlder) {
+                        self.at = At::Over;
+                        return Ok(all);
+                    }
+                    free = all - rest.len();
+                }
+                Piece::Content(HANDSHAKE, mut content) => {
+                    while !content.is_empty() {
+                        let progress = self.hellos.take(&mut content);
+                        let end = all - rest.len() - content.len();
+                        let is_too_long = end - free > MAX_BYTES;
+                        match progress {
+                            // The first answer to a ServerHello is not there before it.
+                            Progress::Other if answered.is_none() => return Err(Refused::Broken),
+                            Progress::Other => {}
+                            Progress::Unfinished if !is_too_long => continue,
+                            Progress::Whole(message) if !is_too_long => {
+                                check(&message, &is_granted)?;
+                            }
+                            Progress::Unfinished | Progress::Whole(_) | Progress::TooLong => {
+                                return Err(Refused::Broken);
+                            }
+                        }
+                        free = end;
+                    }
+                }
+                Piece::Content(..) => free = all - rest.len(),
+            }
+        }
+        Ok(free)
     }
 }
 
-/// Puts together the first message from its records (RFC 8446, 5.1). Whether it is whole; `None` where there
-/// is something else.
-fn collect(bytes: &[u8], message: &mut Vec<u8>) -> Option<bool> {
-    let mut rest = bytes;
-    loop {
-        if message.first().is_some_and(|it| *it != CLIENT_HELLO) {
+fn check(message: &[u8], is_granted: impl Fn(Option<&str>) -> bool) -> Result<(), Refused> {
+    let ClientHello { name, has_hidden_name } = hello::of_client(message).ok_or(Refused::Broken)?;
+    match (is_granted(name.as_deref()), has_hidden_name) {
+        (false, _) => Err(Refused::Name),
+        (true, true) => Err(Refused::HiddenName),
+        (true, false) => Ok(()),
+    }
+}
+
+/// What a server sends, until it has chosen a version or turns out not to speak TLS.
+#[derive(Debug)]
+pub(super) struct Server {
+    records: Records,
+    hellos: Messages,
+    is_over: bool,
+}
+
+impl Server {
+    pub(super) fn new() -> Self {
+        let hellos = Messages::new(hello::SERVER_HELLO);
+        Self { records: Records::default(), hellos, is_over: false }
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Looks at the next bytes; the version, once they tell it.
+    pub(super) fn look(&mut self, bytes: &[u8]) -> Option<Version> {
+        if self.is_over {
             return None;
         }
-        if let [_, a, b, c, ..] = *message.as_slice() {
-            let wanted = 4 + (usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c));
-            if wanted > MAX_BYTES {
-                return None;
-            }
-            if message.len() >= wanted {
-                message.truncate(wanted);
-                return Some(true);
-            }
-        }
-        let Some((head, after)) = rest.split_first_chunk::<5>() else { return Some(false) };
-        let [kind, major, _, high, low] = *head;
-        let n = usize::from(high) << 8 | usize::from(low);
-        if (kind, major) != (HANDSHAKE, 3) || n == 0 || n > MAX_RECORD_BYTES {
-            return None;
-        }
-        match after.split_at_checked(n) {
-            Some((fragment, after)) => {
-                message.extend_from_slice(fragment);
-                rest = after;
-            }
-            None => {
-                message.extend_from_slice(after);
-                rest = &[];
+        let found = self.find(bytes);
+        self.is_over = !matches!(found, Ok(None));
+        found.ok().flatten()
+    }
+
+    fn find(&mut self, bytes: &[u8]) -> Result<Option<Version>, NoTls> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let Piece::Content(kind, mut content) =
+                self.records.next(&mut rest).map_err(|_| NoTls)?
+            else {
+                continue;
+            };
+            while kind == HANDSHAKE && !content.is_empty() {
+                match self.hellos.take(&mut content) {
+                    Progress::Unfinished | Progress::Other => {}
+                    Progress::Whole(message) => match hello::of_server(&message).ok_or(NoTls)? {
+                        Answer::Retry => {}
+                        Answer::Chosen(version) => return Ok(Some(version)),
+                    },
+                    Progress::TooLong => return Err(NoTls),
+                }
             }
         }
+        Ok(None)
     }
 }
 
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
-        let (head, rest) = self.0.split_at_checked(n)?;
-        self.0 = rest;
-        Some(head)
-    }
-
-    fn u8(&mut self) -> Option<u8> {
-        Some(self.take(1)?[0])
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.take(2)?.try_into().ok().map(u16::from_be_bytes)
-    }
-
-    fn short(&mut self) -> Option<&'a [u8]> {
-        let n = self.u8()?;
-        self.take(n.into())
-    }
-
-    fn long(&mut self) -> Option<&'a [u8]> {
-        let n = self.u16()?;
-        self.take(n.into())
-    }
-}
-
-/// The name in a ClientHello (RFC 8446, 4.1.2); the outer `None` where it is none, or has several.
-fn hello(message: &[u8]) -> Option<Option<String>> {
-    let mut reader = Reader(message.get(4..)?);
-    reader.take(2 + 32)?;
-    reader.short()?;
-    reader.long()?;
-    reader.short()?;
-    if reader.0.is_empty() {
-        return Some(None);
-    }
-    let mut extensions = Reader(reader.long()?);
-    if !reader.0.is_empty() {
-        return None;
-    }
-    let mut name = None;
-    while !extensions.0.is_empty() {
-        let (kind, content) = (extensions.u16()?, extensions.long()?);
-        if kind != SERVER_NAME {
-            continue;
-        }
-        let mut content = Reader(content);
-        let mut names = Reader(content.long()?);
-        let (kind, text) = (names.u8()?, names.long()?);
-        let is_one = names.0.is_empty() && content.0.is_empty() && kind == HOST_NAME;
-        if !is_one || name.is_some() {
-            return None;
-        }
-        let text = str::from_utf8(text).ok()?;
-        name = Some(text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase());
-    }
-    Some(name)
-}
-
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
-    /// The first record of a connection to this host.
-    pub(in crate::proxy) fn client_hello(name: Option<&str>) -> Vec<u8> {
-        let long = |it: &[u8]| [&(it.len() as u16).to_be_bytes(), it].concat();
-        let server_name = name.map_or(Vec::new(), |name| {
-            let names = [&[HOST_NAME], long(name.as_bytes()).as_slice()].concat();
-            [&[0, 0], long(&long(&names)).as_slice()].concat()
-        });
-        let other = [0, 43, 0, 3, 2, 3, 4];
-        let body = [
-            [3, 3].as_slice(),
-            &[7; 32],
-            &[0],
-            &long(&[0x13, 0x01]),
-            &[1, 0],
-            &long(&[other.as_slice(), &server_name].concat()),
-        ]
-        .concat();
-        let message = [&[CLIENT_HELLO, 0], long(&body).as_slice()].concat();
-        [&[HANDSHAKE, 3, 1], long(&message).as_slice()].concat()
-    }
-
-    #[test]
-    fn the_name_is_found() {
-        let named = |it: &str| Start::Hello(Some(it.to_owned()));
-        assert_eq!(start(&client_hello(Some("A.example.org."))), named("a.example.org"));
-        assert_eq!(start(&client_hello(None)), Start::Hello(None));
-        // In records of one byte each.
-        let whole = client_hello(Some("a.org"));
-        let split: Vec<u8> = whole[5..].iter().flat_map(|it| [22, 3, 1, 0, 1, *it]).collect();
-        assert_eq!(start(&split), named("a.org"));
-    }
-
-    #[test]
-    fn what_is_cut_off_is_unfinished_and_what_is_odd_is_broken() {
-        let whole = client_hello(Some("a.org"));
-        for n in 0..whole.len() {
-            assert_eq!(start(&whole[..n]), Start::Unfinished, "{n}");
-        }
-        assert_eq!(start(b"GET / HTTP/1.1"), Start::Other);
-        assert_eq!(start(&[22, 2]), Start::Broken);
-        assert_eq!(start(&[22, 3, 1, 0, 0]), Start::Broken);
-        assert_eq!(start(&[22, 3, 1, 0, 4, 2, 0, 0, 0]), Start::Broken);
-        assert_eq!(start(&[22, 3, 1, 0, 4, 1, 0, 0, 0]), Start::Broken);
-        let mut two_names = whole.clone();
-        // The kind of the other extension becomes that of the name.
-        let at = whole.windows(4).position(|it| it == [0, 43, 0, 3]).expect("it is there");
-        two_names[at + 1] = 0;
-        assert_eq!(start(&two_names), Start::Broken);
-        // Any bytes are something.
-        for at in 0..whole.len() {
-            for byte in [0, 1, 0x7f, 0xff] {
-                let mut changed = whole.clone();
-                changed[at] = byte;
-                let _ = start(&changed);
-            }
-        }
-    }
-}
+/// A server's bytes are not TLS.
+struct NoTls;
