@@ -105,6 +105,9 @@ pub enum SystemCalls {
     /// A mode with a set-user-ID or set-group-ID bit is refused (inode(7)): otherwise a program could leave a
     /// file that another user of the machine executes with the rights of this user. A new file in a
     /// directory with the set-group-ID bit gets the directory's group as ever.
+    ///
+    /// Leases of files are refused (fcntl(2)): otherwise a program could keep others waiting that open a file
+    /// of this user.
     Restricted,
 }
 

@@ -134,6 +134,13 @@ const TIME_NAMESPACE: u32 = 0x80;
 const TERMINAL_REQUESTS: &[u32] =
     &[libc::TIOCSTI as u32, libc::TIOCLINUX as u32, libc::TIOCSETD as u32];
 
+/// Commands of fcntl(2) that let the owner of a file keep other programs waiting that open or change it, for
+/// `lease-break-time` of proc_sys_fs(5), 45 s by default: leases, and the delegations of Linux 6.19.
+const LEASES: &[u32] = &[libc::F_SETLEASE as u32, F_SETDELEG];
+
+/// `F_SETDELEG` of `linux/fcntl.h`.
+const F_SETDELEG: u32 = 1040;
+
 /// Execution domains that change nothing about safety: the default, 32-bit, an old release number, both,
 /// a layout of memory that debuggers and Lisps ask for; and the question which it is (personality(2)).
 const PERSONALITIES: &[u32] = &[
@@ -201,6 +208,7 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
         }
         rule(libc::SYS_clone, flags_without(NAMESPACES, with_cookie(cookie, PERM)));
         rule(libc::SYS_clone3, with_cookie(cookie, NOSYS));
+        rule(libc::SYS_fcntl, second_not_in(LEASES));
         rule(libc::SYS_ioctl, second_not_in(TERMINAL_REQUESTS));
         rule(libc::SYS_personality, first_in(PERSONALITIES));
         rule(libc::SYS_unshare, flags_without(NAMESPACES | TIME_NAMESPACE, PERM));

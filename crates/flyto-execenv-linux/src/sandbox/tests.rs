@@ -1,5 +1,6 @@
 //! Confinement, tried from inside.
 
+mod leases;
 mod read_only;
 mod set_id;
 mod untrue;
