@@ -20,7 +20,22 @@ impl Config {
     /// the call, those for temporary files, and every `write` of the configuration, with what lies below.
     #[must_use]
     pub fn pinned_dirs(&self, surroundings: &Surroundings) -> Vec<PathBuf> {
-        let own = surroundings.places.cache_dir.as_ref().map(|it| it.join("pinned"));
+        let is_written = |dir: &Path| self.is_written(dir, surroundings);
+        own(surroundings)
+            .into_iter()
+            .chain([UNGRANTED.into()])
+            .filter(|it| !is_written(it))
+            .collect()
+    }
+
+    /// Where other calls of this user keep copies, if programs of this configuration may write there. It is kept from
+    /// being changed then.
+    pub(super) fn endangered_copies(&self, surroundings: &Surroundings) -> Option<PathBuf> {
+        own(surroundings).filter(|it| self.is_written(it, surroundings))
+    }
+
+    /// Whether some program may be granted a directory for writing, or one above it.
+    fn is_written(&self, dir: &Path, surroundings: &Surroundings) -> bool {
         let mut written: Vec<PathBuf> = SHARED.map(PathBuf::from).into();
         written.push(surroundings.current_dir.clone());
         written.push(temp_dir(surroundings).1);
@@ -28,9 +43,13 @@ impl Config {
             self.sandbox.classes.values().flatten().chain(self.sandbox.profiles.values());
         written.extend(profiles.flat_map(|it| it.write.iter().cloned()));
         written.extend(self.plugins.grants.values().flat_map(|it| it.write.iter().cloned()));
-        let is_written = |dir: &Path| written.iter().any(|it| dir.starts_with(it));
-        own.into_iter().chain([UNGRANTED.into()]).filter(|it| !is_written(it)).collect()
+        written.iter().any(|it| dir.starts_with(it))
     }
+}
+
+/// The user's own directory for copies.
+fn own(surroundings: &Surroundings) -> Option<PathBuf> {
+    surroundings.places.cache_dir.as_ref().map(|it| it.join("pinned"))
 }
 
 #[cfg(test)]

@@ -52,6 +52,11 @@ impl Config {
                 isolation = isolation.narrowed_by(&profile.isolation(&places));
                 limits = limits.narrowed_by(&profile.limits);
             }
+            if let Some(copies) =
+                self.endangered_copies(surroundings).filter(|_| !isolation.is_none())
+            {
+                isolation = isolation.read_only(copies);
+            }
             let mut policy = policy.clone().isolation(isolation).limits(limits);
             if let Some(reason) = refusal(profiles, &policy.isolation, surroundings) {
                 policy = policy.refuse(reason);
@@ -322,6 +327,22 @@ mod tests {
         let usual = denied(&[("HOME", "/h")]);
         let listed: BTreeSet<_> = usual.iter().collect();
         assert_eq!(usual.len(), listed.len(), "none stands there twice");
+    }
+
+    #[test]
+    fn copies_of_pinned_scripts_stay_as_they_are() {
+        let read_only = |profile: &str, dir: &str| {
+            let env: Environment = [("HOME", "/h")].into_iter().collect();
+            let surroundings = Surroundings::new(env, dir);
+            let policies = config(&[profile]).policies(&Capabilities::new("x"), &surroundings);
+            let isolation = policies.get(&Class::PLUGIN_TOOL).isolation.clone();
+            isolation.read_only.contains(&PathBuf::from("/h/.cache/flyto/pinned"))
+        };
+        assert!(read_only("workspace", "/h/.cache"));
+        assert!(read_only("strict", "/h/.cache/flyto"));
+        // Elsewhere no program may write there.
+        assert!(!read_only("workspace", "/h/project"));
+        assert!(!read_only("none", "/h/.cache"));
     }
 
     #[test]
