@@ -123,8 +123,14 @@ pub enum Processes {
     /// end nor put off those that watch over it, and ending its tree holds against a hostile program
     /// too. Demands [`Capability::ProcessIsolation`](crate::Capability::ProcessIsolation).
     ///
+    /// Neither can it reach shared memory, semaphores and message queues that processes find by a number or by a name
+    /// (sysvipc(7), mq_overview(7)): it could read and change what outside processes keep there, and what it made
+    /// would outlive its tree. Shared memory with a name in the file system, as in `/dev/shm` (shm_overview(7)), is
+    /// bounded by [`Filesystem`].
+    ///
     /// A backend may have to take more to keep this: a thread may choose its own priority and be refused
-    /// where it names itself, or another of its tree, by number.
+    /// where it names itself, or another of its tree, by number. The program may be refused System V IPC and POSIX
+    /// message queues of its own, as on a system without them (`ENOSYS`).
     ///
     /// What the system lets a user tune by writing files, such as `/proc/PID/oom_score_adj` of the user's
     /// own processes (proc(5)), is bounded by [`Filesystem`]: grants that leave `/proc` unwritten close it.

@@ -158,6 +158,7 @@ impl fmt::Debug for Running {
 /// - `set-id-bits-are-refused` — with restricted system calls no file gets a set-user-ID or set-group-ID bit (inode(7)), and other modes are set as ever.
 /// - `others-are-out-of-reach` — an isolated program can neither signal the program of another call nor read its environment.
 /// - `others-are-not-traced` — an isolated program cannot trace the program of another call.
+/// - `shared-objects-of-others-are-closed` — an isolated program can reach no shared memory, semaphore or message queue that the program of another call has made (sysvipc(7), mq_overview(7)).
 /// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.
 /// - `usage-is-reported` — CPU time and peak memory are there where they are declared, and absent elsewhere.
 /// - `usage-covers-the-tree` — CPU time of descendants that lost their parents counts where that is declared; elsewhere the outcome does not say so.

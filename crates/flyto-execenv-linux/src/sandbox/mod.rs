@@ -8,7 +8,7 @@
 //! | [`Network::Hosts`] | a network namespace with one way out, to a [proxy](crate::proxy); the filter: no Unix sockets but pairs, and no sockets that namespaces do not hold |
 //! | [`LocalSockets::Off`] | the filter: no Unix sockets but pairs |
 //! | [`SystemCalls::Restricted`] | the filter: see [`seccomp`] |
-//! | [`Processes::Own`] | Landlock, a domain of its own for each program that signals do not leave (version 6), else a PID namespace; Landlock also keeps debuggers inside (ptrace(2)). The filter, for bounds, priorities and processors of others (prlimit(2), sched(7)) |
+//! | [`Processes::Own`] | Landlock, a domain of its own for each program that signals do not leave (version 6), else a PID namespace; Landlock also keeps debuggers inside (ptrace(2)). The filter, for bounds, priorities and processors of others (prlimit(2), sched(7)), System V IPC and POSIX message queues |
 //!
 //! With any of them a program has no capabilities (capabilities(7)) and gains none by execution.
 //!

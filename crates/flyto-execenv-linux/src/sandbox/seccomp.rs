@@ -24,7 +24,8 @@ pub(super) struct Rules {
     pub(super) network_own: bool,
     /// Unix sockets but for pairs.
     pub(super) local_sockets_off: bool,
-    /// Bounds, priorities and processors of other processes.
+    /// Bounds, priorities and processors of other processes; memory, queues and semaphores that all processes of
+    /// the machine share.
     pub(super) own_processes: bool,
 }
 
@@ -111,6 +112,35 @@ const SCHEDULING: &[libc::c_long] = &[
     libc::SYS_sched_setattr,
     libc::SYS_sched_setparam,
     libc::SYS_sched_setscheduler,
+];
+
+/// Shared memory, semaphores and message queues that every process of a user finds by a number or by a name
+/// (sysvipc(7), mq_overview(7)). Landlock knows no System V IPC; of POSIX queues it refuses mq_open(3) where it
+/// bounds files (Linux 6.18), and not mq_unlink(3).
+///
+/// The answer is `ENOSYS`, that of a kernel which was built without them. `EPERM` would say that the object exists
+/// and belongs to another user, `EACCES` lets PostgreSQL try one key after the other without end. PostgreSQL
+/// ends at its start with either of `ENOSYS` and `EPERM`; X clients draw without shared memory after any error;
+/// Perl gives the error to the script; Python has none of these calls.
+const SHARED: &[libc::c_long] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmdt,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semctl,
+    libc::SYS_semtimedop,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_mq_timedsend,
+    libc::SYS_mq_timedreceive,
+    libc::SYS_mq_notify,
+    libc::SYS_mq_getsetattr,
 ];
 
 /// `PRIO_PROCESS` of `linux/resource.h`: one thread, where others are a group or all of a user.
@@ -230,6 +260,9 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
         }
         rule(libc::SYS_setpriority, own_priority(PRIO_PROCESS));
         rule(libc::SYS_ioprio_set, own_priority(IOPRIO_WHO_PROCESS));
+        for number in SHARED {
+            rule(*number, NOSYS);
+        }
     }
     let sockets = rules.network_off || rules.network_own || rules.local_sockets_off;
     if rules.restricted || sockets {

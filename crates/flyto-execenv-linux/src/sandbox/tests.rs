@@ -3,6 +3,7 @@
 mod leases;
 mod read_only;
 mod set_id;
+mod shared;
 mod untrue;
 
 use std::{

@@ -357,6 +357,11 @@ pub const CASES: &[Case] = &[
         system::others_are_not_traced
     ),
     case!(
+        "shared-objects-of-others-are-closed",
+        "an isolated program can reach no shared memory, semaphore or message queue that the program of another call has made (sysvipc(7), mq_overview(7)).",
+        system::shared_objects_of_others_are_closed
+    ),
+    case!(
         "signals-reach-the-tree",
         "a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.",
         end::signals_reach_the_tree

@@ -210,6 +210,7 @@ macro_rules! executor_conformance {
             set_id_bits_are_refused
             others_are_out_of_reach
             others_are_not_traced
+            shared_objects_of_others_are_closed
             signals_reach_the_tree
             usage_is_reported
             usage_covers_the_tree

@@ -1,11 +1,19 @@
 # What takes a system call to see. Nothing but what perl itself comes with, on Linux; elsewhere nothing
-# comes off. Each but the last says `done` or `failed`.
+# comes off. Each but `share` and `stay` says `done` or `failed`.
 #
 # vsock      makes a socket to the machine that this one runs on (vsock(7))
 # ring       makes a ring for system calls (io_uring(7))
 # set-id DIR gives a file in DIR a mode with which it runs as its owner or its group, in whatever way works
 # mode DIR   gives a file in DIR an ordinary mode
 # trace PID  traces a process that is no relative of this one (ptrace(2)), and lets go of it
+# share KEY  makes shared memory, a semaphore, a message queue with this key (sysvipc(7)) and one with a name
+#            (mq_overview(7)), which outlive this program; says the numbers of the first three
+# reach-memory KEY ID, reach-semaphore KEY ID, reach-queue KEY ID
+#            finds one of these by its key, or changes the one with this number
+# reach-named-queue KEY
+#            opens the last one
+# unshare KEY MEMORY SEMAPHORE QUEUE
+#            removes all of them
 # stay       may be traced by everybody of its user; says who it is, and stays for 100 s
 
 use strict;
@@ -14,13 +22,15 @@ use Fcntl;
 use Socket;
 
 $| = 1;
-# A process, or a directory.
-my ($what, $id) = @ARGV;
-# Numbers of ptrace(2) and prctl(2). Those of newer calls are the same everywhere.
-my ($ptrace, $prctl) =
-    $Config{archname} =~ /^x86_64/ ? (101, 157)
-    : $Config{archname} =~ /^(aarch64|riscv64|loongarch64)/ ? (117, 167)
+# A process, a directory, or a key.
+my ($what, $id, @more) = @ARGV;
+# Numbers of ptrace(2), prctl(2), mq_open(3) and mq_unlink(3). Those of newer calls are the same everywhere.
+my ($ptrace, $prctl, $mq_open, $mq_unlink) =
+    $Config{archname} =~ /^x86_64/ ? (101, 157, 240, 241)
+    : $Config{archname} =~ /^(aarch64|riscv64|loongarch64)/ ? (117, 167, 180, 181)
     : ();
+# IPC_CREAT | IPC_EXCL and a mode, IPC_RMID, IPC_NOWAIT of Linux.
+my ($create, $remove, $at_once) = (03600, 0, 04000);
 
 # Makes a new file with a mode in one of several ways; says which bits of the mode it got.
 sub mode_of {
@@ -64,6 +74,31 @@ sub comes_off {
         my $parameters = "\0" x 120;
         return syscall(425, 1, $parameters) >= 0;
     }
+    if ($what eq 'reach-memory') {
+        return defined shmget($id, 0, 0) || shmwrite($more[0], 'x', 0, 1);
+    }
+    if ($what eq 'reach-semaphore') {
+        return defined semget($id, 0, 0) || semop($more[0], pack('s!3', 0, 1, $at_once));
+    }
+    if ($what eq 'reach-queue') {
+        return defined msgget($id, 0) || msgsnd($more[0], pack('l! a*', 1, 'x'), $at_once);
+    }
+    if ($what eq 'reach-named-queue') {
+        my $name = "flyto-$id";
+        return $mq_open && syscall($mq_open, $name, O_RDWR, 0, 0) >= 0;
+    }
+    if ($what eq 'unshare') {
+        my ($memory, $semaphore, $queue) = @more;
+        my $name = "flyto-$id";
+        # What was not made has no number.
+        my @left = grep { !$_ } (
+            $memory < 0 || shmctl($memory, $remove, 0),
+            $semaphore < 0 || semctl($semaphore, 0, $remove, 0),
+            $queue < 0 || msgctl($queue, $remove, 0),
+        );
+        syscall($mq_unlink, $name) if $mq_unlink;
+        return !@left;
+    }
     # A number may be another process's here.
     return 0 if !$ptrace || $id == $$ || $id == getppid;
     # PTRACE_SEIZE
@@ -75,6 +110,12 @@ if ($what eq 'stay') {
     syscall($prctl, 0x59616d61, -1, 0, 0, 0) if $prctl;
     print "$$\nready\n";
     sleep 100;
+} elsif ($what eq 'share') {
+    my $name = "flyto-$id";
+    # Where the system has none of these, there is none to be reached.
+    my @made = $^O ne 'linux' ? () : (shmget($id, 16, $create), semget($id, 1, $create), msgget($id, $create));
+    syscall($mq_open, $name, O_RDWR | O_CREAT | O_EXCL, 0600, 0) if $mq_open && $^O eq 'linux';
+    print join(' ', map { defined $made[$_] ? $made[$_] + 0 : -1 } 0 .. 2), "\n";
 } else {
     print comes_off() ? "done\n" : "failed\n";
 }

@@ -82,3 +82,38 @@ pub(super) async fn others_are_not_traced(ctx: &Ctx<'_>) -> Result<(), Failure> 
     let is_traced = comes_off(ctx, &["trace", &id], isolation).await?;
     ensure(!is_traced, || "the program of another call was traced".to_owned())
 }
+
+pub(super) async fn shared_objects_of_others_are_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let isolation = || Isolation::new().processes(Processes::Own);
+    if !ctx.has(Capability::ProcessIsolation) {
+        return refused(ctx, isolation()).await;
+    }
+    // The number of a process of this machine, so that suites which run beside this one take other keys.
+    let key = &(0x666c_0000 | std::process::id() & 0xffff).to_string();
+    let outcome = ctx.run(perl(ctx, &["share", key])).await?;
+    let made = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
+    let [memory, semaphore, queue] = made.split_ascii_whitespace().collect::<Vec<_>>()[..] else {
+        return Err(Failure::new(format!("expected three numbers, got {}", summary(&outcome))));
+    };
+    let attempts: [(&str, &[&str]); 4] = [
+        ("shared memory", &["reach-memory", key, memory]),
+        ("a semaphore", &["reach-semaphore", key, semaphore]),
+        ("a message queue", &["reach-queue", key, queue]),
+        ("a message queue with a name", &["reach-named-queue", key]),
+    ];
+    let mut reached = Vec::new();
+    for (what, args) in attempts {
+        match comes_off(ctx, args, isolation()).await {
+            Ok(false) => {}
+            Ok(true) => reached.push(Failure::new(format!("{what} of another call was reached"))),
+            Err(failure) => reached.push(failure),
+        }
+    }
+    // They outlive the calls and this case otherwise.
+    let is_removed =
+        comes_off(ctx, &["unshare", key, memory, semaphore, queue], Isolation::new()).await?;
+    if let Some(failure) = reached.into_iter().next() {
+        return Err(failure);
+    }
+    ensure(is_removed, || "shared objects of another call were changed".to_owned())
+}

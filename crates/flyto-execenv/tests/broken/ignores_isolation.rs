@@ -38,6 +38,9 @@ fn comes_off(script: &str) -> bool {
 fn programs_reach_what_they_must_not() {
     let has_vsock = comes_off("exit !socket(my $it, 40, SOCK_STREAM, 0)");
     let has_rings = comes_off(r#"my $it = "\0" x 120; exit(syscall(425, 1, $it) < 0)"#);
+    // Nothing is left of it.
+    let has_objects =
+        comes_off("my $it = msgget(0, 0600); exit !(defined $it && msgctl($it, 0, 0))");
     let all = [
         ("files-stay-in-the-grants", true),
         ("denied-paths-are-closed", true),
@@ -51,6 +54,7 @@ fn programs_reach_what_they_must_not() {
         ("set-id-bits-are-refused", true),
         ("others-are-out-of-reach", true),
         ("others-are-not-traced", true),
+        ("shared-objects-of-others-are-closed", has_objects),
     ];
     let broken: Vec<_> = all.into_iter().filter_map(|(it, is)| is.then_some(it)).collect();
     check::<IgnoresIsolation>(&broken);
