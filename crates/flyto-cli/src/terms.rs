@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use flyto_execenv::{Filesystem, Isolation, Limits, LocalSockets, Network, Processes, SystemCalls};
+use flyto_execenv::{
+    Filesystem, Isolation, Limits, LocalSockets, Network, Processes, SharedMemory, SystemCalls,
+};
 use flyto_plugin::{Grant, Invocation, Lifetime, PluginTool, ToolDef};
 use flyto_tools::ToolId;
 use serde::{Serialize, Serializer};
@@ -224,6 +226,7 @@ pub(crate) fn isolation(it: &Isolation) -> String {
         (it.local_sockets == LocalSockets::Off, "no sockets of other programs"),
         (it.system_calls == SystemCalls::Restricted, "system calls of ordinary programs only"),
         (it.processes == Processes::Own, "no access to processes outside its own tree"),
+        (it.shared_memory == SharedMemory::Own, "no shared memory (/dev/shm) of other programs"),
     ];
     parts.extend(closed.iter().filter(|it| it.0).map(|it| it.1.to_owned()));
     if let Filesystem::Grants { read, write } = &it.filesystem {
@@ -310,6 +313,7 @@ pub(crate) fn isolation_document<S: Serializer>(
         (it.local_sockets == LocalSockets::Off, "local_sockets", "off"),
         (it.system_calls == SystemCalls::Restricted, "system_calls", "restricted"),
         (it.processes == Processes::Own, "processes", "own"),
+        (it.shared_memory == SharedMemory::Own, "shared_memory", "own"),
     ];
     for (_, key, word) in closed.iter().filter(|it| it.0) {
         res[*key] = (*word).into();

@@ -385,7 +385,7 @@ fn let_read(isolation: &mut Isolation, file: PathBuf) {
 fn kind(rung: KillRung, confinement: Confinement) -> Kind {
     let pid_namespace = rung == KillRung::PidNamespace || confinement.pid_namespace;
     let needs_namespaces =
-        pid_namespace || confinement.network_namespace || !confinement.mounts.is_empty();
+        pid_namespace || confinement.network_namespace || confinement.makes_mounts();
     Kind {
         pid_namespace,
         user_namespace: needs_namespaces && needs_user_namespace(),

@@ -22,6 +22,7 @@ mod network;
 mod process;
 mod serve;
 mod setup;
+mod shared_memory;
 mod socket;
 mod start;
 mod tree;

@@ -83,6 +83,12 @@ fn hold(mount: &SelfMount<'_>) -> Result<(), Errno> {
         let read_only = Attributes { set: MOUNT_ATTR_RDONLY, ..Attributes::default() };
         set(tree.fd(), c"", AT_EMPTY_PATH | AT_RECURSIVE, &read_only)?;
     }
+    put(&tree, &place)
+}
+
+/// Puts mounts that are nowhere yet onto what is open.
+pub(crate) fn put(tree: &Descriptor, place: &Descriptor) -> Result<(), Errno> {
+    let none = address(c"".as_ptr());
     // SAFETY: both paths end with a NUL byte.
     unsafe {
         let args = [int(tree.fd()), none, int(place.fd()), none, BY_DESCRIPTORS, 0];
@@ -90,7 +96,8 @@ fn hold(mount: &SelfMount<'_>) -> Result<(), Errno> {
     }
 }
 
-fn open(path: &CStr) -> Result<Descriptor, Errno> {
+/// Opens what is at this path, without following links.
+pub(crate) fn open(path: &CStr) -> Result<Descriptor, Errno> {
     let how = How { flags: O_PATH | O_CLOEXEC as u64, mode: 0, resolve: RESOLVE_NO_SYMLINKS };
     // SAFETY: the path ends with a NUL byte, and the kernel reads the structure, with its size. It makes a
     // descriptor, which nobody else has.

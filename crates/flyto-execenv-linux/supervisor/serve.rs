@@ -20,6 +20,7 @@ use crate::{
         Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap, signal, wait_for,
     },
     setup::Site,
+    shared_memory::Mounted,
     socket::{Asked, Message, SOCKET, order, report},
     start::with_launch,
     tree::{load, signal_tree},
@@ -146,7 +147,7 @@ impl Call<'_> {
             }
             // Orphans that have ended would fill the tree's places if nobody waited for them.
             if died && self.collect(site) == Left::Nobody {
-                return self.tell_end(true);
+                return self.tell_end(site, true);
             }
             if self.status.is_some() {
                 report(&Report { status: self.status(), ..Report::new(ReportKind::Exited) });
@@ -274,7 +275,7 @@ impl Call<'_> {
                 end_all(site);
             }
             if died && self.collect(site) == Left::Nobody {
-                return self.tell_end(true);
+                return self.tell_end(site, true);
             }
             if asked {
                 match order() {
@@ -304,7 +305,7 @@ impl Call<'_> {
         // What was killed together with the program did not outlive it.
         self.leaked += if was_over { swept.killed } else { 0 };
         self.group_is_spent |= swept.group_is_spent;
-        self.tell_end(swept.confirmed);
+        self.tell_end(site, swept.confirmed);
         if !swept.confirmed {
             end_all(site);
         }
@@ -327,16 +328,19 @@ impl Call<'_> {
         self.status.unwrap_or(SIGKILL)
     }
 
-    fn tell_end(&self, confirmed: bool) {
+    fn tell_end(&self, site: &Site, confirmed: bool) {
         if let Some(failed) = self.attempt.failed().filter(|_| confirmed) {
             return tell_failure(failed);
         }
         IS_TOLD.store(true, Ordering::Relaxed);
+        // The next program is not to find what this one has left, which goes with the supervisor. To remove it would
+        // take a walk through directories that a program has made.
+        let is_untouched = site.shared_memory.as_ref().is_none_or(Mounted::is_untouched);
         let end = Report {
             status: self.status(),
             reached: self.reached,
             confirmed,
-            serves_on: confirmed && !self.group_is_spent,
+            serves_on: confirmed && !self.group_is_spent && is_untouched,
             leaked: self.leaked,
             ..Report::new(ReportKind::Ended)
         };

@@ -14,6 +14,7 @@ use crate::{
     memory::Pages,
     mounts, network,
     process::{self, ChildEnds, Descriptor},
+    shared_memory,
     socket::Descriptors,
     tree,
     trial::{self, namespace, untrue},
@@ -45,6 +46,8 @@ pub(crate) struct Site {
     pub(crate) group_kill: Option<i32>,
     /// The socket in the network namespace, until the host has it.
     pub(crate) door: Option<Descriptor>,
+    /// Shared memory of the programs' own.
+    pub(crate) shared_memory: Option<shared_memory::Mounted>,
 }
 
 impl Site {
@@ -107,6 +110,7 @@ pub(crate) fn enter(
         members: None,
         group_kill: take(SetupFlags::CGROUP_KILL)?,
         door: None,
+        shared_memory: None,
     };
     if let Some(kill) = site.group_kill.filter(|_| site.is_in_group()) {
         claim(kill).map_err(failed(Stage::Cgroup))?;
@@ -124,6 +128,10 @@ pub(crate) fn enter(
     }
     if has(SetupFlags::MOUNT_NAMESPACE) {
         mounts::leave(setup.mounts).map_err(failed(Stage::Mounts))?;
+        if setup.shared_memory.size_bytes > 0 {
+            let mounted = shared_memory::mount(setup.shared_memory);
+            site.shared_memory = Some(mounted.map_err(failed(Stage::Mounts))?);
+        }
     }
     if has(SetupFlags::NETWORK_NAMESPACE) {
         let before = namespace(c"/proc/self/ns/net").map_err(failed(Stage::Network))?;
@@ -143,6 +151,9 @@ pub(crate) fn enter(
         no_capabilities().map_err(failed(Stage::Privileges))?;
     }
     if let Some(ruleset) = ruleset {
+        if let Some(memory) = &site.shared_memory {
+            memory.allow(ruleset, setup.shared_memory.rights).map_err(failed(Stage::Landlock))?;
+        }
         // SAFETY: numbers; nobody needs the descriptor after that.
         unsafe {
             sys::numbers(number::LANDLOCK_RESTRICT_SELF, &[int(ruleset), 0])

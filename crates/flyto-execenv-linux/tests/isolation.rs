@@ -68,6 +68,7 @@ async fn a_class_is_confined_and_a_grant_opens_what_it_names() {
         Capability::LocalSocketsOff,
         Capability::SystemCallFilter,
         Capability::ProcessIsolation,
+        Capability::OwnSharedMemory,
     ] {
         assert!(outcome.enforced.contains(&capability), "{capability}");
     }
@@ -77,6 +78,37 @@ async fn a_class_is_confined_and_a_grant_opens_what_it_names() {
     let (text, outcome) = sh(&env, dir, grants, "cat ~/.ssh/key").await;
     assert_eq!(text, "home/.ssh/key");
     assert!(outcome.enforced.contains(&Capability::NetworkOff));
+}
+
+/// Locks and queues of `multiprocessing` are in shared memory, as sem_open(3) makes them.
+#[tokio::test]
+async fn shared_memory_works_and_is_gone_with_the_call() {
+    if !is_ordinary("shared_memory_works_and_is_gone_with_the_call").await {
+        return;
+    }
+    let dir = tempfile::tempdir().expect("there is room");
+    let dir = &dir.path().canonicalize().expect("it is there");
+    let env = env(Profile::Workspace, dir);
+    let script = "/usr/bin/python3 -c '
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
+with multiprocessing.Lock(), ProcessPoolExecutor(2) as pool: print(list(pool.map(abs, [-1, -2])))
+'; ls /dev/shm";
+    let (text, outcome) = sh(&env, dir, Grants::new(), script).await;
+    assert_eq!(text, "[1, 2]\n");
+    assert!(outcome.enforced.contains(&Capability::OwnSharedMemory));
+
+    // What it can leave: files, and what is known about the directory. By setxattr(2) and listxattr(2).
+    let attribute = "perl -e 'my ($dir, $name, $value) = qw(/dev/shm user.left x);
+        syscall(188, $dir, $name, $value, 1, 0)'";
+    for left in ["echo left > /dev/shm/left", "chmod 700 /dev/shm", attribute] {
+        let (text, _) = sh(&env, dir, Grants::new(), left).await;
+        assert_eq!(text, "", "{left}");
+        let look = "ls -A /dev/shm; stat -c %a /dev/shm
+            perl -e 'my $dir = shift; print syscall(194, $dir, 0, 0)' /dev/shm";
+        let (text, _) = sh(&env, dir, Grants::new(), look).await;
+        assert_eq!(text, "1777\n0", "{left}");
+    }
 }
 
 #[tokio::test]

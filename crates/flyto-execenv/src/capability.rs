@@ -55,6 +55,8 @@ pub enum Capability {
     /// The program can be kept from signalling, tracing and looking into processes outside its own
     /// tree, so that [`TreeKill`](Self::TreeKill) holds against a hostile program too.
     ProcessIsolation,
+    /// The program shares memory by name with its own tree only, and leaves none.
+    OwnSharedMemory,
     /// The outcome carries CPU time.
     CpuUsage,
     /// CPU time covers every descendant, also those that lost their parents, where the kill scope is the
@@ -93,6 +95,7 @@ impl Capability {
         Self::FilesystemReadOnly,
         Self::SystemCallFilter,
         Self::ProcessIsolation,
+        Self::OwnSharedMemory,
         Self::CpuUsage,
         Self::TreeCpuUsage,
         Self::PeakMemory,
@@ -125,6 +128,7 @@ impl Capability {
             Self::FilesystemReadOnly => "filesystem-read-only",
             Self::SystemCallFilter => "system-call-filter",
             Self::ProcessIsolation => "process-isolation",
+            Self::OwnSharedMemory => "own-shared-memory",
             Self::CpuUsage => "cpu-usage",
             Self::TreeCpuUsage => "tree-cpu-usage",
             Self::PeakMemory => "peak-memory",

@@ -122,6 +122,7 @@ impl Grants {
             read_only,
             system_calls,
             processes,
+            shared_memory,
         } = class;
         let filesystem = match filesystem {
             Filesystem::Host => Filesystem::Host,
@@ -150,6 +151,7 @@ impl Grants {
             read_only,
             system_calls: self.system_calls.unwrap_or(*system_calls),
             processes: self.processes.unwrap_or(*processes),
+            shared_memory: *shared_memory,
         }
     }
 }

@@ -126,7 +126,7 @@ pub enum Processes {
     /// Neither can it reach shared memory, semaphores and message queues that processes find by a number or by a name
     /// (sysvipc(7), mq_overview(7)): it could read and change what outside processes keep there, and what it made
     /// would outlive its tree. Shared memory with a name in the file system, as in `/dev/shm` (shm_overview(7)), is
-    /// bounded by [`Filesystem`].
+    /// bounded by [`Filesystem`] and [`SharedMemory`].
     ///
     /// A backend may have to take more to keep this: a thread may choose its own priority and be refused
     /// where it names itself, or another of its tree, by number. The program may be refused System V IPC and POSIX
@@ -137,6 +137,23 @@ pub enum Processes {
     /// That they exist, and their command lines, may stay visible. What others can be made to do is
     /// not bounded by this but by [`LocalSockets`] and [`Filesystem`]: a service manager behind a
     /// socket starts programs for everybody who asks, and a shell runs what its start-up file says.
+    Own,
+}
+
+/// What the program shares memory through by name (shm_overview(7)): on Linux, files in `/dev/shm`, where locks of
+/// Python's `multiprocessing` are as well.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum SharedMemory {
+    /// The directory that all processes of the machine share, as far as [`Filesystem`] grants it.
+    #[default]
+    Host,
+    /// One of its own, which is empty when the program starts and gone after its tree has ended. Demands
+    /// [`Capability::OwnSharedMemory`](crate::Capability::OwnSharedMemory).
+    ///
+    /// The program has it where [`Filesystem`] lets it write the directory of the machine, and that is not denied.
+    /// Its size is bounded by the backend, which may offer none at all: then names cannot be made. Paths granted
+    /// below the directory of the machine are granted as ever; there may be none of its own beside them.
     Own,
 }
 
@@ -182,6 +199,8 @@ pub struct Isolation {
     pub system_calls: SystemCalls,
     /// Other processes.
     pub processes: Processes,
+    /// Memory that is shared by name.
+    pub shared_memory: SharedMemory,
 }
 
 impl Isolation {
@@ -240,6 +259,13 @@ impl Isolation {
         self
     }
 
+    /// Sets what the program shares memory through.
+    #[must_use]
+    pub fn shared_memory(mut self, shared_memory: SharedMemory) -> Self {
+        self.shared_memory = shared_memory;
+        self
+    }
+
     /// Whether nothing is asked for.
     #[must_use]
     pub fn is_none(&self) -> bool {
@@ -253,8 +279,16 @@ impl Isolation {
     /// through a link grants nothing by itself, and one with `..` in it is refused.
     #[must_use]
     pub fn narrowed_by(&self, other: &Self) -> Self {
-        let Self { network, local_sockets, filesystem, denied, read_only, system_calls, processes } =
-            other;
+        let Self {
+            network,
+            local_sockets,
+            filesystem,
+            denied,
+            read_only,
+            system_calls,
+            processes,
+            shared_memory,
+        } = other;
         Self {
             network: self.network.narrowed_by(network),
             local_sockets: self.local_sockets.max(*local_sockets),
@@ -263,6 +297,7 @@ impl Isolation {
             read_only: either(&self.read_only, read_only),
             system_calls: self.system_calls.max(*system_calls),
             processes: self.processes.max(*processes),
+            shared_memory: self.shared_memory.max(*shared_memory),
         }
     }
 

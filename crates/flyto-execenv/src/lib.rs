@@ -40,7 +40,9 @@ pub use crate::{
     grants::Grants,
     handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
     host_pattern::{HostPattern, HostPatternError},
-    isolation::{Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls},
+    isolation::{
+        Filesystem, Isolation, LocalSockets, Network, Processes, SharedMemory, SystemCalls,
+    },
     kill_scope::KillScope,
     limits::{LimitKind, Limits},
     outcome::{

@@ -7,7 +7,8 @@ use std::{
 };
 
 use crate::{
-    Environment, Filesystem, Isolation, LocalSockets, Network, Processes, SystemCalls,
+    Environment, Filesystem, Isolation, LocalSockets, Network, Processes, SharedMemory,
+    SystemCalls,
     secrets::{self, Variables},
 };
 
@@ -25,6 +26,7 @@ use crate::{
 /// | named sockets | as the user | off | off |
 /// | system calls | all | restricted | restricted |
 /// | other processes | as the user | own tree only | own tree only |
+/// | shared memory (`/dev/shm`) | as the user | its own, where the backend has one | none |
 ///
 /// The home directory, and every directory on the way to a secret in it, may be closed to listing and
 /// to new entries, also where it is the working directory; see [`Isolation::denied`].
@@ -217,6 +219,7 @@ impl Profile {
             read_only: kept.flat_map(|it| project_settings(it)).collect(),
             system_calls: SystemCalls::Restricted,
             processes: Processes::Own,
+            shared_memory: SharedMemory::Own,
         }
     }
 }
@@ -307,7 +310,7 @@ const WORKSPACE_READ: &[&str] =
     &["/run/NetworkManager", "/run/resolvconf", "/run/systemd/resolve", "/var/lib/ca-certificates"];
 
 /// Memory that processes share by name (shm_overview(7)); locks of Python's `multiprocessing` are
-/// there.
+/// there. By [`SharedMemory::Own`] it is not the one that other programs see.
 const WORKSPACE_WRITE: &[&str] = &["/dev/shm"];
 
 /// Entries of a directory with which a program that may write it has other programs run outside of its
@@ -409,6 +412,7 @@ mod tests {
             read_only,
             system_calls,
             processes,
+            shared_memory,
         } = isolation;
         let mut keeps: Vec<_> =
             read_only.iter().filter_map(|it| it.to_str()?.strip_suffix("/.envrc")).collect();
@@ -426,7 +430,8 @@ mod tests {
         let all_secrets = denied.len() == crate::SECRETS.len() && denied[0].ends_with(".ssh");
         expect.assert_eq(&format!(
             "{filesystem}\nsecrets denied: {all_secrets}\nsettings kept in {keeps:?}\nnetwork {network:?}, local sockets \
-             {local_sockets:?}, system calls {system_calls:?}, processes {processes:?}\n"
+             {local_sockets:?}, system calls {system_calls:?}, processes {processes:?}, shared \
+             memory {shared_memory:?}\n"
         ));
     }
 
@@ -440,7 +445,7 @@ mod tests {
                 write ["/h/.local/share/flyto/plugins/p", "/tmp/p", "/dev/shm", "/h/project"]
                 secrets denied: true
                 settings kept in ["/h/.local/share/flyto/plugins/p", "/h/project"]
-                network Host, local sockets Off, system calls Restricted, processes Own
+                network Host, local sockets Off, system calls Restricted, processes Own, shared memory Own
             "#]],
         );
         check(
@@ -450,7 +455,7 @@ mod tests {
                 write ["/h/.local/share/flyto/plugins/p", "/tmp/p"]
                 secrets denied: true
                 settings kept in ["/h/.local/share/flyto/plugins/p", "/h/project"]
-                network Off, local sockets Off, system calls Restricted, processes Own
+                network Off, local sockets Off, system calls Restricted, processes Own, shared memory Own
             "#]],
         );
     }

@@ -12,7 +12,7 @@ use bytes::Bytes;
 
 use crate::{
     Capability, Class, Environment, ExecError, ExecErrorKind, Filesystem, Grants, Isolation,
-    KillScope, Limits, LocalSockets, Network, Processes, SystemCalls,
+    KillScope, Limits, LocalSockets, Network, Processes, SharedMemory, SystemCalls,
 };
 
 /// Bytes that a captured stream keeps unless the spec says otherwise: 4 MiB.
@@ -395,6 +395,7 @@ impl Spec {
             read_only,
             system_calls,
             processes: others,
+            shared_memory,
         } = isolation;
 
         let mut res = BTreeSet::new();
@@ -436,6 +437,7 @@ impl Spec {
         demand(!read_only.is_empty(), Capability::FilesystemReadOnly);
         demand(*system_calls == SystemCalls::Restricted, Capability::SystemCallFilter);
         demand(*others == Processes::Own, Capability::ProcessIsolation);
+        demand(*shared_memory == SharedMemory::Own, Capability::OwnSharedMemory);
         res
     }
 
@@ -533,6 +535,7 @@ mod tests {
         check(none().read_only("/a"), expect!["filesystem-read-only"]);
         check(none().system_calls(SystemCalls::Restricted), expect!["system-call-filter"]);
         check(none().processes(Processes::Own), expect!["process-isolation"]);
+        check(none().shared_memory(SharedMemory::Own), expect!["own-shared-memory"]);
     }
 
     #[cfg(unix)]

@@ -159,6 +159,7 @@ impl fmt::Debug for Running {
 /// - `others-are-out-of-reach` — an isolated program can neither signal the program of another call nor read its environment.
 /// - `others-are-not-traced` — an isolated program cannot trace the program of another call.
 /// - `shared-objects-of-others-are-closed` — an isolated program can reach no shared memory, semaphore or message queue that the program of another call has made (sysvipc(7), mq_overview(7)).
+/// - `shared-memory-is-ones-own` — a program with shared memory of its own finds none that the program of another call has made by name (shm_overview(7)), also not an earlier one with the same isolation.
 /// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.
 /// - `usage-is-reported` — CPU time and peak memory are there where they are declared, and absent elsewhere.
 /// - `usage-covers-the-tree` — CPU time of descendants that lost their parents counts where that is declared; elsewhere the outcome does not say so.

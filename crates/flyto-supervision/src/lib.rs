@@ -144,7 +144,7 @@ flags! {
         /// ruleset is entered.
         CLONE3_REFUSED = 9,
         /// The supervisor and its programs live in a mount namespace of their own (mount_namespaces(7)), with
-        /// the mounts of [`Setup::mounts`].
+        /// the mounts of [`Setup::mounts`] and [`Setup::shared_memory`].
         MOUNT_NAMESPACE = 10,
         /// The ruleset closes the root directory to listing, by which the supervisor tries it.
         ROOT_IS_CLOSED = 11,
@@ -185,6 +185,18 @@ pub struct Setup<'a> {
     /// What is mounted onto itself in a mount namespace, one after the other, as [`SelfMount::write`] appends
     /// it.
     pub mounts: &'a [u8],
+    /// Shared memory of the programs' own.
+    pub shared_memory: SharedMemory,
+}
+
+/// A file system in memory that a supervisor mounts on `/dev/shm` (shm_overview(7), tmpfs(5)). Once a program has left
+/// something in it, the supervisor takes no other one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SharedMemory {
+    /// The most that files in it can hold; 0 is no such file system.
+    pub size_bytes: u64,
+    /// What the Landlock ruleset opens of it, as `LANDLOCK_ACCESS_FS_*`.
+    pub rights: u64,
 }
 
 /// A file or directory that a supervisor mounts onto itself (mount_namespaces(7)), so that it can neither be
@@ -250,6 +262,7 @@ impl<'a> Setup<'a> {
             filter: reader.blob()?,
             cookie: [reader.u64()?, reader.u64()?],
             mounts: reader.blob()?,
+            shared_memory: SharedMemory { size_bytes: reader.u64()?, rights: reader.u64()? },
         };
         SelfMount::all(res.mounts).all(|it| it.is_some()).then_some(res)
     }
@@ -266,6 +279,8 @@ impl<'a> Setup<'a> {
             out.extend_from_slice(&half.to_le_bytes());
         }
         put_blob(out, self.mounts);
+        out.extend_from_slice(&self.shared_memory.size_bytes.to_le_bytes());
+        out.extend_from_slice(&self.shared_memory.rights.to_le_bytes());
     }
 }
 

@@ -88,7 +88,7 @@ impl Stage {
             Self::Message => "read the request",
             Self::Memory => "allocate memory for the arguments",
             Self::Namespace => "make the namespaces",
-            Self::Mounts => "make the mounts that keep paths from being changed",
+            Self::Mounts => "make the mounts of read-only paths and shared memory",
             Self::Network => "make a network namespace with a socket in it",
             Self::Children => "list the children of a process in /proc",
             Self::Filter => "load the system call filter",

@@ -1,8 +1,8 @@
 //! What one side writes, the other reads; what is no record is none.
 
 use flyto_supervision::{
-    Bound, MAX_BOUNDS, Order, Reached, Report, ReportKind, SelfMount, Setup, SetupFlags, Stage,
-    Start, StartFlags,
+    Bound, MAX_BOUNDS, Order, Reached, Report, ReportKind, SelfMount, Setup, SetupFlags,
+    SharedMemory, Stage, Start, StartFlags,
 };
 
 #[test]
@@ -20,6 +20,7 @@ fn what_is_written_is_read() {
         filter: &[1; 16],
         cookie: [7, u64::MAX],
         mounts: &mounts,
+        shared_memory: SharedMemory { size_bytes: 64 << 20, rights: 3 },
     };
     let mut record = Vec::new();
     setup.write(&mut record);

@@ -67,6 +67,8 @@ pub(crate) mod number {
     pub(crate) const FCNTL: usize = 72;
     pub(crate) const GETPGID: usize = 121;
     pub(crate) const PRCTL: usize = 157;
+    pub(crate) const FSTATFS: usize = 138;
+    pub(crate) const FLISTXATTR: usize = 196;
     pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;
     pub(crate) const EXIT_GROUP: usize = 231;
@@ -83,11 +85,15 @@ pub(crate) mod number {
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
     pub(crate) const OPEN_TREE: usize = 428;
     pub(crate) const MOVE_MOUNT: usize = 429;
+    pub(crate) const FSOPEN: usize = 430;
+    pub(crate) const FSCONFIG: usize = 431;
+    pub(crate) const FSMOUNT: usize = 432;
     pub(crate) const PIDFD_OPEN: usize = 434;
     pub(crate) const CLONE3: usize = 435;
     pub(crate) const CLOSE_RANGE: usize = 436;
     pub(crate) const OPENAT2: usize = 437;
     pub(crate) const MOUNT_SETATTR: usize = 442;
+    pub(crate) const LANDLOCK_ADD_RULE: usize = 445;
     pub(crate) const LANDLOCK_RESTRICT_SELF: usize = 446;
 }
 

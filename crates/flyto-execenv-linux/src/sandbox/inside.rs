@@ -153,7 +153,7 @@ impl Confined {
         let uid_map = same(rustix::process::geteuid().as_raw());
         let gid_map = same(rustix::process::getegid().as_raw());
         // Root can make namespaces in the one it has.
-        let needs_namespaces = confinement.pid_namespace || !confinement.mounts.is_empty();
+        let needs_namespaces = confinement.pid_namespace || confinement.makes_mounts();
         let user_namespace = needs_namespaces && needs_user_namespace();
         let setup = Setup {
             flags: SetupFlags::NONE
@@ -163,7 +163,7 @@ impl Confined {
                 .with_if(confinement.no_capabilities, SetupFlags::NO_CAPABILITIES)
                 .with_if(confinement.ruleset.is_some(), SetupFlags::RULESET)
                 .with_if(confinement.inner_ruleset.is_some(), SetupFlags::INNER_RULESET)
-                .with_if(!confinement.mounts.is_empty(), SetupFlags::MOUNT_NAMESPACE)
+                .with_if(confinement.makes_mounts(), SetupFlags::MOUNT_NAMESPACE)
                 .with_if(confinement.closes == Some(Closed::Root), SetupFlags::ROOT_IS_CLOSED)
                 .with_if(
                     confinement.closes == Some(Closed::ProcWrites),
@@ -174,6 +174,7 @@ impl Confined {
             filter: &confinement.filter,
             cookie: confinement.cookie,
             mounts: &confinement.mounts,
+            shared_memory: confinement.shared_memory.unwrap_or_default(),
         };
         setup.write(&mut record);
         let rulesets = confinement.ruleset.iter().chain(&confinement.inner_ruleset);

@@ -24,7 +24,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flyto_execenv::{ExecError, ExecErrorKind, Filesystem, Isolation, LocalSockets, Network};
+use flyto_execenv::{
+    ExecError, ExecErrorKind, Filesystem, Isolation, LocalSockets, Network, SharedMemory,
+};
 use rustix::{
     fs::{
         AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx,
@@ -55,6 +57,9 @@ const REFER: u64 = 1 << 13;
 const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
 /// Rights that something has which is no directory.
 const OF_FILES: u64 = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | DEVICE_REQUESTS;
+
+/// Making device files, for which a program needs a capability that no confined one has.
+const DEVICES: u64 = MAKE_CHARACTER_DEVICE | MAKE_BLOCK_DEVICE;
 
 /// Binding and connecting TCP sockets, `LANDLOCK_ACCESS_NET_*`.
 const TCP: u64 = 3;
@@ -118,7 +123,8 @@ pub(super) fn outer(
     // process (`/proc/PID/root`, proc(5)): a ruleset about files refuses both.
     let files = isolation.filesystem != Filesystem::Host
         || !isolation.denied.is_empty()
-        || !isolation.read_only.is_empty();
+        || !isolation.read_only.is_empty()
+        || isolation.shared_memory != SharedMemory::Host;
     let ports = isolation.network == Network::Off && version >= LANDLOCK_PORTS;
     // A program in a domain cannot trace those outside. Where no domain of its own does this for each
     // program, this one must, whatever it bounds besides.
@@ -199,12 +205,16 @@ fn grants(filesystem: &Filesystem, all: u64) -> Vec<(PathBuf, u64)> {
     let Filesystem::Grants { read, write } = filesystem else {
         return vec![("/".into(), all)];
     };
-    // Making device files needs a capability that no confined program has.
-    let write_rights = all & !(MAKE_CHARACTER_DEVICE | MAKE_BLOCK_DEVICE);
+    let write_rights = all & !DEVICES;
     let proc = (PathBuf::from(PROC), READ);
     let read = read.iter().map(|it| (it.clone(), READ));
     let write = write.iter().map(|it| (it.clone(), write_rights));
     read.chain(write).chain([proc]).collect()
+}
+
+/// All that a program may do below what it may write.
+pub(super) fn rights_to_write(version: u32) -> u64 {
+    all_rights(version) & !DEVICES
 }
 
 fn touches_proc(denied: &Path) -> bool {

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`Filesystem::Grants`], denied paths | Landlock, files: see [`landlock`] |
 //! | read-only paths | a mount namespace with read-only mounts, else Landlock: see [`read_only`] |
+//! | [`SharedMemory::Own`] | a file system in memory on `/dev/shm`, in a mount namespace, else Landlock: see [`shared_memory`] |
 //! | [`Network::Off`] | the filter: no sockets but pairs; Landlock, ports, where the kernel has it |
 //! | [`Network::Hosts`] | a network namespace with one way out, to a [proxy](crate::proxy); the filter: no Unix sockets but pairs, and no sockets that namespaces do not hold |
 //! | [`LocalSockets::Off`] | the filter: no Unix sockets but pairs |
@@ -15,6 +16,7 @@
 //! [`Filesystem::Grants`]: flyto_execenv::Filesystem::Grants
 //! [`Network::Off`]: flyto_execenv::Network::Off
 //! [`Network::Hosts`]: flyto_execenv::Network::Hosts
+//! [`SharedMemory::Own`]: flyto_execenv::SharedMemory::Own
 
 mod bpf;
 mod denied;
@@ -24,6 +26,7 @@ pub(crate) mod inside;
 mod landlock;
 mod read_only;
 mod seccomp;
+mod shared_memory;
 #[cfg(test)]
 mod tests;
 
@@ -94,6 +97,7 @@ impl Support {
             (files, Capability::FilesystemGrants),
             (files, Capability::FilesystemDenials),
             (files, Capability::FilesystemReadOnly),
+            (files, Capability::OwnSharedMemory),
             (self.process_isolation().is_some(), Capability::ProcessIsolation),
         ]
         .into_iter()
@@ -150,6 +154,8 @@ pub(crate) struct Confinement {
     pub(crate) network_namespace: bool,
     /// What the supervisor mounts onto itself in a mount namespace; nothing is no mount namespace.
     pub(crate) mounts: Vec<u8>,
+    /// Shared memory that the supervisor mounts for its programs.
+    pub(crate) shared_memory: Option<flyto_supervision::SharedMemory>,
     /// What lets the supervisor's own clone3(2) and clone(2) through the filter.
     pub(crate) cookie: [u64; 2],
     /// What the ruleset closes for sure.
@@ -161,6 +167,11 @@ pub(crate) struct Confinement {
 }
 
 impl Confinement {
+    /// Whether the supervisor needs a mount namespace.
+    pub(crate) fn makes_mounts(&self) -> bool {
+        !self.mounts.is_empty() || self.shared_memory.is_some()
+    }
+
     /// Whether it would be made in the same way now. It grants what lies beside a denied path one by
     /// one, so that a file which came later is closed, and one that was renamed may be. And it keeps
     /// paths from being changed that are there.
@@ -221,6 +232,8 @@ pub(crate) fn confine_as_granted(
         let what = format!("confine a program: {path:?} must be absolute and without `..`");
         return Err(ExecError::new(ExecErrorKind::InvalidSpec, what));
     }
+    let (shared_memory, isolation) = shared_memory::plan(isolation, support);
+    let isolation = &isolation;
     let own = isolation.processes == Processes::Own;
     let scopes = support.landlock >= LANDLOCK_SCOPES;
     let (read_only, outer) = files(isolation, support, granted)?;
@@ -245,6 +258,7 @@ pub(crate) fn confine_as_granted(
             true => mounts(&read_only)?,
             false => Vec::new(),
         },
+        shared_memory,
         cookie,
         closes: outer.closes,
         seen: outer.seen,

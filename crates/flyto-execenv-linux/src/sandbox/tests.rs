@@ -23,7 +23,7 @@ use std::{
 };
 
 use expect_test::{Expect, expect};
-use flyto_execenv::{Filesystem, Profile, ProfilePlaces};
+use flyto_execenv::{Filesystem, Profile, ProfilePlaces, SharedMemory};
 use rustix::{
     fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags, setxattr, utimensat},
     process::{Pid, Signal},
@@ -385,6 +385,7 @@ fn what_is_declared_is_what_can_be_made() {
             (Isolation::new().local_sockets(LocalSockets::Off), Capability::LocalSocketsOff),
             (Isolation::new().deny("/nowhere"), Capability::FilesystemDenials),
             (Isolation::new().read_only("/nowhere"), Capability::FilesystemReadOnly),
+            (Isolation::new().shared_memory(SharedMemory::Own), Capability::OwnSharedMemory),
             (Isolation::new().system_calls(SystemCalls::Restricted), Capability::SystemCallFilter),
             (Isolation::new().processes(Processes::Own), Capability::ProcessIsolation),
             (Isolation::new().network(Network::Hosts(Vec::new())), Capability::NetworkHosts),
@@ -422,7 +423,7 @@ fn what_is_declared_is_what_can_be_made() {
     check(with(0, true, true), expect!["network-off local-sockets-off system-call-filter"]);
     check(
         with(7, false, true),
-        expect!["filesystem-grants filesystem-denials filesystem-read-only"],
+        expect!["filesystem-grants filesystem-denials filesystem-read-only own-shared-memory"],
     );
     check(
         with(2, true, true),
@@ -431,13 +432,13 @@ fn what_is_declared_is_what_can_be_made() {
     check(
         with(5, true, false),
         expect![
-            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials filesystem-read-only"
+            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials filesystem-read-only own-shared-memory"
         ],
     );
     check(
         with(5, true, true),
         expect![
-            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials filesystem-read-only process-isolation"
+            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials filesystem-read-only own-shared-memory process-isolation"
         ],
     );
     check(
@@ -448,7 +449,7 @@ fn what_is_declared_is_what_can_be_made() {
     check(
         with(6, true, false),
         expect![
-            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials filesystem-read-only process-isolation"
+            "network-off local-sockets-off system-call-filter filesystem-grants filesystem-denials filesystem-read-only own-shared-memory process-isolation"
         ],
     );
 }

@@ -3,7 +3,10 @@
 use std::{
     io,
     os::fd::{AsFd, BorrowedFd},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -24,6 +27,10 @@ use crate::{
 /// How long a probe waits for a supervisor's answer: 10 s. It answers within a millisecond unless the
 /// machine is at its limits.
 const PROBE_TIME: Duration = Duration::from_secs(10);
+
+/// Supervisors of one pool that have shared memory of their own: 1000. Each adds a rule to the Landlock ruleset that
+/// they have in common, and copies all of its rules when it enters it.
+const MAX_MEMORIES: u32 = 1000;
 
 /// What supervisors of one pool do before their first program.
 #[derive(Debug, Default)]
@@ -71,6 +78,8 @@ pub(crate) struct Pool {
     id: PoolId,
     /// Those that have nothing to do, with those of other pools.
     idle: Arc<Idle>,
+    /// How many supervisors it has started.
+    n_started: AtomicU32,
     /// Where supervisors get groups for their programs, where there are some. It is dropped after those
     /// that are idle, and waits for them: a host that ends right after that leaves no group.
     groups: Arc<Cgroups>,
@@ -79,12 +88,14 @@ pub(crate) struct Pool {
 impl Pool {
     /// Whether what its supervisors entered is what a new one would enter.
     pub(crate) fn is_current(&self) -> bool {
-        self.kind.confinement.is_current()
+        let is_worn = self.kind.confinement.shared_memory.is_some()
+            && self.n_started.load(Ordering::Relaxed) >= MAX_MEMORIES;
+        !is_worn && self.kind.confinement.is_current()
     }
 
     /// Whether its supervisors make mounts.
     pub(crate) fn makes_mounts(&self) -> bool {
-        !self.kind.confinement.mounts.is_empty()
+        self.kind.confinement.makes_mounts()
     }
 
     /// Whether its programs are in a group without their supervisor.
@@ -94,14 +105,22 @@ impl Pool {
 
     /// A pool without supervisors.
     pub(crate) fn new(kind: Kind, groups: Arc<Cgroups>) -> Arc<Self> {
-        Arc::new(Self { kind, reach: None, groups, id: PoolId::new(), idle: Arc::default() })
+        let (id, idle, n_started) = (PoolId::new(), Arc::default(), AtomicU32::default());
+        Arc::new(Self { kind, reach: None, groups, id, idle, n_started })
     }
 
     /// A pool beside this one, for programs of another kind; with `reach`, they reach that and nothing else.
     /// One bound holds for the supervisors of both that have nothing to do.
     pub(crate) fn beside(&self, kind: Kind, reach: Option<Arc<Reach>>) -> Arc<Self> {
         let (groups, idle) = (Arc::clone(&self.groups), Arc::clone(&self.idle));
-        Arc::new(Self { kind, reach, groups, id: PoolId::new(), idle })
+        Arc::new(Self {
+            kind,
+            reach,
+            groups,
+            id: PoolId::new(),
+            idle,
+            n_started: AtomicU32::default(),
+        })
     }
 
     /// What its programs reach through the doors of their supervisors.
@@ -127,6 +146,7 @@ impl Pool {
 
     /// A supervisor that has been given its setup. Its first report may still be the answer to that.
     fn start(&self) -> io::Result<Supervisor> {
+        self.n_started.fetch_add(1, Ordering::Relaxed);
         let leaf = self.groups.leaf(self.kind.helpers(), self.kind.is_apart)?;
         let supervisor = Supervisor::start(leaf, self.kind.group())?;
         let same = |id: u32| format!("{id} {id} 1");
@@ -154,7 +174,7 @@ impl Pool {
                 // The start has found it out.
                 .with_if(birth::refusal().is_some(), SetupFlags::CLONE3_REFUSED)
                 .with_if(self.kind.confinement.network_namespace, SetupFlags::NETWORK_NAMESPACE)
-                .with_if(!self.kind.confinement.mounts.is_empty(), SetupFlags::MOUNT_NAMESPACE)
+                .with_if(self.kind.confinement.makes_mounts(), SetupFlags::MOUNT_NAMESPACE)
                 .with_if(
                     self.kind.confinement.closes == Some(Closed::Root),
                     SetupFlags::ROOT_IS_CLOSED,
@@ -168,6 +188,7 @@ impl Pool {
             filter: &self.kind.confinement.filter,
             cookie: self.kind.confinement.cookie,
             mounts: &self.kind.confinement.mounts,
+            shared_memory: self.kind.confinement.shared_memory.unwrap_or_default(),
         };
         let mut record = Vec::with_capacity(64);
         setup.write(&mut record);

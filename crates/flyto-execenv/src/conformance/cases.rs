@@ -362,6 +362,11 @@ pub const CASES: &[Case] = &[
         system::shared_objects_of_others_are_closed
     ),
     case!(
+        "shared-memory-is-ones-own",
+        "a program with shared memory of its own finds none that the program of another call has made by name (shm_overview(7)), also not an earlier one with the same isolation.",
+        system::shared_memory_is_ones_own
+    ),
+    case!(
         "signals-reach-the-tree",
         "a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.",
         end::signals_reach_the_tree

@@ -211,6 +211,7 @@ macro_rules! executor_conformance {
             others_are_out_of_reach
             others_are_not_traced
             shared_objects_of_others_are_closed
+            shared_memory_is_ones_own
             signals_reach_the_tree
             usage_is_reported
             usage_covers_the_tree

@@ -10,7 +10,8 @@ use super::{
 };
 use crate::{
     Capability, Ending, Environment, ExecErrorKind, Exit, Filesystem, Isolation, KillScope, Limits,
-    LocalSockets, Network, Output, Processes, Program, Sha256, Spec, Stdin, SystemCalls,
+    LocalSockets, Network, Output, Processes, Program, Sha256, SharedMemory, Spec, Stdin,
+    SystemCalls,
 };
 
 /// Programs that are written and start at once.
@@ -303,6 +304,7 @@ fn demanding(capability: Capability, spec: Spec) -> Option<Spec> {
         C::FilesystemReadOnly => isolated(Isolation::new().read_only("/nowhere")),
         C::SystemCallFilter => isolated(Isolation::new().system_calls(SystemCalls::Restricted)),
         C::ProcessIsolation => isolated(Isolation::new().processes(Processes::Own)),
+        C::OwnSharedMemory => isolated(Isolation::new().shared_memory(SharedMemory::Own)),
         C::FilesystemGrants => {
             let everything: std::sync::Arc<[_]> = ["/".into()].into();
             let grants = Filesystem::Grants { read: everything.clone(), write: everything };

@@ -14,6 +14,8 @@
 #            opens the last one
 # unshare KEY MEMORY SEMAPHORE QUEUE
 #            removes all of them
+# share-file KEY, find-file KEY, unshare-file KEY
+#            makes shared memory with a name (shm_overview(7)), opens it, removes it
 # stay       may be traced by everybody of its user; says who it is, and stays for 100 s
 
 use strict;
@@ -67,6 +69,11 @@ sub comes_off {
         return mode_of('open', 0750) == 0750 && mode_of('chmod', 01751) == 01751;
     }
     return 0 if $^O ne 'linux';
+    if ($what =~ /-file$/) {
+        my $file = "/dev/shm/flyto-$id";
+        return $what eq 'unshare-file' ? unlink($file)
+            : sysopen(my $it, $file, $what eq 'find-file' ? O_RDWR : O_RDWR | O_CREAT | O_EXCL, 0600);
+    }
     if ($what eq 'vsock') {
         return socket(my $socket, 40, SOCK_STREAM, 0);
     }

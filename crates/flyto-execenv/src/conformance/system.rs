@@ -1,5 +1,7 @@
 //! What isolation promises that takes a system call to see. A shell makes none by itself, so perl does.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use tokio::sync::mpsc;
 
 use super::{
@@ -8,7 +10,9 @@ use super::{
     failure::{Failure, ensure, summary},
     isolation::refused,
 };
-use crate::{Capability, Isolation, Network, Processes, RunOptions, Spec, SystemCalls};
+use crate::{
+    Capability, Isolation, Network, Processes, RunOptions, SharedMemory, Spec, SystemCalls,
+};
 
 const SCRIPT: &str = include_str!("system.pl");
 
@@ -83,13 +87,20 @@ pub(super) async fn others_are_not_traced(ctx: &Ctx<'_>) -> Result<(), Failure> 
     ensure(!is_traced, || "the program of another call was traced".to_owned())
 }
 
+/// A key for objects that all processes share. It has the number of this process and of the case, so that suites which
+/// run beside this one take others.
+fn key() -> String {
+    static N_KEYS: AtomicU32 = AtomicU32::new(0);
+    let n = N_KEYS.fetch_add(1, Ordering::Relaxed);
+    (0x6600_0000 | (std::process::id() & 0xffff) << 8 | n & 0xff).to_string()
+}
+
 pub(super) async fn shared_objects_of_others_are_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = || Isolation::new().processes(Processes::Own);
     if !ctx.has(Capability::ProcessIsolation) {
         return refused(ctx, isolation()).await;
     }
-    // The number of a process of this machine, so that suites which run beside this one take other keys.
-    let key = &(0x666c_0000 | std::process::id() & 0xffff).to_string();
+    let key = &key();
     let outcome = ctx.run(perl(ctx, &["share", key])).await?;
     let made = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
     let [memory, semaphore, queue] = made.split_ascii_whitespace().collect::<Vec<_>>()[..] else {
@@ -116,4 +127,26 @@ pub(super) async fn shared_objects_of_others_are_closed(ctx: &Ctx<'_>) -> Result
         return Err(failure);
     }
     ensure(is_removed, || "shared objects of another call were changed".to_owned())
+}
+
+pub(super) async fn shared_memory_is_ones_own(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let isolation = || Isolation::new().shared_memory(SharedMemory::Own);
+    if !ctx.has(Capability::OwnSharedMemory) {
+        return refused(ctx, isolation()).await;
+    }
+    let key = &key();
+    // Where the system has none, there is none to be found.
+    let is_there = comes_off(ctx, &["share-file", key], Isolation::new()).await?;
+    let inside = async {
+        let is_found = comes_off(ctx, &["find-file", key], isolation()).await?;
+        ensure(!is_found, || "shared memory of another call was found".to_owned())?;
+        // A backend may have none.
+        comes_off(ctx, &["share-file", key], isolation()).await?;
+        let is_left = comes_off(ctx, &["find-file", key], isolation()).await?;
+        ensure(!is_left, || "shared memory of an earlier call was found".to_owned())
+    };
+    let inside = inside.await;
+    let is_removed = comes_off(ctx, &["unshare-file", key], Isolation::new()).await?;
+    inside?;
+    ensure(is_removed == is_there, || "shared memory of another call was changed".to_owned())
 }

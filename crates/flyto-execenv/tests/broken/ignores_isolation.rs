@@ -18,6 +18,7 @@ impl Fault for IgnoresIsolation {
             Capability::LocalSocketsOff,
             Capability::SystemCallFilter,
             Capability::ProcessIsolation,
+            Capability::OwnSharedMemory,
         ])
     }
 
@@ -41,6 +42,7 @@ fn programs_reach_what_they_must_not() {
     // Nothing is left of it.
     let has_objects =
         comes_off("my $it = msgget(0, 0600); exit !(defined $it && msgctl($it, 0, 0))");
+    let has_shared_memory = std::path::Path::new("/dev/shm").is_dir();
     let all = [
         ("files-stay-in-the-grants", true),
         ("denied-paths-are-closed", true),
@@ -55,6 +57,7 @@ fn programs_reach_what_they_must_not() {
         ("others-are-out-of-reach", true),
         ("others-are-not-traced", true),
         ("shared-objects-of-others-are-closed", has_objects),
+        ("shared-memory-is-ones-own", has_shared_memory),
     ];
     let broken: Vec<_> = all.into_iter().filter_map(|(it, is)| is.then_some(it)).collect();
     check::<IgnoresIsolation>(&broken);
