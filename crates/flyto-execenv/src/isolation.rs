@@ -82,6 +82,9 @@ pub enum Filesystem {
     /// (chmod(2)), its group, its times and its extended attributes. So a program cannot read a secret of its
     /// user's, but can let other users of the machine read it, or take the user's own access to a file
     /// until its mode is set back. Only the owner of a file sets its mode (and root).
+    ///
+    /// It may stay open to be read as well: that a file exists, its size and times, its extended attributes, and by
+    /// watches (inotify(7)) the names of files that are made, changed or removed in a directory.
     Grants {
         /// Paths that may be read and executed.
         read: Arc<[PathBuf]>,

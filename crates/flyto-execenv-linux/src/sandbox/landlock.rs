@@ -9,7 +9,8 @@
 //! In the same way a path is carved out of what may be written where it must not be changed and the system
 //! makes no mount namespace ([`read_only`](super::read_only)). There the directories on the way can be read.
 //!
-//! Not bounded by any ruleset are looking a file up (stat(2)), changing its mode, group, times or extended
+//! Not bounded by any ruleset are looking a file up (stat(2)), reading its extended attributes, watching it
+//! (inotify(7)), changing its mode, group, times or extended
 //! attributes where the user may, and connecting to a Unix socket by its path; the latter is for the
 //! filter. The others are not: a filter sees no paths, and ordinary programs make those calls for their own
 //! files all the time.

@@ -81,6 +81,9 @@ const REFUSED: &[libc::c_long] = &[
     // Files past their paths.
     libc::SYS_name_to_handle_at,
     libc::SYS_open_by_handle_at,
+    // Watches of files by path or by mount, and with them of what processes open (fanotify(7)).
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
     // Other processes, their memory and their descriptors.
     libc::SYS_pidfd_getfd,
     libc::SYS_process_vm_readv,

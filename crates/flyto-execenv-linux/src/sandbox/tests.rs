@@ -25,7 +25,10 @@ use std::{
 use expect_test::{Expect, expect};
 use flyto_execenv::{Filesystem, Profile, ProfilePlaces, SharedMemory};
 use rustix::{
-    fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags, setxattr, utimensat},
+    fs::{
+        AtFlags, CWD, Timespec, Timestamps, XattrFlags, getxattr, inotify, listxattr, setxattr,
+        utimensat,
+    },
     process::{Pid, Signal},
 };
 
@@ -348,6 +351,50 @@ async fn what_is_known_about_a_closed_file_can_still_be_changed_by_its_owner() {
         assert_eq!(errno(fs::read(&file)), libc::EACCES, "{}", file.display());
         assert_eq!(errno(fs::write(&file, "")), libc::EACCES, "{}", file.display());
     }
+}
+
+/// What a program learns of files that are closed to it: attributes, and the names of files that come and go or
+/// change. Landlock has no right for any of it, and the filter sees no paths; inotify(7) is what development servers and
+/// `tail -f` need for files of their own.
+#[tokio::test]
+async fn names_and_attributes_of_closed_files_are_seen() {
+    let test = "sandbox::tests::names_and_attributes_of_closed_files_are_seen";
+    let isolation = |dir: &Path| {
+        profile(Profile::Strict, dir).deny(dir.join("home/.ssh")).deny(dir.join("outside"))
+    };
+    let Some(scene) = Scene::enter(test, isolation).await else { return };
+    for dir in ["home/.ssh", "outside"] {
+        let dir = scene.path(dir);
+        assert_eq!(errno(fs::read_dir(&dir)), libc::EACCES, "{}", dir.display());
+        let name = if dir.ends_with("outside") { "file" } else { "key" };
+        let file = dir.join(name);
+        assert_eq!(errno(fs::read(&file)), libc::EACCES, "{}", file.display());
+
+        // FIXME: a program is told the names of files in a directory that it may not list.
+        let queue = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK);
+        let queue = queue.expect("a program watches its own files");
+        let watch = inotify::add_watch(&queue, &dir, inotify::WatchFlags::ATTRIB);
+        watch.expect("it is not bounded");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o604)).expect("it is not bounded");
+        let mut space = [std::mem::MaybeUninit::uninit(); 512];
+        let mut events = inotify::Reader::new(&queue, &mut space);
+        let event = events.next().expect("there is an event");
+        assert_eq!(event.file_name().and_then(|it| it.to_str().ok()), Some(name));
+
+        // FIXME: a program reads attributes of a file that it may not read. Not every file system has some.
+        let attribute = setxattr(&file, "user.flyto", b"1", XattrFlags::empty());
+        if attribute != Err(rustix::io::Errno::OPNOTSUPP) {
+            let mut value = [0; 8];
+            assert_eq!(getxattr(&file, "user.flyto", &mut value[..]), Ok(1));
+            let mut names = [0; 64];
+            let n = listxattr(&file, &mut names[..]).expect("it is not bounded");
+            assert!(names[..n].ends_with(b"user.flyto\0"));
+        }
+        // FIXME: a program learns size and times of a file that it may not read.
+        assert!(fs::metadata(&file).expect("it is not bounded").len() > 0);
+    }
+    // fanotify_init: an ordinary user may watch files with it since Linux 5.13.
+    assert_eq!(without_buffers(libc::SYS_fanotify_init, &[0x200, 0]), libc::EPERM as u32);
 }
 
 /// Whoever asks to be traced stops when it executes a program and at every signal, and its parent is told
