@@ -424,7 +424,7 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         }
         Layer::ReadOnlyPaths if is_partly => {
             "Landlock keeps them, and nothing new can be made in the directories on the way to them: \
-             git commit fails, for example"
+             git commit fails, for example. Python's multiprocessing fails as well: there is no shared memory"
         }
         Layer::ReadOnlyPaths => "a call that asks for it is refused",
         Layer::SystemCallFilter | Layer::NetworkOff | Layer::NetworkHosts | Layer::Confined => {
