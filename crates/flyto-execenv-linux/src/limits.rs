@@ -2,7 +2,7 @@
 //!
 //! | bound | kept by |
 //! | --- | --- |
-//! | CPU time | the supervisor, over the tree; `RLIMIT_CPU` behind it |
+//! | CPU time | the supervisor, over the tree, by what a control group counts, else by samples; `RLIMIT_CPU` behind it |
 //! | memory | a control group; else the supervisor, over the tree, with `RLIMIT_DATA` behind it |
 //! | processes | a control group; else `RLIMIT_NPROC`, in a user namespace or over what the user has |
 //! | file size, open files | `RLIMIT_FSIZE`, `RLIMIT_NOFILE` |
@@ -77,6 +77,8 @@ pub(crate) struct Keepers {
     /// Whether the tasks of a user namespace are counted by themselves.
     counts_by_namespace: bool,
     memory_in_cgroup: bool,
+    /// Whether control groups count CPU time.
+    cpu_in_cgroup: bool,
     /// Whether supervisors see what their trees use.
     sees_trees: bool,
     counted: Mutex<Option<(Instant, u64)>>,
@@ -150,6 +152,7 @@ impl Keepers {
             processes,
             counts_by_namespace,
             memory_in_cgroup: cgroups.can(Use::Memory),
+            cpu_in_cgroup: cgroups.can(Use::CpuTime),
             sees_trees: sees_trees().is_ok(),
             counted: Mutex::new(count.map(|it| (Instant::now(), it))),
         }
@@ -166,12 +169,31 @@ impl Keepers {
         self.memory_in_cgroup
     }
 
-    /// The capabilities that can be declared for programs of a supervisor, each with the means.
+    /// The names of the means ([`Capabilities::means`](flyto_execenv::Capabilities::means)), where several can do it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (Capability, &'static str)> {
+        let cpu = match (self.cpu_in_cgroup, self.sees_trees) {
+            (true, _) => Some("cgroup"),
+            (false, true) => Some("samples"),
+            (false, false) => None,
+        };
+        let tree_usage = self.cpu_in_cgroup.then_some("cgroup");
+        [(Capability::CpuLimit, cpu), (Capability::TreeCpuUsage, tree_usage)]
+            .into_iter()
+            .filter_map(|(it, name)| Some((it, name?)))
+    }
+
+    /// The bounds that can be declared for programs of a supervisor, each with the means in words.
     pub(crate) fn declared(&self) -> Vec<(Capability, &'static str)> {
         // `RLIMIT_CPU` and `RLIMIT_DATA` alone would give each process of a tree as much as all of it.
-        let cpu = self.sees_trees.then_some(
-            "CPU time of the whole tree, looked at every 20 ms; RLIMIT_CPU for each process",
-        );
+        let cpu = match (self.cpu_in_cgroup, self.sees_trees) {
+            (true, _) => Some(
+                "CPU time that a control group counts for the whole tree, read every 20 ms; RLIMIT_CPU for each process",
+            ),
+            (false, true) => Some(
+                "samples of each process, every 20 ms: misses processes that live shorter and are reaped by the kernel; RLIMIT_CPU for each process",
+            ),
+            (false, false) => None,
+        };
         let memory = match (self.memory_in_cgroup, self.sees_trees) {
             (true, _) => Some("a control group, page cache and swap included"),
             (false, true) => Some(

@@ -182,13 +182,16 @@ impl Linux {
         }
         if let Some(supervision) = &supervision {
             let bounds = supervision.keepers.declared().into_iter().map(|(it, _)| it);
-            let tree = [Capability::TreeKill, Capability::TreeCpuUsage, Capability::EndsWithHost];
+            let tree = [Capability::TreeKill, Capability::EndsWithHost];
             let isolation = supervision.support.capabilities();
             capabilities = capabilities
                 .with(tree)
                 .with(bounds)
                 .with(isolation)
                 .with_means(Capability::TreeKill, rung.name());
+            for (capability, name) in supervision.keepers.names() {
+                capabilities = capabilities.with_means(capability, name);
+            }
             if let Some(means) = supervision.support.process_isolation() {
                 capabilities = capabilities.with_means(Capability::ProcessIsolation, means);
             }

@@ -15,6 +15,7 @@
 
 #[path = "../src/bare/mod.rs"]
 mod bare;
+mod cpu;
 mod end;
 mod memory;
 mod mounts;

@@ -64,9 +64,19 @@ impl Pages {
 
     /// The same memory as room for pointers.
     pub(crate) fn pointers(&mut self) -> &mut [*const u8] {
-        let n = self.bytes / size_of::<*const u8>();
-        // SAFETY: as above, aligned to a page, and any bytes are a pointer.
-        unsafe { slice::from_raw_parts_mut(self.at as *mut *const u8, n) }
+        // SAFETY: any bytes are a pointer.
+        unsafe { self.as_mut_slice() }
+    }
+
+    /// The same memory as room for values of a type.
+    ///
+    /// # Safety
+    ///
+    /// What the memory holds, zeroes at first, are values of that type.
+    pub(crate) unsafe fn as_mut_slice<T>(&mut self) -> &mut [T] {
+        let n = self.bytes / size_of::<T>();
+        // SAFETY: as above, aligned to a page; the rest is the caller's promise.
+        unsafe { slice::from_raw_parts_mut(self.at as *mut T, n) }
     }
 }
 

@@ -125,6 +125,8 @@ pub(crate) struct Used {
     pub(crate) user_us: u64,
     pub(crate) system_us: u64,
     pub(crate) max_rss_kib: u64,
+    /// Whether the times are those of the whole tree, as its control group counted them.
+    pub(crate) covers_tree: bool,
 }
 
 impl Used {
@@ -133,6 +135,7 @@ impl Used {
             user_us: self.user_us,
             system_us: self.system_us,
             max_rss_kib: self.max_rss_kib,
+            covers_tree: self.covers_tree,
             ..report
         }
     }

@@ -13,6 +13,7 @@ use crate::{
         child::{Attempt, Failed},
         sys::{self, CloneArgs, MadeBy, address, clone, errno},
     },
+    cpu::TreeTime,
     end::{end_all, sweep, sweep_for_good},
     exit, failure,
     memory::{Pages, file_size},
@@ -78,6 +79,7 @@ fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
         // nobody asked. But Linux spares a child that is waited for when memory runs out, and ends with
         // another one all that share its memory: where its group has little, it is waited for.
         let is_waited_for = reports_start || site.cgroup.is_some();
+        let time = TreeTime::begin(site.group_time.as_ref(), wanted.cpu_ns > 0);
         let attempt = Attempt::new(launch, if is_waited_for { clone::VFORK } else { 0 });
         // SAFETY: the record was checked, the descriptors are open, and all of it stays until no child
         // is left.
@@ -99,6 +101,7 @@ fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
             grace_ms: wanted.grace_ms,
             status: None,
             used: Used::default(),
+            time,
             reached: Reached::Nothing,
             leaked: 0,
             group_is_spent: false,
@@ -120,6 +123,7 @@ struct Call<'a> {
     /// How the program ended, once it was waited for.
     status: Option<u32>,
     used: Used,
+    time: TreeTime<'a>,
     reached: Reached,
     /// Processes that outlived the program and were killed.
     leaked: u32,
@@ -313,8 +317,10 @@ impl Call<'_> {
 
     /// Whether the tree is over one of its bounds; remembers which.
     fn is_over(&mut self, site: &Site) -> bool {
-        let load = load(site);
+        let load = load(site, self.time.seen());
+        // The larger of what was waited for with what is alive, and what the group or all looks tell.
         let used_ns = (self.used.user_us + self.used.system_us) * 1_000 + load.cpu_ns;
+        let used_ns = used_ns.max(self.time.now_us() * 1_000);
         if self.cpu_ns > 0 && used_ns > self.cpu_ns {
             self.reached = Reached::Cpu;
         } else if self.memory_bytes > 0 && load.memory_bytes > self.memory_bytes {
@@ -328,7 +334,8 @@ impl Call<'_> {
         self.status.unwrap_or(SIGKILL)
     }
 
-    fn tell_end(&self, site: &Site, confirmed: bool) {
+    fn tell_end(&mut self, site: &Site, confirmed: bool) {
+        self.time.complete(&mut self.used);
         if let Some(failed) = self.attempt.failed().filter(|_| confirmed) {
             return tell_failure(failed);
         }
@@ -391,6 +398,7 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
         Err(errno) => return report(&failure(Failed { stage: Stage::Namespace, errno })),
     };
     let mut used = Used::default();
+    let time = TreeTime::begin(site.group_time.as_ref(), false);
     let ended = loop {
         let mut polled = [Polled::readable(site.host), Polled::hung_up(SOCKET), site.ends.polled()];
         poll(&mut polled, backstop.map(|it| it.saturating_sub(now_ns())));
@@ -412,6 +420,7 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
         // It was killed, and everything in its namespace with it. What it had open is open still, in
         // this process. A host that has been told does not need a second report.
         if !IS_TOLD.load(Ordering::Relaxed) {
+            time.complete(&mut used);
             let is_late = backstop.is_some_and(|it| now_ns() >= it);
             let end = Report {
                 status: SIGKILL,

@@ -10,6 +10,7 @@ use crate::{
         child::{Failed, close},
         sys::{self, Cookie, Errno, address, clone, errno, int, number},
     },
+    cpu::GroupTime,
     end::{children, for_each_child},
     memory::Pages,
     mounts, network,
@@ -44,6 +45,8 @@ pub(crate) struct Site {
     /// The file that kills what is in that cgroup; without that, the cgroup is one that programs are in
     /// with their supervisor.
     pub(crate) group_kill: Option<i32>,
+    /// What that cgroup counts, or the one that programs are in with their supervisor.
+    pub(crate) group_time: Option<GroupTime>,
     /// The socket in the network namespace, until the host has it.
     pub(crate) door: Option<Descriptor>,
     /// Shared memory of the programs' own.
@@ -109,9 +112,11 @@ pub(crate) fn enter(
         cgroup: take(SetupFlags::CGROUP)?,
         members: None,
         group_kill: take(SetupFlags::CGROUP_KILL)?,
+        group_time: None,
         door: None,
         shared_memory: None,
     };
+    let cpu_stat = take(SetupFlags::CPU_STAT)?;
     if let Some(kill) = site.group_kill.filter(|_| site.is_in_group()) {
         claim(kill).map_err(failed(Stage::Cgroup))?;
     }
@@ -174,6 +179,11 @@ pub(crate) fn enter(
         return Err(Failed { stage: Stage::Children, errno: sys::errno::NOENT });
     }
     trial::entered(setup, &site)?;
+    if let Some(cpu_stat) = cpu_stat {
+        let counts_supervisor = site.cgroup.is_none();
+        site.group_time =
+            Some(GroupTime::new(cpu_stat, counts_supervisor).map_err(failed(Stage::Cgroup))?);
+    }
     descriptors.keep();
     Ok(site)
 }

@@ -4,6 +4,7 @@ use core::ffi::CStr;
 
 use crate::{
     bare::sys::{self, number},
+    cpu::Seen,
     end::{for_each_child, numbers},
     process::{Descriptor, O_DIRECTORY, O_RDONLY, signal, signal_held, watch},
     setup::Site,
@@ -90,10 +91,13 @@ pub(crate) struct Load {
     pub(crate) cpu_ns: u64,
 }
 
-/// Looks at every living descendant (proc_pid_statm(5), proc_pid_stat(5)). Pages that several of them
-/// share count for each.
-pub(crate) fn load(site: &Site) -> Load {
+/// Looks at every living descendant (proc_pid_statm(5), proc_pid_stat(5)), and adds the own time of each to what
+/// was seen of it before. Pages that several of them share count for each.
+pub(crate) fn load(site: &Site, mut seen: Option<&mut Seen>) -> Load {
     let mut res = Load::default();
+    if let Some(seen) = &mut seen {
+        seen.next_look();
+    }
     for_each_descendant(site, |pid, _| {
         let mut text = [0_u8; 1024];
         res.memory_bytes += resident_pages(pid, &mut text) * PAGE_BYTES;
@@ -101,8 +105,14 @@ pub(crate) fn load(site: &Site) -> Load {
             // Fields 14 and 15 are its own time in user and in system mode, 16 and 17 that of children it
             // has waited for. What this process waits for is counted elsewhere, and once: those numbers
             // are a parent's as long as that is alive.
-            let own_and_waited = fields.by_ref().skip(11).take(4).map(decimal);
-            res.cpu_ns += own_and_waited.sum::<u64>() * TICK_NS;
+            let mut times = fields.by_ref().skip(11).take(4).map(decimal);
+            let [user, system] = [times.next(), times.next()].map(Option::unwrap_or_default);
+            let waited: u64 = times.sum();
+            res.cpu_ns += (user + system + waited) * TICK_NS;
+            // Field 22 is the tick of its start.
+            if let (Some(seen), Some(born)) = (&mut seen, fields.nth(4)) {
+                seen.add(pid, decimal(born) as u32, user, system);
+            }
         }
         Some(0)
     });
@@ -139,7 +149,7 @@ const PAGE_BYTES: u64 = 4096;
 /// Nanoseconds of a clock tick as Linux shows it to programs, 100 a second (`USER_HZ`, time(7)).
 const TICK_NS: u64 = 10_000_000;
 
-fn decimal(text: &[u8]) -> u64 {
+pub(crate) fn decimal(text: &[u8]) -> u64 {
     text.iter().filter(|it| it.is_ascii_digit()).fold(0, |n, it| n * 10 + u64::from(it - b'0'))
 }
 

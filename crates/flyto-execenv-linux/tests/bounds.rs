@@ -74,6 +74,51 @@ async fn cpu_time_is_bounded() {
     }
 }
 
+/// Perl: children that use 300 ms of CPU time each, one after the other, and that no process waits for. The shell
+/// need not ignore SIGCHLD when it is told to.
+const UNWAITED: &str = r#"exec perl -e '$SIG{CHLD} = "IGNORE";
+    for (1 .. $ARGV[0]) {
+        if (!fork) {
+            my ($n, @times) = (0, 0, 0);
+            while ($times[0] + $times[1] < 0.3) { $n++ for 1 .. 20_000; @times = times; }
+            exit 0;
+        }
+        wait;
+    }' "#;
+
+async fn cpu_time_that_no_process_waits_for_is_bounded() {
+    let limits = Limits::new().cpu_time(Duration::from_secs(1));
+    for (rung, outcome) in on_each(Capability::CpuLimit, &format!("{UNWAITED} 20"), &limits).await {
+        assert_eq!(
+            outcome.ending,
+            Ending::LimitReached(LimitKind::CpuTime),
+            "{rung:?}: {outcome:?}"
+        );
+        let used = outcome.usage.cpu().expect("it is measured");
+        assert!(used >= Duration::from_secs(1), "{rung:?}: {outcome:?}");
+    }
+}
+
+/// Without a bound, the outcome tells all of it or says that it does not.
+async fn cpu_time_that_no_process_waits_for_is_told() {
+    for linux in RUNGS.into_iter().filter_map(|it| Linux::with_rung(it).ok()) {
+        let (rung, capabilities) = (linux.rung(), linux.capabilities().clone());
+        let env = ExecEnv::new(linux);
+        // What one program used is not the next one's.
+        for (n_children, at_most) in [(2, 60_000), (0, 500)] {
+            let spec = sh(&format!("{UNWAITED} {n_children}"), Limits::new());
+            let outcome = env.run(spec).await.expect("there is a shell");
+            assert!(outcome.success(), "{rung:?}: {outcome:?}");
+            let usage = outcome.usage;
+            assert_eq!(usage.covers_tree, capabilities.has(Capability::TreeCpuUsage), "{rung:?}");
+            let used = usage.cpu().expect("it is measured");
+            assert!(used < Duration::from_millis(at_most), "{rung:?}: {outcome:?}");
+            let burnt = n_children * Duration::from_millis(300);
+            assert!(!usage.covers_tree || used >= burnt, "{rung:?}: {outcome:?}");
+        }
+    }
+}
+
 /// A program that computes for the whole of its grace, in several processes: none of them comes to the bound
 /// of a process before all have come to that of the tree.
 async fn cpu_time_is_bounded_during_a_grace() {
@@ -183,6 +228,8 @@ macro_rules! for_both {
 
 for_both! {
     cpu_time_is_bounded,
+    cpu_time_that_no_process_waits_for_is_bounded,
+    cpu_time_that_no_process_waits_for_is_told,
     cpu_time_is_bounded_during_a_grace,
     a_stronger_end_than_was_asked_for_is_told,
     memory_is_bounded,

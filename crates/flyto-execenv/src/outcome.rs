@@ -223,9 +223,10 @@ pub struct Usage {
     pub user_cpu: Option<Duration>,
     /// CPU time in system mode.
     pub system_cpu: Option<Duration>,
-    /// Whether CPU time covers descendants that outlived their parents; else it covers the leader
-    /// and the children that were waited for. What a process used whose parent ignores `SIGCHLD` is lost
-    /// in either case: the kernel adds it to nobody (wait(2)).
+    /// Whether CPU time covers every descendant, as a control group counts it; else it is that of the leader and
+    /// of every process that was waited for, and can be too low. The kernel adds the time of a process to no other
+    /// one where its parent ignores `SIGCHLD` (wait(2)). Of such a process the time counts then as far as a backend
+    /// has seen it: with samples, while a limit on CPU time held.
     pub covers_tree: bool,
     /// Peak memory.
     pub peak_memory: PeakMemory,

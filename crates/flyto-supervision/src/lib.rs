@@ -150,6 +150,9 @@ flags! {
         ROOT_IS_CLOSED = 11,
         /// The ruleset leaves `/proc` unwritten, by which the supervisor tries it.
         PROC_IS_READ_ONLY = 12,
+        /// The message carries `cpu.stat` of the cgroup that programs are in, with their supervisor unless there is
+        /// [`CGROUP`](Self::CGROUP): what the kernel counts there is the CPU time of the tree (cgroups(7)).
+        CPU_STAT = 13,
     }
 }
 

@@ -147,14 +147,17 @@ pub struct Report {
     pub leaked: u32,
     /// The largest resident set of one process, in KiB (getrusage(2)).
     pub max_rss_kib: u64,
-    /// CPU time in user mode of everything that was waited for, in microseconds.
+    /// CPU time in user mode, in microseconds: that of the tree where `covers_tree`, else that of every process
+    /// that was waited for, and of others as far as the supervisor has seen them while a bound on CPU time held.
     pub user_us: u64,
     /// CPU time in system mode, likewise.
     pub system_us: u64,
+    /// Whether a cgroup counted the CPU time, so that it is that of every process of the tree.
+    pub covers_tree: bool,
 }
 
 /// Bytes of a [`Report`].
-pub const REPORT_BYTES: usize = 45;
+pub const REPORT_BYTES: usize = 46;
 
 impl Report {
     /// A report that says no more than its kind.
@@ -173,6 +176,7 @@ impl Report {
             max_rss_kib: 0,
             user_us: 0,
             system_us: 0,
+            covers_tree: false,
         }
     }
 
@@ -207,6 +211,7 @@ impl Report {
             max_rss_kib: reader.u64()?,
             user_us: reader.u64()?,
             system_us: reader.u64()?,
+            covers_tree: reader.u8()? != 0,
         })
     }
 
@@ -239,7 +244,8 @@ impl Report {
         res[17..21].copy_from_slice(&self.leaked.to_le_bytes());
         res[21..29].copy_from_slice(&self.max_rss_kib.to_le_bytes());
         res[29..37].copy_from_slice(&self.user_us.to_le_bytes());
-        res[37..].copy_from_slice(&self.system_us.to_le_bytes());
+        res[37..45].copy_from_slice(&self.system_us.to_le_bytes());
+        res[45] = u8::from(self.covers_tree);
         res
     }
 }

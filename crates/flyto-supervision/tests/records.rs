@@ -54,6 +54,7 @@ fn what_is_written_is_read() {
             max_rss_kib: 1 << 40,
             user_us: 3,
             system_us: u64::MAX,
+            covers_tree: true,
             ..Report::new(ReportKind::Ended)
         };
         assert_eq!(stage as usize, i);

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    Homes, end,
+    CPU_STAT, Homes, end,
     home::{Home, number_in, write},
 };
 
@@ -39,6 +39,8 @@ pub(crate) struct Leaf {
 struct Version2 {
     dir: File,
     kill: File,
+    /// Where the kernel counts CPU time in groups.
+    cpu_stat: Option<File>,
 }
 
 /// What happened in a group since it was last asked.
@@ -73,8 +75,12 @@ impl Leaf {
         }
         if let Some(group) = res.group_in_2() {
             let open_to_write = |name| OpenOptions::new().write(true).open(group.join(name));
-            res.version_2 =
-                Some(Version2 { dir: File::open(&group)?, kill: open_to_write("cgroup.kill")? });
+            let cpu_stat = match res.homes.cpu_in_2 {
+                true => Some(File::open(group.join(CPU_STAT))?),
+                false => None,
+            };
+            let (dir, kill) = (File::open(&group)?, open_to_write("cgroup.kill")?);
+            res.version_2 = Some(Version2 { dir, kill, cpu_stat });
             if res.homes.memory_in_2 && is_apart {
                 // A part of a program is of no use to anybody, and swap is no way around the bound.
                 write(&group.join("memory.oom.group"), "1")?;
@@ -106,6 +112,11 @@ impl Leaf {
     /// After that this leaf is to be dropped: Linux kills whatever is born in such a group later.
     pub(crate) fn kill_file(&self) -> Option<BorrowedFd<'_>> {
         self.version_2.as_ref().map(|it| it.kill.as_fd())
+    }
+
+    /// The file that tells the CPU time of all that is and was in the group (`cpu.stat`), where the kernel counts it.
+    pub(crate) fn cpu_stat(&self) -> Option<BorrowedFd<'_>> {
+        self.version_2.as_ref()?.cpu_stat.as_ref().map(AsFd::as_fd)
     }
 
     /// Whether killing the group leaves the supervisor alone.

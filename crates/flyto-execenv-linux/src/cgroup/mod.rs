@@ -54,6 +54,8 @@ pub(crate) enum Use {
     Processes,
     /// Bounding memory.
     Memory,
+    /// Counting CPU time, also that of processes that no parent waits for.
+    CpuTime,
 }
 
 /// Whether control groups can be used for something here.
@@ -90,6 +92,8 @@ struct Homes {
     /// Which bounds version 2 keeps.
     pids_in_2: bool,
     memory_in_2: bool,
+    /// Whether version 2 counts CPU time.
+    cpu_in_2: bool,
     /// The controller for processes of version 1.
     pids: Option<Home>,
     next: AtomicU32,
@@ -135,11 +139,14 @@ impl Cgroups {
             processes = home.as_ref().map(|it| it.path().to_owned()).map_err(Refused::clone);
             homes.pids = home.ok();
         }
+        let cpu = version_2.as_ref().map_err(Refused::clone).and_then(counts_cpu_time);
+        homes.cpu_in_2 = cpu.is_ok();
         homes.version_2 = version_2.ok();
         let findings = vec![
             Finding { purpose: Use::Kill, found: kill },
             Finding { purpose: Use::Processes, found: processes },
             Finding { purpose: Use::Memory, found: memory },
+            Finding { purpose: Use::CpuTime, found: cpu },
         ];
         Self { homes: Arc::new(homes), findings }
     }
@@ -252,6 +259,19 @@ fn bound_in_2(home: &Home, controller: &str) -> Result<PathBuf, Refused> {
     match OpenOptions::new().write(true).open(&file) {
         Ok(_) => Ok(home.path().to_owned()),
         Err(err) => Err(Refused::new("open", file, err)),
+    }
+}
+
+/// The file in which a group of version 2 tells its CPU time. It is there without a controller, since Linux 4.15.
+const CPU_STAT: &str = "cpu.stat";
+
+/// Whether groups in this directory count CPU time.
+fn counts_cpu_time(home: &Home) -> Result<PathBuf, Refused> {
+    let file = home.group(0).join(CPU_STAT);
+    match fs::read_to_string(&file) {
+        Ok(text) if text.starts_with("usage_usec ") => Ok(home.path().to_owned()),
+        Ok(_) => Err(Refused::new("find usage_usec in", file, io::ErrorKind::InvalidData.into())),
+        Err(err) => Err(Refused::new("read", file, err)),
     }
 }
 

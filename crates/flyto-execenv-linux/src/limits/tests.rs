@@ -8,7 +8,14 @@ const MIB: u64 = 1 << 20;
 
 fn keepers(processes: ProcessKeeper, memory_in_cgroup: bool) -> Keepers {
     let counted = Mutex::new(Some((Instant::now(), 300)));
-    Keepers { processes, counts_by_namespace: true, memory_in_cgroup, sees_trees: true, counted }
+    Keepers {
+        processes,
+        counts_by_namespace: true,
+        memory_in_cgroup,
+        cpu_in_cgroup: false,
+        sees_trees: true,
+        counted,
+    }
 }
 
 /// Where the supervisors are for which somebody keeps the bound on processes.
@@ -76,6 +83,25 @@ fn what_is_watched_through_proc_is_declared_where_that_shows_trees() {
     );
     check(false, false, expect!["process-limit file-size-limit open-files-limit"]);
     check(true, false, expect!["memory-limit process-limit file-size-limit open-files-limit"]);
+}
+
+#[test]
+fn what_counts_a_tree_is_named() {
+    let check = |cpu_in_cgroup, sees_trees, expect: Expect| {
+        let keepers = keepers(ProcessKeeper::Cgroup, false);
+        let keepers = Keepers { cpu_in_cgroup, sees_trees, ..keepers };
+        let named: Vec<_> =
+            keepers.names().map(|(it, name)| format!("{} {name}", it.name())).collect();
+        // What is named by its means is declared.
+        let declared: Vec<_> = keepers.declared().into_iter().map(|(it, _)| it).collect();
+        let bounds = keepers.names().filter(|(it, _)| *it != Capability::TreeCpuUsage);
+        assert!(bounds.into_iter().all(|(it, _)| declared.contains(&it)));
+        expect.assert_eq(&named.join(", "));
+    };
+    check(true, true, expect!["cpu-limit cgroup, tree-cpu-usage cgroup"]);
+    check(true, false, expect!["cpu-limit cgroup, tree-cpu-usage cgroup"]);
+    check(false, true, expect!["cpu-limit samples"]);
+    check(false, false, expect![""]);
 }
 
 #[test]

@@ -368,7 +368,7 @@ fn ended_of(report: &Report, exit: Exit) -> Ended {
     let mut usage = Usage::unknown();
     usage.user_cpu = Some(Duration::from_micros(report.user_us));
     usage.system_cpu = Some(Duration::from_micros(report.system_us));
-    usage.covers_tree = true;
+    usage.covers_tree = report.covers_tree;
     usage.peak_memory = PeakMemory::LargestProcess(report.max_rss_kib * 1024);
     Ended::clean(exit).leaked(Some(report.leaked)).confirmed(report.confirmed).usage(usage)
 }

@@ -159,6 +159,7 @@ impl Pool {
             Some(leaf) => (leaf.dir_of_programs(), None),
             None => (None, None),
         };
+        let cpu_stat = supervisor.leaf().and_then(Leaf::cpu_stat);
         let Confinement { ruleset, inner_ruleset, .. } = &self.kind.confinement;
         let [ruleset, inner] = [ruleset, inner_ruleset].map(|it| it.as_ref().map(AsFd::as_fd));
         let setup = Setup {
@@ -182,7 +183,8 @@ impl Pool {
                 .with_if(
                     self.kind.confinement.closes == Some(Closed::ProcWrites),
                     SetupFlags::PROC_IS_READ_ONLY,
-                ),
+                )
+                .with_if(cpu_stat.is_some(), SetupFlags::CPU_STAT),
             uid_map: uid_map.as_bytes(),
             gid_map: gid_map.as_bytes(),
             filter: &self.kind.confinement.filter,
@@ -192,7 +194,8 @@ impl Pool {
         };
         let mut record = Vec::with_capacity(64);
         setup.write(&mut record);
-        let descriptors: Vec<_> = [ruleset, inner, group, kill].into_iter().flatten().collect();
+        let descriptors: Vec<_> =
+            [ruleset, inner, group, kill, cpu_stat].into_iter().flatten().collect();
         supervisor.send(&record, &descriptors)?;
         Ok(supervisor)
     }
