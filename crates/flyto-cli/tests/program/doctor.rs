@@ -36,6 +36,7 @@ fn every_layer_is_told_whatever_the_machine_has() {
         cgroup-memory
         process-limit
         memory-limit
+        cpu-limit
         landlock-files
         landlock-ports
         landlock-scopes

@@ -19,7 +19,9 @@ fn because(cause: impl Into<String>, fix: impl Into<String>) -> Reason {
 pub(super) const fn needs(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::Supervisor => &[Layer::SealedMemory],
-        Layer::Subreaper | Layer::MemoryLimit => &[Layer::Supervisor, Layer::Proc],
+        Layer::Subreaper | Layer::MemoryLimit | Layer::CpuLimit => {
+            &[Layer::Supervisor, Layer::Proc]
+        }
         Layer::UserNamespace | Layer::PidNamespace | Layer::CgroupKill | Layer::ProcessLimit => {
             &[Layer::Supervisor]
         }
@@ -84,7 +86,9 @@ pub(super) fn reason(
             }
             Layer::ProcessLimit => process_limit(errno, machine),
             Layer::NetworkHosts if !machine.has_proc => proc(machine),
-            Layer::MemoryLimit | Layer::NetworkHosts | Layer::Confined if errno.is_none() => {
+            Layer::MemoryLimit | Layer::CpuLimit | Layer::NetworkHosts | Layer::Confined
+                if errno.is_none() =>
+            {
                 Some(depends())
             }
             Layer::NetworkHosts => network_hosts(errno, machine),
@@ -92,9 +96,11 @@ pub(super) fn reason(
             Layer::LandlockFiles => landlock(errno, machine, "6.2"),
             Layer::LandlockPorts => landlock(errno, machine, "6.7"),
             Layer::LandlockScopes => landlock(errno, machine, "6.12"),
-            Layer::SystemCallFilter | Layer::NetworkOff | Layer::MemoryLimit | Layer::Confined => {
-                filter(errno, machine)
-            }
+            Layer::SystemCallFilter
+            | Layer::NetworkOff
+            | Layer::MemoryLimit
+            | Layer::CpuLimit
+            | Layer::Confined => filter(errno, machine),
         })
         .unwrap_or_else(not_known)
 }
@@ -399,6 +405,10 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         Layer::MemoryLimit if means(linux, Capability::MemoryLimit).is_some() => {
             "a tree can take all memory that its user may have"
         }
+        Layer::CpuLimit if means(linux, Capability::CpuLimit).is_some() => {
+            "a tree can compute until its deadline"
+        }
+        Layer::CpuLimit => return bounded("CPU time", Capability::CpuLimit),
         Layer::CgroupProcesses | Layer::ProcessLimit => {
             return bounded("the number of processes", Capability::ProcessLimit);
         }

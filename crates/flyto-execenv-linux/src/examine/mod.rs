@@ -73,6 +73,8 @@ pub enum Layer {
     ProcessLimit,
     /// Bounding memory, by whatever there is.
     MemoryLimit,
+    /// Bounding CPU time, by whatever there is.
+    CpuLimit,
     /// Landlock's rules for files (landlock(7)).
     LandlockFiles,
     /// Landlock's rules for TCP ports.
@@ -109,6 +111,7 @@ impl Layer {
         Self::CgroupMemory,
         Self::ProcessLimit,
         Self::MemoryLimit,
+        Self::CpuLimit,
         Self::LandlockFiles,
         Self::LandlockPorts,
         Self::LandlockScopes,
@@ -136,6 +139,7 @@ impl Layer {
             Self::CgroupMemory => "cgroup-memory",
             Self::ProcessLimit => "process-limit",
             Self::MemoryLimit => "memory-limit",
+            Self::CpuLimit => "cpu-limit",
             Self::LandlockFiles => "landlock-files",
             Self::LandlockPorts => "landlock-ports",
             Self::LandlockScopes => "landlock-scopes",
@@ -164,6 +168,7 @@ impl Layer {
             Self::CgroupMemory => "memory is bounded by tree, at once",
             Self::ProcessLimit => "a fork bomb comes to a stop",
             Self::MemoryLimit => "a tree cannot take all memory",
+            Self::CpuLimit => "a tree cannot compute for longer than it may",
             Self::LandlockFiles => "files are open only where granted",
             Self::LandlockPorts => "a second wall before the network",
             Self::LandlockScopes => "a program cannot end its supervisor",
@@ -293,6 +298,7 @@ pub async fn examine(linux: &Linux) -> Examination {
         let layer = match (capability, rung) {
             (Capability::ProcessLimit, _) => Some(Layer::ProcessLimit),
             (Capability::MemoryLimit, _) => Some(Layer::MemoryLimit),
+            (Capability::CpuLimit, _) => Some(Layer::CpuLimit),
             (Capability::TreeKill, KillRung::Cgroup) => Some(Layer::CgroupKill),
             (Capability::TreeKill, KillRung::PidNamespace) => Some(Layer::PidNamespace),
             (Capability::TreeKill, KillRung::Subreaper) => Some(Layer::Subreaper),

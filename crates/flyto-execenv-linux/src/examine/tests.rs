@@ -502,6 +502,7 @@ async fn what_is_declared_is_what_was_found_to_work() {
     for (layer, capability) in [
         (Layer::ProcessLimit, Capability::ProcessLimit),
         (Layer::MemoryLimit, Capability::MemoryLimit),
+        (Layer::CpuLimit, Capability::CpuLimit),
         (Layer::LandlockFiles, Capability::FilesystemGrants),
         (Layer::SystemCallFilter, Capability::SystemCallFilter),
         (Layer::NetworkOff, Capability::NetworkOff),

@@ -6,8 +6,8 @@ use std::{
 };
 
 use flyto_execenv::{
-    Capability, ExecEnv, ExecError, Executor, Exit, Filesystem, Isolation, KillScope, Limits,
-    LocalSockets, Network, Outcome, Processes, Spec, SystemCalls,
+    Capability, Ending, ExecEnv, ExecError, Executor, Exit, Filesystem, Isolation, KillScope,
+    LimitKind, Limits, LocalSockets, Network, Outcome, Processes, Spec, SystemCalls,
 };
 
 use super::Layer;
@@ -105,6 +105,7 @@ pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
             }
             Layer::ProcessLimit => process_limit(linux).await.into(),
             Layer::MemoryLimit => memory_limit(linux).await.into(),
+            Layer::CpuLimit => cpu_limit(linux).await.into(),
             Layer::LandlockFiles => landlock_files().into(),
             Layer::LandlockPorts => landlock_ports().into(),
             Layer::LandlockScopes => landlock_scopes().into(),
@@ -265,6 +266,18 @@ async fn memory_limit(linux: &Linux) -> Result<String, Failure> {
     let limits = Limits::new().memory_bytes(8 << 20);
     match run(linux, script, |it| it.limits(limits)).await? {
         Some(outcome) if outcome.success() => Err(Failure::new(tried)),
+        _ => Ok(means.into()),
+    }
+}
+
+async fn cpu_limit(linux: &Linux) -> Result<String, Failure> {
+    let tried = "bound CPU time";
+    let means = means(linux, Capability::CpuLimit).ok_or_else(|| Failure::new(tried))?;
+    let limits = Limits::new().cpu_time(Duration::from_millis(1));
+    match run(linux, "while :; do :; done", |it| it.limits(limits)).await? {
+        Some(outcome) if outcome.ending != Ending::LimitReached(LimitKind::CpuTime) => {
+            Err(Failure::new(tried))
+        }
         _ => Ok(means.into()),
     }
 }
