@@ -28,7 +28,8 @@ pub enum Capability {
     NonUtf8,
     /// The bytes that match a SHA-256 digest are the bytes that run.
     PinnedProgram,
-    /// CPU time can be limited.
+    /// CPU time can be limited. Where [`Capabilities::means`] says `samples`, a process counts from the first sample
+    /// that sees it, unless its parent waits for it.
     CpuLimit,
     /// Memory can be limited.
     MemoryLimit,
@@ -59,8 +60,8 @@ pub enum Capability {
     OwnSharedMemory,
     /// The outcome carries CPU time.
     CpuUsage,
-    /// CPU time covers every descendant, also those that lost their parents, where the kill scope is the
-    /// tree.
+    /// CPU time covers every descendant, also those that lost their parents and those that no process waits for,
+    /// where the kill scope is the tree.
     TreeCpuUsage,
     /// The outcome carries peak memory.
     PeakMemory,

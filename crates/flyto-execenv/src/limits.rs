@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// CPU time of the program, user and system together.
+    /// CPU time of the program and everything it starts, user and system together.
     pub cpu_time: Option<Duration>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,

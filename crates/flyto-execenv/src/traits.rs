@@ -141,7 +141,7 @@ impl fmt::Debug for Running {
 /// - `stopped-watchers-go-on` — where the kill scope is the tree, a program that stops its parent ends as any other, with all that it started.
 /// - `dropped-is-ended` — dropping a call ends it; cancelling a future is a normal way to stop.
 /// - `nothing-survives-the-host` — where that is declared, nothing of a call survives its host, also when that is killed.
-/// - `cpu-time-is-limited` — CPU time beyond the limit ends the program and its children, and the outcome names the limit.
+/// - `cpu-time-is-limited` — CPU time beyond the limit ends the program and its children, also those that no process waits for, and the outcome names the limit.
 /// - `memory-is-limited` — more memory than the limit ends the program, or is refused to it.
 /// - `file-size-is-limited` — no file grows beyond the limit; a program that this ends is `LimitReached`.
 /// - `open-files-are-limited` — no process has more files open than the limit.
@@ -162,7 +162,7 @@ impl fmt::Debug for Running {
 /// - `shared-memory-is-ones-own` — a program with shared memory of its own finds none that the program of another call has made by name (shm_overview(7)), also not an earlier one with the same isolation.
 /// - `signals-reach-the-tree` — a signal to the tree reaches the leader and its children, one to the leader reaches it alone; undeclared, they are `Unsupported`.
 /// - `usage-is-reported` — CPU time and peak memory are there where they are declared, and absent elsewhere.
-/// - `usage-covers-the-tree` — CPU time of descendants that lost their parents counts where that is declared; elsewhere the outcome does not say so.
+/// - `usage-covers-the-tree` — CPU time of descendants that lost their parents, or that no process waits for, counts where that is declared; elsewhere the outcome does not say so.
 #[async_trait]
 pub trait Control: fmt::Debug + Send + Sync + 'static {
     /// Waits for the leader's end. Cancel-safe and repeatable. Pipes may stay open longer: a

@@ -273,7 +273,7 @@ pub const CASES: &[Case] = &[
     ),
     case!(
         "cpu-time-is-limited",
-        "CPU time beyond the limit ends the program and its children, and the outcome names the limit.",
+        "CPU time beyond the limit ends the program and its children, also those that no process waits for, and the outcome names the limit.",
         limit::cpu_time_is_limited
     ),
     case!(
@@ -378,7 +378,7 @@ pub const CASES: &[Case] = &[
     ),
     case!(
         "usage-covers-the-tree",
-        "CPU time of descendants that lost their parents counts where that is declared; elsewhere the outcome does not say so.",
+        "CPU time of descendants that lost their parents, or that no process waits for, counts where that is declared; elsewhere the outcome does not say so.",
         usage::usage_covers_the_tree
     ),
 ];

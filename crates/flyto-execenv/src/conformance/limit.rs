@@ -16,6 +16,9 @@ use crate::{
 /// What a program prints that got more than its limit.
 const GOT_IT: &str = "got it";
 
+/// Children that use CPU time and are reaped by the kernel.
+const UNWAITED: &str = include_str!("unwaited.pl");
+
 const MIB: u64 = 1024 * 1024;
 
 /// The bound is the backend's to keep; the deadline stands behind it, so that a program without its
@@ -47,8 +50,11 @@ pub(super) async fn cpu_time_is_limited(ctx: &Ctx<'_>) -> Result<(), Failure> {
     // Time that a child uses counts as well.
     let by_leader = &["say", READY, "burn", "1000000000"][..];
     let by_child = &["say", READY, "child", "[", "burn", "1000000000", "]", "nap"];
-    let both = if ctx.ends_children() { &[by_leader, by_child][..] } else { &[by_leader] };
-    for steps in both {
+    // So does the time of children that no process waits for.
+    let by_unwaited = &["become", ctx.probe.perl_path(), "-e", UNWAITED, "20", READY];
+    let all = [by_leader, by_child, by_unwaited];
+    let n_cases = if ctx.ends_children() { all.len() } else { 1 };
+    for steps in &all[..n_cases] {
         let watch = ctx.watch().await?;
         let steps = [&["hold", watch.fifo()], *steps].concat();
         let outcome = ctx.run(bounded(ctx, &steps, limits())).await?;

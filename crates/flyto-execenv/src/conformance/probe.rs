@@ -87,8 +87,9 @@ impl Probe {
     }
 
     /// Sets the absolute path of `perl`, version 5.8 or later, whose modules `Config`, `Fcntl` and `Socket` are all
-    /// that is used: a shell has no sockets, and makes no system calls by number. Only a backend that
-    /// declares isolation of the network, of system calls or of processes needs it.
+    /// that is used: a shell has no sockets, makes no system calls by number, and need not ignore SIGCHLD when it
+    /// is told to. Only a backend that declares a bound on CPU time, CPU time of the tree, or isolation of the
+    /// network, of system calls or of processes needs it.
     #[must_use]
     pub fn perl(mut self, path: impl Into<String>) -> Self {
         self.perl = path.into();

@@ -43,6 +43,8 @@ probe() {
       stop) kill -s STOP $$ ;;
       # 100 s during which traps run at once; nothing else holds a stream of ours meanwhile.
       nap) nap ;;
+      # All that follows, as the process that this one becomes.
+      become) exec "$@" ;;
       # 100 s as one process that runs no trap.
       become-sleep) exec sleep 100 ;;
       # A line each second, for 100 s.

@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use super::{
-    ctx::Ctx,
+    ctx::{Ctx, READY},
     failure::{Failure, ensure, equal, summary},
 };
 use crate::{Capability, KillScope, Outcome};
 
 /// Rounds of a shell's loop: CPU time far above that of a shell's start, about 50 ms.
 const ROUNDS: &str = "50000";
+
+const UNWAITED: &str = include_str!("unwaited.pl");
 
 pub(super) async fn usage_is_reported(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let outcome = ctx.run(ctx.spec(&["burn", "20000"])).await?;
@@ -46,9 +48,24 @@ pub(super) async fn usage_covers_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> 
             ensure(all.is_some() && all >= half, || {
                 format!("an orphan burnt about twice {half:?}, and the outcome says {all:?} in all")
             })?;
+            let (outcome, half) = (burnt_unwaited(ctx, scope).await?, Duration::from_millis(150));
+            let all = outcome.usage.cpu();
+            ensure(!outcome.usage.covers_tree || all >= Some(half), || {
+                format!(
+                    "a child that no process waited for burnt twice {half:?}, and the outcome says {all:?}"
+                )
+            })?;
         }
     }
     Ok(())
+}
+
+/// Nearly all of its CPU time, 300 ms, is that of a process that the kernel reaps.
+async fn burnt_unwaited(ctx: &Ctx<'_>, scope: KillScope) -> Result<Outcome, Failure> {
+    let steps = ["become", ctx.probe.perl_path(), "-e", UNWAITED, "1", READY];
+    let outcome = ctx.run(ctx.spec(&steps).kill(scope)).await?;
+    ensure(outcome.success(), || summary(&outcome))?;
+    Ok(outcome)
 }
 
 /// Nearly all of its CPU time is that of a process that lost its parent and left the session.
