@@ -91,7 +91,7 @@ pub(crate) struct Plan {
     n_bounds: usize,
     /// CPU time of the tree, in nanoseconds, for the supervisor to watch; 0 for none.
     pub(crate) cpu_ns: u64,
-    /// Resident memory of the tree, in bytes, likewise.
+    /// Memory of the tree, in bytes, likewise: resident, in open files, in segments.
     pub(crate) memory_bytes: u64,
     /// Whether the spec bounds what a group counts the refusals of.
     pub(crate) is_counted: bool,
@@ -176,10 +176,18 @@ impl Keepers {
             (false, true) => Some("samples"),
             (false, false) => None,
         };
+        let memory = match (self.memory_in_cgroup, self.sees_trees) {
+            (true, _) => Some("cgroup"),
+            (false, true) => Some("resident-and-open-files"),
+            (false, false) => None,
+        };
         let tree_usage = self.cpu_in_cgroup.then_some("cgroup");
-        [(Capability::CpuLimit, cpu), (Capability::TreeCpuUsage, tree_usage)]
-            .into_iter()
-            .filter_map(|(it, name)| Some((it, name?)))
+        let all = [
+            (Capability::CpuLimit, cpu),
+            (Capability::MemoryLimit, memory),
+            (Capability::TreeCpuUsage, tree_usage),
+        ];
+        all.into_iter().filter_map(|(it, name)| Some((it, name?)))
     }
 
     /// The bounds that can be declared for programs of a supervisor, each with the means in words.
@@ -197,7 +205,7 @@ impl Keepers {
         let memory = match (self.memory_in_cgroup, self.sees_trees) {
             (true, _) => Some("a control group, page cache and swap included"),
             (false, true) => Some(
-                "resident memory of the whole tree, looked at every 20 ms; RLIMIT_DATA for each process",
+                "resident memory of the whole tree, its open files in memory and its System V segments, looked at every 20 ms: misses files in memory that are closed; RLIMIT_DATA for each process",
             ),
             (false, false) => None,
         };

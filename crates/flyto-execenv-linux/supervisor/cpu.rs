@@ -54,7 +54,8 @@ impl GroupTime {
     }
 
     fn last(&self) -> Times {
-        let [all_us, user_us, system_us] = self.last.each_ref().map(|it| it.load(Ordering::Relaxed));
+        let [all_us, user_us, system_us] =
+            self.last.each_ref().map(|it| it.load(Ordering::Relaxed));
         Times { all_us, user_us, system_us }
     }
 
@@ -158,7 +159,8 @@ impl<'a> TreeTime<'a> {
         if other.all_us > waited_us {
             // The kernel knows the parts by its clock ticks only, and the sum exactly.
             let parts = (other.user_us + other.system_us).max(1);
-            let system_us = u128::from(other.all_us) * u128::from(other.system_us) / u128::from(parts);
+            let system_us =
+                u128::from(other.all_us) * u128::from(other.system_us) / u128::from(parts);
             used.system_us = (system_us as u64).min(other.all_us);
             used.user_us = other.all_us - used.system_us;
         }
@@ -238,10 +240,12 @@ impl Seen {
         let is_same = |it: &Sample| (it.pid, it.born) == (pid, born);
         let is_free = |it: &Sample| it.pid == 0 || look.wrapping_sub(it.look) > STALE_LOOKS;
         let same = (0..TRIES).map(place).find(|at| is_same(&slots[*at]));
-        let Some(at) = same.or_else(|| (0..TRIES).map(place).find(|at| is_free(&slots[*at]))) else {
+        let Some(at) = same.or_else(|| (0..TRIES).map(place).find(|at| is_free(&slots[*at])))
+        else {
             return;
         };
-        let before = if same.is_some() { slots[at] } else { Sample { user: 0, system: 0, ..slots[at] } };
+        let before =
+            if same.is_some() { slots[at] } else { Sample { user: 0, system: 0, ..slots[at] } };
         let user = (user as u32).max(before.user);
         let system = (system as u32).max(before.system);
         slots[at] = Sample { pid, born, look, user, system };

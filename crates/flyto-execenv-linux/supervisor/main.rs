@@ -17,6 +17,7 @@
 mod bare;
 mod cpu;
 mod end;
+mod files;
 mod memory;
 mod mounts;
 mod network;

@@ -313,12 +313,10 @@ fn select(what: &mut [Polled], time_at: usize) {
     }
     // SAFETY: the kernel writes into the set, which has room for every descriptor below `end`, and into the
     // time of the caller's frame.
-    let res = unsafe {
-        sys::call(number::PSELECT6, [end, address(set.as_mut_ptr()), 0, 0, time_at, 0])
-    };
+    let res =
+        unsafe { sys::call(number::PSELECT6, [end, address(set.as_mut_ptr()), 0, 0, time_at, 0]) };
     for it in what {
-        let is_set =
-            |fd: usize| set.get(fd / 64).is_some_and(|word| word & 1 << (fd % 64) != 0);
+        let is_set = |fd: usize| set.get(fd / 64).is_some_and(|word| word & 1 << (fd % 64) != 0);
         it.happened = u16::from(res.is_ok() && read(it).is_some_and(is_set));
     }
 }

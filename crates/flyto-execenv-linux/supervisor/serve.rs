@@ -16,6 +16,7 @@ use crate::{
     cpu::TreeTime,
     end::{end_all, sweep, sweep_for_good},
     exit, failure,
+    files::Held,
     memory::{Pages, file_size},
     process::{
         Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap, signal, wait_for,
@@ -98,10 +99,12 @@ fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
                 0 => None,
                 after => Some(received.saturating_add(after)),
             },
+            now_ns: Some(received),
             grace_ms: wanted.grace_ms,
             status: None,
             used: Used::default(),
             time,
+            held: if wanted.memory_bytes > 0 { Held::new().ok() } else { None },
             reached: Reached::Nothing,
             leaked: 0,
             group_is_spent: false,
@@ -119,11 +122,15 @@ struct Call<'a> {
     /// When the supervisor ends the tree without an order. The host orders that a moment before, unless it is
     /// stopped.
     deadline: Option<u64>,
+    /// The time of the receipt, until the first wait: it is some 50 µs ago then, which that wait may be longer.
+    now_ns: Option<u64>,
     grace_ms: u32,
     /// How the program ended, once it was waited for.
     status: Option<u32>,
     used: Used,
     time: TreeTime<'a>,
+    /// Where memory is bounded: what the tree holds without having it mapped.
+    held: Option<Held>,
     reached: Reached,
     /// Processes that outlived the program and were killed.
     leaked: u32,
@@ -180,9 +187,10 @@ impl Call<'_> {
     }
 
     /// How long to wait for something to happen.
-    fn pause_ns(&self, looks: bool) -> Option<u64> {
+    fn pause_ns(&mut self, looks: bool) -> Option<u64> {
         let look = looks.then_some(LOOK_NS);
-        let left = self.deadline.map(|it| it.saturating_sub(now_ns()));
+        let now = self.now_ns.take();
+        let left = self.deadline.map(|it| it.saturating_sub(now.unwrap_or_else(now_ns)));
         match (look, left) {
             (Some(look), Some(left)) => Some(look.min(left)),
             (look, left) => look.or(left),
@@ -317,7 +325,7 @@ impl Call<'_> {
 
     /// Whether the tree is over one of its bounds; remembers which.
     fn is_over(&mut self, site: &Site) -> bool {
-        let load = load(site, self.time.seen());
+        let load = load(site, self.time.seen(), self.held.as_mut());
         // The larger of what was waited for with what is alive, and what the group or all looks tell.
         let used_ns = (self.used.user_us + self.used.system_us) * 1_000 + load.cpu_ns;
         let used_ns = used_ns.max(self.time.now_us() * 1_000);

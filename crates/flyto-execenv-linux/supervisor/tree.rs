@@ -6,6 +6,7 @@ use crate::{
     bare::sys::{self, number},
     cpu::Seen,
     end::{for_each_child, numbers},
+    files::Held,
     process::{Descriptor, O_DIRECTORY, O_RDONLY, signal, signal_held, watch},
     setup::Site,
 };
@@ -93,14 +94,23 @@ pub(crate) struct Load {
 
 /// Looks at every living descendant (proc_pid_statm(5), proc_pid_stat(5)), and adds the own time of each to what
 /// was seen of it before. Pages that several of them share count for each.
-pub(crate) fn load(site: &Site, mut seen: Option<&mut Seen>) -> Load {
+///
+/// What lies in files counts once, whether it is mapped, only open, or a segment: of the two sums the larger one.
+pub(crate) fn load(site: &Site, mut seen: Option<&mut Seen>, mut held: Option<&mut Held>) -> Load {
     let mut res = Load::default();
+    let (mut own_pages, mut file_pages) = (0, 0);
+    let is_look_at_files = held.as_mut().is_some_and(|it| it.begin_look());
     if let Some(seen) = &mut seen {
         seen.next_look();
     }
     for_each_descendant(site, |pid, _| {
         let mut text = [0_u8; 1024];
-        res.memory_bytes += resident_pages(pid, &mut text) * PAGE_BYTES;
+        let Resident { all, of_files } = resident_pages(pid, &mut text);
+        own_pages += all.saturating_sub(of_files);
+        file_pages += of_files;
+        if let Some(held) = held.as_mut().filter(|_| is_look_at_files) {
+            held.look_at(pid);
+        }
         if let Some(mut fields) = fields(pid, &mut text) {
             // Fields 14 and 15 are its own time in user and in system mode, 16 and 17 that of children it
             // has waited for. What this process waits for is counted elsewhere, and once: those numbers
@@ -116,31 +126,44 @@ pub(crate) fn load(site: &Site, mut seen: Option<&mut Seen>) -> Load {
         }
         Some(0)
     });
+    if let Some(held) = held.as_mut().filter(|_| is_look_at_files) {
+        held.end_look(site);
+    }
+    let held_bytes = held.map_or(0, |it| it.bytes());
+    res.memory_bytes = own_pages * PAGE_BYTES + held_bytes.max(file_pages * PAGE_BYTES);
     res
+}
+
+/// Pages that a process has in memory, and how many of them are mapped from files, those in memory included.
+#[derive(Clone, Copy, Default)]
+struct Resident {
+    all: u64,
+    of_files: u64,
 }
 
 /// Pages that a process holds. A process whose first thread has ended shows none in its own file, and all of
 /// them in those of its other threads.
-fn resident_pages(pid: i32, text: &mut [u8]) -> u64 {
+fn resident_pages(pid: i32, text: &mut [u8]) -> Resident {
     let mut path = Path::new();
     path.add(b"/proc/").add_number(pid).add(b"/statm");
-    match resident(&path, text) {
-        0 => {
-            let mut most = 0;
-            for_each_thread(pid, |thread| {
-                let mut path = Path::new();
-                path.add(b"/proc/").add_number(pid).add(b"/task/").add_number(thread).add(b"/statm");
-                most = most.max(resident(&path, text));
-            });
-            most
-        }
-        pages => pages,
+    let mut most = resident(&path, text);
+    if most.all == 0 {
+        for_each_thread(pid, |thread| {
+            let mut path = Path::new();
+            path.add(b"/proc/").add_number(pid).add(b"/task/").add_number(thread).add(b"/statm");
+            let pages = resident(&path, text);
+            if pages.all > most.all {
+                most = pages;
+            }
+        });
     }
+    most
 }
 
-fn resident(path: &Path, text: &mut [u8]) -> u64 {
+fn resident(path: &Path, text: &mut [u8]) -> Resident {
     let fields = read_path(path, text).unwrap_or_default();
-    fields.split(|it| *it == b' ').nth(1).map_or(0, decimal)
+    let mut fields = fields.split(|it| *it == b' ').skip(1).map(decimal);
+    Resident { all: fields.next().unwrap_or(0), of_files: fields.next().unwrap_or(0) }
 }
 
 /// Bytes of a page on x86-64.
@@ -177,10 +200,7 @@ struct Listed {
 
 /// Visits descendants, parents before children: with the parent, unless that is this process. One that
 /// comes or goes meanwhile may be missed. Those below it are visited if the visitor says when it was born.
-fn for_each_descendant(
-    site: &Site,
-    mut visit: impl FnMut(i32, Option<Listed>) -> Option<u32>,
-) {
+fn for_each_descendant(site: &Site, mut visit: impl FnMut(i32, Option<Listed>) -> Option<u32>) {
     let mut all = [Listed::default(); MAX_DESCENDANTS];
     let mut n = 0;
     let list = |all: &mut [Listed; MAX_DESCENDANTS], n: &mut usize, pid, parent| {
@@ -212,11 +232,16 @@ fn for_each_descendant(
 }
 
 /// Children belong to the thread that made them.
-fn for_each_thread(pid: i32, mut each: impl FnMut(i32)) {
+fn for_each_thread(pid: i32, each: impl FnMut(i32)) {
     let mut path = Path::new();
     path.add(b"/proc/").add_number(pid).add(b"/task");
     let Some(text) = path.text() else { return };
     let Ok(dir) = Descriptor::open(text, O_RDONLY | O_DIRECTORY) else { return };
+    for_each_number(&dir, each);
+}
+
+/// The entries of a directory whose names are numbers.
+pub(crate) fn for_each_number(dir: &Descriptor, mut each: impl FnMut(i32)) {
     let mut entries = [0_u8; 1024];
     while let Ok(n @ 1..) = dir.entries(&mut entries) {
         let mut rest = entries.get(..n).unwrap_or_default();
@@ -234,17 +259,17 @@ fn for_each_thread(pid: i32, mut each: impl FnMut(i32)) {
 }
 
 /// A path that is put together.
-struct Path {
+pub(crate) struct Path {
     text: [u8; 64],
     n: usize,
 }
 
 impl Path {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { text: [0; 64], n: 0 }
     }
 
-    fn add(&mut self, more: &[u8]) -> &mut Self {
+    pub(crate) fn add(&mut self, more: &[u8]) -> &mut Self {
         for byte in more {
             // The last byte stays 0.
             if self.n + 1 < self.text.len() {
@@ -255,7 +280,7 @@ impl Path {
         self
     }
 
-    fn add_number(&mut self, n: i32) -> &mut Self {
+    pub(crate) fn add_number(&mut self, n: i32) -> &mut Self {
         let mut digits = [0_u8; 10];
         let mut at = digits.len();
         let mut rest = n.unsigned_abs();
@@ -270,7 +295,7 @@ impl Path {
         self.add(digits.get(at..).unwrap_or_default())
     }
 
-    fn text(&self) -> Option<&CStr> {
+    pub(crate) fn text(&self) -> Option<&CStr> {
         CStr::from_bytes_until_nul(&self.text).ok()
     }
 }

@@ -5,7 +5,7 @@
 #[path = "../src/ordinary.rs"]
 mod ordinary;
 
-use std::time::Duration;
+use std::{io::Write, time::Duration};
 
 use flyto_execenv::{
     Capability, Ending, ExecEnv, ExecErrorKind, Executor, Exit, KillScope, LimitKind, Limits,
@@ -150,6 +150,74 @@ async fn memory_is_bounded() {
     }
 }
 
+/// Perl: 80 MiB in a file that has no name (memfd_create(2)), of which nothing is mapped.
+const MEMFD: &str = r#"exec perl -e '
+    my $name = "held"; my $fd = syscall(319, $name, 0);
+    $fd >= 0 or exit 3;
+    open(my $file, ">&=", $fd) or exit 3;
+    for (1 .. 80) { syswrite($file, "x" x 1048576) or exit 3 }
+    sleep 10;'"#;
+
+/// Perl: 80 MiB in a System V segment, attached for an instant only. It prints the segment's number.
+const SEGMENT: &str = r#"exec perl -e '
+    $| = 1;
+    my $id = shmget(0, 80 << 20, 0600) // exit 3;
+    print $id;
+    for (0 .. 79) { shmwrite($id, "x" x 1048576, $_ << 20, 1048576) or exit 3 }
+    sleep 10;'"#;
+
+/// 80 MiB in /dev/shm, in a file that is open.
+const SHARED_FILE: &str = "file=/dev/shm/flyto-bounds-$$; exec 3>$file || exit 3; rm $file
+    head -c 83886080 /dev/zero >&3; exec sleep 10";
+
+/// Memory that no process has mapped counts as well.
+async fn memory_in_files_is_bounded() {
+    let limits = Limits::new().memory_bytes(50 << 20);
+    for script in [MEMFD, SEGMENT, SHARED_FILE] {
+        for (rung, outcome) in on_each(Capability::MemoryLimit, script, &limits).await {
+            let segment = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
+            if !segment.is_empty() {
+                // It outlives its call.
+                let remove = format!("exec perl -e 'shmctl({segment}, 0, 0)'");
+                let env = ExecEnv::new(Linux::with_rung(rung).expect("it has just worked"));
+                env.run(sh(&remove, Limits::new())).await.expect("there is a shell");
+            }
+            assert_eq!(
+                outcome.ending,
+                Ending::LimitReached(LimitKind::Memory),
+                "{rung:?}: {script}: {outcome:?}"
+            );
+        }
+    }
+}
+
+/// A file in memory that was there before the call is not the call's, and one that several processes have open
+/// counts once.
+async fn memory_of_files_counts_for_whom_it_is_and_once() {
+    let limits = Limits::new().memory_bytes(100 << 20);
+    let mut before =
+        tempfile::NamedTempFile::new_in("/dev/shm").expect("there is a file system in memory");
+    before.write_all(&vec![1; 120 << 20]).expect("there is room");
+    let script = r#"perl -e '
+        my $name = "held"; my $fd = syscall(319, $name, 0);
+        open(my $file, ">&=", $fd) or exit 3;
+        for (1 .. 40) { syswrite($file, "x" x 1048576) or exit 3 }
+        $^F = 1000; open(my $kept, ">&", $file) or exit 3;
+        for (1 .. 2) { (fork // exit 3) or last }
+        select(undef, undef, undef, 0.2);
+        1 while wait > 0;'"#;
+    for (rung, outcome) in on_each(Capability::MemoryLimit, script, &limits).await {
+        assert!(outcome.success(), "{rung:?}: {outcome:?}");
+    }
+    let script = format!("exec 3<{}; head -c 1 <&3; sleep 0.2", before.path().display());
+    for rung in RUNGS {
+        let Ok(linux) = Linux::with_rung(rung) else { continue };
+        let spec = sh(&script, limits.clone());
+        let outcome = ExecEnv::new(linux).run(spec).await.expect("there is a shell");
+        assert!(outcome.success(), "{rung:?}: {outcome:?}");
+    }
+}
+
 /// Who keeps a bound ends the tree, also of a program that asked for less, and says so.
 async fn a_stronger_end_than_was_asked_for_is_told() {
     // The line comes from the process that has left the session.
@@ -233,6 +301,8 @@ for_both! {
     cpu_time_is_bounded_during_a_grace,
     a_stronger_end_than_was_asked_for_is_told,
     memory_is_bounded,
+    memory_in_files_is_bounded,
+    memory_of_files_counts_for_whom_it_is_and_once,
     processes_are_bounded,
     size_of_files_is_bounded,
     open_files_are_bounded,

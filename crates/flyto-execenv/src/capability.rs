@@ -31,7 +31,8 @@ pub enum Capability {
     /// CPU time can be limited. Where [`Capabilities::means`] says `samples`, a process counts from the first sample
     /// that sees it, unless its parent waits for it.
     CpuLimit,
-    /// Memory can be limited.
+    /// Memory can be limited. Where [`Capabilities::means`] says `resident-and-open-files`, memory does not count that
+    /// no process has mapped and that lies in a file which no process has open.
     MemoryLimit,
     /// The number of processes can be limited.
     ProcessLimit,

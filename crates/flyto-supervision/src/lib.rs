@@ -320,7 +320,8 @@ pub struct Start<'a> {
     pub flags: StartFlags,
     /// CPU time of the whole tree, in nanoseconds; more ends it. 0 is no bound.
     pub cpu_ns: u64,
-    /// Resident memory of the whole tree, in bytes; more ends it. 0 is no bound.
+    /// Memory of the whole tree, in bytes; more ends it: what is resident, or in files in memory that are open, or in
+    /// System V segments. 0 is no bound.
     pub memory_bytes: u64,
     /// Time until the supervisor ends the tree without being told to, in nanoseconds from the receipt of the
     /// record: a second clock for a host that is stopped at the deadline. 0 is none.

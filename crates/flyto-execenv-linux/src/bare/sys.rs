@@ -69,6 +69,7 @@ pub(crate) mod number {
     pub(crate) const PRCTL: usize = 157;
     pub(crate) const FSTATFS: usize = 138;
     pub(crate) const FLISTXATTR: usize = 196;
+    pub(crate) const STATFS: usize = 137;
     pub(crate) const GETDENTS64: usize = 217;
     pub(crate) const CLOCK_GETTIME: usize = 228;
     pub(crate) const EXIT_GROUP: usize = 231;
@@ -82,6 +83,7 @@ pub(crate) mod number {
     pub(crate) const PRLIMIT64: usize = 302;
     pub(crate) const SECCOMP: usize = 317;
     pub(crate) const EXECVEAT: usize = 322;
+    pub(crate) const STATX: usize = 332;
     pub(crate) const PIDFD_SEND_SIGNAL: usize = 424;
     pub(crate) const OPEN_TREE: usize = 428;
     pub(crate) const MOVE_MOUNT: usize = 429;

@@ -87,9 +87,9 @@ fn what_is_watched_through_proc_is_declared_where_that_shows_trees() {
 
 #[test]
 fn what_counts_a_tree_is_named() {
-    let check = |cpu_in_cgroup, sees_trees, expect: Expect| {
-        let keepers = keepers(ProcessKeeper::Cgroup, false);
-        let keepers = Keepers { cpu_in_cgroup, sees_trees, ..keepers };
+    let check = |in_cgroup, sees_trees, expect: Expect| {
+        let keepers = keepers(ProcessKeeper::Cgroup, in_cgroup);
+        let keepers = Keepers { cpu_in_cgroup: in_cgroup, sees_trees, ..keepers };
         let named: Vec<_> =
             keepers.names().map(|(it, name)| format!("{} {name}", it.name())).collect();
         // What is named by its means is declared.
@@ -98,9 +98,9 @@ fn what_counts_a_tree_is_named() {
         assert!(bounds.into_iter().all(|(it, _)| declared.contains(&it)));
         expect.assert_eq(&named.join(", "));
     };
-    check(true, true, expect!["cpu-limit cgroup, tree-cpu-usage cgroup"]);
-    check(true, false, expect!["cpu-limit cgroup, tree-cpu-usage cgroup"]);
-    check(false, true, expect!["cpu-limit samples"]);
+    check(true, true, expect!["cpu-limit cgroup, memory-limit cgroup, tree-cpu-usage cgroup"]);
+    check(true, false, expect!["cpu-limit cgroup, memory-limit cgroup, tree-cpu-usage cgroup"]);
+    check(false, true, expect!["cpu-limit samples, memory-limit resident-and-open-files"]);
     check(false, false, expect![""]);
 }
 
