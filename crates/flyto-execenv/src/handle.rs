@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Capabilities, Capability, Captured, Class, Ending, ErrorOutput, ExecError, ExecErrorKind,
-    Executor, Outcome, Output, Policies, Policy, Process, Running, Spec, Stdin, Usage,
+    Executor, Filesystem, Installed, Outcome, Output, Policies, Policy, Process, Running, Spec,
+    Stdin, Usage,
     drive::{Driven, Plan, Streams, at, drive},
 };
 
@@ -224,6 +225,22 @@ impl ExecEnv {
         Ok(spec)
     }
 
+    /// What is opened beyond the grants so that the program of this spec can start, and what stays closed of it. Nothing
+    /// where its class opens no installations or grants no paths.
+    #[must_use]
+    pub fn installed(&self, mut spec: Spec) -> Installed {
+        self.policy(&spec.class).apply(&mut spec);
+        let executor = self.executor_for(&spec.class);
+        executor.map(|it| self.installed_by(it, &spec)).unwrap_or_default()
+    }
+
+    fn installed_by(&self, executor: &dyn Executor, spec: &Spec) -> Installed {
+        match (&self.policy(&spec.class).installs, &spec.isolation.filesystem) {
+            (Some(places), Filesystem::Grants { .. }) => executor.installed(spec, places),
+            _ => Installed::default(),
+        }
+    }
+
     /// What is known to keep a program from starting, without starting it: what [`check`](Self::check)
     /// finds, and what the backend can tell of the place where it runs, such as a program or a working
     /// directory that is not there. `Ok` promises nothing.
@@ -346,6 +363,7 @@ impl ExecEnv {
         let required = spec.requirements();
         let missing = capabilities.missing(&required);
         if missing.is_empty() {
+            self.installed_by(executor, spec).open(&mut spec.isolation);
             return Ok((executor, required));
         }
         let missing: Vec<_> = missing.iter().map(|it| it.name()).collect();

@@ -12,6 +12,7 @@ mod expand; // `${NAME}` in declared values
 mod grants; // what the operator opens for one program
 mod handle; // what callers hold
 mod host_pattern; // which hosts, by name
+mod installed; // what a program was installed with
 mod isolation; // what a program is cut off from
 mod kill_scope; // what is ended with a program
 mod limits; // bounds
@@ -40,6 +41,7 @@ pub use crate::{
     grants::Grants,
     handle::{Chunk, ExecEnv, ExecEnvBuilder, IN_FLIGHT_PER_CPU, RunOptions, Stream},
     host_pattern::{HostPattern, HostPatternError},
+    installed::{INSTALLERS, InstallPlaces, Installed, Installer, InstallerPlace},
     isolation::{
         Filesystem, Isolation, LocalSockets, Network, Processes, SharedMemory, SystemCalls,
     },

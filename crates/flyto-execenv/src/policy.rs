@@ -1,8 +1,8 @@
 //! What each class of program gets, as data.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{Class, Isolation, KillScope, Limits, Spec};
+use crate::{Class, InstallPlaces, Isolation, KillScope, Limits, Spec};
 
 /// What one class of program gets. It narrows a spec and never widens it; [`Spec::grants`] say how far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub struct Policy {
     pub isolation: Isolation,
     /// The least that is ended with the program; the wider of this and the spec's holds.
     pub kill: Option<KillScope>,
+    /// Where installed programs are found, so that the backend opens what a program was installed with; `None` opens
+    /// nothing beyond the grants.
+    pub installs: Option<Arc<InstallPlaces>>,
     /// Why no program of the class is started; `None` where programs are.
     pub refused: Option<String>,
 }
@@ -52,6 +55,14 @@ impl Policy {
     #[must_use]
     pub fn kill(mut self, scope: KillScope) -> Self {
         self.kill = Some(scope);
+        self
+    }
+
+    /// Has the backend open what a program was installed with, where [`Filesystem::Grants`](crate::Filesystem::Grants)
+    /// would close it; see [`InstallPlaces`].
+    #[must_use]
+    pub fn open_installations(mut self, places: impl Into<Arc<InstallPlaces>>) -> Self {
+        self.installs = Some(places.into());
         self
     }
 

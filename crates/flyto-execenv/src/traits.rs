@@ -1,11 +1,13 @@
 //! The contract between callers and backends.
 
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::{Capabilities, Capability, Ended, ExecError, Exit, Signal, Spec};
+use crate::{
+    Capabilities, Capability, Ended, ExecError, Exit, InstallPlaces, Installed, Signal, Spec,
+};
 
 /// A stream that a program reads.
 pub type BoxedWriter = Box<dyn AsyncWrite + Send + Unpin>;
@@ -69,6 +71,12 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
     /// What [`start`](Executor::start) would most likely answer.
     fn foresee(&self, _spec: &Spec) -> Result<(), ExecError> {
         Ok(())
+    }
+
+    /// What the program of this spec was installed with, by the rules of [`InstallPlaces`], so that it can be read. The
+    /// handle adds it to the spec's grants. By default that is nothing.
+    fn installed(&self, _spec: &Spec, _places: &Arc<InstallPlaces>) -> Installed {
+        Installed::default()
     }
 
     /// Starts `spec`, or says why not and whether anything ran.

@@ -22,6 +22,7 @@ mod control;
 mod exit_linux;
 #[cfg(any(not(target_os = "linux"), test))]
 mod exit_unix;
+mod installed; // what a program was installed with
 mod late;
 #[cfg(target_os = "linux")]
 mod members_linux;
@@ -67,6 +68,7 @@ use rustix::io::Errno;
 use self::control::StdChild;
 pub use self::{
     control::{GroupControl, Leader},
+    installed::Installations,
     pinned::PinnedPrograms,
     pinned_copy::PinnedImage,
     resolve::{explain_start, foresee, resolve_program},

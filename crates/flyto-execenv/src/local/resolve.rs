@@ -1,7 +1,7 @@
 //! Finding the program, and saying why it did not start.
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs::{self, File},
     io::{self, Read},
     os::unix::ffi::OsStrExt,
@@ -13,7 +13,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{ExecError, ExecErrorKind, Spec};
+use crate::{ExecError, ExecErrorKind, Filesystem, Isolation, Spec};
 
 /// The absolute path of the spec's program.
 ///
@@ -38,8 +38,7 @@ pub fn resolve_program(spec: &Spec) -> Result<PathBuf, ExecError> {
         return refuse(ExecErrorKind::ProgramNotFound, why.to_owned());
     };
     let mut not_executable = None;
-    for dir in std::env::split_paths(path) {
-        let candidate = spec.working_dir.join(dir).join(program);
+    for candidate in candidates(spec, path, program) {
         if is_executable(&candidate) {
             return Ok(candidate);
         }
@@ -58,6 +57,15 @@ pub fn resolve_program(spec: &Spec) -> Result<PathBuf, ExecError> {
     }
 }
 
+fn candidates(spec: &Spec, path: &OsStr, name: &OsStr) -> impl Iterator<Item = PathBuf> {
+    std::env::split_paths(path).map(move |dir| spec.working_dir.join(dir).join(name))
+}
+
+/// The program that a name without a slash means in the spec's `PATH`.
+pub(super) fn look_up(spec: &Spec, name: &OsStr) -> Option<PathBuf> {
+    candidates(spec, spec.env.get("PATH")?, name).find(|it| is_executable(it))
+}
+
 pub(super) fn is_executable(file: &Path) -> bool {
     accessat(CWD, file, Access::EXEC_OK, AtFlags::EACCESS).is_ok() && file.is_file()
 }
@@ -67,6 +75,11 @@ pub(super) fn is_executable(file: &Path) -> bool {
 #[must_use]
 pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
     let errno = err.raw_os_error().map(Errno::from_raw_os_error);
+    if errno == Some(Errno::ACCESS)
+        && let Some(path) = closed(&spec.isolation, program)
+    {
+        return closed_error(spec, program, &path);
+    }
     let (kind, why) = match errno {
         Some(Errno::TOOBIG) => (ExecErrorKind::TooLong, None),
         Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE | Errno::TXTBSY) => {
@@ -109,7 +122,10 @@ pub fn foresee(spec: &Spec) -> Result<(), ExecError> {
     };
     let program = resolve_program(spec)?;
     if is_usable_dir(&spec.working_dir) && is_good(&program) {
-        return Ok(());
+        return match closed(&spec.isolation, &program) {
+            Some(path) => Err(closed_error(spec, &program, &path)),
+            None => Ok(()),
+        };
     }
     let (kind, why) = look_closer(spec, &program);
     let res = start_error(spec, kind);
@@ -117,6 +133,35 @@ pub fn foresee(spec: &Spec) -> Result<(), ExecError> {
         Some(why) => res.with_source(why),
         None => res,
     })
+}
+
+/// A file without which the program cannot start and that the isolation does not grant: the program, its interpreter,
+/// or the loader of one of them. Links are followed as the kernel does it.
+pub(super) fn closed(isolation: &Isolation, program: &Path) -> Option<PathBuf> {
+    /// Interpreters of interpreters that the kernel follows (execve(2)).
+    const MAX_INTERPRETERS: usize = 5;
+    if isolation.filesystem == Filesystem::Host && isolation.denied.is_empty() {
+        return None;
+    }
+    let mut next = program.to_owned();
+    for _ in 0..MAX_INTERPRETERS {
+        let real = next.canonicalize().ok()?;
+        if !isolation.may_read(&real) {
+            return Some(real);
+        }
+        next = interpreter(&real).or_else(|| loader(&real))?;
+    }
+    None
+}
+
+fn closed_error(spec: &Spec, program: &Path, path: &Path) -> ExecError {
+    let is_program = program.canonicalize().is_ok_and(|it| it == path);
+    let kind = match is_program {
+        true => ExecErrorKind::NotExecutable,
+        false => ExecErrorKind::BadInterpreter,
+    };
+    let why = format!("the isolation closes {path:?}");
+    start_error(spec, kind).with_source(why)
 }
 
 fn is_usable_dir(dir: &Path) -> bool {
@@ -167,17 +212,68 @@ fn look_closer(spec: &Spec, program: &Path) -> (ExecErrorKind, Option<String>) {
 
 fn first_bytes(program: &Path) -> Vec<u8> {
     // The kernel looks at no more than 256 bytes of a script's first line (execve(2)).
+    head(program, 256)
+}
+
+fn head(program: &Path, n_bytes: u64) -> Vec<u8> {
     let mut res = Vec::new();
     // Who has a lease on it (fcntl(2)) could keep us waiting for three quarters of a minute.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     if let Ok(file) = open(program, flags, Mode::empty()) {
-        let _ = File::from(file).take(256).read_to_end(&mut res);
+        let _ = File::from(file).take(n_bytes).read_to_end(&mut res);
     }
     res
 }
 
 fn is_elf(program: &Path) -> bool {
     first_bytes(program).starts_with(b"\x7fELF")
+}
+
+/// The loader that a program of 64 bits names (elf(5), `PT_INTERP`).
+fn loader(program: &Path) -> Option<PathBuf> {
+    /// The program headers and the loader's name stand at the start of the file.
+    const MAX_BYTES: u64 = 4096;
+    const PT_INTERP: u64 = 3;
+    let bytes = head(program, MAX_BYTES);
+    let number = |at: usize, n_bytes: usize| {
+        let field = bytes.get(at..at.checked_add(n_bytes)?)?;
+        let number = field.iter().rev().fold(0_u64, |res, it| res << 8 | u64::from(*it));
+        usize::try_from(number).ok()
+    };
+    if !bytes.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let (start, size, n_headers) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    let header = (0..n_headers)
+        .map_while(|it| start.checked_add(it.checked_mul(size)?))
+        .find(|it| number(*it, 4).is_some_and(|it| it as u64 == PT_INTERP))?;
+    let (at, n_bytes) = (number(header.checked_add(8)?, 8)?, number(header.checked_add(32)?, 8)?);
+    let name = bytes.get(at..at.checked_add(n_bytes)?)?.split(|it| *it == 0).next()?;
+    Some(PathBuf::from(OsStr::from_bytes(name)))
+}
+
+/// What a script is run by.
+pub(super) enum Script {
+    /// This program.
+    Interpreter(PathBuf),
+    /// A program that the first, which is env(1), looks up in `PATH`.
+    LookedUp(PathBuf, OsString),
+}
+
+/// What the first line of a script says; `None` for what is no script.
+pub(super) fn script(program: &Path) -> Option<Script> {
+    let bytes = first_bytes(program);
+    let line = bytes.strip_prefix(b"#!")?.split(|it| *it == b'\n').next()?;
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|it| !it.is_empty());
+    let interpreter = PathBuf::from(OsStr::from_bytes(words.next()?));
+    if interpreter.file_name() != Some(OsStr::new("env")) {
+        return Some(Script::Interpreter(interpreter));
+    }
+    let name = words.find(|it| !it.starts_with(b"-") && !it.contains(&b'='));
+    Some(match name.filter(|it| !it.contains(&b'/')) {
+        Some(name) => Script::LookedUp(interpreter, OsStr::from_bytes(name).to_owned()),
+        None => Script::Interpreter(interpreter),
+    })
 }
 
 /// The interpreter that a script's `#!` line names.
