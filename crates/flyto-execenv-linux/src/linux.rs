@@ -9,9 +9,9 @@ use std::{
 
 use async_trait::async_trait;
 use flyto_execenv::{
-    Capabilities, Capability, ExecError, Executor, Filesystem, Isolation, KillScope, Limits,
-    Network, Running, Spec,
-    local::{Local, PinnedPrograms, resolve_program},
+    Capabilities, Capability, ExecError, Executor, Filesystem, InstallPlaces, Installed, Isolation,
+    KillScope, Limits, Network, Running, Spec,
+    local::{Installations, Local, PinnedPrograms, resolve_program},
 };
 
 use flyto_supervision::{Report, Stage};
@@ -61,6 +61,7 @@ pub struct Linux {
     rung: KillRung,
     local: Local,
     pinned: Arc<PinnedPrograms>,
+    installations: Arc<Installations>,
     /// Nothing where the rung is [`KillRung::Group`].
     supervision: Option<Arc<Supervision>>,
 }
@@ -197,7 +198,9 @@ impl Linux {
             }
         }
         let pinned = Arc::new(PinnedPrograms::default());
-        Self { capabilities, rung, local, pinned, supervision: supervision.map(Arc::new) }
+        let installations = Arc::default();
+        let supervision = supervision.map(Arc::new);
+        Self { capabilities, rung, local, pinned, installations, supervision }
     }
 
     /// The same, with hosts that are found and reached in this way.
@@ -409,6 +412,10 @@ fn needs_supervisor(spec: &Spec) -> bool {
 impl Executor for Linux {
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
+    }
+
+    fn installed(&self, spec: &Spec, places: &Arc<InstallPlaces>) -> Installed {
+        self.installations.find(spec, places)
     }
 
     fn foresee(&self, spec: &Spec) -> Result<(), ExecError> {
