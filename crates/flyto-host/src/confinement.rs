@@ -1,7 +1,9 @@
 //! What holds for a tool's program while it runs.
 
-use flyto_execenv::{Class, ExecEnv, Isolation, KillScope, Limits, Spec};
-use flyto_tools::{Origin, ToolId};
+use std::path::PathBuf;
+
+use flyto_execenv::{Class, ExecEnv, Installed, Isolation, KillScope, Limits, Spec};
+use flyto_tools::{Input, Origin, ToolId};
 
 use crate::host::Host;
 
@@ -21,8 +23,12 @@ pub struct Confinement {
     pub kill: KillScope,
     /// Upper bounds.
     pub limits: Limits,
-    /// How far it is cut off from the machine.
+    /// How far it is cut off from the machine, with what is opened of the program's installation.
     pub isolation: Isolation,
+    /// What the program and its interpreter were installed with, where no grant covers it: it can be read and executed.
+    pub opened: Vec<PathBuf>,
+    /// A file without which the program does not start, and which is closed.
+    pub closed: Option<PathBuf>,
 }
 
 impl Host {
@@ -32,19 +38,44 @@ impl Host {
         if let Some(tool) = self.plugin_tool(tool) {
             let class = Class::PLUGIN_TOOL;
             let backend = backend(self.exec_env(), &class);
-            let (kill, limits, isolation) = (tool.kill(), tool.limits(), tool.isolation());
+            let (kill, limits, mut isolation) = (tool.kill(), tool.limits(), tool.isolation());
             let sandbox = self.sandbox_of(&class);
-            return Some(Confinement { class, backend, sandbox, kill, limits, isolation });
+            let installed = tool.installed();
+            installed.open(&mut isolation);
+            let Installed { opened, closed, .. } = installed;
+            return Some(Confinement {
+                class,
+                backend,
+                sandbox,
+                kill,
+                limits,
+                isolation,
+                opened,
+                closed,
+            });
         }
         let entry = self.registry().get(tool.as_str())?;
         let Origin::ExecFile { .. } = entry.tool().metadata().origin else { return None };
         // A definition file declares neither bounds nor isolation.
-        let mut spec = Spec::new("").class(Class::USER_HOOK);
+        let preview = entry.tool().preview(&Input::empty());
+        let command = preview.as_ref().and_then(|it| it.command_line.as_ref()?.first());
+        let dir = preview.as_ref().and_then(|it| it.working_dir.as_ref());
+        let mut spec = Spec::new(command.map_or("", String::as_str)).class(Class::USER_HOOK);
+        spec = spec.env(self.exec_vars.clone());
+        if let Some(dir) = dir {
+            spec = spec.working_dir(dir);
+        }
+        let installed = match command {
+            Some(_) => self.exec_env().installed(spec.clone()),
+            None => Installed::default(),
+        };
         let backend = backend(self.exec_env(), &spec.class);
         self.exec_env().policy(&spec.class).apply(&mut spec);
+        installed.open(&mut spec.isolation);
         let Spec { class, kill, limits, isolation, .. } = spec;
         let sandbox = self.sandbox_of(&class);
-        Some(Confinement { class, backend, sandbox, kill, limits, isolation })
+        let Installed { opened, closed, .. } = installed;
+        Some(Confinement { class, backend, sandbox, kill, limits, isolation, opened, closed })
     }
 
     fn sandbox_of(&self, class: &Class) -> Vec<String> {

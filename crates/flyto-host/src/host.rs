@@ -9,7 +9,7 @@ use std::{
 #[cfg(feature = "watch")]
 use flyto_diagnostics::Findings;
 use flyto_diagnostics::{CodeInfo, Diagnostic, closest};
-use flyto_execenv::{Class, ExecEnv};
+use flyto_execenv::{Class, Environment, ExecEnv};
 use flyto_exectool::HostContext;
 use flyto_plugin::{
     Catalogue, Found, Grant, LoadOptions, PluginContext, PluginState, PluginTool, Variable,
@@ -66,6 +66,8 @@ pub struct Host {
     output_dir: Option<PathBuf>,
     /// The profiles of each class.
     pub(crate) sandbox: Sandbox,
+    /// The variables of tools from definition files.
+    pub(crate) exec_vars: Environment,
     /// What the tools of plugins get.
     plugin_ctx: Arc<PluginContext>,
 }
@@ -138,6 +140,7 @@ impl Host {
         }
         let plugin_ctx =
             Arc::new(plugin_context(&env, &surroundings, &config, output_dir.as_deref()));
+        let exec_vars = surroundings.env.clone();
         let mut exec_ctx = HostContext::new(surroundings.env, surroundings.current_dir);
         exec_ctx.spill_dir.clone_from(&output_dir);
 
@@ -154,6 +157,7 @@ impl Host {
             output_limit_bytes: config.output_limit_bytes,
             output_dir,
             sandbox: config.sandbox,
+            exec_vars,
             plugin_ctx,
         }
     }

@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
-    Capability, Capture, Class, Environment, ExecErrorKind, Isolation, KillScope, Limits, Output,
-    Spec, Stdin,
+    Capability, Capture, Class, Environment, ExecErrorKind, Installed, Isolation, KillScope,
+    Limits, Output, Spec, Stdin,
 };
 use flyto_program::{Streaming, chain, spill_path, tool_error};
 use flyto_tools::{
@@ -207,6 +207,23 @@ impl PluginTool {
         let exec_env = &self.ctx.exec_env;
         let declared = exec_env.capabilities(&Class::PLUGIN_TOOL);
         declared.map_or_else(|_| Vec::new(), |it| it.missing(&self.narrowed().requirements()))
+    }
+
+    /// What is opened beyond the grants so that the program can start, and what stays closed of it. Nothing is started to
+    /// tell.
+    #[must_use]
+    pub fn installed(&self) -> Installed {
+        let program = match (&self.def.invocation, self.invoked(&Input::empty())) {
+            (_, Ok((program, ..))) => program,
+            // Values choose arguments, and never the program.
+            (Invocation::Template(it), Err(_)) => match it.program() {
+                Some(program) => program.into(),
+                None => "sh".into(),
+            },
+            (_, Err(_)) => return Installed::default(),
+        };
+        let env = self.start().env().unwrap_or_default();
+        self.ctx.exec_env.installed(self.start().base_spec(program, env))
     }
 
     /// A spec of this tool's class, with its bounds, as the policy leaves it.

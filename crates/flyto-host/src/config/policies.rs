@@ -1,11 +1,14 @@
 //! What each class of program gets, by the configuration.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use flyto_diagnostics::{Diagnostic, Findings, Location};
 use flyto_execenv::{
-    Capabilities, Capability, Exposed, Filesystem, Isolation, KillScope, Limits, Policies, Policy,
-    Profile, ProfilePlaces,
+    Capabilities, Capability, Exposed, Filesystem, InstallPlaces, Isolation, KillScope, Limits,
+    Policies, Policy, Profile, ProfilePlaces,
 };
 
 use super::{Config, sandbox::SandboxProfile};
@@ -39,10 +42,9 @@ impl Config {
         let policy = Policy::new().kill(kill);
         let mut res = Policies::new().other(policy.clone());
         let mut made: Vec<(&[SandboxProfile], Policy)> = Vec::new();
-        for (class, profiles) in &self.sandbox.classes {
+        for profiles in self.sandbox.classes.values() {
             // Most often all classes have the same, which they share then.
-            if let Some((_, policy)) = made.iter().find(|it| it.0 == &**profiles) {
-                res = res.class(class.clone(), policy.clone());
+            if made.iter().any(|it| it.0 == &**profiles) {
                 continue;
             }
             let mut isolation = Isolation::new();
@@ -61,10 +63,36 @@ impl Config {
             if let Some(reason) = refusal(profiles, &policy.isolation, surroundings) {
                 policy = policy.refuse(reason);
             }
-            made.push((profiles, policy.clone()));
+            made.push((profiles, policy));
+        }
+        let installs = Arc::new(self.install_places(made.iter().map(|it| &it.1), surroundings));
+        for (class, profiles) in &self.sandbox.classes {
+            let policy = made.iter().find(|it| it.0 == &**profiles).map(|it| it.1.clone());
+            let policy = policy.unwrap_or_default().open_installations(Arc::clone(&installs));
             res = res.class(class.clone(), policy);
         }
         res
+    }
+
+    /// Where programs are installed, and what a program of some class may write: what it leaves there opens nothing.
+    fn install_places<'a>(
+        &self,
+        policies: impl Iterator<Item = &'a Policy>,
+        surroundings: &Surroundings,
+    ) -> InstallPlaces {
+        let mut res = InstallPlaces::new(&surroundings.env);
+        if let Some(home) = surroundings.home() {
+            let real = links::real(home);
+            res = if real == home { res } else { res.home(real) };
+            res = res.home(home);
+        }
+        let by_profile = policies.flat_map(|it| match &it.isolation.filesystem {
+            Filesystem::Grants { write, .. } => write.to_vec(),
+            _ => Vec::new(),
+        });
+        let by_grant = self.plugins.grants.values().flat_map(|it| it.write.iter().cloned());
+        let data = surroundings.places.plugin_data_dir.iter().cloned();
+        by_profile.chain(by_grant).chain(data).fold(res, InstallPlaces::writable)
     }
 
     /// What the profiles in use would grant and cannot, because a link leads there: the home directory, and that for
