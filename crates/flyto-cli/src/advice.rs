@@ -3,7 +3,7 @@
 use flyto_execenv::{Capability, Limits, Network};
 use flyto_host::CallError;
 use flyto_tools::ToolErrorKind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::session::Loaded;
 use crate::stop::Stop;
@@ -21,7 +21,11 @@ pub(crate) const NARROWER: &str = "change to the directory of a project, or use 
 pub(crate) fn not_called(loaded: &Loaded, name: &str, err: CallError) -> Stop {
     let is = |kind| matches!(&err, CallError::Tool(it) if it.kind() == kind);
     let (is_refused, is_unsupported) = (is(ToolErrorKind::Refused), is(ToolErrorKind::Unsupported));
+    let is_not_startable = is(ToolErrorKind::NotStartable);
     let stop = loaded.failed_call(name, err);
+    if is_not_startable {
+        return closed(loaded, name).into_iter().fold(stop, Stop::with_help);
+    }
     if is_refused {
         return stop.with_help(NARROWER);
     }
@@ -30,6 +34,29 @@ pub(crate) fn not_called(loaded: &Loaded, name: &str, err: CallError) -> Stop {
     }
     let stop = unkept(loaded, name).into_iter().fold(stop, Stop::with_help);
     stop.with_help(DOCTOR)
+}
+
+/// How the program gets a file without which it does not start, where a profile closes it.
+fn closed(loaded: &Loaded, name: &str) -> Option<String> {
+    let id = loaded.host.find(name).ok()?.id().clone();
+    let confinement = loaded.host.confinement(&id)?;
+    let path = confinement.closed?;
+    // The file alone is seldom enough: its libraries lie beside it.
+    let dir = path.parent().filter(|it| it.parent().is_some()).unwrap_or(&path);
+    let dir = Value::from(dir.to_string_lossy());
+    let path = one_line(&path.to_string_lossy());
+    let profiles = confinement.sandbox.iter().map(|it| format!("{:?}", one_line(it)));
+    let profiles = profiles.collect::<Vec<_>>().join(" and ");
+    let grant = match loaded.host.plugin_tool(&id) {
+        Some(tool) => {
+            let entry = json!({"plugins": {"grants": {tool.plugin(): {"read": [dir]}}}});
+            let file = loaded.grants_file.as_ref().map(|it| it.to_string_lossy().into_owned());
+            let file = file.map_or("a file for --config".to_owned(), |it| one_line(&it));
+            format!("to open it, put {} into {file}", one_line(&entry.to_string()))
+        }
+        None => format!(r#"to open it, use a profile of your own with "read": [{dir}]"#),
+    };
+    Some(format!("the sandbox profile {profiles} closes {path}; {grant}"))
 }
 
 /// One sentence for each bound that the backend cannot keep.

@@ -1,5 +1,7 @@
 //! What holds for a program while it runs.
 
+use std::path::{Path, PathBuf};
+
 use flyto_execenv::{Isolation, KillScope, Limits};
 use flyto_host::Confinement;
 use serde::Serialize;
@@ -20,12 +22,18 @@ pub(crate) struct ConfinementDocument<'a> {
     limits: &'a Limits,
     #[serde(serialize_with = "isolation_document")]
     isolation: &'a Isolation,
+    /// What the program was installed with, which it can read; also in `isolation`.
+    opened: &'a [PathBuf],
+    /// A file without which the program does not start, and which the profile closes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed: Option<&'a Path>,
 }
 
 impl<'a> ConfinementDocument<'a> {
     pub(crate) fn of(it: &'a Confinement) -> Self {
-        let Confinement { backend, sandbox, kill, limits, isolation, .. } = it;
-        Self { backend, sandbox, kill: kill.name(), limits, isolation }
+        let Confinement { backend, sandbox, kill, limits, isolation, opened, closed, .. } = it;
+        let (kill, closed) = (kill.name(), closed.as_deref());
+        Self { backend, sandbox, kill, limits, isolation, opened, closed }
     }
 }
 
@@ -37,11 +45,21 @@ pub(crate) fn facts(it: &Confinement) -> Vec<(&'static str, String)> {
         KillScope::Group => "its process group",
         _ => "every descendant",
     };
-    vec![
+    let path = |it: &Path| one_line(&it.to_string_lossy());
+    let opened = it.opened.iter().map(|it| format!("{} (the program's installation)", path(it)));
+    let opened = opened.collect::<Vec<_>>().join("\n");
+    let mut res = vec![
         ("backend", one_line(&it.backend)),
         ("ended", format!("{ended}, with the call")),
         ("sandbox", one_line(&it.sandbox.join(", "))),
         ("limits", or(limits(&it.limits), "none but the deadline")),
         ("isolation", or(isolation(&it.isolation), "none")),
-    ]
+    ];
+    if !opened.is_empty() {
+        res.push(("opened", opened));
+    }
+    if let Some(closed) = &it.closed {
+        res.push(("closed", format!("{} (without it, the program does not start)", path(closed))));
+    }
+    res
 }

@@ -342,3 +342,114 @@ fn a_dry_run_names_the_profile() {
     assert_eq!(document["sandbox"], serde_json::json!(["strict"]));
     assert_eq!(document["isolation"]["network"], "off");
 }
+
+/// A home directory with a program of pyenv, one of nvm, and one that its user wrote.
+fn installed() -> Place {
+    let place = place();
+    let program = |path: &str, text: &str| {
+        let path = place.write(path, text);
+        rustix::fs::chmod(path, Mode::from_raw_mode(0o755)).unwrap();
+    };
+    let home = place.path().join("home").display().to_string();
+    let exec = format!("#!/bin/sh\nexec {home}/.pyenv/versions/3.12/bin/${{0##*/}}\n");
+    program("home/.pyenv/shims/python3", &exec);
+    program("home/.pyenv/versions/3.12/bin/python3", "#!/bin/sh\necho pyenv\n");
+    program("home/.nvm/versions/node/v22/bin/node", "#!/bin/sh\ncat ${0%/*}/../lib/name\n");
+    program("home/.nvm/versions/node/v22/lib/name", "nvm\n");
+    program("home/private/bin/tool", "#!/bin/sh\necho private\n");
+    place.write("home/private/lib/data", "x");
+    let tool = |name: &str, command: &str| {
+        format!(r#"{{"name": "{name}", "description": "x", "command": "{command}"}}"#)
+    };
+    let tools = [
+        tool("python", "python3"),
+        tool("node", "node"),
+        tool("private", &format!("{home}/private/bin/tool")),
+        tool("sh", "true"),
+    ];
+    let manifest = format!(r#"{{"name": "p", "tools": [{}]}}"#, tools.join(", "));
+    place.write("plugins/p/plugin.json", &manifest);
+    place
+}
+
+fn in_project<'a>(place: &'a Place, words: &[&str]) -> Flyto<'a> {
+    let home = place.path().join("home");
+    let path = [".pyenv/shims", ".nvm/versions/node/v22/bin"].map(|it| home.join(it));
+    let path = format!("{}:{}:/usr/bin:/bin", path[0].display(), path[1].display());
+    let words = [&["--plugins", "../plugins"], words].concat();
+    let tmp = place.path().join("tmp");
+    place.flyto(&words).env("PATH", &path).env("TMPDIR", tmp.to_str().unwrap()).command(|it| {
+        it.current_dir(place.path().join("project"));
+    })
+}
+
+#[test]
+fn an_installed_program_runs_and_what_that_opens_is_listed() {
+    let place = installed();
+    config(
+        &place,
+        r#"{"sandbox": {"profiles": {"mine": {"extends": "strict", "network": "on"}}}}"#,
+    );
+    let home = place.path().canonicalize().unwrap().join("home").display().to_string();
+    let says = |words: &[&str]| in_project(&place, words).run();
+    if says(&["call", "p:sh", "--sandbox", "strict"]).code == Some(7) {
+        return;
+    }
+    for profile in ["none", "workspace", "strict", "mine"] {
+        for (tool, printed) in [("python", "pyenv\n"), ("node", "nvm\n")] {
+            let ran = says(&["call", &format!("p:{tool}"), "--sandbox", profile]);
+            assert_eq!((ran.code, ran.stdout().as_str()), (Some(0), printed), "{}", ran.shown());
+        }
+    }
+    let row = |it: &str| format!("opened       {it} (the program's installation)\n");
+    let (pyenv, node) = (format!("{home}/.pyenv"), format!("{home}/.nvm/versions/node/v22"));
+    for (tool, path) in [("p:python", &pyenv), ("p:node", &node)] {
+        let ran = says(&["call", tool, "--sandbox", "strict", "--dry-run"]);
+        assert!(ran.code == Some(0) && ran.stdout().contains(&row(path)), "{}", ran.shown());
+    }
+    // What is readable anyway is not opened.
+    for [tool, profile] in [["p:python", "workspace"], ["p:sh", "strict"], ["p:python", "none"]] {
+        let ran = says(&["call", tool, "--sandbox", profile, "--dry-run"]);
+        assert!(ran.code == Some(0) && !ran.stdout().contains("opened"), "{}", ran.shown());
+    }
+    config(&place, r#"{"sandbox": "strict"}"#);
+    let ran = says(&["show", "p:node"]);
+    assert!(ran.stdout().contains(&row(&node)), "{}", ran.shown());
+    for words in [
+        &["show", "p:node", "--format", "json"][..],
+        &["call", "p:node", "--dry-run", "--format", "json"],
+    ] {
+        let ran = says(words);
+        let document: serde_json::Value = serde_json::from_str(&ran.stdout()).unwrap();
+        assert_eq!(document["opened"], serde_json::json!([node]), "{}", ran.shown());
+        assert!(document["isolation"].to_string().contains(&node), "{}", ran.shown());
+    }
+}
+
+#[test]
+fn a_closed_program_is_named_with_the_profile_and_the_grant() {
+    let place = installed();
+    let says = |words: &[&str]| in_project(&place, words).run();
+    if says(&["call", "p:sh", "--sandbox", "strict"]).code == Some(7) {
+        return;
+    }
+    let home = place.path().canonicalize().unwrap().join("home").display().to_string();
+    let ran = says(&["call", "p:private", "--sandbox", "strict"]);
+    let shown = ran.stderr().replace(&home, "HOME");
+    expect![[r#"
+        error: plugin tool "p:private" exec failed: failed to start "HOME/private/bin/tool": the isolation closes "HOME/private/bin/tool"
+          help: the sandbox profile "strict" closes HOME/private/bin/tool; to open it, put {"plugins":{"grants":{"p":{"read":["HOME/private/bin"]}}}} into HOME/.config/flyto/config.json
+    "#]]
+    .assert_eq(&shown);
+    let ran = says(&["call", "p:private", "--sandbox", "strict", "--dry-run"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    let row =
+        format!("closed       {home}/private/bin/tool (without it, the program does not start)");
+    assert!(ran.stdout().contains(&row), "{}", ran.shown());
+    // The grant that was named.
+    let grant =
+        format!(r#"{{"plugins": {{"grants": {{"p": {{"read": ["{home}/private/bin"]}}}}}}}}"#);
+    config(&place, &grant);
+    let ran = says(&["call", "p:private", "--sandbox", "strict"]);
+    assert_eq!(ran.stdout(), "private\n", "{}", ran.shown());
+}
