@@ -403,4 +403,28 @@ mod tests {
         // That is granted by its own name.
         assert!(!has("/m/.git/config"), "{kept:?}");
     }
+
+    #[test]
+    fn what_some_program_may_write_opens_no_installation() {
+        let mut config = Config::default();
+        let mut grant = flyto_plugin::Grant::new();
+        grant.write.push("/granted".into());
+        config.plugins.grants.insert("p".to_owned(), grant);
+        let mut profile = config.sandbox.profile("strict").expect("it is there");
+        profile.write.push("/written".into());
+        config.sandbox.use_for_all(&profile);
+        let env = [("HOME", "/not/there/h"), ("PATH", "/b")].into_iter().collect();
+        let surroundings = Surroundings::new(env, "/w");
+        let policies = config.policies(&Capabilities::new("test"), &surroundings);
+        let expect = ["/dev/full", "/dev/null", "/dev/zero", "/written", "/granted"]
+            .into_iter()
+            .chain(["/not/there/h/.local/share/flyto/plugins"])
+            .fold(
+                InstallPlaces::new(&surroundings.env).home("/not/there/h"),
+                InstallPlaces::writable,
+            );
+        for class in config.sandbox.classes.keys() {
+            assert_eq!(policies.get(class).installs.as_deref(), Some(&expect));
+        }
+    }
 }
