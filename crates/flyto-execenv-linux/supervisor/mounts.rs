@@ -83,7 +83,13 @@ fn hold(mount: &SelfMount<'_>) -> Result<(), Errno> {
         let read_only = Attributes { set: MOUNT_ATTR_RDONLY, ..Attributes::default() };
         set(tree.fd(), c"", AT_EMPTY_PATH | AT_RECURSIVE, &read_only)?;
     }
-    put(&tree, &place)
+    put(&tree, &place)?;
+    // A filter of system calls can have answered in the kernel's place.
+    let mounted = open(mount.path)?;
+    match is_mount(&mounted)? && (!mount.read_only || is_read_only(&mounted)?) {
+        true => Ok(()),
+        false => Err(0),
+    }
 }
 
 /// Puts mounts that are nowhere yet onto what is open.
@@ -94,6 +100,29 @@ pub(crate) fn put(tree: &Descriptor, place: &Descriptor) -> Result<(), Errno> {
         let args = [int(tree.fd()), none, int(place.fd()), none, BY_DESCRIPTORS, 0];
         sys::call(number::MOVE_MOUNT, args).map(drop)
     }
+}
+
+/// Whether this is where a mount begins (`STATX_ATTR_MOUNT_ROOT`, statx(2), Linux 5.8).
+fn is_mount(file: &Descriptor) -> Result<bool, Errno> {
+    const MOUNT_ROOT: u64 = 0x2000;
+    // `struct statx`, of which the second number of eight bytes holds the attributes.
+    let mut stat = [0_u64; 32];
+    // SAFETY: the path ends with a NUL byte, and the kernel writes into the array, which has its size.
+    unsafe {
+        let (none, to) = (address(c"".as_ptr()), address(stat.as_mut_ptr()));
+        sys::call(number::STATX, [int(file.fd()), none, AT_EMPTY_PATH, 0, to, 0])?;
+    }
+    Ok(stat[1] & MOUNT_ROOT != 0)
+}
+
+/// Whether nothing can be written by this way (`ST_RDONLY`, fstatfs(2)).
+fn is_read_only(file: &Descriptor) -> Result<bool, Errno> {
+    const READ_ONLY: u64 = 1;
+    // `struct statfs`, of which the eleventh number of eight bytes holds the flags.
+    let mut stat = [0_u64; 15];
+    // SAFETY: the kernel writes into the array, which has the structure's size.
+    unsafe { sys::call(number::FSTATFS, [int(file.fd()), address(stat.as_mut_ptr()), 0, 0, 0, 0])? };
+    Ok(stat[10] & READ_ONLY != 0)
 }
 
 /// Opens what is at this path, without following links.
@@ -109,7 +138,7 @@ pub(crate) fn open(path: &CStr) -> Result<Descriptor, Errno> {
 }
 
 /// The device and the number of the inode.
-fn identity(file: &Descriptor) -> Result<(u64, u64), Errno> {
+pub(crate) fn identity(file: &Descriptor) -> Result<(u64, u64), Errno> {
     // `struct stat`, which begins with both.
     let mut stat = [0_u64; 18];
     // SAFETY: the kernel writes into the array, which has its size.

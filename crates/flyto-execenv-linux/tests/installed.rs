@@ -171,7 +171,7 @@ async fn a_closed_program_is_named_and_not_said_to_be_for_another_machine() {
 
 #[tokio::test]
 async fn a_confined_program_opens_nothing_by_what_it_puts_in_its_place() {
-    let scene = Scene::new(&["shared/bin"], &["home/work"]);
+    let scene = Scene::new(&["shared/bin"], &["home/shared"]);
     scene.put("home/private/bin/tool", "#!/bin/sh\ncat ROOT/home/private/lib/data\n");
     scene.put("home/private/lib/data", "private");
     let first = "#!/bin/sh\nrm $0; ln -s \"$1\" $0 && echo replaced\n";

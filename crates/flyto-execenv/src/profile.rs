@@ -256,8 +256,8 @@ pub(crate) fn exposed(dir: &Path, places: &ProfilePlaces) -> Option<Exposed> {
     if let Some(home) = homes.into_iter().find(|it| it.starts_with(dir)) {
         return Some(Exposed::Home(home.clone()));
     }
-    let in_kernel = KERNEL.iter().any(|it| dir.starts_with(it)) && !dir.starts_with("/dev/shm");
-    if in_kernel {
+    let mut inside = KERNEL.iter().chain(SETTINGS).chain(MERGED);
+    if inside.any(|it| dir.starts_with(it)) && !dir.starts_with("/dev/shm") {
         return Some(Exposed::System(dir.to_owned()));
     }
     let system =
@@ -268,6 +268,9 @@ pub(crate) fn exposed(dir: &Path, places: &ProfilePlaces) -> Option<Exposed> {
 
 /// File systems through which the kernel and its devices are set (proc(5), sysfs(5)).
 const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
+
+/// What decides what a system starts, with all that lies below.
+const SETTINGS: &[&str] = &["/boot", "/etc", "/var/spool"];
 
 /// Where `/bin` and its like lead on systems that have links there (file-hierarchy(7)).
 const MERGED: &[&str] =
@@ -324,6 +327,8 @@ pub const PROJECT_SETTINGS: &[&str] = &[
     // Names of programs that Git runs: `core.fsmonitor`, `core.pager`, `alias.*` (git-config(1)); and where
     // the hooks are. Where `.git` is a file, as in a worktree, it says where all of that is.
     ".git/config",
+    // The same for one worktree, where `extensions.worktreeConfig` is set (git-worktree(1)).
+    ".git/config.worktree",
     // Servers that agents start.
     ".mcp.json",
     // Hooks and permissions of agents.

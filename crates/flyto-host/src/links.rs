@@ -14,6 +14,7 @@ use std::{
 };
 
 use self::platform::is_of_root;
+pub(crate) use self::platform::is_own;
 
 /// Links that are followed at most: the kernel's own limit (path_resolution(7)).
 const MAX_LINKS: usize = 40;

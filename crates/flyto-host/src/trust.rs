@@ -15,7 +15,7 @@ use flyto_diagnostics::files::{self, ReadError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::places::Places;
+use crate::{links, places::Places};
 
 /// The records of trust below the user's state directory, one file for each project.
 ///
@@ -109,7 +109,11 @@ impl TrustStore {
     /// There is a record, and it cannot be used.
     pub fn find(&self, project: &Path) -> Result<Option<Trusted>, TrustError> {
         let path = self.path(project);
-        let found = read(&path)?;
+        let found = match read(&path) {
+            // Where another user keeps this one out, this one has recorded nothing.
+            Err(_) if is_kept_out(&path) => None,
+            found => found?,
+        };
         match found {
             Some(it) if it.project.to_string_lossy() == project.to_string_lossy() => Ok(Some(it)),
             Some(_) => {
@@ -223,6 +227,13 @@ fn read(path: &Path) -> Result<Option<Trusted>, TrustError> {
         return Err(unusable("the content does not have the recorded digest".into()));
     }
     Ok(Some(Trusted::new(record)))
+}
+
+/// Whether a directory of another user is closed on the way to a path. One of this user's own can have been closed by a
+/// program of this user, which must not loosen anything by that.
+fn is_kept_out(path: &Path) -> bool {
+    let seen = path.ancestors().find_map(|it| it.symlink_metadata().ok());
+    seen.is_some_and(|it| it.is_dir() && !links::is_own(&it))
 }
 
 /// The SHA-256, in hexadecimal digits.

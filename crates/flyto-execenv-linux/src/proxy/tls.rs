@@ -142,12 +142,8 @@ impl Client {
         while !rest.is_empty() {
             let piece = match self.records.next(&mut rest) {
                 Ok(piece) => piece,
-                // Other protocols may start with a byte that is the kind of an alert.
-                Err(HANDSHAKE) => return Err(Refused::Broken),
-                Err(_) if self.at == At::FirstRecord => {
-                    self.at = At::Over;
-                    return Ok(all);
-                }
+                // Also where only the head of the first record is none: some servers pass over an alert of an odd
+                // version, and read the ClientHello behind it. No other protocol in use begins with these bytes.
                 Err(_) => return Err(Refused::Broken),
             };
             match piece {

@@ -78,6 +78,12 @@ impl Places {
             };
             reasons.push(format!("{}: {why}", dir.display()));
         }
+        if reasons.is_empty() {
+            reasons.push(
+                "no directory is named for it; set HOME, or XDG_CACHE_HOME without a link"
+                    .to_owned(),
+            );
+        }
         let why = format!("there is no place for a private copy of it ({})", reasons.join("; "));
         Err(Trouble::Refused(kind, why))
     }

@@ -1,37 +1,44 @@
 //! Where private copies of pinned scripts lie.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use super::{Config, policies::temp_dir};
-use crate::places::Surroundings;
-
-/// A directory of the system that no profile grants.
-const UNGRANTED: &str = "/var/tmp";
+use crate::{links, places::Surroundings};
 
 /// What every Unix program may take for a place for temporary files, and what `workspace` grants of memory.
 const SHARED: [&str; 2] = ["/tmp", "/dev/shm"];
 
 impl Config {
-    /// Directories for private copies of pinned scripts, in order of preference: below the user's directory for
-    /// what can be made again, else in `/var/tmp`.
+    /// The directory for private copies of pinned scripts: below the user's directory for what can be made again.
+    /// None where a link leads it to where programs may write: to the directory of the call, those for temporary
+    /// files, or a `write` of the configuration.
     ///
     /// An interpreter opens the copy some time after the check. A confined program of the same user that may write
-    /// there can exchange the copy in between. So no directory is named that some program may be granted: that of
-    /// the call, those for temporary files, and every `write` of the configuration, with what lies below.
+    /// there can exchange the copy in between. So every profile that could grant that keeps the directory from
+    /// being changed ([`policies`](Self::policies)), and no other directory is taken in its place.
     #[must_use]
     pub fn pinned_dirs(&self, surroundings: &Surroundings) -> Vec<PathBuf> {
-        let is_written = |dir: &Path| self.is_written(dir, surroundings);
-        own(surroundings)
-            .into_iter()
-            .chain([UNGRANTED.into()])
-            .filter(|it| !is_written(it))
-            .collect()
+        let Some(own) = own(surroundings) else { return Vec::new() };
+        let real = real_of_missing(&own);
+        match real == own || !self.is_written(&real, surroundings) {
+            true => vec![real],
+            false => Vec::new(),
+        }
     }
 
     /// Where other calls of this user keep copies, if programs of this configuration may write there. It is kept from
-    /// being changed then.
+    /// being changed then, for which it has to be there.
     pub(super) fn endangered_copies(&self, surroundings: &Surroundings) -> Option<PathBuf> {
-        own(surroundings).filter(|it| self.is_written(it, surroundings))
+        let own = real_of_missing(&own(surroundings)?);
+        if !self.is_written(&own, surroundings) {
+            return None;
+        }
+        // One that cannot be made now cannot be made by a later call of this user either, as a rule.
+        let _ = fs::create_dir_all(&own);
+        Some(own)
     }
 
     /// Whether some program may be granted a directory for writing, or one above it.
@@ -47,52 +54,82 @@ impl Config {
     }
 }
 
+/// Where a path leads, whatever the links on the way, and whether all of it is there or not.
+fn real_of_missing(path: &Path) -> PathBuf {
+    let (mut there, mut missing) = (path, Vec::new());
+    while there.symlink_metadata().is_err() {
+        let (Some(parent), Some(name)) = (there.parent(), there.file_name()) else { break };
+        missing.push(name);
+        there = parent;
+    }
+    missing.iter().rev().fold(links::real(there), |res, it| res.join(it))
+}
+
 /// The user's own directory for copies.
 fn own(surroundings: &Surroundings) -> Option<PathBuf> {
     surroundings.places.cache_dir.as_ref().map(|it| it.join("pinned"))
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
+    use std::{ffi::OsStr, os::unix::fs::symlink};
+
     use flyto_execenv::Environment;
 
     use super::*;
 
-    #[track_caller]
-    fn check(env: &[(&str, &str)], current_dir: &str, expect: &str) {
-        let env: Environment = env.iter().copied().collect();
-        let dirs = Config::default().pinned_dirs(&Surroundings::new(env, current_dir));
-        let shown: Vec<_> = dirs.iter().map(|it| it.to_string_lossy()).collect();
-        assert_eq!(shown.join(" "), expect);
+    fn surroundings(env: &[(&str, &Path)], current_dir: &Path) -> Surroundings {
+        let env = env.iter().map(|(name, value)| (OsStr::new(name), value.as_os_str()));
+        Surroundings::new(env.collect::<Environment>(), current_dir)
     }
 
     #[test]
-    fn copies_lie_where_no_program_may_write() {
-        let home = ("HOME", "/h");
-        check(&[home], "/w", "/h/.cache/flyto/pinned /var/tmp");
-        check(&[home, ("XDG_CACHE_HOME", "/c")], "/w", "/c/flyto/pinned /var/tmp");
-        check(&[], "/w", "/var/tmp");
-        // Directories for temporary files, whatever they are.
-        check(&[home, ("TMPDIR", "/var/tmp")], "/w", "/h/.cache/flyto/pinned");
-        check(&[home, ("TMPDIR", "/h")], "/w", "/var/tmp");
-        check(&[("HOME", "/tmp/h")], "/w", "/var/tmp");
-        // The directory of the call.
-        check(&[home], "/h/.cache", "/var/tmp");
-        check(&[home], "/", "");
+    fn copies_lie_in_the_users_own_directory() {
+        let check = |env: &[(&str, &Path)], expect: &[&str]| {
+            let dirs = Config::default().pinned_dirs(&surroundings(env, Path::new("/w")));
+            assert_eq!(dirs, expect.iter().map(PathBuf::from).collect::<Vec<_>>());
+        };
+        let home = ("HOME", Path::new("/h"));
+        check(&[home], &["/h/.cache/flyto/pinned"]);
+        check(&[home, ("XDG_CACHE_HOME", Path::new("/c"))], &["/c/flyto/pinned"]);
+        check(&[home, ("TMPDIR", Path::new("/h"))], &["/h/.cache/flyto/pinned"]);
+        check(&[], &[]);
     }
 
     #[test]
-    fn copies_lie_outside_of_what_the_configuration_grants() {
+    fn a_link_leads_no_copies_to_where_programs_may_write() {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("there is room");
+        let dir = dir.path().canonicalize().expect("it is there");
+        for sub in ["project", "other"] {
+            fs::create_dir(dir.join(sub)).expect("it is ours");
+        }
+        let dirs = |target: &str| {
+            let link = dir.join(format!("to-{target}"));
+            symlink(dir.join(target), &link).expect("it is ours");
+            let env = [("XDG_CACHE_HOME", &*link)];
+            Config::default().pinned_dirs(&surroundings(&env, &dir.join("project")))
+        };
+        assert_eq!(dirs("project"), Vec::<PathBuf>::new());
+        assert_eq!(dirs("other"), [dir.join("other/flyto/pinned")]);
+    }
+
+    #[test]
+    fn what_programs_may_write_is_kept_from_them() {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("there is room");
+        let home = dir.path().canonicalize().expect("it is there");
+        let pinned = home.join(".cache/flyto/pinned");
+        let env = [("HOME", &*home)];
+        let endangered = |config: &Config, dir: &str| {
+            config.endangered_copies(&surroundings(&env, &home.join(dir)))
+        };
         let mut config = Config::default();
+        assert_eq!(endangered(&config, "project"), None);
+        assert!(!pinned.exists());
+        assert_eq!(endangered(&config, ".cache"), Some(pinned.clone()));
+        assert!(pinned.exists());
         let mut grant = flyto_plugin::Grant::new();
-        grant.write.push("/h/.cache".into());
+        grant.write.push(home.join(".cache"));
         config.plugins.grants.insert("p".to_owned(), grant);
-        let env: Environment = [("HOME", "/h")].into_iter().collect();
-        let surroundings = Surroundings::new(env, "/w");
-        assert_eq!(config.pinned_dirs(&surroundings), [PathBuf::from("/var/tmp")]);
-        let mut profile = config.sandbox.profile("strict").expect("it is there");
-        profile.write.push("/var".into());
-        config.sandbox.profiles.insert("own".to_owned(), profile);
-        assert_eq!(config.pinned_dirs(&surroundings), Vec::<PathBuf>::new());
+        assert_eq!(endangered(&config, "project"), Some(pinned));
     }
 }

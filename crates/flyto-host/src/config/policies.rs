@@ -1,7 +1,8 @@
 //! What each class of program gets, by the configuration.
 
 use std::{
-    path::{Path, PathBuf},
+    collections::BTreeSet,
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
@@ -11,7 +12,7 @@ use flyto_execenv::{
     Policies, Policy, Profile, ProfilePlaces,
 };
 
-use super::{Config, sandbox::SandboxProfile};
+use super::{Config, Origin, sandbox::SandboxProfile};
 use crate::{
     codes,
     links::{self, Link},
@@ -54,6 +55,9 @@ impl Config {
                 isolation = isolation.narrowed_by(&profile.isolation(&places));
                 limits = limits.narrowed_by(&profile.limits);
             }
+            if !isolation.is_none() {
+                isolation = self.deciding_files().fold(isolation, Isolation::read_only);
+            }
             if let Some(copies) =
                 self.endangered_copies(surroundings).filter(|_| !isolation.is_none())
             {
@@ -93,6 +97,19 @@ impl Config {
         let by_grant = self.plugins.grants.values().flat_map(|it| it.write.iter().cloned());
         let data = surroundings.places.plugin_data_dir.iter().cloned();
         by_profile.chain(by_grant).chain(data).fold(res, InstallPlaces::writable)
+    }
+
+    /// Files and directories that decide what a later call runs, and how: the configuration that was read, files with
+    /// tool definitions, directories of plugins. A program that is confined by them must not change them.
+    fn deciding_files(&self) -> impl Iterator<Item = PathBuf> {
+        let files = self.origins.values().filter_map(|it| match it {
+            Origin::User(path) | Origin::Project(path) | Origin::Named(path) => Some(path.clone()),
+            Origin::Variable(_) | Origin::Flag(_) => None,
+        });
+        let named = files.chain(self.exec_tools.iter().chain(&self.plugin_dirs).cloned());
+        // As they are written, and where they lead.
+        let all: BTreeSet<_> = named.flat_map(|it| [links::real(&it), it]).collect();
+        all.into_iter().filter(|it| it.is_absolute() && !climbs(it))
     }
 
     /// What the profiles in use would grant and cannot, because a link leads there: the home directory, and that for
@@ -206,6 +223,11 @@ pub(super) fn temp_dir(surroundings: &Surroundings) -> (&'static str, PathBuf) {
         Some(dir) => ("$TMPDIR", dir),
         None => ("/tmp", "/tmp".into()),
     }
+}
+
+/// Whether a path has `..` in it: where it leads is known by another one.
+fn climbs(path: &Path) -> bool {
+    path.components().any(|it| it == Component::ParentDir)
 }
 
 fn not_granted(place: &str, what: &str, link: &Link) -> Diagnostic {

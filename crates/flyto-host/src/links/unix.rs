@@ -15,6 +15,11 @@ pub(super) fn is_of_root(link: &Path) -> bool {
     found().unwrap_or(false)
 }
 
+/// Whether something belongs to the user of this process.
+pub(crate) fn is_own(it: &Metadata) -> bool {
+    it.uid() == rustix::process::geteuid().as_raw()
+}
+
 fn access(it: &Metadata) -> Access {
     Access { owner: it.uid(), mode: it.mode() }
 }

@@ -282,16 +282,19 @@ fn other_protocols_are_left_alone() {
         b"SSH-2.0-x\r\n",
         &[0],
         &[25, 3, 1],
-        // A kind of record, and no version of TLS behind it.
-        &[20, 2],
-        &[21, 0, 0, 0, 1],
-        &[23, 3, 3, 0xff, 0xff],
         // The high bit, and no old ClientHello behind it: Telnet (RFC 854).
         &[0xff, 0xfd, 1, 0xff],
         &[0x80, 1, 4],
     ] {
         check(start, None, Ok((start.len(), true)));
     }
+    // A kind of record, and no version of TLS behind it: some servers pass over that and read on.
+    for start in [b"\x14\x02".as_slice(), b"\x15\0\0\0\x01", b"\x17\x03\x03\xff\xff"] {
+        check(start, None, Err(Refused::Broken));
+    }
+    let hello = client_hello(Some("evil.org"));
+    let behind_an_alert = [&[21, 2, 0, 0, 2, 1, 90], &*hello].concat();
+    check(&behind_an_alert, None, Err(Refused::Broken));
     // Nothing that is short waits for more.
     for start in [&[0xff], [0xff, 0xfd].as_slice(), &[0xff, 0xfd, 1]] {
         check(start, None, Ok((start.len(), false)));
