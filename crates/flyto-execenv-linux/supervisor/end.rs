@@ -198,7 +198,7 @@ pub(crate) fn for_each_child(site: &Site, mut each: impl FnMut(i32)) -> bool {
     }
 }
 
-/// The list of the calling process's children. Whoever holds it can read it again without another descriptor.
+/// The list of the calling process's children. It can be read again without another descriptor.
 pub(crate) fn children() -> Result<Descriptor, Errno> {
     Descriptor::open(c"/proc/thread-self/children", O_RDONLY)
 }

@@ -74,7 +74,7 @@ fn hold(mount: &SelfMount<'_>) -> Result<(), Errno> {
     let none = address(c"".as_ptr());
     // With what is mounted below: in a user namespace, mounts that came together stay together.
     let flags = OPEN_TREE_CLONE | O_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE;
-    // SAFETY: the path ends with a NUL byte. It makes a descriptor, which nobody else has.
+    // SAFETY: the path ends with a NUL byte. It makes a descriptor, which is this function's alone.
     let tree = unsafe {
         let args = [int(place.fd()), none, flags, 0, 0, 0];
         Descriptor::new(sys::call(number::OPEN_TREE, args)? as i32)
@@ -129,7 +129,7 @@ fn is_read_only(file: &Descriptor) -> Result<bool, Errno> {
 pub(crate) fn open(path: &CStr) -> Result<Descriptor, Errno> {
     let how = How { flags: O_PATH | O_CLOEXEC as u64, mode: 0, resolve: RESOLVE_NO_SYMLINKS };
     // SAFETY: the path ends with a NUL byte, and the kernel reads the structure, with its size. It makes a
-    // descriptor, which nobody else has.
+    // descriptor, which is this function's alone.
     unsafe {
         let (path, how) = (address(path.as_ptr()), address(&raw const how));
         let args = [int(AT_FDCWD), path, how, size_of::<How>(), 0, 0];

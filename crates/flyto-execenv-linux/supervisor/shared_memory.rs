@@ -15,7 +15,7 @@ const PLACE: &CStr = c"/dev/shm";
 
 /// Files that there can be, with the directory itself: 4096. Each takes 1 KiB of the kernel's memory, beside the size.
 const MAX_FILES: &CStr = c"4096";
-/// Everybody may make files, and remove their own, as in the one of the machine.
+/// Every user may make files, and remove its own, as in the one of the machine.
 const MODE: u32 = 0o1777;
 
 const CLOSE_ON_EXEC: usize = 1;
@@ -41,8 +41,8 @@ pub(crate) struct Mounted(Descriptor);
 pub(crate) fn mount(wanted: SharedMemory) -> Result<Mounted, Errno> {
     let mut size = Decimal::default();
     let _ = write!(size, "{}", wanted.size_bytes);
-    // SAFETY: the texts end with a NUL byte. Each of the calls that make a descriptor makes one which nobody
-    // else has.
+    // SAFETY: the texts end with a NUL byte. Each of the calls that make a descriptor makes one which no
+    // other code has.
     let tree = unsafe {
         let kind = address(c"tmpfs".as_ptr());
         let made = sys::call(number::FSOPEN, [kind, CLOSE_ON_EXEC, 0, 0, 0, 0])?;

@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn settings_are_kept_in_what_a_profile_opens_for_writing() {
         let mut sandbox = Sandbox::default();
-        let mut profile = sandbox.profile("strict").expect("everybody has it");
+        let mut profile = sandbox.profile("strict").expect("it is built in");
         profile.write = ["/m", "/m/.git/config"].map(PathBuf::from).into();
         sandbox.use_for_all(&profile);
         let config = Config { sandbox, ..Config::default() };
