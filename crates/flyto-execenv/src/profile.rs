@@ -129,7 +129,7 @@ impl ProfilePlaces {
     }
 
     /// Closes secrets also where variables of this environment move them, such as `GNUPGHOME` and `XDG_CONFIG_HOME`. Of
-    /// the environment, only those variables are kept.
+    /// the environment, only those variables are kept. Relative paths in them are meant below the working directory.
     #[must_use]
     pub fn environment(mut self, environment: &Environment) -> Self {
         self.variables = Variables::of(environment);
@@ -247,7 +247,7 @@ impl fmt::Display for Exposed {
 fn secret_places(places: &ProfilePlaces) -> Vec<PathBuf> {
     let homes: BTreeSet<_> = places.home.iter().chain(&places.secrets_of).collect();
     let is_wide = |it: &Path| exposed(it, places).is_some();
-    secrets::places(homes.into_iter(), &places.variables, is_wide)
+    secrets::places(homes.into_iter(), &places.variables, &places.working_dir, is_wide)
 }
 
 /// What of these places lies in `dir`, or is it, that must not be written with it.

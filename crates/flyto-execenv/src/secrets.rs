@@ -1,7 +1,7 @@
 //! Where programs keep secrets of their user: keys, tokens, passwords, cookies, and what was typed.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashSet},
     ffi::OsString,
     path::{Component, Path, PathBuf},
 };
@@ -129,11 +129,13 @@ impl Variables {
 
 /// All places of secrets: the usual ones in each of these home directories, and where variables move them.
 ///
-/// A variable that names no place of its own moves nothing: `/dev/null`, a relative path, or one that `is_wide`, such as
-/// the home directory itself.
+/// A variable that names no place of its own moves nothing: `/dev/null`, or a path that `is_wide`, such as the home
+/// directory itself. A relative path is meant below `working_dir`, and only if it is there: most that look like one say
+/// that there is no such file, such as `LESSHISTFILE=-`.
 pub(crate) fn places<'a>(
     homes: impl Iterator<Item = &'a PathBuf>,
     variables: &Variables,
+    working_dir: &Path,
     is_wide: impl Fn(&Path) -> bool,
 ) -> Vec<PathBuf> {
     let mut res = Vec::new();
@@ -150,14 +152,37 @@ pub(crate) fn places<'a>(
         let base = base.map(|it| Path::new(it).join(secret.path));
         let moved = secret.moved.iter().flat_map(|it| variables.paths(*it));
         for path in base.into_iter().chain(moved) {
-            let is_plain =
-                path.is_absolute() && path.components().all(|it| it != Component::ParentDir);
-            if is_plain && !is_wide(&path) && !usual.contains(&path) {
-                res.push(path);
+            if path.as_os_str().is_empty() {
+                continue;
             }
+            let here = working_dir.join(&path);
+            if path.is_relative() && here.symlink_metadata().is_err() {
+                continue;
+            }
+            let found = plain(&here).into_iter();
+            res.extend(found.filter(|it| !is_wide(it) && !usual.contains(it)));
         }
     }
     res
+}
+
+/// An absolute path without `.` and `..`: as it is written, and as the system goes where `..` follows a link.
+fn plain(path: &Path) -> BTreeSet<PathBuf> {
+    let parts: Vec<_> = path.components().collect();
+    let climbs = parts.iter().rposition(|it| *it == Component::ParentDir);
+    let mut written = PathBuf::new();
+    for part in &parts {
+        match part {
+            Component::ParentDir => drop(written.pop()),
+            part => written.push(part),
+        }
+    }
+    let gone = climbs.and_then(|at| {
+        let way: PathBuf = parts[..=at].iter().collect();
+        let rest: PathBuf = parts[at + 1..].iter().collect();
+        Some(way.canonicalize().ok()?.join(rest))
+    });
+    gone.into_iter().chain([written]).collect()
 }
 
 /// Every place that is closed, with its source.
@@ -187,18 +212,23 @@ pub const SECRETS: &[Secret] = &[
     home(".ngrok2", "https://ngrok.com/docs/agent/config/"),
     home(".now", "the former name of `.vercel`"),
     home(".oci", "https://docs.oracle.com/iaas/Content/API/Concepts/sdkconfig.htm").moved(&[At("OCI_CLI_CONFIG_FILE")]),
+    home(".okta", "https://github.com/okta/okta-sdk-python#configuration-reference"),
     home(".pulumi/credentials.json", "https://www.pulumi.com/docs/iac/cli/environment-variables/").moved(&[Below("PULUMI_HOME", "credentials.json")]),
     home(".railway", "https://docs.railway.com/guides/cli"),
+    home(".rancher/cli2.json", "https://ranchermanager.docs.rancher.com/reference-guides/cli-with-rancher/rancher-cli").moved(&[Below("RANCHER_CONFIG_DIR", "cli2.json")]),
     home(".s3cfg", "https://s3tools.org/kb/item14.htm"),
     home(".snowflake", "https://docs.snowflake.com/en/developer-guide/snowflake-cli/connecting/configure-cli").moved(&[At("SNOWFLAKE_HOME")]),
     home(".snowsql", "https://docs.snowflake.com/en/user-guide/snowsql-config"),
     home(".stripe", "a former place of the next"),
     config("stripe", "https://docs.stripe.com/stripe-cli/keys"),
+    home(".step/secrets", "https://smallstep.com/docs/step-cli/the-step-command/").moved(&[Below("STEPPATH", "secrets")]),
     home(".supabase", "https://github.com/supabase/cli"),
     home(".talos", "https://www.talos.dev/latest/reference/cli/").moved(&[List("TALOSCONFIG")]),
     home(".terraform.d/credentials.tfrc.json", "https://developer.hashicorp.com/terraform/cli/config/config-file"),
     home(".terraformrc", "https://developer.hashicorp.com/terraform/cli/config/config-file").moved(&[At("TF_CLI_CONFIG_FILE")]),
+    home(".tsh", "https://goteleport.com/docs/connect-your-client/teleport-clients/tsh/").moved(&[At("TELEPORT_HOME")]),
     home(".vault-token", "https://developer.hashicorp.com/vault/docs/commands/token-helper"),
+    home(".vault_pass.txt", "https://docs.ansible.com/ansible/latest/vault_guide/vault_managing_passwords.html").moved(&[At("ANSIBLE_VAULT_PASSWORD_FILE")]),
     home(".vercel", "https://vercel.com/docs/projects/project-configuration/global-configuration"),
     data("com.vercel.cli", "https://vercel.com/docs/projects/project-configuration/global-configuration"),
     home(".wrangler", "https://developers.cloudflare.com/workers/wrangler/"),
@@ -212,26 +242,28 @@ pub const SECRETS: &[Secret] = &[
     config("linode-cli", "https://www.linode.com/docs/products/tools/cli/"),
     config("netlify", "https://docs.netlify.com/cli/get-started/"),
     config("ngrok", "https://ngrok.com/docs/agent/config/"),
-    home(".okta", "https://github.com/okta/okta-sdk-python#configuration-reference"),
     config("openstack", "https://docs.openstack.org/python-openstackclient/latest/configuration/").moved(&[At("OS_CLIENT_CONFIG_FILE")]),
     config("rclone", "https://rclone.org/docs/#config-string").moved(&[At("RCLONE_CONFIG")]),
-    home(".rancher/cli2.json", "https://ranchermanager.docs.rancher.com/reference-guides/cli-with-rancher/rancher-cli").moved(&[Below("RANCHER_CONFIG_DIR", "cli2.json")]),
     config("scw", "https://github.com/scaleway/scaleway-cli").moved(&[At("SCW_CONFIG_PATH")]),
     // Containers and packages.
     home(".bundle/config", "https://bundler.io/man/bundle-config.1.html").moved(&[At("BUNDLE_USER_CONFIG")]),
     home(".cargo/credentials", "https://doc.rust-lang.org/cargo/reference/config.html#credentials").moved(&[Below("CARGO_HOME", "credentials")]),
     home(".cargo/credentials.toml", "https://doc.rust-lang.org/cargo/reference/config.html#credentials").moved(&[Below("CARGO_HOME", "credentials.toml")]),
-    home(".step/secrets", "https://smallstep.com/docs/step-cli/the-step-command/").moved(&[Below("STEPPATH", "secrets")]),
     home(".composer/auth.json", "https://getcomposer.org/doc/articles/authentication-for-private-packages.md").moved(&[Below("COMPOSER_HOME", "auth.json")]),
+    home(".bunfig.toml", "https://bun.com/docs/runtime/bunfig"),
+    config(".bunfig.toml", "https://bun.com/docs/runtime/bunfig"),
+    config("cachix", "https://docs.cachix.org/getting-started"),
     config("composer/auth.json", "https://getcomposer.org/doc/articles/authentication-for-private-packages.md"),
     config("containers/auth.json", "containers-auth.json(5)").moved(&[At("REGISTRY_AUTH_FILE")]),
     config("helm/registry/config.json", "https://helm.sh/docs/helm/helm/").moved(&[At("HELM_REGISTRY_CONFIG")]),
-    home(".tsh", "https://goteleport.com/docs/connect-your-client/teleport-clients/tsh/").moved(&[At("TELEPORT_HOME")]),
+    config("helm/repositories.yaml", "https://helm.sh/docs/helm/helm/").moved(&[At("HELM_REPOSITORY_CONFIG")]),
+    home(".pip/pip.conf", "https://pip.pypa.io/en/stable/topics/configuration/"),
+    config("pip/pip.conf", "https://pip.pypa.io/en/stable/topics/configuration/").moved(&[At("PIP_CONFIG_FILE")]),
     config("pypoetry/auth.toml", "https://python-poetry.org/docs/configuration/").moved(&[Below("POETRY_CONFIG_DIR", "auth.toml")]),
-    home(".vault_pass.txt", "https://docs.ansible.com/ansible/latest/vault_guide/vault_managing_passwords.html").moved(&[At("ANSIBLE_VAULT_PASSWORD_FILE")]),
     home(".docker/config.json", "https://docs.docker.com/reference/cli/docker/").moved(&[Below("DOCKER_CONFIG", "config.json")]),
     home(".gem/credentials", "https://guides.rubygems.org/publishing/"),
     data("gem/credentials", "https://guides.rubygems.org/publishing/"),
+    home(".hex/hex.config", "https://hex.pm/docs/publish").moved(&[Below("HEX_HOME", "hex.config")]),
     home(".gradle/gradle.properties", "https://docs.gradle.org/current/userguide/build_environment.html").moved(&[Below("GRADLE_USER_HOME", "gradle.properties")]),
     home(".ivy2/.credentials", "https://www.scala-sbt.org/1.x/docs/Publishing.html"),
     home(".sbt/.credentials", "https://www.scala-sbt.org/1.x/docs/Publishing.html"),
@@ -246,24 +278,21 @@ pub const SECRETS: &[Secret] = &[
     home(".authinfo", "https://www.gnu.org/software/emacs/manual/html_mono/auth.html"),
     home(".authinfo.gpg", "https://www.gnu.org/software/emacs/manual/html_mono/auth.html"),
     home(".circleci/cli.yml", "https://circleci.com/docs/local-cli/"),
+    home(".curlrc", "curl(1)").moved(&[Below("CURL_HOME", ".curlrc")]),
+    config("curlrc", "curl(1)"),
+    home(".expo/state.json", "https://docs.expo.dev/more/expo-cli/"),
     config("gh", "https://cli.github.com/manual/gh_help_environment").moved(&[At("GH_CONFIG_DIR")]),
     config("git/credentials", "git-credential-store(1)"),
     config("glab-cli", "https://gitlab.com/gitlab-org/cli").moved(&[At("GLAB_CONFIG_DIR")]),
     config("hub", "https://hub.github.com/hub.1.html").moved(&[At("HUB_CONFIG")]),
-    home(".bunfig.toml", "https://bun.com/docs/runtime/bunfig"),
-    config(".bunfig.toml", "https://bun.com/docs/runtime/bunfig"),
-    config("cachix", "https://docs.cachix.org/getting-started"),
     config("tea", "https://gitea.com/gitea/tea"),
     home(".git-credentials", "git-credential-store(1)"),
     home(".netrc", "https://everything.curl.dev/usingcurl/netrc.html").moved(&[At("NETRC")]),
-    config("helm/repositories.yaml", "https://helm.sh/docs/helm/helm/").moved(&[At("HELM_REPOSITORY_CONFIG")]),
-    home(".pip/pip.conf", "https://pip.pypa.io/en/stable/topics/configuration/"),
-    config("pip/pip.conf", "https://pip.pypa.io/en/stable/topics/configuration/").moved(&[At("PIP_CONFIG_FILE")]),
     home("_netrc", "https://everything.curl.dev/usingcurl/netrc.html"),
     home(".sentryclirc", "https://docs.sentry.io/cli/configuration/"),
+    home(".wgetrc", "https://www.gnu.org/software/wget/manual/html_node/Wgetrc-Location.html").moved(&[At("WGETRC")]),
     home(".travis", "https://github.com/travis-ci/travis.rb").moved(&[At("TRAVIS_CONFIG_PATH")]),
     // Databases.
-    home(".hex/hex.config", "https://hex.pm/docs/publish").moved(&[Below("HEX_HOME", "hex.config")]),
     home(".cassandra", "https://cassandra.apache.org/doc/stable/cassandra/tools/cqlsh.html"),
     home(".influxdbv2", "https://docs.influxdata.com/influxdb/v2/reference/cli/influx/config/").moved(&[At("INFLUX_CONFIGS_PATH")]),
     home(".mongodb", "https://www.mongodb.com/docs/mongodb-shell/logs/"),
@@ -278,9 +307,6 @@ pub const SECRETS: &[Secret] = &[
     home(".claude", "https://docs.claude.com/en/docs/claude-code/settings").moved(&[At("CLAUDE_CONFIG_DIR")]),
     home(".claude.json", "https://docs.claude.com/en/docs/claude-code/settings"),
     home(".codeium", "https://docs.windsurf.com/windsurf/cascade/mcp"),
-    home(".curlrc", "curl(1)").moved(&[Below("CURL_HOME", ".curlrc")]),
-    config("curlrc", "curl(1)"),
-    home(".expo/state.json", "https://docs.expo.dev/more/expo-cli/"),
     home(".codex", "https://github.com/openai/codex/blob/main/docs/config.md").moved(&[At("CODEX_HOME")]),
     home(".continue", "https://docs.continue.dev/reference").moved(&[At("CONTINUE_GLOBAL_DIR")]),
     home(".copilot", "https://docs.github.com/copilot/concepts/agents/about-copilot-cli").moved(&[At("COPILOT_HOME")]),
@@ -290,10 +316,14 @@ pub const SECRETS: &[Secret] = &[
     home(".kaggle", "https://www.kaggle.com/docs/api").moved(&[At("KAGGLE_CONFIG_DIR")]),
     home(".ollama", "https://github.com/ollama/ollama/blob/main/docs/faq.md"),
     home(".qwen", "https://github.com/QwenLM/qwen-code"),
-    home(".wgetrc", "https://www.gnu.org/software/wget/manual/html_node/Wgetrc-Location.html").moved(&[At("WGETRC")]),
     home(".zeptoclaw", "https://github.com/qhkm/zeptoclaw"),
     cache("huggingface/stored_tokens", "https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables").moved(&[Below("HF_HOME", "stored_tokens")]),
     cache("huggingface/token", "https://huggingface.co/docs/huggingface_hub/package_reference/environment_variables").moved(&[Below("HF_HOME", "token"), At("HF_TOKEN_PATH")]),
+    config("Code/User/globalStorage", "https://code.visualstudio.com/api/references/vscode-api#SecretStorage"),
+    config("Cursor/User/globalStorage", "the same of a fork of that editor"),
+    config("aichat", "https://github.com/sigoden/aichat/wiki/Environment-Variables").moved(&[At("AICHAT_CONFIG_DIR")]),
+    data("amp/secrets.json", "https://ampcode.com/manual"),
+    data("jupyter/runtime", "https://docs.jupyter.org/en/latest/use/jupyter-directories.html").moved(&[At("JUPYTER_RUNTIME_DIR")]),
     config("flyto", "the host's `Places`"),
     config("github-copilot", "https://docs.github.com/copilot"),
     config("goose", "https://block.github.io/goose/docs/guides/config-file"),
@@ -319,11 +349,6 @@ pub const SECRETS: &[Secret] = &[
     config("op", "https://developer.1password.com/docs/cli/config-directories/").moved(&[At("OP_CONFIG_DIR")]),
     config("solana", "https://docs.anza.xyz/cli/"),
     data("keyrings", "https://wiki.gnome.org/Projects/GnomeKeyring"),
-    config("Code/User/globalStorage", "https://code.visualstudio.com/api/references/vscode-api#SecretStorage"),
-    config("Cursor/User/globalStorage", "the same of a fork of that editor"),
-    config("aichat", "https://github.com/sigoden/aichat/wiki/Environment-Variables").moved(&[At("AICHAT_CONFIG_DIR")]),
-    data("amp/secrets.json", "https://ampcode.com/manual"),
-    data("jupyter/runtime", "https://docs.jupyter.org/en/latest/use/jupyter-directories.html").moved(&[At("JUPYTER_RUNTIME_DIR")]),
     data("kwalletd", "https://docs.kde.org/stable5/en/kwalletmanager/kwallet5/"),
     // Browsers, mail and messengers; programs of Flatpak and Snap with all they keep.
     home(".librewolf", "https://librewolf.net/docs/faq/"),
@@ -347,6 +372,7 @@ pub const SECRETS: &[Secret] = &[
     config("Slack", "https://slack.com/help/"),
     config("discord", "https://support.discord.com/"),
     data("TelegramDesktop", "https://github.com/telegramdesktop/tdesktop"),
+    config("aerc", "aerc-accounts(5)"),
     config("evolution", "https://wiki.gnome.org/Apps/Evolution"),
     data("evolution", "https://wiki.gnome.org/Apps/Evolution"),
     home(".fetchmailrc", "fetchmail(1)"),
@@ -361,6 +387,10 @@ pub const SECRETS: &[Secret] = &[
     // Remote files and desktops.
     home(".davfs2/secrets", "mount.davfs(8)"),
     home(".smbcredentials", "mount.cifs(8)"),
+    home(".vnc/passwd", "vncpasswd(1)"),
+    config("tigervnc/passwd", "vncpasswd(1)"),
+    config("syncthing", "https://docs.syncthing.net/users/config.html"),
+    state("syncthing", "https://docs.syncthing.net/users/config.html").moved(&[At("STHOMEDIR")]),
     config("filezilla", "https://wiki.filezilla-project.org/"),
     config("remmina", "https://remmina.org/"),
     data("remmina", "https://remmina.org/"),
@@ -372,13 +402,14 @@ pub const SECRETS: &[Secret] = &[
     home(".zhistory", "zshparam(1)"),
     home(".zsh_history", "zshparam(1)").moved(&[Below("ZDOTDIR", ".zsh_history"), Below("ZDOTDIR", ".zhistory"), Below("ZDOTDIR", ".histfile")]),
     home(".zsh_sessions", "zsh(1) on macOS").moved(&[Below("ZDOTDIR", ".zsh_sessions")]),
-    config("aerc", "aerc-accounts(5)"),
     config("zsh/.zsh_history", "https://wiki.archlinux.org/title/XDG_Base_Directory"),
     state("zsh", "https://wiki.archlinux.org/title/XDG_Base_Directory"),
     data("zsh/history", "https://wiki.archlinux.org/title/XDG_Base_Directory"),
     cache("zsh/history", "https://wiki.archlinux.org/title/XDG_Base_Directory"),
     home(".history", "tcsh(1)"),
+    home(".tcsh_history", "a usual value of `histfile` in tcsh(1)"),
     home(".sh_history", "ksh(1)"),
+    home(".ksh_history", "a usual value of `HISTFILE` in ksh(1)"),
     data("fish/fish_history", "https://fishshell.com/docs/current/cmds/history.html"),
     config("nushell/history.sqlite3", "https://www.nushell.sh/book/configuration.html"),
     config("nushell/history.sqlite3-wal", "https://www.nushell.sh/book/configuration.html"),
@@ -387,10 +418,7 @@ pub const SECRETS: &[Secret] = &[
     data("xonsh", "https://xon.sh/tutorial_hist.html"),
     state("elvish", "https://elv.sh/ref/command.html"),
     home(".clickhouse-client-history", "https://clickhouse.com/docs/interfaces/cli").moved(&[At("CLICKHOUSE_HISTORY_FILE")]),
-    home(".vnc/passwd", "vncpasswd(1)"),
-    config("tigervnc/passwd", "vncpasswd(1)"),
-    config("syncthing", "https://docs.syncthing.net/users/config.html"),
-    state("syncthing", "https://docs.syncthing.net/users/config.html").moved(&[At("STHOMEDIR")]),
+    home(".dbshell", "https://www.mongodb.com/docs/manual/reference/program/mongo/#files"),
     home(".duckdb_history", "https://duckdb.org/docs/stable/clients/cli/overview"),
     home(".gdb_history", "https://sourceware.org/gdb/current/onlinedocs/gdb.html/Command-History.html").moved(&[At("GDBHISTFILE")]),
     home(".ghc/ghci_history", "https://downloads.haskell.org/ghc/latest/docs/users_guide/ghci.html"),
@@ -407,9 +435,7 @@ pub const SECRETS: &[Secret] = &[
     home(".python_history", "https://docs.python.org/3/library/site.html").moved(&[At("PYTHON_HISTORY")]),
     home(".rediscli_history", "https://redis.io/docs/latest/develop/tools/cli/").moved(&[At("REDISCLI_HISTFILE")]),
     home(".Rhistory", "https://stat.ethz.ch/R-manual/R-devel/library/utils/html/savehistory.html").moved(&[At("R_HISTFILE")]),
-    home(".tcsh_history", "a usual value of `histfile` in tcsh(1)"),
     home(".sqlite_history", "https://sqlite.org/cli.html").moved(&[At("SQLITE_HISTORY")]),
-    home(".ksh_history", "a usual value of `HISTFILE` in ksh(1)"),
     home(".viminfo", "https://vimhelp.org/starting.txt.html#viminfo"),
     state("nvim/shada", "https://neovim.io/doc/user/starting.html#shada"),
     data("nvim/shada", "https://neovim.io/doc/user/starting.html#shada"),
@@ -417,13 +443,10 @@ pub const SECRETS: &[Secret] = &[
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-    home(".dbshell", "https://www.mongodb.com/docs/manual/reference/program/mongo/#files"),
-
     use super::*;
 
     fn usual() -> Vec<PathBuf> {
-        places([PathBuf::from("/h")].iter(), &Variables::default(), |_| false)
+        places([PathBuf::from("/h")].iter(), &Variables::default(), Path::new("/w"), |_| false)
     }
 
     /// Where variables move secrets to, beside the usual places.
@@ -431,7 +454,7 @@ mod tests {
     fn check(environment: &[(&str, &str)], expect: &[&str]) {
         let variables = Variables::of(&environment.iter().copied().collect());
         let wide = |it: &Path| Path::new("/h").starts_with(it) || it.starts_with("/dev");
-        let all = places([PathBuf::from("/h")].iter(), &variables, wide);
+        let all = places([PathBuf::from("/h")].iter(), &variables, Path::new("/w"), wide);
         let n_usual = usual().len();
         assert_eq!(all[..n_usual], usual());
         let moved: Vec<_> = all[n_usual..].iter().map(|it| it.to_str().expect("text")).collect();
@@ -516,7 +539,7 @@ mod tests {
     #[test]
     fn a_base_directory_moves_all_that_lies_in_it() {
         let variables = Variables::of(&[("XDG_STATE_HOME", "/s")].into_iter().collect());
-        let all = places([PathBuf::from("/h")].iter(), &variables, |_| false);
+        let all = places([PathBuf::from("/h")].iter(), &variables, Path::new("/w"), |_| false);
         let in_state = SECRETS.iter().filter(|it| it.base == SecretBase::State).count();
         assert_eq!(all.len(), usual().len() + in_state);
         assert!(all.contains(&"/s/nvim/shada".into()));
@@ -528,5 +551,25 @@ mod tests {
         check(&[("HISTFILE", "/dev/null"), ("LESSHISTFILE", "-"), ("NETRC", "")], &[]);
         check(&[("GNUPGHOME", "/h"), ("CODEX_HOME", "/"), ("AZURE_CONFIG_DIR", "/h/..")], &[]);
         check(&[("KUBECONFIG", ":/k:rel"), ("XDG_CONFIG_HOME", "rel")], &["/k"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_that_climbs_is_closed_as_it_is_written_and_as_the_system_goes() {
+        check(&[("GNUPGHOME", "/not/there/../g/./keys")], &["/not/g/keys"]);
+        let dir = tempfile::tempdir().expect("there is room");
+        let root = dir.path().canonicalize().expect("it is there");
+        std::fs::create_dir_all(root.join("real/inner")).expect("it is ours");
+        std::os::unix::fs::symlink("real/inner", root.join("link")).expect("it is ours");
+        let closed = |value: &str| -> Vec<PathBuf> {
+            let variables = Variables::of(&[("GNUPGHOME", value)].into_iter().collect());
+            places([].iter(), &variables, &root, |_| false)
+        };
+        let climbing = root.join("link/../keys").display().to_string();
+        assert_eq!(closed(&climbing), [root.join("keys"), root.join("real/keys")]);
+        // Below the working directory, what is there.
+        assert_eq!(closed("real/inner"), [root.join("real/inner")]);
+        assert_eq!(closed("./link/.."), [root.clone(), root.join("real")]);
+        assert!(closed("-").is_empty());
     }
 }
