@@ -62,6 +62,39 @@ async fn privileges_that_were_not_given_up_are_noticed() {
     }
 }
 
+/// Inside, an isolation that keeps a path from being changed is refused.
+async fn mounts_are_refused() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let dir = dir.path().canonicalize().expect("it is there");
+    std::fs::write(dir.join("kept"), "").expect("it is ours");
+    let kept = Isolation::new().read_only(dir.join("kept"));
+    is_refused(kept, "make the mounts of read-only paths and shared memory").await;
+}
+
+#[tokio::test]
+async fn a_mount_namespace_that_was_not_made_is_noticed() {
+    const TEST: &str = "sandbox::tests::untrue::a_mount_namespace_that_was_not_made_is_noticed";
+    if is_under(TEST, libc::SYS_unshare, SUCCESS) {
+        mounts_are_refused().await;
+    }
+}
+
+#[tokio::test]
+async fn a_mount_that_was_not_put_in_place_is_noticed() {
+    const TEST: &str = "sandbox::tests::untrue::a_mount_that_was_not_put_in_place_is_noticed";
+    if is_under(TEST, libc::SYS_move_mount, SUCCESS) {
+        mounts_are_refused().await;
+    }
+}
+
+#[tokio::test]
+async fn a_mount_that_can_still_be_written_is_noticed() {
+    const TEST: &str = "sandbox::tests::untrue::a_mount_that_can_still_be_written_is_noticed";
+    if is_under(TEST, libc::SYS_mount_setattr, SUCCESS) {
+        mounts_are_refused().await;
+    }
+}
+
 #[tokio::test]
 async fn bounds_that_do_not_hold_are_noticed() {
     const TEST: &str = "sandbox::tests::untrue::bounds_that_do_not_hold_are_noticed";
