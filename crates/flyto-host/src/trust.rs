@@ -316,6 +316,23 @@ mod tests {
         assert!(store.remove(project).expect("removed"));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_of_another_user_keeps_a_record_out_and_ones_own_does_not() {
+        let (dir, store) = store();
+        assert!(!is_kept_out(&store.path(Path::new("/p"))));
+        // Root may give a directory away; for any other user, `/` is another user's.
+        let other = match rustix::process::geteuid().is_root() {
+            true => {
+                std::os::unix::fs::chown(dir.path(), Some(65_534), None).expect("root may");
+                dir.path()
+            }
+            false => Path::new("/"),
+        };
+        assert!(is_kept_out(&other.join("trust/record.json")));
+        assert!(is_kept_out(other));
+    }
+
     #[test]
     fn days_are_those_of_the_calendar() {
         assert_eq!(day(0), "1970-01-01");

@@ -304,6 +304,65 @@ fn workspace_is_refused_where_it_would_open_the_home_directory() {
     assert!(place.exists("home/ran"));
 }
 
+/// Tries to change each of the files and directories of the project that are named.
+const CHANGES: &str = r#"
+cd "$PROJECT"
+for it in mine.json tools.json plugins/p/plugin.json plugins/p/t.sh; do
+    cat $it >/dev/null && echo "$it: read"
+    for change in "echo x >$it" "rm $it" "mv $it other" "mv notes $it" "mkdir $it.d && mv $it.d $it"; do
+        if (eval "$change") 2>/dev/null; then echo "$it: $change"; fi
+    done
+done
+if mv plugins other 2>/dev/null; then echo "plugins: moved"; fi
+if echo x >notes; then echo "notes: written"; fi
+"#;
+
+#[test]
+fn what_decides_later_calls_stays_where_a_tool_may_write() {
+    let place = place();
+    if !is_kept(&place) {
+        return;
+    }
+    let script = format!("PROJECT={}/project\n{CHANGES}", place.path().display());
+    place.write("project/plugins/p/t.sh", &script);
+    place.write(
+        "project/plugins/p/plugin.json",
+        r#"{"name": "p", "tools": [{"name": "t", "description": "x", "command": "sh",
+            "args": ["t.sh"], "timeout_seconds": 60}]}"#,
+    );
+    place.write("project/tools.json", r#"{"tools": []}"#);
+    place.write("project/notes", "x");
+    place.write("project/mine.json", r#"{"sandbox": "workspace"}"#);
+    let expect = "mine.json: read
+tools.json: read
+plugins/p/plugin.json: read
+plugins/p/t.sh: read
+notes: written
+";
+    let tmp = place.path().join("tmp");
+    let flyto = |words: &[&str], named: Option<&str>| {
+        let ran = place.flyto(words).env("TMPDIR", tmp.to_str().unwrap());
+        let ran = named.into_iter().fold(ran, |it, path| it.env("FLYTO_CONFIG", path));
+        let ran = ran.command(|it| {
+            it.current_dir(place.path().join("project"));
+        });
+        let ran = ran.run();
+        assert_eq!((ran.code, ran.stdout()), (Some(0), expect.into()), "{}", ran.shown());
+    };
+    let call = ["--plugins", "plugins", "--exec-tools", "tools.json", "call", "p:t"];
+    flyto(&[&["--config", "mine.json"], &call[..]].concat(), None);
+    flyto(&call, Some("mine.json"));
+    // By a link that leads there.
+    symlink("project", place.path().join("link")).unwrap();
+    let link = place.path().join("link/mine.json");
+    flyto(&[&["--config", link.to_str().unwrap()], &call[..]].concat(), None);
+    // Named by the configuration.
+    let text = r#"{"sandbox": "workspace", "plugins": {"enabled": true, "plugin_dirs": ["plugins"]},
+        "exec_tools": ["tools.json"]}"#;
+    place.write("project/mine.json", text);
+    flyto(&["--config", "mine.json", "call", "p:t"], None);
+}
+
 #[test]
 fn a_profile_that_is_not_there_is_named() {
     let place = place();
