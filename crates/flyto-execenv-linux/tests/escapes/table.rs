@@ -141,19 +141,15 @@ pub(crate) fn is_promised(user: User, means: Means, way: Way, kind: &str) -> boo
         },
         KillRung::Subreaper => match (kind, user) {
             // Only a host that adopts them knows of them: isolation and other rungs prevent that.
-            (
-                "kills its parent"
-                | "kills its parent, setsid"
-                | "another cgroup, kills its parent"
-                | "first thread has ended, kills its parent",
-                _,
-            ) => means.adopts && way.leaves_the_host(),
+            _ if KILLERS.contains(&kind) => means.adopts && way.leaves_the_host(),
             // A process of root's is not ours to kill.
             ("another user", User::Nobody) => false,
             _ => is_promised_of_a_stopped_supervisor(user, way, kind),
         },
         // Who may write to the groups above its own leaves it: root, and whoever they were delegated to.
         KillRung::Cgroup if kind == "another cgroup, kills its parent" => false,
+        // Of both that know of the group, none is left: the next host ends it.
+        KillRung::Cgroup if KILLERS.contains(&kind) => way.leaves_the_host(),
         KillRung::Cgroup => is_promised_of_a_stopped_supervisor(user, way, kind),
         _ => true,
     }
@@ -174,9 +170,18 @@ fn is_promised_of_a_stopped_supervisor(user: User, way: Way, kind: &str) -> bool
 /// Whether something has to be left: where nothing ever is, the table would show a ladder that is not
 /// climbed. Elsewhere what is not promised may hold all the same.
 pub(crate) fn is_left(user: User, means: Means, way: Way, kind: &str) -> bool {
-    // A look can miss every process of a chain.
-    means.rung == KillRung::Group && looks(kind) == 1 && !is_promised(user, means, way, kind)
+    // A look can miss every process of a chain, and a bomb that may have no more processes can be all in the group.
+    let is_certain = !BOMBS.contains(&kind);
+    means.rung == KillRung::Group && is_certain && !is_promised(user, means, way, kind)
 }
+
+/// The attacks that kill the supervisor.
+const KILLERS: &[&str] = &[
+    "kills its parent",
+    "kills its parent, setsid",
+    "another cgroup, kills its parent",
+    "first thread has ended, kills its parent",
+];
 
 /// The kinds that stay in the process group of their call.
 const STAY_IN_THE_GROUP: &[&str] =
