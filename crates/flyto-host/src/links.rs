@@ -87,6 +87,19 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
+/// An absolute path without `..`, as the system goes: where it has one, links before it are followed.
+pub(crate) fn without_parents(path: &Path) -> PathBuf {
+    match climbs(path) {
+        true => walk(path, |_| true).unwrap_or_else(|_| path.to_owned()),
+        false => path.to_owned(),
+    }
+}
+
+/// Whether a path has `..` in it: where it leads is known by another one.
+pub(crate) fn climbs(path: &Path) -> bool {
+    path.components().any(|it| it == Component::ParentDir)
+}
+
 /// Follows an absolute path, one component after the other, as long as it may.
 fn walk(path: &Path, may_follow: impl Fn(&Path) -> bool) -> Result<PathBuf, Link> {
     let mut here = PathBuf::new();

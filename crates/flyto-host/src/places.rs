@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use flyto_execenv::Environment;
 
+use crate::links;
+
 /// What a host sees of the process it runs in: passed in once, never read behind the back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,7 +66,7 @@ impl Places {
     pub fn from_env(env: &Environment) -> Self {
         let dir = |name| {
             let path = Path::new(env.get(name)?);
-            path.is_absolute().then(|| path.to_owned())
+            path.is_absolute().then(|| links::without_parents(path))
         };
         let home = dir("HOME");
         let base = |name, below_home| {
@@ -116,5 +118,6 @@ mod tests {
             ],
         );
         check(&[("XDG_STATE_HOME", "/s")], expect!["- - /s/flyto - -"]);
+        check(&[("XDG_STATE_HOME", "/not/there/../s/.")], expect!["- - /not/s/flyto - -"]);
     }
 }

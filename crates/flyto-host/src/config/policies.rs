@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
@@ -109,7 +109,7 @@ impl Config {
         let named = files.chain(self.exec_tools.iter().chain(&self.plugin_dirs).cloned());
         // As they are written, and where they lead.
         let all: BTreeSet<_> = named.flat_map(|it| [links::real(&it), it]).collect();
-        all.into_iter().filter(|it| it.is_absolute() && !climbs(it))
+        all.into_iter().filter(|it| it.is_absolute() && !links::climbs(it))
     }
 
     /// What the profiles in use would grant and cannot, because a link leads there: the home directory, and that for
@@ -223,11 +223,6 @@ pub(super) fn temp_dir(surroundings: &Surroundings) -> (&'static str, PathBuf) {
         Some(dir) => ("$TMPDIR", dir),
         None => ("/tmp", "/tmp".into()),
     }
-}
-
-/// Whether a path has `..` in it: where it leads is known by another one.
-fn climbs(path: &Path) -> bool {
-    path.components().any(|it| it == Component::ParentDir)
 }
 
 fn not_granted(place: &str, what: &str, link: &Link) -> Diagnostic {
