@@ -265,6 +265,13 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
         let values = [bound.soft, bound.hard];
         let resource = bound.resource as usize;
         step!(Bounds: sys::call(number::PRLIMIT64, [0, resource, address(&values), 0, 0, 0]));
+        // A filter of system calls can have answered in the kernel's place (`SECCOMP_RET_ERRNO` with 0).
+        let mut now = [!bound.soft, !bound.hard];
+        let at = address(&raw mut now);
+        step!(Bounds: sys::call(number::PRLIMIT64, [0, resource, 0, at, 0, 0]));
+        if now != values {
+            return Failed { stage: Stage::Bounds, errno: 0 };
+        }
     }
     if by_hand {
         step!(Group: birth::forget_handlers());

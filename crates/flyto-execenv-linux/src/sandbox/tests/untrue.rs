@@ -1,7 +1,7 @@
 //! Machines on which a filter of system calls answers success and makes no call.
 
 use flyto_execenv::{
-    ExecEnv, ExecErrorKind, Filesystem, Isolation, KillScope, Processes, Spec, SystemCalls,
+    ExecEnv, ExecErrorKind, Filesystem, Isolation, KillScope, Limits, Processes, Spec, SystemCalls,
 };
 
 use super::super::{
@@ -92,6 +92,26 @@ async fn a_mount_that_can_still_be_written_is_noticed() {
     const TEST: &str = "sandbox::tests::untrue::a_mount_that_can_still_be_written_is_noticed";
     if is_under(TEST, libc::SYS_mount_setattr, SUCCESS) {
         mounts_are_refused().await;
+    }
+}
+
+#[tokio::test]
+async fn one_bound_that_does_not_hold_is_noticed() {
+    const TEST: &str = "sandbox::tests::untrue::one_bound_that_does_not_hold_is_noticed";
+    const RLIMIT_FSIZE: u32 = 1;
+    let one = Node::equal(RLIMIT_FSIZE, SUCCESS, Node::Allow);
+    if is_under(TEST, libc::SYS_prlimit64, Node::load(Load::Argument(1, Word::Low), one)) {
+        let limits = Limits::new().file_size_bytes(1_000_000);
+        for kill in [KillScope::Tree, KillScope::Group] {
+            let spec = Spec::new("/bin/true").kill(kill).limits(limits.clone());
+            let err = ExecEnv::new(Linux::new()).run(spec).await.expect_err("nothing keeps it");
+            assert_eq!(
+                (err.kind(), err.did_start()),
+                (ExecErrorKind::Unsupported, false),
+                "{err:?}"
+            );
+            assert!(err.to_string().contains("could not set the bounds"), "{err}");
+        }
     }
 }
 
