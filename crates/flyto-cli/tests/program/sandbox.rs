@@ -356,6 +356,25 @@ notes: written
     symlink("project", place.path().join("link")).unwrap();
     let link = place.path().join("link/mine.json");
     flyto(&[&["--config", link.to_str().unwrap()], &call[..]].concat(), None);
+    // A file that sets nothing, or only what a flag overrides.
+    place.write("project/mine.json", "{}");
+    let sandboxed = [&call[..], &["--sandbox", "workspace"]].concat();
+    flyto(&sandboxed, Some("mine.json"));
+    place.write("project/mine.json", r#"{"plugins": {"enabled": false}}"#);
+    flyto(&sandboxed, Some("mine.json"));
+    // The user's own file, which a link keeps in the project.
+    place.write("home/.config/flyto/other", "");
+    symlink(
+        place.path().join("project/mine.json"),
+        place.path().join("home/.config/flyto/config.json"),
+    )
+    .unwrap();
+    flyto(&sandboxed, None);
+    // A plugin that a link brings into the directory of plugins.
+    place.write("links/other", "");
+    symlink(place.path().join("project/plugins/p"), place.path().join("links/p")).unwrap();
+    let linked = ["--plugins", "../links", "--exec-tools", "tools.json", "call", "p:t"];
+    flyto(&[&linked[..], &["--sandbox", "workspace"]].concat(), None);
     // Named by the configuration.
     let text = r#"{"sandbox": "workspace", "plugins": {"enabled": true, "plugin_dirs": ["plugins"]},
         "exec_tools": ["tools.json"]}"#;

@@ -51,6 +51,7 @@ pub fn load_config(surroundings: &Surroundings, flags: &Flags) -> (Config, Findi
     };
     if let Some(path) = named {
         config.grants_file = Some(path.clone());
+        config.files.insert(path.clone());
         if let Some(file) = open(&path, surroundings, &mut findings) {
             overlay(&mut config, file, &Origin::Named(path));
         }
@@ -78,10 +79,11 @@ fn defaults(surroundings: &Surroundings) -> Config {
 /// What the user's own file says, over the defaults.
 pub(super) fn user_config(surroundings: &Surroundings, findings: &mut Findings) -> Config {
     let mut res = defaults(surroundings);
-    if let Some(path) = surroundings.places.config_file.as_deref().filter(|it| is_there(it))
-        && let Some(file) = open(path, surroundings, findings)
-    {
-        overlay(&mut res, file, &Origin::User(path.to_owned()));
+    if let Some(path) = surroundings.places.config_file.as_deref().filter(|it| is_there(it)) {
+        res.files.insert(path.to_owned());
+        if let Some(file) = open(path, surroundings, findings) {
+            overlay(&mut res, file, &Origin::User(path.to_owned()));
+        }
     }
     res
 }

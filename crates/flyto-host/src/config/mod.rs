@@ -7,7 +7,11 @@ mod policies; // what programs get by it
 mod project; // what a project may do
 mod sandbox; // how far programs are cut off
 
-use std::{collections::BTreeMap, fmt, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    path::PathBuf,
+};
 
 use flyto_diagnostics::Location;
 use flyto_plugin::PluginConfig;
@@ -41,6 +45,8 @@ pub struct Config {
     /// The file in which grants take effect, whether it is there or not: the one that has them, else
     /// the one that is named, else the user's. `None` where the user has no home.
     pub grants_file: Option<PathBuf>,
+    /// Every file that was read, also where it set nothing: it may decide of the next call.
+    pub(crate) files: BTreeSet<PathBuf>,
     /// Where each grant stands that a file has.
     pub(crate) grant_places: BTreeMap<String, Location>,
     /// The names that files block and allow, but for those of a project that is not trusted: they are
@@ -70,6 +76,7 @@ impl Default for Config {
             sandbox: Sandbox::default(),
             origins: BTreeMap::new(),
             grants_file: None,
+            files: BTreeSet::new(),
             grant_places: BTreeMap::new(),
             listed: Vec::new(),
         }

@@ -12,7 +12,9 @@ use flyto_execenv::{
     Policies, Policy, Profile, ProfilePlaces,
 };
 
-use super::{Config, Origin, sandbox::SandboxProfile};
+use flyto_plugin::MANIFEST_FILE;
+
+use super::{Config, sandbox::SandboxProfile};
 use crate::{
     codes,
     links::{self, Link},
@@ -102,11 +104,9 @@ impl Config {
     /// Files and directories that decide what a later call runs, and how: the configuration that was read, files with
     /// tool definitions, directories of plugins. A program that is confined by them must not change them.
     fn deciding_files(&self) -> impl Iterator<Item = PathBuf> {
-        let files = self.origins.values().filter_map(|it| match it {
-            Origin::User(path) | Origin::Project(path) | Origin::Named(path) => Some(path.clone()),
-            Origin::Variable(_) | Origin::Flag(_) => None,
-        });
-        let named = files.chain(self.exec_tools.iter().chain(&self.plugin_dirs).cloned());
+        let linked = self.plugin_dirs.iter().flat_map(|it| linked_plugins(it));
+        let named = self.files.iter().chain(&self.exec_tools).chain(&self.plugin_dirs).cloned();
+        let named = named.chain(linked);
         // As they are written, and where they lead.
         let all: BTreeSet<_> = named.flat_map(|it| [links::real(&it), it]).collect();
         all.into_iter().filter(|it| it.is_absolute() && !links::climbs(it))
@@ -164,6 +164,17 @@ pub fn closed_paths(surroundings: &Surroundings) -> Vec<PathBuf> {
     let plain = SandboxProfile::plain(Profile::Strict);
     plain.isolation(&places(&plain, surroundings)).denied.to_vec()
 }
+
+/// What links in a directory of plugins lead to: plugins that lie elsewhere, and manifests.
+fn linked_plugins(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().take(MAX_PLUGINS);
+    let paths = entries.filter_map(|it| Some(it.ok()?.path()));
+    let paths = paths.flat_map(|it| [it.join(MANIFEST_FILE), it]);
+    paths.filter(|it| it.symlink_metadata().is_ok_and(|it| it.is_symlink()))
+}
+
+/// Entries of a directory of plugins that are looked at.
+const MAX_PLUGINS: usize = 100_000;
 
 /// Why programs under these profiles are not started: the current directory is too wide to be written.
 fn refusal(

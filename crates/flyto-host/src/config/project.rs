@@ -140,6 +140,9 @@ pub(super) fn apply_projects(
             has_file = true;
         }
         let is_nearest = !has_file && is_there(&path);
+        if is_nearest {
+            config.files.insert(path.clone());
+        }
         let record = records.as_ref().map_or(Ok(None), |it| it.find(&links::real(dir)));
         let record = record.unwrap_or_else(|err| {
             let what = "the record of trust in this project cannot be read";
