@@ -232,6 +232,10 @@ pub enum Exposed {
     Home(PathBuf),
     /// A directory of the system.
     System(PathBuf),
+    /// A directory of the operator's in which shells look for programs.
+    Programs(PathBuf),
+    /// A directory in which Git keeps the hooks and settings of a repository.
+    Repository(PathBuf),
 }
 
 impl fmt::Display for Exposed {
@@ -239,6 +243,8 @@ impl fmt::Display for Exposed {
         match self {
             Self::Home(path) => write!(f, "the home directory {path:?}"),
             Self::System(path) => write!(f, "the system directory {path:?}"),
+            Self::Programs(path) => write!(f, "the directory of programs {path:?}"),
+            Self::Repository(path) => write!(f, "the repository's own files in {path:?}"),
         }
     }
 }
@@ -256,12 +262,19 @@ pub(crate) fn exposed(dir: &Path, places: &ProfilePlaces) -> Option<Exposed> {
     if let Some(home) = homes.into_iter().find(|it| it.starts_with(dir)) {
         return Some(Exposed::Home(home.clone()));
     }
-    let mut inside = KERNEL.iter().chain(SETTINGS).chain(MERGED);
-    if inside.any(|it| dir.starts_with(it)) && !dir.starts_with("/dev/shm") {
+    let homes = places.home.iter().chain(&places.secrets_of);
+    let mut programs = homes.flat_map(|home| USER_PROGRAMS.iter().map(|it| home.join(it)));
+    if let Some(found) = programs.find(|it| it.starts_with(dir) || dir.starts_with(it)) {
+        return Some(Exposed::Programs(found));
+    }
+    if dir.components().any(|it| it.as_os_str() == ".git") {
+        return Some(Exposed::Repository(dir.to_owned()));
+    }
+    let is_in = |all: &[&str]| all.iter().any(|it| dir.starts_with(it));
+    if (is_in(KERNEL) || is_in(SETTINGS)) && !is_in(PLACES_FOR_WORK) {
         return Some(Exposed::System(dir.to_owned()));
     }
-    let system =
-        ["/etc"].iter().chain(SYSTEM_READ).chain(WORKSPACE_READ).chain(MERGED).map(Path::new);
+    let system = ["/home", "/root"].iter().chain(SYSTEM_READ).chain(WORKSPACE_READ).map(Path::new);
     let mut held = system.filter(|it| it.starts_with(dir));
     held.next().map(|it| Exposed::System(it.to_owned()))
 }
@@ -270,11 +283,13 @@ pub(crate) fn exposed(dir: &Path, places: &ProfilePlaces) -> Option<Exposed> {
 const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
 
 /// What decides what a system starts, with all that lies below.
-const SETTINGS: &[&str] = &["/boot", "/etc", "/var/spool"];
+const SETTINGS: &[&str] = &["/boot", "/etc", "/usr", "/var/spool"];
 
-/// Where `/bin` and its like lead on systems that have links there (file-hierarchy(7)).
-const MERGED: &[&str] =
-    &["/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/sbin"];
+/// What of these is for the work of users (hier(7)).
+pub(crate) const PLACES_FOR_WORK: &[&str] = &["/dev/shm", "/usr/local/src", "/usr/src"];
+
+/// Where shells look for programs of the operator, below the home directory (file-hierarchy(7)).
+pub(crate) const USER_PROGRAMS: &[&str] = &[".local/bin", "bin"];
 
 impl fmt::Display for Profile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -385,6 +400,8 @@ mod tests {
             ("/etc", "/etc"),
             ("/usr", "/usr"),
             ("/usr/lib", "/usr/lib"),
+            ("/usr/local/bin", "/usr/local/bin"),
+            ("/usr/libexec/x", "/usr/libexec/x"),
             ("/opt", "/opt"),
             ("/run", "/run/current-system"),
             ("/gnu", "/gnu/store"),
@@ -394,14 +411,30 @@ mod tests {
         ] {
             check(dir, &format!("the system directory {holds:?}"));
         }
-        for dir in
-            ["/home/ada/code", "/home/eve", "/usr/src/app", "/opt/x", "/srv", "/tmp", "/dev/shm/x"]
-        {
+        for (dir, holds) in [
+            ("/home/ada/bin/x", "/home/ada/bin"),
+            ("/home/ada/.local", "/home/ada/.local/bin"),
+            ("/h/link/.local/bin", "/h/link/.local/bin"),
+        ] {
+            check(dir, &format!("the directory of programs {holds:?}"));
+        }
+        check("/w/.git/hooks", "the repository's own files in \"/w/.git/hooks\"");
+        check("/root", "the system directory \"/root\"");
+        for dir in [
+            "/home/ada/code",
+            "/home/eve",
+            "/root/code",
+            "/usr/src/app",
+            "/opt/x",
+            "/srv",
+            "/tmp",
+            "/dev/shm/x",
+        ] {
             check(dir, "");
         }
         let places = ProfilePlaces::new("/");
-        let etc = Exposed::System("/etc".into());
-        assert_eq!(Profile::Workspace.exposed(&places), Some(etc), "without a home directory");
+        let home = Exposed::System("/home".into());
+        assert_eq!(Profile::Workspace.exposed(&places), Some(home), "without a home directory");
     }
 
     /// What is asked for beyond the system's own directories; denials as their number.
