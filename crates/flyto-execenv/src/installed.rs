@@ -5,7 +5,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use crate::{Environment, Filesystem, Isolation};
+use crate::{
+    Environment, Filesystem, Isolation,
+    profile::{PLACES_FOR_WORK, USER_PROGRAMS},
+};
 
 /// What a backend opens, beyond the grants, so that a program can start and find its own files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +44,9 @@ impl Installed {
 /// | a name that is found in a directory of the operator's `PATH` | the file, and the installation `P` of `P/bin/NAME` |
 /// | an absolute path or a `#!` line of such a program | the same |
 /// | any other path, which a manifest or its program names | an installation in a directory of [`INSTALLERS`], or one of conda |
-/// | a link, a `#!` line or a `pyvenv.cfg` where a confined program may write | nothing |
+/// | a link, a `#!` line or a `pyvenv.cfg` in a directory of the system, of [`INSTALLERS`], or in `~/bin` or `~/.local/bin` | what it leads to |
+/// | one elsewhere, which a confined program can have made | an installation in a directory of [`INSTALLERS`], or one of conda |
+/// | one where a confined program may write now | nothing |
 ///
 /// `P` counts as an installation where it holds `lib`, `lib64`, `libexec`, `share`, `include`, `pyvenv.cfg` or
 /// `conda-meta`; beside `shims`, also `versions` or `installs`. The directory of `bin` may also be `sbin`, `libexec` or
@@ -103,6 +108,18 @@ impl InstallPlaces {
         self.writable.iter().any(|it| path.starts_with(it))
     }
 
+    /// Whether no confined program can have made what is at this path: no profile opens it for writing (see
+    /// [`Profile::exposed`](crate::Profile::exposed)).
+    pub(crate) fn is_vouched_for(&self, path: &Path) -> bool {
+        let is_in = |all: &[&str]| all.iter().any(|it| path.starts_with(it));
+        let is_top = path.parent().is_some_and(|it| it.parent().is_none());
+        let own =
+            || self.homes.iter().flat_map(|home| USER_PROGRAMS.iter().map(|it| home.join(it)));
+        is_top
+            || is_in(VOUCHED_FOR) && !is_in(PLACES_FOR_WORK)
+            || own().any(|it| path.starts_with(it))
+    }
+
     /// Whether a directory has so much in it that it is no installation.
     pub(crate) fn is_wide(&self, dir: &Path) -> bool {
         let is_top = dir.parent().is_none() || WIDE.iter().any(|it| dir == Path::new(it));
@@ -115,6 +132,9 @@ impl InstallPlaces {
         moved.into_iter().chain(self.homes.iter().map(move |it| it.join(place.below_home)))
     }
 }
+
+/// Directories of the system, of which [`Profile::exposed`](crate::Profile::exposed) keeps programs.
+const VOUCHED_FOR: &[&str] = &["/usr", "/gnu/store", "/nix/store", "/run/current-system"];
 
 /// Top directories that hold what many programs keep (hier(7)).
 const WIDE: &[&str] = &[
@@ -178,6 +198,8 @@ pub const INSTALLERS: &[Installer] = &[
     installer(at(".rustup", "RUSTUP_HOME"), None, "https://rust-lang.github.io/rustup/environment-variables.html"),
     installer(at(".nvm", "NVM_DIR"), None, "https://github.com/nvm-sh/nvm#installing-and-updating"),
     installer(at(".local/share/uv/python", "UV_PYTHON_INSTALL_DIR"), None, "https://docs.astral.sh/uv/reference/storage/"),
+    installer(at(".local/share/uv/tools", "UV_TOOL_DIR"), None, "https://docs.astral.sh/uv/reference/storage/"),
+    installer(at(".local/share/pipx", "PIPX_HOME"), None, "https://pipx.pypa.io/stable/reference/environment-variables/"),
     installer(at(".sdkman/candidates", "SDKMAN_CANDIDATES_DIR"), None, "https://sdkman.io/usage"),
 ];
 
