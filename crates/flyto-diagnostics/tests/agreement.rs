@@ -131,11 +131,14 @@ fn spans_hold(source: &Source, root: &Value<'_>, value: &Value<'_>) {
         Node::Number(number) => assert_eq!(&**number, text),
         Node::Array(items) => items.iter().for_each(|item| spans_hold(source, root, item)),
         Node::Object(members) => {
-            for member in members {
+            for (at, member) in members.iter().enumerate() {
                 let key = source.slice(member.key.span).expect("keys have spans as well");
                 let key: String = serde_json::from_str(key).expect("a key is a string");
                 assert_eq!(key, member.key.value);
-                spans_hold(source, root, &member.value);
+                // A pointer leads to the last of equal keys.
+                if members[at + 1..].iter().all(|it| it.key.value != key) {
+                    spans_hold(source, root, &member.value);
+                }
             }
         }
         _ => {}
