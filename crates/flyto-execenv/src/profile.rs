@@ -263,12 +263,14 @@ pub(crate) fn exposed(dir: &Path, places: &ProfilePlaces) -> Option<Exposed> {
         return Some(Exposed::Home(home.clone()));
     }
     let homes = places.home.iter().chain(&places.secrets_of);
-    let mut programs = homes.flat_map(|home| USER_PROGRAMS.iter().map(|it| home.join(it)));
+    let programs = homes.flat_map(|home| USER_PROGRAMS.iter().map(|it| home.join(it)));
+    // As it is written, and where it leads.
+    let mut programs = programs.flat_map(|it| it.canonicalize().into_iter().chain([it]));
     if let Some(found) = programs.find(|it| it.starts_with(dir) || dir.starts_with(it)) {
         return Some(Exposed::Programs(found));
     }
-    if dir.components().any(|it| it.as_os_str() == ".git") {
-        return Some(Exposed::Repository(dir.to_owned()));
+    if let Some(repository) = dir.ancestors().find(|it| is_repository(it)) {
+        return Some(Exposed::Repository(repository.to_owned()));
     }
     let is_in = |all: &[&str]| all.iter().any(|it| dir.starts_with(it));
     if (is_in(KERNEL) || is_in(SETTINGS)) && !is_in(PLACES_FOR_WORK) {
@@ -277,6 +279,12 @@ pub(crate) fn exposed(dir: &Path, places: &ProfilePlaces) -> Option<Exposed> {
     let system = ["/home", "/root"].iter().chain(SYSTEM_READ).chain(WORKSPACE_READ).map(Path::new);
     let mut held = system.filter(|it| it.starts_with(dir));
     held.next().map(|it| Exposed::System(it.to_owned()))
+}
+
+/// Whether Git keeps a repository in this directory, with hooks and settings (gitrepository-layout(5)).
+fn is_repository(dir: &Path) -> bool {
+    let has = |name: &str| dir.join(name).symlink_metadata().is_ok();
+    dir.file_name().is_some_and(|it| it == ".git") || has("HEAD") && has("objects") && has("refs")
 }
 
 /// File systems through which the kernel and its devices are set (proc(5), sysfs(5)).
@@ -367,6 +375,26 @@ mod tests {
 
     use super::*;
 
+    #[cfg(unix)]
+    #[test]
+    fn links_do_not_hide_what_a_directory_is() {
+        let dir = tempfile::tempdir().expect("there is room");
+        let root = dir.path().canonicalize().expect("it is there");
+        for sub in ["home", "dot/bin", "git/objects", "git/refs", "git/hooks"] {
+            std::fs::create_dir_all(root.join(sub)).expect("it is ours");
+        }
+        std::fs::write(root.join("git/HEAD"), "").expect("it is ours");
+        std::os::unix::fs::symlink("../dot/bin", root.join("home/bin")).expect("it is ours");
+        let exposed = |sub: &str| {
+            let places = ProfilePlaces::new(root.join(sub)).home(root.join("home"));
+            Profile::Workspace.exposed(&places)
+        };
+        assert_eq!(exposed("dot/bin"), Some(Exposed::Programs(root.join("dot/bin"))));
+        assert_eq!(exposed("git/hooks"), Some(Exposed::Repository(root.join("git"))));
+        assert_eq!(exposed("dot"), Some(Exposed::Programs(root.join("dot/bin"))));
+        assert_eq!(exposed("other"), None);
+    }
+
     #[test]
     fn a_profile_has_one_name() {
         for profile in Profile::ALL {
@@ -418,7 +446,7 @@ mod tests {
         ] {
             check(dir, &format!("the directory of programs {holds:?}"));
         }
-        check("/w/.git/hooks", "the repository's own files in \"/w/.git/hooks\"");
+        check("/w/.git/hooks", "the repository's own files in \"/w/.git\"");
         check("/root", "the system directory \"/root\"");
         for dir in [
             "/home/ada/code",
