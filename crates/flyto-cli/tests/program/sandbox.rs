@@ -362,6 +362,7 @@ notes: written
     flyto(&sandboxed, Some("mine.json"));
     place.write("project/mine.json", r#"{"plugins": {"enabled": false}}"#);
     flyto(&sandboxed, Some("mine.json"));
+    place.write("config.json", "{}");
     // The user's own file, which a link keeps in the project.
     place.write("home/.config/flyto/other", "");
     symlink(
@@ -370,6 +371,7 @@ notes: written
     )
     .unwrap();
     flyto(&sandboxed, None);
+    flyto(&[&["--config", "../config.json"], &sandboxed[..]].concat(), None);
     // A plugin that a link brings into the directory of plugins.
     place.write("links/other", "");
     symlink(place.path().join("project/plugins/p"), place.path().join("links/p")).unwrap();

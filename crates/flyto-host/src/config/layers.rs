@@ -50,6 +50,8 @@ pub fn load_config(surroundings: &Surroundings, flags: &Flags) -> (Config, Findi
         None => variable(surroundings, "FLYTO_CONFIG").map(|it| surroundings.current_dir.join(it)),
     };
     if let Some(path) = named {
+        // The next call may read this one.
+        config.files.extend(surroundings.places.config_file.clone().filter(|it| is_there(it)));
         config.grants_file = Some(path.clone());
         config.files.insert(path.clone());
         if let Some(file) = open(&path, surroundings, &mut findings) {
