@@ -43,9 +43,9 @@ impl Installed {
 /// | --- | --- |
 /// | a name that is found in a directory of the operator's `PATH` | the file, and the installation `P` of `P/bin/NAME` |
 /// | an absolute path or a `#!` line of such a program | the same |
-/// | any other path, which a manifest or its program names | an installation in a directory of [`INSTALLERS`], or one of conda |
+/// | any other path, which a manifest or its program names | an installation in a directory of [`INSTALLERS`] |
 /// | a link, a `#!` line or a `pyvenv.cfg` in a directory of the system, of [`INSTALLERS`], or in `~/bin` or `~/.local/bin` | what it leads to |
-/// | one elsewhere, which a confined program can have made | an installation in a directory of [`INSTALLERS`], or one of conda |
+/// | one elsewhere, which a confined program can have made | an installation in a directory of [`INSTALLERS`] |
 /// | one where a confined program may write now | nothing |
 ///
 /// `P` counts as an installation where it holds `lib`, `lib64`, `libexec`, `share`, `include`, `pyvenv.cfg` or
@@ -170,6 +170,10 @@ const fn at(below_home: &'static str, moved: &'static str) -> InstallerPlace {
     InstallerPlace { below_home, moved: Some(moved) }
 }
 
+const fn usual(below_home: &'static str) -> InstallerPlace {
+    InstallerPlace { below_home, moved: None }
+}
+
 const fn installer(
     root: InstallerPlace,
     shims: Option<&'static str>,
@@ -186,7 +190,7 @@ pub const INSTALLERS: &[Installer] = &[
     installer(at(".rbenv", "RBENV_ROOT"), Some("shims"), "https://github.com/rbenv/rbenv#environment-variables"),
     installer(at(".nodenv", "NODENV_ROOT"), Some("shims"), "https://github.com/nodenv/nodenv#environment-variables"),
     Installer {
-        needs: &[InstallerPlace { below_home: ".tool-versions", moved: None }],
+        needs: &[usual(".tool-versions")],
         ..installer(at(".asdf", "ASDF_DATA_DIR"), Some("shims"), "https://asdf-vm.com/manage/configuration.html")
     },
     installer(at(".local/share/mise", "MISE_DATA_DIR"), Some("shims"), "https://mise.jdx.dev/directories.html"),
@@ -200,6 +204,10 @@ pub const INSTALLERS: &[Installer] = &[
     installer(at(".local/share/uv/python", "UV_PYTHON_INSTALL_DIR"), None, "https://docs.astral.sh/uv/reference/storage/"),
     installer(at(".local/share/uv/tools", "UV_TOOL_DIR"), None, "https://docs.astral.sh/uv/reference/storage/"),
     installer(at(".local/share/pipx", "PIPX_HOME"), None, "https://pipx.pypa.io/stable/reference/environment-variables/"),
+    installer(usual("miniconda3"), None, "https://www.anaconda.com/docs/getting-started/miniconda/install"),
+    installer(usual("anaconda3"), None, "https://www.anaconda.com/docs/getting-started/anaconda/install"),
+    installer(usual("miniforge3"), None, "https://github.com/conda-forge/miniforge"),
+    installer(at("micromamba", "MAMBA_ROOT_PREFIX"), None, "https://mamba.readthedocs.io/en/latest/user_guide/micromamba.html"),
     installer(at(".sdkman/candidates", "SDKMAN_CANDIDATES_DIR"), None, "https://sdkman.io/usage"),
 ];
 

@@ -126,6 +126,9 @@ impl Look<'_> {
         let in_path = file.parent().is_some_and(|it| self.places.is_in_path(it));
         let origin = if in_path { Origin::Operator } else { origin };
         let Some(real) = self.follow(file, origin) else { return };
+        if !real.metadata().is_ok_and(|it| it.is_file()) {
+            return;
+        }
         if origin == Origin::Operator {
             self.open(&real);
         }
@@ -212,9 +215,8 @@ impl Look<'_> {
             return;
         }
         let has = |names: &[&str]| names.iter().any(|it| prefix.join(it).exists());
-        let is_known = origin == Origin::Operator
-            || has(&["conda-meta"])
-            || self.installer_roots().any(|it| prefix.starts_with(it));
+        let is_known =
+            origin == Origin::Operator || self.installer_roots().any(|it| prefix.starts_with(it));
         let is_installation = has(SIGNS) || is_shims && has(&["versions", "installs"]);
         let has_denied = self.spec.isolation.denied.iter().any(|it| it.starts_with(prefix));
         if is_known && is_installation && !has_denied && !self.places.is_wide(prefix) {
@@ -274,14 +276,12 @@ impl Look<'_> {
         if self.is_writable(from) {
             return false;
         }
+        if self.places.is_vouched_for(from) {
+            return true;
+        }
+        let Some(to) = without_parents(to) else { return false };
         let mut roots = INSTALLERS.iter().flat_map(|it| self.places.places(it.root));
-        let prefix = to.parent().and_then(Path::parent);
-        let is_conda =
-            prefix.is_some_and(|it| it.join("conda-meta").is_dir() && !self.is_writable(it));
-        self.places.is_vouched_for(from)
-            || self.may_read(to)
-            || is_conda
-            || roots.any(|it| to.starts_with(&it) && !self.is_writable(&it))
+        self.may_read(&to) || roots.any(|it| to.starts_with(&it) && !self.is_writable(&it))
     }
 
     /// Whether a confined program may change what is at this path: that of this call, or of another one.
@@ -292,6 +292,21 @@ impl Look<'_> {
         };
         write.iter().any(|it| path.starts_with(it)) || self.places.is_writable(path)
     }
+}
+
+/// An absolute path without `..`; `None` where that is not where the system goes, as behind a link.
+fn without_parents(path: &Path) -> Option<PathBuf> {
+    let mut res = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir if res.symlink_metadata().is_ok_and(|it| it.is_symlink()) => {
+                return None;
+            }
+            Component::ParentDir => drop(res.pop()),
+            part => res.push(part),
+        }
+    }
+    Some(res)
 }
 
 /// What an installation has beside the directory of its programs.

@@ -77,6 +77,13 @@ impl Scene {
         assert_eq!((found.opened, found.closed), (expect, None), "{program} in {path}");
     }
 
+    /// This is opened, whatever stays closed.
+    #[track_caller]
+    fn is_open_as(&self, path: &str, program: &str, opened: &[&str]) {
+        let expect: Vec<_> = opened.iter().map(|it| self.root.join(it)).collect();
+        assert_eq!(self.find(path, program).opened, expect, "{program} in {path}");
+    }
+
     /// The program stays closed, and this is why.
     #[track_caller]
     fn is_closed(&self, path: &str, program: &str, closed: &str) {
@@ -144,14 +151,14 @@ fn an_installation_is_opened_as_a_whole() {
         (&format!("{node}/lib/node_modules/npm/bin/npm-cli.js"), "#!/usr/bin/env node\n"),
         (&format!("{node}/bin/npm"), "-> ../lib/node_modules/npm/bin/npm-cli.js"),
         ("home/.nvm/current", "-> versions/node/v22"),
-        ("home/conda/conda-meta/history", ""),
-        ("home/conda/bin/python", SHELL),
+        ("home/miniconda3/conda-meta/history", ""),
+        ("home/miniconda3/bin/python", SHELL),
     ]);
     scene.check(&format!("ROOT/{node}/bin:/bin"), "node", &[node]);
     scene.check(&format!("ROOT/{node}/bin:/usr/bin"), "npm", &[node]);
     scene.check("ROOT/home/.nvm/current/bin:/usr/bin", "npm", &[node]);
-    scene.check("ROOT/home/conda/bin:/bin", "python", &["home/conda"]);
-    scene.check("/bin", "ROOT/home/conda/bin/python", &["home/conda"]);
+    scene.check("ROOT/home/miniconda3/bin:/bin", "python", &["home/miniconda3"]);
+    scene.check("/bin", "ROOT/home/miniconda3/bin/python", &["home/miniconda3"]);
 }
 
 #[test]
@@ -266,6 +273,55 @@ fn what_a_confined_program_may_write_opens_nothing() {
     scene.written = vec![scene.root.join("shared")];
     let found = scene.find("ROOT/shared/bin", "tool");
     assert_eq!(found.opened, [scene.root.join("shared")], "another call may write the link");
+}
+
+/// What a confined program that had the directory `shared` can have made there leads nowhere, however it is spelt.
+#[test]
+fn what_a_project_leads_to_is_judged_by_where_the_system_goes() {
+    for target in [
+        "/usr/..ROOT/home/private/bin/tool",
+        "ROOT/home/.pyenv/../private/bin/tool",
+        "ROOT/plugin/../home/private/bin/tool",
+        "/proc/self/cwd/../home/private/bin/tool",
+        "/proc/self/rootROOT/home/private/bin/tool",
+        "ROOT/shared/../home/private/bin/tool",
+        "../../home/private/bin/tool",
+    ] {
+        let scene = Scene::new(&[
+            ("home/private/bin/tool", SHELL),
+            ("home/private/lib/x", ""),
+            ("home/.pyenv/x", ""),
+            ("plugin/x", ""),
+            ("shared/conda-meta/x", ""),
+            ("shared/bin/link", &format!("-> {target}")),
+            ("shared/bin/script", &format!("#!{target}\n")),
+            ("shared/bin/python", SHELL),
+            ("shared/pyvenv.cfg", &format!("home = {}\n", target.trim_end_matches("/tool"))),
+            (
+                "shared/dir",
+                &format!("-> {}", target.trim_end_matches("/tool").replace("../../", "../")),
+            ),
+        ]);
+        let private = scene.root.join("home/private");
+        for (path, program) in
+            [("bin", "link"), ("bin", "script"), ("bin", "python"), ("dir", "tool")]
+        {
+            let found = scene.find(&format!("ROOT/shared/{path}"), program);
+            let leads = found.opened.iter().any(|it| it.starts_with(&private));
+            assert!(!leads, "{program} by {target}: {found:?}");
+        }
+    }
+    // A directory is no interpreter.
+    let scene = Scene::new(&[("home/x", ""), ("home/bin/tool", "#!ROOT/home\n")]);
+    scene.is_open_as("ROOT/home/bin", "tool", &["home/bin/tool"]);
+    // Signs of conda that a confined program can have made.
+    let scene = Scene::new(&[
+        ("home/work/conda-meta/history", ""),
+        ("home/work/bin/tool", SHELL),
+        ("shared/bin/tool", "-> ROOT/home/work/bin/tool"),
+    ]);
+    assert!(!scene.find("ROOT/shared/bin", "tool").opened.contains(&scene.root.join("home/work")));
+    assert!(scene.find("/bin", "ROOT/home/work/bin/tool").opened.is_empty());
 }
 
 #[test]
