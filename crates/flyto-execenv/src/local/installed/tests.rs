@@ -316,12 +316,12 @@ fn what_a_project_leads_to_is_judged_by_where_the_system_goes() {
     scene.is_open_as("ROOT/home/bin", "tool", &["home/bin/tool"]);
     // Signs of conda that a confined program can have made.
     let scene = Scene::new(&[
-        ("home/work/conda-meta/history", ""),
-        ("home/work/bin/tool", SHELL),
-        ("shared/bin/tool", "-> ROOT/home/work/bin/tool"),
+        ("home/job/conda-meta/history", ""),
+        ("home/job/bin/tool", SHELL),
+        ("shared/bin/tool", "-> ROOT/home/job/bin/tool"),
     ]);
-    assert!(!scene.find("ROOT/shared/bin", "tool").opened.contains(&scene.root.join("home/work")));
-    assert!(scene.find("/bin", "ROOT/home/work/bin/tool").opened.is_empty());
+    assert!(!scene.find("ROOT/shared/bin", "tool").opened.contains(&scene.root.join("home/job")));
+    assert!(scene.find("/bin", "ROOT/home/job/bin/tool").opened.is_empty());
 }
 
 #[test]
