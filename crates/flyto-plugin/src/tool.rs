@@ -325,6 +325,16 @@ impl PluginTool {
             Err(err) if err.kind() == ExecErrorKind::Lost => {
                 return Ok(result::lost(&self.name, &err));
             }
+            // Of a template, the values are among the arguments.
+            Err(err)
+                if err.kind() == ExecErrorKind::TooLong
+                    && self.def.form() == ToolForm::Template =>
+            {
+                return Ok(ToolResult::failed(
+                    Failure::BadInput,
+                    refused(&[Refusal::too_long(&err)]),
+                ));
+            }
             Err(err) => return Err(tool_error(self.exec_failed(), err)),
         };
         let prints_json = self.def.output_schema.is_some();

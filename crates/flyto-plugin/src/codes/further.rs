@@ -81,11 +81,11 @@ Right:
         "a placeholder whose value would decide what runs",
         "\
 A value is data: one word, or a part of one, that a program gets as an argument. It cannot be the
-program itself, nor stand in text that an interpreter runs: the code behind `sh -c`, `python -c`,
-`perl -e`, `node -e` and the like, the program of `awk`, a query of `psql` or `sqlite3`, anything
-behind `eval`, and what a shell calculates. Nor can it be the value of an option that names a program,
-as `rsync -e` and `tar --to-command` do. Whoever gives the value would decide what runs. Hand it over
-as an argument, and read it in the code.
+program itself, nor part of an assignment or a calculation of the shell. These rules hold for every
+command. For common programs, a value is also refused where they would run it: the code behind `sh -c`,
+`python -c`, `perl -e`, `node -e` and the like, the program of `awk`, the script of `sed`, the program
+behind `env`, `sudo`, `xargs` and `find -exec`, anything behind `eval`. Hand it over as an argument, and
+read it in the code. A program that is not known here is not looked at.
 
 Wrong:
 
@@ -98,13 +98,11 @@ Right:
     ),
     CodeInfo::new(
         codes::TEMPLATE_SYNTAX,
-        "a template that cannot be taken apart",
+        "a template that cannot be parsed",
         "\
-The `command` of a tool with `parameters` is taken apart as a POSIX shell does it, so that a value
+The `command` of a tool with `parameters` is parsed as a POSIX shell does it, so that a value
 stays one word whatever quotes are around its placeholder. A quote without its end, and what shells
-understand in different ways, is refused, and so is what would mix up the values: they travel as
-the positional parameters of the shell, so `$1`, `shift` and functions mean something else. Longer
-code belongs in a script of the plugin.
+understand in different ways, is refused. Longer code belongs in a script of the plugin.
 
 Wrong:
 

@@ -1,5 +1,7 @@
 //! The form that has a command line with placeholders.
 
+use std::collections::HashSet;
+
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, closest, quoted};
 use serde_json::{Map, Value, json};
 
@@ -78,9 +80,9 @@ pub(super) fn read(
         return Err(reader.push(diagnostic));
     }
     let properties = reader.at("parameters").member("properties");
-    let names: Vec<&str> =
+    let names: HashSet<&str> =
         properties.into_iter().flat_map(|it| it.members()).map(|(name, _)| name).collect();
-    let template = match Template::read(text, &|name| names.contains(&name)) {
+    let template = match Template::read(text, &|name| names.contains(name)) {
         Ok(template) => template,
         Err(fault) => return Err(reader.push(finding(at, *fault))),
     };
@@ -96,8 +98,9 @@ pub(super) fn read(
     for warning in odd(at, &template, &names) {
         reader.push(warning);
     }
+    let mentioned: HashSet<&str> = template.parameters().iter().map(|it| &**it).collect();
     for (name, property) in properties.into_iter().flat_map(|it| it.members()) {
-        if !template.mentions(name) {
+        if !mentioned.contains(name) {
             let what = format!("the command never uses the parameter {}", quoted(name));
             let diag = crate::place::about_key(
                 reader.at("parameters").member("properties").unwrap_or(property),
@@ -156,13 +159,10 @@ fn escaped(text: &str) -> String {
 }
 
 /// Placeholders that work and are written in an odd way.
-fn odd(at: At<'_>, template: &Template, names: &[&str]) -> Vec<Diagnostic> {
+fn odd(at: At<'_>, template: &Template, names: &HashSet<&str>) -> Vec<Diagnostic> {
     let mut res = Vec::new();
-    if template.is_plain() {
-        return res;
-    }
     for (name, span, spaced) in template.placeholders() {
-        let is_known = names.contains(&name);
+        let is_known = names.contains(name);
         if is_known && !spaced {
             continue;
         }

@@ -143,18 +143,6 @@ impl Fault {
             .help("write the command line that runs, such as `git -C {{path}} status`")
     }
 
-    pub(super) fn positional(span: Range<usize>, text: &str) -> Self {
-        Self::syntax(span, format!("`{text}` is where values travel to the shell"))
-            .because("a shell gets the values of placeholders as its positional parameters")
-            .help("write `{{name}}` where the value belongs")
-    }
-
-    pub(super) fn moves_positional(span: Range<usize>, what: &str) -> Self {
-        Self::syntax(span, format!("{what} changes what `$1` means, which is where values travel"))
-            .because("a shell gets the values of placeholders as its positional parameters")
-            .help("write a script, or `sh -c '…' _ {{name}}`")
-    }
-
     /// A placeholder where its value would be taken for code.
     pub(super) fn place(span: Range<usize>, name: &str, place: &str, help: String) -> Self {
         Self::new(codes::CODE_PLACEHOLDER, span, format!("`{{{{{name}}}}}` stands {place}"))

@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Filled,
-    text::{Item, Part, Quote, Taken, Word},
+    parse::{Item, Parsed, Part, Quote, Word},
 };
 
 /// The key of a parameter's schema that lets its values begin with `-`.
@@ -17,14 +17,12 @@ const DASH: &str = "x-flyto-dash";
 /// The most references that lead from one part of a schema to another.
 const MOST_REFERENCES: usize = 16;
 
-/// A word that means something of its own to a program, wherever it stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
-    /// `NAME=…` sets a variable, and is run in part.
-    NoAssignment,
-    /// `;` ends the words of a command, as `+` does, and these stand for the name of a file.
-    NoneOf(&'static [&'static str]),
-}
+/// The bytes of the longest argument of a program: on Linux 32 pages of 4 KiB with the zero byte at the end
+/// (`MAX_ARG_STRLEN`, execve(2)). Other systems bound all of them together, which the start of the program tells.
+const MAX_WORD_BYTES: usize = 32 * 4096 - 1;
+
+/// What the variables of the shell that hold values are called, each with a number behind it.
+pub(super) const VARIABLE: &str = "flyto_value_";
 
 /// Why a value cannot be put into a command. Shows as `/path: holds a NUL character …`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +33,15 @@ pub(crate) struct Refusal {
     pub(crate) why: String,
     /// It is missing, and the schema says that it must be there.
     pub(crate) required: bool,
+}
+
+impl Refusal {
+    /// The values together are longer than the system lets arguments be.
+    pub(crate) fn too_long(err: &dyn std::error::Error) -> Self {
+        let cause = err.source().map(|it| format!(": {it}")).unwrap_or_default();
+        let why = format!("the values are longer than the system lets arguments be{cause}");
+        Self { pointer: String::new(), why, required: false }
+    }
 }
 
 impl fmt::Display for Refusal {
@@ -62,7 +69,7 @@ enum Given<'a> {
 
 pub(super) fn fill(
     text: &str,
-    taken: &Taken,
+    parsed: &Parsed,
     schema: &Value,
     input: &Input,
 ) -> Result<Filled, Vec<Refusal>> {
@@ -72,12 +79,14 @@ pub(super) fn fill(
     };
     let mut refusals = Vec::new();
     let mut values = Vec::new();
-    for name in &taken.params {
+    let mut written = None;
+    for name in &parsed.params {
         let given = match members.get(name) {
-            Some(value @ (Value::Number(_) | Value::Array(_) | Value::Object(_))) => Given::Text {
-                text: as_written(input, name).unwrap_or_else(|| value.to_string()).into(),
-                free: true,
-            },
+            Some(value @ (Value::Number(_) | Value::Array(_) | Value::Object(_))) => {
+                let written = written.get_or_insert_with(|| as_written(input));
+                let text = written.get(name.as_str()).and_then(|it| compact(it.get()));
+                Given::Text { text: text.unwrap_or_else(|| value.to_string()).into(), free: true }
+            }
             value => given(schema, name, value),
         };
         if matches!(&given, Given::Text { text, .. } if text.contains('\0')) {
@@ -86,8 +95,8 @@ pub(super) fn fill(
         }
         values.push(given);
     }
-    let mut filler = Filler { text, names: &taken.params, values, refusals, args: Vec::new() };
-    let filled = if taken.live { filler.shell(taken) } else { filler.direct(taken) };
+    let mut filler = Filler { text, names: &parsed.params, values, refusals, args: Vec::new() };
+    let filled = if parsed.needs_shell { filler.shell(parsed) } else { filler.direct(parsed) };
     if filler.refusals.is_empty() { Ok(filled) } else { Err(filler.refusals) }
 }
 
@@ -123,13 +132,13 @@ fn given<'a>(schema: &'a Value, name: &str, value: Option<&'a Value>) -> Given<'
     }
 }
 
-/// The JSON of a value without blanks. Its numbers keep the digits that they are written with: an
-/// identifier with a digit changed is another one.
-fn as_written(input: &Input, name: &str) -> Option<String> {
-    let members: HashMap<String, &RawValue> = serde_json::from_str(input.as_str()).ok()?;
-    compact(members.get(name)?.get())
+/// The members of the input as they are written.
+fn as_written(input: &Input) -> HashMap<String, &RawValue> {
+    serde_json::from_str(input.as_str()).unwrap_or_default()
 }
 
+/// JSON without blanks. Its numbers keep the digits that they are written with: an identifier with a digit changed is
+/// another one.
 fn compact(json: &str) -> Option<String> {
     let mut res = String::with_capacity(json.len());
     let mut rest = json;
@@ -165,7 +174,7 @@ struct Filler<'a> {
     names: &'a [String],
     values: Vec<Given<'a>>,
     refusals: Vec<Refusal>,
-    /// The positional parameters of the shell: which parameter each of them is.
+    /// Which parameter each variable of the shell holds.
     args: Vec<usize>,
 }
 
@@ -195,55 +204,8 @@ impl Filler<'_> {
         stays
     }
 
-    /// Refuses a value that makes of a word what it is not to be.
-    fn guard(&mut self, word: &Word) {
-        if let Some(bound) = word.bound {
-            self.bind(word, bound);
-        }
-        self.guard_option(word);
-    }
-
-    /// Refuses values that a program would not take as they are.
-    fn bind(&mut self, word: &Word, bound: Bound) {
-        let mut whole = String::new();
-        let mut values = Vec::new();
-        for part in &word.parts {
-            match part {
-                Part::Literal { cooked, .. } => whole += cooked,
-                Part::Value { param, .. } => {
-                    whole += self.value(*param);
-                    values.push(*param);
-                }
-                Part::Expansion(_) | Part::Substitution(..) => {}
-            }
-        }
-        let why = match bound {
-            Bound::NoAssignment => whole.contains('=').then(|| {
-                "holds `=`, so the program would take it for a variable, and run `$(shell …)` in it"
-                    .to_owned()
-            }),
-            Bound::NoneOf(texts) => {
-                let found = texts.iter().find(|it| match **it {
-                    ";" | "+" => whole == **it,
-                    place => values.iter().any(|param| self.value(*param).contains(place)),
-                });
-                found.map(|it| match *it {
-                    ";" | "+" => {
-                        format!("is `{it}`, which ends the words of the command that is run")
-                    }
-                    place => {
-                        format!("holds `{place}`, in whose place the name of a file would be put")
-                    }
-                })
-            }
-        };
-        if let (Some(why), Some(param)) = (why, values.first()) {
-            self.refuse(refusal(&self.names[*param], why));
-        }
-    }
-
     /// Refuses a value that makes an option of a word.
-    fn guard_option(&mut self, word: &Word) {
+    fn guard(&mut self, word: &Word) {
         if word.after_dashes {
             return;
         }
@@ -269,17 +231,27 @@ impl Filler<'_> {
             }
         }
         let Some((text, Some((param, free)))) = begins else { return };
-        let plus = word.no_option && text.starts_with('+');
-        if (!free || word.no_option) && (text.starts_with('-') && len > 1 || plus) {
+        if !free && text.starts_with('-') && len > 1 {
             let shown: String = text.chars().take(40).collect();
             let cut = if shown.len() < text.len() { "…" } else { "" };
-            let sign = if plus { '+' } else { '-' };
             let why = format!(
-                "begins with `{sign}`, so the program could take it for an option: {}; \
-                 for a file, write ./ in front",
+                "begins with `-`, so the program could take it for an option: {}; for a file, write ./ in front",
                 quoted(&format!("{shown}{cut}"))
             );
             self.refuse(refusal(&self.names[param], why));
+        }
+    }
+
+    /// Refuses values that make a word too long for any program. A shell gets each value by itself.
+    fn measure(&mut self, params: impl Iterator<Item = usize>, n_bytes: usize) {
+        if n_bytes <= MAX_WORD_BYTES || !cfg!(target_os = "linux") {
+            return;
+        }
+        if let Some(longest) = params.max_by_key(|it| self.value(*it).len()) {
+            let n = self.value(longest).len();
+            let why =
+                format!("has {n} bytes, and an argument of a program has at most {MAX_WORD_BYTES}");
+            self.refuse(refusal(&self.names[longest], why));
         }
     }
 
@@ -290,9 +262,9 @@ impl Filler<'_> {
         }
     }
 
-    fn direct(&mut self, taken: &Taken) -> Filled {
+    fn direct(&mut self, parsed: &Parsed) -> Filled {
         let mut words = Vec::new();
-        for item in &taken.items {
+        for item in &parsed.items {
             let Item::Word(word) = item else { continue };
             if !self.stays(word) {
                 continue;
@@ -305,21 +277,34 @@ impl Filler<'_> {
                     unreachable!("a text with these needs a shell")
                 }
             });
-            words.push(parts.collect::<String>());
+            let filled = parts.collect::<String>();
+            let params = word.parts.iter().filter_map(Part::param);
+            self.measure(params, filled.len());
+            words.push(filled);
         }
         let mut words = words.into_iter();
         Filled { program: words.next().unwrap_or_default(), args: words.collect() }
     }
 
-    fn shell(&mut self, taken: &Taken) -> Filled {
+    /// The text for a shell. Values come in as positional parameters and are moved to variables before the text
+    /// begins, so that `"$@"`, `getopts` and `for` without a list find none of them.
+    fn shell(&mut self, parsed: &Parsed) -> Filled {
         let mut text = String::new();
-        self.items(&taken.items, &mut text);
+        self.items(&parsed.items, &mut text);
+        let n_values = self.args.len();
+        if n_values > 0 {
+            let moved = (1..=n_values).map(|it| format!("{VARIABLE}{it}=${{{it}}}; "));
+            text = moved.collect::<String>() + "set --; " + &text;
+        }
         // `sh` would take what begins so for one of its own options.
         if text.starts_with(['-', '+']) {
             text.insert(0, ' ');
         }
         let mut args = vec!["-c".to_owned(), text, "sh".to_owned()];
-        args.extend(self.args.iter().map(|it| self.value(*it).to_owned()));
+        for param in self.args.clone() {
+            self.measure([param].into_iter(), self.value(param).len());
+            args.push(self.value(param).to_owned());
+        }
         Filled { program: "sh".to_owned(), args }
     }
 
@@ -353,9 +338,9 @@ impl Filler<'_> {
                 });
                 let number = index + 1;
                 *res += &match quote {
-                    Quote::None => format!("\"${{{number}}}\""),
-                    Quote::Double => format!("${{{number}}}"),
-                    Quote::Single => format!("'\"${{{number}}}\"'"),
+                    Quote::None => format!("\"${{{VARIABLE}{number}}}\""),
+                    Quote::Double => format!("${{{VARIABLE}{number}}}"),
+                    Quote::Single => format!("'\"${{{VARIABLE}{number}}}\"'"),
                 };
             }
         }

@@ -1,43 +1,36 @@
 //! Commands with placeholders: what they say, and what runs when values are put in.
 //!
-//! A text is taken apart once, when it is read ([`text`]); what its words are for is settled then, too
-//! ([`roles`], which knows [`programs`] that run code). Where both are clear at a glance ([`plain`]), it
-//! waits for the first call. A call only fills in values ([`fill`]).
+//! A text is parsed once, when it is read ([`parse`]). Then its words are checked: by rules that hold for every command
+//! ([`rules`]), and by what is known of common programs ([`lint`]). A call only fills in values ([`fill`]).
 
 mod fault;
 mod fill;
-mod interpreters;
-mod options;
-mod plain;
-mod programs;
-mod roles;
-mod special;
-mod text;
-mod variables;
-mod wrappers;
+mod lint;
+mod parse;
+mod rules;
 
-use std::{ops::Range, sync::OnceLock};
+use std::ops::Range;
 
 use flyto_tools::Input;
 use serde_json::Value;
 
 pub use self::fault::TemplateError;
-use self::text::{Placeholder, Taken};
+use self::parse::{Item, Parsed, Part, Placeholder, Word};
 pub(crate) use self::{fault::Fault, fill::Refusal};
 
 /// A command line in which `{{name}}` stands for a parameter.
 ///
 /// A value becomes a part of exactly one word, byte for byte, whatever it contains and whatever
 /// quotes are around its placeholder. A text that a shell would only split into words runs without
-/// one. A text that needs a shell is handed to `sh -c`, and the values are its positional parameters:
-/// no value is ever part of a text that is read as code.
+/// one. A text that needs a shell is handed to `sh -c`, and the values are in variables of the shell whose
+/// names begin with `flyto_value_`: no value is ever part of a text that is read as code, and the
+/// positional parameters are empty.
 ///
 /// [`ToolDef::template`](crate::ToolDef::template) makes a tool of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     text: String,
-    /// Empty until somebody looks where the text is plain.
-    taken: OnceLock<Taken>,
+    parsed: Parsed,
 }
 
 /// What runs for one call.
@@ -51,35 +44,9 @@ impl Template {
     /// Reads a command. What stands in double braces is a placeholder if it looks like a name
     /// (letters, digits, `_` and `-`) or is that of a parameter; anything else is text.
     pub(crate) fn read(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Self, Box<Fault>> {
-        if plain::is_plain(text, is_declared) {
-            return Ok(Self { text: text.to_owned(), taken: OnceLock::new() });
-        }
-        Self::take_apart(text, is_declared)
-    }
-
-    fn take_apart(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Self, Box<Fault>> {
-        let taken = taken(text, is_declared)?;
-        Ok(Self { text: text.to_owned(), taken: OnceLock::from(taken) })
-    }
-
-    fn taken(&self) -> &Taken {
-        // All names in a plain text look like names, so none needs to be declared.
-        let plain = || taken(&self.text, &|_| false).expect("a plain text has no fault");
-        self.taken.get_or_init(plain)
-    }
-
-    /// Whether nobody had to take the text apart so far: it holds plain words and placeholders of
-    /// declared parameters, and needs no shell.
-    pub(crate) fn is_plain(&self) -> bool {
-        self.taken.get().is_none()
-    }
-
-    /// Whether there is a placeholder with this name.
-    pub(crate) fn mentions(&self, name: &str) -> bool {
-        match self.taken.get() {
-            Some(taken) => taken.params.iter().any(|it| it == name),
-            None => plain::mentions(&self.text, name),
-        }
+        let mut parsed = parse::parse(text, is_declared)?;
+        rules::check(text, &mut parsed)?;
+        Ok(Self { text: text.to_owned(), parsed })
     }
 
     /// The command as it is written.
@@ -91,28 +58,25 @@ impl Template {
     /// The names that placeholders have, each once, in the order of the command.
     #[must_use]
     pub fn parameters(&self) -> &[String] {
-        &self.taken().params
+        &self.parsed.params
     }
 
     /// Whether the command is run by a shell.
     #[must_use]
     pub fn uses_shell(&self) -> bool {
-        self.taken.get().is_some_and(|it| it.live)
+        self.parsed.needs_shell
     }
 
     /// The program that is started; nothing where the shell decides.
     #[must_use]
     pub fn program(&self) -> Option<String> {
-        if self.is_plain() {
-            return plain::words(&self.text).next().map(ToOwned::to_owned);
-        }
         if self.uses_shell() { None } else { self.words().next()?.fixed() }
     }
 
-    fn words(&self) -> impl Iterator<Item = &text::Word> {
-        self.taken().items.iter().filter_map(|it| match it {
-            text::Item::Word(word) => Some(word),
-            text::Item::Gap(..) => None,
+    fn words(&self) -> impl Iterator<Item = &Word> {
+        self.parsed.items.iter().filter_map(|it| match it {
+            Item::Word(word) => Some(word),
+            Item::Gap(..) => None,
         })
     }
 
@@ -124,7 +88,7 @@ impl Template {
     /// Every placeholder: its name, its bytes, and whether there are blanks within its braces.
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = (&str, Range<usize>, bool)> {
         let each = |it: &'_ Placeholder| it.span.clone();
-        self.taken().placeholders.iter().map(move |it| (it.name.as_str(), each(it), it.spaced))
+        self.parsed.placeholders.iter().map(move |it| (it.name.as_str(), each(it), it.spaced))
     }
 
     /// The words that would run, with the placeholders as they are written.
@@ -134,11 +98,11 @@ impl Template {
         }
         let words = self.words().map(|word| {
             let parts = word.parts.iter().map(|it| match it {
-                text::Part::Literal { cooked, .. } => cooked.clone(),
-                text::Part::Value { param, .. } => {
-                    format!("{{{{{}}}}}", self.taken().params[*param])
+                Part::Literal { cooked, .. } => cooked.clone(),
+                Part::Value { param, .. } => {
+                    format!("{{{{{}}}}}", self.parsed.params[*param])
                 }
-                text::Part::Expansion(span) | text::Part::Substitution(span, _) => {
+                Part::Expansion(span) | Part::Substitution(span, _) => {
                     self.text[span.clone()].to_owned()
                 }
             });
@@ -149,23 +113,6 @@ impl Template {
 
     /// Puts in the values of a call. `schema` describes the parameters.
     pub(crate) fn fill(&self, schema: &Value, input: &Input) -> Result<Filled, Vec<Refusal>> {
-        fill::fill(&self.text, self.taken(), schema, input)
+        fill::fill(&self.text, &self.parsed, schema, input)
     }
 }
-
-/// Takes a text apart and settles what its words are for.
-fn taken(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Taken, Box<Fault>> {
-    let mut taken = text::take_apart(text, is_declared)?;
-    roles::assign(text, &mut taken)?;
-    Ok(taken)
-}
-
-/// Equal when the texts are, and say the same.
-impl PartialEq for Template {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-            && (self.is_plain() && other.is_plain() || self.taken() == other.taken())
-    }
-}
-
-impl Eq for Template {}

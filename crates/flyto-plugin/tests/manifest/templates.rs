@@ -370,14 +370,14 @@ fn values_that_would_be_code() {
             5:92: error[F0151]: `{{x}}` stands in the code that `awk` runs
                 at /tools/0/command
                 because whoever gives the value would decide what runs
-                help: hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1] } …' {{x}}`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                help: hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1]; ARGV[1] = "" } …' {{x}} FILE`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             p: loaded [] refused [t (template)]
         "#]],
     );
     check_tool(
         r#""parameters": {"type": "object", "properties": {"x": {"type": "string"}}}, "command": "eval {{x}}""#,
         expect![[r#"
-            5:93: error[F0151]: `{{x}}` stands behind `eval`, which runs it as code
+            5:93: error[F0151]: `{{x}}` stands in the code that `eval` runs
                 at /tools/0/command
                 because whoever gives the value would decide what runs
                 help: hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"

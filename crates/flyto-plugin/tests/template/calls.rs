@@ -4,7 +4,7 @@ use std::fs;
 
 use expect_test::expect;
 use flyto_plugin::ToolDef;
-use flyto_tools::{CallContext, Failure, Input, Tool};
+use flyto_tools::{Failure, Input, Tool};
 use serde_json::json;
 
 use crate::{Host, template};
@@ -69,20 +69,32 @@ async fn a_value_that_cannot_be_put_in_starts_nothing() {
     assert_eq!(fs::read_dir(host.dir.path().join("session")).expect("a directory").count(), 0);
 }
 
+#[cfg(target_os = "linux")]
 #[tokio::test]
-async fn what_is_beyond_the_systems_limit_is_an_error_that_says_so() {
+async fn what_no_argument_can_hold_is_bad_input() {
     let host = Host::new();
     for command in ["printf %s {{x}}", "printf %s {{x}} $HOME"] {
-        let tool = host.tool(template(command, json!({"x": {}})));
-        let input = Input::from_value(json!({"x": "v".repeat(3_000_000)}));
-        let err = tool.execute(&CallContext::new(), input).await.expect_err("it is too long");
-        let causes: Vec<_> =
-            std::iter::successors(Some(&err as &dyn std::error::Error), |err| err.source())
-                .map(ToString::to_string)
-                .collect();
-        let all = causes.join(": ");
-        assert!(all.contains("too long") || all.contains("too large"), "{all}");
+        let most = 32 * 4096 - 1;
+        let def = || template(command, json!({"x": {}}));
+        let res = host.call(def(), json!({"x": "v".repeat(most)})).await;
+        assert_eq!(res.failure, None, "{}", res.output);
+        let res = host.call(def(), json!({"x": "v".repeat(most + 1)})).await;
+        assert_eq!(res.failure, Some(Failure::BadInput));
+        let why =
+            "invalid input: /x: has 131072 bytes, and an argument of a program has at most 131071";
+        assert_eq!(res.output, why);
     }
+    // Each is short enough, and all together are too long.
+    let names: Vec<String> = (0..100).map(|it| format!("n{it}")).collect();
+    let properties =
+        names.iter().map(|it| (it.clone(), json!({}))).collect::<serde_json::Map<_, _>>();
+    let command = names.iter().fold("true".to_owned(), |res, it| res + &format!(" {{{{{it}}}}}"));
+    let input = names.iter().map(|it| (it.clone(), json!("v".repeat(100_000))));
+    let input = serde_json::Value::Object(input.collect());
+    let res = host.call(template(&command, properties.into()), input).await;
+    assert_eq!(res.failure, Some(Failure::BadInput));
+    expect!["invalid input: (root): the values are longer than the system lets arguments be: Argument list too long (os error 7)"]
+        .assert_eq(&res.output);
 }
 
 #[tokio::test]

@@ -75,7 +75,6 @@ fn refused_as_code() {
             r#"docker exec c sh -ec {{x}}"#,
             r#"uv run python -c {{x}}"#,
             r#"node --require mod -e {{x}}"#,
-            r#"vim f -c {{x}}"#,
             r#"A=1 > f eval {{x}}"#,
         ],
         expect![[r#"
@@ -135,25 +134,25 @@ fn refused_as_code() {
             php -r {{x}}
                 failed to read the command "php -r {{x}}": `{{x}}` stands in the code that `php` runs (byte 7); hand the value over as an argument, as in `php -r '…' -- {{x}}`, where it is `$argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             awk {{x}} f
-                failed to read the command "awk {{x}} f": `{{x}}` stands in the code that `awk` runs (byte 4); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1] } …' {{x}}`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "awk {{x}} f": `{{x}}` stands in the code that `awk` runs (byte 4); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1]; ARGV[1] = "" } …' {{x}} FILE`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             awk -F: -v a={{x}} '{print {{y}}}' f
-                failed to read the command "awk -F: -v a={{x}} '{print {{y}}}' f": `{{y}}` stands in the code that `awk` runs (byte 27); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1] } …' {{y}}`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{y}}`, where it is "$1"
+                failed to read the command "awk -F: -v a={{x}} '{print {{y}}}' f": `{{y}}` stands in the code that `awk` runs (byte 27); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1]; ARGV[1] = "" } …' {{y}} FILE`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{y}}`, where it is "$1"
             gawk -F , -- {{x}}
-                failed to read the command "gawk -F , -- {{x}}": `{{x}}` stands in the code that `gawk` runs (byte 13); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1] } …' {{x}}`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "gawk -F , -- {{x}}": `{{x}}` stands in the code that `gawk` runs (byte 13); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1]; ARGV[1] = "" } …' {{x}} FILE`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             gawk -e {{x}}
-                failed to read the command "gawk -e {{x}}": `{{x}}` stands in the code that `gawk` runs (byte 8); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1] } …' {{x}}`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "gawk -e {{x}}": `{{x}}` stands in the code that `gawk` runs (byte 8); hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1]; ARGV[1] = "" } …' {{x}} FILE`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             eval {{x}}
-                failed to read the command "eval {{x}}": `{{x}}` stands behind `eval`, which runs it as code (byte 5); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "eval {{x}}": `{{x}}` stands in the code that `eval` runs (byte 5); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             eval p '{{x}}'
-                failed to read the command "eval p '{{x}}'": `{{x}}` stands behind `eval`, which runs it as code (byte 8); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "eval p '{{x}}'": `{{x}}` stands in the code that `eval` runs (byte 8); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             trap {{x}} EXIT
-                failed to read the command "trap {{x}} EXIT": `{{x}}` stands behind `trap`, which runs it as code (byte 5); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "trap {{x}} EXIT": `{{x}}` stands in the code that `trap` runs (byte 5); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             . {{x}}
-                failed to read the command ". {{x}}": `{{x}}` stands behind `.`, which runs the file as code (byte 2); write the name of a script
+                failed to read the command ". {{x}}": `{{x}}` stands in the place of the program (byte 2); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             source {{x}}
-                failed to read the command "source {{x}}": `{{x}}` stands behind `source`, which runs the file as code (byte 7); write the name of a script
+                failed to read the command "source {{x}}": `{{x}}` stands in the place of the program (byte 7); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             find . -exec {{x}} \;
-                failed to read the command "find . -exec {{x}} \\;": `{{x}}` stands in the place of the program (byte 13); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "find . -exec {{x}} \\;": `{{x}}` stands in the code that `find` runs (byte 13); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             find . -exec sh -c '{{x}}' \; -execdir p \;
                 failed to read the command "find . -exec sh -c '{{x}}' \\; -execdir p \\;": `{{x}}` stands in the code that `sh` runs (byte 20); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             find . -exec p \; -exec sh -c {{x}} \;
@@ -171,23 +170,23 @@ fn refused_as_code() {
             exec {{x}}
                 failed to read the command "exec {{x}}": `{{x}}` stands in the place of the program (byte 5); write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             env -S {{x}}
-                failed to read the command "env -S {{x}}": `{{x}}` stands where `env -S` takes it apart (byte 7); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "env -S {{x}}": `{{x}}` stands in the code that `env` runs (byte 7); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             busybox sh -c {{x}}
                 failed to read the command "busybox sh -c {{x}}": `{{x}}` stands in the code that `sh` runs (byte 14); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             su ada -c {{x}}
                 failed to read the command "su ada -c {{x}}": `{{x}}` stands in the code that `su` runs (byte 10); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             flock f -c {{x}}
-                failed to read the command "flock f -c {{x}}": `{{x}}` stands behind `-c`, which runs it as code (byte 11); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "flock f -c {{x}}": `{{x}}` stands in the code that `flock` runs (byte 11); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             watch {{x}}
-                failed to read the command "watch {{x}}": `{{x}}` stands behind `watch`, which runs it as code (byte 6); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "watch {{x}}": `{{x}}` stands in the code that `watch` runs (byte 6); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             [[ {{x}} -eq 1 ]]
                 failed to read the command "[[ {{x}} -eq 1 ]]": `{{x}}` stands within `[[`, where some shells calculate (byte 3); use `[`
             for {{x}} in a
                 failed to read the command "for {{x}} in a": `{{x}}` stands where a variable is named (byte 4); write a name of your own
             read {{x}}
-                failed to read the command "read {{x}}": `{{x}}` stands behind `read`, where a variable is named (byte 5); write a name of your own
+                failed to read the command "read {{x}}": `{{x}}` stands in the code that `read` runs (byte 5); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             export {{x}}
-                failed to read the command "export {{x}}": `{{x}}` stands behind `export`, where a variable is named (byte 7); write a name of your own
+                failed to read the command "export {{x}}": `{{x}}` stands in the code that `export` runs (byte 7); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             p $((1 + {{x}}))
                 failed to read the command "p $((1 + {{x}}))": `{{x}}` stands within `$((…))` (byte 9); set a variable in `sh -c '…' _ {{name}}`, where the value is "$1"
             p ${HOME:-{{x}}}
@@ -197,7 +196,7 @@ fn refused_as_code() {
             python3.12 -Ic {{x}}
                 failed to read the command "python3.12 -Ic {{x}}": `{{x}}` stands in the code that `python3.12` runs (byte 15); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             $SHELL -c {{x}}
-                failed to read the command "$SHELL -c {{x}}": `{{x}}` stands in the code that `sh` runs (byte 10); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "$SHELL -c {{x}}": `{{x}}` stands behind a word that may be empty, so that its value would be the program (byte 10); write the name of the program, or its path
             "$HOME/bin/python3" -c {{x}}
                 failed to read the command "\"$HOME/bin/python3\" -c {{x}}": `{{x}}` stands in the code that `python3` runs (byte 23); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             docker exec c sh -ec {{x}}
@@ -206,10 +205,8 @@ fn refused_as_code() {
                 failed to read the command "uv run python -c {{x}}": `{{x}}` stands in the code that `python` runs (byte 17); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             node --require mod -e {{x}}
                 failed to read the command "node --require mod -e {{x}}": `{{x}}` stands in the code that `node` runs (byte 22); hand the value over as an argument, as in `node -e '…' -- {{x}}`, where it is `process.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
-            vim f -c {{x}}
-                failed to read the command "vim f -c {{x}}": `{{x}}` stands in the code that `vim` runs (byte 9); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             A=1 > f eval {{x}}
-                failed to read the command "A=1 > f eval {{x}}": `{{x}}` stands behind `eval`, which runs it as code (byte 13); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "A=1 > f eval {{x}}": `{{x}}` stands in the code that `eval` runs (byte 13); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
         "#]],
     );
 }
@@ -226,7 +223,6 @@ fn allowed_beside_code() {
             r#"awk -v a={{x}} '{print $1}' {{x}}"#,
             r#"awk -f prog.awk {{x}}"#,
             r#"find {{x}} -name {{x}} -exec grep -l {{x}} '{}' \;"#,
-            r#"env A={{x}} p {{x}}"#,
             r#"timeout {{n}} p {{x}}"#,
             r#"grep -e {{x}} -c f"#,
             r#"node script.js -e {{x}}"#,
@@ -286,11 +282,6 @@ fn allowed_beside_code() {
                 "X Y"
                 "{}"
                 ";"
-            env A={{x}} p {{x}}
-                "env"
-                "A=X Y"
-                "p"
-                "X Y"
             timeout {{n}} p {{x}}
                 "timeout"
                 "5"
@@ -314,7 +305,7 @@ fn allowed_beside_code() {
             xargs -I{} p {} {{x}}
                 "sh"
                 "-c"
-                "xargs -I{} p {} \"${1}\""
+                "flyto_value_1=${1}; set --; xargs -I{} p {} \"${flyto_value_1}\""
                 "sh"
                 "X Y"
             sudo -u {{x}} p
@@ -334,7 +325,7 @@ fn allowed_beside_code() {
             "$PLUGIN_ROOT/p" -c {{x}}
                 "sh"
                 "-c"
-                "\"$PLUGIN_ROOT/p\" -c \"${1}\""
+                "flyto_value_1=${1}; set --; \"$PLUGIN_ROOT/p\" -c \"${flyto_value_1}\""
                 "sh"
                 "X Y"
         "#]],
@@ -355,40 +346,20 @@ fn refused_as_scripts_options_and_programs() {
         "env sed -i {{x}} f",
         "sh -{{x}} {{y}}",
         "sh +{{x}} {{y}}",
-        "bash --rcfile {{x}} -i",
         "python3 -{{x}}",
-        "python3 -m {{x}} {{y}}",
         "node --{{x}}={{y}}",
         "node --{{x}} {{y}}",
-        "node --import={{x}} f.js",
         "node -p -e {{x}}",
         "perl -M{{x}} f",
-        "gawk --sour={{x}} f",
         "awk -{{x}} f",
-        "/bin/das? -c {{x}}",
-        "/bin/{sh,x} -c {{x}}",
         "$0 -c {{x}}",
         "$NOTHING sh -c {{x}}",
         "$(which sh) -c {{x}}",
         "env $0 {{x}}",
-        "deno eval {{x}}",
         "pwsh -NoProfile -c {{x}}",
-        "pwsh -Command 'p' {{x}}",
-        "octave --eval {{x}}",
         "expect -c {{x}}",
-        "gdb -ex {{x}} p",
-        "gdb --eval-command={{x}} p",
-        "make --eval {{x}}",
-        "nix-shell --run {{x}}",
-        "nix-shell --command {{x}}",
-        "git rebase --exec {{x}} main",
-        "git rebase -x {{x}} main",
         "git -c {{x}} status",
         "git -C d -c core.pager={{x}} log",
-        "git clone --upload-pack={{x}} u",
-        "git fetch --upload-p {{x}}",
-        "git {{x}}",
-        "git bisect run {{x}}",
         "git --{{x}} log",
         "ssh host {{x}}",
         "ssh -p 22 host ls {{x}}",
@@ -398,33 +369,24 @@ fn refused_as_scripts_options_and_programs() {
         "su --comm={{x}}",
         "script -c {{x}}",
         "parallel {{x}}",
-        "tmux new-session {{x}}",
         "node -pe {{x}}",
         "env - {{x}}",
         "env -- A=1 {{x}}",
         "env - awk {{x}}",
-        "sh $F -c {{x}}",
-        "sh \"$F\" {{x}}",
-        "python3 $F -c {{x}}",
-        "awk $F {{x}}",
-        "${X}sh -c {{x}}",
         "timeout --sig KILL 5 {{x}}",
         "env --chd /tmp {{x}}",
         "env --split={{x}}",
         "xargs --delim x {{x}}",
         "flock --timeout 5 f {{x}}",
         "flock f --command {{x}}",
-        "unshare -R / {{x}}",
         "nice --adj 5 {{x}}",
-        "bash -oc pipefail {{x}}",
-        "vim +{{x}}",
         "a[0]=1 {{x}}",
         "c+=d {{x}}",
     ]);
 }
 
 #[test]
-fn refused_in_variables_that_choose_what_runs() {
+fn refused_in_assignments() {
     check_refused(&[
         "PATH={{x}} p",
         "LD_PRELOAD={{x}} p",
@@ -446,10 +408,6 @@ fn refused_in_variables_that_choose_what_runs() {
         "sudo LD_PRELOAD={{x}} p",
         "export PATH={{x}}",
         "export 'PATH={{x}}'",
-        "for PATH in {{x}}",
-        "A={{x}}\n$A",
-        "A={{x}}\nsh -c \"$A\"",
-        "A={{x}}\nB=$A\neval $B",
     ]);
 }
 
@@ -471,18 +429,12 @@ fn scripts_and_variables_of_the_author() {
         "sed -e p -- {{x}}",
         "sed -i.bak p {{x}}",
         "sed --file={{x}} f",
-        "env A={{x}} p $A",
-        "A={{x}} p",
-        "export A={{x}}",
         "git -C {{x}} log --grep={{y}} -- {{x}}",
         "git commit -c {{x}}",
         "git log -n{{x}}",
         "git rev-parse {{x}}",
         "ssh -p {{x}} host ls",
         "ssh {{x}} ls",
-        "deno run f.ts {{x}}",
-        "pwsh -File f.ps1 {{x}}",
-        "gdb -batch {{x}}",
         "make -C {{x}}",
         "python3 {{x}} {{y}}",
         "python3 -W{{x}} f.py",
@@ -500,38 +452,25 @@ fn scripts_and_variables_of_the_author() {
     }
 }
 
-/// Where an option of an interpreter may stand, no value is one, and none moves up into the place
-/// of another.
+/// Where an option of an interpreter may stand, no value moves up into the place of another.
 #[test]
-fn options_of_interpreters_are_no_values() {
+fn words_of_interpreters_are_not_left_out() {
     let schema = json!({"type": "object", "properties": {
         "x": {"enum": ["-c", "+c", "f"]},
         "y": {"x-flyto-dash": true},
     }});
-    for command in ["sh {{x}} {{y}}", "python3 {{x}} {{y}}", "sed -n -e p {{x}} {{y}}"] {
-        let def = ToolDef::template("t", command, schema.clone()).expect("a template");
-        let words = |x| Host::new().words(def.clone(), json!({"x": x, "y": "code"}));
-        let has_rule = !command.starts_with("sed");
-        assert_eq!(words("-c").contains("begins with `-`"), has_rule, "{command}");
-        assert_eq!(words("+c").contains("begins with `+`"), has_rule, "{command}");
-        assert!(!words("f").contains('!'), "{command}");
-    }
     let def = ToolDef::template("t", "sh {{x}} -c {{y}}", schema).expect("a template");
     let shown = Host::new().words(def, json!({"y": "code"}));
     assert!(shown.contains("the command needs a word in its place"), "{shown}");
 }
 
-/// A `--` that is a value, or belongs to a program that runs another, lets nothing pass.
+/// A `--` that is a value lets nothing pass.
 #[test]
 fn dashes_that_end_no_options() {
     let schema = json!({"type": "object", "properties": {"x": {}}});
     for (command, refused) in [
         ("sh -c 'p \"$1\"' -- {{x}}", true),
         ("grep -e -- {{x}} f", true),
-        ("cargo run -- {{x}}", true),
-        ("setpriv --nnp -- ls {{x}}", true),
-        ("kubectl exec c -- ls {{x}}", true),
-        ("find . -exec p -- {{x}} ';'", true),
         ("grep -r -- {{x}} f", false),
         ("git log -- {{x}}", false),
     ] {

@@ -145,26 +145,62 @@ b"#,
                 failed to read the command "case {{x}} in a) p\nesac": `)` closes nothing (byte 15); quote it if the program is to see it; the patterns of `case` belong in a script, as `;;` ends its branches
             f() { p {{x}}
             }
-                failed to read the command "f() { p {{x}}\n}": a function or a list in parentheses changes what `$1` means, which is where values travel (byte 1); write a script, or `sh -c '…' _ {{name}}`
+                "sh"
+                "-c"
+                "flyto_value_1=${1}; set --; f() { p \"${flyto_value_1}\"\n}"
+                "sh"
+                "X Y"
             function f { p {{x}}
             }
-                failed to read the command "function f { p {{x}}\n}": a function changes what `$1` means, which is where values travel (byte 0); write a script, or `sh -c '…' _ {{name}}`
+                "sh"
+                "-c"
+                "flyto_value_1=${1}; set --; function f { p \"${flyto_value_1}\"\n}"
+                "sh"
+                "X Y"
             p $1 {{x}}
-                failed to read the command "p $1 {{x}}": `$1` is where values travel to the shell (byte 2); write `{{name}}` where the value belongs
+                "sh"
+                "-c"
+                "flyto_value_1=${1}; set --; p $1 \"${flyto_value_1}\""
+                "sh"
+                "X Y"
             p "$@" {{x}}
-                failed to read the command "p \"$@\" {{x}}": `$@` is where values travel to the shell (byte 3); write `{{name}}` where the value belongs
+                "sh"
+                "-c"
+                "flyto_value_1=${1}; set --; p \"$@\" \"${flyto_value_1}\""
+                "sh"
+                "X Y"
             p ${1:-a} {{x}}
-                failed to read the command "p ${1:-a} {{x}}": `${1:-a}` is where values travel to the shell (byte 2); write `{{name}}` where the value belongs
+                "sh"
+                "-c"
+                "flyto_value_1=${1}; set --; p ${1:-a} \"${flyto_value_1}\""
+                "sh"
+                "X Y"
             p ${#} {{x}}
-                failed to read the command "p ${#} {{x}}": `${#}` is where values travel to the shell (byte 2); write `{{name}}` where the value belongs
+                "sh"
+                "-c"
+                "flyto_value_1=${1}; set --; p ${#} \"${flyto_value_1}\""
+                "sh"
+                "X Y"
             p ${HOME:-$2} {{x}}
-                failed to read the command "p ${HOME:-$2} {{x}}": `$2` is where values travel to the shell (byte 10); write `{{name}}` where the value belongs
+                "sh"
+                "-c"
+                "flyto_value_1=${1}; set --; p ${HOME:-$2} \"${flyto_value_1}\""
+                "sh"
+                "X Y"
             set -- a
             p {{x}}
-                failed to read the command "set -- a\np {{x}}": `set` changes what `$1` means, which is where values travel (byte 0); write a script, or `sh -c '…' _ {{name}}`
+                "sh"
+                "-c"
+                "flyto_value_1=${1}; set --; set -- a\np \"${flyto_value_1}\""
+                "sh"
+                "X Y"
             shift
             p {{x}}
-                failed to read the command "shift\np {{x}}": `shift` changes what `$1` means, which is where values travel (byte 0); write a script, or `sh -c '…' _ {{name}}`
+                "sh"
+                "-c"
+                "flyto_value_1=${1}; set --; shift\np \"${flyto_value_1}\""
+                "sh"
+                "X Y"
             p # {{x}}
                 failed to read the command "p # {{x}}": `{{x}}` stands in a comment, which nobody reads (byte 4); quote the `#` if the program is to see it
             p a\

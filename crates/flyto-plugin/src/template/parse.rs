@@ -1,11 +1,11 @@
-//! The text of a template, taken apart as a POSIX shell does it.
+//! The text of a template, parsed as a POSIX shell does it.
 //!
 //! Every byte of the text belongs to one item, and every byte of a word to one part, so that what a
 //! shell is to see can be put together from the pieces as they were written.
 
-use std::ops::Range;
+use std::{collections::HashMap, ops::Range};
 
-use super::{fault::Fault, fill::Bound};
+use super::fault::Fault;
 
 /// How deep commands stand within commands, as in `$(a $(b))`: deeper than anybody writes by hand,
 /// and far from the end of a thread's stack.
@@ -49,11 +49,6 @@ pub(super) struct Word {
     pub(super) needed: bool,
     /// A `--` stands before it, so that nothing in it is taken for an option.
     pub(super) after_dashes: bool,
-    /// An option there could make code of what follows, so that none may come of a value, whatever
-    /// the schema lets pass.
-    pub(super) no_option: bool,
-    /// What its values may not make of it.
-    pub(super) bound: Option<Bound>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +61,16 @@ pub(super) enum Part {
     Expansion(Range<usize>),
     /// `$(…)`: the span with both parentheses, and what is between them.
     Substitution(Range<usize>, Vec<Item>),
+}
+
+impl Part {
+    /// The number of the parameter whose value it is.
+    pub(super) fn param(&self) -> Option<usize> {
+        match self {
+            Self::Value { param, .. } => Some(*param),
+            _ => None,
+        }
+    }
 }
 
 /// The quotes around a placeholder.
@@ -87,15 +92,13 @@ pub(super) struct Placeholder {
 
 /// What the text says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct Parsed {
     pub(super) items: Vec<Item>,
     /// The names of the placeholders, each once.
     pub(super) params: Vec<String>,
     pub(super) placeholders: Vec<Placeholder>,
-    /// Something in it is done by a shell and by nobody else.
-    pub(super) live: bool,
-    /// The first `$1`, `$@` and the like.
-    pub(super) positional: Option<Range<usize>>,
+    /// Something in it is done by a shell only.
+    pub(super) needs_shell: bool,
 }
 
 impl Word {
@@ -116,6 +119,19 @@ impl Word {
         }
     }
 
+    /// The text after anything that changes from call to call.
+    pub(super) fn tail(&self) -> Option<&str> {
+        match self
+            .parts
+            .iter()
+            .rev()
+            .find(|it| !matches!(it, Part::Literal { cooked, .. } if cooked.is_empty()))?
+        {
+            Part::Literal { cooked, .. } => Some(cooked),
+            _ => None,
+        }
+    }
+
     /// The first placeholder in the word, also within a command in it.
     pub(super) fn value(&self) -> Option<(usize, Range<usize>)> {
         self.parts.iter().find_map(|it| match it {
@@ -129,29 +145,35 @@ impl Word {
     }
 }
 
-/// Takes a text apart. `is_declared` tells the names of parameters: what else stands in braces is a
+/// Parses a text. `is_declared` tells the names of parameters: what else stands in braces is a
 /// placeholder only when it looks like a name.
-pub(super) fn take_apart(
-    text: &str,
-    is_declared: &dyn Fn(&str) -> bool,
-) -> Result<Taken, Box<Fault>> {
-    let taken = Taken::default();
-    let mut reader =
-        Reader { text, pos: 0, is_declared, taken, newline: false, has_words: false, depth: 0 };
+pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Parsed, Box<Fault>> {
+    let mut reader = Reader {
+        text,
+        pos: 0,
+        is_declared,
+        parsed: Parsed::default(),
+        numbers: HashMap::new(),
+        newline: false,
+        has_words: false,
+        depth: 0,
+    };
     let items = reader.commands(None)?;
-    if reader.taken.params.len() > MAX_NAMES {
+    if reader.parsed.params.len() > MAX_NAMES {
         let what = format!("a template has at most {MAX_NAMES} parameters");
         return Err(Fault::syntax(0..text.len(), what).into());
     }
-    reader.taken.items = items;
-    Ok(reader.taken)
+    reader.parsed.items = items;
+    Ok(reader.parsed)
 }
 
 struct Reader<'a> {
     text: &'a str,
     pos: usize,
     is_declared: &'a dyn Fn(&str) -> bool,
-    taken: Taken,
+    parsed: Parsed,
+    /// The number of each name in `parsed.params`.
+    numbers: HashMap<String, usize>,
     /// A newline came, which counts only when something follows.
     newline: bool,
     has_words: bool,
@@ -215,14 +237,14 @@ impl Reader<'_> {
                 ')' if opened.is_some() => return Ok(items),
                 ')' => return Err(Fault::unopened(at).into()),
                 _ => {
-                    self.taken.live |= self.newline;
+                    self.parsed.needs_shell |= self.newline;
                     self.has_words = true;
                     let word = self.word()?;
                     items.push(Item::Word(word));
                     continue;
                 }
             };
-            self.taken.live |= !matches!(gap.0, Gap::Blank | Gap::Newline);
+            self.parsed.needs_shell |= !matches!(gap.0, Gap::Blank | Gap::Newline);
             items.push(Item::Gap(gap.0, gap.1));
         }
         match opened {
@@ -293,7 +315,7 @@ impl Reader<'_> {
                 '$' => self.dollar(&mut word, Quote::None)?,
                 '{' if self.value(&mut word, Quote::None) => {}
                 c => {
-                    self.taken.live |= match c {
+                    self.parsed.needs_shell |= match c {
                         '*' | '?' | '[' | '{' => true,
                         '~' => self.pos == start || self.text[..self.pos].ends_with(['=', ':']),
                         _ => false,
@@ -410,13 +432,7 @@ impl Reader<'_> {
                 let len = name.take_while(|it| *it == b'_' || it.is_ascii_alphanumeric()).count();
                 Part::Expansion(self.skip(1 + len))
             }
-            [c, ..] if c.is_ascii_digit() || "@*#?-$!".contains(c) => {
-                let span = self.skip(2);
-                if !"0?-$!".contains(c) {
-                    self.positional(span.clone());
-                }
-                Part::Expansion(span)
-            }
+            [c, ..] if c.is_ascii_digit() || "@*#?-$!".contains(c) => Part::Expansion(self.skip(2)),
             ['[', ..] => return Err(Fault::bracket(at..at + 2).into()),
             ['\'' | '"', ..] if quote == Quote::None => {
                 return Err(Fault::dollar_quote(at..at + 2).into());
@@ -427,15 +443,11 @@ impl Reader<'_> {
                 return Ok(());
             }
         };
-        self.taken.live = true;
+        self.parsed.needs_shell = true;
         word.end_literal(at);
         word.parts.push(part);
         word.start = self.pos;
         Ok(())
-    }
-
-    fn positional(&mut self, span: Range<usize>) {
-        self.taken.positional.get_or_insert(span);
     }
 
     /// `$((…))`.
@@ -468,29 +480,13 @@ impl Reader<'_> {
             return Err(Fault::unclosed(start..start + 2, "${").into());
         };
         let inside = start + 2..start + len;
-        self.check_expansion(inside.clone(), quote, "${…}")?;
-        let span = self.skip(len + 1);
-        let body = &self.text[inside];
-        let name = match body.strip_prefix('#') {
-            Some("") => "#",
-            Some(rest)
-                if rest.starts_with(|c: char| {
-                    c == '_' || c.is_ascii_alphanumeric() || "@*".contains(c)
-                }) =>
-            {
-                rest
-            }
-            _ => body,
-        };
-        if name.starts_with(|c: char| c.is_ascii_digit() || "@*#".contains(c)) && body != "0" {
-            self.positional(span.clone());
-        }
-        Ok(span)
+        self.check_expansion(inside, quote, "${…}")?;
+        Ok(self.skip(len + 1))
     }
 
     /// Refuses what could mean more within an expansion than is looked at here.
     fn check_expansion(
-        &mut self,
+        &self,
         inside: Range<usize>,
         quote: Quote,
         label: &str,
@@ -515,9 +511,6 @@ impl Reader<'_> {
                 '(' if before == Some('$') => {
                     return Err(Fault::intricate(at - 1..at + 1, label).into());
                 }
-                c if before == Some('$') && (('1'..='9').contains(&c) || "@*#".contains(c)) => {
-                    self.positional(at - 1..at + 1);
-                }
                 _ => {}
             }
             before = Some(c);
@@ -529,17 +522,17 @@ impl Reader<'_> {
     fn value(&mut self, word: &mut Parts, quote: Quote) -> bool {
         let Some(found) = self.placeholder_at(self.pos) else { return false };
         word.end_literal(self.pos);
-        let params = &mut self.taken.params;
-        let known = params.iter().position(|it| *it == found.name);
-        let param = known.unwrap_or(params.len());
+        let params = &mut self.parsed.params;
+        let param = self.numbers.get(&found.name).copied().unwrap_or(params.len());
         // One more than there may be is enough to tell.
-        if known.is_none() && params.len() <= MAX_NAMES {
+        if param == params.len() && params.len() <= MAX_NAMES {
             params.push(found.name.clone());
+            self.numbers.insert(found.name.clone(), param);
         }
         word.parts.push(Part::Value { param, quote, span: found.span.clone() });
         self.pos = found.span.end;
         word.start = self.pos;
-        self.taken.placeholders.push(found);
+        self.parsed.placeholders.push(found);
         true
     }
 

@@ -1,0 +1,209 @@
+//! The rules that hold for every command, whatever its programs are: a value is no program and sets no variable.
+//!
+//! What known programs do with their words is [`lint`](super::lint)'s.
+
+use std::ops::Range;
+
+use super::{
+    fault::Fault,
+    fill::VARIABLE,
+    lint::Lint,
+    parse::{Gap, Item, Parsed, Part, Word},
+};
+
+/// Reserved words of shells that a command may follow (POSIX XCU 2.4). `coproc` is bash's.
+const KEYWORDS: &str = "! { } if then else elif fi do done while until function coproc";
+
+/// What exists in a shell only: its other reserved words, special builtins (POSIX XCU 2.15), builtins that have an
+/// effect on the shell alone, and those that bash adds.
+const BUILTINS: &str = "for select case esac in [[ : . break continue eval exec exit export readonly \
+    return set shift times trap unset alias bg cd command fc fg getopts hash jobs read type ulimit umask \
+    unalias wait source let declare typeset local builtin mapfile readarray shopt pushd popd dirs disown";
+
+/// Whether a word as it is written means something to a shell itself.
+fn is_shells_own(word: &str) -> bool {
+    KEYWORDS.split(' ').chain(BUILTINS.split_ascii_whitespace()).any(|it| it == word)
+}
+
+fn is_keyword(word: &str) -> bool {
+    KEYWORDS.split(' ').any(|it| it == word)
+}
+
+/// Refuses placeholders whose values would decide what runs, and marks words that cannot be left out and words that
+/// a `--` protects.
+pub(super) fn check(text: &str, parsed: &mut Parsed) -> Result<(), Box<Fault>> {
+    let first = parsed.items.iter().find_map(|it| match it {
+        Item::Word(word) => Some(word),
+        Item::Gap(..) => None,
+    });
+    let Some(first) = first else { return Err(Fault::empty(0..text.len()).into()) };
+    if let Some(at) = text.find(VARIABLE) {
+        let span = at..at + VARIABLE.len();
+        let what = format!(
+            "`{VARIABLE}` begins the names of variables in which values travel to the shell"
+        );
+        return Err(Fault::syntax(span, what).into());
+    }
+    let raw = &text[first.span.clone()];
+    let cooked = first.fixed().unwrap_or_default();
+    parsed.needs_shell |= is_shells_own(raw) || is_shells_own(&cooked) || is_assignment(raw);
+    let mut checker = Checker { text, params: &parsed.params, lint: Lint::default() };
+    checker.commands(&mut parsed.items)
+}
+
+pub(super) struct Checker<'a> {
+    text: &'a str,
+    params: &'a [String],
+    lint: Lint,
+}
+
+impl Checker<'_> {
+    fn commands(&mut self, items: &mut [Item]) -> Result<(), Box<Fault>> {
+        let mut words: Vec<&mut Word> = Vec::new();
+        // A redirection came, and its target did not yet.
+        let mut redirect = None;
+        let mut after_word = false;
+        for item in items {
+            match item {
+                Item::Word(word) => {
+                    for part in &mut word.parts {
+                        if let Part::Substitution(_, items) = part {
+                            self.commands(items)?;
+                        }
+                    }
+                    match redirect.take() {
+                        Some(gap) => self.target(word, gap)?,
+                        None => words.push(word),
+                    }
+                    after_word = true;
+                    continue;
+                }
+                Item::Gap(Gap::Blank | Gap::Comment, _) => {}
+                Item::Gap(gap @ (Gap::Redirect | Gap::Duplicate), _) => {
+                    // Digits right before it name the descriptor, and are no word.
+                    if after_word && words.last().is_some_and(|it| self.is_number(it)) {
+                        words.pop();
+                    }
+                    if after_word
+                        && let Some(span) = words.last().and_then(|it| self.named_stream(it))
+                    {
+                        return Err(Fault::named_stream(span).into());
+                    }
+                    redirect = Some(*gap);
+                }
+                Item::Gap(Gap::Newline | Gap::Background | Gap::Open | Gap::Close, _) => {
+                    self.command(&mut words)?;
+                    words.clear();
+                }
+            }
+            after_word = false;
+        }
+        self.command(&mut words)
+    }
+
+    fn raw(&self, word: &Word) -> &str {
+        &self.text[word.span.clone()]
+    }
+
+    fn is_number(&self, word: &Word) -> bool {
+        self.raw(word).bytes().all(|it| it.is_ascii_digit())
+    }
+
+    /// `{name}`, as some shells have it in front of a redirection.
+    fn named_stream(&self, word: &Word) -> Option<Range<usize>> {
+        let name = self.raw(word).strip_prefix('{')?.strip_suffix('}')?;
+        (!name.contains(['{', '}', ','])).then(|| word.span.clone())
+    }
+
+    fn target(&self, word: &mut Word, gap: Gap) -> Result<(), Box<Fault>> {
+        if gap == Gap::Duplicate {
+            let help = "write the number of the stream, as in `2>&1`";
+            self.refuse(word, "where a stream is named", help)?;
+        }
+        word.needed = true;
+        Ok(())
+    }
+
+    /// Refuses any placeholder in a word.
+    pub(super) fn refuse(&self, word: &Word, place: &str, help: &str) -> Result<(), Box<Fault>> {
+        let Some((param, span)) = word.value() else { return Ok(()) };
+        let name = &self.params[param];
+        let help = help.replace("{{x}}", &format!("{{{{{name}}}}}"));
+        Err(Fault::place(span, name, place, help).into())
+    }
+
+    /// Looks at one simple command, or at the beginning of a compound one.
+    fn command(&mut self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+        for at in 0..words.len() {
+            let (first, after) = words[at..].split_first().expect("it is within");
+            match self.raw(first) {
+                "for" | "select" => {
+                    let name = after.first();
+                    let help = "write a name of your own";
+                    return name
+                        .map_or(Ok(()), |it| self.refuse(it, "where a variable is named", help));
+                }
+                "[[" => {
+                    let place = "within `[[`, where some shells calculate";
+                    return after.iter().try_for_each(|it| self.refuse(it, place, "use `[`"));
+                }
+                raw if is_keyword(raw) => {}
+                raw if is_assignment(raw) => {
+                    let help = "set the variable under \"env\" in the manifest, or hand the value over as an \
+                                argument, as in `sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\"";
+                    self.refuse(first, "in an assignment to a variable of the shell", help)?;
+                }
+                _ => return self.program(&mut words[at..]),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at a program and its words.
+    fn program(&mut self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+        let Some((program, _)) = words.split_first() else { return Ok(()) };
+        self.refuse_program(words)?;
+        if program.fixed().is_some_and(|it| it.is_empty()) {
+            return Err(Fault::empty(program.span.clone()).into());
+        }
+        let mut lint = std::mem::take(&mut self.lint);
+        let res = lint.check(self, words);
+        self.lint = lint;
+        res
+    }
+
+    /// Refuses a value in the name of a program, and behind a name that may be empty.
+    pub(super) fn refuse_program(&self, words: &[&mut Word]) -> Result<(), Box<Fault>> {
+        let Some((program, args)) = words.split_first() else { return Ok(()) };
+        let help = "write the program itself; hand the value over as an argument, as in \
+                    `sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\"";
+        self.refuse(program, "in the place of the program", help)?;
+        // Without quotes and letters of its own, the word is gone where the shell puts nothing in its place.
+        if program.parts.iter().any(|it| matches!(it, Part::Literal { .. })) {
+            return Ok(());
+        }
+        let place = "behind a word that may be empty, so that its value would be the program";
+        let help = "write the name of the program, or its path";
+        args.iter().try_for_each(|it| self.refuse(it, place, help))
+    }
+}
+
+/// Whether a shell takes a word as it is written for an assignment, such as `A=1`, and in some `A+=1` and `A[i]=1`.
+pub(super) fn is_assignment(raw: &str) -> bool {
+    let rest = raw.trim_start_matches(|c: char| c == '_' || c.is_ascii_alphanumeric());
+    let is_name = rest.len() < raw.len() && !raw.starts_with(|c: char| c.is_ascii_digit());
+    is_name && (rest.starts_with(['=', '[']) || rest.starts_with("+="))
+}
+
+/// Marks the words behind `--`.
+pub(super) fn mark_dashes(words: &mut [&mut Word]) {
+    let mut after_dashes = false;
+    let mut is_value = false;
+    for word in words {
+        word.after_dashes = after_dashes;
+        let fixed = word.fixed();
+        // Behind these letters of grep and others, `--` is a value.
+        after_dashes |= fixed.as_deref() == Some("--") && !is_value;
+        is_value = matches!(fixed.as_deref(), Some("-e" | "-f"));
+    }
+}
