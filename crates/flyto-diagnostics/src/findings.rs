@@ -67,6 +67,12 @@ impl Findings {
         Reported(())
     }
 
+    /// Whether further findings are only counted. What costs time to say about one can be left out then, such as which
+    /// name was meant.
+    pub fn is_full(&self) -> bool {
+        self.n_pushed >= Self::MOST
+    }
+
     /// Records the finding of something that failed, and passes on what succeeded.
     ///
     /// # Errors

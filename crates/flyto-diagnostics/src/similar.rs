@@ -4,7 +4,7 @@
 ///
 /// Near is: the same but for case, `-`, `_` and blanks (`inputSchema`, `input_schema`); a few letters
 /// mistyped, left out, added or swapped, about one in three (`comand`, `command`); or one being the
-/// other with whole words added (`timeout`, `timeout_seconds`).
+/// other with whole words added (`timeout`, `timeout_seconds`). The first 256 names are compared.
 pub fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest(written, known, Reach::Words)
 }
@@ -24,9 +24,15 @@ pub(crate) fn nearest<'a>(
     reach: Reach,
 ) -> Option<&'a str> {
     let wanted = Folded::new(written)?;
-    let near = known.into_iter().filter_map(|name| Some((wanted.distance(name, reach)?, name)));
+    let near = known
+        .into_iter()
+        .take(MOST_NAMES)
+        .filter_map(|name| Some((wanted.distance(name, reach)?, name)));
     near.min_by_key(|&(distance, _)| distance).map(|(_, name)| name)
 }
+
+/// How many names one is compared with: those of a long list are rather looked up in it.
+const MOST_NAMES: usize = 256;
 
 /// The longest name, in bytes, that is compared at all; a longer one is nobody's slip of the pen.
 const LONGEST: usize = 256;

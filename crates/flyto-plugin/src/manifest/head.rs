@@ -1,6 +1,6 @@
 //! What is said about the plugin as a whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use flyto_diagnostics::{
     At, Diagnostic, Findings, Location, ObjectReader, Reported, Span, closest, quoted,
@@ -300,7 +300,7 @@ fn taken(at: At<'_>, name: &str, what: &str, first: At<'_>) -> Diagnostic {
 
 /// What takes a call back must be a tool that can be called; else that entry alone has no effect.
 fn drop_wrong_undo(entries: &mut [Entry<'_>], findings: &mut Findings) {
-    let names: Vec<String> =
+    let names: BTreeSet<String> =
         entries.iter().filter_map(|it| it.tool.as_ref()).map(|it| it.name.clone()).collect();
     for entry in entries {
         let Some(tool) = &mut entry.tool else { continue };
@@ -308,8 +308,9 @@ fn drop_wrong_undo(entries: &mut [Entry<'_>], findings: &mut Findings) {
         let at = entry.at.at_pointer("/undo/tool").unwrap_or(entry.at);
         let what = format!("{} is no tool of this plugin that can be called", quoted(&undo.tool));
         let diag = at.error(codes::UNDO_TOOL, what);
-        let near = flyto_diagnostics::closest(&undo.tool, names.iter().map(String::as_str));
-        findings.push(match near {
+        let known = names.iter().map(String::as_str);
+        let near = (!findings.is_full()).then(|| flyto_diagnostics::closest(&undo.tool, known));
+        findings.push(match near.flatten() {
             Some(near) => diag
                 .with_help(format!("did you mean {}?", quoted(near)))
                 .with_suggestion(at.span(), quoted(near)),

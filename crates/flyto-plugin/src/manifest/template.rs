@@ -80,9 +80,10 @@ pub(super) fn read(
         return Err(reader.push(diagnostic));
     }
     let properties = reader.at("parameters").member("properties");
-    let names: HashSet<&str> =
+    let names: Vec<&str> =
         properties.into_iter().flat_map(|it| it.members()).map(|(name, _)| name).collect();
-    let template = match Template::read(text, &|name| names.contains(name)) {
+    let declared: HashSet<&str> = names.iter().copied().collect();
+    let template = match Template::read(text, &|name| declared.contains(name)) {
         Ok(template) => template,
         Err(fault) => return Err(reader.push(finding(at, *fault))),
     };
@@ -95,7 +96,7 @@ pub(super) fn read(
             .with_help("write a command that needs no shell, or remove the digest");
         return Err(reader.push(diag));
     }
-    for warning in odd(at, &template, &names) {
+    for warning in odd(at, &template, &names, &declared) {
         reader.push(warning);
     }
     let mentioned: HashSet<&str> = template.parameters().iter().map(|it| &**it).collect();
@@ -158,12 +159,18 @@ fn escaped(text: &str) -> String {
     literal[1..literal.len() - 1].to_owned()
 }
 
-/// Placeholders that work and are written in an odd way.
-fn odd(at: At<'_>, template: &Template, names: &HashSet<&str>) -> Vec<Diagnostic> {
+/// Placeholders that work and are written in an odd way, each name where it stands first.
+fn odd(
+    at: At<'_>,
+    template: &Template,
+    names: &[&str],
+    declared: &HashSet<&str>,
+) -> Vec<Diagnostic> {
     let mut res = Vec::new();
+    let mut seen = HashSet::new();
     for (name, span, spaced) in template.placeholders() {
-        let is_known = names.contains(name);
-        if is_known && !spaced {
+        let is_known = declared.contains(name);
+        if is_known && !spaced || !seen.insert(name) {
             continue;
         }
         let span = span_within(at, span.start, span.end);
