@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     fmt,
+    sync::Arc,
 };
 
 use crate::Environment;
@@ -157,9 +158,10 @@ fn name_len(text: &str) -> usize {
     text.bytes().enumerate().take_while(|it| is_name(*it)).count()
 }
 
-/// Declared variables whose values may refer to the host's.
+/// Declared variables whose values may refer to the host's. Cloning is cheap: clones share their memory until one
+/// of them is changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Declared(BTreeMap<String, Template>);
+pub struct Declared(Arc<BTreeMap<String, Template>>);
 
 impl Declared {
     /// None.
@@ -170,7 +172,25 @@ impl Declared {
 
     /// Declares `name`, replacing a former value.
     pub fn insert(&mut self, name: impl Into<String>, value: Template) {
-        self.0.insert(name.into(), value);
+        Arc::make_mut(&mut self.0).insert(name.into(), value);
+    }
+
+    /// The value of one variable, if it is declared.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Template> {
+        self.0.get(name)
+    }
+
+    /// The number of variables.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is declared.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Names and values in order of the names.
@@ -190,13 +210,13 @@ impl Declared {
     ) -> Result<Vec<(OsString, OsString)>, MissingVariables> {
         let mut res = Vec::with_capacity(self.0.len());
         let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (name, template) in &self.0 {
+        for (name, template) in &*self.0 {
             match template.expand(host) {
                 Ok(value) => res.push((OsStr::new(name).to_owned(), value)),
                 Err(names) => {
                     for it in names {
                         let used_in = missing.entry(it).or_default();
-                        if !used_in.contains(name) {
+                        if used_in.last() != Some(name) {
                             used_in.push(name.clone());
                         }
                     }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use flyto_execenv::{Declared, ExecError, ExecErrorKind, Spec};
+use flyto_execenv::{ExecError, ExecErrorKind, Spec};
 
 use super::{Session, answer::NoProcess};
 use crate::{
@@ -15,6 +15,10 @@ use crate::{
 /// Processes of one plugin that a tool is compared with: 32, more than differ in earnest. A manifest
 /// with thousands of tools that all differ is still read in linear time.
 const MAX_CANDIDATES: usize = 32;
+
+/// Variables of one process: 256. A tool that would add more gets a process of its own, so that what a manifest
+/// declares is read in linear time and memory.
+const MAX_SHARED_VARIABLES: usize = 256;
 
 /// The program of a session, from which each of its processes is started.
 struct Launcher {
@@ -47,7 +51,7 @@ pub(crate) fn of(
 
 /// Which of a plugin's tools share a process, as the number of the first of them: those that demand
 /// the same of it. Their declared variables become the process's; two tools that give a variable
-/// different values cannot share one.
+/// different values cannot share one, nor can those that declare more than [`MAX_SHARED_VARIABLES`] between them.
 pub(crate) fn share(defs: &mut [ToolDef]) -> Vec<usize> {
     let mut shared_with: Vec<usize> = Vec::with_capacity(defs.len());
     let mut firsts: Vec<usize> = Vec::new();
@@ -80,12 +84,11 @@ pub(crate) fn share(defs: &mut [ToolDef]) -> Vec<usize> {
 
 fn can_share(a: &ToolDef, b: &ToolDef) -> bool {
     let demands = |it: &ToolDef| (it.sha256, it.work_dir.clone(), it.limits.clone());
-    let agrees = |env: &Declared, name: &str, value| {
-        env.iter().all(|(other, theirs)| other != name || theirs == value)
-    };
+    let n_added = b.env.iter().filter(|(name, _)| a.env.get(name).is_none()).count();
     program(a) == program(b)
         && demands(a) == demands(b)
-        && b.env.iter().all(|(name, value)| agrees(&a.env, name, value))
+        && (n_added == 0 || a.env.len() + n_added <= MAX_SHARED_VARIABLES)
+        && b.env.iter().all(|(name, value)| a.env.get(name).is_none_or(|it| it == value))
 }
 
 /// The program of a session, and the time it may be idle.
@@ -140,6 +143,22 @@ mod tests {
         ];
         assert_eq!(share(&mut defs), [0, 0, 0]);
         assert!(defs.iter().all(|it| names(it) == ["A", "B", "C"]));
+    }
+
+    #[test]
+    fn many_variables_are_kept_once_a_process() {
+        let mut defs: Vec<_> = (0..3 * MAX_SHARED_VARIABLES)
+            .map(|it| tool(&format!("t{it}"), &[(&format!("V{it}"), "1")]))
+            .collect();
+        let shared = share(&mut defs);
+        for (at, first) in shared.into_iter().enumerate() {
+            assert_eq!(first, at / MAX_SHARED_VARIABLES * MAX_SHARED_VARIABLES);
+            assert_eq!(defs[at].env.len(), MAX_SHARED_VARIABLES);
+            assert!(std::ptr::eq(
+                defs[at].env.iter().next().expect("it has some").1,
+                defs[first].env.iter().next().expect("it has some").1
+            ));
+        }
     }
 
     #[test]
