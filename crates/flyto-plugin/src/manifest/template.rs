@@ -1,6 +1,6 @@
 //! The form that has a command line with placeholders.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, closest, quoted};
 use serde_json::{Map, Value, json};
@@ -82,8 +82,9 @@ pub(super) fn read(
     let properties = reader.at("parameters").member("properties");
     let names: Vec<&str> =
         properties.into_iter().flat_map(|it| it.members()).map(|(name, _)| name).collect();
-    let declared: HashSet<&str> = names.iter().copied().collect();
-    let template = match Template::read(text, &|name| declared.contains(name)) {
+    let mut declared = names.clone();
+    declared.sort_unstable();
+    let template = match Template::read(text, &|name| declared.binary_search(&name).is_ok()) {
         Ok(template) => template,
         Err(fault) => return Err(reader.push(finding(at, *fault))),
     };
@@ -99,9 +100,10 @@ pub(super) fn read(
     for warning in odd(at, &template, &names, &declared) {
         reader.push(warning);
     }
-    let mentioned: HashSet<&str> = template.parameters().iter().map(|it| &**it).collect();
+    let mut mentioned: Vec<&str> = template.parameters().iter().map(|it| &**it).collect();
+    mentioned.sort_unstable();
     for (name, property) in properties.into_iter().flat_map(|it| it.members()) {
-        if !mentioned.contains(name) {
+        if mentioned.binary_search(&name).is_err() {
             let what = format!("the command never uses the parameter {}", quoted(name));
             let diag = crate::place::about_key(
                 reader.at("parameters").member("properties").unwrap_or(property),
@@ -160,16 +162,11 @@ fn escaped(text: &str) -> String {
 }
 
 /// Placeholders that work and are written in an odd way, each name where it stands first.
-fn odd(
-    at: At<'_>,
-    template: &Template,
-    names: &[&str],
-    declared: &HashSet<&str>,
-) -> Vec<Diagnostic> {
+fn odd(at: At<'_>, template: &Template, names: &[&str], declared: &[&str]) -> Vec<Diagnostic> {
     let mut res = Vec::new();
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     for (name, span, spaced) in template.placeholders() {
-        let is_known = declared.contains(name);
+        let is_known = declared.binary_search(&name).is_ok();
         if is_known && !spaced || !seen.insert(name) {
             continue;
         }

@@ -1,6 +1,6 @@
 //! Putting values into a command.
 
-use std::{borrow::Cow, collections::HashMap, fmt};
+use std::{borrow::Cow, collections::HashMap, fmt, ops::Range};
 
 use flyto_diagnostics::{Pointer, quoted};
 use flyto_tools::Input;
@@ -214,7 +214,7 @@ impl Filler<'_> {
         let mut len = 0;
         for part in &word.parts {
             let (text, by) = match part {
-                Part::Literal { cooked, .. } => (cooked.as_str(), None),
+                Part::Literal { .. } => (part.literal(self.text).unwrap_or_default(), None),
                 Part::Value { param, .. } => match &self.values[*param] {
                     Given::Text { text, free } => (&**text, Some((*param, *free))),
                     Given::Missing { .. } => return,
@@ -271,7 +271,7 @@ impl Filler<'_> {
             }
             self.guard(word);
             let parts = word.parts.iter().map(|it| match it {
-                Part::Literal { cooked, .. } => cooked,
+                Part::Literal { .. } => it.literal(self.text).unwrap_or_default(),
                 Part::Value { param, .. } => self.value(*param),
                 Part::Expansion(_) | Part::Substitution(..) => {
                     unreachable!("a text with these needs a shell")
@@ -290,7 +290,7 @@ impl Filler<'_> {
     /// begins, so that `"$@"`, `getopts` and `for` without a list find none of them.
     fn shell(&mut self, parsed: &Parsed) -> Filled {
         let mut text = String::new();
-        self.items(&parsed.items, &mut text);
+        self.items(&parsed.items, 0..self.text.len(), &mut text);
         let n_values = self.args.len();
         if n_values > 0 {
             let moved = (1..=n_values).map(|it| format!("{VARIABLE}{it}=${{{it}}}; "));
@@ -308,8 +308,16 @@ impl Filler<'_> {
         Filled { program: "sh".to_owned(), args }
     }
 
-    fn items(&mut self, items: &[Item], res: &mut String) {
+    /// Writes what stands in a span, which these items are in.
+    fn items(&mut self, items: &[Item], span: Range<usize>, res: &mut String) {
+        let mut end = span.start;
         for item in items {
+            let at = match item {
+                Item::Gap(_, span) => span,
+                Item::Word(word) => &word.span,
+            };
+            *res += &self.text[end..at.start];
+            end = at.end;
             match item {
                 Item::Gap(_, span) => *res += &self.text[span.clone()],
                 Item::Word(word) if self.stays(word) => {
@@ -321,14 +329,15 @@ impl Filler<'_> {
                 Item::Word(_) => {}
             }
         }
+        *res += &self.text[end..span.end];
     }
 
     fn part(&mut self, part: &Part, res: &mut String) {
         match part {
             Part::Literal { raw, .. } | Part::Expansion(raw) => *res += &self.text[raw.clone()],
-            Part::Substitution(_, items) => {
+            Part::Substitution(span, items) => {
                 *res += "$(";
-                self.items(items, res);
+                self.items(items, span.start + 2..span.end - 1, res);
                 res.push(')');
             }
             Part::Value { param, quote, .. } => {

@@ -3,6 +3,8 @@
 //! It is no promise. What a program does with an argument is the program's, and a list of programs is never finished;
 //! a permission rule and a sandbox see the arguments as they are.
 
+use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+
 use super::{
     fault::Fault,
     parse::Word,
@@ -91,11 +93,15 @@ const TABLE: &[Row] = &[
     row("git", End, "c config-env exec-path", "C git-dir work-tree namespace"),
 ];
 
+/// The row of each name.
+static ROWS: LazyLock<HashMap<&str, &Row>> = LazyLock::new(|| {
+    TABLE.iter().flat_map(|row| row.names.split(' ').map(move |it| (it, row))).collect()
+});
+
 fn of(path: &str) -> Option<(&str, &'static Row)> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
-    let is_it = |row: &&Row| row.names.split(' ').any(|it| it == name || it == plain);
-    Some((name, TABLE.iter().find(is_it)?))
+    Some((name, *ROWS.get(name).or_else(|| ROWS.get(plain))?))
 }
 
 /// Whether a letter or a long name is in a list; long names may be cut short.
@@ -118,7 +124,7 @@ impl Lint {
     ) -> Result<(), Box<Fault>> {
         loop {
             let Some((program, args)) = words.split_first_mut() else { return Ok(()) };
-            let path = path(program);
+            let path = path(checker.text, program);
             let Some((name, row)) = path.as_deref().and_then(of) else {
                 return self.interpreters(checker, args);
             };
@@ -139,13 +145,14 @@ impl Lint {
         checker: &Checker<'_>,
         args: &mut [&mut Word],
     ) -> Result<(), Box<Fault>> {
-        mark_dashes(args);
+        mark_dashes(checker.text, args);
         for at in 0..args.len() {
-            let path = path(args[at]);
+            let (before, behind) = args.split_at_mut(at + 1);
+            let path = path(checker.text, before[at]);
             let Some((name, row)) = path.as_deref().and_then(of) else { continue };
             if row.operands == End {
-                self.count(args[at])?;
-                Args { checker, name, row, words: &mut args[at + 1..] }.check()?;
+                self.count(before[at])?;
+                Args { checker, name, row, words: behind }.check()?;
             }
         }
         Ok(())
@@ -164,8 +171,8 @@ impl Lint {
 }
 
 /// The path of a program, or the end of it that does not change from call to call.
-fn path(word: &Word) -> Option<String> {
-    word.fixed().or_else(|| word.tail().filter(|it| it.contains('/')).map(ToOwned::to_owned))
+fn path<'a>(text: &'a str, word: &'a Word) -> Option<Cow<'a, str>> {
+    word.fixed(text).or_else(|| word.tail(text).filter(|it| it.contains('/')).map(Cow::Borrowed))
 }
 
 /// The words behind one program.
@@ -184,9 +191,9 @@ enum Kind {
     Operand,
 }
 
-fn kind(word: &Word) -> Kind {
-    let lead = word.lead();
-    if word.fixed().is_some_and(|it| it == "-" || it == "--") {
+fn kind(text: &str, word: &Word) -> Kind {
+    let lead = word.lead(text);
+    if word.fixed(text).is_some_and(|it| it == "-" || it == "--") {
         return Kind::Dashes;
     }
     if let Some(long) = lead.strip_prefix("--") {
@@ -209,18 +216,19 @@ impl Args<'_, '_> {
     /// first operand of an interpreter cannot be left out: another one would take their place.
     fn check(&mut self) -> Result<Option<usize>, Box<Fault>> {
         let Row { code, valued, operands, .. } = *self.row;
+        let text = self.checker.text;
         let is_shell = self.name.ends_with("sh");
         if operands == Script || operands == End && !is_shell {
-            mark_dashes(self.words);
+            mark_dashes(text, self.words);
         }
         let (mut at, mut n_operands, mut n_needed) = (0, 0, 0);
         // The next operand is code; code or a file of it was named; the first operand of a script.
         let (mut is_next, mut is_named, mut script) = (false, false, None);
         while let Some(word) = self.words.get(at) {
-            match kind(word) {
+            match kind(text, word) {
                 Kind::Option(names, has_value) => {
                     let is_code = names.iter().any(|it| lists(code, it))
-                        || word.fixed().is_some_and(|it| code.split(' ').any(|one| one == it));
+                        || word.fixed(text).is_some_and(|it| code.split(' ').any(|one| one == it));
                     let is_valued = names.iter().any(|it| lists(valued, it));
                     if is_code {
                         self.refuse(word)?;
@@ -247,7 +255,9 @@ impl Args<'_, '_> {
                 }
                 Kind::Dashes if operands == End && !is_shell => break,
                 Kind::Dashes => {}
-                Kind::Operand if matches!(operands, Program(_)) && is_assignment(word.lead()) => {
+                Kind::Operand
+                    if matches!(operands, Program(_)) && is_assignment(word.lead(text)) =>
+                {
                     let place = format!("in a variable that `{}` sets", self.name);
                     self.checker.refuse(word, &place, "set it under \"env\" in the manifest")?;
                 }

@@ -70,7 +70,11 @@ impl Template {
     /// The program that is started; nothing where the shell decides.
     #[must_use]
     pub fn program(&self) -> Option<String> {
-        if self.uses_shell() { None } else { self.words().next()?.fixed() }
+        if self.uses_shell() {
+            None
+        } else {
+            Some(self.words().next()?.fixed(&self.text)?.into_owned())
+        }
     }
 
     fn words(&self) -> impl Iterator<Item = &Word> {
@@ -88,7 +92,8 @@ impl Template {
     /// Every placeholder: its name, its bytes, and whether there are blanks within its braces.
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = (&str, Range<usize>, bool)> {
         let each = |it: &'_ Placeholder| it.span.clone();
-        self.parsed.placeholders.iter().map(move |it| (it.name.as_str(), each(it), it.spaced))
+        let name = |it: &Placeholder| self.parsed.params.get(it.param).map_or("", |name| name);
+        self.parsed.placeholders.iter().map(move |it| (name(it), each(it), it.spaced))
     }
 
     /// The words that would run, with the placeholders as they are written.
@@ -98,7 +103,7 @@ impl Template {
         }
         let words = self.words().map(|word| {
             let parts = word.parts.iter().map(|it| match it {
-                Part::Literal { cooked, .. } => cooked.clone(),
+                Part::Literal { .. } => it.literal(&self.text).unwrap_or_default().to_owned(),
                 Part::Value { param, .. } => {
                     format!("{{{{{}}}}}", self.parsed.params[*param])
                 }

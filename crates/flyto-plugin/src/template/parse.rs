@@ -1,9 +1,11 @@
 //! The text of a template, parsed as a POSIX shell does it.
 //!
-//! Every byte of the text belongs to one item, and every byte of a word to one part, so that what a
+//! Between items stand blanks and comments only, and every byte of a word belongs to one part, so that what a
 //! shell is to see can be put together from the pieces as they were written.
 
-use std::{collections::HashMap, ops::Range};
+use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+
+use smallvec::SmallVec;
 
 use super::fault::Fault;
 
@@ -13,6 +15,21 @@ const MAX_DEPTH: usize = 32;
 
 /// How many names a text can have. A call would have as many arguments.
 const MAX_NAMES: usize = 1024;
+
+/// Characters that mean something in a word, in single and in double quotes, one bit each.
+const WORD: u128 = bits(b" \t\n&;|<>()\\'\"`$*?[{~");
+const SINGLE: u128 = bits(b"'{");
+const DOUBLE: u128 = bits(b"\"\\`${");
+
+const fn bits(chars: &[u8]) -> u128 {
+    match chars {
+        [first, rest @ ..] => 1 << *first | bits(rest),
+        [] => 0,
+    }
+}
+
+/// Room for what stands in a command that people write.
+const COMMON_ITEMS: usize = 16;
 
 /// The longest name of a placeholder, in bytes with the blanks around it.
 const MAX_NAME_BYTES: usize = 256;
@@ -24,11 +41,9 @@ pub(super) enum Item {
     Word(Word),
 }
 
-/// What stands between words.
+/// What stands between words, but for blanks and comments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
-    Blank,
-    Comment,
     Newline,
     /// A single `&`.
     Background,
@@ -44,7 +59,7 @@ pub(super) enum Gap {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) span: Range<usize>,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: SmallVec<[Part; 1]>,
     /// A call fails when a value in it is missing, rather than leave the word out.
     pub(super) needed: bool,
     /// A `--` stands before it, so that nothing in it is taken for an option.
@@ -53,8 +68,8 @@ pub(super) struct Word {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Text that a program gets as `cooked`, and that is written as in `raw`, quotes included.
-    Literal { raw: Range<usize>, cooked: String },
+    /// Text that is written as in `raw`, quotes included. A program gets it as `cooked`, where that differs.
+    Literal { raw: Range<usize>, cooked: Option<Box<str>> },
     /// The value of a placeholder.
     Value { param: usize, quote: Quote, span: Range<usize> },
     /// A variable or a calculation, which only a shell can replace.
@@ -64,6 +79,14 @@ pub(super) enum Part {
 }
 
 impl Part {
+    /// What a program gets of text that is always the same.
+    pub(super) fn literal<'a>(&'a self, text: &'a str) -> Option<&'a str> {
+        match self {
+            Self::Literal { raw, cooked } => Some(cooked.as_deref().unwrap_or(&text[raw.clone()])),
+            _ => None,
+        }
+    }
+
     /// The number of the parameter whose value it is.
     pub(super) fn param(&self) -> Option<usize> {
         match self {
@@ -84,7 +107,8 @@ pub(super) enum Quote {
 /// A placeholder as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Placeholder {
-    pub(super) name: String,
+    /// The number of its name.
+    pub(super) param: usize,
     pub(super) span: Range<usize>,
     /// There are blanks within the braces.
     pub(super) spaced: bool,
@@ -102,34 +126,24 @@ pub(super) struct Parsed {
 }
 
 impl Word {
-    /// The text of a word without anything that changes from call to call.
-    pub(super) fn fixed(&self) -> Option<String> {
-        let parts = self.parts.iter().map(|it| match it {
-            Part::Literal { cooked, .. } => Some(cooked.as_str()),
-            _ => None,
-        });
-        parts.collect()
+    /// The word, if nothing in it changes from call to call.
+    pub(super) fn fixed<'a>(&'a self, text: &'a str) -> Option<Cow<'a, str>> {
+        match &self.parts[..] {
+            [only] => only.literal(text).map(Cow::Borrowed),
+            parts => {
+                parts.iter().map(|it| it.literal(text)).collect::<Option<String>>().map(Cow::Owned)
+            }
+        }
     }
 
     /// The text before anything that changes from call to call.
-    pub(super) fn lead(&self) -> &str {
-        match self.parts.first() {
-            Some(Part::Literal { cooked, .. }) => cooked,
-            _ => "",
-        }
+    pub(super) fn lead<'a>(&'a self, text: &'a str) -> &'a str {
+        self.parts.first().and_then(|it| it.literal(text)).unwrap_or_default()
     }
 
     /// The text after anything that changes from call to call.
-    pub(super) fn tail(&self) -> Option<&str> {
-        match self
-            .parts
-            .iter()
-            .rev()
-            .find(|it| !matches!(it, Part::Literal { cooked, .. } if cooked.is_empty()))?
-        {
-            Part::Literal { cooked, .. } => Some(cooked),
-            _ => None,
-        }
+    pub(super) fn tail<'a>(&'a self, text: &'a str) -> Option<&'a str> {
+        self.parts.iter().rev().map(|it| it.literal(text)).find(|it| *it != Some("")).flatten()
     }
 
     /// The first placeholder in the word, also within a command in it.
@@ -153,7 +167,7 @@ pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Pa
         pos: 0,
         is_declared,
         parsed: Parsed::default(),
-        numbers: HashMap::new(),
+        numbers: BTreeMap::new(),
         newline: false,
         has_words: false,
         depth: 0,
@@ -173,15 +187,15 @@ struct Reader<'a> {
     is_declared: &'a dyn Fn(&str) -> bool,
     parsed: Parsed,
     /// The number of each name in `parsed.params`.
-    numbers: HashMap<String, usize>,
+    numbers: BTreeMap<&'a str, usize>,
     /// A newline came, which counts only when something follows.
     newline: bool,
     has_words: bool,
     depth: usize,
 }
 
-impl Reader<'_> {
-    fn rest(&self) -> &str {
+impl<'a> Reader<'a> {
+    fn rest(&self) -> &'a str {
         &self.text[self.pos..]
     }
 
@@ -193,6 +207,18 @@ impl Reader<'_> {
         self.rest().starts_with(text)
     }
 
+    /// Goes on by so many bytes, and gives them.
+    fn take(&mut self, n_bytes: usize) -> &'a str {
+        &self.text[self.skip(n_bytes)]
+    }
+
+    /// Goes on up to one of these characters, and gives what is before it.
+    fn run(&mut self, stops: u128) -> &'a str {
+        let bytes = self.rest().bytes();
+        let is_stop = |it: &u8| it.is_ascii() && stops >> it & 1 != 0;
+        self.take(bytes.take_while(|it| !is_stop(it)).count())
+    }
+
     /// Goes on by so many bytes, and gives their place.
     fn skip(&mut self, n_bytes: usize) -> Range<usize> {
         let start = self.pos;
@@ -202,18 +228,28 @@ impl Reader<'_> {
 
     /// Reads commands up to the end, or up to the `)` that belongs to the place `opened`.
     fn commands(&mut self, opened: Option<usize>) -> Result<Vec<Item>, Box<Fault>> {
-        let mut items = Vec::new();
+        let mut items = Vec::with_capacity(if opened.is_none() { COMMON_ITEMS } else { 0 });
         let mut depth = 0_usize;
         while let Some(c) = self.peek() {
             let at = self.pos;
             let gap = match c {
-                ' ' | '\t' => (Gap::Blank, self.skip(1)),
-                '\\' if self.starts("\\\n") => (Gap::Blank, self.continuation()?),
+                ' ' | '\t' => {
+                    self.pos += 1;
+                    continue;
+                }
+                '\\' if self.starts("\\\n") => {
+                    self.continuation()?;
+                    continue;
+                }
                 '\n' => {
                     self.newline |= self.has_words;
                     (Gap::Newline, self.skip(1))
                 }
-                '#' => (Gap::Comment, self.comment()?),
+                '#' => {
+                    self.comment()?;
+                    self.parsed.needs_shell = true;
+                    continue;
+                }
                 '&' if self.starts("&&") => return Err(Fault::operator(at..at + 2, "&&").into()),
                 '&' => (Gap::Background, self.skip(1)),
                 ';' => return Err(Fault::operator(at..at + 1, ";").into()),
@@ -244,7 +280,7 @@ impl Reader<'_> {
                     continue;
                 }
             };
-            self.parsed.needs_shell |= !matches!(gap.0, Gap::Blank | Gap::Newline);
+            self.parsed.needs_shell |= gap.0 != Gap::Newline;
             items.push(Item::Gap(gap.0, gap.1));
         }
         match opened {
@@ -263,16 +299,16 @@ impl Reader<'_> {
 
     /// A backslash at the end of a line. In the middle of a word it would hide what the characters
     /// around it mean together.
-    fn continuation(&mut self) -> Result<Range<usize>, Box<Fault>> {
+    fn continuation(&mut self) -> Result<(), Box<Fault>> {
         let before = self.text[..self.pos].chars().next_back();
         let span = self.skip(2);
         match before {
-            None | Some(' ' | '\t' | '\n') => Ok(span),
+            None | Some(' ' | '\t' | '\n') => Ok(()),
             Some(_) => Err(Fault::continued(span).into()),
         }
     }
 
-    fn comment(&mut self) -> Result<Range<usize>, Box<Fault>> {
+    fn comment(&mut self) -> Result<(), Box<Fault>> {
         let len = self.rest().find('\n').unwrap_or(self.rest().len());
         let start = self.pos;
         let comment = start..start + len;
@@ -291,7 +327,7 @@ impl Reader<'_> {
             }
         }
         self.pos = comment.end;
-        Ok(comment)
+        Ok(())
     }
 
     fn redirection(&mut self) -> (Gap, Range<usize>) {
@@ -303,7 +339,7 @@ impl Reader<'_> {
     }
 
     fn word(&mut self) -> Result<Word, Box<Fault>> {
-        let mut word = Parts { start: self.pos, parts: Vec::new(), cooked: None };
+        let mut word = Parts { start: self.pos, ..Parts::default() };
         let start = self.pos;
         while let Some(c) = self.peek() {
             match c {
@@ -314,15 +350,13 @@ impl Reader<'_> {
                 '`' => return Err(Fault::backtick(self.pos).into()),
                 '$' => self.dollar(&mut word, Quote::None)?,
                 '{' if self.value(&mut word, Quote::None) => {}
-                c => {
-                    self.parsed.needs_shell |= match c {
-                        '*' | '?' | '[' | '{' => true,
-                        '~' => self.pos == start || self.text[..self.pos].ends_with(['=', ':']),
-                        _ => false,
-                    };
-                    word.push(c);
-                    self.pos += c.len_utf8();
+                '*' | '?' | '[' | '{' | '~' => {
+                    let begins =
+                        || self.pos == start || self.text[..self.pos].ends_with(['=', ':']);
+                    self.parsed.needs_shell |= c != '~' || begins();
+                    word.written(self.take(1));
                 }
+                _ => word.written(self.run(WORD)),
             }
         }
         word.end_literal(self.pos);
@@ -336,43 +370,42 @@ impl Reader<'_> {
             return Ok(());
         }
         self.refuse_escaped_placeholder()?;
+        let cooked = word.cooked(&self.text[word.start..self.pos]);
         self.pos += 1;
         // At the very end, a backslash stands for itself.
         let c = self.peek().unwrap_or('\\');
-        word.push(c);
+        cooked.push(c);
         self.pos = (self.pos + c.len_utf8()).min(self.text.len());
         Ok(())
     }
 
     fn refuse_escaped_placeholder(&self) -> Result<(), Box<Fault>> {
         match self.placeholder_at(self.pos + 1) {
-            Some(found) => Err(Fault::backslash(self.pos..found.span.end, &found.name).into()),
+            Some(found) => Err(Fault::backslash(self.pos..found.span.end, found.name).into()),
             None => Ok(()),
         }
     }
 
     fn single_quotes(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
+        word.cooked(&self.text[word.start..self.pos]);
         let opening = self.skip(1);
-        word.open();
         loop {
             match self.peek() {
                 None => return Err(Fault::unclosed(opening, "'").into()),
                 Some('\'') => break,
                 Some('{') if self.value(word, Quote::Single) => {}
-                Some(c) => {
-                    word.push(c);
-                    self.pos += c.len_utf8();
-                }
+                Some('{') => word.written(self.take(1)),
+                Some(_) => word.written(self.run(SINGLE)),
             }
         }
+        word.cooked(&self.text[word.start..self.pos]);
         self.pos += 1;
-        word.open();
         Ok(())
     }
 
     fn double_quotes(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
+        word.cooked(&self.text[word.start..self.pos]);
         let opening = self.skip(1);
-        word.open();
         loop {
             match self.peek() {
                 None => return Err(Fault::unclosed(opening, "\"").into()),
@@ -382,33 +415,32 @@ impl Reader<'_> {
                 }
                 Some('\\') => {
                     self.refuse_escaped_placeholder()?;
+                    let cooked = word.cooked(&self.text[word.start..self.pos]);
                     self.pos += 1;
                     match self.peek() {
                         Some(c @ ('$' | '`' | '"' | '\\')) => {
-                            word.push(c);
+                            cooked.push(c);
                             self.pos += 1;
                         }
-                        _ => word.push('\\'),
+                        _ => cooked.push('\\'),
                     }
                 }
                 Some('`') => return Err(Fault::backtick(self.pos).into()),
                 Some('$') => self.dollar(word, Quote::Double)?,
                 Some('{') if self.value(word, Quote::Double) => {}
-                Some(c) => {
-                    word.push(c);
-                    self.pos += c.len_utf8();
-                }
+                Some('{') => word.written(self.take(1)),
+                Some(_) => word.written(self.run(DOUBLE)),
             }
         }
+        word.cooked(&self.text[word.start..self.pos]);
         self.pos += 1;
-        word.open();
         Ok(())
     }
 
     fn dollar(&mut self, word: &mut Parts, quote: Quote) -> Result<(), Box<Fault>> {
         let at = self.pos;
         if let Some(found) = self.placeholder_at(at + 1) {
-            return Err(Fault::dollar(at..found.span.end, &found.name).into());
+            return Err(Fault::dollar(at..found.span.end, found.name).into());
         }
         let after: Vec<char> = self.rest().chars().skip(1).take(2).collect();
         let part = match after[..] {
@@ -438,8 +470,7 @@ impl Reader<'_> {
                 return Err(Fault::dollar_quote(at..at + 2).into());
             }
             _ => {
-                word.push('$');
-                self.pos += 1;
+                word.written(self.take(1));
                 return Ok(());
             }
         };
@@ -498,7 +529,7 @@ impl Reader<'_> {
             if let Some(found) = found {
                 let place = format!("within `{label}`");
                 let help = "set a variable in `sh -c '…' _ {{name}}`, where the value is \"$1\"";
-                return Err(Fault::place(found.span, &found.name, &place, help.to_owned()).into());
+                return Err(Fault::place(found.span, found.name, &place, help.to_owned()).into());
             }
             match c {
                 '`' => return Err(Fault::backtick(at).into()),
@@ -522,23 +553,24 @@ impl Reader<'_> {
     fn value(&mut self, word: &mut Parts, quote: Quote) -> bool {
         let Some(found) = self.placeholder_at(self.pos) else { return false };
         word.end_literal(self.pos);
+        let Found { name, span, spaced } = found;
         let params = &mut self.parsed.params;
-        let param = self.numbers.get(&found.name).copied().unwrap_or(params.len());
+        let param = self.numbers.get(name).copied().unwrap_or(params.len());
         // One more than there may be is enough to tell.
         if param == params.len() && params.len() <= MAX_NAMES {
-            params.push(found.name.clone());
-            self.numbers.insert(found.name.clone(), param);
+            params.push(name.to_owned());
+            self.numbers.insert(name, param);
         }
-        word.parts.push(Part::Value { param, quote, span: found.span.clone() });
-        self.pos = found.span.end;
+        word.parts.push(Part::Value { param, quote, span: span.clone() });
+        self.pos = span.end;
         word.start = self.pos;
-        self.parsed.placeholders.push(found);
+        self.parsed.placeholders.push(Placeholder { param, span, spaced });
         true
     }
 
     /// The placeholder that begins at this byte. Blanks within the braces are let pass around the
     /// name of a parameter only: `{{ end }}` is the language of other programs.
-    fn placeholder_at(&self, at: usize) -> Option<Placeholder> {
+    fn placeholder_at(&self, at: usize) -> Option<Found<'a>> {
         let inside = self.text.get(at..)?.strip_prefix("{{")?;
         let close = inside.as_bytes().windows(2).take(MAX_NAME_BYTES).position(|it| it == b"}}")?;
         let inside = &inside[..close];
@@ -551,8 +583,15 @@ impl Reader<'_> {
             return None;
         }
         let span = at..at + inside.len() + 4;
-        Some(Placeholder { name: name.to_owned(), span, spaced })
+        Some(Found { name, span, spaced })
     }
+}
+
+/// A placeholder that was found in the text.
+struct Found<'a> {
+    name: &'a str,
+    span: Range<usize>,
+    spaced: bool,
 }
 
 /// Whether a text looks like the name of a parameter.
@@ -562,26 +601,35 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 /// The parts of a word that is being read.
+#[derive(Default)]
 struct Parts {
     /// Where the text begins that is no part yet.
     start: usize,
-    parts: Vec<Part>,
-    /// What that text means; `None` while there is none.
+    parts: SmallVec<[Part; 1]>,
+    /// There is such text, be it an empty pair of quotes.
+    is_text: bool,
+    /// What it means, where that is not what is written.
     cooked: Option<String>,
 }
 
 impl Parts {
-    fn push(&mut self, c: char) {
-        self.cooked.get_or_insert_default().push(c);
+    /// Adds text that means what is written.
+    fn written(&mut self, text: &str) {
+        self.is_text = true;
+        if let Some(cooked) = &mut self.cooked {
+            cooked.push_str(text);
+        }
     }
 
-    /// Notes that a quote stands here, which is text also where nothing is in it.
-    fn open(&mut self) {
-        self.cooked.get_or_insert_default();
+    /// What the text means so far, to add what differs from what is written. `before` is what is written so far.
+    fn cooked(&mut self, before: &str) -> &mut String {
+        self.is_text = true;
+        self.cooked.get_or_insert_with(|| before.to_owned())
     }
 
     fn end_literal(&mut self, end: usize) {
-        if let Some(cooked) = self.cooked.take() {
+        let cooked = self.cooked.take().map(String::into_boxed_str);
+        if std::mem::take(&mut self.is_text) {
             self.parts.push(Part::Literal { raw: self.start..end, cooked });
         }
         self.start = end;

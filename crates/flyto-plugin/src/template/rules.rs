@@ -12,21 +12,28 @@ use super::{
 };
 
 /// Reserved words of shells that a command may follow (POSIX XCU 2.4). `coproc` is bash's.
-const KEYWORDS: &str = "! { } if then else elif fi do done while until function coproc";
+const KEYWORDS: &[&str] = &[
+    "!", "{", "}", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "function",
+    "coproc",
+];
 
 /// What exists in a shell only: its other reserved words, special builtins (POSIX XCU 2.15), builtins that have an
 /// effect on the shell alone, and those that bash adds.
-const BUILTINS: &str = "for select case esac in [[ : . break continue eval exec exit export readonly \
-    return set shift times trap unset alias bg cd command fc fg getopts hash jobs read type ulimit umask \
-    unalias wait source let declare typeset local builtin mapfile readarray shopt pushd popd dirs disown";
+#[rustfmt::skip]
+const BUILTINS: &[&str] = &[
+    "for", "select", "case", "esac", "in", "[[", ":", ".", "break", "continue", "eval", "exec", "exit", "export",
+    "readonly", "return", "set", "shift", "times", "trap", "unset", "alias", "bg", "cd", "command", "fc", "fg",
+    "getopts", "hash", "jobs", "read", "type", "ulimit", "umask", "unalias", "wait", "source", "let", "declare",
+    "typeset", "local", "builtin", "mapfile", "readarray", "shopt", "pushd", "popd", "dirs", "disown",
+];
 
 /// Whether a word as it is written means something to a shell itself.
 fn is_shells_own(word: &str) -> bool {
-    KEYWORDS.split(' ').chain(BUILTINS.split_ascii_whitespace()).any(|it| it == word)
+    is_keyword(word) || BUILTINS.contains(&word)
 }
 
 fn is_keyword(word: &str) -> bool {
-    KEYWORDS.split(' ').any(|it| it == word)
+    KEYWORDS.contains(&word)
 }
 
 /// Refuses placeholders whose values would decide what runs, and marks words that cannot be left out and words that
@@ -45,14 +52,15 @@ pub(super) fn check(text: &str, parsed: &mut Parsed) -> Result<(), Box<Fault>> {
         return Err(Fault::syntax(span, what).into());
     }
     let raw = &text[first.span.clone()];
-    let cooked = first.fixed().unwrap_or_default();
-    parsed.needs_shell |= is_shells_own(raw) || is_shells_own(&cooked) || is_assignment(raw);
+    let cooked = first.fixed(text).unwrap_or_default();
+    parsed.needs_shell |=
+        is_shells_own(raw) || cooked != raw && is_shells_own(&cooked) || is_assignment(raw);
     let mut checker = Checker { text, params: &parsed.params, lint: Lint::default() };
     checker.commands(&mut parsed.items)
 }
 
 pub(super) struct Checker<'a> {
-    text: &'a str,
+    pub(super) text: &'a str,
     params: &'a [String],
     lint: Lint,
 }
@@ -62,7 +70,6 @@ impl Checker<'_> {
         let mut words: Vec<&mut Word> = Vec::new();
         // A redirection came, and its target did not yet.
         let mut redirect = None;
-        let mut after_word = false;
         for item in items {
             match item {
                 Item::Word(word) => {
@@ -75,19 +82,16 @@ impl Checker<'_> {
                         Some(gap) => self.target(word, gap)?,
                         None => words.push(word),
                     }
-                    after_word = true;
-                    continue;
                 }
-                Item::Gap(Gap::Blank | Gap::Comment, _) => {}
-                Item::Gap(gap @ (Gap::Redirect | Gap::Duplicate), _) => {
-                    // Digits right before it name the descriptor, and are no word.
-                    if after_word && words.last().is_some_and(|it| self.is_number(it)) {
-                        words.pop();
-                    }
-                    if after_word
-                        && let Some(span) = words.last().and_then(|it| self.named_stream(it))
-                    {
-                        return Err(Fault::named_stream(span).into());
+                Item::Gap(gap @ (Gap::Redirect | Gap::Duplicate), span) => {
+                    if let Some(before) = words.last().filter(|it| it.span.end == span.start) {
+                        if let Some(span) = self.named_stream(before) {
+                            return Err(Fault::named_stream(span).into());
+                        }
+                        // Digits right before it name the descriptor, and are no word.
+                        if self.is_number(before) {
+                            words.pop();
+                        }
                     }
                     redirect = Some(*gap);
                 }
@@ -96,7 +100,6 @@ impl Checker<'_> {
                     words.clear();
                 }
             }
-            after_word = false;
         }
         self.command(&mut words)
     }
@@ -163,7 +166,7 @@ impl Checker<'_> {
     fn program(&mut self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
         let Some((program, _)) = words.split_first() else { return Ok(()) };
         self.refuse_program(words)?;
-        if program.fixed().is_some_and(|it| it.is_empty()) {
+        if program.fixed(self.text).is_some_and(|it| it.is_empty()) {
             return Err(Fault::empty(program.span.clone()).into());
         }
         let mut lint = std::mem::take(&mut self.lint);
@@ -196,12 +199,12 @@ pub(super) fn is_assignment(raw: &str) -> bool {
 }
 
 /// Marks the words behind `--`.
-pub(super) fn mark_dashes(words: &mut [&mut Word]) {
+pub(super) fn mark_dashes(text: &str, words: &mut [&mut Word]) {
     let mut after_dashes = false;
     let mut is_value = false;
     for word in words {
         word.after_dashes = after_dashes;
-        let fixed = word.fixed();
+        let fixed = word.fixed(text);
         // Behind these letters of grep and others, `--` is a value.
         after_dashes |= fixed.as_deref() == Some("--") && !is_value;
         is_value = matches!(fixed.as_deref(), Some("-e" | "-f"));
