@@ -105,12 +105,14 @@ pub(super) fn read(
     for (name, property) in properties.into_iter().flat_map(|it| it.members()) {
         if mentioned.binary_search(&name).is_err() {
             let what = format!("the command never uses the parameter {}", quoted(name));
-            let diag = crate::place::about_key(
-                reader.at("parameters").member("properties").unwrap_or(property),
-                name,
-                codes::UNUSED_PARAMETER,
-                what,
-            );
+            let object = reader.at("parameters").member("properties").unwrap_or(property);
+            let code = codes::UNUSED_PARAMETER;
+            // One that is only counted needs no place.
+            let diag = if reader.findings().is_full() {
+                object.warning(code, what)
+            } else {
+                crate::place::about_key(object, name, code, what)
+            };
             reader.push(as_warning(diag).with_help(format!(
                 "put `{{{{{name}}}}}` into the command, or remove the parameter"
             )));
