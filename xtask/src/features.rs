@@ -69,7 +69,17 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     }
     println!("features: {} lean builds are lean", LEAN.len());
     elsewhere(&metadata)?;
+    fuzzed(&metadata)?;
     bare_target()
+}
+
+/// Looks at the binaries that `fuzz` builds, beside the artefacts of other flags.
+fn fuzzed(metadata: &Metadata) -> Result<(), Stop> {
+    let mut command = cargo("clippy --quiet -p flyto-fuzz --bins -- -D warnings");
+    command.env("CARGO_TARGET_DIR", metadata.target_directory.join("fuzz/check"));
+    command.env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command.env("RUSTFLAGS", with_flags(env::var_os("RUSTFLAGS").as_deref(), "--cfg fuzzing"));
+    process::run(command)
 }
 
 /// Looks at the part of a crate that no other step compiles here: it stands in on other architectures.

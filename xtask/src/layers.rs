@@ -26,7 +26,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Packages beside the layers: they may name any crate, and no crate names them.
-const BESIDE: &[&str] = &["flyto-tests", "xtask"];
+const BESIDE: &[&str] = &["flyto-fuzz", "flyto-tests", "xtask"];
 
 pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     no_args("layers", args)?;

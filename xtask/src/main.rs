@@ -28,6 +28,7 @@ mod package;
 mod bench;
 mod conformance;
 mod fixtures;
+mod fuzz;
 mod test;
 
 mod ci;
@@ -51,6 +52,7 @@ const COMMANDS: &[Command] = &[
     ("test", "[FILTER]…", "all tests; the last line counts them", test::run),
     ("fixtures", "[NAME]… [--bless]", "the cases under fixtures/", fixtures::run),
     ("conformance", "[BACKEND]…", "the executor contract, per backend", conformance::run),
+    ("fuzz", "NAME [--seconds N]", "libFuzzer on one decoder, for a minute", fuzz::run),
     ("bench", "NAME [ARG]…", "one benchmark, in release mode", bench::run),
 ];
 

@@ -11,6 +11,13 @@ mod direct; // programs as children of the host
 pub mod examine; // what works on this machine, and why something does not
 #[cfg(supervised)]
 mod failure;
+#[cfg(all(feature = "fuzz", supervised))]
+#[doc(hidden)]
+pub mod fuzz {
+    //! Decoders that are not public, for `cargo xtask fuzz`.
+
+    pub use crate::proxy::fuzz::{request, tls};
+}
 #[cfg(supervised)]
 mod limits; // who keeps which bound
 #[cfg(supervised)]

@@ -9,6 +9,9 @@ mod discover; //    all plugins of some directories
 mod environment; // the variables that programs see
 mod files; //       what differs between systems
 mod filter; //      which plugins may be used
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 mod grant; //       what one of them gets
 mod home; //        `~` in configured paths
 mod load; //        one plugin

@@ -18,6 +18,8 @@
 
 mod address;
 mod door;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod http;
 mod reach;
 mod relay;

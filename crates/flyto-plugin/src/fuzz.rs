@@ -1,0 +1,11 @@
+//! Decoders that are not public, for `cargo xtask fuzz`.
+
+use crate::rpc::frame;
+
+/// What a program prints on stdout: lines, of which some are messages.
+pub fn message(bytes: &[u8]) {
+    for line in bytes.split(|it| *it == b'\n') {
+        drop(frame::parse(line));
+    }
+    let _ = frame::near_miss(bytes);
+}

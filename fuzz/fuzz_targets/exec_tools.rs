@@ -1,0 +1,6 @@
+//! A file of tool definitions.
+
+#![cfg_attr(fuzzing, no_main)]
+#![forbid(unsafe_code)]
+
+flyto_fuzz::target!(exec_tools);

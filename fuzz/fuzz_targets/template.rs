@@ -1,0 +1,6 @@
+//! A command with placeholders.
+
+#![cfg_attr(fuzzing, no_main)]
+#![forbid(unsafe_code)]
+
+flyto_fuzz::target!(template);
