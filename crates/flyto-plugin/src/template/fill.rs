@@ -8,7 +8,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Filled,
-    parse::{Item, Parsed, Part, Quote, Word},
+    words::{Item, Parsed, Part, Quote, Word},
 };
 
 /// The key of a parameter's schema that lets its values begin with `-`.

@@ -7,8 +7,8 @@ use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
 use super::{
     fault::Fault,
-    parse::Word,
     rules::{Checker, is_assignment, mark_dashes},
+    words::Word,
 };
 
 /// How many programs of the table are looked at in one text: each can cost a look at all words behind it.

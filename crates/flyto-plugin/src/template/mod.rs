@@ -8,6 +8,7 @@ mod fill;
 mod lint;
 mod parse;
 mod rules;
+mod words;
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ use flyto_tools::Input;
 use serde_json::Value;
 
 pub use self::fault::TemplateError;
-use self::parse::{Item, Parsed, Part, Placeholder, Word};
+use self::words::{Item, Parsed, Part, Placeholder, Word};
 pub(crate) use self::{fault::Fault, fill::Refusal};
 
 /// A command line in which `{{name}}` stands for a parameter.

@@ -1,13 +1,13 @@
 //! The text of a template, parsed as a POSIX shell does it.
-//!
-//! Between items stand blanks and comments only, and every byte of a word belongs to one part, so that what a
-//! shell is to see can be put together from the pieces as they were written.
 
-use std::{borrow::Cow, collections::BTreeMap, ops::Range};
+use std::{collections::BTreeMap, ops::Range};
 
 use smallvec::SmallVec;
 
-use super::fault::Fault;
+use super::{
+    fault::Fault,
+    words::{Gap, Item, Parsed, Part, Placeholder, Quote, Word},
+};
 
 /// How deep commands stand within commands, as in `$(a $(b))`: deeper than anybody writes by hand,
 /// and far from the end of a thread's stack.
@@ -33,131 +33,6 @@ const COMMON_ITEMS: usize = 16;
 
 /// The longest name of a placeholder, in bytes with the blanks around it.
 const MAX_NAME_BYTES: usize = 256;
-
-/// What a text is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Item {
-    Gap(Gap, Range<usize>),
-    Word(Word),
-}
-
-/// What stands between words, but for blanks and comments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gap {
-    Newline,
-    /// A single `&`.
-    Background,
-    Open,
-    Close,
-    /// `<`, `>`, `>>`, `<>`.
-    Redirect,
-    /// `<&`, `>&`.
-    Duplicate,
-}
-
-/// One word as the shell sees it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Word {
-    pub(super) span: Range<usize>,
-    pub(super) parts: SmallVec<[Part; 1]>,
-    /// A call fails when a value in it is missing, rather than leave the word out.
-    pub(super) needed: bool,
-    /// A `--` stands before it, so that nothing in it is taken for an option.
-    pub(super) after_dashes: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// Text that is written as in `raw`, quotes included. A program gets it as `cooked`, where that differs.
-    Literal { raw: Range<usize>, cooked: Option<Box<str>> },
-    /// The value of a placeholder.
-    Value { param: usize, quote: Quote, span: Range<usize> },
-    /// A variable or a calculation, which only a shell can replace.
-    Expansion(Range<usize>),
-    /// `$(…)`: the span with both parentheses, and what is between them.
-    Substitution(Range<usize>, Vec<Item>),
-}
-
-impl Part {
-    /// What a program gets of text that is always the same.
-    pub(super) fn literal<'a>(&'a self, text: &'a str) -> Option<&'a str> {
-        match self {
-            Self::Literal { raw, cooked } => Some(cooked.as_deref().unwrap_or(&text[raw.clone()])),
-            _ => None,
-        }
-    }
-
-    /// The number of the parameter whose value it is.
-    pub(super) fn param(&self) -> Option<usize> {
-        match self {
-            Self::Value { param, .. } => Some(*param),
-            _ => None,
-        }
-    }
-}
-
-/// The quotes around a placeholder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quote {
-    None,
-    Single,
-    Double,
-}
-
-/// A placeholder as it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Placeholder {
-    /// The number of its name.
-    pub(super) param: usize,
-    pub(super) span: Range<usize>,
-    /// There are blanks within the braces.
-    pub(super) spaced: bool,
-}
-
-/// What the text says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parsed {
-    pub(super) items: Vec<Item>,
-    /// The names of the placeholders, each once.
-    pub(super) params: Vec<String>,
-    pub(super) placeholders: Vec<Placeholder>,
-    /// Something in it is done by a shell only.
-    pub(super) needs_shell: bool,
-}
-
-impl Word {
-    /// The word, if nothing in it changes from call to call.
-    pub(super) fn fixed<'a>(&'a self, text: &'a str) -> Option<Cow<'a, str>> {
-        match &self.parts[..] {
-            [only] => only.literal(text).map(Cow::Borrowed),
-            parts => {
-                parts.iter().map(|it| it.literal(text)).collect::<Option<String>>().map(Cow::Owned)
-            }
-        }
-    }
-
-    /// The text before anything that changes from call to call.
-    pub(super) fn lead<'a>(&'a self, text: &'a str) -> &'a str {
-        self.parts.first().and_then(|it| it.literal(text)).unwrap_or_default()
-    }
-
-    /// The text after anything that changes from call to call.
-    pub(super) fn tail<'a>(&'a self, text: &'a str) -> Option<&'a str> {
-        self.parts.iter().rev().map(|it| it.literal(text)).find(|it| *it != Some("")).flatten()
-    }
-
-    /// The first placeholder in the word, also within a command in it.
-    pub(super) fn value(&self) -> Option<(usize, Range<usize>)> {
-        self.parts.iter().find_map(|it| match it {
-            Part::Value { param, span, .. } => Some((*param, span.clone())),
-            Part::Substitution(_, items) => items.iter().find_map(|it| match it {
-                Item::Word(word) => word.value(),
-                Item::Gap(..) => None,
-            }),
-            Part::Literal { .. } | Part::Expansion(_) => None,
-        })
-    }
-}
 
 /// Parses a text. `is_declared` tells the names of parameters: what else stands in braces is a
 /// placeholder only when it looks like a name.

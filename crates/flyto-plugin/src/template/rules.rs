@@ -8,7 +8,7 @@ use super::{
     fault::Fault,
     fill::VARIABLE,
     lint::Lint,
-    parse::{Gap, Item, Parsed, Part, Word},
+    words::{Gap, Item, Parsed, Part, Word},
 };
 
 /// Reserved words of shells that a command may follow (POSIX XCU 2.4). `coproc` is bash's.
