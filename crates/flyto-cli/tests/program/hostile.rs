@@ -3,10 +3,10 @@
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
-use crate::live::is_alive;
-use crate::place::Place;
+use crate::live::{interrupt, is_alive, wait_until};
+use crate::place::{Place, Ran};
 
 /// Ends every way of quoting, and would make a file if anything of it were run.
 const VALUE: &str = "'; touch pwned; $(touch pwned) `touch pwned` \"; touch pwned; {{b}}";
@@ -91,4 +91,113 @@ fn a_binary_plugin_that_reads_nothing_ends_with_all_it_started() {
         let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
         assert!(!is_alive(pid), "{pid:?} has outlived the call");
     }
+}
+
+/// A place with one tool, whose input and output schema are given.
+fn with_schemas(input: &str, output: &str) -> Place {
+    let schemas = format!(r#""input_schema": {input}, "output_schema": {output}"#);
+    Place::with_tools(&[("t", "cat answer 2>/dev/null || echo '{}'", &schemas)])
+}
+
+/// The members of a schema whose `x` takes long to check: 900 states for each byte of text.
+const SLOW: &str = r#"{"type": "object", "properties": {"x": {"pattern": "a[ab]{900}c"}}}"#;
+const ANY: &str = r#"{"type": "object"}"#;
+
+/// An object for [`SLOW`] that takes some seconds. No byte of it tells what follows.
+fn slow_object() -> Vec<u8> {
+    let mut seed = 1_u32;
+    let mut letter = |at: usize| {
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        match seed >> 31 {
+            _ if at % 800 == 799 => 'c',
+            0 => 'a',
+            _ => 'b',
+        }
+    };
+    let text: String = (0..1 << 20).map(&mut letter).collect();
+    format!("{{\"x\": \"{text}\"}}").into_bytes()
+}
+
+#[test]
+fn checking_input_counts_against_the_deadline() {
+    let place = with_schemas(SLOW, ANY);
+    let call = place.call(&["p:t", "--json", "-", "--timeout", "0.2"]);
+    let ran = call.stdin(&slow_object()).run();
+    let text = "while its input was checked, at /properties/x/pattern of the schema";
+    assert_eq!(ran.code, Some(6), "{}", ran.shown());
+    assert!(ran.stdout().starts_with("plugin tool \"p:t\" timed out after "), "{}", ran.shown());
+    assert!(ran.stdout().contains(text), "{}", ran.shown());
+    let own = Place::with_tools(&[(
+        "t",
+        "",
+        &format!(r#""input_schema": {SLOW}, "timeout_seconds": 1"#),
+    )]);
+    let ran = own.call(&["p:t", "--json", "-"]).stdin(&slow_object()).run();
+    let text = "timed out after 1s while its input was checked, at /properties/x/pattern";
+    assert_eq!(ran.code, Some(6), "{}", ran.shown());
+    assert!(ran.stdout().contains(text), "{}", ran.shown());
+}
+
+#[test]
+fn checking_output_counts_against_the_deadline() {
+    let place = with_schemas(ANY, SLOW);
+    std::fs::write(place.path().join("plugins/p/answer"), slow_object()).unwrap();
+    let ran = place.call(&["p:t", "--timeout", "2"]).run();
+    assert_eq!(ran.code, Some(6), "{}", ran.stderr());
+    let text = "while its output was checked, at /properties/x/pattern";
+    assert!(ran.stdout().contains(text), "{}", ran.stderr());
+}
+
+/// Whether the process has a thread that checks.
+#[cfg(target_os = "linux")]
+fn checks(pid: u32) -> bool {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let names = tasks.map(|it| std::fs::read_to_string(it.path().join("comm")));
+    names.flatten().any(|name| name.trim_end() == "check")
+}
+
+/// Sends a signal to a call whose input is being checked.
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn check_signal(signal: Signal, code: i32) {
+    let place = with_schemas(SLOW, ANY);
+    place.write("input.json", std::str::from_utf8(&slow_object()).unwrap());
+    let input = std::fs::File::open(place.path().join("input.json")).unwrap();
+    let call = place.call(&["p:t", "--json", "-"]);
+    let child = call.command(|it| _ = it.stdin(input)).start();
+    wait_until("the input is checked", || checks(child.id()));
+    interrupt(&child, signal);
+    let output = child.wait_with_output().unwrap();
+    let ran = Ran::new(output, &place);
+    assert_eq!(ran.code, Some(code), "{}", ran.shown());
+    assert!(ran.stdout().contains("while its input was checked"), "{}", ran.shown());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn signals_end_the_program_while_input_is_checked() {
+    check_signal(Signal::INT, 130);
+    check_signal(Signal::TERM, 143);
+}
+
+#[test]
+fn schemas_that_ask_for_too_much_end_the_call_at_once() {
+    let pattern = |n: usize| format!(r#"{{"pattern": "[ab]{{{n}}}[cd]*e"}}"#);
+    let patterns: Vec<String> = (300..790).map(pattern).collect();
+    let schema = format!(r#"{{"type": "object", "anyOf": [{}]}}"#, patterns.join(","));
+    let ran = with_schemas(&schema, ANY).call(&["p:t"]).run();
+    let text = "more than 50000 states together";
+    assert!(ran.stderr().contains(text), "{}", ran.shown());
+
+    let values: Vec<String> = (0..33_000).map(|it| format!(r#"{{"k": {it}}}"#)).collect();
+    let values = values.join(",");
+    let schema = format!(
+        r#"{{"type": "object", "properties": {{"x": {{"items": {{"enum": [{values}]}}}}}}}}"#
+    );
+    let place = with_schemas(&schema, ANY);
+    let input = format!("{{\"x\": [1, {values}]}}");
+    let ran = place.call(&["p:t", "--json", "-"]).stdin(input.as_bytes()).run();
+    assert_eq!(ran.code, Some(3), "{}", ran.shown());
+    let text = "invalid input: /x/0: expected one of";
+    assert!((ran.stdout() + &ran.stderr()).contains(text), "{}", ran.shown());
 }

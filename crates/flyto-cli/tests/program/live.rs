@@ -21,7 +21,7 @@ const STREAM: &str = r#""stream": true"#;
 /// Long enough for any machine; a test that comes to it fails.
 const GUARD: Duration = Duration::from_secs(60);
 
-fn interrupt(child: &Child, signal: Signal) {
+pub(crate) fn interrupt(child: &Child, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     kill_process(pid, signal).unwrap();
 }

@@ -138,7 +138,7 @@ fn what_only_a_compiler_finds() {
     check_tool_in_full(
         bad,
         expect![[r#"
-            5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: it is none, or very large, or has look-around or back-references
+            5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: it is none, or very large
                 at /tools/0/input_schema/properties/a/pattern
             p: loaded [] refused [t (argv)]
         "#]],

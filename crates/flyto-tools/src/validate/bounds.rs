@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{SchemaError, SchemaErrorKind, show};
+use super::{SchemaError, SchemaErrorKind, pattern, show};
 
 /// How much work a schema asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,12 @@ pub(super) struct Cost {
     pub(super) nesting: u64,
     /// Most often that one value is looked at.
     pub(super) visits: u64,
+    /// Regular expressions.
+    pub(super) n_patterns: usize,
+    /// States of the regular expressions for names of properties, about.
+    pub(super) name_states: u64,
+    /// Steps that compiling a part of the schema may take beside those for its size.
+    pub(super) part_steps: u64,
 }
 
 /// Levels of JSON in a schema. serde_json reads 128; deeper ones are built by hand.
@@ -30,6 +36,19 @@ const MAX_VALUES: usize = 100_000;
 const MAX_REFERENCES: usize = 2_000;
 /// Regular expressions. Compiling a large one takes some milliseconds.
 const MAX_PATTERNS: usize = 500;
+/// States of all regular expressions of a schema together: what takes 0.1 s to compile, and 100 MB to
+/// match in the worst of cases.
+const MAX_STATES: u64 = 50_000;
+/// Values of a schema that is small.
+const MAX_SMALL_VALUES: usize = 2_000;
+/// References of a schema that is small.
+const MAX_SMALL_REFERENCES: usize = 200;
+/// States of all regular expressions of a schema that is small.
+const MAX_SMALL_STATES: u64 = 2_000;
+/// Steps for each pair of references that are compiled: 0.1 µs.
+const STEPS_OF_REFERENCES: u64 = 7;
+/// Steps for each visit that `unevaluated…` expands while it is compiled: 0.2 ms.
+const STEPS_OF_UNEVALUATED: u64 = 13_000;
 /// Looks at one value: a million take about 0.1 s.
 const MAX_VISITS: u64 = 1_000_000;
 /// The same where `unevaluatedProperties` or `unevaluatedItems` is used, which the validator
@@ -50,6 +69,9 @@ const REST: &[&str] = &["additionalProperties", "items", "prefixItems", "additio
 const ALSO: &[&str] =
     &["contains", "propertyNames", "unevaluatedProperties", "unevaluatedItems", "contentSchema"];
 
+/// Keywords for the parts that no other keyword has looked at.
+const UNEVALUATED: &[&str] = &["unevaluatedProperties", "unevaluatedItems"];
+
 /// Counts what `schema` asks for.
 ///
 /// # Errors
@@ -59,7 +81,42 @@ const ALSO: &[&str] =
 pub(super) fn cost(schema: &Value) -> Result<Cost, SchemaError> {
     let survey = Survey::of(schema)?;
     let graph = Graph::of(schema, &survey)?;
-    graph.cost()
+    let Survey { n_patterns, name_states, n_references, has_unevaluated, .. } = survey;
+    let cost = graph.cost()?;
+    let unevaluated = if has_unevaluated { cost.visits * STEPS_OF_UNEVALUATED } else { 0 };
+    let part_steps = n_references * n_references * STEPS_OF_REFERENCES + unevaluated;
+    Ok(Cost { n_patterns, name_states, part_steps, ..cost })
+}
+
+/// Whether a schema is compiled in some milliseconds: nearly all are.
+pub(super) fn is_small(schema: &Value) -> bool {
+    let (mut n_values, mut n_references, mut states) = (0, 0, 0_u64);
+    let mut todo = vec![schema];
+    while let Some(value) = todo.pop() {
+        n_values += 1;
+        match value {
+            Value::Array(items) => todo.extend(items),
+            Value::Object(map) => {
+                let texts = map.get("pattern").and_then(Value::as_str).into_iter();
+                let named = map.get("patternProperties").and_then(Value::as_object);
+                let named = named.into_iter().flat_map(|it| it.keys().map(String::as_str));
+                states = texts.chain(named).map(pattern::weight).fold(states, u64::saturating_add);
+                n_references += REFERENCES.iter().filter(|key| map.contains_key(**key)).count();
+                if UNEVALUATED.iter().any(|key| map.contains_key(*key)) {
+                    return false;
+                }
+                todo.extend(map.values());
+            }
+            _ => {}
+        }
+        if n_values + todo.len() > MAX_SMALL_VALUES
+            || n_references > MAX_SMALL_REFERENCES
+            || states > MAX_SMALL_STATES
+        {
+            return false;
+        }
+    }
+    true
 }
 
 /// What stands where in a schema.
@@ -70,12 +127,15 @@ pub(super) struct Survey<'a> {
     resources: Vec<(&'a str, &'a Value)>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     has_unevaluated: bool,
+    n_references: u64,
+    n_patterns: usize,
+    name_states: u64,
 }
 
 impl<'a> Survey<'a> {
     fn of(root: &'a Value) -> Result<Self, SchemaError> {
         let mut res = Self::new(root);
-        let (mut n_values, mut n_references, mut n_patterns) = (0, 0, 0);
+        let (mut n_values, mut n_references, mut states) = (0, 0, 0_u64);
         let mut todo = vec![(root, 0)];
         while let Some((value, depth)) = todo.pop() {
             n_values += 1;
@@ -88,9 +148,23 @@ impl<'a> Survey<'a> {
                     res.note(map, value);
                     let has = |key: &&str| map.get(*key).is_some_and(Value::is_string);
                     n_references += REFERENCES.iter().filter(|key| has(key)).count();
-                    n_patterns += usize::from(map.get("pattern").is_some_and(Value::is_string));
-                    if let Some(Value::Object(patterns)) = map.get("patternProperties") {
-                        n_patterns += patterns.len();
+                    if let Some(text) = map.get("pattern").and_then(Value::as_str) {
+                        res.n_patterns += 1;
+                        states = states.saturating_add(pattern::weight(text));
+                    }
+                    if let Some(named) = map.get("patternProperties").and_then(Value::as_object) {
+                        res.n_patterns += named.len();
+                        let weight = sum(named.keys().map(|it| pattern::weight(it)));
+                        res.name_states = res.name_states.saturating_add(weight);
+                        states = states.saturating_add(weight);
+                    }
+                    if states > MAX_STATES {
+                        let why = format!(
+                            "its patterns up to here have more than {MAX_STATES} states together: \
+                             repeat less often in them, or leave some out"
+                        );
+                        let pointer = show::pointer_to(root, value).unwrap_or_default();
+                        return Err(SchemaError { pointer, ..too_large(why) });
                     }
                     todo.extend(map.values().map(|it| (it, depth + 1)));
                 }
@@ -99,13 +173,14 @@ impl<'a> Survey<'a> {
             for (count, max, what) in [
                 (n_values + todo.len(), MAX_VALUES, "values"),
                 (n_references, MAX_REFERENCES, "references"),
-                (n_patterns, MAX_PATTERNS, "patterns"),
+                (res.n_patterns, MAX_PATTERNS, "patterns"),
             ] {
                 if count > max {
                     return Err(too_large(format!("it has more than {max} {what}")));
                 }
             }
         }
+        res.n_references = n_references as u64;
         Ok(res)
     }
 
@@ -115,7 +190,15 @@ impl<'a> Survey<'a> {
     }
 
     fn new(root: &'a Value) -> Self {
-        Self { root, resources: Vec::new(), anchors: HashMap::new(), has_unevaluated: false }
+        Self {
+            root,
+            resources: Vec::new(),
+            anchors: HashMap::new(),
+            has_unevaluated: false,
+            n_references: 0,
+            n_patterns: 0,
+            name_states: 0,
+        }
     }
 
     fn note(&mut self, map: &'a Map<String, Value>, value: &'a Value) {
@@ -244,6 +327,9 @@ impl<'a> Graph<'a> {
         let res = Cost {
             nesting: nesting.iter().copied().max().unwrap_or(1),
             visits: visits.iter().copied().max().unwrap_or(1),
+            n_patterns: 0,
+            name_states: 0,
+            part_steps: 0,
         };
         let max = if self.has_unevaluated { MAX_VISITS_UNEVALUATED } else { MAX_VISITS };
         if res.visits > max {

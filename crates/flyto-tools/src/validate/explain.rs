@@ -9,8 +9,10 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::bounds::Survey;
+use super::keywords::{self, is_equal, options, size};
+use super::pattern::Patterns;
 use super::words::{expectation, measured, types, words};
-use super::{Validator, Violation, Violations, options, show};
+use super::{Validator, Violation, Violations, budget, show};
 
 /// Questions to the checker. A hundred thousand would take seconds.
 const MAX_QUESTIONS: usize = 2_000;
@@ -44,6 +46,8 @@ pub(super) fn explain(validator: &Validator, value: &Value) -> Violations {
             base,
             registry: &registry,
             parts: HashMap::new(),
+            patterns: validator.0.patterns.clone(),
+            part_steps: validator.0.cost.part_steps,
             n_questions: 0,
             found: Vec::new(),
         };
@@ -67,6 +71,8 @@ struct Walk<'a> {
     registry: &'a jsonschema::Registry<'a>,
     /// Compiled parts of the schema, by their pointers.
     parts: HashMap<String, Option<jsonschema::Validator>>,
+    patterns: Patterns,
+    part_steps: u64,
     n_questions: usize,
     found: Vec<Violation>,
 }
@@ -146,7 +152,7 @@ impl<'a> Walk<'a> {
                 }
                 ("anyOf" | "oneOf", _) => self.choice(place, key, rule, value, at),
                 ("not", _) => {
-                    if !self.fails(&place.inner(rule, &["not"]), value) {
+                    if !self.fails(&place.inner(rule, &["not"]), value) && !self.is_spent() {
                         let expected = format!("anything but {}", expectation(rule));
                         self.found.push(violation(at, expected, value));
                     }
@@ -443,24 +449,34 @@ impl<'a> Walk<'a> {
     /// Whether a value does not fit a part of the schema.
     fn fails(&mut self, place: &Place<'_>, value: &Value) -> bool {
         self.n_questions += 1;
-        if self.n_questions > MAX_QUESTIONS {
+        if self.is_spent() {
             return false;
         }
         if !self.parts.contains_key(&place.pointer) {
+            if !budget::spend(self.question_steps(place.schema)) {
+                return false;
+            }
             let reference =
                 json!({ "$ref": format!("{}#{}", self.base, percent_encoded(&place.pointer)) });
-            let part = options()
+            let part = self
+                .options()
                 .with_draft(self.draft)
                 .with_registry(self.registry)
                 .build(&reference)
                 .ok();
             self.parts.insert(place.pointer.clone(), part);
         }
-        self.parts[&place.pointer].as_ref().is_some_and(|part| !part.is_valid(value))
+        let fails = self.parts[&place.pointer].as_ref().is_some_and(|part| !part.is_valid(value));
+        // An answer that was cut short is none.
+        fails && !budget::is_over()
     }
 
     /// Whether a value does not fit one keyword, with those that belong to it.
     fn alone_fails(&mut self, map: &Map<String, Value>, key: &str, value: &Value) -> bool {
+        if let ("enum", Some(Value::Array(values))) = (key, map.get(key)) {
+            return budget::spend(values.len() as u64)
+                && !values.iter().any(|it| is_equal(it, value));
+        }
         let mut alone = Map::new();
         for (name, rule) in map {
             // Draft 4 says with a second keyword that a limit itself does not fit.
@@ -472,20 +488,30 @@ impl<'a> Walk<'a> {
                 alone.insert(name.clone(), rule.clone());
             }
         }
-        self.compiled(&Value::Object(alone)).is_some_and(|part| !part.is_valid(value))
+        let part = self.compiled(&Value::Object(alone));
+        part.is_some_and(|part| !part.is_valid(value)) && !budget::is_over()
     }
 
     /// Compiles a schema that refers to nothing.
     fn compiled(&mut self, schema: &Value) -> Option<jsonschema::Validator> {
         self.n_questions += 1;
-        if self.n_questions > MAX_QUESTIONS {
+        if self.is_spent() || !budget::spend(1_000 + size(schema).saturating_mul(20)) {
             return None;
         }
-        options().with_draft(self.draft).build(schema).ok()
+        self.options().with_draft(self.draft).build(schema).ok()
+    }
+
+    /// What it takes to compile a part of the schema.
+    fn question_steps(&self, schema: &Value) -> u64 {
+        1_000 + size(schema).saturating_mul(20) + self.part_steps
+    }
+
+    fn options(&self) -> jsonschema::ValidationOptions<'static> {
+        options(&self.patterns, &keywords::BadPattern::default())
     }
 
     fn is_spent(&self) -> bool {
-        self.n_questions > MAX_QUESTIONS || self.found.len() >= MAX_COUNTED
+        self.n_questions > MAX_QUESTIONS || self.found.len() >= MAX_COUNTED || budget::is_over()
     }
 }
 

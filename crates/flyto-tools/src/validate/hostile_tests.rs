@@ -1,8 +1,10 @@
-//! Schemas and values from somebody who wishes no good.
+//! Schemas and values from a hostile author.
 
 use serde_json::{Map, json};
 
+use super::tests::WithSchema;
 use super::*;
+use crate::{CallContext, Failure, Input, Tool as _};
 
 /// `n` definitions, each of which uses the next one as `link` says; the last is `end`.
 fn linked(n: usize, end: Value, link: impl Fn(Value) -> Value) -> Value {
@@ -49,10 +51,22 @@ fn schemas_that_grow_without_measure_are_refused() {
         (deep, SchemaErrorKind::TooLarge),
         (json!({"anyOf": patterns}), SchemaErrorKind::TooLarge),
         (json!({"enum": vec![0; 200_000]}), SchemaErrorKind::TooLarge),
-        (json!({"pattern": "((a{1000}){1000}){1000}"}), SchemaErrorKind::Pattern),
+        (json!({"pattern": "((a{1000}){1000}){1000}"}), SchemaErrorKind::TooLarge),
+        (json!({"anyOf": many_large_patterns()}), SchemaErrorKind::TooLarge),
     ] {
         assert_eq!(compile(&schema).map_err(|err| err.kind).err(), Some(kind));
     }
+}
+
+/// Patterns that are small to write and large to match.
+fn many_large_patterns() -> Vec<Value> {
+    (300..790).map(|n| json!({"pattern": format!("[ab]{{{n}}}[cd]*e")})).collect()
+}
+
+#[test]
+fn the_place_where_patterns_become_too_many_is_named() {
+    let err = compile(&json!({"anyOf": many_large_patterns()})).unwrap_err();
+    assert!(err.pointer.starts_with("/anyOf/"), "{err}");
 }
 
 /// Runs on a thread with half the stack that Rust gives a thread.
@@ -123,6 +137,96 @@ fn patterns_match_in_linear_time() {
     validator.check(&json!("a".repeat(50_000) + "!")).unwrap_err();
 }
 
+/// A text that the linear engine has to go through state by state, 900 for each byte.
+fn slow_text(n_bytes: usize) -> String {
+    let mut seed = 1_u32;
+    (0..n_bytes)
+        .map(|at| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            if at % 800 == 799 {
+                'c'
+            } else if seed >> 31 == 0 {
+                'a'
+            } else {
+                'b'
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn a_pattern_that_takes_too_many_steps_is_named() {
+    let schema = json!({"properties": {"x": {"pattern": "a[ab]{900}c"}}});
+    let err = compile(&schema).unwrap().check(&json!({"x": slow_text(4_000_000)})).unwrap_err();
+    assert_eq!(
+        err.to_string(),
+        "(root): expected less text for the pattern at /properties/x/pattern of the schema, which takes too many steps, got more"
+    );
+}
+
+#[test]
+fn a_check_that_is_stopped_ends() {
+    let schema = json!({"items": {"pattern": "a[ab]{900}c"}});
+    let validator = compile(&schema).unwrap();
+    let budget = Budget::new(MAX_STEPS);
+    budget.stop();
+    // Every item alone takes seconds.
+    let value = json!(vec![slow_text(200_000); 10]);
+    let _ = validator.check_within(&value, &budget);
+    assert_eq!(budget.place(), None, "no pattern was matched");
+}
+
+#[test]
+fn look_around_is_matched_within_a_bound() {
+    let schema = json!({"type": "string", "pattern": "^(?=.*[0-9])(?!secret).{3,}$"});
+    let validator = compile(&schema).unwrap();
+    validator.check(&json!("abc1")).unwrap();
+    let err = validator.check(&json!("secret1")).unwrap_err();
+    assert!(err.to_string().contains("a string that matches ^(?="), "{err}");
+    let err = validator.check(&json!("a".repeat(100_000))).unwrap_err();
+    assert!(err.to_string().contains("too many steps"), "{err}");
+    // Tries every way to split the text.
+    let validator = compile(&json!({"pattern": "^(?:(?=a)a+)+$"})).unwrap();
+    let err = validator.check(&json!("a".repeat(500) + "!")).unwrap_err();
+    assert!(err.to_string().contains("too many steps"), "{err}");
+}
+
+#[test]
+fn names_of_properties_are_matched_within_a_bound() {
+    let schema = json!({"patternProperties": {"a[ab]{900}c": {}}});
+    let validator = compile(&schema).unwrap();
+    validator.check(&json!({slow_text(1_000): 1})).unwrap();
+    let err = validator.check(&json!({slow_text(4_000_000): 1})).unwrap_err();
+    assert!(err.to_string().contains("bytes in names of properties"), "{err}");
+}
+
+#[test]
+fn patterns_that_cannot_be_compiled_are_refused_with_their_place() {
+    for pattern in ["(".repeat(100_000), "(?<=a+b".to_owned(), r"(?=a)\p{Nothing}".to_owned()] {
+        let err = compile(&json!({"items": {"pattern": pattern}})).unwrap_err();
+        assert_eq!((err.pointer.as_str(), err.kind), ("/items/pattern", SchemaErrorKind::Pattern));
+    }
+}
+
+#[test]
+fn only_checks_that_may_take_long_leave_the_task() {
+    let schema = json!({"properties": {"x": {"pattern": "^[a-z]{1,64}$"}, "text": {}}});
+    let validator = compile(&schema).unwrap();
+    let text = "x".repeat(100_000);
+    assert_eq!(validator.check_quickly(&json!({"x": "abc", "text": text})), Some(Ok(())));
+    assert!(validator.check_quickly(&json!({"x": "A"})).is_some_and(|it| it.is_err()));
+    assert_eq!(validator.check_quickly(&json!({"x": text})), None);
+}
+
+#[test]
+fn a_value_is_looked_up_in_a_long_list() {
+    let values: Vec<Value> = (0..33_000).map(|it| json!({"k": it})).collect();
+    let validator = compile(&json!({"items": {"enum": values}})).unwrap();
+    let given: Vec<Value> = (1..=3_000).map(|it| json!({"k": -it})).collect();
+    let err = validator.check(&json!(given)).unwrap_err();
+    assert_eq!(err.shown[0].pointer, "/0");
+}
+
 #[test]
 fn a_key_that_a_terminal_would_obey_is_escaped() {
     let schema = json!({"required": ["k\u{1b}[31m\u{202e}x"]});
@@ -130,4 +234,36 @@ fn a_key_that_a_terminal_would_obey_is_escaped() {
     assert!(err.to_string().starts_with(r"/k\u{1b}[31m\u{202e}x: expected"), "{err}");
     // For programs it is what it is.
     assert_eq!(err.shown[0].pointer, "/k\u{1b}[31m\u{202e}x");
+}
+
+/// A tool that takes text which its schema takes long to check.
+fn slow() -> (Validated<WithSchema>, Input) {
+    let schema = json!({"properties": {"x": {"items": {"pattern": "a[ab]{900}c"}}}});
+    let text = json!({"x": vec![slow_text(60_000); 20]}).to_string();
+    (validated(WithSchema(schema)).unwrap(), Input::parse(text).unwrap())
+}
+
+#[tokio::test]
+async fn a_check_counts_against_the_deadline() {
+    let (tool, input) = slow();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_millis(200);
+    let ctx = CallContext::new().with_deadline(deadline);
+    let result = tool.execute(&ctx, input).await.unwrap();
+    assert!(matches!(result.failure, Some(Failure::TimedOut { .. })), "{result:?}");
+    let end = "while its input was checked, at /properties/x/items/pattern of the schema";
+    assert!(result.output.starts_with(r#"tool "with-schema" timed out after "#), "{result:?}");
+    assert!(result.output.ends_with(end), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_check_ends_when_the_call_is_cancelled() {
+    let (tool, input) = slow();
+    let ctx = CallContext::new();
+    let mut call = tool.execute(&ctx, input);
+    // The first look starts the check.
+    let waker = std::task::Waker::noop();
+    assert!(call.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
+    ctx.cancellation().cancel();
+    let result = call.await.unwrap();
+    assert_eq!(result.failure, Some(Failure::Cancelled), "{result:?}");
 }

@@ -2,22 +2,40 @@
 //!
 //! A schema is compiled once, and nothing that it refers to is ever fetched: a reference leads to
 //! another place in the same schema, or to one of the published dialects, or is an error. Both
-//! schema and value may come from somebody who wishes no good: patterns are matched in linear time,
-//! and work that would grow without measure is refused, at [`compile`] or at
-//! [`Validator::check`].
+//! schema and value may come from a hostile author, so work has a bound:
+//!
+//! - [`compile`] refuses a schema with more than 100,000 values, 500 patterns, 50,000 states of
+//!   automata in all patterns together, or a million looks at one value.
+//! - [`Validator::check`] refuses a value that is nested too deeply or has too many values for its
+//!   schema, and ends after 2,000,000,000 steps: one step is one state for one byte of text.
+//! - [`Validated`] counts checks against the deadline of the call. A check of more than 2,000,000
+//!   steps runs in a thread of its own, which is abandoned at the deadline and when the call is
+//!   cancelled. At most four such threads exist in a process, and at most 64 checks wait for one;
+//!   one more is [`ToolErrorKind::Overloaded`](crate::ToolErrorKind::Overloaded).
+//!
+//! A pattern is one of ECMA-262. Most are matched in linear time. One with look-around or
+//! back-references may take time in the square of the text, which counts as so many steps; it
+//! cannot be a name in `patternProperties`, where steps are not counted.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use bounds::Cost;
+use budget::{Budget, MAX_STEPS};
+use keywords::{BadPattern, options};
+use pattern::Patterns;
 
+mod background;
 mod bounds;
+mod budget;
 mod explain;
 #[cfg(test)]
 mod hostile_tests;
+mod keywords;
+mod pattern;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -48,6 +66,7 @@ pub struct Validator(Arc<Compiled>);
 struct Compiled {
     schema: Value,
     checker: jsonschema::Validator,
+    patterns: Patterns,
     cost: Cost,
 }
 
@@ -74,8 +93,8 @@ pub enum SchemaErrorKind {
     UnknownDialect,
     /// A reference leads nowhere, or out of the schema: nothing is fetched.
     Reference,
-    /// A regular expression is none, is very large, or uses look-around or back-references, which
-    /// cannot be matched in linear time.
+    /// A regular expression is none or very large. In the names of `patternProperties`, also one with
+    /// look-around or back-references.
     Pattern,
     /// The schema leads back to itself without going into the value.
     Circular,
@@ -141,7 +160,9 @@ const MAX_DEPTH: u64 = 128;
 /// Subschemas inside of each other for one value, times levels of the value. In a build without
 /// optimisation, a thread with 2 MiB of stack stands more than twice as many.
 const MAX_STACK: u64 = 2_500;
-/// Looks at all values of an input together, some seconds in the worst of cases.
+/// Steps of a check that runs in the task of the call: 30 ms in the worst of cases.
+const MAX_QUICK_STEPS: u64 = 2_000_000;
+/// Looks at all values of an input together: some seconds in the worst of cases.
 const MAX_WORK: u64 = 100_000_000;
 
 /// Compiles a schema: JSON Schema 2020-12, or the dialect that its `$schema` names.
@@ -160,19 +181,13 @@ pub fn compile(schema: &Value) -> Result<Validator, SchemaError> {
         });
     }
     let cost = bounds::cost(schema)?;
-    let checker = options().build(schema).map_err(|err| schema_error(schema, &err))?;
-    Ok(Validator(Arc::new(Compiled { schema: schema.clone(), checker, cost })))
+    let (patterns, bad) = (Patterns::new(cost.n_patterns), BadPattern::default());
+    let checker = options(&patterns, &bad).build(schema).map_err(|err| {
+        let bad = bad.lock().unwrap_or_else(PoisonError::into_inner).take();
+        bad.map_or_else(|| schema_error(schema, &err), |it| pattern_error(schema, it))
+    })?;
+    Ok(Validator(Arc::new(Compiled { schema: schema.clone(), checker, patterns, cost })))
 }
-
-fn options() -> jsonschema::ValidationOptions<'static> {
-    jsonschema::options()
-        .with_retriever(Nothing)
-        .with_pattern_options(jsonschema::PatternOptions::regex().size_limit(MAX_PATTERN_BYTES))
-}
-
-/// Size of a compiled pattern: enough for a thousand repetitions of a class of letters; the next
-/// power of two takes more than 10 ms to compile.
-const MAX_PATTERN_BYTES: usize = 2 << 20;
 
 /// Fetches nothing.
 struct Nothing;
@@ -195,13 +210,9 @@ fn schema_error(schema: &Value, err: &jsonschema::ValidationError<'_>) -> Schema
     let value = show::value(err.instance());
     let keyword = pointer.rsplit('/').next().unwrap_or_default();
     let (kind, why) = match err.kind() {
-        ValidationErrorKind::Format { format } if format == "regex" => (
-            SchemaErrorKind::Pattern,
-            format!(
-                "{value} cannot be used as a pattern: it is none, or very large, or has \
-                 look-around or back-references"
-            ),
-        ),
+        ValidationErrorKind::Format { format } if format == "regex" => {
+            return pattern_error(schema, pointer);
+        }
         _ if keyword == "type" => (
             SchemaErrorKind::Invalid,
             format!(
@@ -212,6 +223,24 @@ fn schema_error(schema: &Value, err: &jsonschema::ValidationError<'_>) -> Schema
         _ => (SchemaErrorKind::Invalid, format!("{value} cannot stand here")),
     };
     SchemaError { pointer, kind, why }
+}
+
+fn pattern_error(schema: &Value, pointer: String) -> SchemaError {
+    // The name of a property stands in the pointer itself.
+    let (place, name) = pointer.rsplit_once('/').unwrap_or_default();
+    let is_name = place.ends_with("/patternProperties");
+    let name = Value::String(name.replace("~1", "/").replace("~0", "~"));
+    let rule = if is_name { &name } else { schema.pointer(&pointer).unwrap_or(&Value::Null) };
+    let of_names = if is_name {
+        ", or has look-around or back-references, which names cannot have"
+    } else {
+        ""
+    };
+    let why = format!(
+        "{} cannot be used as a pattern: it is none, or very large{of_names}",
+        show::value(rule)
+    );
+    SchemaError { pointer, kind: SchemaErrorKind::Pattern, why }
 }
 
 fn reference_error(schema: &Value, err: &jsonschema::ReferencingError) -> SchemaError {
@@ -260,43 +289,93 @@ impl Validator {
 
     /// Checks a value.
     ///
+    /// Takes half a minute in the worst of cases, and nothing interrupts it; [`Validated`] keeps
+    /// deadlines.
+    ///
     /// # Errors
     ///
     /// [`Violations`] with the places where the value does not fit, or with one that says that it
     /// is nested too deeply or too large to be checked against this schema.
     pub fn check(&self, value: &Value) -> Result<(), Violations> {
-        self.bound(value)?;
-        if self.0.checker.is_valid(value) { Ok(()) } else { Err(explain::explain(self, value)) }
+        self.check_within(value, &Budget::new(MAX_STEPS))
     }
 
-    fn bound(&self, value: &Value) -> Result<(), Violations> {
-        let Cost { nesting, visits } = self.0.cost;
+    /// Checks a value unless that takes long.
+    fn check_quickly(&self, value: &Value) -> Option<Result<(), Violations>> {
+        match self.bound(value) {
+            Err(violations) => Some(Err(violations)),
+            Ok(steps) if steps > MAX_QUICK_STEPS => None,
+            Ok(_) => {
+                let budget = Budget::new(MAX_QUICK_STEPS);
+                let verdict = self.check_bounded(value, &budget);
+                (!budget.is_spent()).then_some(verdict)
+            }
+        }
+    }
+
+    fn check_within(&self, value: &Value, budget: &Arc<Budget>) -> Result<(), Violations> {
+        self.bound(value)?;
+        self.check_bounded(value, budget)
+    }
+
+    fn check_bounded(&self, value: &Value, budget: &Arc<Budget>) -> Result<(), Violations> {
+        budget.during(|| {
+            let fits = self.0.checker.is_valid(value);
+            if budget.is_spent() {
+                let place = budget.place();
+                let place = show::pointer(place.as_deref().unwrap_or_default());
+                return too_much(format!(
+                    "less text for the pattern at {place} of the schema, which takes too many steps"
+                ));
+            }
+            if fits {
+                return Ok(());
+            }
+            budget.limit_to_words();
+            Err(explain::explain(self, value))
+        })
+    }
+
+    /// Compares the size of a value with what can be checked against this schema. Gives the steps of
+    /// a check, without those of keywords that count their own.
+    fn bound(&self, value: &Value) -> Result<u64, Violations> {
+        let Cost { nesting, visits, name_states, .. } = self.0.cost;
         let max_depth = (MAX_STACK / nesting).clamp(1, MAX_DEPTH);
         let max_values = MAX_WORK / visits;
-        let mut n_values = 0_u64;
+        let max_name_bytes = MAX_STEPS / name_states.max(1) / visits;
+        let (mut n_values, mut name_bytes, mut text_bytes) = (0_u64, 0_u64, 0_u64);
         let mut todo = vec![(value, 0_u64)];
         while let Some((value, depth)) = todo.pop() {
             n_values += 1;
-            let too_much = |expected: String, got: &str| {
-                let (pointer, got) = (String::new(), got.to_owned());
-                Err(Violations::one(Violation { pointer, expected, got }))
-            };
-            if depth > max_depth {
-                let expected = format!("at most {max_depth} levels of nesting for this schema");
-                return too_much(expected, "more");
-            }
-            if n_values > max_values {
-                let expected = format!("at most {max_values} values for this schema");
-                return too_much(expected, "more");
-            }
             match value {
                 Value::Array(items) => todo.extend(items.iter().map(|it| (it, depth + 1))),
-                Value::Object(map) => todo.extend(map.values().map(|it| (it, depth + 1))),
+                Value::Object(map) => {
+                    name_bytes += map.keys().map(|it| it.len() as u64).sum::<u64>();
+                    todo.extend(map.values().map(|it| (it, depth + 1)));
+                }
+                Value::String(text) => text_bytes += text.len() as u64,
                 _ => {}
             }
+            if depth > max_depth {
+                return too_much(format!("at most {max_depth} levels of nesting for this schema"));
+            }
+            if n_values > max_values {
+                return too_much(format!("at most {max_values} values for this schema"));
+            }
+            if name_states > 0 && name_bytes > max_name_bytes {
+                return too_much(format!(
+                    "at most {max_name_bytes} bytes in names of properties for this schema"
+                ));
+            }
         }
-        Ok(())
+        let looks = n_values * 16 + (text_bytes + name_bytes) / 16;
+        let names = name_bytes.saturating_mul(name_states);
+        Ok(visits.saturating_mul(looks.saturating_add(names)))
     }
+}
+
+fn too_much<T>(expected: String) -> Result<T, Violations> {
+    Err(Violations::one(Violation { pointer: String::new(), expected, got: "more".into() }))
 }
 
 impl fmt::Debug for Validator {

@@ -104,7 +104,17 @@ pub(super) fn quoted(text: &str) -> String {
 pub(super) fn list(items: impl IntoIterator<Item = impl AsRef<str>>, last: &str) -> String {
     let items: Vec<_> = items.into_iter().collect();
     let shown: Vec<&str> = items.iter().take(MAX_ITEMS).map(AsRef::as_ref).collect();
-    let n_more = items.len() - shown.len();
+    joined(&shown, items.len() - shown.len(), last)
+}
+
+/// `1, 2 or "c"`, cut. Only what is shown is written out.
+pub(super) fn literals(values: &[Value]) -> String {
+    let shown: Vec<String> = values.iter().take(MAX_ITEMS).map(literal).collect();
+    let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+    joined(&shown, values.len() - shown.len(), "or")
+}
+
+fn joined(shown: &[&str], n_more: usize, last: &str) -> String {
     match shown.split_last() {
         None => String::new(),
         Some(_) if n_more > 0 => format!("{} {last} {n_more} more", shown.join(", ")),

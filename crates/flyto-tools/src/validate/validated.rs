@@ -2,17 +2,20 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use serde_json::Value;
 
-use super::{SchemaError, Validator, Violation, Violations, compile};
+use super::background::{self, Abandoned};
+use super::budget::{Budget, MAX_STEPS};
+use super::{SchemaError, Validator, Violation, Violations, bounds, compile, show};
 use crate::call::CallContext;
 use crate::error::{ToolError, ToolErrorKind};
 use crate::failure::Failure;
 use crate::input::Input;
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, Origin};
 use crate::preview::Preview;
 use crate::result::ToolResult;
 use crate::tool::{DescribeContext, Tool};
@@ -58,10 +61,15 @@ impl fmt::Display for SchemaRole {
 /// becomes an error with [`Failure::BadOutput`]: the violations stand before the output, and
 /// everything else in it is kept, [`undo`](ToolResult::undo) above all, for the call took place.
 /// Results that are errors already are not checked.
+///
+/// A check that may take long runs in a thread of its own, of which there are four in a process. It
+/// counts against the deadline of the call, and against the tool's own, which
+/// [`preview`](Tool::preview) tells: time over gives [`Failure::TimedOut`] and names the place in the
+/// schema. A call that is cancelled meanwhile gives [`Failure::Cancelled`].
 #[derive(Debug)]
 pub struct Validated<T> {
     tool: T,
-    schemas: OnceLock<Result<Schemas, InvalidSchema>>,
+    schemas: Arc<OnceLock<Result<Schemas, InvalidSchema>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -88,7 +96,7 @@ impl<T: Tool> Validated<T> {
     /// many tools and call one. A schema that cannot be used then gives a [`ToolError`].
     #[must_use]
     pub fn lazy(tool: T) -> Self {
-        Self { tool, schemas: OnceLock::new() }
+        Self { tool, schemas: Arc::default() }
     }
 
     /// The tool inside.
@@ -107,16 +115,158 @@ impl<T: Tool> Validated<T> {
     }
 
     fn schemas(&self) -> &Result<Schemas, InvalidSchema> {
-        self.schemas.get_or_init(|| {
-            let compiled = |role, schema| {
-                let tool = || self.tool.name().to_owned();
-                compile(schema).map_err(|source| InvalidSchema { tool: tool(), role, source })
-            };
-            let input = compiled(SchemaRole::Input, self.tool.input_schema())?;
-            let output = self.tool.output_schema();
-            let output = output.map(|it| compiled(SchemaRole::Output, it)).transpose()?;
-            Ok(Schemas { input, output })
-        })
+        let (input, output) = (self.tool.input_schema(), self.tool.output_schema());
+        self.schemas.get_or_init(|| Schemas::compile(self.tool.name(), input, output))
+    }
+
+    /// The schemas, unless it takes long to compile them.
+    fn schemas_soon(&self) -> Option<&Result<Schemas, InvalidSchema>> {
+        let is_small = || {
+            bounds::is_small(self.tool.input_schema())
+                && self.tool.output_schema().is_none_or(bounds::is_small)
+        };
+        (self.schemas.get().is_some() || is_small()).then(|| self.schemas())
+    }
+
+    /// Compiles the schemas and checks the input, in a thread of its own. Gives the context of the
+    /// call from then on, or the result of a call that has ended meanwhile.
+    async fn check_slowly(
+        &self,
+        ctx: &CallContext,
+        input: &Input,
+        started: Instant,
+    ) -> Result<Result<CallContext, ToolResult>, ToolError> {
+        let own = self.tool.preview(input).and_then(|it| started.checked_add(it.deadline?));
+        let deadline = ctx.deadline().into_iter().chain(own).min();
+        let schemas = Arc::clone(&self.schemas);
+        let name = self.name().to_owned();
+        let given = input.clone();
+        let (input, output) = (self.input_schema().clone(), self.output_schema().cloned());
+        let budget = Budget::new(MAX_STEPS);
+        let spent = Arc::clone(&budget);
+        let check = move || {
+            let compile = || Schemas::compile(&name, &input, output.as_ref());
+            match schemas.get_or_init(compile) {
+                Ok(schemas) => Ok(schemas.input.check_within(given.value(), &spent)),
+                Err(err) => Err(err.clone()),
+            }
+        };
+        match background::run(ctx, deadline, &budget, check).await {
+            Ok(Ok(Ok(()))) => {
+                let ctx = ctx.clone();
+                Ok(Ok(deadline.into_iter().fold(ctx, CallContext::with_deadline)))
+            }
+            Ok(Ok(Err(violations))) => Ok(Err(refused(&violations))),
+            Ok(Err(err)) => Err(self.not_checked(&err)),
+            Err(why) => {
+                let end = Abandonment { why, started, deadline };
+                self.abandoned(&end, "input", &budget).map(Err)
+            }
+        }
+    }
+
+    async fn check_output(
+        &self,
+        ctx: &CallContext,
+        validator: &Validator,
+        mut res: ToolResult,
+        started: Instant,
+    ) -> Result<ToolResult, ToolError> {
+        let quick = res.data.as_ref().map(|it| validator.check_quickly(it));
+        let verdict = match (&res.data, quick) {
+            (Some(_), Some(Some(verdict))) => verdict,
+            (Some(data), _) => {
+                let budget = Budget::new(MAX_STEPS);
+                let (validator, data, spent) =
+                    (validator.clone(), data.clone(), Arc::clone(&budget));
+                let check = move || validator.check_within(&data, &spent);
+                match background::run(ctx, ctx.deadline(), &budget, check).await {
+                    Ok(verdict) => verdict,
+                    Err(why) => {
+                        // The call took place: what it gave is kept.
+                        let end = Abandonment { why, started, deadline: ctx.deadline() };
+                        let ended = self.abandoned(&end, "output", &budget)?;
+                        res.output = joined(ended.output, &res.output);
+                        return Ok(match ended.failure {
+                            Some(failure) => res.with_failure(failure),
+                            None => res,
+                        });
+                    }
+                }
+            }
+            (None, _) => Err(Violations::one(Violation {
+                pointer: String::new(),
+                expected: "structured data".into(),
+                got: "nothing".into(),
+            })),
+        };
+        let Err(violations) = verdict else { return Ok(res) };
+        res.output = joined(paragraph("output", &violations), &res.output);
+        Ok(res.with_failure(Failure::BadOutput))
+    }
+
+    fn not_checked(&self, err: &InvalidSchema) -> ToolError {
+        let message = format!("failed to check the input of {}", self.name());
+        ToolError::new(ToolErrorKind::InvalidSchema, message).with_source(err.clone())
+    }
+
+    /// The result of a call that ended while a value was checked.
+    fn abandoned(
+        &self,
+        end: &Abandonment,
+        what: &str,
+        budget: &Budget,
+    ) -> Result<ToolResult, ToolError> {
+        let time = end.after();
+        let (ended, failure) = match end.why {
+            Abandoned::TimedOut => ("timed out", Failure::TimedOut { after: Some(time) }),
+            Abandoned::Cancelled => ("cancelled", Failure::Cancelled),
+            Abandoned::Failed => {
+                let message = format!("failed to check the {what} of {}", self.name());
+                return Err(ToolError::new(ToolErrorKind::Overloaded, message));
+            }
+        };
+        let name = self.name();
+        let tool = match self.metadata().origin {
+            Origin::Plugin { .. } => format!("plugin tool {name:?}"),
+            Origin::ExecFile { .. } => format!("error: exec_tool {name:?}"),
+            _ => format!("tool {name:?}"),
+        };
+        let place = budget.place();
+        let place = show::pointer(place.as_deref().unwrap_or_default());
+        let time = time_text(time);
+        let text = format!(
+            "{tool} {ended} after {time} while its {what} was checked, at {place} of the schema"
+        );
+        Ok(ToolResult::failed(failure, text))
+    }
+}
+
+/// How and when a check was given up.
+struct Abandonment {
+    why: Abandoned,
+    /// The begin of the call.
+    started: Instant,
+    deadline: Option<Instant>,
+}
+
+impl Abandonment {
+    /// The time that the call took, or was given.
+    fn after(&self) -> Duration {
+        let end = self.deadline.filter(|_| self.why == Abandoned::TimedOut);
+        end.unwrap_or_else(Instant::now).saturating_duration_since(self.started)
+    }
+}
+
+impl Schemas {
+    fn compile(tool: &str, input: &Value, output: Option<&Value>) -> Result<Self, InvalidSchema> {
+        let compiled = |role, schema| {
+            let tool = tool.to_owned();
+            compile(schema).map_err(|source| InvalidSchema { tool, role, source })
+        };
+        let input = compiled(SchemaRole::Input, input)?;
+        let output = output.map(|it| compiled(SchemaRole::Output, it)).transpose()?;
+        Ok(Self { input, output })
     }
 }
 
@@ -148,37 +298,54 @@ impl<T: Tool> Tool for Validated<T> {
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
-        let schemas = self.schemas().as_ref().map_err(|err| {
-            let message = format!("failed to check the input of {}", self.name());
-            ToolError::new(ToolErrorKind::InvalidSchema, message).with_source(err.clone())
-        })?;
-        if let Err(violations) = schemas.input.check(input.value()) {
-            let text = paragraph("input", &violations);
-            return Ok(ToolResult::failed(Failure::BadInput, text));
-        }
+        let started = Instant::now();
+        let verdict = match self.schemas_soon() {
+            Some(Err(err)) => return Err(self.not_checked(err)),
+            Some(Ok(schemas)) => schemas.input.check_quickly(input.value()),
+            None => None,
+        };
+        let slow;
+        let ctx = match verdict {
+            Some(Ok(())) => ctx,
+            Some(Err(violations)) => return Ok(refused(&violations)),
+            None => match self.check_slowly(ctx, &input, started).await? {
+                Ok(ctx) => {
+                    slow = ctx;
+                    &slow
+                }
+                Err(result) => return Ok(result),
+            },
+        };
         let res = self.tool.execute(ctx, input).await?;
-        Ok(match &schemas.output {
-            Some(validator) if !res.is_error() => check_output(validator, res),
-            _ => res,
-        })
+        match self.schemas() {
+            Ok(Schemas { output: Some(validator), .. }) if !res.is_error() => {
+                self.check_output(ctx, validator, res, started).await
+            }
+            _ => Ok(res),
+        }
     }
 }
 
-fn check_output(validator: &Validator, mut res: ToolResult) -> ToolResult {
-    let violations = match &res.data {
-        Some(data) => match validator.check(data) {
-            Ok(()) => return res,
-            Err(violations) => violations,
-        },
-        None => Violations::one(Violation {
-            pointer: String::new(),
-            expected: "structured data".into(),
-            got: "nothing".into(),
-        }),
-    };
-    let text = paragraph("output", &violations);
-    res.output = if res.output.is_empty() { text } else { format!("{text}\n{}", res.output) };
-    res.with_failure(Failure::BadOutput)
+fn refused(violations: &Violations) -> ToolResult {
+    ToolResult::failed(Failure::BadInput, paragraph("input", violations))
+}
+
+fn joined(first: String, rest: &str) -> String {
+    if rest.is_empty() { first } else { format!("{first}\n{rest}") }
+}
+
+/// A time to a hundredth of a second, in the units that people read: `200ms`, `1.5s`, `1m30s`.
+fn time_text(time: Duration) -> String {
+    let hundredths = (time.as_millis() + 5) / 10;
+    if hundredths < 100 {
+        return format!("{}ms", hundredths * 10);
+    }
+    let (minutes, seconds) = (hundredths / 6_000, (hundredths % 6_000) as f64 / 100.0);
+    match (minutes / 60, minutes % 60) {
+        (0, 0) => format!("{seconds}s"),
+        (0, minutes) => format!("{minutes}m{seconds}s"),
+        (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
+    }
 }
 
 /// One violation on one line; several on a line each.

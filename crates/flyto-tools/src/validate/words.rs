@@ -39,10 +39,9 @@ pub(super) fn words(key: &str, rule: &Value, map: &Map<String, Value>) -> Option
     Some(match key {
         "const" => show::literal(rule),
         "enum" => {
-            let values = rule.as_array().into_iter().flatten().map(show::literal);
-            let one_of =
-                if rule.as_array().is_some_and(|it| it.len() > 1) { "one of " } else { "" };
-            format!("{one_of}{}", show::list(values, "or"))
+            let values = rule.as_array().map_or(&[][..], Vec::as_slice);
+            let one_of = if values.len() > 1 { "one of " } else { "" };
+            format!("{one_of}{}", show::literals(values))
         }
         "minimum" if strict("exclusiveMinimum") => format!("more than {rule}"),
         "maximum" if strict("exclusiveMaximum") => format!("less than {rule}"),

@@ -1,0 +1,119 @@
+//! How much work one check may still do, and the flag by which its caller abandons it.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Steps of one check. A step is one state of an automaton for one byte of text, 15 ns in the slowest
+/// engine, so a check ends after half a minute in the worst of cases.
+pub(super) const MAX_STEPS: u64 = 2_000_000_000;
+/// Steps of the walk that finds words for a refusal.
+const MAX_STEPS_OF_WORDS: u64 = 50_000_000;
+
+/// What one check has done so far. The thread that checks and the caller share it.
+#[derive(Debug)]
+pub(super) struct Budget {
+    is_stopped: AtomicBool,
+    is_spent: AtomicBool,
+    left: AtomicU64,
+    /// JSON pointer to the keyword that was checked last.
+    place: Mutex<Option<Arc<str>>>,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Budget>>> = const { RefCell::new(None) };
+}
+
+impl Budget {
+    pub(super) fn new(steps: u64) -> Arc<Self> {
+        Arc::new(Self {
+            is_stopped: AtomicBool::new(false),
+            is_spent: AtomicBool::new(false),
+            left: AtomicU64::new(steps),
+            place: Mutex::new(None),
+        })
+    }
+
+    /// Runs `work` in this thread under this budget.
+    pub(super) fn during<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+        let _restore = Restore(CURRENT.replace(Some(Arc::clone(self))));
+        work()
+    }
+
+    /// Ends the check: keywords answer at once from now on, and the verdict means nothing.
+    pub(super) fn stop(&self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Leaves to the words of a refusal what they may take.
+    pub(super) fn limit_to_words(&self) {
+        self.left.fetch_min(MAX_STEPS_OF_WORDS, Ordering::Relaxed);
+    }
+
+    /// Whether the steps did not suffice.
+    pub(super) fn is_spent(&self) -> bool {
+        self.is_spent.load(Ordering::Relaxed)
+    }
+
+    /// The keyword that was checked last.
+    pub(super) fn place(&self) -> Option<Arc<str>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed) || self.is_spent()
+    }
+
+    fn exhaust(&self) {
+        self.left.store(0, Ordering::Relaxed);
+        self.is_spent.store(true, Ordering::Relaxed);
+    }
+
+    fn spend(&self, steps: u64) -> bool {
+        // One thread spends; the others stop it.
+        match self.left.load(Ordering::Relaxed).checked_sub(steps) {
+            Some(left) => self.left.store(left, Ordering::Relaxed),
+            None => self.exhaust(),
+        }
+        !self.is_over()
+    }
+}
+
+/// Puts back what was the budget of the thread.
+struct Restore(Option<Arc<Budget>>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        CURRENT.replace(self.0.take());
+    }
+}
+
+fn with_current<R>(default: R, ask: impl FnOnce(&Budget) -> R) -> R {
+    CURRENT.with_borrow(|it| it.as_deref().map_or(default, ask))
+}
+
+/// Takes `steps` for the keyword at `place`; false where the check is to end.
+pub(super) fn spend_at(place: &Arc<str>, steps: u64) -> bool {
+    with_current(true, |it| {
+        if it.is_over() {
+            return false;
+        }
+        *it.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(place));
+        it.spend(steps)
+    })
+}
+
+/// Takes `steps`; false where the check is to end.
+pub(super) fn spend(steps: u64) -> bool {
+    with_current(true, |it| it.spend(steps))
+}
+
+/// Says that a matcher reached a limit of its own.
+pub(super) fn exhaust() {
+    with_current((), Budget::exhaust);
+}
+
+/// Whether the check of this thread is to end.
+pub(super) fn is_over() -> bool {
+    with_current(false, Budget::is_over)
+}
