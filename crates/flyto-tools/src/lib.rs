@@ -44,6 +44,6 @@ pub use result::{DeniedHost, Execution, Omitted, ToolResult, UndoInfo};
 pub use tool::{DescribeContext, Tool};
 #[cfg(feature = "validate")]
 pub use validate::{
-    InvalidSchema, SchemaError, SchemaErrorKind, SchemaRole, Validated, Validator, Violation,
-    Violations, compile, validated,
+    InvalidSchema, SchemaChecker, SchemaError, SchemaErrorKind, SchemaRole, Validated, Validator,
+    Violation, Violations, compile, validated,
 };

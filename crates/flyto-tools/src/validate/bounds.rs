@@ -25,6 +25,8 @@ pub(super) struct Cost {
     pub(super) name_states: u64,
     /// Steps that compiling a part of the schema may take beside those for its size.
     pub(super) part_steps: u64,
+    /// Steps that compiling the whole schema takes, about.
+    pub(super) steps: u64,
 }
 
 /// Levels of JSON in a schema. serde_json reads 128; deeper ones are built by hand.
@@ -45,6 +47,10 @@ const MAX_SMALL_VALUES: usize = 2_000;
 const MAX_SMALL_REFERENCES: usize = 200;
 /// States of all regular expressions of a schema that is small.
 const MAX_SMALL_STATES: u64 = 2_000;
+/// Steps for each value that is compiled: 2 µs.
+const STEPS_OF_VALUE: u64 = 130;
+/// Steps for each state that is compiled: 2 µs.
+const STEPS_OF_STATE: u64 = 130;
 /// Steps for each pair of references that are compiled: 0.1 µs.
 const STEPS_OF_REFERENCES: u64 = 7;
 /// Steps for each visit that `unevaluated…` expands while it is compiled: 0.2 ms.
@@ -85,7 +91,8 @@ pub(super) fn cost(schema: &Value) -> Result<Cost, SchemaError> {
     let cost = graph.cost()?;
     let unevaluated = if has_unevaluated { cost.visits * STEPS_OF_UNEVALUATED } else { 0 };
     let part_steps = n_references * n_references * STEPS_OF_REFERENCES + unevaluated;
-    Ok(Cost { n_patterns, name_states, part_steps, ..cost })
+    let steps = survey.n_values * STEPS_OF_VALUE + survey.states * STEPS_OF_STATE + part_steps;
+    Ok(Cost { n_patterns, name_states, part_steps, steps, ..cost })
 }
 
 /// Whether a schema is compiled in some milliseconds: nearly all are.
@@ -127,15 +134,17 @@ pub(super) struct Survey<'a> {
     resources: Vec<(&'a str, &'a Value)>,
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     has_unevaluated: bool,
+    n_values: u64,
     n_references: u64,
     n_patterns: usize,
+    states: u64,
     name_states: u64,
 }
 
 impl<'a> Survey<'a> {
     fn of(root: &'a Value) -> Result<Self, SchemaError> {
         let mut res = Self::new(root);
-        let (mut n_values, mut n_references, mut states) = (0, 0, 0_u64);
+        let (mut n_values, mut n_references) = (0, 0);
         let mut todo = vec![(root, 0)];
         while let Some((value, depth)) = todo.pop() {
             n_values += 1;
@@ -150,15 +159,15 @@ impl<'a> Survey<'a> {
                     n_references += REFERENCES.iter().filter(|key| has(key)).count();
                     if let Some(text) = map.get("pattern").and_then(Value::as_str) {
                         res.n_patterns += 1;
-                        states = states.saturating_add(pattern::weight(text));
+                        res.states = res.states.saturating_add(pattern::weight(text));
                     }
                     if let Some(named) = map.get("patternProperties").and_then(Value::as_object) {
                         res.n_patterns += named.len();
                         let weight = sum(named.keys().map(|it| pattern::weight(it)));
                         res.name_states = res.name_states.saturating_add(weight);
-                        states = states.saturating_add(weight);
+                        res.states = res.states.saturating_add(weight);
                     }
-                    if states > MAX_STATES {
+                    if res.states > MAX_STATES {
                         let why = format!(
                             "its patterns up to here have more than {MAX_STATES} states together: \
                              repeat less often in them, or leave some out"
@@ -180,7 +189,7 @@ impl<'a> Survey<'a> {
                 }
             }
         }
-        res.n_references = n_references as u64;
+        (res.n_values, res.n_references) = (n_values as u64, n_references as u64);
         Ok(res)
     }
 
@@ -195,8 +204,10 @@ impl<'a> Survey<'a> {
             resources: Vec::new(),
             anchors: HashMap::new(),
             has_unevaluated: false,
+            n_values: 0,
             n_references: 0,
             n_patterns: 0,
+            states: 0,
             name_states: 0,
         }
     }
@@ -330,6 +341,7 @@ impl<'a> Graph<'a> {
             n_patterns: 0,
             name_states: 0,
             part_steps: 0,
+            steps: 0,
         };
         let max = if self.has_unevaluated { MAX_VISITS_UNEVALUATED } else { MAX_VISITS };
         if res.visits > max {

@@ -209,6 +209,20 @@ fn patterns_that_cannot_be_compiled_are_refused_with_their_place() {
 }
 
 #[test]
+fn many_schemas_of_one_file_are_compiled_within_a_bound() {
+    let bad = json!({"pattern": "("});
+    let mut checker = SchemaChecker::new();
+    assert_eq!(checker.check(&bad).unwrap_err().kind, SchemaErrorKind::Pattern);
+    let before = checker.steps_left;
+    checker.check(&json!({"enum": vec![0; 10_000]})).unwrap();
+    assert!(checker.steps_left < before - 10_000);
+    let mut spent = SchemaChecker { steps_left: 0 };
+    spent.check(&bad).unwrap();
+    let endless = json!({"$ref": "#"});
+    assert_eq!(spent.check(&endless).unwrap_err().kind, SchemaErrorKind::Circular);
+}
+
+#[test]
 fn only_checks_that_may_take_long_leave_the_task() {
     let schema = json!({"properties": {"x": {"pattern": "^[a-z]{1,64}$"}, "text": {}}});
     let validator = compile(&schema).unwrap();

@@ -102,6 +102,26 @@ pub enum SchemaErrorKind {
     TooLarge,
 }
 
+impl SchemaErrorKind {
+    /// What the author of the schema can do about it, in the words of a help text.
+    #[must_use]
+    pub fn help(self) -> &'static str {
+        match self {
+            Self::Invalid | Self::UnknownDialect => {
+                "write JSON Schema 2020-12, or name another dialect in \"$schema\""
+            }
+            Self::Reference => "refer to a place in the same schema, as `#/$defs/NAME` does",
+            Self::Pattern => "write a pattern of ECMA-262 with fewer repetitions",
+            Self::Circular => {
+                "put the reference below \"properties\" or \"items\", where it describes a part of the value"
+            }
+            Self::TooLarge => {
+                "describe a part of it in words, in a \"description\", and let the program check that part"
+            }
+        }
+    }
+}
+
 /// Places where a value does not fit its schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -162,6 +182,8 @@ const MAX_DEPTH: u64 = 128;
 const MAX_STACK: u64 = 2_500;
 /// Steps of a check that runs in the task of the call: 30 ms in the worst of cases.
 const MAX_QUICK_STEPS: u64 = 2_000_000;
+/// Steps for compiling the schemas of one file: about a second.
+const MAX_STEPS_OF_FILE: u64 = 70_000_000;
 /// Looks at all values of an input together: some seconds in the worst of cases.
 const MAX_WORK: u64 = 100_000_000;
 
@@ -187,6 +209,46 @@ pub fn compile(schema: &Value) -> Result<Validator, SchemaError> {
         bad.map_or_else(|| schema_error(schema, &err), |it| pattern_error(schema, it))
     })?;
     Ok(Validator(Arc::new(Compiled { schema: schema.clone(), checker, patterns, cost })))
+}
+
+/// Tells of the schemas in one file whether they compile, up to a bound of work.
+///
+/// A small file can hold thousands of schemas that take long to compile. The first of them are
+/// compiled, about a second's work; of those behind, only the size is compared with the bounds of
+/// [`compile`], and a call tells the rest.
+#[derive(Debug)]
+pub struct SchemaChecker {
+    steps_left: u64,
+}
+
+impl SchemaChecker {
+    /// A checker for one file.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { steps_left: MAX_STEPS_OF_FILE }
+    }
+
+    /// Checks whether a schema compiles.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`compile`].
+    pub fn check(&mut self, schema: &Value) -> Result<(), SchemaError> {
+        let steps = bounds::cost(schema)?.steps;
+        match self.steps_left.checked_sub(steps) {
+            Some(left) => {
+                self.steps_left = left;
+                compile(schema).map(drop)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Default for SchemaChecker {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// Fetches nothing.
