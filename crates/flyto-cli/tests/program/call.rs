@@ -516,7 +516,7 @@ fn a_configuration_that_does_not_all_hold_is_mentioned() {
 }
 
 #[test]
-fn a_schema_that_cannot_be_used_is_no_fault_of_the_program() {
+fn a_schema_that_cannot_be_used_refuses_its_tool_with_the_place() {
     let place = Place::with_tools(&[
         (
             "pattern",
@@ -525,23 +525,17 @@ fn a_schema_that_cannot_be_used_is_no_fault_of_the_program() {
         ),
         ("loop", "touch ran", r##""input_schema": {"type": "object", "$ref": "#"}"##),
     ]);
-    place.call(&["p:pattern", "a=b"]).check(expect![[r#"
-        exit code 7
-        -- stderr
-        error: failed to check the input of p:pattern: failed to compile the input schema of p:pattern: failed to use the schema: at /properties/a/pattern: the string "(" cannot be used as a pattern: it is none, or very large
-          help: `flyto validate DIR/plugins/p` shows it
-    "#]]);
-    place.call(&["p:pattern", "--dry-run"]).check(expect![[r#"
-        exit code 7
-        -- stderr
-        error: failed to check the input of p:pattern: failed to use the schema: at /properties/a/pattern: the string "(" cannot be used as a pattern: it is none, or very large
-          help: `flyto validate DIR/plugins/p` shows it
-    "#]]);
-    place.call(&["p:loop"]).check(expect![[r#"
-        exit code 7
-        -- stderr
-        error: failed to check the input of p:loop: failed to compile the input schema of p:loop: failed to use the schema: at (root): a schema refers to itself without going into the value
-          help: `flyto validate DIR/plugins/p` shows it
-    "#]]);
+    for (words, pointer, why) in [
+        (&["p:pattern", "a=b"][..], "/tools/0/input_schema/properties/a/pattern", "as a pattern"),
+        (&["p:pattern", "--dry-run"], "/tools/0/input_schema/properties/a/pattern", "as a pattern"),
+        (&["p:loop"], "/tools/1/input_schema", "a schema refers to itself"),
+    ] {
+        let ran = place.call(words).run();
+        assert_eq!(ran.code, Some(4), "{}", ran.shown());
+        for part in ["error[F0119]: \"input_schema\" cannot be used: ", pointer, why, "  = help: "]
+        {
+            assert!(ran.stderr().contains(part), "{part}\n{}", ran.shown());
+        }
+    }
     assert!(!place.exists("plugins/p/ran"));
 }

@@ -1,8 +1,11 @@
 //! Schemas of input and output.
 //!
 //! A schema is checked here against the shape of its keywords, which costs microseconds and knows
-//! the place of a mistake. Whether it compiles (patterns, anchors) is asked where a manifest is
-//! checked in full; otherwise that shows when the tool is first used.
+//! the place of a mistake. A schema of which that does not tell whether it compiles (one with patterns,
+//! references or another dialect, or a large one) is compiled as well, within a bound of work for each
+//! manifest. Where a manifest is checked in full, all are.
+
+use std::collections::HashSet;
 
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, closest, quoted};
 use serde_json::Value;
@@ -41,11 +44,10 @@ pub(super) fn read(
     let at = reader.optional(key)?;
     let Some(at) = at.filter(|it| !it.value().is_null()) else { return Ok(None) };
     at.refuse_duplicate_keys(reader.findings())?;
-    check(at, key, reader.findings())?;
+    check_root(at, key, reader.findings())?;
+    let doubt = check_keywords(at, key, reader.findings())?;
     let schema = Schema::at(at);
-    if place.options.depth == Depth::Full {
-        compile(at, key, schema.value(), reader.findings())?;
-    }
+    compile(at, key, &schema, doubt, place, reader.findings())?;
     Ok(Some(schema))
 }
 
@@ -58,28 +60,33 @@ pub(super) fn read_untyped(
 ) -> Result<Schema, Reported> {
     let at = reader.required(key)?;
     at.refuse_duplicate_keys(reader.findings())?;
-    check_keywords(at, key, reader.findings())?;
+    let doubt = check_keywords(at, key, reader.findings())?;
     let schema = Schema::from(typed(&at.value().to_json()));
-    if place.options.depth == Depth::Full {
-        compile(at, key, schema.value(), reader.findings())?;
-    }
+    compile(at, key, &schema, doubt, place, reader.findings())?;
     Ok(schema)
 }
 
-fn check(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Reported> {
-    check_root(at, key, findings)?;
-    check_keywords(at, key, findings)
+/// Whether the shape of the keywords tells that a schema compiles.
+#[derive(Clone, Copy, PartialEq)]
+enum Doubt {
+    Settled,
+    Open,
 }
 
-fn check_keywords(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Reported> {
+/// Bytes of a schema that may hold too many values.
+const LARGE_BYTES: usize = 64 << 10;
+
+fn check_keywords(at: At<'_>, key: &str, findings: &mut Findings) -> Result<Doubt, Reported> {
     // Earlier drafts give some keywords another shape; only a compiler knows them all.
     let dialect = at.member("$schema").and_then(|it| it.value().as_str());
     if dialect.is_some_and(|it| !it.contains("2020-12")) {
-        return Ok(());
+        return Ok(Doubt::Open);
     }
-    let mut walk = Walk { root: at, key, findings, n_findings: 0, failed: None };
+    let span = at.span();
+    let doubt = if span.end - span.start > LARGE_BYTES { Doubt::Open } else { Doubt::Settled };
+    let mut walk = Walk { root: at, key, findings, n_findings: 0, failed: None, doubt };
     walk.object(at);
-    walk.failed.map_or(Ok(()), Err)
+    walk.failed.map_or(Ok(walk.doubt), Err)
 }
 
 /// The root describes an object: a call passes in one, and clients of the Model Context Protocol
@@ -128,11 +135,24 @@ fn check_root(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Repo
     }
 }
 
-fn compile(at: At<'_>, key: &str, schema: &Value, findings: &mut Findings) -> Result<(), Reported> {
-    flyto_tools::compile(schema).map(|_| ()).map_err(|err| {
+/// Compiles a schema where that is asked for, or where its shape leaves a doubt.
+fn compile(
+    at: At<'_>,
+    key: &str,
+    schema: &Schema,
+    doubt: Doubt,
+    place: Place<'_>,
+    findings: &mut Findings,
+) -> Result<(), Reported> {
+    let compiled = match (place.options.depth, doubt) {
+        (Depth::Full, _) => flyto_tools::compile(schema.value()).map(drop),
+        (Depth::Quick, Doubt::Open) => place.seen.check_schema(schema.value()),
+        (Depth::Quick, Doubt::Settled) => Ok(()),
+    };
+    compiled.map_err(|err| {
         let place = at.at_pointer(&err.pointer).unwrap_or(at);
         let what = format!("{} cannot be used: {}", quoted(key), err.why);
-        findings.push(place.error(codes::BAD_SCHEMA, what))
+        findings.push(place.error(codes::BAD_SCHEMA, what).with_help(err.kind.help()))
     })
 }
 
@@ -172,12 +192,33 @@ fn takes(key: &str) -> Option<Takes> {
     })
 }
 
+/// Whether only a compiler knows that the value of a keyword can be used.
+fn leaves_doubt(key: &str) -> bool {
+    matches!(
+        key,
+        "pattern"
+            | "patternProperties"
+            | "$ref"
+            | "$dynamicRef"
+            | "$id"
+            | "$anchor"
+            | "$dynamicAnchor"
+            | "unevaluatedProperties"
+            | "unevaluatedItems"
+            | "$vocabulary"
+            | "$recursiveRef"
+            | "$recursiveAnchor"
+            | "dependencies"
+    )
+}
+
 struct Walk<'v, 'f> {
     root: At<'v>,
     key: &'f str,
     findings: &'f mut Findings,
     n_findings: usize,
     failed: Option<Reported>,
+    doubt: Doubt,
 }
 
 impl<'v> Walk<'v, '_> {
@@ -192,6 +233,9 @@ impl<'v> Walk<'v, '_> {
 
     fn object(&mut self, at: At<'v>) {
         for (key, value) in at.members() {
+            if leaves_doubt(key) {
+                self.doubt = Doubt::Open;
+            }
             if let Some(takes) = takes(key) {
                 self.keyword(key, takes, value);
             }
@@ -199,6 +243,12 @@ impl<'v> Walk<'v, '_> {
     }
 
     fn keyword(&mut self, key: &str, takes: Takes, at: At<'v>) {
+        // Names in one list differ, which the compiler says.
+        if matches!(takes, Takes::Names | Takes::Type) && has_duplicates(at)
+            || takes == Takes::NamesMap && at.members().any(|(_, it)| has_duplicates(it))
+        {
+            self.doubt = Doubt::Open;
+        }
         let value = at.value();
         let number = || value.to_json().as_f64();
         let fits = match takes {
@@ -323,6 +373,11 @@ impl Takes {
 
 fn is_names(at: At<'_>) -> bool {
     at.value().as_array().is_some_and(|it| it.iter().all(|name| name.as_str().is_some()))
+}
+
+fn has_duplicates(at: At<'_>) -> bool {
+    let mut seen = HashSet::new();
+    at.items().filter_map(|it| it.value().as_str()).any(|name| !seen.insert(name))
 }
 
 /// The type that somebody meant: what other languages call it, or a slip of the pen.

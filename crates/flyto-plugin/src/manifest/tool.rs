@@ -36,6 +36,7 @@ pub(crate) struct Place<'a> {
 
 impl<'a> Place<'a> {
     pub(crate) fn new(dir: &'a Path, options: &'a LoadOptions, seen: &'a Seen) -> Self {
+        seen.next_manifest();
         Self { dir, options, seen, is_confined: false }
     }
 }

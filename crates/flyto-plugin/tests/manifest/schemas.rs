@@ -2,7 +2,9 @@
 
 use expect_test::expect;
 
-use crate::{check_tool, check_tool_in_full};
+use flyto_plugin::Depth;
+
+use crate::{check_tool, check_tool_in_full, shown, with_tool};
 
 #[test]
 fn schemas() {
@@ -126,13 +128,63 @@ fn schemas() {
     );
 }
 
+/// A manifest of each form, with one tool of which this is the schema under the key for the input
+/// or the output.
+fn in_every_form(schema: &str) -> Vec<String> {
+    let binary = |section: &str| {
+        format!(
+            r#"{{"name": "p", "execution": "binary", "binary": {section}, "tools": [{{"name": "t", "description": "d",
+                "parameters": {schema}}}]}}"#
+        )
+    };
+    vec![
+        with_tool(&format!(r#""command": "ls", "input_schema": {schema}"#)),
+        with_tool(&format!(r#""command": "ls", "output_schema": {schema}"#)),
+        with_tool(&format!(r#""command": "ls {{{{x}}}}", "parameters": {schema}"#)),
+        binary(r#"{"path": "run.sh"}"#),
+        binary(r#"{"path": "run.sh", "lifetime": "session"}"#),
+    ]
+}
+
+#[test]
+fn a_schema_that_does_not_compile_is_found_in_every_form() {
+    for (rule, place) in [
+        (r##""pattern": "([""##, "/properties/x/pattern"),
+        (r##""patternProperties": {"(?=a)b": {}}"##, "/properties/x/patternProperties/(?=a)b"),
+        (r##""$ref": "#/properties/x""##, "/properties/x"),
+        (r##""$ref": "#nowhere""##, "/properties/x/$ref"),
+        (r##""dependentRequired": {"a": ["b", "b"]}"##, "/properties/x/dependentRequired/a"),
+        (r##""pattern": "[ab]{60000}""##, "/properties/x"),
+    ] {
+        let schema = format!(r#"{{"type": "object", "properties": {{"x": {{{rule}}}}}}}"#);
+        for text in in_every_form(&schema) {
+            let shown = shown(&text, Depth::Quick);
+            assert!(shown.contains("error[F0119]"), "{text}\n{shown}");
+            assert!(
+                shown.contains(&format!("schema{place}\n"))
+                    || shown.contains(&format!("parameters{place}\n")),
+                "{text}\n{shown}"
+            );
+            assert!(shown.contains("help: ") && shown.contains("loaded []"), "{text}\n{shown}");
+        }
+    }
+    for text in in_every_form(
+        r#"{"type": "object", "properties": {"x": {"type": "string", "pattern": "^(?!-)a"}}}"#,
+    ) {
+        assert!(shown(&text, Depth::Quick).ends_with("p: loaded [t] refused []\n"), "{text}");
+    }
+}
+
 #[test]
 fn what_only_a_compiler_finds() {
     let bad = r#""command": "ls", "input_schema": {"type": "object", "properties": {"a": {"pattern": "(["}}}"#;
     check_tool(
         bad,
         expect![[r#"
-            p: loaded [t] refused []
+            5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: it is none, or very large
+                at /tools/0/input_schema/properties/a/pattern
+                help: write a pattern of ECMA-262 with fewer repetitions
+            p: loaded [] refused [t (argv)]
         "#]],
     );
     check_tool_in_full(
@@ -140,6 +192,7 @@ fn what_only_a_compiler_finds() {
         expect![[r#"
             5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: it is none, or very large
                 at /tools/0/input_schema/properties/a/pattern
+                help: write a pattern of ECMA-262 with fewer repetitions
             p: loaded [] refused [t (argv)]
         "#]],
     );
