@@ -53,10 +53,13 @@ pub(crate) struct SchemaFault {
     /// JSON Pointer into the schema.
     pub(crate) pointer: String,
     pub(crate) why: String,
+    pub(crate) help: Option<&'static str>,
 }
 
 pub(crate) fn schema(schema: &Value) -> Result<(), SchemaFault> {
-    let fault = |pointer: &str, why: String| Err(SchemaFault { pointer: pointer.to_owned(), why });
+    let fault = |pointer: &str, why: String| {
+        Err(SchemaFault { pointer: pointer.to_owned(), why, help: None })
+    };
     let Some(root) = schema.as_object() else {
         return fault("", "is no object".to_owned());
     };
@@ -66,8 +69,9 @@ pub(crate) fn schema(schema: &Value) -> Result<(), SchemaFault> {
     {
         return fault("/type", format!("has the root type {kind}, and a call passes in an object"));
     }
-    match compile(schema) {
-        Ok(_) => Ok(()),
-        Err(err) => fault(&err.pointer, format!("cannot be used: {}", err.why)),
-    }
+    compile(schema).map(drop).map_err(|err| SchemaFault {
+        why: format!("cannot be used: {}", err.why),
+        help: Some(err.kind.help()),
+        pointer: err.pointer,
+    })
 }

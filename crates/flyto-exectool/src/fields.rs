@@ -103,7 +103,10 @@ fn read_schema(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Value>, Repor
     let schema = at.value().to_json();
     let Err(fault) = check::schema(&schema) else { return Ok(Some(schema)) };
     let place = at.at_pointer(&fault.pointer).unwrap_or(at);
-    let diagnostic = place.error(codes::BAD_SCHEMA, format!("the schema {}", fault.why));
+    let mut diagnostic = place.error(codes::BAD_SCHEMA, format!("the schema {}", fault.why));
+    if let Some(help) = fault.help {
+        diagnostic = diagnostic.with_help(help);
+    }
     Err(reader.push(diagnostic))
 }
 

@@ -219,15 +219,17 @@ fn schemas() {
     check(
         &text(r#"{"properties": {"x": {"type": "text"}}}"#),
         expect![[r#"
-        t.json:1:96: error[F0206]: the schema cannot be used: the string "text" is no type; the types are array, boolean, integer, null, number, object and string (the file was read as one object)
-          at: /input_schema/properties/x/type
-    "#]],
+            t.json:1:96: error[F0206]: the schema cannot be used: the string "text" is no type; the types are array, boolean, integer, null, number, object and string (the file was read as one object)
+              at: /input_schema/properties/x/type
+              help: write JSON Schema 2020-12, or name another dialect in "$schema"
+        "#]],
     );
     check(
         &text(r#"{"properties": {"x": {"$ref": "https://example.com/x.json"}}}"#),
         expect![[r#"
             t.json:1:96: error[F0206]: the schema cannot be used: https://example.com/x.json is not part of the schema, and nothing is fetched (the file was read as one object)
               at: /input_schema/properties/x/$ref
+              help: refer to a place in the same schema, as `#/$defs/NAME` does
         "#]],
     );
     check(
