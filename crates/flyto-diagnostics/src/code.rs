@@ -62,4 +62,57 @@ impl CodeInfo {
     pub const fn new(code: Code, title: &'static str, explanation: &'static str) -> Self {
         Self { code, title, explanation }
     }
+
+    /// A row from a Markdown file: `# `, the title, a blank line, then the explanation.
+    ///
+    /// ```
+    /// use flyto_diagnostics::{Code, CodeInfo};
+    ///
+    /// const INFO: CodeInfo =
+    ///     CodeInfo::from_markdown(Code::new("F9001"), "# no eggs\n\nA cake needs eggs.\n");
+    /// assert_eq!((INFO.title, INFO.explanation), ("no eggs", "A cake needs eggs.\n"));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// When the text has another shape; in a constant that is a compile error.
+    pub const fn from_markdown(code: Code, text: &'static str) -> Self {
+        let bytes = text.as_bytes();
+        assert!(bytes.len() > 2 && bytes[0] == b'#' && bytes[1] == b' ', "no title after `# `");
+        let mut end = 2;
+        while bytes[end] != b'\n' {
+            end += 1;
+        }
+        assert!(bytes[end + 1] == b'\n', "no blank line after the title");
+        let (head, explanation) = text.split_at(end + 2);
+        let (title, _) = head.split_at(2).1.split_at(end - 2);
+        Self { code, title, explanation }
+    }
+}
+
+/// Declares a constant for each code of a crate, and `CODES`, the table of their explanations.
+///
+/// A row is the name of the constant and the code. The explanation is the file `codes/CODE.md`
+/// beside the file with the table, in the shape that [`CodeInfo::from_markdown`] reads; it becomes
+/// part of the program. A missing file is a compile error.
+///
+/// ```ignore
+/// flyto_diagnostics::code_table! {
+///     /// The recipe has no eggs.
+///     NO_EGGS = "F9001"; // explained in codes/F9001.md
+/// }
+/// ```
+#[macro_export]
+macro_rules! code_table {
+    ($($(#[$attribute:meta])* $name:ident = $code:literal;)+) => {
+        $($(#[$attribute])* pub const $name: $crate::Code = $crate::Code::new($code);)+
+
+        /// Every code of this crate with its explanation, in the order of the codes.
+        pub const CODES: &[$crate::CodeInfo] = &[$(
+            $crate::CodeInfo::from_markdown(
+                $name,
+                include_str!(concat!("codes/", $code, ".md")),
+            ),
+        )+];
+    };
 }
