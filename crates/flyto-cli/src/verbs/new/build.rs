@@ -16,7 +16,7 @@ use crate::words::tame;
 /// The words behind `cargo`. The plugin's manifest names a file below `target`.
 pub(super) const WORDS: [&str; 4] = ["build", "--release", "--target-dir", "target"];
 
-/// Long enough for a program without dependencies on a slow machine.
+/// Long enough to fetch and build a program with few dependencies on a slow machine.
 const LONGEST: Duration = Duration::from_secs(10 * 60);
 
 /// Whether the program was built.
@@ -27,8 +27,8 @@ pub(super) enum Built {
     NoCargo,
 }
 
-/// Builds the program of the plugin in `dir` as its README says, from what is there: nothing is
-/// fetched.
+/// Builds the program of the plugin in `dir` as its README says. Cargo fetches what it lacks, unless
+/// its own settings (`CARGO_NET_OFFLINE`) keep it from that.
 pub(super) fn build(dir: &Path, mut env: Environment) -> Result<Built, Stop> {
     // Somebody else's target would put the program elsewhere.
     for name in ["CARGO_BUILD_TARGET", "CARGO_BUILD_TARGET_DIR"] {
@@ -37,7 +37,7 @@ pub(super) fn build(dir: &Path, mut env: Environment) -> Result<Built, Stop> {
     let spec = Spec::new("cargo")
         .class(Class::USER_HOOK)
         .args(WORDS)
-        .args(["--offline", "--quiet"])
+        .arg("--quiet")
         .env(env)
         .working_dir(dir)
         .merge_stderr()

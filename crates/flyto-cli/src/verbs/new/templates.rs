@@ -41,7 +41,6 @@ macro_rules! text {
 const SH: Template = Template {
     files: &[
         ("README.md", text!("sh/README.md"), Mode::Plain),
-        ("json.awk", text!("sh/json.awk"), Mode::Plain),
         ("slug.sh", text!("sh/slug.sh"), Mode::Executable),
         ("plugin.json", text!("sh/plugin.json"), Mode::Plain),
     ],
@@ -81,7 +80,6 @@ const RUST: Template = Template {
         (".gitignore", text!("rust/gitignore"), Mode::Plain),
         ("Cargo.toml", text!("rust/Cargo.toml.in"), Mode::Plain),
         ("README.md", text!("rust/README.md"), Mode::Plain),
-        ("src/json.rs", text!("rust/src/json.rs"), Mode::Plain),
         ("src/main.rs", text!("rust/src/main.rs"), Mode::Plain),
         ("plugin.json", text!("rust/plugin.json"), Mode::Plain),
     ],

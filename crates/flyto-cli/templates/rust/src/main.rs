@@ -10,8 +10,6 @@
 //! program ends when its calls have. So it serves both lifetimes: a process for each call, and one
 //! for all.
 
-mod json;
-
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -19,7 +17,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use json::Value;
+use serde_json::{Value, json};
 
 // ---- the tools ----
 
@@ -74,18 +72,16 @@ fn wait(call: &Call, args: &Value) -> Outcome {
 
 /// One call that is running.
 struct Call {
-    /// As it was written, so that the reply carries the same.
-    id: String,
+    /// As the request has it: a number, a string or `null`.
+    id: Value,
     cancelled: Receiver<()>,
 }
 
 impl Call {
     /// Tells how far the call is, from 0 to 1.
     fn progress(&self, share: f64, detail: &str) {
-        let (id, detail) = (&self.id, json::string(detail));
-        send(&format!(
-            r#""method":"progress","params":{{"id":{id},"progress":{share},"detail":{detail}}}"#
-        ));
+        let params = json!({"id": self.id, "progress": share, "detail": detail});
+        send(&json!({"jsonrpc": "2.0", "method": "progress", "params": params}));
     }
 
     /// Waits, but not for a call that was taken back.
@@ -98,30 +94,25 @@ impl Call {
 
     fn reply(&self, outcome: &Outcome) {
         let id = &self.id;
-        match outcome {
-            Ok(output) => {
-                let output = json::string(output);
-                send(&format!(r#""id":{id},"result":{{"output":{output}}}"#));
-            }
+        send(&match outcome {
+            Ok(output) => json!({"jsonrpc": "2.0", "id": id, "result": {"output": output}}),
             Err(Failed { code, message }) => {
-                let message = json::string(message);
-                send(&format!(r#""id":{id},"error":{{"code":{code},"message":{message}}}"#));
+                json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
             }
-        }
+        });
     }
 }
 
-/// Writes a message, given without what every message begins with.
-fn send(members: &str) {
-    let line = format!("{{\"jsonrpc\":\"2.0\",{members}}}\n");
+/// Writes a message as one line.
+fn send(message: &Value) {
     let mut stdout = io::stdout().lock();
-    if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
-        // Nobody listens any more.
+    if writeln!(stdout, "{message}").and_then(|()| stdout.flush()).is_err() {
+        // The host has closed the pipe.
         std::process::exit(1);
     }
 }
 
-/// The calls that are running, by their id.
+/// The calls that are running, by their id as JSON.
 type Calls = Arc<Mutex<HashMap<String, Sender<()>>>>;
 
 fn main() {
@@ -141,25 +132,25 @@ fn main() {
 
 /// Takes a message. A call begins a thread.
 fn take(line: &str, calls: &Calls) -> Option<thread::JoinHandle<()>> {
-    let message = match json::parse(line) {
+    let mut message: Value = match serde_json::from_str(line) {
         Ok(message) => message,
-        Err(why) => {
-            let why = json::string(&why);
-            send(&format!(r#""id":null,"error":{{"code":{PARSE_ERROR},"message":{why}}}"#));
+        Err(err) => {
+            let error = json!({"code": PARSE_ERROR, "message": err.to_string()});
+            send(&json!({"jsonrpc": "2.0", "id": null, "error": error}));
             return None;
         }
     };
-    let params = message.get("params").unwrap_or(&Value::Null).clone();
+    let params = message.get_mut("params").map(Value::take).unwrap_or_default();
     match message.get("method").and_then(Value::as_str)? {
         "execute" => {
-            let id = message.get("id")?.to_string();
+            let id = message.get("id")?.clone();
             let (cancel, cancelled) = mpsc::channel();
-            calls.lock().expect("no panic while locked").insert(id.clone(), cancel);
+            calls.lock().expect("no panic while locked").insert(id.to_string(), cancel);
             let (call, calls) = (Call { id, cancelled }, Arc::clone(calls));
             Some(thread::spawn(move || {
                 let tool = params.get("tool").and_then(Value::as_str).unwrap_or_default();
                 let outcome = execute(&call, tool, params.get("args").unwrap_or(&Value::Null));
-                calls.lock().expect("no panic while locked").remove(&call.id);
+                calls.lock().expect("no panic while locked").remove(&call.id.to_string());
                 call.reply(&outcome);
             }))
         }
