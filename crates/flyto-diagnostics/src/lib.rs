@@ -27,6 +27,6 @@ pub use diagnostic::{Diagnostic, Location, Related, Severity, Suggestion};
 pub use findings::{Findings, Reported};
 pub use pointer::{InvalidPointer, Pointer};
 pub use quote::quoted;
-pub use reader::ObjectReader;
+pub use reader::{ObjectKeys, ObjectReader, recorded_keys};
 pub use similar::closest;
 pub use source::{Place, Source, Span};

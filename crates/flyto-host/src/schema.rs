@@ -1,6 +1,6 @@
 //! JSON Schemas of the files that people write, for editors.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::Value;
@@ -110,7 +110,24 @@ struct OwnProfile {
     /// The network: `on`, `off`, or the hosts that may be reached.
     network: Option<Reach>,
     /// Upper bounds, as in a grant.
-    limits: Option<BTreeMap<String, u64>>,
+    limits: Option<Limits>,
+}
+
+/// The bounds of a grant: the definition comes with the schema of `plugins`.
+struct Limits;
+
+impl JsonSchema for Limits {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Limits".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        Schema::new_ref("#/$defs/Limits".to_owned())
+    }
 }
 
 /// What may be reached.

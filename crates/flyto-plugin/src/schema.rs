@@ -155,8 +155,10 @@ enum Lifetime {
 /// `${NAME:-default}` the default where that is unset or empty.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, extend("oneOf" = [
-    { "required": ["command"] },
-    { "required": ["url"] }
+    { "required": ["command"], "properties": { "url": false, "headers": false } },
+    { "required": ["url"], "properties": {
+        "command": false, "args": false, "env": false, "cwd": false
+    } }
 ]))]
 #[expect(dead_code, reason = "read by the derive only")]
 struct Server {

@@ -166,6 +166,8 @@ fn servers() {
         r#"{"a": {"args": []}}"#,
         r#"{"a": {"command": "x", "url": "https://x"}}"#,
         r#"{"a": {"command": "x", "timeout": 1}}"#,
+        r#"{"a": {"command": "x", "headers": {"A": "b"}}}"#,
+        r#"{"a": {"url": "https://x", "args": []}}"#,
         r#"{"a": {"command": "x", "disabled": true}}"#,
         r#"{"a": {"type": "sse", "url": "https://x"}}"#,
         r#"{"a": {"command": "x", "env": {"PLUGIN_DATA": "x"}}}"#,

@@ -1,6 +1,7 @@
 //! Reading an object whose keys are known.
 
 pub(crate) mod duplicates;
+mod keys;
 mod shape;
 mod unknown;
 
@@ -16,6 +17,7 @@ use crate::quote::quoted;
 use crate::similar::{Reach, nearest};
 use crate::source::Span;
 use duplicates::{Duplicates, Signatures};
+pub use keys::{ObjectKeys, recorded_keys};
 use shape::{Misfit, Shape};
 
 /// The most findings of one kind that one object or array gets. A file that is wrong throughout says

@@ -24,6 +24,7 @@ impl ObjectReader<'_, '_> {
 
     /// Reports the keys that nobody asked for: errors where a reason is given, else warnings.
     pub(super) fn report_unknown(&mut self, why: Option<&str>) -> Option<Reported> {
+        self.record_keys();
         let as_meant = |mut finding: Diagnostic| match why {
             Some(why) => {
                 finding.severity = Severity::Error;
