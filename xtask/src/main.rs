@@ -42,7 +42,7 @@ type Command = (&'static str, &'static str, &'static str, fn(&[String]) -> Resul
 const COMMANDS: &[Command] = &[
     ("ci", "[--except STEP]…", "all that gates a merge, cheapest first", ci::run),
     ("layers", "", "compares the arrows between crates with the allowed ones", layers::run),
-    ("tidy", "", "manifests, prose, clause list, source rules, stray files", tidy::run),
+    ("tidy", "", "manifests, prose, codes of findings, source rules, stray files", tidy::run),
     ("lint", "", "`fmt` and `clippy`", lint::run),
     ("fmt", "", "formatting, by stable rustfmt", lint::run_fmt),
     ("clippy", "", "clippy over the feature sets, warnings denied", lint::run_clippy),

@@ -5,6 +5,7 @@
 mod capability; // what a backend can honour
 mod capture;
 mod class; // on whose behalf a program runs
+mod clauses; // the contract, clause by clause
 mod drive; // the loop behind both
 mod environment; // the variables that a program sees
 mod error; // why a program could not be run

@@ -9,7 +9,6 @@ use crate::{
     stop::Stop,
 };
 
-mod clauses; //  the contract's clauses and its conformance cases have the same names
 mod codes; //    each code of a finding has its explanation in a file
 mod manifests; // each manifest inherits from the workspace and says what the crate is
 mod modules; //  each source file belongs to a target
@@ -72,7 +71,6 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     problems.extend(manifests::check(&metadata, &files, &paths));
     problems.extend(sources::check(&metadata, &files));
     problems.extend(prose::check(&metadata, &files, &paths));
-    problems.extend(clauses::check(&files));
     problems.extend(codes::check(&files));
     problems.sort();
     problems.dedup();

@@ -141,140 +141,45 @@ macro_rules! executor_conformance {
         $crate::executor_conformance!($env, $crate::conformance::Probe::posix_sh());
     };
     ($env:expr, $probe:expr $(,)?) => {
-        $crate::__executor_conformance! { ($env, $probe)
-            argv_verbatim
-            env_starts_empty
-            lookup_is_the_specs
-            relative_program_is_in_the_working_dir
-            working_dir_is_the_specs
-            working_dir_stays_clean
-            missing_program
-            not_executable
-            directory_as_program
-            bad_interpreter
-            bad_working_dir
-            just_written_program_runs
-            pinned_bytes_run
-            pinned_mismatch_is_refused
-            pinned_swap_is_caught
-            no_extra_descriptors
-            stdin_is_never_the_hosts
-            impossible_specs_are_refused
-            undeclared_is_refused
-            exit_codes_are_exact
-            signals_are_exact
-            streams_are_bytes
-            big_input_does_not_deadlock
-            unread_stdin_is_no_error
-            output_is_bounded
-            output_limit_ends_the_tree
-            merged_stderr_keeps_order
-            output_arrives_while_it_runs
-            slow_observer_slows_the_program
-            piped_streams_talk
-            calls_do_not_mix
-            nothing_is_left_behind
-            exited_then_closed
-            chatty_leaker_is_cut_off
-            leaked_are_ended
-            deadline_ends_the_tree
-            deadline_covers_stdin
-            cancel_ends_the_tree
-            grace_asks_first
-            grace_is_bounded
-            no_grace_kills_at_once
-            stopped_is_ended
-            escapees_are_ended
-            escapees_end_by_the_deadline
-            escapees_end_when_cancelled
-            escapees_end_when_dropped
-            fork_bomb_is_ended
-            killed_watchers_are_missed
-            stopped_watchers_go_on
-            dropped_is_ended
-            nothing_survives_the_host
-            cpu_time_is_limited
-            memory_is_limited
-            file_size_is_limited
-            open_files_are_limited
-            processes_are_limited
-            files_stay_in_the_grants
-            denied_paths_are_closed
-            read_only_paths_stay_as_they_are
-            network_off_is_off
-            named_hosts_are_all_there_is
-            the_machine_around_is_closed
-            local_sockets_off_are_off
-            restricted_system_calls_fail
-            rings_are_closed
-            set_id_bits_are_refused
-            others_are_out_of_reach
-            others_are_not_traced
-            shared_objects_of_others_are_closed
-            shared_memory_is_ones_own
-            signals_reach_the_tree
-            usage_is_reported
-            usage_covers_the_tree
-        }
+        $crate::__clauses!(__executor_conformance $env, $probe);
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __executor_conformance {
-    (($env:expr, $probe:expr) $($clause:ident)+) => {$(
+    ($with:tt start { $($start:tt)* } run { $($run:tt)* } end { $($end:tt)* }) => {
+        $crate::__executor_conformance! { $with $($start)* $($run)* $($end)* }
+    };
+    ({$env:expr, $probe:expr}
+        $($name:literal = $module:ident::$test:ident $(($mark:ident))?, $about:literal;)+
+    ) => {$(
         #[test]
-        fn $clause() {
-            $crate::conformance::__test(module_path!(), stringify!($clause), || ($env, $probe));
+        fn $test() {
+            $crate::conformance::__test(module_path!(), $name, || ($env, $probe));
         }
     )+};
 }
 
-/// Runs the case whose name is `clause` with hyphens for underscores, as a test in `module`.
+/// Runs the case of this name, as a test in `module` whose name has underscores for hyphens.
 #[doc(hidden)]
 #[track_caller]
-pub fn __test(module: &str, clause: &str, make: impl Fn() -> (ExecEnv, Probe)) {
+pub fn __test(module: &str, name: &str, make: impl Fn() -> (ExecEnv, Probe)) {
     play_host(&make);
     // The test harness leaves the name of the crate out.
+    let test = name.replace('-', "_");
     let test = match module.split_once("::") {
-        Some((_, module)) => format!("{module}::{clause}"),
-        None => clause.to_owned(),
+        Some((_, module)) => format!("{module}::{test}"),
+        None => test,
     };
-    let name = clause.replace('_', "-");
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().expect("the machine has room for a runtime");
     let res = runtime.block_on(async {
         let (env, probe) = make();
         let probe = probe.or_start_again(["--exact", &test, "--nocapture", "--test-threads=1"]);
-        run(&name, &env, &probe).await
+        run(name, &env, &probe).await
     });
     if let Err(failure) = res {
         panic!("{name}: {failure}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::CASES;
-
-    /// The clauses in the docs of the two traits.
-    fn clauses() -> Vec<(&'static str, &'static str)> {
-        let lines = include_str!("../traits.rs").lines();
-        lines.filter_map(|it| it.trim().strip_prefix("/// - `")?.split_once("` — ")).collect()
-    }
-
-    #[test]
-    fn each_clause_has_a_case_of_its_name() {
-        let cases: Vec<_> = CASES.iter().map(|it| (it.name, it.about)).collect();
-        assert_eq!(cases, clauses());
-    }
-
-    #[test]
-    fn each_clause_has_a_test_of_its_name() {
-        let (_, from) = include_str!("mod.rs").split_once("{ ($env, $probe)\n").expect("the list");
-        let (list, _) = from.split_once('}').expect("its end");
-        let tests: Vec<_> = list.split_whitespace().map(|it| it.replace('_', "-")).collect();
-        let names: Vec<_> = clauses().iter().map(|(name, _)| *name).collect();
-        assert_eq!(tests, names);
     }
 }
