@@ -8,6 +8,7 @@ mod bare;
 mod cgroup; // control groups that can be used here
 #[cfg(supervised)]
 mod direct; // programs as children of the host
+#[cfg(feature = "examine")]
 pub mod examine; // what works on this machine, and why something does not
 #[cfg(supervised)]
 mod failure;
@@ -18,6 +19,8 @@ pub mod fuzz {
 
     pub use crate::proxy::fuzz::{request, tls};
 }
+#[cfg(any(supervised, feature = "examine"))]
+mod kernel; // releases of the kernel
 #[cfg(supervised)]
 mod limits; // who keeps which bound
 #[cfg(supervised)]
@@ -36,6 +39,7 @@ mod sandbox; // what keeps isolation
 #[cfg(supervised)]
 mod supervised;
 
+#[cfg(feature = "examine")]
 pub use examine::examine;
 #[cfg(supervised)]
 pub use linux::{Linux, adopt_orphans};

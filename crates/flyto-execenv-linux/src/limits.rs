@@ -30,7 +30,7 @@ use rustix::{
 use crate::{
     bare::trial,
     cgroup::{Cgroups, Events, Leaf, Use},
-    examine::is_at_least,
+    kernel::is_at_least,
 };
 
 /// Processes of a tree that is to be ended as a whole, where its spec names no bound: 1,024. Whoever

@@ -217,7 +217,8 @@ impl Linux {
         self.rung
     }
 
-    /// Who keeps bounds; nobody does where there are no supervisors.
+    /// Which part of the backend enforces each limit; `None` without supervisors.
+    #[cfg(feature = "examine")]
     pub(crate) fn keepers(&self) -> Option<&Keepers> {
         self.supervision.as_ref().map(|it| &it.keepers)
     }

@@ -1,7 +1,7 @@
 //! Where the architecture has no supervisor, the contract holds with what is declared there, and
 //! nobody is told more.
 
-#![cfg(all(target_os = "linux", not(supervised)))]
+#![cfg(all(target_os = "linux", not(supervised), feature = "examine"))]
 
 use std::io;
 

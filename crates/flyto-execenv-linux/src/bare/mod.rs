@@ -29,4 +29,8 @@ pub(crate) mod sys;
 #[cfg(test)]
 mod tests;
 #[cfg(not(supervisor))]
+#[cfg_attr(
+    not(any(test, feature = "examine")),
+    expect(dead_code, reason = "`examine` alone tries what a confined process may do")
+)]
 pub(crate) mod trial;

@@ -25,9 +25,10 @@ use super::{
     program::try_reap,
     sys::errno,
 };
+#[cfg(feature = "examine")]
+use crate::examine::{Layer, State, examine};
 use crate::{
     KillRung, Linux,
-    examine::{Layer, State, examine},
     ordinary::{GUARD, is_ordinary},
     sandbox::inside::{INSIDE, Scene, is_without_clone3},
 };
@@ -154,6 +155,7 @@ async fn a_program_is_in_its_group_and_a_restricted_one_in_its_namespace() {
     assert_eq!(text(&outcome), "2\n");
 }
 
+#[cfg(feature = "examine")]
 #[tokio::test]
 async fn an_examination_tells_what_stands_in() {
     let test = "bare::tests::an_examination_tells_what_stands_in";

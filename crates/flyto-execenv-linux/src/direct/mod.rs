@@ -71,6 +71,7 @@ pub(crate) fn works() -> bool {
 }
 
 /// Why programs cannot be started this way, now: what failed, in words, and the system's reason.
+#[cfg(feature = "examine")]
 pub(crate) fn refusal() -> Option<(String, io::Error)> {
     match try_out() {
         Ok(()) => None,

@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path};
 
+use crate::kernel::is_at_least;
+
 /// A machine, as this process sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -141,16 +143,6 @@ impl Machine {
     /// Whether its kernel is at least of this release. One that cannot be read is new.
     pub(super) fn is_at_least(&self, release: (u32, u32)) -> bool {
         is_at_least(&self.kernel, release)
-    }
-}
-
-/// Whether a kernel of this name (uname(2), `release`) is at least of this release. One that cannot be read
-/// is new.
-pub(crate) fn is_at_least(kernel: &str, release: (u32, u32)) -> bool {
-    let mut numbers = kernel.split(['.', '-', '+', '_']).map_while(|it| it.parse().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(major), Some(minor)) => (major, minor) >= release,
-        _ => true,
     }
 }
 

@@ -34,8 +34,6 @@ mod trials; //   the layers in use
 
 use flyto_execenv::{Capability, Executor};
 
-#[cfg(supervised)]
-pub(crate) use self::machine::is_at_least;
 #[cfg(not(supervised))]
 use self::portable::try_all;
 #[cfg(supervised)]

@@ -193,6 +193,7 @@ pub(crate) fn cookie() -> io::Result<[u64; 2]> {
 /// # Errors
 ///
 /// Those of [`confine_as_granted`].
+#[cfg(any(test, feature = "examine"))]
 pub(crate) fn confine(
     isolation: &Isolation,
     support: &Support,

@@ -20,9 +20,10 @@ mod supervisor;
 #[cfg(test)]
 mod tests;
 
+#[cfg(any(test, feature = "examine"))]
+pub(crate) use self::image::image;
 pub(crate) use self::{
     control::start,
-    image::image,
     pool::{Kind, Pool},
     reaper::attend,
 };
