@@ -1,8 +1,9 @@
-//! What the program's exit code says.
+//! What the program's exit code says, and the one function that decides it: [`Exit::of`].
 
 use std::process::ExitCode;
 
-use flyto_tools::{Failure, ToolError, ToolErrorKind, ToolResult};
+use flyto_host::CallError;
+use flyto_tools::{Failure, ToolErrorKind, ToolResult};
 
 /// Why the program ends. The numbers are a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,31 +75,86 @@ impl Exit {
         }
     }
 
-    /// What a call came to that took place.
-    pub(crate) fn of_result(result: &ToolResult) -> Self {
-        result.failure.as_ref().map_or(Self::Ok, Self::of_failure)
-    }
-
-    /// What a call came to that could not be tried.
-    pub(crate) fn of_error(err: &ToolError) -> Self {
-        match err.kind() {
-            ToolErrorKind::NotFound => Self::NotFound,
-            ToolErrorKind::Refused => Self::NotAllowed,
-            ToolErrorKind::Internal => Self::Internal,
-            _ => Self::NotTried,
+    /// Decides the exit code of a verb that came to its end, and of a call that gave no result.
+    ///
+    /// What keeps a verb from its end beside that, such as a file that is not there, names its kind where
+    /// it is found, see [`Stop`](crate::stop::Stop).
+    pub(crate) fn of(ending: &Ending<'_>) -> Self {
+        match ending {
+            Ending::Called { result, signal } => match &result.failure {
+                None => Self::Ok,
+                Some(Failure::BadInput) => Self::Invalid,
+                Some(Failure::TimedOut { .. }) => Self::TimedOut,
+                Some(Failure::Denied) => Self::NotAllowed,
+                // Only a signal cancels a call of this program.
+                Some(Failure::Cancelled) => Self::Signal(signal.unwrap_or(SIGINT)),
+                Some(_) => Self::ToolFailed,
+            },
+            Ending::NotCalled(err) => match err {
+                CallError::NotFound { .. } => Self::NotFound,
+                CallError::PluginHeldBack { .. } | CallError::CheckpointMissing { .. } => {
+                    Self::NotAllowed
+                }
+                CallError::Tool(err) => match err.kind() {
+                    ToolErrorKind::NotFound => Self::NotFound,
+                    ToolErrorKind::Refused => Self::NotAllowed,
+                    ToolErrorKind::Internal => Self::Internal,
+                    _ => Self::NotTried,
+                },
+                // What a later host refuses for a reason of its own did not take place either.
+                _ => Self::NotTried,
+            },
+            Ending::DryRun { is_refused: true, .. } => Self::NotAllowed,
+            Ending::DryRun { is_invalid: true, .. } => Self::Invalid,
+            Ending::DryRun { has_problems: true, .. } => Self::ToolFailed,
+            Ending::DryRun { .. } => Self::Ok,
+            Ending::Validated { has_errors } => {
+                if *has_errors {
+                    Self::Invalid
+                } else {
+                    Self::Ok
+                }
+            }
+            #[cfg(target_os = "linux")]
+            Ending::Examined { serves_by_default } => {
+                if *serves_by_default {
+                    Self::Ok
+                } else {
+                    Self::Lacking
+                }
+            }
         }
     }
+}
 
-    fn of_failure(failure: &Failure) -> Self {
-        match failure {
-            Failure::BadInput => Self::Invalid,
-            Failure::TimedOut { .. } => Self::TimedOut,
-            Failure::Denied => Self::NotAllowed,
-            // Nobody but a person at the keyboard cancels a call of this program.
-            Failure::Cancelled => Self::Signal(SIGINT),
-            _ => Self::ToolFailed,
-        }
-    }
+/// What a verb came to, as far as the exit code depends on it.
+#[derive(Debug)]
+pub(crate) enum Ending<'a> {
+    /// A call has a result.
+    Called {
+        result: &'a ToolResult,
+        /// The number of the signal that ended the call, where one did.
+        signal: Option<u8>,
+    },
+    /// A call has no result.
+    NotCalled(&'a CallError),
+    /// A call was looked at and not made.
+    DryRun {
+        /// A rule of the operator's is against it.
+        is_refused: bool,
+        /// The input does not fit the schema.
+        is_invalid: bool,
+        /// The tool foresees that it would fail.
+        has_problems: bool,
+    },
+    /// Files were checked.
+    Validated { has_errors: bool },
+    /// The machine was examined.
+    #[cfg(target_os = "linux")]
+    Examined {
+        /// All that tools are given by default works.
+        serves_by_default: bool,
+    },
 }
 
 /// The number of SIGINT everywhere (POSIX, kill(1)).
@@ -112,13 +168,16 @@ impl From<Exit> for ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use flyto_tools::ToolError;
+
     use super::*;
 
     #[track_caller]
     fn check(failure: Option<Failure>, expect: u8) {
         let mut result = ToolResult::text("");
         result.failure = failure;
-        assert_eq!(Exit::of_result(&result).code(), expect, "{:?}", result.failure);
+        let ending = Ending::Called { result: &result, signal: None };
+        assert_eq!(Exit::of(&ending).code(), expect, "{:?}", result.failure);
     }
 
     #[test]
@@ -153,9 +212,28 @@ mod tests {
             (ToolErrorKind::InvalidSchema, 7),
             (ToolErrorKind::Internal, 70),
         ] {
-            let err = ToolError::new(kind, "x");
-            assert_eq!(Exit::of_error(&err).code(), expect, "{kind:?}");
+            let err = CallError::Tool(ToolError::new(kind, "x"));
+            assert_eq!(Exit::of(&Ending::NotCalled(&err)).code(), expect, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn a_dry_run_names_the_first_obstacle() {
+        let of = |is_refused, is_invalid, has_problems| {
+            Exit::of(&Ending::DryRun { is_refused, is_invalid, has_problems }).code()
+        };
+        assert_eq!(of(true, true, true), 5);
+        assert_eq!(of(false, true, true), 3);
+        assert_eq!(of(false, false, true), 1);
+        assert_eq!(of(false, false, false), 0);
+    }
+
+    #[test]
+    fn a_cancelled_call_has_the_code_of_its_signal() {
+        let mut result = ToolResult::text("");
+        result.failure = Some(Failure::Cancelled);
+        let ending = Ending::Called { result: &result, signal: Some(15) };
+        assert_eq!(Exit::of(&ending).code(), 143);
     }
 
     #[test]

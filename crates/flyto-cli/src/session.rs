@@ -11,7 +11,7 @@ use flyto_tools::{Entry, ToolErrorKind};
 
 use crate::args::Common;
 use crate::backend;
-use crate::exit::Exit;
+use crate::exit::{Ending, Exit};
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
 use crate::words::{command_line, one_line};
@@ -194,12 +194,12 @@ impl Loaded {
 
     /// Why a call gave no result.
     pub(crate) fn not_called(&self, err: CallError) -> Stop {
-        let message = chain(&err);
+        let stop = Stop::new(Exit::of(&Ending::NotCalled(&err)), chain(&err));
         match err {
             CallError::NotFound { name, similar, findings, .. } => {
                 // Where it is known what is wrong with this very tool, no other one is meant.
                 let is_known = !findings.is_empty();
-                let mut stop = Stop::new(Exit::NotFound, message).with_findings(findings);
+                let mut stop = stop.with_findings(findings);
                 if !similar.is_empty() && !is_known {
                     let similar: Vec<_> = similar.iter().map(|it| one_line(it)).collect();
                     stop = stop.with_help(format!("did you mean {}?", similar.join(" or ")));
@@ -211,14 +211,11 @@ impl Loaded {
                     None => stop,
                 }
             }
-            CallError::PluginHeldBack { .. } => Stop::new(Exit::NotAllowed, message),
-            CallError::CheckpointMissing { .. } => Stop::new(Exit::NotAllowed, message).with_help(
+            CallError::CheckpointMissing { .. } => stop.with_help(
                 "if its calls need nobody's release, write `\"requires_checkpoint\": false` beside \
                  its name in its plugin's manifest",
             ),
-            CallError::Tool(err) => Stop::new(Exit::of_error(&err), message),
-            // What a later host refuses for a reason of its own did not take place either.
-            _ => Stop::new(Exit::NotTried, message),
+            _ => stop,
         }
     }
 }

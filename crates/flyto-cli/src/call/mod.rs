@@ -24,7 +24,7 @@ use self::status::Status;
 use crate::advice;
 use crate::args::Call;
 use crate::confinement::{self, ConfinementDocument};
-use crate::exit::Exit;
+use crate::exit::{Ending, Exit};
 use crate::preview::{self, VariableDocument};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
@@ -99,7 +99,7 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
     let signals = Signals::listen(cancellation.clone(), live.clone()).map_err(not_tried)?;
     let res = runtime.block_on(async {
         let res = drive(loaded.host.call(&args.name, input, &ctx), &signals, &status).await?;
-        if is_in_a_hurry(&res) || signals.exit().is_some() {
+        if is_in_a_hurry(&res) || signals.first().is_some() {
             drive(loaded.host.abort(), &signals, &status).await?;
         } else {
             // The process of a session has its time to end as well, unless somebody cannot wait.
@@ -128,11 +128,7 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
         execution.confirmed = Some(false);
     }
     let lacks = ungranted(&result, loaded, &args.name)?;
-    let exit = match &result.failure {
-        Some(Failure::Cancelled) => signals.exit(),
-        _ => None,
-    };
-    let exit = exit.unwrap_or_else(|| Exit::of_result(&result));
+    let exit = Exit::of(&Ending::Called { result: &result, signal: signals.first() });
     let working_dir = preview.and_then(|it| it.working_dir);
     Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited, lacks })
 }
@@ -250,10 +246,9 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
         screen.answer(facts(screen.stdout, &rows))?;
     }
     let has_problems = preview.is_some_and(|it| !it.problems.is_empty());
-    Ok(match violations {
-        _ if refused.is_some() => Exit::NotAllowed,
-        Some(_) => Exit::Invalid,
-        None if has_problems => Exit::ToolFailed,
-        None => Exit::Ok,
-    })
+    Ok(Exit::of(&Ending::DryRun {
+        is_refused: refused.is_some(),
+        is_invalid: violations.is_some(),
+        has_problems,
+    }))
 }

@@ -67,9 +67,9 @@ impl Signals {
         state.first.filter(|_| state.is_killed).map(Exit::Signal)
     }
 
-    /// How the program ends because of a call that was taken back.
-    pub(super) fn exit(&self) -> Option<Exit> {
-        self.state().first.map(Exit::Signal)
+    /// The number of the first signal that cancelled the call.
+    pub(super) fn first(&self) -> Option<u8> {
+        self.state().first
     }
 
     fn run(&self, ready: &mpsc::Sender<io::Result<()>>) {

@@ -12,7 +12,7 @@ use flyto_host::{Surroundings, closed_paths};
 use serde::Serialize;
 
 use crate::backend::backend;
-use crate::exit::Exit;
+use crate::exit::{Ending, Exit};
 use crate::screen::{Page, look};
 use crate::session::Session;
 use crate::stop::Stop;
@@ -91,7 +91,7 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
             screen.answer(closed_page(&closed, screen.stdout))?;
         }
     }
-    Ok(if found.serves_by_default() { Exit::Ok } else { Exit::Lacking })
+    Ok(Exit::of(&Ending::Examined { serves_by_default: found.serves_by_default() }))
 }
 
 /// What every sandbox profile closes, and whether it is there; what is there comes first.

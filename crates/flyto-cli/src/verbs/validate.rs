@@ -8,7 +8,7 @@ use flyto_host::validate_path;
 use serde::Serialize;
 
 use crate::args::Validate;
-use crate::exit::Exit;
+use crate::exit::{Ending, Exit};
 use crate::findings::{Drawing, summary};
 use crate::screen::{complain, look};
 use crate::session::{Session, no_such_file};
@@ -50,7 +50,7 @@ pub(super) fn run(args: &Validate, session: &Session) -> Result<Exit, Stop> {
     // In the order of the command line; each file's own are in the order of its text.
     let findings: Vec<Diagnostic> = findings.iter().cloned().collect();
     show(&checked, &findings, session)?;
-    Ok(if has_errors { Exit::Invalid } else { Exit::Ok })
+    Ok(Exit::of(&Ending::Validated { has_errors }))
 }
 
 fn unreachable_path(path: &Path, err: &io::Error) -> Stop {
