@@ -39,6 +39,10 @@ mod reader;
 mod reaper;
 mod resolve;
 mod streams;
+#[cfg(target_os = "linux")]
+mod system_linux;
+#[cfg(not(target_os = "linux"))]
+mod system_unix;
 
 #[cfg(target_os = "linux")]
 use self::exit_linux as exit;
@@ -52,6 +56,10 @@ use self::members_unix as members;
 use self::pinned_linux as sealed;
 #[cfg(not(target_os = "linux"))]
 use self::pinned_unix as sealed;
+#[cfg(target_os = "linux")]
+use self::system_linux as system;
+#[cfg(not(target_os = "linux"))]
+use self::system_unix as system;
 
 use std::{
     io,

@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::{io::Errno, pipe::fcntl_setpipe_size};
+use rustix::io::Errno;
 use tokio::{
     io::{AsyncRead, ReadBuf},
     net::unix::pipe,
     time::{Sleep, sleep},
 };
 
-use super::late;
+use super::{late, system};
 
 /// Bytes after which a stream counts as long: 512 KiB. A short one pays nothing.
 const LONG_BYTES: usize = 512 * 1024;
@@ -132,8 +132,7 @@ impl AsyncRead for PipeReader {
         if this.seen_bytes < LONG_BYTES {
             this.seen_bytes += buf.filled().len() - before;
             if this.seen_bytes >= LONG_BYTES {
-                // A user with many pipes may not have a wider one; this one works as well.
-                let _ = fcntl_setpipe_size(&*pipe, WIDE_BYTES);
+                system::widen(&*pipe, WIDE_BYTES);
             }
         }
         Poll::Ready(Ok(()))
@@ -198,6 +197,7 @@ mod tests {
         writing.await.expect("no panic").expect("it was read");
         assert!(read == long);
         let State::Watched(pipe) = &reader.state else { panic!("it was long") };
+        #[cfg(target_os = "linux")]
         assert_eq!(rustix::pipe::fcntl_getpipe_size(pipe).expect("a pipe"), WIDE_BYTES);
     }
 }

@@ -13,6 +13,7 @@ use rustix::{
     io::Errno,
 };
 
+use super::system;
 use crate::{ExecError, ExecErrorKind, Filesystem, Isolation, Spec};
 
 /// The absolute path of the spec's program.
@@ -93,9 +94,9 @@ pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
             | Errno::LOOP
             | Errno::NAMETOOLONG
             | Errno::NOEXEC
-            | Errno::ISDIR
-            | Errno::LIBBAD,
+            | Errno::ISDIR,
         ) => look_closer(spec, program),
+        Some(errno) if Some(errno) == system::BAD_INTERPRETER => look_closer(spec, program),
         _ => (ExecErrorKind::Other, None),
     };
     let res = start_error(spec, kind);

@@ -1,0 +1,11 @@
+//! Where pipes have one size, and no error number tells of a bad interpreter.
+
+use std::os::fd::AsFd;
+
+use rustix::io::Errno;
+
+/// The error number of a program whose interpreter is of another format; there is none here.
+pub(super) const BAD_INTERPRETER: Option<Errno> = None;
+
+/// Gives a pipe more room: not possible here.
+pub(super) fn widen(_pipe: impl AsFd, _bytes: usize) {}
