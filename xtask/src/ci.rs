@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::{
     docs, features, layers, lint, package,
     stop::Stop,
+    targets,
     test::{self, Counts},
     tidy,
 };
@@ -18,6 +19,7 @@ const STEPS: &[(&str, Chore)] = &[
     ("tidy", tidy::run),
     ("clippy", lint::run_clippy),
     ("features", features::run),
+    ("targets", targets::run),
     ("docs", docs::run),
     ("package", package::run),
 ];
@@ -124,7 +126,7 @@ mod tests {
         check(
             "--except tests",
             expect![[
-                r#"Err(Usage("there is no step `tests`; there are fmt, layers, tidy, clippy, features, docs, package, test"))"#
+                r#"Err(Usage("there is no step `tests`; there are fmt, layers, tidy, clippy, features, targets, docs, package, test"))"#
             ]],
         );
     }

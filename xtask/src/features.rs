@@ -1,10 +1,9 @@
 //! `features`: every feature compiles alone, none and all together, the lean builds stay lean, and what
-//! other machines get compiles too.
+//! other architectures get compiles too.
 
 use std::{
     env,
     ffi::{OsStr, OsString},
-    path::Path,
 };
 
 use crate::{
@@ -43,10 +42,6 @@ const LEAN: &[Lean] = &[
     Lean { package: "flyto-tools", build: "", without: "jsonschema", without_features: &[] },
 ];
 
-/// Crates without an operating system under them.
-const PORTABLE: &[&str] = &["flyto-diagnostics", "flyto-tools"];
-const BARE_TARGET: &str = "wasm32-unknown-unknown";
-
 /// The crate with a part for other architectures, and what compiles that part on this one.
 const ELSEWHERE: (&str, &str) = ("flyto-execenv-linux", "--cfg flyto_portable");
 
@@ -69,8 +64,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     }
     println!("features: {} lean builds are lean", LEAN.len());
     elsewhere(&metadata)?;
-    fuzzed(&metadata)?;
-    bare_target()
+    fuzzed(&metadata)
 }
 
 /// Looks at the binaries that `fuzz` builds, beside the artefacts of other flags.
@@ -131,25 +125,6 @@ fn too_much(lean: &Lean, tree: &str) -> Option<String> {
         }
     }
     None
-}
-
-/// Checks the portable crates for a target that has no files and no processes.
-fn bare_target() -> Result<(), Stop> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let mut command = process::program(rustc);
-    command.args(["--print", "target-libdir", "--target", BARE_TARGET]);
-    let libdir = process::read(command)?;
-    if !Path::new(libdir.trim()).is_dir() {
-        println!(
-            "features: skipped the check for {BARE_TARGET}, its standard library is not installed \
-             (rustup target add {BARE_TARGET})"
-        );
-        return Ok(());
-    }
-    for name in PORTABLE {
-        process::run(cargo(&format!("check --quiet -p {name} --target {BARE_TARGET}")))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

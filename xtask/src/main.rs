@@ -24,6 +24,7 @@ mod docs;
 mod features;
 mod lint;
 mod package;
+mod targets;
 
 mod bench;
 mod conformance;
@@ -46,7 +47,13 @@ const COMMANDS: &[Command] = &[
     ("lint", "", "`fmt` and `clippy`", lint::run),
     ("fmt", "", "formatting, by stable rustfmt", lint::run_fmt),
     ("clippy", "", "clippy over the feature sets, warnings denied", lint::run_clippy),
-    ("features", "", "each feature alone, none, all; lean builds; other machines", features::run),
+    (
+        "features",
+        "",
+        "each feature alone, none, all; lean builds; other architectures",
+        features::run,
+    ),
+    ("targets", "", "crates compile for the systems that they are meant for", targets::run),
     ("docs", "", "rustdoc with warnings denied", docs::run),
     ("package", "", "every publishable crate makes a complete package", package::run),
     ("test", "[FILTER]…", "all tests; the last line counts them", test::run),
