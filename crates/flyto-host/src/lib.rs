@@ -1,23 +1,64 @@
 #![doc = include_str!("../README.md")]
+//!
+//! ## A call from end to end
+//!
+//! `examples/embed.rs` is a whole program. A call that a host makes:
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use flyto_execenv::{ExecEnv, local::Local};
+//! use flyto_host::{CallError, Config, Host, Surroundings};
+//! use flyto_tools::{CallContext, Input};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut config = Config::default();
+//! config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
+//! let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+//!
+//! // What a program did is a result, also when it failed.
+//! let input = Input::parse(r#"{"text": "two words"}"#)?;
+//! let result = host.call("echo_input", input, &CallContext::new()).await?;
+//! assert_eq!((result.failure, &*result.output), (None, r#"{"text": "two words"}"#));
+//!
+//! // An error says that there was no call, and why.
+//! let err = host.call("echo_inptu", Input::parse("{}")?, &CallContext::new()).await;
+//! assert!(matches!(err, Err(CallError::NotFound { .. })));
+//! # Ok(()) }
+//! ```
+//!
+//! ## What it leaves to others
+//!
+//! - Where programs run, and what confines them: a backend of [`flyto_execenv`], which the program that
+//!   embeds the host chooses. The host states which profile a program needs; the backend enforces it or
+//!   refuses the call.
+//! - What a tool is (`flyto-tools`), and how tools are declared (`flyto-plugin`, `flyto-exectool`).
+//! - Talking: no model, no protocol, no terminal. [`flyto_tools::export`] writes tools for a model's
+//!   service.
 #![forbid(unsafe_code)]
 
-// In the order to read them.
-mod bound; //     keeping a result's text short
-mod changes; //   what is different between two looks
-pub mod codes; // what can be wrong with a configuration
-mod config; //    what the host is told, and by whom
-mod confinement; // what holds for a tool's program
-mod host; //      all sources in one registry, and the path of a call
-mod links; //     what a granted path may not go through
-mod places; //    where files lie, and what the host sees of its process
-mod report; //    what became of every source
+// In the order to read them. What a host is told:
+pub mod codes; //  what can be wrong with a configuration
+mod config; //     files, variables and flags as one configuration; the sandbox profiles
+mod links; //      what a granted path may not go through
+mod places; //     where files lie, and what the host sees of its process
 pub mod schema; // JSON Schemas for editors
-mod settings; // what is said about plugins that are not there
-mod sources; //   the tools of each source
-mod trust; //     which content of a project's file the operator trusts
-mod validate; //  checking files without using them
+mod trust; //      which content of a project's file the operator trusts
+
+// what it does,
+mod bound; //       the text of a result is truncated to a limit
+mod changes; //     what is different between two looks
+mod confinement; // what holds for a tool's program
+mod host; //        all sources in one registry, and the path of a call
+mod sources; //     the tools of each source, and reloading them
 #[cfg(feature = "watch")]
-mod watch; //     reloading what is edited
+mod watch; // reloading what is edited
+
+// and what it reports.
+mod report; //   what became of every source
+mod settings; // what is said about plugins that are not there
+mod validate; // checking files without using them
 
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use changes::{HostChanges, SourceChange, SourceKind};
