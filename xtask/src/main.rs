@@ -12,26 +12,32 @@
 
 use std::{env, process::ExitCode};
 
-mod metadata; //    what cargo knows about the workspace
-mod process; //     the one place that starts programs
+// What the chores share: cargo's knowledge of the workspace, the one place that starts programs, Rust text
+// without comments and strings, and how a chore ends early.
+mod metadata;
+mod process;
 mod rust_source;
-mod stop; //        how a chore ends early // Rust text without its comments and strings
+mod stop;
 
+// Rules of this repository, by text and by manifest.
 mod layers;
 mod tidy;
 
+// What compiles, and what is published.
 mod docs;
 mod features;
 mod lint;
 mod package;
 mod targets;
 
+// What runs.
 mod bench;
 mod conformance;
 mod fixtures;
 mod fuzz;
 mod test;
 
+// All of it in order.
 mod ci;
 
 use stop::Stop;

@@ -1,24 +1,28 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-// In the order to read them.
-mod advice; //   what to do about bounds that cannot be kept
-mod args; //     what stands on the command line
+// In the order to read them. From the command line to a host with its tools:
+mod args; // what stands on the command line
 #[cfg(target_os = "linux")]
 mod backend_linux; // where programs run
 #[cfg(not(target_os = "linux"))]
 mod backend_unix;
-mod call; //     the verb that runs something
+mod session; // from options to a host with its tools
+
+// what each verb does,
+mod advice; //      what to do about bounds that cannot be kept
+mod call; //        the verb that runs something: signals, live output, the report
 mod confinement; // what holds for a program
-mod exit; //     what the exit code says
+mod preview; //     what a call would run
+mod terms; //       what a plugin's program gets, and what it lacks
+mod verbs; //       the other verbs
+
+// and how it ends and what people see.
+mod exit; //     the exit code: one function decides it
 mod findings; // findings with a caret
-mod preview; //  what a call would run
 mod screen; //   where words go, and how they may look there
-mod session; //  from options to a host with its tools
 mod stop; //     why a verb ends early
 mod table; //    aligned columns
-mod terms; //    on which terms a plugin's program runs
-mod verbs; //    what each verb answers
 mod words; //    numbers, times and command lines
 
 use std::ffi::OsString;

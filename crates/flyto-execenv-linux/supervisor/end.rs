@@ -1,4 +1,4 @@
-//! Ending everything, and knowing it.
+//! Terminating the whole tree of a program, and knowing that it is gone.
 //!
 //! Who loses its parent becomes a child of the supervisor, so the end is reached when there is no child
 //! left. Children are killed first and waited for only when all of them are dead: a process that has

@@ -1,4 +1,4 @@
-//! Keeping the start and the end of a stream in bounded memory.
+//! Keeping the start and the end of a stream in bounded memory: output is truncated in the middle.
 //!
 //! Bytes are read straight into the place where they stay: the start into a growing buffer, the end
 //! into a ring. Nothing is copied a second time, so a capture reads as fast as a loop that throws

@@ -1,4 +1,5 @@
-//! The one loop that drives a program of any backend from its start to its end.
+//! The one loop that drives a program of any backend from its start to its end: deadline, cancellation, output
+//! limit, and the drain time after its exit.
 
 use std::{
     future::pending,

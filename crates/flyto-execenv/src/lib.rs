@@ -1,30 +1,41 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-// In the order to read them.
-mod capability; // what a backend can honour
-mod capture;
+// In the order to read them. What to run, and what came of it:
 mod class; // on whose behalf a program runs
-mod clauses; // the contract, clause by clause
-mod drive; // the loop behind both
 mod environment; // the variables that a program sees
 mod error; // why a program could not be run
-mod expand; // `${NAME}` in declared values
-mod grants; // what the operator opens for one program
-mod handle; // what callers hold
-mod host_pattern; // which hosts, by name
-mod installed; // what a program was installed with
-mod isolation; // what a program is cut off from
-mod kill_scope; // what is ended with a program
-mod limits; // bounds
 mod outcome; // what came of it
-mod policy; // what each class gets
-mod process; // programs that stay
-mod profile; // isolation under a name
-mod secrets; // where programs keep secrets
 mod spec; // what to run
-mod traits; // the contract with backends // keeping output in bounded memory
 
+// what callers hold: refusal, deadline, output limit and drain are here, once for all backends,
+mod capture; // output is truncated to a limit in memory
+mod drive; // the loop around a running program: deadline, cancellation, drain time
+mod handle; // `ExecEnv`
+mod process; // programs that stay, with piped streams
+
+// the contract with backends,
+mod capability; // what a backend can honour
+mod clauses; // the contract, clause by clause
+mod traits; // `Executor` and `Control`
+
+// what a spec can demand,
+mod host_pattern; // which hosts, by name
+mod isolation; // what a program is cut off from
+mod kill_scope; // which processes are terminated with a program
+mod limits; // upper bounds
+
+// what an operator decides for many specs,
+mod grants; // what is opened for one program
+mod installed; // what a program was installed with
+mod policy; // the bounds of each class
+mod profile; // isolation by name: the sandbox profiles `none`, `workspace` and `strict`
+mod secrets; // where programs keep secrets
+
+// and values that are filled in.
+mod expand; // `${NAME}` in declared values
+
+// Backends, and the test of the contract.
 #[cfg(feature = "conformance")]
 pub mod conformance;
 #[cfg(all(feature = "local", unix))]

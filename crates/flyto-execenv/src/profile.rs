@@ -1,4 +1,4 @@
-//! Isolation under a name.
+//! Isolation under a name: the sandbox profiles `none`, `workspace` and `strict`.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! Keeping a result's text short enough for a model, and the whole of it for people.
+//! Truncating a result's text to what a model can read, and keeping the whole of it in a file for people.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},

@@ -1,30 +1,35 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-// In the order to read them.
-pub mod codes; //   the names of findings
-mod config; //      what the operator decides
+// In the order to read them. What a plugin says, and reading it:
+pub mod codes; // the names of findings
+mod load; //      one plugin
+mod manifest; //  what a `plugin.json` says
+mod names; //     names of plugins and tools
+mod place; //     findings about parts of a value
+pub mod schema; // JSON Schemas for editors
+mod template; //  commands with placeholders
+
+// finding plugins, and what the operator decides about them,
+mod config; //   the section `plugins` of a configuration
+mod discover; // all plugins of some directories, and reloading them
+mod files; //    what differs between systems
+mod filter; //   which plugins may be used
+mod grant; //    what one of them gets
+mod home; //     `~` in configured paths
+
+// and calls: one process for each, or a session that is restarted with backoff.
 mod context; //     what tools get of the host
-mod discover; //    all plugins of some directories
 mod environment; // the variables that programs see
-mod files; //       what differs between systems
-mod filter; //      which plugins may be used
+mod result; //      what came of a program, in words
+mod rpc; //         programs that answer in JSON-RPC
+mod session; //     plugins whose process stays: calls in flight, restart, idle time
+mod start; //       what every process is started with
+mod tool; //        a declaration as a tool
+
 #[cfg(feature = "fuzz")]
 #[doc(hidden)]
 pub mod fuzz;
-mod grant; //       what one of them gets
-mod home; //        `~` in configured paths
-mod load; //        one plugin
-mod manifest; //    what a `plugin.json` says, and reading it
-mod names; //       names of plugins and tools
-mod place; //       findings about parts of a value
-mod result; //      what came of a program, in words
-mod rpc; //         programs that answer in JSON-RPC
-pub mod schema; //  JSON Schemas for editors
-mod session; //     plugins whose process stays
-mod start; //       what every process is started with
-mod template; //    commands with placeholders
-mod tool; //        a declaration as a tool
 
 pub use crate::{
     config::{DEFAULT_PLUGIN_DIRS, PluginConfig},

@@ -1,4 +1,4 @@
-//! One call of a program.
+//! One call of a program: its deadline, its cancellation, and its exit as a result.
 
 use std::time::{Duration, Instant};
 

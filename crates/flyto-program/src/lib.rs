@@ -1,12 +1,15 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-mod call; //     one call of a program
+// In the order to read them. A call and its outcome:
+mod call; //     one call of a program: deadline, cancellation, what comes while it runs
 mod duration; // how result texts write durations
 mod error; //    a program that did not start, as a tool's error
-mod lines; //    output as lines while it comes, and progress among them
-mod spill; //    the whole of an output that is too long
-mod text; //     output as text
+
+// and its output.
+mod lines; // output as lines while it comes, and progress among them
+mod spill; // the file with the whole of an output that was truncated
+mod text; //  output as text, truncated in the middle
 
 pub use call::{Ran, Streaming, run};
 pub use duration::duration_text;

@@ -1,4 +1,4 @@
-//! Output as text.
+//! Output as text, truncated in the middle where it is too long.
 
 use flyto_execenv::Captured;
 use flyto_tools::Omitted;

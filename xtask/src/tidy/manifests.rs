@@ -1,7 +1,7 @@
 //! Each manifest inherits from the workspace, and each published crate says what it is.
 
 use super::{Problem, TextFile, parent, relative};
-use crate::metadata::Metadata;
+use crate::{metadata::Metadata, rust_source::find_word};
 
 /// What every package takes from the workspace.
 const INHERITED: &[(&str, &str)] = &[
@@ -15,6 +15,9 @@ const INHERITED: &[(&str, &str)] = &[
 /// Beside each published crate's manifest.
 const PAPERS: &[&str] = &["README.md", "CHANGELOG.md"];
 
+/// These show how all crates lie above each other.
+const PICTURES: &[&str] = &["CONTRIBUTING.md", "docs/layers.md"];
+
 pub(super) fn check(metadata: &Metadata, files: &[TextFile], paths: &[String]) -> Vec<Problem> {
     let mut res = Vec::new();
     for package in &metadata.packages {
@@ -27,6 +30,12 @@ pub(super) fn check(metadata: &Metadata, files: &[TextFile], paths: &[String]) -
             for paper in PAPERS.iter().map(|it| format!("{}/{it}", parent(&path))) {
                 if !paths.contains(&paper) {
                     res.push(Problem::new(&path, 1, format!("{paper} is missing")));
+                }
+            }
+            for picture in files.iter().filter(|it| PICTURES.contains(&&*it.path)) {
+                if find_word(&picture.text, &package.name).is_none() {
+                    let message = format!("`{}` is not in the picture", package.name);
+                    res.push(Problem::new(&picture.path, 1, message));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Ending a program and its process group.
+//! Terminating a program and its process group: SIGTERM, the grace, SIGKILL, and the confirmation.
 
 use std::{
     fmt, io,

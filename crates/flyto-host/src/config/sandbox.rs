@@ -1,4 +1,5 @@
-//! How far programs are cut off, by their class: `sandbox` of a configuration.
+//! How far programs are cut off, by their class: the section `sandbox` of a configuration, such as
+//! `"sandbox": "strict"`.
 
 use std::{
     collections::BTreeMap,

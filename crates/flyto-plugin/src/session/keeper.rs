@@ -1,5 +1,5 @@
-//! The task that looks after a session: it starts the process when somebody waits for one, and ends
-//! with it.
+//! The task that looks after a session: it starts and restarts the process when a caller waits
+//! for one, and ends with it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A call that waits for its answer.
+//! A call in flight: it waits for its answer.
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
-//! What the callers of a session and the task that looks after its process know of each other.
+//! What the callers of a session and the task that looks after its process know of each other: the calls
+//! in flight, and the state of the process.
+//!
+//! After a crash the process is restarted with a backoff that doubles with each further crash.
 
 use std::{
     collections::VecDeque,
@@ -40,10 +43,10 @@ const MAX_UNHEARD: u32 = 16;
 /// Progress that a listener has not taken yet; what comes beyond it is dropped.
 const PROGRESS_UNDERWAY: usize = 32;
 
-/// The first pause after a crash, doubled by each further one up to [`LONGEST_PAUSE`].
+/// The first backoff after a crash, doubled by each further one up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// The longest pause between a crash and the next start.
+/// The longest backoff between a crash and the restart.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Says what to start. It is asked before every start.
