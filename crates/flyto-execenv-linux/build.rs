@@ -41,7 +41,7 @@ fn main() {
         "-Clink-arg=-nostdlib",
         "-Clink-arg=-static",
         "-Clink-arg=-no-pie",
-        // One segment less, and no page of memory for notes that nobody reads.
+        // One segment less, and no page of memory for notes that are never read.
         "-Clink-arg=-Wl,--build-id=none,-z,norelro",
     ];
     compile(&common, &linked, Path::new("supervisor/main.rs"), &out.join("supervisor"));

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     }
 }
 
-/// Who names whom. `true` marks an arrow that only tests and examples need.
+/// Which crate names which. `true` marks an arrow that only tests and examples need.
 type Arrows = BTreeMap<String, BTreeSet<(String, bool)>>;
 
 fn arrows(metadata: &Metadata) -> Arrows {

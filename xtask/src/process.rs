@@ -79,7 +79,7 @@ pub(crate) fn watch(mut command: Command, look: &mut dyn FnMut(&str)) -> Result<
     let mut line = Vec::new();
     let follow = |err| Stop::because(format!("follow {shown}"), &err);
     while lines.read_until(b'\n', &mut line).map_err(follow)? > 0 {
-        // Somebody who closed our stdout still gets the right exit code.
+        // A caller that closed our stdout still gets the right exit code.
         let _ = io::stdout().write_all(&line);
         look(&String::from_utf8_lossy(&line));
         line.clear();

@@ -17,7 +17,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
         return Err(Stop::usage(format!("`test` takes filters only, got `{arg}`")));
     }
     let counts = run_all(args)?;
-    // Somebody who closed our stdout still gets the right exit code.
+    // A caller that closed our stdout still gets the right exit code.
     let _ = writeln!(io::stdout(), "{counts}");
     if counts.failed == 0 { Ok(()) } else { Err(Stop::Reported) }
 }

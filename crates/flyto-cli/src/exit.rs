@@ -29,7 +29,7 @@ pub(crate) enum Exit {
     Lacking,
     /// A fault of this program.
     Internal,
-    /// The answer could not be written: a full disk, not a reader who has enough.
+    /// The answer could not be written: a full disk, not a reader that has enough.
     OutputLost,
     /// A signal ended the program: its number.
     Signal(u8),

@@ -109,7 +109,7 @@ impl Session {
     }
 }
 
-/// Whether there is nothing of a name that somebody wrote on the command line. That is an error;
+/// Whether there is nothing of a name that stands on the command line. That is an error;
 /// a directory that the configuration names may well come later.
 fn is_missing(path: &Path, surroundings: &Surroundings) -> bool {
     matches!(surroundings.current_dir.join(path).try_exists(), Ok(false))
@@ -128,7 +128,7 @@ pub(crate) struct Loaded {
     pub(crate) grants_file: Option<PathBuf>,
     /// Whether plugins are switched off.
     plugins_off: bool,
-    /// Whether somebody limited the text of results.
+    /// Whether the user limited the text of results.
     pub(crate) is_limited: bool,
 }
 

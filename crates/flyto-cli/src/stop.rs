@@ -14,9 +14,9 @@ use crate::words::tame;
 /// Why a verb ends early.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// Whoever read stdout has enough. That is no failure, and nobody is told.
+    /// The reader of stdout has enough. That is no failure, and is not reported.
     Closed,
-    /// A signal ended the verb before it had an answer. Whoever sent it knows.
+    /// A signal ended the verb before it had an answer. Its sender knows.
     Killed(Exit),
     /// Something is to be said.
     Error(Box<Trouble>),

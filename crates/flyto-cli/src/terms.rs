@@ -73,7 +73,7 @@ struct ToGrant {
     names: Vec<String>,
     /// The configuration file in which a grant takes effect, be it there or not.
     file: Option<String>,
-    /// What it has to say. A name that nobody knows is `NAME`.
+    /// What it has to say. A name that is not known is `NAME`.
     entry: Value,
     #[serde(skip)]
     plugin: String,

@@ -88,12 +88,12 @@ fn push_word(res: &mut String, word: &str) {
     }
 }
 
-/// A text that somebody else wrote, on one line and unable to act on a terminal.
+/// A text from outside, on one line and unable to act on a terminal.
 pub(crate) fn one_line(text: &str) -> String {
     tame(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// A text that somebody else wrote, with every character that acts on a terminal exchanged for a
+/// A text from outside, with every character that acts on a terminal exchanged for a
 /// visible one. Line feeds and tabs stay.
 pub(crate) fn tame(text: &str) -> String {
     let picture = |c: char| match c {

@@ -28,7 +28,7 @@ struct LeftOut {
     n_notes: usize,
 }
 
-/// Says that the reason for a failure has been recorded as a finding, so nobody needs to say it
+/// Says that the reason for a failure has been recorded as a finding, so that no caller says it
 /// again. Only [`Findings::push`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported(());
@@ -105,7 +105,7 @@ impl Findings {
         self.list.is_empty()
     }
 
-    /// Makes every warning an error, for those who want none. Notes stay notes.
+    /// Makes every warning an error, for callers that accept none. Notes stay notes.
     pub fn promote_warnings(&mut self) {
         for diagnostic in &mut self.list {
             if diagnostic.severity == Severity::Warning {

@@ -1,4 +1,4 @@
-//! Showing text that somebody else wrote.
+//! Showing text from outside.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Did you mean: finding the known name that somebody probably wanted to write.
+//! Did you mean: finding the known name that was probably meant.
 
 /// The known name that is nearest to `written`, if one is near enough to suggest it.
 ///
@@ -34,7 +34,7 @@ pub(crate) fn nearest<'a>(
 /// How many names one is compared with: those of a long list are rather looked up in it.
 const MOST_NAMES: usize = 256;
 
-/// The longest name, in bytes, that is compared at all; a longer one is nobody's slip of the pen.
+/// The longest name, in bytes, that is compared at all; a longer one is no slip of the pen.
 const LONGEST: usize = 256;
 
 /// A name without the differences that count for nothing.

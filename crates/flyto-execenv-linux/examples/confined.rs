@@ -1,4 +1,5 @@
-//! Runs a program that may read the programs of the system, write one directory, and reach no network; then prints what came of it and what was in force.
+//! Runs a program that may read the programs of the system, write one directory, and reach no
+//! network; then prints what came of it and what was in force.
 //!
 //! ```sh
 //! cargo run -p flyto-execenv-linux --example confined -- /tmp/work sh -c 'touch here; cat ~/.ssh/id'

@@ -1,4 +1,4 @@
-//! Which bound of a spec is kept by whom, and how it is known that one was reached.
+//! Which bound of a spec is enforced by which mechanism, and how it is known that one was reached.
 //!
 //! | bound | kept by |
 //! | --- | --- |
@@ -11,7 +11,7 @@
 //! tasks of a user in a user namespace, since Linux 5.14; before that, in all of them. What other programs
 //! of the user start counts as well, unless the supervisor has a namespace of its own. It has one where a PID
 //! namespace or a network of its own needs that, and not for the count alone: in there every file of another
-//! user is nobody's, and no program can become another user. No bound is ever set higher than this process's
+//! user belongs to no known user, and no program can become another user. No bound is ever set higher than this process's
 //! own.
 
 use std::{
@@ -33,7 +33,7 @@ use crate::{
     kernel::is_at_least,
 };
 
-/// Processes of a tree that is to be ended as a whole, where its spec names no bound: 1,024. Whoever
+/// Processes of a tree that is to be ended as a whole, where its spec names no bound: 1,024. A program that
 /// makes processes faster than they can be ended comes to a stop there, within a second; the tools that
 /// start most, builds and test runs, start some for each CPU.
 pub(crate) const DEFAULT_PROCESSES: u64 = 1_024;
@@ -42,7 +42,7 @@ pub(crate) const DEFAULT_PROCESSES: u64 = 1_024;
 /// second can bear.
 const COUNT_FOR: Duration = Duration::from_secs(1);
 
-/// Who bounds the number of processes.
+/// What bounds the number of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProcessKeeper {
     /// A control group.
@@ -51,7 +51,7 @@ pub(crate) enum ProcessKeeper {
     Namespace,
     /// `RLIMIT_NPROC`, on top of the tasks that the user has.
     User,
-    /// Nobody: the kernel exempts root, and those with `CAP_SYS_RESOURCE`, from `RLIMIT_NPROC`.
+    /// Nothing: the kernel exempts root, and those with `CAP_SYS_RESOURCE`, from `RLIMIT_NPROC`.
     Nobody,
 }
 
@@ -70,7 +70,7 @@ pub(crate) enum Namespace {
 /// Since when `RLIMIT_NPROC` counts by user namespace.
 const COUNTS_BY_NAMESPACE: (u32, u32) = (5, 14);
 
-/// Who keeps bounds on this machine.
+/// What enforces bounds on this machine.
 #[derive(Debug)]
 pub(crate) struct Keepers {
     processes: ProcessKeeper,
@@ -133,7 +133,7 @@ impl Plan {
 }
 
 impl Keepers {
-    /// Finds out who keeps what, for supervisors that use these groups and namespaces.
+    /// Finds out what enforces each bound, for supervisors that use these groups and namespaces.
     pub(crate) fn find(cgroups: &Cgroups, namespace: Namespace) -> Self {
         let count =
             if cgroups.can(Use::Processes) { None } else { trial::tasks_of_user().ok().flatten() };
@@ -158,7 +158,7 @@ impl Keepers {
         }
     }
 
-    /// Who bounds the number of processes. A tree kill needs somebody: without, a program can make them
+    /// What bounds the number of processes. A tree kill needs such a bound: without, a program can make them
     /// faster than they are ended.
     pub(crate) const fn processes(&self) -> ProcessKeeper {
         self.processes
@@ -327,7 +327,7 @@ const SIGXFSZ: u32 = 25;
 /// it, and what happened in its group.
 ///
 /// A program that had a process refused and still succeeded was not ended by that. Where no group counts
-/// refusals, nobody tells of them: the program has seen `EAGAIN` and said what it wanted.
+/// refusals, they are not reported: the program has seen `EAGAIN` and said what it wanted.
 pub(crate) fn reached(
     limits: &Limits,
     by_supervisor: Reached,

@@ -252,7 +252,7 @@ impl Supervision {
             return Err(io::Error::other(why));
         }
         if rung == KillRung::Subreaper {
-            // Where it finds whom to end. A namespace and a group are ended by the kernel.
+            // Where it finds the processes to end. A namespace and a group are ended by the kernel.
             sees_trees()?;
         }
         let keepers = Keepers::find(groups, kind.namespace());
@@ -402,7 +402,7 @@ fn kind(rung: KillRung, confinement: Confinement) -> Kind {
     }
 }
 
-/// Whether a program needs somebody who watches it. Bounds on files are kept by the kernel.
+/// Whether a program needs a supervisor that watches it. Bounds on files are kept by the kernel.
 fn needs_supervisor(spec: &Spec) -> bool {
     let Limits { cpu_time, memory_bytes, processes, .. } = &spec.limits;
     let is_watched = cpu_time.is_some() || memory_bytes.is_some() || processes.is_some();

@@ -13,14 +13,14 @@ use flyto_execenv::{ExecEnv, Outcome, Spec, local::Local};
 /// A backstop for broken code; no test compares times.
 pub(crate) const GUARD: Duration = Duration::from_secs(60);
 
-/// Whether the caller is somebody ordinary. For root the test with this path is run once more, by a user
-/// that nobody else is: bounds by user count what other tests run.
+/// Whether the caller is an ordinary user. For root the test with this path is run once more, by a user
+/// that no other process has: bounds by user count what other tests run.
 pub(crate) async fn is_ordinary(test: &str) -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;
     }
     // Where this program was built, others may not look. Another program makes the copy: while a child of
-    // ours still held it open for writing, nobody could execute it (execve(2), `ETXTBSY`).
+    // ours still held it open for writing, no process could execute it (execve(2), `ETXTBSY`).
     let dir = tempfile::tempdir().expect("there is room");
     let program = dir.path().join("tests");
     let own = env::current_exe().expect("it runs");
@@ -41,13 +41,13 @@ pub(crate) async fn is_ordinary(test: &str) -> bool {
     false
 }
 
-/// Whether nobody else runs anything as this user.
+/// Whether no other process runs as this user.
 #[allow(dead_code, reason = "each test binary uses a part")]
 pub(crate) fn is_alone() -> bool {
     NOBODYS.contains(&rustix::process::geteuid().as_raw())
 }
 
-/// Users that are nobody's: outside of all ranges that login.defs(5) and systemd give out.
+/// Users without an owner: outside of all ranges that login.defs(5) and systemd give out.
 const NOBODYS: Range<u32> = 2_000_000_000..2_001_600_000;
 
 /// Tests of one process run at the same time.

@@ -89,7 +89,7 @@ pub(crate) fn kill_below(top: i32) -> bool {
     let mut any = false;
     let mut next: Vec<_> = children(top).into_iter().map(|it| (it, top, stat)).collect();
     while let Some((pid, parent, parents)) = next.pop() {
-        // A parent that is who it was had its number all the while. An orphan has become a child of `top`.
+        // A parent that is still the same process had its number all the while. An orphan has become a child of `top`.
         let is_below = |it: &Stat| {
             [(parent, parents), (top, stat)].into_iter().any(|(pid, stat)| {
                 it.parent == pid && Stat::of(pid).is_some_and(|it| it.born == stat.born)

@@ -4,9 +4,9 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum KillRung {
-    /// A process group: who leaves it is not ended. No tree kill.
+    /// A process group: a process that leaves it is not ended. No tree kill.
     Group,
-    /// A supervisor that is the parent of whoever loses its own (`PR_SET_CHILD_SUBREAPER`, prctl(2)).
+    /// A supervisor that is the subreaper: orphans are re-parented to it (`PR_SET_CHILD_SUBREAPER`, prctl(2)).
     Subreaper,
     /// … and a PID namespace for each program, which the kernel ends as a whole (pid_namespaces(7)).
     PidNamespace,

@@ -1,6 +1,6 @@
 //! Terminating the whole tree of a program, and knowing that it is gone.
 //!
-//! Who loses its parent becomes a child of the supervisor, so the end is reached when there is no child
+//! A process that loses its parent becomes a child of the supervisor, so the end is reached when there is no child
 //! left. Children are killed first and waited for only when all of them are dead: a process that has
 //! ended and was not waited for still counts against the limit of processes, so that a program that
 //! makes new ones as fast as they are killed runs into its limit and stops. Every tree has such a limit.
@@ -47,7 +47,7 @@ fn sweep_for(at_most_ns: u64, site: &Site, leader: i32, used: &mut Used) -> Swep
     let give_up = now_ns() + at_most_ns;
     let mut res = Swept { leader: None, killed: 0, confirmed: false, group_is_spent: false };
     if site.is_namespace() {
-        // To the first process of a namespace, everybody is everything else in it; no fork gets by.
+        // To the first process of a namespace, -1 is everything else in it; no fork gets by.
         signal(-1, SIGKILL);
     } else {
         res.group_is_spent = kill_group(site);
@@ -79,7 +79,7 @@ pub(crate) fn sweep_for_good(site: &Site) {
     while !sweep(site, 0, &mut Used::default()).confirmed {}
 }
 
-/// Ends everything, and this process: nobody needs it any more.
+/// Ends everything, and this process, which is of no use any more.
 pub(crate) fn end_all(site: &Site) -> ! {
     if site.is_in_group() && !sweep_for(LAST_SWEEP_NS, site, 0, &mut Used::default()).confirmed {
         // Those are gone that had left the group. What is left is not ours to signal, or comes too fast.
@@ -187,7 +187,7 @@ fn wait_a_moment(pid: i32) {
 /// Calls `each` with the number of every child, dead ones included; says whether they could be listed.
 ///
 /// The list of the kernel (`children`, proc_pid_task(5)) can miss entries while others leave it. Here
-/// none leave: nobody is waited for meanwhile.
+/// none leave: no child is waited for meanwhile.
 pub(crate) fn for_each_child(site: &Site, mut each: impl FnMut(i32)) -> bool {
     if let Some(file) = &site.children {
         return numbers(file, &mut each);

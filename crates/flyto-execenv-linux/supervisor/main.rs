@@ -4,8 +4,8 @@
 //! pages of memory, and can share them with a child that it starts (vfork(2)) without a rule of any
 //! runtime being broken. It has one thread and one descriptor that matters: a socket to its host.
 //!
-//! - It is the *subreaper* of everything it starts (prctl(2)): whoever loses its parent becomes its
-//!   child. So nothing can leave it, and having no child left is the proof that nothing is left.
+//! - It is the *subreaper* of everything it starts (prctl(2)): orphans are re-parented to
+//!   it, so nothing can leave it, and an empty child list proves that the tree is gone.
 //! - The end of file on its socket, or the end of the host's process, means that the host is gone,
 //!   however that happened. Then it ends everything and itself.
 //!
@@ -77,7 +77,7 @@ extern "C" fn run() -> ! {
         }
     };
     socket::report_with(&Report::new(ReportKind::Ready), site.door.as_ref().map(|it| it.fd()));
-    // The host has it now, and nobody else.
+    // The host alone has it now.
     drop(site.door.take());
     loop {
         match socket::receive(&mut buffer, host_fd) {

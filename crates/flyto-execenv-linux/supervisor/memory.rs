@@ -82,7 +82,7 @@ impl Pages {
 
 impl Drop for Pages {
     fn drop(&mut self) {
-        // SAFETY: our mapping, which nobody refers to any more.
+        // SAFETY: our mapping, to which no reference is left.
         let _ = unsafe { sys::numbers(number::MUNMAP, &[self.at, self.bytes]) };
     }
 }
@@ -96,7 +96,7 @@ pub(crate) fn file_size(fd: i32) -> Result<usize, Errno> {
     usize::try_from(stat[6]).map_err(|_| sys::errno::INVAL)
 }
 
-// The compiler makes calls of these for copies, and expects somebody to have them. They must not be
+// The compiler makes calls of these for copies, and expects the program to have them. They must not be
 // written as the loops that it would turn into such calls.
 
 /// # Safety

@@ -62,7 +62,7 @@ pub(crate) fn leave() -> Result<Descriptor, Errno> {
 }
 
 fn socket(kind: usize) -> Result<Descriptor, Errno> {
-    // SAFETY: makes a descriptor, which nobody else has.
+    // SAFETY: makes a descriptor, which no other code has.
     unsafe {
         let fd = sys::numbers(number::SOCKET, &[AF_INET, kind | SOCK_CLOEXEC, 0])?;
         Ok(Descriptor::new(fd as i32))

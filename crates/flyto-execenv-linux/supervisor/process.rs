@@ -1,4 +1,4 @@
-//! Processes: what this one is, what it waits for, whom it signals.
+//! Processes: what this one is, what it waits for, what it signals.
 
 use core::ffi::CStr;
 
@@ -18,7 +18,7 @@ pub(crate) const SIGKILL: u32 = 9;
 pub(crate) const SIGTERM: u32 = 15;
 pub(crate) const SIGCONT: u32 = 18;
 
-/// Makes this process what it is: the parent of whoever has none, closed to signals that can be blocked.
+/// Makes this process what it is: the subreaper, closed to signals that can be blocked.
 pub(crate) fn prepare() {
     let default = [0_usize; 4];
     let all = u64::MAX;
@@ -27,7 +27,7 @@ pub(crate) fn prepare() {
     // intended; nothing later relies on any of them but the subreaper, which Linux 3.4 has.
     unsafe {
         let _ = sys::numbers(number::PRCTL, &[PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0]);
-        // One that somebody has stopped goes on when the host ends, and hears of it. The signal comes
+        // One that was stopped goes on when the host ends, and hears of it. The signal comes
         // also when only the thread ends that started it, and does nothing then (prctl(2)).
         let _ = sys::numbers(number::PRCTL, &[PR_SET_PDEATHSIG, SIGCONT as usize, 0, 0, 0]);
         // A host that ignores SIGCHLD would leave nothing to wait for.
@@ -60,7 +60,7 @@ impl Descriptor {
     ///
     /// # Safety
     ///
-    /// It is open and nobody else closes it.
+    /// It is open, and no other code closes it.
     pub(crate) const unsafe fn new(fd: i32) -> Self {
         Self(fd)
     }
@@ -114,7 +114,7 @@ impl Descriptor {
 
 impl Drop for Descriptor {
     fn drop(&mut self) {
-        // SAFETY: ours, and nobody has its number.
+        // SAFETY: ours, and its number is not in use.
         unsafe { close(self.0) };
     }
 }
@@ -192,7 +192,7 @@ fn wait(pid: i32, options: usize, used: &mut Used) -> Wait {
             Err(errno::INTR) => {}
             Err(_) => return Wait::None,
             // Not an end: a child that asked to be traced has stopped (`PTRACE_TRACEME`, ptrace(2)), and
-            // stays so until somebody kills it.
+            // stays so until it is killed.
             Ok(_) if status & 0xff == STOPPED => {}
             Ok(pid) => {
                 used.user_us += usage[0] * 1_000_000 + usage[1];
@@ -219,10 +219,10 @@ pub(crate) fn has_ended(child: i32) -> bool {
     res.is_err() || info[4] != 0
 }
 
-/// Sends a signal to a child, or with -1 to everybody else in a namespace of our own. A target that is
+/// Sends a signal to a child, or with -1 to every other process in a namespace of our own. A target that is
 /// gone has what it needs.
 pub(crate) fn signal(pid: i32, signal: u32) {
-    // SAFETY: a number of a child, which nobody else can have: it is reaped by this process.
+    // SAFETY: a number of a child, which no other process can have: it is reaped by this process.
     let _ = unsafe { sys::numbers(number::KILL, &[int(pid), signal as usize]) };
 }
 

@@ -76,8 +76,8 @@ fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
     let wanted = Start::read(record).ok_or(bad)?;
     with_launch(site, &wanted, given, |launch| {
         let reports_start = wanted.flags.has(StartFlags::REPORT_START);
-        // To wait for a program to be in place is two more changes of the process that runs, for whom
-        // nobody asked. But Linux spares a child that is waited for when memory runs out, and ends with
+        // To wait for a program to be in place is two more changes of the process that runs, which
+        // are not needed. But Linux spares a child that is waited for when memory runs out, and ends with
         // another one all that share its memory: where its group has little, it is waited for.
         let is_waited_for = reports_start || site.cgroup.is_some();
         let time = TreeTime::begin(site.group_time.as_ref(), wanted.cpu_ns > 0);
@@ -138,7 +138,7 @@ struct Call<'a> {
     group_is_spent: bool,
 }
 
-/// Who is left after a look at children that ended.
+/// What is left after a look at children that ended.
 #[derive(PartialEq, Eq)]
 enum Left {
     Nobody,
@@ -156,7 +156,7 @@ impl Call<'_> {
             if is_alone {
                 end_all(site);
             }
-            // Orphans that have ended would fill the tree's places if nobody waited for them.
+            // Orphans that have ended would fill the tree's places if they were not waited for.
             if died && self.collect(site) == Left::Nobody {
                 return self.tell_end(site, true);
             }
@@ -248,7 +248,7 @@ impl Call<'_> {
 
     /// Waits for every child that has ended.
     fn collect(&mut self, site: &Site) -> Left {
-        // First: who ends from now on is told of again.
+        // First: a child that ends from now on is reported again.
         site.ends.clear();
         loop {
             match reap(-1, &mut self.used) {
@@ -262,7 +262,7 @@ impl Call<'_> {
         }
     }
 
-    /// Asks everything to end, gives it time, and kills what is left. Bounds hold meanwhile: who is over one
+    /// Asks everything to end, gives it time, and kills what is left. Bounds hold meanwhile: a tree that is over one
     /// has no more time.
     fn end(mut self, site: &Site, grace_ms: u32) {
         if grace_ms == 0 {
@@ -337,7 +337,7 @@ impl Call<'_> {
         self.reached != Reached::Nothing
     }
 
-    /// A program that nobody could wait for counts as killed: nothing else ends one unseen.
+    /// A program that could not be waited for counts as killed: nothing else ends one unseen.
     fn status(&self) -> u32 {
         self.status.unwrap_or(SIGKILL)
     }

@@ -159,7 +159,7 @@ pub(crate) fn enter(
         if let Some(memory) = &site.shared_memory {
             memory.allow(ruleset, setup.shared_memory.rights).map_err(failed(Stage::Landlock))?;
         }
-        // SAFETY: numbers; nobody needs the descriptor after that.
+        // SAFETY: numbers; the descriptor is not used after that.
         unsafe {
             sys::numbers(number::LANDLOCK_RESTRICT_SELF, &[int(ruleset), 0])
                 .map_err(failed(Stage::Landlock))?;
@@ -223,7 +223,7 @@ fn no_capabilities() -> Result<(), Errno> {
     let mut sets = capabilities()?;
     (sets[2], sets[5]) = (0, 0);
     if !may_bound {
-        // Who may not do that has next to nothing, and an execution without new privileges adds
+        // A user without that right has next to nothing, and an execution without new privileges adds
         // nothing to it.
         sets = [0; 6];
     }
@@ -251,7 +251,7 @@ pub(crate) fn permitted() -> Result<[u32; 2], Errno> {
     capabilities().map(|it| [it[1], it[4]])
 }
 
-/// A user namespace in which this user is itself and nobody else is anybody (user_namespaces(7)).
+/// A user namespace in which this user is itself and no other user exists (user_namespaces(7)).
 fn user_namespace(setup: &Setup<'_>) -> Result<(), Errno> {
     // SAFETY: a process with one thread.
     unsafe { sys::numbers(number::UNSHARE, &[clone::NEWUSER as usize])? };

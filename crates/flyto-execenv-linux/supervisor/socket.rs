@@ -69,12 +69,12 @@ impl Descriptors {
         self.all.get(..self.n.get()).unwrap_or_default()
     }
 
-    /// Gives them to whoever needs them until this process ends.
+    /// Lends them until this process ends.
     pub(crate) fn keep(self) {
         self.n.set(0);
     }
 
-    /// Closes them: whoever needed them is done.
+    /// Closes them: they are not used any more.
     pub(crate) fn close(&self) {
         let all = self.as_slice();
         self.n.set(0);

@@ -18,7 +18,7 @@ use crate::{
 const FEW: usize = 512;
 
 /// How long a start is tried again while the program's file is open for writing: 100 ms in all, in
-/// microseconds. Somebody who is just starting a program can hold such a descriptor for an instant.
+/// microseconds. A process that is just starting a program can hold such a descriptor for an instant.
 const BUSY_WAITS_US: [u64; 7] = [500, 1_000, 3_000, 8_000, 15_000, 25_000, 48_000];
 
 /// Prepares the start of a program with these streams, and lends it to `run`; the fourth descriptor, if

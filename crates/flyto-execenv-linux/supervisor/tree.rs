@@ -74,7 +74,7 @@ fn fields(pid: i32, text: &mut [u8]) -> Option<impl Iterator<Item = &[u8]>> {
 }
 
 /// Whether `/proc` shows the processes of our namespace. That of another one has other numbers for them:
-/// who is killed by such a number is a stranger.
+/// a signal to such a number reaches a stranger.
 pub(crate) fn is_proc_ours() -> bool {
     let mut text = [0_u8; 32];
     let Ok(file) = Descriptor::open(c"/proc/self/stat", O_RDONLY) else { return false };

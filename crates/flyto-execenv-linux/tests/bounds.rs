@@ -218,7 +218,7 @@ async fn memory_of_files_counts_for_whom_it_is_and_once() {
     }
 }
 
-/// Who keeps a bound ends the tree, also of a program that asked for less, and says so.
+/// A supervisor that keeps a bound ends the tree, also of a program that asked for less, and says so.
 async fn a_stronger_end_than_was_asked_for_is_told() {
     // The line comes from the process that has left the session.
     let script = "(setsid sh -c 'echo; exec sleep 60 >/dev/null 2>&1' &) | read -r line";

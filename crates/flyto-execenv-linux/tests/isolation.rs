@@ -169,7 +169,7 @@ async fn what_a_program_was_kept_from_is_told_once_each() {
     }
     let asked = "a.test:443 A.test:443 [::1]:80 localhost:9 a.test:80 127.0.0.1:9";
     let hosts = ["localhost:9", "127.0.0.1:9"];
-    // The address is named, and nobody listens there, which is no denial.
+    // The address is named, and no program listens there, which is no denial.
     expect![[r#"
         a.test:443 is not among the named hosts
         [::1]:80 is not among the named hosts

@@ -1,5 +1,5 @@
 //! Where the architecture has no supervisor, the contract holds with what is declared there, and
-//! nobody is told more.
+//! nothing more.
 
 #![cfg(all(target_os = "linux", not(supervised), feature = "examine"))]
 

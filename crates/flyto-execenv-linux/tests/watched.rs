@@ -51,7 +51,7 @@ async fn a_group_ends_with_its_call_also_when_its_supervisor_was_killed() {
     let script = format!("setsid sleep {marker} & sleep {marker} & kill -9 $PPID; sleep {marker}");
     let res = ExecEnv::new(linux).run(tree(&script)).await;
     assert_eq!(res.expect_err("nobody knows how it ended").kind(), ExecErrorKind::Lost);
-    // The kernel has killed them; they are gone once somebody has waited for them.
+    // The kernel has killed them; they are gone once their parent has waited for them.
     let gone = async {
         while !alive(&marker).is_empty() {
             tokio::task::yield_now().await;

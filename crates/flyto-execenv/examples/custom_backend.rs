@@ -108,7 +108,7 @@ fn watch_over(mut child: Child, merged: Option<OwnedFd>) -> io::Result<Running> 
     // From here on dropping the control ends the program.
     let control = Thread { alive: Arc::clone(&alive), exit };
     thread::Builder::new().name("program".to_owned()).spawn(move || {
-        // The child is left unreaped until nobody can send it a signal any more: then its id is free.
+        // The child is left unreaped until no call can send it a signal any more: then its id is free.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(pid), options) {}
         *alive.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -117,7 +117,7 @@ fn watch_over(mut child: Child, merged: Option<OwnedFd>) -> io::Result<Running> 
             (Some(code), _) => Exit::Code(code),
             (None, signal) => Exit::Signal(Signal(signal.unwrap_or_default())),
         });
-        // Nobody waits where the call was dropped.
+        // A call that was dropped does not wait.
         let _ = sender.send(exit.ok());
     })?;
 

@@ -55,7 +55,7 @@ enum SpillState {
 }
 
 /// A file that is removed unless it holds a whole stream in the end: a part under the name of the
-/// whole would mislead, and one that nobody is told of would stay for ever.
+/// whole would mislead, and one that is not reported would stay for ever.
 #[derive(Debug)]
 struct SpillFile {
     path: PathBuf,
@@ -66,7 +66,7 @@ struct SpillFile {
 impl Drop for SpillFile {
     fn drop(&mut self) {
         if !self.is_whole {
-            // Where even that fails there is nobody left to tell.
+            // Where even that fails no reader is left.
             let _ = fs::remove_file(&self.path);
         }
     }

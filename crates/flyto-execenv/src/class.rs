@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
-/// Who is trusted: the kind of thing on whose behalf a program runs.
+/// The kind of thing on whose behalf a program runs, which decides how far it is trusted.
 ///
 /// The handle's [`Policies`](crate::Policies) say what each class gets. The set is open: a host may
 /// name its own.

@@ -171,8 +171,8 @@ pub(crate) async fn drive(
     let ended = if io_done {
         control.end(grace).await?
     } else {
-        // What the program prints while it is being ended is still its output. Nobody is told of it
-        // any more, so that an observer who stopped taking chunks cannot hold up the end.
+        // What the program prints while it is being ended is still its output. It is not shown
+        // any more, so that an observer that stopped taking chunks cannot hold up the end.
         let tap = Tap { observer: None, limit: u64::MAX, ..tap };
         let mut io = pin!(async {
             tokio::join!(
@@ -213,7 +213,7 @@ struct Tap {
 }
 
 impl Tap {
-    /// Whether output is late because the observer is, and not because somebody holds the pipe.
+    /// Whether output is late because the observer is, and not because a descendant holds the pipe.
     fn is_telling(&self) -> bool {
         self.telling.load(Ordering::Relaxed) > 0
     }

@@ -51,7 +51,7 @@ impl ExecErrorKind {
 /// A program could not be run, or was lost sight of.
 ///
 /// `Display` is one line that says what was attempted; the cause is the
-/// [`source`](Error::source), so whoever prints walks the chain and nothing is said twice.
+/// [`source`](Error::source), so the code that prints walks the chain and nothing is said twice.
 #[derive(Debug)]
 pub struct ExecError {
     kind: ExecErrorKind,

@@ -10,7 +10,7 @@ use crate::{
 ///
 /// The [policy](crate::Policy) of a class narrows every spec of that class; a grant says how far it
 /// does so for this one. What the spec itself asks for is narrowed as before: a program that limits
-/// itself to less keeps its own bound. Nothing here comes from whoever declares the program.
+/// itself to less keeps its own bound. Nothing here comes from the author of the program.
 ///
 /// | field | effect on the policy |
 /// | --- | --- |

@@ -173,7 +173,7 @@ impl RunOptions {
         self
     }
 
-    /// Sets who sees output as it arrives.
+    /// Sets the observer, which gets output as it arrives.
     #[must_use]
     pub fn observer(mut self, observer: mpsc::Sender<Chunk>) -> Self {
         self.observer = Some(observer);

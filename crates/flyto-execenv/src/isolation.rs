@@ -18,7 +18,7 @@ pub enum Network {
     /// The hosts that these patterns name, and nothing else: no other host, and no local socket of another
     /// program. Demands [`Capability::NetworkHosts`](crate::Capability::NetworkHosts).
     ///
-    /// A name is no way to what lies inside of somebody's network, whatever address it has: addresses of
+    /// A name is no way to what lies inside of a private network, whatever address it has: addresses of
     /// this machine, of private networks and of a cloud's own services are reached only where a pattern
     /// names the address. A backend may reach hosts in a way of its own, such as a proxy that it tells the
     /// program of in its environment.
@@ -139,7 +139,7 @@ pub enum Processes {
     /// own processes (proc(5)), is bounded by [`Filesystem`]: grants that leave `/proc` unwritten close it.
     /// That they exist, and their command lines, may stay visible. What others can be made to do is
     /// not bounded by this but by [`LocalSockets`] and [`Filesystem`]: a service manager behind a
-    /// socket starts programs for everybody who asks, and a shell runs what its start-up file says.
+    /// socket starts programs for every caller, and a shell runs what its start-up file says.
     Own,
 }
 

@@ -47,7 +47,7 @@ pub enum Profile {
     /// For tools that work on the files of a project: they see the system and the home directory, but
     /// not the secrets in it, and change nothing outside the project.
     Workspace,
-    /// For programs that nobody vouches for.
+    /// For programs that are not trusted.
     Strict,
 }
 

@@ -188,7 +188,7 @@ impl Default for ErrorOutput {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spec {
-    /// Who is trusted.
+    /// The class, which decides how far the program is trusted.
     pub class: Class,
     /// Which program.
     pub program: Program,
@@ -361,8 +361,8 @@ impl Spec {
 
     /// What a backend must declare to be given this spec.
     ///
-    /// The patterns name every field, so that a new field does not compile until somebody has
-    /// decided what it demands; an old backend cannot ignore it in silence.
+    /// The patterns name every field, so that a new field does not compile until its
+    /// demand is decided; an old backend cannot ignore it in silence.
     #[must_use]
     pub fn requirements(&self) -> BTreeSet<Capability> {
         let Self {

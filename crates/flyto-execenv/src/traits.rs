@@ -73,7 +73,7 @@ pub struct Running {
     pub stderr: Option<BoxedReader>,
     /// What can be done to it.
     pub control: Box<dyn Control>,
-    /// What is in force beyond what its spec demands, such as [`Capability::TreeKill`] where whoever keeps
+    /// What is in force beyond what its spec demands, such as [`Capability::TreeKill`] where the supervisor of
     /// its bounds ends its tree.
     pub enforced: BTreeSet<Capability>,
 }
@@ -135,7 +135,7 @@ pub trait Control: fmt::Debug + Send + Sync + 'static {
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError>;
 }
 
-/// Whom a signal is for.
+/// What a signal is sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Target {

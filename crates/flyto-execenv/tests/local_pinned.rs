@@ -50,7 +50,7 @@ async fn a_script_runs_and_sees_its_copy() {
     for _ in 0..3 {
         assert_eq!(run(&env, pinned(&tool, SCRIPT).args(["a", "b c"])).await, "ran a b c\n");
     }
-    // The copy has the name of the original and is elsewhere; nobody else may read it.
+    // The copy has the name of the original and is elsewhere; no other user may read it.
     let script = "#!/bin/sh\nstat -c '%a %n' \"$0\" \"${0%/*}\"\n";
     write_executable(&tool, script);
     let seen = run(&env, pinned(&tool, script)).await;

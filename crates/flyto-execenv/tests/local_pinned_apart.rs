@@ -88,7 +88,7 @@ fn start(runtime: &Runtime, starter: &[OsString], words: &[OsString]) -> Option<
     runtime.block_on(env().run(spec)).ok()
 }
 
-/// In CI it is a failure: a test that nobody runs shows nothing.
+/// In CI it is a failure: a test that never runs shows nothing.
 fn skip(why: String) -> Result<Completion, Failed> {
     match env::var_os("CI").is_some_and(|it| !it.is_empty() && it != "false" && it != "0") {
         true => Err(format!("cannot be run in CI: {why}").into()),
@@ -96,7 +96,7 @@ fn skip(why: String) -> Result<Completion, Failed> {
     }
 }
 
-/// Puts a file system where nothing may be executed at `dir`, for this process alone: whoever is
+/// Puts a file system where nothing may be executed at `dir`, for this process alone: a user that is
 /// not the administrator becomes so in a namespace (unshare(1)).
 fn with_noexec_mount(dir: &Path) -> Vec<Vec<OsString>> {
     let script = r#"mount -t tmpfs -o noexec none "$0" && exec "$@""#;

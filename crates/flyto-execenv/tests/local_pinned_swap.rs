@@ -288,7 +288,7 @@ async fn what_a_killed_process_left_is_removed_and_what_others_use_is_not() {
     // One that is alive, …
     let other = env_in(&places);
     let used = copy_of(&other, &tool).await;
-    // … one whose owner is gone, since nobody has locked it, …
+    // … one whose owner is gone, since it is not locked, …
     let left = places.join("flyto-pinned-0123456789abcdef");
     fs::create_dir_all(left.join("0")).expect("ours");
     fs::write(left.join("0/tool"), EVIL).expect("ours");
@@ -316,7 +316,7 @@ async fn a_large_program_obeys_the_deadline_and_leaves_nothing() {
     let outcome = env.run(spec).await.expect("a deadline is an outcome");
     assert_eq!((outcome.ending, outcome.exit), (Ending::TimedOut, None));
     drop(env);
-    // The thread that copies sees at its next piece that nobody waits.
+    // The thread that copies sees at its next piece that no call waits.
     let give_up = std::time::Instant::now() + GUARD;
     while n_entries(&places) > 0 {
         assert!(std::time::Instant::now() < give_up, "the copy is still there");

@@ -1,5 +1,5 @@
-//! The in-memory backend as a tool for tests: programs that are functions, and a strict eye on whoever
-//! drives them.
+//! The in-memory backend as a tool for tests: programs that are functions, and a strict eye on the code
+//! that drives them.
 
 #![cfg(feature = "scripted")]
 
@@ -46,7 +46,7 @@ async fn files_can_be_scripts_of_a_program() {
     let backend = Scripted::new().program("/bin/reader", async |call| {
         let script = call.args.first().and_then(|it| call.files.read(it));
         let Some(script) = script else { return Exit::Code(1) };
-        // A stream that nobody reads is no concern here.
+        // A stream without a reader is no concern here.
         let _ = call.stdout.write(&script).await;
         Exit::Code(0)
     });

@@ -1,4 +1,4 @@
-//! What a definition must fulfil, whoever made it. Faults are words that follow a name of the part.
+//! What a definition must fulfil, from a file or from code. Faults are words that follow a name of the part.
 
 use std::ffi::OsStr;
 

@@ -18,7 +18,7 @@ use crate::{
 #[non_exhaustive]
 pub struct Loaded {
     /// The tools in the order of the file, or `None` where there is an error: one bad definition
-    /// refuses its whole file, so that nobody works with half of what was declared.
+    /// refuses its whole file, so that no host works with half of what was declared.
     pub tools: Option<Vec<ExecToolDef>>,
     /// What was found, warnings included.
     pub findings: Findings,
@@ -50,7 +50,7 @@ pub fn load(source: &Source) -> Loaded {
     Loaded { tools, findings }
 }
 
-/// How the file was read. Every finding says it: who forgot a bracket sees it there.
+/// How the file was read. Every finding says it: a forgotten bracket shows there.
 #[derive(Clone, Copy)]
 enum Form {
     Object,

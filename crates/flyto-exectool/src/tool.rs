@@ -33,8 +33,8 @@ pub struct HostContext {
     /// taken from it.
     pub current_dir: PathBuf,
     /// The directory for stdout that is too long to be kept in memory. Without one, the middle of
-    /// such output is lost. It is made when it is needed; who removes the files is the host's to
-    /// say.
+    /// such output is lost. It is made when it is needed; the host
+    /// removes the files.
     pub spill_dir: Option<PathBuf>,
 }
 
@@ -182,7 +182,7 @@ impl ExecTool {
         res
     }
 
-    /// A program that did not run to an end that anybody saw.
+    /// A program that did not run to an end that was seen.
     fn not_run(&self, err: &ExecError) -> ToolResult {
         if err.did_start() {
             let text =

@@ -60,7 +60,7 @@ pub struct Host {
     registry: Registry,
     /// What was loaded last.
     pub(crate) moment: watch::Sender<Moment>,
-    /// Held by whoever changes what is loaded.
+    /// Held by the call that changes what is loaded.
     sources: Mutex<Sources>,
     output_limit_bytes: u64,
     output_dir: Option<PathBuf>,
@@ -96,7 +96,7 @@ pub enum CallError {
         /// What the operator decided: blocked, not allowed, disabled.
         state: PluginState,
     },
-    /// The tool waits for somebody's release before each call, and nobody is there who could give it.
+    /// The tool waits for a release before each call, and there is no way to give it.
     #[error(
         "the tool {name:?} needs a checkpoint before each call, and there is no handler for one"
     )]
@@ -167,7 +167,7 @@ impl Host {
     /// touched.
     ///
     /// Of a source whose edit cannot be used, the last good version stays in use; the report says
-    /// so. A call that runs goes on with the tool that it was started with, and so does whoever holds
+    /// so. A call that runs goes on with the tool that it was started with, and so does each holder of
     /// an [`Entry`]. Where two tools want one name, the one that has it keeps it, and the other gets
     /// it when it is free.
     ///
@@ -198,7 +198,7 @@ impl Host {
         }
     }
 
-    /// Makes a report the current one, and wakes whoever waits for changes, if there are any.
+    /// Makes a report the current one, and wakes the callers that wait for changes, if there are any.
     fn publish(&self, before: &Moment, report: LoadReport) -> HostChanges {
         let roster = Arc::new(Roster::of(&self.registry));
         let now = Moment { report: Arc::new(report), roster };
@@ -227,7 +227,7 @@ impl Host {
 
     /// The programs of session plugins that have ended without it being known that everything they started has;
     /// see [`Sessions::unended`](flyto_plugin::Sessions::unended). To be asked after [`close`](Self::close) or
-    /// [`abort`](Self::abort), and told whoever runs the host.
+    /// [`abort`](Self::abort), and told to the user of the host.
     #[must_use]
     pub fn unended(&self) -> BTreeSet<String> {
         self.plugin_ctx.sessions.unended()
@@ -391,7 +391,7 @@ impl Host {
         };
         let mut res: Vec<String> =
             closest(name, names()).map(ToOwned::to_owned).into_iter().collect();
-        // Who leaves out the plugin means the tool.
+        // A name without the plugin means the tool.
         let tool = |it: &str| it.split_once(':').is_some_and(|(_, tool)| tool == name);
         res.extend(names().filter(|it| tool(it)).map(ToOwned::to_owned));
         if res.is_empty() && search {

@@ -134,16 +134,16 @@ fn push(rest: &mut Vec<OsString>, path: &Path) {
     rest.extend(steps.map(|it| it.as_os_str().to_owned()));
 }
 
-/// Who may change what a file is.
+/// Which users may change what a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Access {
-    /// The number of the user to whom it belongs.
+    /// The number of the user that owns it.
     owner: u32,
     /// The permission bits (inode(7)).
     mode: u32,
 }
 
-/// Whether a link belongs to root, and all directories above it are root's and closed to all others, for a user who
+/// Whether a link belongs to root, and all directories above it are root's and closed to all others, for a user that
 /// is not root.
 fn only_root_made(user: u32, link: Access, above: &[Access]) -> bool {
     /// The permission of a group, and of all others, to write.

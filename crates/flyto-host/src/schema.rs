@@ -59,7 +59,7 @@ enum Sandbox {
     ByClass(Classes),
 }
 
-/// A profile that everybody has.
+/// A profile that is always there.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "lowercase")]
 #[expect(dead_code, reason = "read by the derive only")]
@@ -68,7 +68,7 @@ enum BuiltIn {
     None,
     /// Files of the project only, but for what is readable; no secrets.
     Workspace,
-    /// For programs that nobody vouches for: no network, no home directory.
+    /// For programs that are not trusted: no network, no home directory.
     Strict,
 }
 

@@ -1,5 +1,5 @@
-//! What a configuration says about plugins that are not there, and what plugins declare that nobody
-//! starts.
+//! What a configuration says about plugins that are not there, and what plugins declare that is not
+//! started.
 
 use std::collections::BTreeMap;
 

@@ -176,7 +176,7 @@ fn an_untrusted_project_cannot_empty_the_list_of_allowed_plugins() {
     with_flag.flags.plugins.push("/plugins".into());
     for world in [world(), world().variable("FLYTO_PLUGINS", "/plugins"), with_flag] {
         let (config, findings) = world.load();
-        // No plugin is on both lists, so none may be used, whoever named the directories.
+        // No plugin is on both lists, so none may be used, whichever source named the directories.
         for name in ["a", "b", "c"] {
             assert_ne!(config.plugins.filter().judge(name), Verdict::Pass, "{name}");
         }

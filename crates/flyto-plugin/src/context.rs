@@ -84,8 +84,8 @@ impl PluginContext {
         self
     }
 
-    /// Sets the directory for large output. It is created when it is needed; who removes the files is
-    /// the host's to say.
+    /// Sets the directory for large output. It is created when it is needed; the host removes
+    /// the files.
     #[must_use]
     pub fn spill_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.spill_dir = Some(dir.into());

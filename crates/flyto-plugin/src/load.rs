@@ -29,10 +29,10 @@ pub const MANIFEST_FILE: &str = "plugin.json";
 pub struct LoadOptions {
     /// How closely.
     pub depth: Depth,
-    /// The `PATH` that programs will have; without one nobody can tell whether a program that is
+    /// The `PATH` that programs will have; without one it is not known whether a program that is
     /// called by its bare name is there.
     pub path: Option<OsString>,
-    /// The host's environment, from which declared servers read; without one nobody can tell whether
+    /// The host's environment, from which declared servers read; without one it is not known whether
     /// the variables are there that they need.
     pub env: Option<Arc<Environment>>,
 }
@@ -47,8 +47,7 @@ pub enum Depth {
     /// when its tool is first used.
     #[default]
     Quick,
-    /// That, and all schemas are compiled and programs looked up in the `PATH`: for an author who wants
-    /// to know.
+    /// That, and all schemas are compiled and programs looked up in the `PATH`: for an author who asks.
     Full,
 }
 

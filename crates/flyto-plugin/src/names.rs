@@ -93,7 +93,7 @@ impl NameKind {
         Ok(())
     }
 
-    /// A name that is near to `written` and allowed, if there is one that somebody would want.
+    /// A name that is near to `written` and allowed, if there is a useful one.
     pub(crate) fn mended(self, written: &str) -> Option<String> {
         let joint = match self {
             Self::Plugin | Self::Server => '-',
@@ -125,7 +125,7 @@ pub fn check_plugin_name(name: &str) -> Result<(), NameFault> {
     NameKind::Plugin.check(name)
 }
 
-/// A name near to `written` that a plugin may have, if there is one that somebody would want.
+/// A name near to `written` that a plugin may have, if there is a useful one.
 #[must_use]
 pub fn nearest_plugin_name(written: &str) -> Option<String> {
     NameKind::Plugin.mended(written)

@@ -78,7 +78,7 @@ struct Plugin {
     version: Option<String>,
     /// What the plugin is for, for people.
     description: Option<String>,
-    /// Who made it.
+    /// The author.
     author: Option<String>,
     /// How tools are run: each has a command of its own, or `binary` has the one program of all.
     /// Default: `command`.
@@ -146,7 +146,7 @@ struct Binary {
 enum Lifetime {
     /// For one call.
     Call,
-    /// For calls of all tools, until nobody has called for a while.
+    /// For calls of all tools, until no call has come for a while.
     Session,
 }
 

@@ -417,7 +417,7 @@ impl Tool for PluginTool {
                 }
                 let problem = match unfit {
                     Unfit::Input(mut refusals) => {
-                        // Who gives no input at all asks about the tool, not about a call.
+                        // A look without any input asks about the tool, not about a call.
                         refusals.retain(|it| !(it.required && input.is_empty()));
                         (!refusals.is_empty()).then(|| refused(&refusals))
                     }
@@ -447,7 +447,7 @@ impl Tool for PluginTool {
             _ => res,
         };
         let known = match unresolved {
-            // Without its variables nobody can tell where the program is looked for.
+            // Without its variables it is not known where the program is looked for.
             Some(problem) => {
                 res = res.with_problem(problem);
                 self.ctx.exec_env.check(spec).map(drop)

@@ -288,7 +288,7 @@ fn every_bad_fixture_has_a_finding() {
     let mut n_cases = 0;
     for case in fs::read_dir(fixtures("bad/plugin")).expect("cases") {
         let dir = case.expect("an entry").path();
-        // With a PATH, for without one nobody can tell that a program is not in it; and with a host
+        // With a PATH, for without one it is not known that a program is not in it; and with a host
         // that has no variables, for the same reason.
         let options = LoadOptions::new().depth(Depth::Full).path("/no/such/directory");
         let options = options.env(Environment::new());

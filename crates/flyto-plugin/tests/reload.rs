@@ -168,7 +168,7 @@ fn a_broken_edit_keeps_the_last_good_version() {
                 , -> 
     "#]]);
     assert!(Arc::ptr_eq(&good, &edited.plugin("p")));
-    // Nobody is told twice.
+    // A change is reported once.
     edited.check(expect![[r#"
         - p in d/p: kept
             d/p/plugin.json: note[F0138]: the last good version of "p" is in use

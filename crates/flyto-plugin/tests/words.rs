@@ -1,4 +1,4 @@
-//! The exact words about time and signals, told by a clock that nobody waits for.
+//! The exact words about time and signals, told by a clock that no test waits for.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::sleep;
 /// A machine with one program, which says `out` and `err` and ends in the way it is made for.
 fn machine(end: Option<Exit>) -> Scripted {
     let backend = Scripted::new().program("/bin/x", move |call| async move {
-        // Who reads may be gone, when the call is over.
+        // The reader may be gone when the call is over.
         let _ = call.stdout.write(b"out").await;
         let _ = call.stderr.write(b"err").await;
         match end {

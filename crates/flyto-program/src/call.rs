@@ -12,7 +12,7 @@ use crate::{
     text::Text,
 };
 
-/// Chunks on their way from the program to whoever is shown them. More only hides that the listener
+/// Chunks on their way from the program to the listener. More only hides that the listener
 /// is slow; a full queue makes the program wait.
 const CHUNKS_UNDERWAY: usize = 4;
 
@@ -26,7 +26,7 @@ pub enum Streaming {
     /// Lines of stdout are shown as they come. A line `::progress 0.4 text` on stderr is progress
     /// and leaves the captured stderr; the other lines of stderr are shown.
     Lines,
-    /// Lines of stdout are messages between programs, and nobody is shown them.
+    /// Lines of stdout are messages between programs, and are not shown.
     Messages {
         /// What a line of stdout says about progress.
         progress: fn(&[u8]) -> Option<Progress>,

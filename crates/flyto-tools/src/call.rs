@@ -1,4 +1,4 @@
-//! What a call gets beside its input: a way to stop, a clock, a name, and somebody who listens.
+//! What a call gets beside its input: a way to stop, a clock, a name, and listeners.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// A context with an id of its own that nobody cancels, limits or listens to.
+    /// A context with an id of its own without cancellation, deadline or listeners.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -60,14 +60,14 @@ impl CallContext {
         self
     }
 
-    /// Sets who is told of progress.
+    /// Sets the sink of progress.
     #[must_use]
     pub fn with_progress(mut self, sink: impl ProgressSink) -> Self {
         self.progress = Some(Arc::new(sink));
         self
     }
 
-    /// Sets who is shown output as it arrives, before the result is there.
+    /// Sets the sink of output, which gets it as it arrives, before the result is there.
     #[must_use]
     pub fn with_output(mut self, sink: impl OutputSink) -> Self {
         self.output = Some(Arc::new(sink));
@@ -103,7 +103,7 @@ impl CallContext {
         }
     }
 
-    /// Whether somebody listens to [`report`](Self::report).
+    /// Whether a sink listens to [`report`](Self::report).
     #[must_use]
     pub fn wants_progress(&self) -> bool {
         self.progress.is_some()
@@ -116,7 +116,7 @@ impl CallContext {
         }
     }
 
-    /// Whether somebody listens to [`emit`](Self::emit).
+    /// Whether a sink listens to [`emit`](Self::emit).
     #[must_use]
     pub fn wants_output(&self) -> bool {
         self.output.is_some()
@@ -159,7 +159,7 @@ impl CallId {
     /// Longest id in bytes: one that fits a log line and every model API (theirs have up to 64).
     pub const MAX_BYTES: usize = 128;
 
-    /// Takes an id that somebody else chose, such as a model API.
+    /// Takes an id from outside, such as one of a model API.
     ///
     /// # Errors
     ///
@@ -239,7 +239,7 @@ impl fmt::Display for Progress {
     }
 }
 
-/// Somebody who is told of progress. Closures of one [`Progress`] are sinks.
+/// A listener for progress. Closures of one [`Progress`] are sinks.
 ///
 /// The call waits while a sink runs, so a sink hands over and returns.
 pub trait ProgressSink: Send + Sync + 'static {
@@ -273,7 +273,7 @@ pub struct OutputChunk<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Somebody who is shown output as it arrives. Closures of one [`OutputChunk`] are sinks.
+/// A listener for output as it arrives. Closures of one [`OutputChunk`] are sinks.
 ///
 /// The tool waits while a sink runs: a slow sink slows the tool down, and nothing piles up.
 pub trait OutputSink: Send + Sync + 'static {

@@ -5,7 +5,7 @@ use std::fmt;
 
 /// A tool could not be tried: nothing happened that the model could react to.
 ///
-/// The message is the tool's own, one line and without the cause; whoever prints walks
+/// The message is the tool's own, one line and without the cause; the code that prints walks
 /// [`source`](Error::source).
 ///
 /// ```

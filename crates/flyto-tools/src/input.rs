@@ -99,7 +99,7 @@ impl Input {
         EMPTY.clone()
     }
 
-    /// True for [`Input::empty`]; false for `{}`, which somebody wrote.
+    /// True for [`Input::empty`]; false for `{}`, which was written.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a tool declares about itself.
 ///
-/// A property that nobody declared is `None`, which is another thing than a declared `false`.
+/// A property that is not declared is `None`, which is another thing than a declared `false`.
 /// Readers use the methods: each gives the conservative reading of a gap. `read_only` and
 /// `destructive` inform people and clients; permission is decided by
 /// [`permission_class`](Self::permission_class).
@@ -40,7 +40,7 @@ pub struct Metadata {
     /// A second call with the same input changes nothing further.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
-    /// Calls reach beyond this machine: the web, a chat, somebody's account.
+    /// Calls reach beyond this machine: the web, a chat, an account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world: Option<bool>,
     /// Which permission check applies.
@@ -49,11 +49,11 @@ pub struct Metadata {
     /// How a call is filed in the audit log. Without one, the log goes by the tool's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_operation: Option<AuditOperation>,
-    /// A call waits for a person's or program's release, and is refused where nobody can give it.
+    /// A call waits for a person's or program's release, and is refused where it cannot be given.
     #[serde(skip_serializing_if = "is_false")]
     pub requires_checkpoint: bool,
     /// A call is challenged (what is assumed, what could fail) before it runs, where the host has
-    /// somebody to do so.
+    /// a way to do so.
     #[serde(skip_serializing_if = "is_false")]
     pub requires_reverse_thinking: bool,
     /// Further names, usually former ones. They live in the same name space as the names of tools.
@@ -129,7 +129,7 @@ impl Metadata {
         self.idempotent == Some(true)
     }
 
-    /// True unless declared otherwise: nobody knows where an unknown tool reaches.
+    /// True unless declared otherwise: where an unknown tool reaches is not known.
     #[must_use]
     pub fn is_open_world(&self) -> bool {
         self.open_world != Some(false)
@@ -152,11 +152,11 @@ impl PermissionClass {
     pub const FILE: Self = Self(Cow::Borrowed("file"));
     /// Fetches from the web: domains are judged.
     pub const WEBFETCH: Self = Self(Cow::Borrowed("webfetch"));
-    /// Reads only: allowed where the one who declared it is trusted.
+    /// Reads only: allowed where its author is trusted.
     pub const READONLY: Self = Self(Cow::Borrowed("readonly"));
     /// Judged by rules alone.
     pub const GENERIC: Self = Self(Cow::Borrowed("generic"));
-    /// Nobody declared one.
+    /// None was declared.
     pub const UNDECLARED: Self = Self(Cow::Borrowed("undeclared"));
 
     /// Makes a class of any name. The empty name is [`PermissionClass::UNDECLARED`].
@@ -172,7 +172,7 @@ impl PermissionClass {
         &self.0
     }
 
-    /// Whether nobody declared a class.
+    /// Whether no class was declared.
     #[must_use]
     pub fn is_undeclared(&self) -> bool {
         *self == Self::UNDECLARED

@@ -22,7 +22,7 @@ use state::{Candidate, Edit, State};
 /// The tools that are there. Shared by reference; every method takes `&self`.
 ///
 /// Ids, aliases and wire names of all tools live in one name space: a name leads to one tool or to
-/// none, whoever registers first. Readers take a [`Snapshot`], which costs no more than a pointer
+/// none, whichever owner registers first. Readers take a [`Snapshot`], which costs no more than a pointer
 /// and stays as it is, so a call that runs never keeps a registration waiting.
 ///
 /// ```
@@ -44,9 +44,9 @@ pub struct Registry {
     state: watch::Sender<Arc<State>>,
 }
 
-/// Whoever put tools into a registry, and may exchange them: a plugin, a file, the host itself.
+/// The owner of tools in a registry, which may exchange them: a plugin, a file, the host itself.
 ///
-/// Its text is for people, who read it where two owners want one name.
+/// Its text is for people: they read it where two owners want one name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Owner(Arc<str>);
 
@@ -70,7 +70,7 @@ pub enum RegistryError {
     /// A tool's name or alias is no name.
     #[error("failed to register a tool of {owner}")]
     InvalidName {
-        /// Who wanted to register it.
+        /// The owner that wanted to register it.
         owner: Owner,
         /// What is wrong.
         source: InvalidName,
@@ -87,11 +87,11 @@ pub enum RegistryError {
         role: NameRole,
         /// The tool that has it.
         holder: ToolId,
-        /// Who registered that one.
+        /// The owner that registered that one.
         holder_owner: Owner,
         /// The tool that cannot have it.
         tool: ToolId,
-        /// Who wanted to register that one.
+        /// The owner that wanted to register that one.
         owner: Owner,
     },
 }
@@ -284,7 +284,7 @@ impl Entry {
         &self.0.aliases
     }
 
-    /// Who registered the tool.
+    /// The owner that registered the tool.
     #[must_use]
     pub fn owner(&self) -> &Owner {
         &self.0.owner

@@ -163,9 +163,9 @@ impl Omitted {
     }
 }
 
-/// How a call was carried out: for people who ask, and for the audit log.
+/// How a call was carried out: for people that ask, and for the audit log.
 ///
-/// Times are measured by whoever ran the program; a size or time that the backend cannot know is
+/// Times are measured by the code that ran the program; a size or time that the backend cannot know is
 /// `None`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -208,7 +208,7 @@ pub struct Execution {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaked: Option<u32>,
     /// Whether everything that the backend was to end is known to be gone; `false` means that a
-    /// process of the call may still run. `None` where nobody reports it: the process of a session
+    /// process of the call may still run. `None` where it is not reported: the process of a session
     /// outlives the call, for example.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<bool>,
@@ -216,7 +216,7 @@ pub struct Execution {
     /// the first of them, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied_hosts: Vec<DeniedHost>,
-    /// Whether somebody held the output open after the program had ended.
+    /// Whether another process held the output open after the program had ended.
     pub pipe_held: bool,
 }
 

@@ -102,7 +102,7 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
     }
 }
 
-/// For whom a tool describes itself: which other tools are there, and what the host lets it know.
+/// The reader for which a tool describes itself: which other tools are there, and what the host lets it know.
 ///
 /// The default knows nothing, and every tool has a description for that.
 #[derive(Debug, Clone, Default)]

@@ -26,7 +26,7 @@ struct Shared {
     status: Arc<Status>,
     /// When the call ends by itself. A tool is not kept waiting beyond that.
     deadline: Option<Instant>,
-    /// Ends the call when nobody reads its output any more.
+    /// Ends the call when its output has no reader any more.
     cancellation: CancellationToken,
     /// Whether what the tool says on stderr is shown as well.
     stderr: bool,
@@ -41,7 +41,7 @@ struct State {
     waiting_bytes: usize,
     /// The writer is there. It is started by the first chunk, for most tools show none.
     has_writer: bool,
-    /// Nobody waits for the reader any more.
+    /// The reader is not waited for any more.
     is_released: bool,
     shown: Shown,
     /// Why nothing can be written.
@@ -55,7 +55,7 @@ pub(super) struct Shown {
     pub(super) stdout: bool,
     /// Whether there was some on stderr.
     pub(super) stderr: bool,
-    /// How much was not shown, because nobody read it until the end of the call.
+    /// How much was not shown, because it was not read until the end of the call.
     pub(super) dropped_bytes: u64,
 }
 

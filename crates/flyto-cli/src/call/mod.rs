@@ -62,7 +62,7 @@ struct Made {
     /// What was shown while it ran.
     shown: Shown,
     working_dir: Option<String>,
-    /// Whether somebody limited the text.
+    /// Whether the user limited the text.
     is_limited: bool,
     /// How the variables are granted that a plugin lacked.
     lacks: Option<Lacks>,
@@ -102,7 +102,7 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
         if is_in_a_hurry(&res) || signals.first().is_some() {
             drive(loaded.host.abort(), &signals, &status).await?;
         } else {
-            // The process of a session has its time to end as well, unless somebody cannot wait.
+            // The process of a session has its time to end as well, unless the user cannot wait.
             let close = async {
                 tokio::select! {
                     () = loaded.host.close() => {}
@@ -117,7 +117,7 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
     status.erase();
     let res = match (res, killed) {
         (Some(res), None) => res,
-        // The second signal: nobody wants to wait for a result, or for a reader of it.
+        // The second signal: neither a result nor a reader of it is waited for.
         (_, killed) => return Err(Stop::Killed(killed.unwrap_or(Exit::Internal))),
     };
     let shown = live.finish().map_err(Stop::output)?;

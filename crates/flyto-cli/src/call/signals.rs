@@ -83,7 +83,7 @@ impl Signals {
                 }
             })
         });
-        // Nobody waits for this any more once the listening has begun.
+        // This is not waited for any more once the listening has begun.
         let _ = ready.send(res);
     }
 
@@ -116,7 +116,7 @@ impl Signals {
 struct Kinds(Vec<(u8, Signal)>);
 
 impl Kinds {
-    /// Takes all of them but those that whoever started the program wants ignored: `nohup` does so
+    /// Takes all of them but those that the program was started to ignore: `nohup` does so
     /// with SIGHUP, and a shell script with Ctrl-C for what runs in its background.
     fn new() -> io::Result<Self> {
         let ignored = Ignored::of_this_process();
@@ -154,7 +154,7 @@ impl Kinds {
     }
 }
 
-/// Ctrl-\: who presses it has no patience.
+/// Ctrl-\: the user has no patience.
 const QUIT: SignalKind = SignalKind::quit();
 
 fn number(kind: SignalKind) -> u8 {

@@ -64,7 +64,7 @@ impl Status {
     pub(super) fn tick(&self) {
         let Some(width) = self.width else { return };
         let elapsed = self.start.elapsed();
-        // Whoever holds the lock is writing, and may have to wait.
+        // The thread that holds the lock is writing, and may have to wait.
         let Ok(mut state) = self.state.try_lock() else { return };
         if elapsed < PATIENCE || !state.at_line_start {
             return;
@@ -91,7 +91,7 @@ impl Status {
         let _ = io::stderr().lock().write_all(bytes);
     }
 
-    /// Takes the line away. Whoever is writing has done so already, and is not waited for.
+    /// Takes the line away. A writer has done so already, and is not waited for.
     pub(super) fn erase(&self) {
         if let Ok(mut state) = self.state.try_lock() {
             state.erase();

@@ -28,7 +28,7 @@ struct Document<'a> {
     missing: Vec<&'static str>,
     /// By which means trees are ended: `cgroup`, `pid-namespace`, `subreaper`, `group`.
     ends_trees_by: &'static str,
-    /// By which means an isolated program is kept from whoever ends its tree: `landlock-scope`,
+    /// By which means an isolated program is kept from killing its supervisor: `landlock-scope`,
     /// `pid-namespace`; `null` where a program that asks for that is refused.
     isolates_processes_by: Option<&'static str>,
     kernel: &'a str,

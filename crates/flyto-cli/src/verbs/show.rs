@@ -28,7 +28,7 @@ struct Document<'a> {
     input_schema: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<&'a Value>,
-    /// As declared; what nobody declared is left out.
+    /// As declared; what is not declared is left out.
     metadata: &'a Metadata,
     /// What a call without input would touch.
     #[serde(skip_serializing_if = "Option::is_none")]

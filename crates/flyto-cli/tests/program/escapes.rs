@@ -8,7 +8,7 @@ use crate::live::{is_alive, wait_until};
 use crate::place::{Place, Ran};
 
 /// Leaves a daemon: in a session of its own, its parent gone, none of the call's streams open. It has
-/// written its process id to `daemon`, in one piece, when this goes on, and starts nobody else.
+/// written its process id to `daemon`, in one piece, when this goes on, and starts nothing else.
 const DAEMON: &str =
     "(setsid sh -c 'echo $$ >daemon; exec sleep 1000' </dev/null >/dev/null 2>&1 &)
     while ! [ -s daemon ]; do :; done
@@ -86,7 +86,7 @@ fn a_daemon_of_a_session_ends_with_the_program() {
 #[test]
 fn nothing_is_left_where_the_program_is_killed() {
     let place = Place::with_tools(&[("t", &format!("{DAEMON}exec sleep 1000"), "")]);
-    // Nobody reads these: what is left would hold them open.
+    // These have no reader: what is left would hold them open.
     let child = place.call(&["p:t"]).command(|it| {
         it.stdout(Stdio::null()).stderr(Stdio::null());
     });

@@ -1,4 +1,4 @@
-//! Signals that whoever started the tests wants ignored.
+//! Signals that the tests were started to ignore.
 
 use std::fs;
 use std::sync::Once;
@@ -31,7 +31,7 @@ pub(crate) fn stop_ignoring() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
         let _in_runtime = runtime.enter();
         for it in SENT.into_iter().filter(|it| mask & bit(*it) != 0) {
-            // The handler stays when nobody listens any more.
+            // The handler stays when no part listens any more.
             let _ = signal(SignalKind::from_raw(it.as_raw())).unwrap();
         }
     });

@@ -371,7 +371,7 @@ fn a_configuration_that_cannot_be_used_stops_everything() {
 
         error: the configuration cannot be used
     "#]]);
-    // A directory in the place of a file cannot be read, whoever runs the tests.
+    // A directory in the place of a file cannot be read by any user.
     place.flyto(&["--config", "plugins", "list"]).check(expect![[r#"
         exit code 3
         -- stderr
@@ -404,7 +404,7 @@ fn colour_is_for_those_who_want_it() {
     assert!(!has_colour(list(&[])));
     assert!(has_colour(list(&["--color", "always"])));
     assert!(!has_colour(list(&["--color", "never"])));
-    // Whoever asks for colours on the command line means it.
+    // A request for colours on the command line is meant.
     assert!(has_colour(list(&["--color", "always"]).env("NO_COLOR", "1")));
     let error = place.flyto(&["nonsense", "--color", "always"]).run();
     assert!(error.stderr().contains('\u{1b}'));

@@ -41,7 +41,7 @@ impl<'a> Watch<'a> {
         let mut child = place.flyto(&words.concat()).start();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::sync_channel(0);
-        // Ends with the program, or when nobody takes lines any more.
+        // Ends with the program, or when no reader takes lines any more.
         thread::spawn(move || {
             stdout.lines().map_while(Result::ok).try_for_each(|it| sender.send(it))
         });

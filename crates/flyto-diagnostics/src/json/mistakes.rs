@@ -14,8 +14,8 @@ use crate::json::{Spanned, Value};
 use crate::quote::{quoted, shown};
 use crate::source::Span;
 
-/// How long a text may be for which a suggestion writes a replacement, which is a copy of it. Nobody
-/// has quotes put around more than this by accepting a suggestion.
+/// How long a text may be for which a suggestion writes a replacement, which is a copy of it. No
+/// suggestion puts quotes around more than this.
 pub(super) const MENDED_BYTES: usize = 1024;
 
 impl Parser<'_> {

@@ -20,7 +20,7 @@ impl<'s> Parser<'s> {
         Ok(Cow::Borrowed(run))
     }
 
-    /// What somebody wrote who wanted a number: up to the next character that cannot be part of one
+    /// What was meant as a number: up to the next character that cannot be part of one
     /// in any notation.
     pub(super) fn number_run(&self) -> &'s str {
         let bytes = self.rest().as_bytes();

@@ -149,7 +149,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         self.allowed.push((key, None));
     }
 
-    /// Suggests `key` to those who write `other`: a name from elsewhere that no likeness of letters
+    /// Suggests `key` where `other` is written: a name from elsewhere that no likeness of letters
     /// leads to, such as `cwd` for `work_dir`. `other` stays unknown.
     pub fn suggest_for(&mut self, other: &'static str, key: &'static str) {
         self.hints.push((other, key));
@@ -385,7 +385,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         }
     }
 
-    /// Warns about every key that nobody asked for (`F0021`), with a suggestion where a known key is
+    /// Warns about every key that was not asked for (`F0021`), with a suggestion where a known key is
     /// near, else with the list of known keys.
     pub fn finish(mut self) {
         self.report_unknown(None);

@@ -76,7 +76,7 @@ impl Shape {
         }
     }
 
-    /// The value as somebody meant it who got the type wrong.
+    /// The value as it was probably meant, where its type is wrong.
     fn converted(self, at: At<'_>) -> Option<String> {
         let written = at.source().slice(at.span())?;
         match (self, &at.value().node) {

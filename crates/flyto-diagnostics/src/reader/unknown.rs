@@ -1,4 +1,4 @@
-//! Keys that nobody asked for.
+//! Keys that were not asked for.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::similar::{Reach, nearest};
 use super::{MOST_FINDINGS, ObjectReader, Reported};
 
 impl ObjectReader<'_, '_> {
-    /// Refuses every key that nobody asked for (`F0021`), where passing over one is no small matter:
+    /// Refuses every key that was not asked for (`F0021`), where passing over one is no small matter:
     /// `why` says so, a sentence in lower case without a full stop. Otherwise as
     /// [`finish`](Self::finish).
     ///
@@ -22,7 +22,7 @@ impl ObjectReader<'_, '_> {
         self.report_unknown(Some(why)).map_or(Ok(()), Err)
     }
 
-    /// Reports the keys that nobody asked for: errors where a reason is given, else warnings.
+    /// Reports the keys that were not asked for: errors where a reason is given, else warnings.
     pub(super) fn report_unknown(&mut self, why: Option<&str>) -> Option<Reported> {
         self.record_keys();
         let as_meant = |mut finding: Diagnostic| match why {

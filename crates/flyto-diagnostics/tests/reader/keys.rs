@@ -230,7 +230,7 @@ fn duplicate_keys() {
               f:1:60: it is here first
         "#]],
     );
-    // Also a key that nobody asks for, and then once only.
+    // Also a key that is not asked for, and then once only.
     check(
         r#"{"x": 1, "x": 2}"#,
         |_| Ok(()),

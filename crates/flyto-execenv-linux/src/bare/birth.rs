@@ -115,7 +115,7 @@ pub(crate) unsafe fn forget_handlers() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Puts this process into the group whose list of members this file is: "0" stands for who writes it
+/// Puts this process into the group whose list of members this file is: "0" stands for the process that writes it
 /// (cgroups(7)).
 pub(crate) fn join(members: i32) -> Result<(), Errno> {
     let text = b"0";

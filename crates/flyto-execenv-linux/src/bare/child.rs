@@ -192,14 +192,14 @@ const WALL: usize = 0x4000_0000;
 
 /// # Safety
 ///
-/// The descriptor must not be needed by anybody.
+/// The descriptor must not be in use any more.
 pub(crate) unsafe fn close(fd: i32) {
     // SAFETY: the caller's promise.
     let _ = unsafe { sys::numbers(number::CLOSE, &[int(fd)]) };
 }
 
 extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
-    // SAFETY: whoever started us lends it to us, and reads what we write once we have ended.
+    // SAFETY: the process that started us lends it to us, and reads what we write once we have ended.
     let attempt = unsafe { &*arg.cast::<Attempt<'_>>() };
     let is_without_pidfd = attempt.flags & clone::PIDFD != 0 && attempt.pidfd() == -1;
     let failed = match made_by {
@@ -212,7 +212,7 @@ extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
     };
     // SAFETY: as above.
     unsafe { attempt.failed.get().write_volatile(failed) };
-    // By itself: somebody may kill us at any time.
+    // By itself: another process may kill us at any time.
     attempt.has_failed.store(true, Ordering::Release);
     loop {
         // SAFETY: ends this process only. It is no thread of the host's.

@@ -1,4 +1,4 @@
-//! A program as a child of the host, as safe calls: types say who owns what.
+//! A program as a child of the host, as safe calls: types say what each side owns.
 
 use std::{
     ffi::OsStr,
@@ -123,7 +123,7 @@ pub(crate) fn start(request: &Request<'_>) -> Result<Started, Failed> {
     // SAFETY: each string ends with a NUL byte, each list with a null pointer, and they live in
     // `strings` and `pointers` until the end of this function; the borrowed descriptors are open.
     let child::Child { pid, pidfd } = unsafe { child::start(&launch) }?;
-    // SAFETY: the kernel has just opened it for us, and nobody else knows of it.
+    // SAFETY: the kernel has just opened it for us, and no other code knows of it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
     Ok(Started { pid, pidfd })
 }

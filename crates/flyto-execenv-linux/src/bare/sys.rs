@@ -184,7 +184,7 @@ pub(crate) mod clone {
 
 /// The signal that tells a parent of its child's end.
 pub(crate) const SIGCHLD: u32 = 17;
-/// Writing to a pipe that nobody reads.
+/// Writing to a pipe without a reader.
 pub(crate) const SIGPIPE: u32 = 13;
 
 /// Two numbers in arguments of clone3(2) and clone(2) that the kernel does not look at. A system call

@@ -130,7 +130,7 @@ async fn a_strict_program_has_programs_of_its_own() {
     if linux.rung() > KillRung::Group {
         return ends_trees(linux).await;
     }
-    // Where nobody bounds the processes of root without its capabilities, no tree kill is declared.
+    // Where nothing bounds the processes of root without its capabilities, no tree kill is declared.
     assert!(rustix::process::geteuid().is_root(), "{linux:?}");
     let outcome = ExecEnv::new(linux).run(sh("echo hi").kill(KillScope::Group)).await;
     assert_eq!(text(&outcome.expect("there is a shell")), "hi\n");
@@ -148,7 +148,7 @@ async fn a_program_is_in_its_group_and_a_restricted_one_in_its_namespace() {
     let version_2 = groups.lines().find(|it| it.starts_with("0::"));
     assert!(version_2.is_some_and(|it| it.contains(&own)), "{groups}");
 
-    // By clone(2) with a flag that the program's own filter refuses to everybody else.
+    // By clone(2) with a flag that the program's own filter refuses to all other processes.
     let restricted = Isolation::new().system_calls(SystemCalls::Restricted);
     let spec = sh("echo $$; unshare --pid true 2>/dev/null && echo made").isolation(restricted);
     let outcome = by(KillRung::PidNamespace).run(spec).await.expect("there is a shell");
@@ -203,7 +203,7 @@ fn launch<'a>(path: &'a [u8], dir: &'a [u8], streams: [i32; 3]) -> Launch<'a> {
 /// A list of strings without any.
 struct Nothing(*const u8);
 
-// SAFETY: a null pointer is nobody's.
+// SAFETY: a null pointer leads to no memory.
 unsafe impl Sync for Nothing {}
 
 static NOTHING: Nothing = Nothing(null());
@@ -295,7 +295,7 @@ fn handlers_are_forgotten_and_what_is_ignored_stays_ignored() {
     handle(libc::SIGHUP, true);
     let own = || fs::read_to_string("/proc/self/status").expect("proc(5)");
     let before = own();
-    // Whoever started this test ignores one or the other as well; Rust's runtime ignores SIGPIPE.
+    // The process that started this test ignores one or the other as well; Rust's runtime ignores SIGPIPE.
     let ignored = signals(&before, "SigIgn");
     assert_eq!(ignored & set(&[libc::SIGHUP, libc::SIGPIPE]), set(&[libc::SIGHUP, libc::SIGPIPE]));
     let handled = set(&[libc::SIGUSR1, libc::SIGCHLD, libc::SIGRTMIN(), libc::SIGRTMAX()]);
@@ -344,7 +344,7 @@ fn no_handler_of_the_host_runs_in_a_child() {
     for _ in 0..200 {
         // SAFETY: its strings are there, and its streams are open.
         let started = unsafe { child::start(&launch) };
-        // Whoever is killed before its program is in place has started all the same.
+        // A process that is killed before its program is in place has started all the same.
         let Child { pid, pidfd } = started.expect("it is there");
         // SAFETY: the start opened it for us.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };

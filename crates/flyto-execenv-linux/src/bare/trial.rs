@@ -1,7 +1,7 @@
 //! What a process of this user is allowed, found out by one that tries it and does nothing else.
 //!
 //! It shares the host's memory for the 20 µs that it lives (`CLONE_VM`, `CLONE_VFORK`), makes system
-//! calls only, and tells its end to nobody but us: it is made without a signal, so that no wait(2) of the
+//! calls only, and reports its end to us alone: it is made without a signal, so that no wait(2) of the
 //! host's for children in general finds it.
 
 use std::{

@@ -23,7 +23,7 @@ use super::end;
 /// What the names of our directories begin with.
 const PREFIX: &str = "flyto-";
 
-/// Names that are tried before a place counts as full of directories that nobody can remove.
+/// Names that are tried before a place counts as full of directories that cannot be removed.
 const MAX_NAMES: u32 = 1_000;
 
 /// The next number in a name. None is used twice, so that a name means one directory.
@@ -85,7 +85,7 @@ impl Home {
             }
             match lock(&path) {
                 Some(lock) => return Ok(Self { path, owner: process::id(), _lock: lock }),
-                // Somebody who looked for abandoned ones was faster, and has removed it.
+                // Another process that looked for abandoned ones was faster, and has removed it.
                 None => continue,
             }
         }
@@ -108,7 +108,7 @@ impl Home {
         path
     }
 
-    /// Removes it with all its groups, once nobody is in them; gives up after 25 ms.
+    /// Removes it with all its groups, once no process is in them; gives up after 25 ms.
     pub(super) fn clear(&self) {
         if !self.is_ours() {
             return;
@@ -161,7 +161,7 @@ impl Drop for Home {
 /// intervals that double up to this one, 25 ms in all.
 const LAST_PAUSE: Duration = Duration::from_millis(20);
 
-/// Locks a directory; `None` where somebody else has, or has removed it meanwhile.
+/// Locks a directory; `None` where another process has, or has removed it meanwhile.
 fn lock(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -188,7 +188,7 @@ fn remove_abandoned(place: &Path) {
     }
 }
 
-/// Removes a group and the groups below it, of which some may be a nested host's. Somebody else may be
+/// Removes a group and the groups below it, of which some may be a nested host's. Another process may be
 /// removing them at the same time.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let unless_gone = |res: io::Result<()>| match res {

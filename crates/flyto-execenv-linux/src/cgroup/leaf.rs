@@ -18,7 +18,7 @@ use super::{
 ///
 /// In version 2 the supervisor is born into it, and what it starts is there with it, at no cost. A
 /// group with a bound on memory is for the programs alone: it would be the supervisor's bound too, and the
-/// kernel kills everybody in the group. To be born into another group than one's parent's is a
+/// kernel kills every process in the group. To be born into another group than one's parent's is a
 /// twentieth of a call (`CLONE_INTO_CGROUP`, clone3(2)).
 #[derive(Debug)]
 pub(crate) struct Leaf {
@@ -82,7 +82,7 @@ impl Leaf {
             let (dir, kill) = (File::open(&group)?, open_to_write("cgroup.kill")?);
             res.version_2 = Some(Version2 { dir, kill, cpu_stat });
             if res.homes.memory_in_2 && is_apart {
-                // A part of a program is of no use to anybody, and swap is no way around the bound.
+                // A part of a program is of no use, and swap is no way around the bound.
                 write(&group.join("memory.oom.group"), "1")?;
                 ignore_missing(write(&group.join("memory.swap.max"), "0"))?;
             }
@@ -174,7 +174,7 @@ impl Leaf {
     }
 
     /// Bounds memory, with swap, in bytes; otherwise as [`Leaf::set_processes`]. The kernel rounds down to
-    /// whole pages. When there is too much, it kills everybody in a group of version 2, and in one of
+    /// whole pages. When there is too much, it kills every process in a group of version 2, and in one of
     /// version 1 the largest process; what that one's parent makes of it is left to it.
     ///
     /// # Errors

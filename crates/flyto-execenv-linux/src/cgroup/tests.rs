@@ -1,4 +1,4 @@
-//! By real use: on a machine that lets nobody make groups they show that nothing is made.
+//! By real use: on a machine where no process may make groups they show that nothing is made.
 
 use std::{
     collections::BTreeSet,
@@ -190,7 +190,7 @@ fn a_group_that_was_killed_takes_nobody() {
     };
     trial::be_born_in(dir).expect("nobody has killed it");
     rustix::io::write(kill, b"1").expect("the group is ours");
-    // FIXME: Linux 6.18 kills whoever is born into the group from now on, though it should not.
+    // FIXME: Linux 6.18 kills each process that is started in the group from now on, though it should not.
     let after = trial::be_born_in(dir).map_err(|it| it.kind());
     assert!(matches!(after, Ok(()) | Err(io::ErrorKind::Other)), "{after:?}");
     drop(leaf);

@@ -66,7 +66,7 @@ fn ended(reaped: &Reaped, limits: &Limits) -> Ended {
         PeakMemory::AtMost(max_rss_bytes)
     };
     let res = Ended::clean(exit).usage(usage);
-    // Who catches SIGXCPU is killed a second later.
+    // A process that catches SIGXCPU is killed a second later.
     let out_of_cpu = status & 0x7f == SIGKILL
         && limits.cpu_time.is_some_and(|limit| user_cpu + system_cpu > limit);
     match limits::reached(limits, Reached::Nothing, status, Events::default()) {

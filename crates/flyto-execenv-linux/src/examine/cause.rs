@@ -68,7 +68,7 @@ pub(super) fn reason(
             Layer::Threads => (errno == Some(libc::EPERM)).then(|| no_clone3(machine)).flatten(),
             Layer::SealedMemory => sealed_memory(errno, machine),
             Layer::InProcessStart if is_partly => no_clone3(machine),
-            // It needs no system call that could fail, but somebody who bounds the number of processes.
+            // It needs no system call that could fail, but a bound on the number of processes.
             Layer::Subreaper if errno.is_none() => {
                 proc(machine).or_else(|| process_limit(errno, machine))
             }
@@ -151,7 +151,7 @@ fn sealed_memory(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
         .then(|| because(cause, "sysctl -w vm.memfd_noexec=0"))
 }
 
-/// What Docker and those who took its profile let nobody call.
+/// What Docker and engines with its profile allow no process to call.
 fn container_filter(what: &str) -> Reason {
     because(
         format!(

@@ -211,7 +211,7 @@ pub struct Trouble {
     pub cause: String,
     /// What helps: a command, or one sentence.
     pub fix: String,
-    /// What happens instead as long as nobody does.
+    /// What happens instead until that is done.
     pub instead: String,
 }
 
@@ -250,12 +250,12 @@ pub struct Examination {
     /// one cannot break the end of its tree: `landlock-scope`, a Landlock domain for each program that signals do
     /// not leave, or `pid-namespace`. `None` where it does not offer that.
     pub process_isolation: Option<&'static str>,
-    /// What the backend does not offer of what every tool is given unless somebody says
+    /// What the backend does not offer of what every tool is given unless the operator says
     /// otherwise ([`BY_DEFAULT`]), or what did not hold when it was tried.
     pub missing: Vec<Capability>,
 }
 
-/// What every tool is given unless somebody says otherwise: its tree is ended, and bounds hold.
+/// What every tool is given unless the operator says otherwise: its tree is ended, and bounds hold.
 pub const BY_DEFAULT: [Capability; 6] = [
     Capability::TreeKill,
     Capability::ProcessLimit,

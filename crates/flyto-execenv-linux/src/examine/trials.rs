@@ -27,7 +27,7 @@ use crate::{
     supervised::{self, Kind, Pool},
 };
 
-/// What came of one layer, before anybody asks why.
+/// What came of one layer, before its cause is looked for.
 #[derive(Debug)]
 pub(super) enum Found {
     Works(String),
@@ -167,7 +167,7 @@ fn proc() -> Found {
         return Found::Fails(Failure::of("find this process in /proc", &err));
     }
     let by = "lists children and what they use".to_owned();
-    // What everybody may read unless processes of others are hidden.
+    // What every user may read unless processes of others are hidden.
     match fs::read("/proc/1/status") {
         Ok(_) => Found::Works(by),
         Err(err) => Found::Partly(by, Failure::of("read /proc/1/status", &err)),
@@ -257,7 +257,7 @@ async fn memory_limit(linux: &Linux) -> Result<String, Failure> {
     let means = means(linux, Capability::MemoryLimit).ok_or_else(|| Failure::new(tried))?;
     if linux.keepers().is_some_and(Keepers::has_memory_in_cgroup) {
         // Set already, for the control group's own check. The kernel writes a page to its log when
-        // it ends somebody for want of memory, so that is not tried.
+        // it ends a process for want of memory, so that is not tried.
         return Ok(means.into());
     }
     // Holds far more than it may, and waits to be found out. 3 says that it could not try.
@@ -383,7 +383,7 @@ fn network_off() -> Result<String, Failure> {
 }
 
 /// Asks the proxy for both of its arguments, and prints the first line of each answer. A shell has no
-/// sockets; 4 says that neither of those who may have them is there.
+/// sockets; 4 says that neither program that may have them is there.
 const ASK: &str = r#"door=${http_proxy##*:}
     bash -c 'for to; do
         exec 3<>"/dev/tcp/127.0.0.1/$0" || exit
@@ -407,7 +407,7 @@ async fn network_hosts(linux: &Linux) -> Result<String, Failure> {
         return Err(Failure::new("limit a program to named hosts"));
     }
     let tried = |err| Failure::of("listen on 127.0.0.1", &err);
-    // Whoever connects is kept by the kernel until this goes.
+    // A connection is kept by the kernel until this goes.
     let listener = TcpListener::bind("127.0.0.1:0").map_err(tried)?;
     let named = listener.local_addr().map_err(tried)?;
     let other = format!("127.0.0.2:{}", named.port());

@@ -18,7 +18,7 @@ fn keepers(processes: ProcessKeeper, memory_in_cgroup: bool) -> Keepers {
     }
 }
 
-/// Where the supervisors are for which somebody keeps the bound on processes.
+/// Where the supervisors are for which there is a bound on processes.
 fn namespace(keepers: &Keepers) -> Namespace {
     match keepers.processes {
         ProcessKeeper::Namespace => Namespace::Own { helpers: 2 },

@@ -1,4 +1,4 @@
-//! Which addresses belong to everybody.
+//! Which addresses are public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -20,7 +20,7 @@ const V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(198, 18, 0, 0), 15),
     (Ipv4Addr::new(198, 51, 100, 0), 24),
     (Ipv4Addr::new(203, 0, 113, 0), 24),
-    // Groups, what is reserved, and everybody.
+    // Groups, what is reserved, and broadcast.
     (Ipv4Addr::new(224, 0, 0, 0), 3),
     // The host of Azure's virtual machines, with their keys.
     (Ipv4Addr::new(168, 63, 129, 16), 32),
@@ -36,7 +36,7 @@ const V6: &[(Ipv6Addr, u32)] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Whether this is an address that everybody can reach under it: not one of a private network, of this
+/// Whether this is an address that every machine reaches under it: not one of a private network, of this
 /// machine, of its link, or of a cloud's own services.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {

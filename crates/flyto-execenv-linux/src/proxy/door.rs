@@ -1,4 +1,4 @@
-//! The socket in a network namespace, and who serves it during a call.
+//! The socket in a network namespace, and the proxy that serves it during a call.
 
 use std::{
     future::poll_fn,
@@ -44,8 +44,8 @@ impl Door {
         self.call.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From here on, whoever comes in belongs to the next call. What an earlier program left at the door is
-    /// closed: nobody of it is alive.
+    /// From here on, each connection belongs to the next call. What an earlier program left at the door is
+    /// closed: no process of it is alive.
     ///
     /// # Errors
     ///
@@ -74,7 +74,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Takes in whoever comes through the door during the present call.
+    /// Accepts the connections that come during the present call.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ async fn serve(door: Arc<Door>, listener: TcpListener, call: u64, visit: Arc<Vis
                 connections.spawn(async move { relay::serve(inside, &visit).await });
             }
             Ok(None) => return,
-            // Descriptors or memory are short, or whoever came has gone again (accept(2)).
+            // Descriptors or memory are short, or the other end has gone again (accept(2)).
             Err(_) => tokio::time::sleep(PAUSE).await,
         }
     }

@@ -1,14 +1,14 @@
 //! The way out of a network namespace: a proxy that lets through what was granted.
 //!
 //! A program whose network is limited to hosts lives in a network namespace with nothing in it
-//! (network_namespaces(7)), so it can send no packet to anybody. Its supervisor has made one socket there
+//! (network_namespaces(7)), so it can send no packet to any machine. Its supervisor has made one socket there
 //! that listens, the [`Door`], and given it to the host: a socket belongs to the namespace where it was
-//! made, whoever holds it. What comes in through it are requests to a proxy: HTTP requests with an absolute
+//! made, whichever process holds it. What comes in through it are requests to a proxy: HTTP requests with an absolute
 //! target, `CONNECT` (RFC 9110, 9.3.6) and SOCKS 5 (RFC 1928). For each the host
 //!
 //! - looks whether a pattern names the host and the port ([`Reach`]);
 //! - finds the addresses itself, so that a program needs no resolver, and passes over those that lie
-//!   inside of somebody's network ([`address`]): a name that anybody can point anywhere is no way to them;
+//!   inside of a private network ([`address`]): the owner of a name can point it anywhere, so a name is no way to them;
 //! - connects to the very address that it looked at;
 //! - compares each name that a TLS connection is asked for under, as long as it is not encrypted, to the one that
 //!   the program asked the proxy for ([`tls`]).

@@ -411,7 +411,7 @@ async fn there_is_no_other_way_out() {
             let refused = crate::bare::attempt::without_buffers(libc::SYS_socket, &args);
             assert_eq!(refused, libc::EPERM as u32, "family {family}");
         }
-        // Nobody stands in for the host.
+        // Nothing stands in for the host.
         let taken = TcpListener::bind("127.0.0.2:880").expect_err("refused");
         assert_eq!(errno(taken), libc::EACCES);
         // Its own servers it reaches.

@@ -200,7 +200,7 @@ pub(super) mod machine {
             architecture: u32,
             args: [u64; 6],
         ) -> Ran {
-            // `struct seccomp_data`: the instruction pointer is nobody's business.
+            // `struct seccomp_data`: the instruction pointer is not looked at.
             let mut data = [number, architecture, 0xdead_beef, 0xdead_beef].to_vec();
             data.extend(args.into_iter().flat_map(|it| [it as u32, (it >> 32) as u32]));
             let (mut at, mut steps, mut value) = (0, 0, 0);

@@ -39,7 +39,7 @@ static SUPERVISOR: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/supervisor"
 
 /// The variable that tells a test that it is inside, and where its directory is.
 pub(crate) const INSIDE: &str = "FLYTO_TEST_INSIDE";
-/// The variable that tells who started it all.
+/// The variable that names the first process.
 pub(super) const HOST: &str = "FLYTO_TEST_HOST";
 
 /// Whether this is inside, where clone3(2) is told not to be there. Outside, the test with this path is run
@@ -77,8 +77,8 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Inside, the directory of this test. Outside, the test with this path is run inside, as whoever
-    /// runs the tests and, for root, once more as an ordinary user; then there is nothing else to do.
+    /// Inside, the directory of this test. Outside, the test with this path is run inside, as the user
+    /// of the tests and, for root, once more as an ordinary user; then there is nothing else to do.
     pub(crate) async fn enter(test: &str, isolation: impl Fn(&Path) -> Isolation) -> Option<Self> {
         Self::enter_as(test, Support::probe(), isolation).await
     }

@@ -165,7 +165,7 @@ pub(super) fn outer(
         } else if own {
             rules.grant(Path::new("/"), handled.files).map_err(unmade)?;
         }
-        // Somebody may have led a link elsewhere since. From here on a carved directory tells of that.
+        // Another process may have led a link elsewhere since. From here on a carved directory tells of that.
         if denied() == rules.denied {
             let closes = closes(&isolation.filesystem, &rules.denied).filter(|_| files);
             return Ok(Outer { ruleset: Some(rules.ruleset), seen: rules.seen, closes });
@@ -319,7 +319,7 @@ const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC
 
 /// What is at this path; `None` where there is nothing to be granted.
 ///
-/// A link grants nothing, and neither does a path with one on its way. Otherwise whoever may make one could
+/// A link grants nothing, and neither does a path with one on its way. Otherwise a process that may make one could
 /// choose what is granted. To look for links first and to open the path then would leave time to make one
 /// in between, so the kernel looks as it opens.
 fn open_without_links(path: &Path) -> io::Result<Option<OwnedFd>> {

@@ -180,7 +180,7 @@ impl Confinement {
     }
 }
 
-/// Two numbers that nobody guesses.
+/// Two numbers that cannot be guessed.
 pub(crate) fn cookie() -> io::Result<[u64; 2]> {
     let mut bytes = [0; 16];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

@@ -355,13 +355,13 @@ fn open_mode_in(flags: u8, mode: u8) -> Node {
 /// The supervisor's own calls are known by their cookie, others get this answer.
 ///
 /// clone3(2) has its flags in memory, where a filter cannot look. Libraries that are told that there
-/// is no such call take clone(2). So does the supervisor where somebody else's filter tells it the same,
+/// is no such call take clone(2). So does the supervisor where an outer filter tells it the same,
 /// also for a PID namespace.
 fn with_cookie(cookie: [u64; 2], others: Node) -> Node {
     let words = [(4, cookie[0]), (5, cookie[1])].into_iter().flat_map(|(argument, half)| {
         [(argument, Word::Low, half as u32), (argument, Word::High, (half >> 32) as u32)]
     });
-    // A cookie of nothing would be everybody's.
+    // A cookie of nothing would be that of every process.
     if cookie == [0; 2] {
         return others;
     }
@@ -400,7 +400,7 @@ fn socket(rules: Rules) -> Node {
     if !rules.restricted && !rules.network_own {
         return first_is(unix, local, Node::Allow);
     }
-    // Every packet of the machine is nobody's business; ordinary sockets send and receive their own.
+    // Every packet of the machine is closed to programs; ordinary sockets send and receive their own.
     let internet = Node::load(
         Load::Argument(1, Word::Low),
         Node::masked(

@@ -215,7 +215,7 @@ async fn other_processes_are_out_of_reach() {
     fs::read("/proc/self/environ").expect("it is its own");
 }
 
-/// Best effort, level 4 (ioprio_set(2)): what everybody has. To setpriority(2) it is the lowest priority.
+/// Best effort, level 4 (ioprio_set(2)): the default of every process. To setpriority(2) it is the lowest priority.
 const UNCHANGED_IO: u32 = 2 << 13 | 4;
 
 /// Calls that make a process wait for others, with arguments that change nothing; and what comes of them
@@ -397,7 +397,7 @@ async fn names_and_attributes_of_closed_files_are_seen() {
     assert_eq!(without_buffers(libc::SYS_fanotify_init, &[0x200, 0]), libc::EPERM as u32);
 }
 
-/// Whoever asks to be traced stops when it executes a program and at every signal, and its parent is told
+/// A process that asks to be traced stops when it executes a program and at every signal, and its parent is told
 /// as if it had ended.
 #[test]
 fn a_program_that_wants_to_be_traced_has_not_ended() {

@@ -29,15 +29,15 @@ use crate::{
 };
 
 /// How long a supervisor is waited for that ends a tree: 10 s beyond the grace. It gives itself half of
-/// that; one that somebody has stopped does not keep a call for ever.
+/// that; one that was stopped from outside does not keep a call for ever.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
 
-/// When a supervisor whose program runs is woken, in case somebody has stopped it: first after 1 s, then
+/// When a supervisor whose program runs is woken, in case it was stopped from outside: first after 1 s, then
 /// after twice as long as before, at last every minute, so that programs that stay for days cost nothing.
 const FIRST_WAKE: Duration = Duration::from_secs(1);
 const LAST_WAKE: Duration = Duration::from_secs(60);
 
-/// How often a supervisor that ends a tree is looked at, in case somebody has stopped it: every 100 ms.
+/// How often a supervisor that ends a tree is looked at, in case it was stopped from outside: every 100 ms.
 const LOOK_TIME: Duration = Duration::from_millis(100);
 
 /// Starts the program of `spec`.
@@ -208,7 +208,7 @@ impl Supervised {
         }
     }
 
-    /// What is left to do without a supervisor: somebody has killed it, and what it held is free.
+    /// What is left to do without a supervisor: it was killed from outside, and what it held is free.
     fn lost(&self, err: io::Error) -> ExecError {
         let mut state = self.state();
         state.proxy = None;
@@ -275,7 +275,7 @@ impl Supervised {
     fn order(&self, order: Order) {
         let mut state = self.state();
         state.is_read = true;
-        // One that is gone is noticed by whoever waits for its report.
+        // One that is gone is noticed by the call that waits for its report.
         if let Some(supervisor) = &state.supervisor {
             let _ = supervisor.order(order);
         }

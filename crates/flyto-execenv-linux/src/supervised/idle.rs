@@ -15,11 +15,11 @@ use super::supervisor::Supervisor;
 /// to four CPUs by default. One has some 100 KiB of memory.
 const MAX_IDLE: usize = 64;
 
-/// How long one is kept that nobody needs: 60 s. No clock rings for that: it is looked at when another one
+/// How long an idle one is kept: 60 s. No clock rings for that: it is looked at when another one
 /// is given back, so that a host without calls keeps those that it has.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// How many of those that nobody needs are ended when another one is given back: 2, so that no call pays
+/// How many idle ones are ended when another one is given back: 2, so that no call pays
 /// for a burst of an hour ago, and there are soon none left.
 const ENDED_AT_ONCE: usize = 2;
 
@@ -64,7 +64,7 @@ impl<T> Idle<T> {
         all.remove(at).map(|it| it.supervisor)
     }
 
-    /// Keeps one. Those that it takes the place of, and some of those that nobody needs, are what is
+    /// Keeps one. Those that it takes the place of, and some of the idle ones, are what is
     /// returned: to be dropped, which ends them.
     #[must_use]
     pub(super) fn put(&self, pool: PoolId, supervisor: T, now: Instant) -> Vec<T> {

@@ -1,4 +1,4 @@
-//! The supervisor's program, in memory that nobody can change.
+//! The supervisor's program, in memory that no process can change.
 
 use std::{
     fs::File,

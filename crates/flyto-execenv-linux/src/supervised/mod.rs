@@ -1,7 +1,7 @@
 //! Programs below a supervisor: every descendant ends with its call.
 //!
-//! A supervisor is a small process of ours that runs one program at a time. It is the parent of whoever
-//! loses its own, so nothing can leave it; that it has no child left is the proof that nothing is left;
+//! A supervisor is a small process of ours that runs one program at a time. It is the subreaper: orphans
+//! are re-parented to it, so an empty child list proves that the tree is gone;
 //! and the end of file on its socket, however the host came to its end, makes it end everything. It is
 //! used again for the next call, so a call costs one message instead of one more process.
 //!

@@ -259,7 +259,7 @@ impl Pool {
             return;
         }
         supervisor.set_serves(false);
-        // Nobody waits for the lock while they are ended.
+        // The lock is free while they are ended.
         drop(self.idle.put(self.id, supervisor, Instant::now()));
     }
 }

@@ -133,7 +133,7 @@ impl Supervisor {
         self.owner == getpid()
     }
 
-    /// Lets it go on, should somebody have stopped it.
+    /// Lets it go on if it was stopped from outside.
     pub(super) fn wake(&self) {
         self.pidfd.iter().for_each(wake);
     }
@@ -299,7 +299,7 @@ impl Drop for Supervisor {
         }
         drop(watched);
         if let Some(leaf) = self.leaf.as_ref().filter(|it| self.serves && it.spares_supervisor()) {
-            // Also where somebody has killed or stopped the supervisor.
+            // Also where the supervisor was killed or stopped from outside.
             leaf.kill();
         }
         if let Some(socket) = take(&mut self.socket) {

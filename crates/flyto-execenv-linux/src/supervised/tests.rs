@@ -120,7 +120,7 @@ fn whom_somebody_attends_to_has_ended_and_is_reaped() {
     assert_eq!(children().split_whitespace().count(), 1);
     attend(Duration::from_secs(60), || pool.let_idle_go());
     assert_eq!(children(), "");
-    // One that nobody attends to is waited for elsewhere, and nobody here is held up.
+    // One without an attendant is waited for elsewhere, and no call here is held up.
     pool.probe().expect("it starts").expect("it is set up");
     attend(Duration::ZERO, || pool.let_idle_go());
     drop(pool);

@@ -40,7 +40,7 @@ const FEW: u32 = 24;
 /// Hosts at once, which wait most of the time.
 const AT_ONCE: usize = 4;
 
-/// Whoever disturbs others is alone.
+/// A case that disturbs others runs alone.
 static ALONE: RwLock<()> = RwLock::new(());
 
 static CELLS: Mutex<BTreeMap<Key, Cell>> = Mutex::new(BTreeMap::new());
@@ -166,7 +166,7 @@ impl OneTrial<'_> {
 /// The user that setpriv(1) is told.
 const NOBODY: u32 = 65534;
 
-/// In CI it is a failure: a test that nobody runs shows nothing.
+/// In CI it is a failure: a test that never runs shows nothing.
 fn skip(why: &str) -> Result<Completion, Failed> {
     match env::var_os("CI").is_some_and(|it| !it.is_empty() && it != "false" && it != "0") {
         true => Err(format!("cannot be run in CI: {why}").into()),
@@ -176,7 +176,7 @@ fn skip(why: &str) -> Result<Completion, Failed> {
 
 static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
 
-/// A directory with this program, which everybody may execute, and once more as one of root's.
+/// A directory with this program, which every user may execute, and once more as one of root's.
 fn program() -> PathBuf {
     let dir = PROGRAMS.get_or_init(|| {
         let dir = tempfile::tempdir().expect("a directory").keep();

@@ -25,7 +25,7 @@ pub(crate) fn split() -> Side {
     }
 }
 
-/// A process that runs `body` and ends. It is left to whoever reaps it.
+/// A process that runs `body` and ends. Another process reaps it.
 pub(crate) fn child(body: impl FnOnce()) -> Pid {
     match split() {
         Side::Parent(child) => child,

@@ -90,17 +90,17 @@ impl Limit {
         res
     }
 
-    /// Ends all of them, and removes the groups with those that were made below; says who or what stays.
+    /// Ends all of them, and removes the groups with those that were made below; says what stays.
     pub(crate) fn end(&mut self, marker: &str) -> Result<(), String> {
         let give_up = Instant::now() + END_TIME;
-        // Nobody makes a process any more.
+        // No process makes another one any more.
         self.dirs.iter().for_each(|it| _ = fs::write(it.join("pids.max"), "0"));
         loop {
             let members = self.members(marker);
             for pid in members.iter().filter_map(|it| Pid::from_raw(*it)) {
                 let _ = kill_process(pid, Signal::KILL);
             }
-            // Who has ended may still be on its way out of its group.
+            // A process that has ended may still be on its way out of its group.
             self.dirs.retain(|it| remove(it).is_err());
             if members.is_empty() && self.dirs.is_empty() {
                 return Ok(());

@@ -10,8 +10,8 @@ use rustix::{
     process::{Pid, PidfdFlags, pidfd_open},
 };
 
-/// How often a process that is to end is looked for among others that are: its number may be somebody
-/// else's by the time somebody waits for it.
+/// How often a process that is to end is looked for among others that are: its number may be another
+/// process's by the time it is waited for.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Every process with its arguments, which those that have ended have none of.
@@ -45,11 +45,11 @@ pub(crate) fn alive(marker: &str) -> Vec<Pid> {
     all().filter(|(_, it)| has(it, marker)).map(|(pid, _)| pid).collect()
 }
 
-/// Somebody whose end is waited for.
+/// A process whose end is waited for.
 pub(crate) struct Awaited {
     /// In the arguments of all that are meant.
     pub(crate) marker: String,
-    /// How often they are looked for: nobody is there of whom no look shows anybody.
+    /// How often they are looked for: nothing is there of which no look shows a process.
     pub(crate) looks: u32,
     /// How long at most.
     pub(crate) patience: Duration,
@@ -81,7 +81,7 @@ pub(crate) fn wait_for_end(awaited: &[Awaited]) -> Vec<usize> {
     }
 }
 
-/// What is known of a process, in a line for whoever looks for the reason why it is there.
+/// What is known of a process, in a line that helps to find why it is there.
 pub(crate) fn shown(pid: Pid) -> String {
     let pid = pid.as_raw_nonzero();
     let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();

@@ -1,10 +1,10 @@
-//! What is tried, by whom, and what is promised of it.
+//! What is tried, by which user, and what is promised of it.
 
 use std::fmt;
 
 use flyto_execenv_linux::KillRung;
 
-/// Who the host is.
+/// The user of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum User {
     Root,
@@ -132,7 +132,7 @@ pub(crate) const ATTACKS: &[&str] = &[
 /// Whether nothing may be left of the call.
 pub(crate) fn is_promised(user: User, means: Means, way: Way, kind: &str) -> bool {
     match means.rung {
-        // Nobody is left who would know of the group.
+        // No process is left that knows of the group.
         KillRung::Group if !way.leaves_the_host() => false,
         KillRung::Group => match kind {
             // A process of root's is not ours to kill.
@@ -146,7 +146,7 @@ pub(crate) fn is_promised(user: User, means: Means, way: Way, kind: &str) -> boo
             ("another user", User::Nobody) => false,
             _ => is_promised_of_a_stopped_supervisor(user, way, kind),
         },
-        // Who may write to the groups above its own leaves it: root, and whoever they were delegated to.
+        // A user that may write to the groups above its own leaves it: root, and the one they were delegated to.
         KillRung::Cgroup if kind == "another cgroup, kills its parent" => false,
         // Of both that know of the group, none is left: the next host ends it.
         KillRung::Cgroup if KILLERS.contains(&kind) => way.leaves_the_host(),

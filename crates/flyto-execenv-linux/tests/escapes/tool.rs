@@ -60,7 +60,7 @@ fn stay() -> ! {
     exit(0)
 }
 
-/// Stays, out of sight of whoever reads our streams, and tells that it does.
+/// Stays, out of sight of the reader of our streams, and tells that it does.
 fn lurk(arrive: &std::io::PipeWriter) -> ! {
     let null = open("/dev/null", OFlag::O_RDWR, Mode::empty()).expect("every Linux has it");
     let _ = (dup2_stdin(&null), dup2_stdout(&null), dup2_stderr(&null));
@@ -274,7 +274,7 @@ fn begin(kind: &str, host: i32, arrive: &std::io::PipeWriter, said: &mut String)
         "stops its parent again and again" => {
             use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
             let parent = Pid::from_raw(parent.as_raw()).expect("it has a number");
-            // The number may be somebody else's once the parent has ended.
+            // The number may be another process's once the parent has ended.
             let parent = pidfd_open(parent, PidfdFlags::empty()).expect("it is there");
             child(|| {
                 new_session();
@@ -474,10 +474,10 @@ fn traced(arrive: &std::io::PipeWriter) {
     });
 }
 
-/// Bombs go out by themselves, should whoever is to end them be gone.
+/// Bombs go out by themselves, should the process that is to end them be gone.
 const FUSE: Duration = Duration::from_secs(20);
 
-/// At its limit a bomb waits this long for a place: it is to try hard, not to keep everybody from work.
+/// At its limit a bomb waits this long for a place: it is to try hard, not to keep the machine from work.
 const BREATH: Duration = Duration::from_millis(1);
 
 /// Makes processes that make processes, as fast as it can.
@@ -491,7 +491,7 @@ fn bomb(between: fn()) {
     }
 }
 
-/// Is gone whenever somebody looks: each process makes the next one and ends.
+/// Is gone at every look: each process makes the next one and ends.
 fn chain(between: fn()) {
     let lit = Instant::now();
     while lit.elapsed() < FUSE {
@@ -503,7 +503,7 @@ fn chain(between: fn()) {
     }
 }
 
-/// A program that belongs to root and runs as root, whoever starts it: `root MARKER DESCRIPTOR`.
+/// A program that belongs to root and runs as root, whichever user starts it: `root MARKER DESCRIPTOR`.
 pub(crate) fn root(args: &[String]) -> ! {
     let [_marker, descriptor] = args else { panic!("{args:?}") };
     // In a namespace that does not know root, this user stays what it is.

@@ -14,7 +14,7 @@ fn env(places: usize) -> ExecEnv {
     ExecEnv::builder(Linux::new()).max_in_flight(places).build()
 }
 
-/// A third of the calls time out, are cancelled or are dropped; of the others one leaves somebody behind.
+/// A third of the calls time out, are cancelled or are dropped; of the others one leaves a process behind.
 /// The marker is a number of seconds.
 async fn call(env: &ExecEnv, n: usize, marker: &str) {
     let kill = if n % 4 == 1 { KillScope::Group } else { KillScope::Tree };

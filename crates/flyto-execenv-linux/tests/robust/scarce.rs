@@ -146,7 +146,7 @@ fn processes_of_an_ordinary_user() {
         let env = ExecEnv::new(linux);
         let mut least = SOME;
         for room in 0..2 * SOME as u64 {
-            // Nobody is left of the calls before: supervisors that wait for the next one are counted.
+            // No process is left of the calls before: supervisors that wait for the next one are counted.
             let was = set(Resource::Nproc, Some(n_tasks() + room));
             least = least.min(some_calls(&env, kill));
             setrlimit(Resource::Nproc, was).expect("it is as it was");

@@ -30,7 +30,7 @@ fn without_streams() {
         for (_, kill, linux) in backends() {
             let spec = sh("cat; echo warning >&2").stdin_bytes("input\n").kill(kill);
             let outcome = runtime().block_on(ExecEnv::new(linux).run(spec)).expect("it runs");
-            // Nobody sees a panic here; its exit code tells of it.
+            // A panic is not shown here; its exit code tells of it.
             assert_eq!(&*outcome.stdout.bytes(), b"input\n");
             assert_eq!(&*outcome.stderr.bytes(), b"warning\n");
         }
@@ -50,7 +50,7 @@ fn check_without_children() {
                     assert_eq!(outcome.ending, Ending::Exited(Exit::Code(3)), "{rung:?}");
                     assert_eq!(text(&outcome), "hi\n");
                 }
-                // It was a child of this process, and somebody else has its exit code.
+                // It was a child of this process, and another part of it has its exit code.
                 Err(err) => {
                     assert_eq!((rung, err.kind()), (KillRung::Group, ExecErrorKind::Lost));
                 }

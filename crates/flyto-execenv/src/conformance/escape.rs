@@ -88,7 +88,7 @@ pub(super) async fn escapees_are_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     }
     for stray in STRAYS {
         let (watch, gate) = (ctx.watch().await?, ctx.mkfifo().await?);
-        // Nobody holds the output, so that nothing but the end of the leader ends the descendant.
+        // No process holds the output, so that nothing but the end of the leader ends the descendant.
         let spec = stray.spec(
             ctx,
             watch.fifo(),

@@ -128,7 +128,7 @@ async fn call_until_killed(env: &ExecEnv, probe: &Probe, fifo: &str) -> Result<S
     let run = env.run_with(spec, RunOptions::new().observer(observer));
     let tell = async {
         is_ready(&mut chunks).await;
-        // A test that runs has a line of its own begun. Who does not hear this kills us as well.
+        // A test that runs has a line of its own begun. A test without this line kills us as well.
         let _ = writeln!(io::stdout(), "\n{READY}");
         while chunks.recv().await.is_some() {}
         pending::<()>().await;

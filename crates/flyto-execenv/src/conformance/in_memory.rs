@@ -188,7 +188,7 @@ impl Shell {
             "exit" => Err(Exit::Code(i32::try_from(number(rest)?).map_err(|_| BAD_STEP)?)),
             "die" => self.raise(signal(rest)?).await,
             "stop" => self.raise(Signal(19)).await,
-            // Nobody is its parent.
+            // It has no parent.
             "strike" => word(rest).and(word(rest)).map(drop),
             "nap" => self.nap().await,
             "become-sleep" => {
@@ -213,7 +213,7 @@ impl Shell {
                 self.call.on(signal, Disposition::Catch);
                 Ok(())
             }
-            // Who starts a child goes on, so that being an orphan makes no difference here.
+            // A program that starts a child goes on, so that being an orphan makes no difference here.
             "child" | "orphan" | "session" | "escapee" => {
                 self.spawn(matches!(step, "session" | "escapee"), rest);
                 Ok(())

@@ -250,7 +250,7 @@ pub(super) async fn others_are_out_of_reach(ctx: &Ctx<'_>) -> Result<(), Failure
     let printed = lines_until(&mut chunks, &[READY]).await?;
     let id = String::from_utf8_lossy(&printed).lines().next().unwrap_or_default().to_owned();
 
-    // Where each call has ids of its own, this one is somebody else's, or nobody's.
+    // Where each call has ids of its own, this one is another process's, or none's.
     let attempt = async |steps: &[&str]| ctx.run(ctx.spec(steps).isolation(isolation())).await;
     attempt(&["signal", "TERM", &id]).await?;
     let outcome = attempt(&["show", &format!("/proc/{id}/environ")]).await?;

@@ -82,7 +82,7 @@ pub(super) async fn others_are_not_traced(ctx: &Ctx<'_>) -> Result<(), Failure> 
     let _process = ctx.env.start(perl(ctx, &["stay"]), options).await?;
     let printed = lines_until(&mut chunks, &[READY]).await?;
     let id = String::from_utf8_lossy(&printed).lines().next().unwrap_or_default().to_owned();
-    // Where each call has ids of its own, this one is nobody's here.
+    // Where each call has ids of its own, this one is not in use here.
     let is_traced = comes_off(ctx, &["trace", &id], isolation).await?;
     ensure(!is_traced, || "the program of another call was traced".to_owned())
 }

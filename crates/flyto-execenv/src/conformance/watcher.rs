@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{Capability, Ending, ExecErrorKind, Exit, Isolation, KillScope, Outcome, Processes};
 
-/// The code with which a program ends that nobody ended.
+/// The code with which a program ends by itself.
 const OWN_CODE: i32 = 7;
 
 /// The isolation that a program of this kind may have: none, and where declared, that it can reach its
@@ -38,12 +38,12 @@ pub(super) async fn killed_watchers_are_missed(ctx: &Ctx<'_>) -> Result<(), Fail
         let spec = ctx.spec(&[&steps[..], &then, &["exit", &code]].concat());
         let spec = spec.kill(KillScope::Tree).isolation(isolation);
         match ctx.env.run(spec.deadline(ctx.probe.guard_time())).await {
-            // Nobody knows any more whom there is to end.
+            // What there is to end is not known any more.
             Err(err) if err.kind() == ExecErrorKind::Lost && !is_isolated => {
                 watch.tidy(ctx).await?;
             }
             Err(err) => return Err(err.into()),
-            // The parent stands it, or is nobody who could be struck.
+            // The parent stands it, or is no process that can be struck.
             Ok(outcome) => {
                 ended(&outcome, Ending::Exited(Exit::Code(OWN_CODE)))?;
                 watch.all_gone(ctx).await?;

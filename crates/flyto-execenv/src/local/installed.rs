@@ -145,7 +145,7 @@ impl Look<'_> {
             Some(Script::LookedUp(env, name)) => {
                 self.program(&env, origin, n_more);
                 if let Some(found) = look_up(self.spec, &name) {
-                    // Where it is found tells who chose it.
+                    // Where it is found tells which side chose it.
                     self.program(&found, Origin::Other, n_more);
                 }
             }

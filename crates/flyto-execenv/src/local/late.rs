@@ -16,7 +16,7 @@ use std::{
 /// How long tasks wait to be woken: 1 ms.
 pub(super) const PAUSE: Duration = Duration::from_millis(1);
 
-/// How long the thread stays when there is nobody to wake: 20 ms.
+/// How long the thread stays when there is no task to wake: 20 ms.
 const LINGER: Duration = Duration::from_millis(20);
 
 /// Tasks that come in a row, with less than [`LINGER`] from one to the next, before there is a thread: 16, of
@@ -27,7 +27,7 @@ const MANY: u32 = 16;
 /// harm.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// Who is to be woken; nobody once that is of no use any more.
+/// The waker; `None` once cancelled.
 type Slot = Arc<Mutex<Option<Waker>>>;
 
 /// A task that will be woken, unless this is dropped before.
@@ -114,7 +114,7 @@ fn wake_all() {
             late = self::late();
             let n_due = late.tasks.partition_point(|(due, _)| *due <= now);
             let due: Vec<_> = late.tasks.drain(..n_due).collect();
-            // Whoever is woken may want the lock.
+            // A task that is woken may want the lock.
             drop(late);
             due.iter().filter_map(|(_, slot)| lock(slot).take()).for_each(Waker::wake);
             late = self::late();
@@ -146,7 +146,7 @@ mod tests {
             let alarm = || wake_after(now, &waker).expect("there is a thread");
             let _alarms = [alarm(), alarm(), alarm()];
             drop(alarm());
-            // A thread that seems not to be there gets a second one, and nobody is forgotten for that.
+            // A thread that seems not to be there gets a second one, and no task is forgotten for that.
             while wake_after(now + 2 * PATIENCE, &waker).is_none() {}
             for _ in 0..3 {
                 let at = woken.recv_timeout(Duration::from_secs(60)).expect("it is woken");

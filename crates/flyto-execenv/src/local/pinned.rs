@@ -5,10 +5,10 @@
 //! copy is what runs. There are two kinds of copy.
 //!
 //! - **A sealed memfd** for what the kernel loads by itself: a program of this machine's own kind, on
-//!   Linux. Nobody can change it, not even the user it belongs to (memfd_create(2), `F_SEAL_WRITE`),
+//!   Linux. No process can change it, not even one of its user (memfd_create(2), `F_SEAL_WRITE`),
 //!   and it leaves nothing on any disk. The child's own descriptor is closed when the program is in
 //!   place.
-//! - **A private file** for what somebody else reads: a script, which its interpreter opens by its
+//! - **A private file** for what another program reads: a script, which its interpreter opens by its
 //!   path, and whatever binfmt_misc(5) hands on. A memfd would do for some interpreters and not for
 //!   others: Node resolves links in the path of its script and then looks for a file
 //!   `/memfd:tool.js (deleted)`, and the name that an interpreter may judge by is lost. The file keeps
@@ -61,7 +61,7 @@ const BOUNDS: Bounds = Bounds { entries: 64, bytes: 256 << 20, file_bytes: 1 << 
 /// stamps in use (FAT).
 const AT_REST: Duration = Duration::from_secs(2);
 
-/// Looks at a copy that was tampered with before giving up: who rewrites it each time does so on
+/// Looks at a copy that was tampered with before giving up: a process that rewrites it each time does so on
 /// purpose.
 const ATTEMPTS: usize = 3;
 
@@ -180,7 +180,7 @@ impl PinnedPrograms {
     /// A copy of the file at `program`, where `spec` pins it by its digest; `None` where it is not
     /// pinned.
     ///
-    /// Whoever starts it keeps it until the program is gone: an interpreter opens it late.
+    /// The backend keeps it until the program is gone: an interpreter opens it late.
     ///
     /// # Errors
     ///
@@ -326,7 +326,7 @@ fn mismatch(spec: &Spec, program: &Path, wanted: Sha256, got: Sha256) -> ExecErr
     start_error(spec, ExecErrorKind::DigestMismatch).with_source(why)
 }
 
-/// The path as somebody would type it.
+/// The path as a user would type it.
 fn shell_word(path: &Path) -> String {
     let text = path.display().to_string();
     let is_plain = |it: char| it.is_alphanumeric() || "/._-+:@%,=".contains(it);

@@ -37,7 +37,7 @@ pub struct PinnedImage(Kind);
 
 #[derive(Debug)]
 enum Kind {
-    /// Bytes that nobody can change.
+    /// Bytes that no process can change.
     Sealed(Sealed),
     /// A file of our own.
     File { file: PrivateFile, stamp: Stamp },
@@ -162,7 +162,7 @@ pub(super) fn copy(
     Ok(Copied { image, sha256, before, after })
 }
 
-/// Stops where nobody waits for the answer.
+/// Stops where no call waits for the answer.
 fn go_on(stop: &CancellationToken) -> io::Result<()> {
     if stop.is_cancelled() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
 }
@@ -264,7 +264,7 @@ impl Draft {
         }
     }
 
-    /// Makes what was written final, and hashes it then: whoever could write to the copy while it was
+    /// Makes what was written final, and hashes it then: a change to the copy while it was
     /// made is found out.
     fn finish(
         self,

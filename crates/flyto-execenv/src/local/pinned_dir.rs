@@ -1,8 +1,8 @@
 //! Private files for the copies of scripts.
 //!
 //! They lie in a directory that only the user may enter, made when the first one is needed and removed
-//! with the backend and the last program that it started. A lock on it (flock(2)) says that somebody
-//! is alive who owns it; also a service that cleans up temporary directories honours that
+//! with the backend and the last program that it started. A lock on it (flock(2)) says that its owner
+//! is alive; also a service that cleans up temporary directories honours that
 //! (systemd-tmpfiles(8)). What a killed process left behind is removed by the next one that makes such
 //! a directory.
 
@@ -55,7 +55,7 @@ impl Places {
     /// next one.
     pub(super) fn create(&self, name: &OsStr) -> Result<(PrivateFile, File), Trouble> {
         let mut home = self.home.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody who tidies up may have removed it, whatever the lock says.
+        // A program that tidies up may have removed it, whatever the lock says.
         if let Some(home) = &*home
             && let Ok(Some(res)) = home.create(name)
         {
@@ -147,7 +147,7 @@ impl Drop for Home {
     }
 }
 
-/// Takes the lock of a directory of ours; `None` where it is somebody else's or gone.
+/// Takes the lock of a directory of ours; `None` where another process has it, or it is gone.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let dir = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
@@ -159,7 +159,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
         Err(err) if err == rustix::io::Errno::WOULDBLOCK => return Ok(None),
         res => res?,
     }
-    // Whoever had it before may have removed the directory.
+    // The owner before may have removed the directory.
     let (ours, there) = (dir.metadata()?, fs::symlink_metadata(path));
     let is_there = there.is_ok_and(|it| (it.dev(), it.ino()) == (ours.dev(), ours.ino()));
     Ok((is_there && ours.uid() == geteuid().as_raw()).then_some(dir))
@@ -170,7 +170,7 @@ fn sweep(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     let is_ours = |name: &OsStr| name.as_encoded_bytes().starts_with(PREFIX.as_bytes());
     for entry in entries.flatten().filter(|it| is_ours(&it.file_name())) {
-        // Others may be at the same thing; who has the lock removes it.
+        // Others may be at the same thing; the one that has the lock removes it.
         if let Ok(Some(_lock)) = lock(&entry.path()) {
             let _ = fs::remove_dir_all(entry.path());
         }

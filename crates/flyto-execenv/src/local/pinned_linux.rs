@@ -1,4 +1,4 @@
-//! Memory that holds a program and that nobody can change: a sealed memfd (memfd_create(2)).
+//! Memory that holds a program and that no process can change: a sealed memfd (memfd_create(2)).
 
 use std::{
     ffi::OsStr,
@@ -20,7 +20,7 @@ use rustix::{
 /// (`vm.memfd_noexec`), or no way to start it.
 pub(super) fn create(name: &OsStr) -> Option<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    // The name is for those who look at the process, and may have 249 bytes.
+    // The name is for people that look at the process, and may have 249 bytes.
     let name = if name.len() > 200 { OsStr::new("pinned") } else { name };
     let memory = match memfd_create(name, flags | MemfdFlags::EXEC) {
         // Linux before 6.3 does not know that flag, and all memory can be executed.
@@ -32,7 +32,7 @@ pub(super) fn create(name: &OsStr) -> Option<File> {
     fs::exists(path_of(&memory, "self")).is_ok_and(|it| it).then_some(memory)
 }
 
-/// Memory that nobody can change any more.
+/// Memory that no process can change any more.
 #[derive(Debug)]
 pub(super) struct Sealed {
     memory: File,
@@ -45,7 +45,7 @@ pub(super) fn seal(memory: File) -> io::Result<Sealed> {
     memory.set_permissions(Permissions::from_mode(0o500))?;
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
     fcntl_add_seals(&memory, seals)?;
-    // Where `/proc` shows the processes of another namespace, our number is somebody else's.
+    // Where `/proc` shows the processes of another namespace, our number is another process's.
     let id = |meta: Metadata| (meta.dev(), meta.ino());
     let pid = std::process::id();
     let there = fs::metadata(path_of(&memory, &pid.to_string())).map(id).ok();
@@ -95,7 +95,7 @@ mod tests {
             return;
         };
         memory.write_all(b"one").expect("it is open");
-        // Whoever has it open already …
+        // A process that has it open already …
         let mut early = memory.try_clone().expect("a descriptor");
         let sealed = seal(memory).expect("it takes seals");
         let (path, other) = sealed.paths();

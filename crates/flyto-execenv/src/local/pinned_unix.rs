@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, ffi::OsStr, fs::File, io, path::PathBuf};
 
-/// Memory that nobody can change any more: there is none here.
+/// Memory that no process can change any more: there is none here.
 #[derive(Debug)]
 pub(super) struct Sealed(Infallible);
 

@@ -25,7 +25,7 @@ const LONG_BYTES: usize = 512 * 1024;
 const WIDE_BYTES: usize = 256 * 1024;
 
 /// How long a stream is left alone before the event loop watches it: 1 to 2 ms. Most programs that end at all
-/// write little and are gone by then. Who is not woken for their output reads all of it once they have
+/// write little and are gone by then. A reader that is not woken for it reads all of it once they have
 /// exited, which saves a fifteenth of a call.
 const UNWATCHED: Duration = late::PAUSE;
 
@@ -43,7 +43,7 @@ pub(super) struct PipeReader {
 enum State {
     Unwatched {
         pipe: OwnedFd,
-        /// Since when somebody waits for it.
+        /// Since when a call waits for it.
         asked: Option<Instant>,
         alarm: Option<Alarm>,
     },
@@ -52,7 +52,7 @@ enum State {
     Closed,
 }
 
-/// What ends the time in which nobody watches.
+/// What ends the time in which the event loop does not watch.
 enum Alarm {
     Late(late::Alarm),
     Timer(Pin<Box<Sleep>>),

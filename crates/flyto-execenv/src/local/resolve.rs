@@ -22,7 +22,7 @@ use crate::{ExecError, ExecErrorKind, Filesystem, Isolation, Spec};
 /// from the spec's working directory (POSIX.1-2024, 8.3). Paths are not looked at: the start itself
 /// tells whether they are good.
 ///
-/// Every backend that starts programs on this machine needs it, whoever wrote it: the standard
+/// Every backend that starts programs on this machine needs it, in any crate: the standard
 /// library would look in the host's `PATH`, and would fork to do so.
 ///
 /// # Errors
@@ -218,7 +218,7 @@ fn first_bytes(program: &Path) -> Vec<u8> {
 
 fn head(program: &Path, n_bytes: u64) -> Vec<u8> {
     let mut res = Vec::new();
-    // Who has a lease on it (fcntl(2)) could keep us waiting for three quarters of a minute.
+    // A process with a lease on it (fcntl(2)) could keep us waiting for three quarters of a minute.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     if let Ok(file) = open(program, flags, Mode::empty()) {
         let _ = File::from(file).take(n_bytes).read_to_end(&mut res);

@@ -48,7 +48,7 @@ pub struct HostEnds {
 #[derive(Debug)]
 struct OutputEnd {
     pipe: OwnedFd,
-    /// Somebody talks to the program and waits for its words.
+    /// The caller talks to the program and waits for its words.
     is_talk: bool,
 }
 

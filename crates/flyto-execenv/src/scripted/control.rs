@@ -107,7 +107,7 @@ impl Control for ScriptedControl {
         if !by_itself && !grace.is_zero() {
             self.tree.signal(Signal::TERM, self.scope);
             self.tree.signal(Signal(18), self.scope);
-            // Whoever is still there after the grace is killed.
+            // What is still there after the grace is killed.
             let _ = timeout(grace, self.tree.gone(self.scope)).await;
         }
         let n_left = u32::try_from(self.tree.count(self.scope)).unwrap_or(u32::MAX);

@@ -191,7 +191,7 @@ impl fmt::Debug for Tree {
     }
 }
 
-/// The next process id; 1 is nobody's.
+/// The next process id; 1 is not given out.
 static NEXT_ID: AtomicU32 = AtomicU32::new(2);
 
 impl Tree {
@@ -309,7 +309,7 @@ struct Process {
 
 impl Process {
     fn end(&mut self, exit: Exit) {
-        // Its streams close before anybody hears of its end.
+        // Its streams close before its end is reported.
         self.body = None;
         self.tree.ended(self.id, exit);
     }

@@ -43,7 +43,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::BrokenPipe`] when nobody reads any more; a real program would get `SIGPIPE`.
+    /// [`io::ErrorKind::BrokenPipe`] when the reader is gone; a real program would get `SIGPIPE`.
     pub async fn write(&self, bytes: &[u8]) -> io::Result<()> {
         match &self.0 {
             Some(stream) => stream.lock().await.write_all(bytes).await,
@@ -51,7 +51,7 @@ impl Writer {
         }
     }
 
-    /// Writes a line, whether or not anybody reads it.
+    /// Writes a line, whether or not it has a reader.
     pub async fn line(&self, text: &str) {
         // A closed stream is no concern of a program that does not look.
         let _ = self.write(format!("{text}\n").as_bytes()).await;

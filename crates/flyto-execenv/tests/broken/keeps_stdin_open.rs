@@ -1,4 +1,4 @@
-//! Gives every program a stdin that nobody writes and nobody closes, as a terminal is.
+//! Gives every program a stdin that is neither written nor closed, as a terminal is.
 
 use flyto_execenv::{BoxedWriter, Running, Spec, Stdin};
 

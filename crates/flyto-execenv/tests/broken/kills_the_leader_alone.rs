@@ -13,7 +13,7 @@ impl Fault for KillsTheLeaderAlone {
     }
 }
 
-/// Whatever ends a group is broken with it. A chatty leaker alone ends by itself, since nobody reads
+/// Whatever ends a group is broken with it. A chatty leaker alone ends by itself, since nothing reads
 /// its pipe any more.
 #[test]
 fn children_survive() {

@@ -76,7 +76,7 @@ impl Control for Waiting {
     }
 }
 
-/// Quiet or chatty, who holds the pipe is waited for.
+/// Quiet or chatty, a holder of the pipe is waited for.
 #[test]
 fn a_held_pipe_holds_up_the_call() {
     check::<WaitsForPipes>(&["exited-then-closed", "chatty-leaker-is-cut-off"]);

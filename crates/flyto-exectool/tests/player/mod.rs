@@ -29,7 +29,7 @@ pub(crate) enum Ends {
     With(Exit),
     /// It runs until it is ended.
     Never,
-    /// It runs, and nobody learns how it ended.
+    /// It runs, and how it ended is not known.
     OutOfSight,
     /// It does not start.
     NotStarted(ExecErrorKind),

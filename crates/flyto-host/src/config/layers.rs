@@ -288,7 +288,7 @@ fn apply_flags(config: &mut Config, surroundings: &Surroundings, flags: &Flags) 
     }
 }
 
-/// Who names directories of plugins wants plugins.
+/// A user that names directories of plugins wants plugins.
 fn use_plugin_dirs(config: &mut Config, dirs: Vec<PathBuf>, origin: Origin) {
     config.plugins.enabled = true;
     config.plugins.plugin_dirs = dirs.iter().map(|it| it.display().to_string()).collect();

@@ -40,7 +40,7 @@ pub struct Config {
     /// Which profiles programs run under, by their class; none by default.
     pub sandbox: Sandbox,
     /// Where each value comes from, by its key in a configuration file, such as
-    /// `plugins.plugin_dirs`. A key that nobody set is not in it.
+    /// `plugins.plugin_dirs`. A key without a value is not in it.
     pub origins: BTreeMap<&'static str, Origin>,
     /// The file in which grants take effect, whether it is there or not: the one that has them, else
     /// the one that is named, else the user's. `None` where the user has no home.
@@ -50,7 +50,7 @@ pub struct Config {
     /// Where each grant stands that a file has.
     pub(crate) grant_places: BTreeMap<String, Location>,
     /// The names that files block and allow, but for those of a project that is not trusted: they are
-    /// for whoever works on it.
+    /// for the people that work on it.
     pub(crate) listed: Vec<Listed>,
 }
 
@@ -83,7 +83,7 @@ impl Default for Config {
     }
 }
 
-/// Who set a value.
+/// The source that set a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {

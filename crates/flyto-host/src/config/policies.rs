@@ -26,7 +26,7 @@ impl Config {
     /// these places.
     ///
     /// Every class has its programs ended with all their descendants where the backend can do that,
-    /// else with their process group: what nobody asked for is no reason to refuse a call. What a
+    /// else with their process group: what was not asked for is no reason to refuse a call. What a
     /// profile asks for is one.
     ///
     /// Programs work on the current directory. `workspace` has the directory for temporary files

@@ -19,7 +19,7 @@ use crate::{
     trust::{TrustStore, Trusted},
 };
 
-/// What the configuration of a project would allow, to be read by the operator who is to trust it.
+/// What the configuration of a project would allow, to be read by the operator before trusting it.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ProjectReview {

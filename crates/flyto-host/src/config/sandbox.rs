@@ -101,14 +101,14 @@ pub(crate) const CLASSES: [(&str, Class); 5] = [
 ];
 
 impl Sandbox {
-    /// The profile of this name: one of the configuration's own, or one that everybody has.
+    /// The profile of this name: one of the configuration's own, or one that is always there.
     #[must_use]
     pub fn profile(&self, name: &str) -> Option<SandboxProfile> {
         let own = self.profiles.get(name).cloned();
         own.or_else(|| Profile::from_name(name).map(SandboxProfile::plain))
     }
 
-    /// The names of all profiles: those that everybody has, then the configuration's own.
+    /// The names of all profiles: those that are always there, then the configuration's own.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let all = Profile::ALL.iter().map(|it| it.name());

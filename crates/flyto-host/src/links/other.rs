@@ -1,4 +1,4 @@
-//! Who made a link, where the system does not say.
+//! The owner of a link, where the system does not say.
 
 use std::{fs::Metadata, path::Path};
 
@@ -6,7 +6,7 @@ use super::{Access, only_root_made};
 
 /// Whether no program of this user can have made a link: it is not known here.
 pub(super) fn is_of_root(_link: &Path) -> bool {
-    // The user counts as root, who can make every link.
+    // The user counts as root, which can make every link.
     only_root_made(0, Access { owner: 0, mode: 0 }, &[])
 }
 

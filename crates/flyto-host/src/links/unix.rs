@@ -1,4 +1,4 @@
-//! Who made a link, by what the system says.
+//! The owner of a link, by what the system says.
 
 use std::{fs::Metadata, io, os::unix::fs::MetadataExt as _, path::Path};
 

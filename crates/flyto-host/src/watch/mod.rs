@@ -75,7 +75,7 @@ impl Host {
     /// Where the system has no watches left, the host looks every 2 s, and the
     /// [report](crate::LoadReport::watching) says so.
     ///
-    /// The configuration is not watched: it says whom to trust, and takes effect at the next start.
+    /// The configuration is not watched: it says what to trust, and takes effect at the next start.
     ///
     /// The host itself is not kept alive by this. It takes a thread, and another one of the library
     /// that asks the system; both end soon after the result is dropped.
@@ -98,7 +98,7 @@ impl Host {
 
 impl Watching {
     /// Waits until something is different from the last call, or from the start of the watching, and
-    /// says what. Changes that came while nobody waited are told as one: what was added and removed
+    /// says what. Changes that came without a waiting caller are told as one: what was added and removed
     /// between two calls is not told at all. `None`: the host is gone.
     ///
     /// Works under any executor. Cancel-safe: no change is lost when the future is dropped.

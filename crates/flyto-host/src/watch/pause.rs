@@ -69,7 +69,7 @@ impl Pause {
     }
 
     /// Waits until it is time to look again: some time after events, or after `poll` without any.
-    /// `false`: nobody wants to know any more.
+    /// `false`: the watching has ended.
     pub(super) fn wait(&self, poll: Option<Duration>) -> bool {
         let next_poll = poll.and_then(|it| Instant::now().checked_add(it));
         let mut state = self.state();
@@ -102,7 +102,7 @@ impl Pause {
         let first = state.flurry.map_or(now, |(first, _)| first);
         state.flurry = Some((first, now));
         drop(state);
-        // Who waits for the end of a flurry looks at the clock by itself.
+        // The wait for the end of a flurry looks at the clock by itself.
         if is_first {
             self.wake.notify_one();
         }

@@ -36,7 +36,7 @@ impl Worker {
         Self { host, pause, poll, fallback, open: eyes_of_the_system }
     }
 
-    /// Runs until nobody wants to know any more, or the host is gone.
+    /// Runs until the watching has ended, or the host is gone.
     pub(super) fn run(self) {
         let (mut followed, mut blind) = match (self.open)(Arc::clone(&self.pause)) {
             Ok(eyes) => (Some(Followed::new(eyes)), None),

@@ -228,7 +228,7 @@ fn a_taken_name_is_free_when_its_owner_goes() {
     assert_eq!(owner(&host), "second.json");
     assert_eq!(host.report().names.iter().count(), 0);
 
-    // Whoever has the name keeps it.
+    // The source that has the name keeps it.
     world.write("first.json", &definition("echo", "1"));
     let changes = host.reload();
     assert_eq!(changes.sources.len(), 0);

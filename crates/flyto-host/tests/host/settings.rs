@@ -1,4 +1,4 @@
-//! Grants for plugins that are not there, and servers that nobody starts.
+//! Grants for plugins that are not there, and servers that are not started.
 
 use expect_test::{Expect, expect};
 use flyto_execenv::{ExecEnv, local::Local};

@@ -206,7 +206,7 @@ impl Catalogue {
     }
 
     /// What has changed since an older look at the same directories, by the rules of
-    /// [`reload`](Self::reload): for whoever has missed the looks between.
+    /// [`reload`](Self::reload): for a caller that has missed the looks between.
     #[must_use]
     pub fn changes_since(&self, older: &Self) -> Vec<Change> {
         reload::changes(older, self)

@@ -256,7 +256,7 @@ fn settle(
 struct Owners(HashMap<String, Location>);
 
 impl Owners {
-    /// Takes the name for a plugin, or says who has it.
+    /// Takes the name for a plugin, or says which plugin has it.
     fn claim(&mut self, plugin: &Plugin, findings: &mut Findings) -> bool {
         let place = plugin.name_location();
         if let Some(first) = self.0.get(plugin.name()) {

@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-/// Whether somebody may execute it; the system decides that by the name.
+/// Whether it may be executed; the system decides that by the name.
 pub(crate) fn is_executable(_: &Metadata) -> bool {
     true
 }

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-/// Whether somebody may execute it.
+/// Whether any user may execute it.
 pub(crate) fn is_executable(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & 0o111 != 0
 }

@@ -21,7 +21,7 @@ pub enum HomeError {
         /// The path as it is written.
         path: String,
     },
-    /// The path begins with the name of a user whom the system does not know.
+    /// The path begins with the name of a user that the system does not know.
     UnknownUser {
         /// The path as it is written.
         path: String,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// The home directory of a user of this system: nobody knows it here.
+/// The home directory of a user of this system: it is not known here.
 #[must_use]
 pub fn ambient_home_of(_: &str) -> Option<PathBuf> {
     None

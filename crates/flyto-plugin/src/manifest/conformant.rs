@@ -123,7 +123,7 @@ fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
     Err(reader.push(at.error(codes::BAD_PLUGIN_NAME, what).with_help(help)))
 }
 
-/// The author, who is an object in this format: the name, and an address behind it.
+/// The author, which is an object in this format: the name, and an address behind it.
 fn author(reader: &mut ObjectReader<'_, '_>) -> Result<Option<String>, Reported> {
     let Some(at) = reader.optional_object("author")? else { return Ok(None) };
     let mut reader = ObjectReader::new(at, reader.findings())?;

@@ -1,4 +1,4 @@
-//! Schemas that become values when somebody looks.
+//! Schemas that become values when they are first used.
 
 use std::{
     fmt,

@@ -10,7 +10,7 @@ mod flat; //     a tool where the plugin belongs
 mod foreign; //  files of other kinds
 mod form; //     which form a tool has
 mod head; //     what is said about the plugin as a whole
-mod lazy; //     schemas that become values when somebody looks
+mod lazy; //     schemas that become values when they are first used
 mod literal; //  places inside a JSON string
 mod meant; //    values of a wrong type, and what they mean
 mod metadata; // what a tool says about itself
@@ -67,7 +67,7 @@ pub struct Manifest {
     pub version: Option<String>,
     /// What the plugin is for, for people.
     pub description: Option<String>,
-    /// Who made it.
+    /// The author.
     pub author: Option<String>,
     /// The tools that can be used, in the order of the manifest. An entry with an error is not
     /// among them; see [`Plugin::refused`](crate::Plugin::refused).

@@ -77,12 +77,12 @@ impl Looks<'_> {
     }
 
     /// Whether a name is that of a program in the `PATH` that the tool will have; `None` where
-    /// nobody can tell.
+    /// that is not known.
     fn found_in_path(&self, name: &str) -> Option<bool> {
         self.in_path(name).map(|it| it.is_some())
     }
 
-    /// The file that `command` stands for, where somebody can tell.
+    /// The file that `command` stands for, where that is known.
     pub(super) fn file(&self, command: &str) -> Option<PathBuf> {
         if command.contains('/') { self.resolved(command) } else { self.in_path(command).flatten() }
     }
@@ -196,7 +196,7 @@ pub(super) fn looked_for_at(path: &Path) -> String {
 }
 
 /// The finding that a file which must have one digest has another. A call would be refused, too, and
-/// is, where nobody looks here: reading every file would cost more than finding all plugins.
+/// is, without this look: reading every file would cost more than finding all plugins.
 pub(super) fn other_digest(
     at: At<'_>,
     file: &Path,

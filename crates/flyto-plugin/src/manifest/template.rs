@@ -15,8 +15,8 @@ use crate::{
     template::{Fault, Template},
 };
 
-/// The schema of the parameters, as an object whatever it leaves out: nobody who wrote one for
-/// ZeptoClaw was ever told what is missing, and services for models refuse one without a type.
+/// The schema of the parameters, as an object whatever it leaves out: an author of one for
+/// ZeptoClaw was never told what is missing, and services for models refuse one without a type.
 pub(super) fn parameters(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,

@@ -107,7 +107,7 @@ pub(super) fn read(
                 let dir = work_dir.as_ref().ok().map(|it| start_dir(place.dir, it.as_deref()));
                 (dir, env.as_ref().ok(), command.to_str().map(ToOwned::to_owned))
             }
-            // A path that is relative leads into the session's directory, which nobody knows here.
+            // A path that is relative leads into the session's directory, which is not known here.
             Invocation::Template(template) => {
                 let known = |it: &String| !it.contains('/') || it.starts_with('/');
                 (Some(place.dir.to_owned()), env.as_ref().ok(), template.program().filter(known))
@@ -393,7 +393,7 @@ pub(super) fn sha256(
     }))
 }
 
-/// What an example writes where everybody has a digest of their own.
+/// What an example writes where every program has another digest.
 fn is_placeholder(text: &str) -> bool {
     let has = |it: &str| text.contains(it);
     has("...") || has("…") || has("<") || !text.contains(|it: char| it.is_ascii_digit())

@@ -1,7 +1,7 @@
 //! One message: what a program is told, and what it says.
 //!
 //! What is written is exact to the byte, as programs in any language match it with whatever they
-//! have. What is read may be anything: a line that is no message is somebody's log.
+//! have. What is read may be anything: a line that is no message is a log.
 
 use std::{borrow::Cow, fmt};
 

@@ -24,11 +24,11 @@ impl fmt::Display for Escape {
 impl Error for Escape {}
 
 /// The file that `path`, a path within the plugin's directory `dir`, leads to with all links
-/// resolved. Where there is none, the path as it is written: who starts the program says what is
+/// resolved. Where there is none, the path as it is written: the start of the program says what is
 /// missing, and a backend that is elsewhere may have it.
 ///
 /// What is given here is what runs, and no part of it was a link: one that is exchanged after this
-/// look leads nowhere else. Whoever may write to the plugin can still put another file, or a link,
+/// look leads nowhere else. A process that may write to the plugin can still put another file, or a link,
 /// in the place of what was found, or where nothing was. Against them a digest holds, which is that
 /// of the bytes that run; this keeps a plugin from being a way to start other programs.
 pub(crate) fn resolve(dir: &Path, path: &Path) -> Result<PathBuf, Escape> {

@@ -1,4 +1,4 @@
-//! What holds for whatever somebody writes.
+//! What holds for any text.
 
 use std::sync::LazyLock;
 

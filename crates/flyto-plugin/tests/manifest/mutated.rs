@@ -1,4 +1,4 @@
-//! Real manifests with bytes changed, as an editor, a merge or somebody who means harm leaves them.
+//! Real manifests with bytes changed, as an editor, a merge or a hostile author leaves them.
 
 use std::{fs, path::Path, sync::LazyLock};
 

@@ -228,7 +228,7 @@ fn a_variable_that_is_not_set_keeps_a_server_from_starting() {
         "#]],
     );
     let text = format!("{{\"name\": \"p\", \"mcpServers\":\n{servers}}}");
-    // Nobody knows the host.
+    // The host is not known.
     check_text(
         &text,
         LoadOptions::new(),

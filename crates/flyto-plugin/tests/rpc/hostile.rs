@@ -116,7 +116,7 @@ async fn an_answer_beside_a_long_log_counts() {
         fs::write(host.dir.path().join("reply"), stdout).expect("written");
         let res = host.call(def(), "").await;
         assert_eq!((res.output.as_str(), &res.failure, &res.omitted), ("done", &None, &None));
-        // Nobody would learn of the file.
+        // No reader would learn of the file.
         assert_eq!(fs::read_dir(&spill).expect("made").count(), 0);
     }
 }

@@ -192,7 +192,7 @@ fn an_owner_exchanges_its_tools_in_one_step() {
         a:stays of plugin a: a__stays
     "#]]
     .assert_eq(&render(&registry.snapshot()));
-    // Whoever holds the former set still has it.
+    // A caller that holds the former set still has it.
     assert!(before.get("a:gone").is_some() && before.get("a:new").is_none());
 }
 
@@ -224,7 +224,7 @@ fn the_same_set_again_is_no_change() {
 #[test]
 fn a_tool_that_stays_keeps_its_wire_name() {
     let registry = Registry::new();
-    // `fs.read` has to take its second choice, for the first is somebody's id.
+    // `fs.read` has to take its second choice, for the first is the id of another tool.
     let first_choice = ToolId::parse("fs.read").unwrap().wire_name();
     registry.register("host", tool(&first_choice)).unwrap();
     let second_choice = registry.register("exec", tool("fs.read")).unwrap().wire_name().to_owned();
@@ -356,7 +356,7 @@ proptest! {
         ),
         exchange in any::<bool>(),
     ) {
-        // Whoever knows the rule can register what another tool's wire name would be.
+        // An owner that knows the rule can register what another tool's wire name would be.
         let ids = names.iter().filter_map(|it| ToolId::parse(it).ok());
         let crafted: Vec<String> = ids.map(|it| it.wire_name()).collect();
         names.extend(crafted);

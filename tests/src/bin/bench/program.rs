@@ -1,7 +1,7 @@
 //! What does `flyto call` add to the time of the tool that it runs?
 //!
-//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18, pinned, at a load of 2: 3.77 [3.52, 4.26] ms where root calls, who
-//! has control groups, and 2.85 [2.73, 2.95] ms where nobody does.
+//! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18, pinned, at a load of 2: 3.77 [3.52, 4.26] ms where root calls, which
+//! has control groups, and 2.85 [2.73, 2.95] ms where `nobody` does.
 
 use std::{
     env, fs,
@@ -35,7 +35,7 @@ const N_PLUGINS: usize = 10;
 const CALLS: usize = 20;
 const WARM_UP: usize = 5;
 
-/// The user nobody of most systems.
+/// The user `nobody` of most systems.
 const NOBODY: u32 = 65_534;
 
 pub(crate) fn run(options: &Options) -> Result {
@@ -148,7 +148,7 @@ fn flyto() -> Result<PathBuf> {
 struct Variant<'a> {
     scene: &'a Scene,
     is_direct: bool,
-    /// Who runs it, if that is somebody else.
+    /// The user that runs it, if it is another one.
     id: Option<u32>,
 }
 

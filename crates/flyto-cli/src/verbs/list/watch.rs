@@ -46,14 +46,14 @@ struct Finding<'a> {
     finding: &'a Diagnostic,
 }
 
-/// Tells every change from the state in `loaded` on, until a signal comes or nobody reads any more.
+/// Tells every change from the state in `loaded` on, until a signal comes or the reader has gone.
 pub(super) fn run(args: &List, loaded: &Loaded, session: &Session) -> Result<Exit, Stop> {
     let screen = session.screen;
     let mut watching = loaded.host.watch(WatchOptions::default()).map_err(not_watched)?;
     let gone = reader_has_gone().map_err(Stop::internal)?;
     let gone = async {
         if gone.await.is_err() {
-            // Nobody looks; it still shows at the next write.
+            // No terminal; it still shows at the next write.
             std::future::pending().await
         }
     };
@@ -85,7 +85,7 @@ fn not_watched(err: WatchError) -> Stop {
         .with_help("there are too many threads or processes; see `ulimit -u`")
 }
 
-/// Says when whoever reads stdout closes it. Without that, the program would stay until the next
+/// Says when the reader of stdout closes it. Without that, the program would stay until the next
 /// change, which may be never.
 fn reader_has_gone() -> io::Result<oneshot::Receiver<()>> {
     let (gone, res) = oneshot::channel();

@@ -30,7 +30,7 @@ pub(super) enum Built {
 /// Builds the program of the plugin in `dir` as its README says. Cargo fetches what it lacks, unless
 /// its own settings (`CARGO_NET_OFFLINE`) keep it from that.
 pub(super) fn build(dir: &Path, mut env: Environment) -> Result<Built, Stop> {
-    // Somebody else's target would put the program elsewhere.
+    // Another target would put the program elsewhere.
     for name in ["CARGO_BUILD_TARGET", "CARGO_BUILD_TARGET_DIR"] {
         env.remove(name);
     }

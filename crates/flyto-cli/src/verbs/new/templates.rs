@@ -17,7 +17,7 @@ pub(super) struct File {
     pub(super) mode: Mode,
 }
 
-/// Who may do what with a file, less what the umask takes.
+/// What may be done with a file, less what the umask takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Plain,

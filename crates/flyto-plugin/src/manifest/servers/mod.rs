@@ -20,7 +20,7 @@ use crate::{
 
 /// A server of the Model Context Protocol that a plugin declares.
 ///
-/// This crate checks the declaration and starts nothing. Who starts the server gives its program
+/// This crate checks the declaration and starts nothing. The host that starts the server gives its program
 /// the environment that programs of plugins have: what every one of them sees, what is granted, and
 /// [`Transport::Stdio::env`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn read_all(
     findings: &mut Findings,
     read: impl Fn(&str, At<'_>, &mut Findings) -> Result<Option<ServerDef>, Reported>,
 ) -> Vec<ServerDef> {
-    // The reader tells of names that occur twice; which of the two was meant, nobody knows.
+    // The reader tells of names that occur twice; which of the two was meant is not known.
     if ObjectReader::new(at, findings).map(drop).is_err() {
         return Vec::new();
     }
