@@ -97,7 +97,7 @@ impl Screen {
     }
 }
 
-/// Writes to stderr. Where even that is closed, there is nobody left to tell.
+/// Writes to stderr. Where even that is closed, no reader is left.
 pub(crate) fn complain(text: impl fmt::Display) {
     let _ = io::stderr().lock().write_all(text.to_string().as_bytes());
 }

@@ -75,7 +75,7 @@ fn print(made: &Made, screen: &Screen) -> Result<Printed, Stop> {
     {
         let mut stdout = io::stdout().lock();
         io::copy(&mut whole, &mut stdout).and_then(|_| stdout.flush()).map_err(Stop::output)?;
-        // It was there for this, and nobody is told of it. One that stays is removed in a week.
+        // It was there for this, and is not reported. One that stays is removed in a week.
         let _ = std::fs::remove_file(path);
         return Ok(Printed::Whole);
     }

@@ -380,7 +380,7 @@ fn has_duplicates(at: At<'_>) -> bool {
     at.items().filter_map(|it| it.value().as_str()).any(|name| !seen.insert(name))
 }
 
-/// The type that somebody meant: what other languages call it, or a slip of the pen.
+/// The type that was meant: what other languages call it, or a slip of the pen.
 fn meant(written: &str) -> Option<&'static str> {
     match written.to_ascii_lowercase().as_str() {
         "str" | "text" => Some("string"),

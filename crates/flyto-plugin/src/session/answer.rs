@@ -166,7 +166,7 @@ fn beside_messages(text: &mut String, stdout: &str) {
 }
 
 impl GivenUp {
-    /// Finer than a millisecond says nothing about when somebody stopped to wait.
+    /// Finer than a millisecond says nothing about when a caller stopped waiting.
     fn after_text(&self) -> String {
         duration_text(Duration::new(self.after.as_secs(), self.after.subsec_millis() * 1_000_000))
     }

@@ -6,7 +6,7 @@ use crate::rpc::frame::{self, Id, Message};
 /// Takes in the lines of stdout.
 #[derive(Debug, Default)]
 pub(super) struct Ear {
-    /// Answers that nobody was given yet.
+    /// Answers that no caller was given yet.
     pub(super) answers: Vec<(u64, Answer)>,
     /// Why it is not known any more whose answers are still to come.
     pub(super) lost_thread: Option<String>,
@@ -25,7 +25,7 @@ impl Ear {
                 Some(Message::Progress { id: Id::Number(id), progress, detail }) => {
                     shared.progress(id, Progress { progress, detail });
                 }
-                // Without an id there is nobody whom it answers.
+                // Without an id there is no caller that it answers.
                 _ => keep(shared, line),
             },
             Line::TooLong { start, .. } if !start.trim_ascii_start().starts_with(b"{") => {

@@ -5,7 +5,7 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-/// A table whose keys the session gives out itself, counting up: nobody can choose them to collide,
+/// A table whose keys the session gives out itself, counting up: no plugin can choose them to collide,
 /// so a multiplication is enough of a hash.
 pub(super) type IdMap<T> = HashMap<u64, T, BuildHasherDefault<IdHasher>>;
 

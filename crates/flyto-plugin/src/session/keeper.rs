@@ -9,7 +9,7 @@ use tokio::time::sleep_until;
 
 use super::{answer::NoProcess, link::Link, sessions::Entered, shared::Shared};
 
-/// Keeps the session until nobody waits for a process.
+/// Keeps the session until no caller waits for a process.
 pub(super) async fn keep(mut keeper: Keeper) {
     loop {
         one_process(&keeper.shared).await;
@@ -24,7 +24,7 @@ pub(super) async fn keep(mut keeper: Keeper) {
 pub(super) struct Keeper {
     shared: Arc<Shared>,
     is_over: bool,
-    /// Tells who closes the host that the process is gone.
+    /// Tells the call that closes the host that the process is gone.
     _entered: Entered,
 }
 

@@ -37,7 +37,7 @@ const STDERR_BYTES: usize = 4 * 1024;
 /// Why the talk is over.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The host closes it, or nobody holds a tool of it any more.
+    /// The host closes it, or no caller holds a tool of it any more.
     Asked,
     /// It had no calls for long enough.
     Idle,
@@ -215,7 +215,7 @@ impl<'a> Link<'a> {
         stop: Stop,
     ) -> (Death, Vec<Request>) {
         match stop {
-            // Whoever ended the session may have taken calls back just before.
+            // The call that ended the session may have cancelled others just before.
             Stop::Asked | Stop::Idle => self.outbox.fill_last(self.shared),
             Stop::Closed | Stop::Stuck(_) => self.stdin = None,
         }

@@ -1,9 +1,9 @@
 //! Plugins whose process stays: all their tools share it, and calls do not wait for each other.
 //!
 //! A [`Session`] is in the hands of its tools. The first call starts a task, which starts the process,
-//! writes requests, hears answers, and ends when the process has ended and nobody waits for another.
+//! writes requests, hears answers, and ends when the process has ended and no caller waits for another.
 //! Callers and task meet in [`shared`]: a caller leaves a request there and waits for its answer with
-//! a clock of its own, so that no caller holds up another, and whoever is no longer waited for is
+//! a clock of its own, so that no caller holds up another, and a call that is no longer waited for is
 //! cancelled.
 
 mod answer; //   what becomes of a call, and its words
@@ -132,7 +132,7 @@ impl Session {
     }
 }
 
-/// When nobody waits for the call any longer.
+/// When the call is not waited for any longer.
 async fn over(ctx: &CallContext, began: Instant, timeout: Duration) -> Over {
     let clock = async {
         match began.checked_add(timeout) {

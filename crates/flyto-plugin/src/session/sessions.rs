@@ -16,7 +16,7 @@ use tokio::sync::watch;
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
     stop: CancellationToken,
-    /// Cancelled where nobody wants to wait for a plugin's last words.
+    /// Cancelled where a plugin's last words are not waited for.
     abort: CancellationToken,
     /// How many tasks look after a session; each has at most one process.
     pub(super) running: watch::Sender<usize>,
@@ -43,7 +43,7 @@ impl Sessions {
     ///
     /// This also takes the grace from a [`close`](Self::close) that is under way.
     pub async fn abort(&self) {
-        // Before the other: who is told to stop looks whether there is any grace.
+        // Before the other: a session that is told to stop looks whether there is any grace.
         self.abort.cancel();
         self.stop.cancel();
         self.gone().await;

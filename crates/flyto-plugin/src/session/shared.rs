@@ -36,7 +36,7 @@ const MAX_QUEUED_BYTES: u32 = 1024 * 1024;
 const MAX_GIVEN_UP: usize = 64;
 
 /// Calls in a row that were given up while the plugin said nothing and did not read its input: after
-/// 16 of them, and if nobody waits for an answer any more, it is stuck. One slow call is no reason to
+/// 16 of them, and if no caller waits for an answer any more, it is stuck. One slow call is no reason to
 /// end it.
 const MAX_UNHEARD: u32 = 16;
 
@@ -222,7 +222,7 @@ impl Shared {
         Pending::new(Arc::clone(self), id, receiver, heard)
     }
 
-    /// Tells the plugin that nobody waits for this call any more. Says whether it may still answer.
+    /// Tells the plugin that this call is not waited for any more. Says whether it may still answer.
     pub(super) fn cancel(&self, id: u64, is_given_up: bool) -> bool {
         let mut state = self.lock();
         let state = &mut *state;
@@ -292,7 +292,7 @@ impl Shared {
         self.lock().pause.as_ref().map(|it| it.until)
     }
 
-    /// Ends the task's work, unless somebody waits for a process.
+    /// Ends the task's work, unless a caller waits for a process.
     pub(super) fn retire(&self) -> bool {
         let mut state = self.lock();
         let is_done = state.queue.is_empty();
@@ -302,7 +302,7 @@ impl Shared {
         is_done
     }
 
-    /// Whether somebody waits for an answer.
+    /// Whether a caller waits for an answer.
     pub(super) fn is_awaited(&self) -> bool {
         let state = self.lock();
         state.calls.len() > state.given_up
@@ -348,7 +348,7 @@ impl Shared {
         cancels.append(&mut state.cancels);
     }
 
-    /// Gives answers to those who wait for them, and says whether others still do.
+    /// Gives answers to the callers that wait for them, and says whether others still do.
     pub(super) fn answer(&self, answers: &mut Vec<(u64, Answer)>) -> bool {
         let mut ready = Vec::with_capacity(answers.len());
         let execution;
@@ -357,7 +357,7 @@ impl Shared {
             state.unheard = 0;
             state.crashes = 0;
             for (id, answer) in answers.drain(..) {
-                // An id that nobody asked with, or a second answer, is nothing to anybody.
+                // An id of no call, or a second answer, is passed over.
                 match state.calls.remove(&id).map(|it| it.reply) {
                     Some(Some(reply)) => ready.push((reply, answer)),
                     Some(None) => state.given_up -= 1,
@@ -368,7 +368,7 @@ impl Shared {
             state.calls.len() > state.given_up
         };
         for (reply, answer) in ready {
-            // Who gave up in this moment needs no answer.
+            // A caller that gave up in this moment needs no answer.
             let _ = reply.send((answer, execution.clone()));
         }
         is_awaited
@@ -437,7 +437,7 @@ impl Shared {
         }
     }
 
-    /// Answers everybody whose call is not written yet.
+    /// Answers every caller whose call is not written yet.
     pub(super) fn refuse(&self, why: &NoProcess) {
         let mut refused = Vec::new();
         {
@@ -464,7 +464,7 @@ impl Shared {
             let new = State { last_id: state.last_id, ..State::default() };
             std::mem::replace(&mut *state, new)
         };
-        // Those who wait are woken outside the lock.
+        // The callers that wait are woken outside the lock.
         drop(forgotten);
     }
 }

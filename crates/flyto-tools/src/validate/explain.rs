@@ -320,7 +320,7 @@ impl<'a> Walk<'a> {
             let words = expectation(schema);
             let has_type = |it: &Map<String, Value>| it.contains_key("type");
             match schema.as_object().filter(|it| has_type(it)) {
-                // To ask for an object where there is one would help nobody.
+                // To ask for an object where there is one would not help.
                 Some(map) if !self.alone_fails(map, "type", value) => {
                     expected = vec![format!("a value that fits one of {n_all} alternatives")];
                     break;

@@ -9,7 +9,7 @@ const MAX_CHARS: usize = 40;
 /// Entries of a list that are shown.
 const MAX_ITEMS: usize = 8;
 
-/// A JSON pointer for people, to whom the empty one says nothing. Its keys may come from anybody, so
+/// A JSON pointer for people, which the empty one tells nothing. Its keys may come from any author, so
 /// what a terminal obeys, or what turns the direction of writing, is escaped.
 pub(super) fn pointer(pointer: &str) -> String {
     if pointer.is_empty() {

@@ -179,7 +179,7 @@ async fn after_a_crash_the_next_start_waits() {
     "#]]
     .assert_eq(&res.output);
     assert_eq!(host.starts(), 1);
-    // Who closes the host does not wait for it.
+    // The call that closes the host does not wait for it.
     tokio::time::timeout(Duration::from_secs(20), host.sessions.close()).await.expect("at once");
 }
 
@@ -337,7 +337,7 @@ for method, id, tool, args in requests():
     assert!(fs::read_dir(host.dir.path()).expect("a directory").next().is_none());
 }
 
-/// The end of its input comes right behind, and nobody is there any more to write a message late.
+/// The end of its input comes right behind, and no process is there any more to write a message late.
 #[tokio::test]
 async fn a_call_that_is_taken_back_just_before_the_end_is_still_cancelled() {
     let host = Host::new(

@@ -1,7 +1,7 @@
 //! Sessions with real programs.
 
 mod end; //  how a process ends, and the next one starts
-mod over; //  calls that nobody waits for any longer
+mod over; //  calls that are not waited for any longer
 mod talk; //  requests and answers
 
 use std::{

@@ -158,7 +158,7 @@ async fn a_plugin_that_never_reads() {
     .assert_eq(&late[7].output);
     assert_eq!(host.starts(), 1);
 
-    // Nobody waits for what was written, and nothing was heard: it is stuck.
+    // No caller waits for what was written, and nothing was heard: it is stuck.
     let late = futures(8, || call(time)).await;
     assert!(late.iter().all(|it| it.failure == Some(Failure::TimedOut { after: Some(time) })));
     let res = call(Duration::from_secs(1)).await;
