@@ -19,6 +19,20 @@ pub(crate) fn code_only(text: &str) -> String {
     String::from_utf8(res).expect("whole tokens are replaced, and each begins and ends at a char")
 }
 
+/// The comments with their offsets, each with the signs that begin it.
+pub(crate) fn comments(text: &str) -> Vec<(usize, &str)> {
+    let mut res = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let len = skip_len(text, at);
+        if len > 0 && text.as_bytes()[at] == b'/' {
+            res.push((at, &text[at..at + len]));
+        }
+        at += len.max(1);
+    }
+    res
+}
+
 /// The length of the comment or literal that begins at `at`, or 0 where code stands.
 fn skip_len(text: &str, at: usize) -> usize {
     let rest = &text.as_bytes()[at..];
@@ -119,7 +133,7 @@ pub(crate) fn find_word(code: &str, word: &str) -> Option<usize> {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::{code_only, find_word};
+    use super::{code_only, comments, find_word};
 
     #[track_caller]
     fn check(text: &str, expect: Expect) {
@@ -148,6 +162,12 @@ mod tests {
     #[test]
     fn chars_are_not_lifetimes() {
         check(r#"'"' <'a> '\'' 'ß' b'"' &'static"#, expect!["<'a> b &'static"]);
+    }
+
+    #[test]
+    fn comments_are_found() {
+        let text = "a // b\n\"// c\" /* d\ne */ f 'ß' // g";
+        assert_eq!(comments(text), [(2, "// b"), (14, "/* d\ne */"), (31, "// g")]);
     }
 
     #[test]

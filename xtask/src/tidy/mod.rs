@@ -15,9 +15,10 @@ mod modules; //  each source file belongs to a target
 mod prose; //    names in prose exist
 mod sources; //  what source text must not hold
 mod strays; //   files that were left behind
+mod words; //    plain words, and how much of a crate is documentation
 
 /// Something to put right, shown as `path:line: message`.
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Problem {
     /// Relative to the root.
     path: String,
@@ -72,11 +73,15 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     problems.extend(sources::check(&metadata, &files));
     problems.extend(prose::check(&metadata, &files, &paths));
     problems.extend(codes::check(&files));
+    let words = words::check(&files);
+    problems.extend(words.problems());
     problems.sort();
     problems.dedup();
     for problem in &problems {
         eprintln!("{problem}");
     }
+    println!("tidy: {}", words.line());
+    println!("tidy: {}", words::doc_ratios(&metadata, &files));
     match problems.len() {
         0 => {
             println!("tidy: {} files are fine", paths.len());
