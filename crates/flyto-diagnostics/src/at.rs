@@ -11,6 +11,20 @@ use crate::source::{Source, Span};
 ///
 /// It is three references, so it is copied freely; the path to the value is worked out when a
 /// finding asks for it.
+///
+/// ```
+/// use flyto_diagnostics::{At, Code, Source, json};
+///
+/// const BAD_PORT: Code = Code::new("F9001");
+///
+/// let source = Source::new("server.json", r#"{"ports": [80, 99999]}"#);
+/// let value = json::parse(&source)?;
+/// let at = At::root(&source, &value).member("ports").and_then(|it| it.item(1)).expect("it is there");
+/// let finding = at.error(BAD_PORT, "a port is at most 65535");
+/// assert_eq!(finding.to_string(), "server.json:1:16: error[F9001]: a port is at most 65535");
+/// assert_eq!(at.pointer().as_str(), "/ports/1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct At<'v> {
     source: &'v Source,
@@ -39,7 +53,7 @@ impl<'v> At<'v> {
         self.value.span
     }
 
-    /// The path to the value.
+    /// The path to the value. Worked out anew at each call, in steps that grow with the depth of the value.
     pub fn pointer(self) -> Pointer {
         self.root.pointer_to(self.value.span)
     }
@@ -66,7 +80,8 @@ impl<'v> At<'v> {
         members.map(move |member| (&*member.key.value, self.to(&member.value)))
     }
 
-    /// The value that a JSON Pointer leads to from here.
+    /// The value that a JSON Pointer (RFC 6901) leads to from here; `None` where it leads nowhere, or is none. So
+    /// the place that other code names, such as a validator of schemas, becomes a place in the text.
     pub fn at_pointer(self, pointer: &str) -> Option<Self> {
         self.value.get_pointer(pointer).map(|value| self.to(value))
     }

@@ -30,6 +30,23 @@ use crate::source::{Place, Source, Span};
 /// | `help` | what to do, or `null` |
 /// | `suggestion` | an object with `replacement` and the six place keys of the text to replace, or `null` |
 /// | `related` | an array of objects with `message`, `file` and the six place keys |
+///
+/// ```
+/// use flyto_diagnostics::{Code, Diagnostic, Location, Source, Span};
+///
+/// const NO_EGGS: Code = Code::new("F9001");
+///
+/// let source = Source::new("cake.json", "{\n  \"eggs\": 0\n}");
+/// let zero = Span::new(12, 13);
+/// let finding = Diagnostic::error(NO_EGGS, Location::text(&source, zero), "a cake needs eggs")
+///     .with_reason("nothing else binds the flour")
+///     .with_help("take two")
+///     .with_suggestion(zero, "2");
+/// assert_eq!(finding.to_string(), "cake.json:2:11: error[F9001]: a cake needs eggs");
+/// let written = serde_json::to_value(&finding)?;
+/// assert_eq!((&written["line"], &written["suggestion"]["replacement"]), (&2.into(), &"2".into()));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Diagnostic {
@@ -167,6 +184,14 @@ impl fmt::Display for Severity {
 }
 
 /// Where a finding is.
+///
+/// ```
+/// use flyto_diagnostics::{Location, Source, Span};
+///
+/// let source = Source::new("a.json", "[1,\n2]");
+/// assert_eq!(Location::text(&source, Span::new(4, 5)).to_string(), "a.json:2:1");
+/// assert_eq!(Location::file("gone.json").to_string(), "gone.json");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Location {
@@ -188,7 +213,7 @@ impl Location {
         Self::File(name.into())
     }
 
-    /// A part of a text.
+    /// A part of a text. The text is shared, not copied.
     pub fn text(source: &Source, span: Span) -> Self {
         Self::Text { source: source.clone(), span }
     }
@@ -217,12 +242,12 @@ impl Location {
         }
     }
 
-    /// Line and column of the first character.
+    /// Line and column of the first character; `None` for a file as a whole.
     pub fn place(&self) -> Option<Place> {
         Some(self.source()?.place(self.span()?.start))
     }
 
-    /// Line and column behind the last character.
+    /// Line and column behind the last character; `None` for a file as a whole.
     pub fn end_place(&self) -> Option<Place> {
         Some(self.source()?.place(self.span()?.end))
     }

@@ -10,6 +10,23 @@ use crate::diagnostic::{Diagnostic, Location, Severity};
 /// Readers take `&mut Findings` and go on after a finding, so that one run shows all of them. A file
 /// made to do harm could have a finding every few bytes, so beyond [`Findings::MOST`] findings are
 /// only counted; use one `Findings` for each file, and [`append`](Self::append) to gather them.
+///
+/// ```
+/// use flyto_diagnostics::{Code, Diagnostic, Findings, Location, Reported, Severity};
+///
+/// const NOT_A_NUMBER: Code = Code::new("F9001");
+///
+/// fn read(text: &str, findings: &mut Findings) -> Result<u8, Reported> {
+///     let wrong = |_| Diagnostic::error(NOT_A_NUMBER, Location::file("a"), "not a number");
+///     findings.take(text.parse().map_err(wrong))
+/// }
+///
+/// let mut findings = Findings::new();
+/// assert_eq!(read("7", &mut findings), Ok(7));
+/// // The error says no more than that the reason is among the findings.
+/// assert!(read("x", &mut findings).is_err());
+/// assert_eq!(findings.count(Severity::Error), 1);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     list: Vec<Diagnostic>,
@@ -50,7 +67,8 @@ impl Findings {
         Self { list: Vec::new(), n_pushed: 0, left_out: Vec::new() }
     }
 
-    /// Records a finding.
+    /// Records a finding, or counts it where there are [`MOST`](Self::MOST) already. What is returned is for a
+    /// function that fails because of it.
     pub fn push(&mut self, diagnostic: impl Into<Diagnostic>) -> Reported {
         let diagnostic = diagnostic.into();
         if self.n_pushed < Self::MOST {

@@ -10,6 +10,16 @@ use serde::{Serialize, Serializer};
 /// The empty pointer is the root. `~` and `/` inside a key are written `~0` and `~1`, which is done
 /// here, so keys are passed in as they are. All other characters of a key stay as they are too, so
 /// what goes to a terminal should go through [`quoted`](crate::quoted).
+///
+/// ```
+/// use flyto_diagnostics::Pointer;
+///
+/// let mut pointer = Pointer::root().join("paths").join("/etc/hosts");
+/// pointer.push_index(0);
+/// assert_eq!(pointer.as_str(), "/paths/~1etc~1hosts/0");
+/// assert_eq!(pointer.tokens().collect::<Vec<_>>(), ["paths", "/etc/hosts", "0"]);
+/// assert!(Pointer::parse("paths").is_err());
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pointer {
     /// The written form: empty, or tokens that each follow a `/`, escaped.

@@ -10,6 +10,14 @@ const SHOWN_CHARS: usize = 60;
 /// The result is one line and safe to print: quotes, backslashes, control characters and characters
 /// that reorder or hide text (bidirectional marks, zero-width spaces) are escaped. A long text is
 /// cut, which an ellipsis shows.
+///
+/// ```
+/// use flyto_diagnostics::quoted;
+///
+/// assert_eq!(quoted("a \"b\""), r#""a \"b\"""#);
+/// // What would act on a terminal is shown instead.
+/// assert!(!quoted("red\u{1b}[31m").contains('\u{1b}'));
+/// ```
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", cut(text, |c| matches!(c, '"' | '\\')))
 }

@@ -5,6 +5,15 @@
 /// Near is: the same but for case, `-`, `_` and blanks (`inputSchema`, `input_schema`); a few letters
 /// mistyped, left out, added or swapped, about one in three (`comand`, `command`); or one being the
 /// other with whole words added (`timeout`, `timeout_seconds`). The first 256 names are compared.
+///
+/// ```
+/// use flyto_diagnostics::closest;
+///
+/// let known = ["command", "timeout_seconds"];
+/// assert_eq!(closest("comand", known), Some("command"));
+/// assert_eq!(closest("timeoutSeconds", known), Some("timeout_seconds"));
+/// assert_eq!(closest("colour", known), None);
+/// ```
 pub fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     nearest(written, known, Reach::Words)
 }

@@ -12,6 +12,16 @@ use crate::diagnostic::{Diagnostic, Location};
 /// A `Source` is a handle, so cloning it copies no text. Every finding about the text carries one,
 /// which is why a renderer never reads the file again and never shows a newer version of it than
 /// the one that was judged.
+///
+/// ```
+/// use flyto_diagnostics::{Source, Span};
+///
+/// let source = Source::new("notes.txt", "one\ntwo\n");
+/// let place = source.place(5);
+/// assert_eq!((place.line, place.column), (2, 2));
+/// assert_eq!(source.slice(Span::new(4, 7)), Some("two"));
+/// assert_eq!(source.slice(Span::new(4, 70)), None);
+/// ```
 #[derive(Clone)]
 pub struct Source {
     inner: Arc<Inner>,
@@ -49,7 +59,7 @@ impl Source {
         }
     }
 
-    /// The name shown to people.
+    /// The name shown to people, as it was given.
     pub fn name(&self) -> &str {
         &self.inner.name
     }
@@ -121,7 +131,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the first byte to the one behind the last.
+    /// From the first byte to the one behind the last: `start` up to and without `end`.
     pub const fn new(start: usize, end: usize) -> Self {
         Self { start, end }
     }

@@ -96,6 +96,13 @@ fn read_some(file: &mut File, bytes: &mut [u8]) -> io::Result<usize> {
 
 /// Reads a text file, as [`read`] does.
 ///
+/// ```
+/// use std::path::Path;
+///
+/// let finding = flyto_diagnostics::files::open(Path::new("no/such/file")).expect_err("it is not there");
+/// assert_eq!(finding.code.as_str(), "F0001");
+/// ```
+///
 /// # Errors
 ///
 /// A finding with code `F0001` where there are no bytes, or the one of [`Source::from_bytes`].

@@ -26,6 +26,18 @@ use crate::source::Span;
 ///
 /// It borrows from the text what stands there as it is; [`into_owned`](Self::into_owned) makes it
 /// independent.
+///
+/// ```
+/// use flyto_diagnostics::{Source, json};
+///
+/// let source = Source::new("tool.json", r#"{"args": ["-l", 1.50]}"#);
+/// let value = json::parse(&source)?;
+/// let number = value.get_pointer("/args/1").expect("it is there");
+/// assert_eq!(source.slice(number.span), Some("1.50"));
+/// assert_eq!(number.describe(), "the number 1.50");
+/// assert_eq!(value.pointer_to(number.span).as_str(), "/args/1");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value<'s> {
     /// From the first character of the value to the one behind its last.
@@ -156,7 +168,7 @@ impl<'s> Value<'s> {
         matches!(self.node, Node::Null)
     }
 
-    /// The string, if this is one.
+    /// The string with its escapes resolved, if this is one.
     pub fn as_str(&self) -> Option<&str> {
         if let Node::String(text) = &self.node { Some(text) } else { None }
     }

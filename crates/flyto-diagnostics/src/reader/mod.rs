@@ -113,6 +113,19 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
 
     /// Makes `other` work in place of `key`, with a warning (`F0025`) that says to write `key`. Both
     /// at once are an error (`F0026`), and getting `key` then fails. Called before `key` is read.
+    ///
+    /// ```
+    /// # use flyto_diagnostics::{At, Findings, ObjectReader, Source, json};
+    /// let source = Source::new("tool.json", r#"{"timeout_secs": 5}"#);
+    /// let value = json::parse(&source)?;
+    /// let mut findings = Findings::new();
+    /// let mut reader = ObjectReader::new(At::root(&source, &value), &mut findings)?;
+    /// reader.also_spelled("timeout_seconds", "timeout_secs");
+    /// assert_eq!(reader.optional_u64("timeout_seconds"), Ok(Some(5)));
+    /// reader.finish();
+    /// assert_eq!(findings.into_vec()[0].help.as_deref(), Some(r#"write "timeout_seconds""#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn also_spelled(&mut self, key: &'static str, other: &'static str) {
         if self.is_present(other) {
             if self.is_present(key) {
@@ -134,6 +147,18 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     /// Refuses an object that has both keys (`F0026`) for the reason given, a sentence in lower case
     /// without a full stop. Getting either of them then fails as well.
     ///
+    /// ```
+    /// # use flyto_diagnostics::{At, Findings, ObjectReader, Source, json};
+    /// # let source = Source::new("server.json", r#"{"command": "x", "url": "https://x"}"#);
+    /// # let value = json::parse(&source)?;
+    /// # let mut findings = Findings::new();
+    /// # let mut reader = ObjectReader::new(At::root(&source, &value), &mut findings)?;
+    /// let both = reader.exclusive("command", "url", "a server is started or reached, not both");
+    /// assert!(both.is_err() && reader.optional_string("url").is_err());
+    /// # reader.finish();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Reported`] when both are there.
@@ -144,7 +169,8 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         Ok(())
     }
 
-    /// Accepts a key that is not read here. It is not offered when another key is unknown.
+    /// Accepts a key that is not read here, such as one that editors read. It is not offered when another key is
+    /// unknown.
     pub fn allow(&mut self, key: &'v str) {
         self.allowed.push((key, None));
     }
@@ -258,7 +284,8 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         self.optional_of(key, Shape::Signed, shape::signed)
     }
 
-    /// A number, which is finite.
+    /// A number, which is finite: JSON has no form of infinity, and a number beyond the range of a 64-bit float is
+    /// refused when the text is parsed.
     ///
     /// # Errors
     ///
@@ -328,7 +355,8 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         list.ok_or_else(|| self.missing(key, Shape::StringArray.sample()))
     }
 
-    /// An object whose values are strings, in the order of the text.
+    /// An object whose values are strings, in the order of the text: pairs of key and value, such as the
+    /// variables of a program.
     ///
     /// # Errors
     ///
@@ -364,6 +392,18 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     }
 
     /// One of a few words, as what it stands for.
+    ///
+    /// ```
+    /// # use flyto_diagnostics::{At, Findings, ObjectReader, Source, json};
+    /// # let source = Source::new("tool.json", r#"{"network": "off"}"#);
+    /// # let value = json::parse(&source)?;
+    /// # let mut findings = Findings::new();
+    /// # let mut reader = ObjectReader::new(At::root(&source, &value), &mut findings)?;
+    /// let network = reader.optional_one_of("network", &[("on", true), ("off", false)]);
+    /// assert_eq!(network, Ok(Some(false)));
+    /// # reader.finish();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

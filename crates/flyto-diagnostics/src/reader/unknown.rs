@@ -15,6 +15,18 @@ impl ObjectReader<'_, '_> {
     /// `why` says so, a sentence in lower case without a full stop. Otherwise as
     /// [`finish`](Self::finish).
     ///
+    /// ```
+    /// # use flyto_diagnostics::{At, Findings, ObjectReader, Source, json};
+    /// # let source = Source::new("rules.json", r#"{"memory_byte": 1024}"#);
+    /// # let value = json::parse(&source)?;
+    /// # let mut findings = Findings::new();
+    /// # let mut reader = ObjectReader::new(At::root(&source, &value), &mut findings)?;
+    /// let limit = reader.optional_u64("memory_bytes");
+    /// assert_eq!(limit, Ok(None));
+    /// assert!(reader.refuse_unknown("a limit that is not read would not hold").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Reported`] when there is such a key.
