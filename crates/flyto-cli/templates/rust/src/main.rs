@@ -31,7 +31,7 @@ struct Failed {
 
 /// JSON-RPC's own codes; those of the tools are positive.
 const PARSE_ERROR: i32 = -32700;
-const NO_SUCH_TOOL: i32 = -32601;
+const UNKNOWN: i32 = -32601;
 const FAILED: i32 = 1;
 const CANCELLED: i32 = 2;
 
@@ -43,7 +43,7 @@ fn execute(call: &Call, tool: &str, args: &Value) -> Outcome {
     match tool {
         "slug" => slug(args),
         "wait" => wait(call, args),
-        _ => Err(failed(NO_SUCH_TOOL, format!("there is no tool {tool}"))),
+        _ => Err(failed(UNKNOWN, format!("there is no tool {tool}"))),
     }
 }
 
@@ -162,6 +162,11 @@ fn take(line: &str, calls: &Calls) -> Option<thread::JoinHandle<()>> {
             }
             None
         }
-        _ => None,
+        _ => {
+            // Also what shows that the program is at work: a ping after a deadline.
+            let error = json!({"code": UNKNOWN, "message": "there is no such method"});
+            send(&json!({"jsonrpc": "2.0", "id": message.get("id")?, "error": error}));
+            None
+        }
     }
 }
