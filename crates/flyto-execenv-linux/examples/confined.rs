@@ -37,7 +37,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let isolation = Isolation::new()
         .filesystem(Filesystem::Grants {
             read: ["/usr", "/bin", "/lib", "/lib64"].map(PathBuf::from).into(),
-            write: [dir.clone()].into(),
+            // A shell opens /dev/null for what it starts in the background.
+            write: [dir.clone(), "/dev/null".into()].into(),
         })
         .network(Network::Off)
         .local_sockets(LocalSockets::Off)
