@@ -8,7 +8,7 @@ use std::{
 /// One thing that a [`Spec`](crate::Spec) can demand and a backend can declare.
 ///
 /// A demand that the backend does not declare is refused before anything starts; there is no silent
-/// fall-back to less.
+/// fall-back to less. A caller that can do with less builds a spec that asks for less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Capability {
@@ -150,6 +150,14 @@ impl fmt::Display for Capability {
 ///
 /// Declaring a capability is a promise that the conformance suite tests; leaving one out is tested
 /// too, for its refusal.
+///
+/// ```
+/// use flyto_execenv::{Capabilities, Capability, KillScope, Spec};
+///
+/// let offered = Capabilities::new("mine").with([Capability::GroupKill]);
+/// let spec = Spec::new("make").kill(KillScope::Tree);
+/// assert_eq!(offered.missing(&spec.requirements()), [Capability::TreeKill]);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {

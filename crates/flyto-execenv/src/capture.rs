@@ -32,6 +32,8 @@ const FIRST_READ_BYTES: usize = 4 * 1024;
 /// takes for a block of its own (mallopt(3), `M_MMAP_THRESHOLD`).
 const LARGE_BLOCK_BYTES: usize = 256 * 1024;
 
+/// What is kept of one stream while it is read. It reads straight into its own buffers, so a byte is copied
+/// once.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     head: Vec<u8>,
@@ -46,6 +48,7 @@ pub(crate) struct Recorder {
     spill: SpillState,
 }
 
+/// The file for the whole of a stream, from before the first byte that does not fit to its end.
 #[derive(Debug)]
 enum SpillState {
     Off,
@@ -173,6 +176,7 @@ impl Recorder {
         self.ring_at = (self.ring_at + rest.len()) % self.ring_limit;
     }
 
+    /// Ends the recording. A file that does not hold the whole stream is removed.
     pub(crate) fn finish(mut self) -> Captured {
         // The ring's oldest byte comes first.
         if self.ring.len() == self.ring_limit {

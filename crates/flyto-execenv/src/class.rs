@@ -6,6 +6,15 @@ use std::{borrow::Cow, fmt};
 ///
 /// The handle's [`Policies`](crate::Policies) say what each class gets. The set is open: a host may
 /// name its own.
+///
+/// ```
+/// use flyto_execenv::{Class, Policies, Policy};
+///
+/// let build = Class::new("ci_job");
+/// let policies = Policies::new().class(build.clone(), Policy::new().refuse("no jobs on this host"));
+/// assert!(policies.get(&build).refused.is_some());
+/// assert!(policies.get(&Class::USER_HOOK).refused.is_none());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(Cow<'static, str>);
 

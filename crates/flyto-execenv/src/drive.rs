@@ -98,6 +98,9 @@ enum Stop {
     Failed(ExecError),
 }
 
+/// Drives a program that was started: feeds stdin, drains both outputs, and ends the tree when the leader has
+/// exited, the deadline has passed, the caller has cancelled or the output limit is reached. After the exit,
+/// output is waited for at most [`DRAIN_TIME`].
 pub(crate) async fn drive(
     control: &dyn Control,
     streams: Streams,
@@ -219,6 +222,7 @@ impl Tap {
     }
 }
 
+/// Reads one stream to its end, and hands each chunk to the observer where there is one.
 async fn drain(
     reader: &mut Option<BoxedReader>,
     recorder: &mut Recorder,

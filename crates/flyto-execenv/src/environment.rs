@@ -9,6 +9,15 @@ use std::{
 ///
 /// Names and values are bytes of the system, not text. The order is by name, so that two equal
 /// environments print alike.
+///
+/// ```
+/// use flyto_execenv::Environment;
+///
+/// let mut env: Environment = [("PATH", "/usr/bin:/bin"), ("EMPTY", "")].into_iter().collect();
+/// env.set("LANG", "C.UTF-8");
+/// assert_eq!(env.get("EMPTY"), Some("".as_ref()));
+/// assert_eq!(env.names().collect::<Vec<_>>(), ["EMPTY", "LANG", "PATH"]);
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Environment(BTreeMap<OsString, OsString>);
 
@@ -103,6 +112,14 @@ impl EnvPolicy {
     pub const MINIMAL_NAMES: [&str; 4] = ["PATH", "HOME", "LANG", "LC_ALL"];
 
     /// The environment under this policy, with `declared` on top.
+    ///
+    /// ```
+    /// use flyto_execenv::{EnvPolicy, Environment};
+    ///
+    /// let host: Environment = [("PATH", "/bin"), ("API_TOKEN", "secret")].into_iter().collect();
+    /// let env = EnvPolicy::Minimal.build(&host, [("MODE", "fast")]);
+    /// assert_eq!(env.names().collect::<Vec<_>>(), ["MODE", "PATH"]);
+    /// ```
     #[must_use]
     pub fn build<K, V>(
         self,

@@ -9,7 +9,7 @@ use std::{error::Error, fmt};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ExecErrorKind {
-    /// The spec cannot be carried out by anything: a NUL byte, a relative working directory.
+    /// The spec cannot be carried out by any backend: a NUL byte, a relative working directory.
     InvalidSpec,
     /// The policy of the class refuses every program; the source says why. The caller may choose another policy, or a
     /// place to which the reason does not apply.
@@ -52,6 +52,19 @@ impl ExecErrorKind {
 ///
 /// `Display` is one line that says what was attempted; the cause is the
 /// [`source`](Error::source), so the code that prints walks the chain and nothing is said twice.
+///
+/// ```
+/// use flyto_execenv::{ExecEnv, ExecErrorKind, Spec, local::Local};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+/// let env = ExecEnv::new(Local::new());
+/// let err = env.run(Spec::new("/no/such/program")).await.expect_err("it is not there");
+/// assert_eq!(err.kind(), ExecErrorKind::ProgramNotFound);
+/// assert!(!err.did_start() && !err.kind().is_retryable());
+/// assert_eq!(err.to_string(), "failed to start \"/no/such/program\"");
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct ExecError {
     kind: ExecErrorKind,

@@ -20,6 +20,18 @@ use crate::Environment;
 ///
 /// `NAME` is `[A-Za-z_][A-Za-z0-9_]*`. A default ends at the first `}` and is taken literally; what
 /// a variable holds is not expanded again.
+///
+/// ```
+/// use flyto_execenv::{Environment, Template};
+///
+/// let host: Environment = [("HOME", "/home/ada")].into_iter().collect();
+/// let cache = Template::parse("${HOME}/.cache/${TOOL:-default}")?;
+/// assert_eq!(cache.expand(&host), Ok("/home/ada/.cache/default".into()));
+///
+/// let key = Template::parse("$API_KEY")?;
+/// assert_eq!(key.expand(&host), Err(vec!["API_KEY".to_owned()]));
+/// # Ok::<(), flyto_execenv::TemplateError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     parts: Vec<Part>,
@@ -158,7 +170,10 @@ fn name_len(text: &str) -> usize {
     text.bytes().enumerate().take_while(|it| is_name(*it)).count()
 }
 
-/// Declared variables whose values may refer to the host's. Cloning is cheap: clones share their memory until one
+/// Declared variables whose values may refer to the host's.
+///
+/// They are parsed when they are declared and expanded for each call, so that a call sees what the host's
+/// environment is then, and a mistake in a value is found before any call. Clones share their memory until one
 /// of them is changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Declared(Arc<BTreeMap<String, Template>>);
@@ -193,7 +208,7 @@ impl Declared {
         self.0.is_empty()
     }
 
-    /// Names and values in order of the names.
+    /// Names and values in order of the names; the values are not expanded.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Template)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value))
     }

@@ -35,6 +35,26 @@ pub const IN_FLIGHT_PER_CPU: usize = 16;
 /// is left over. Cheap to clone.
 ///
 /// Calls need a Tokio runtime with time enabled, and with I/O enabled for the local backend.
+///
+/// ```
+/// use flyto_execenv::{Class, ExecEnv, ExecErrorKind, Limits, Policies, Policy, Spec, local::Local};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+/// let env = ExecEnv::builder(Local::new())
+///     .policies(Policies::new().class(Class::EVOLVE, Policy::new().refuse("not on this machine")))
+///     .build();
+/// let hello = Spec::new("/bin/echo").arg("hello");
+/// assert!(env.run(hello.clone().class(Class::USER_HOOK)).await?.success());
+///
+/// let err = env.run(hello.clone().class(Class::EVOLVE)).await.expect_err("it is refused");
+/// assert_eq!(err.kind(), ExecErrorKind::Refused);
+///
+/// // The local backend keeps no bound on memory, so a spec that asks for one does not run without.
+/// let err = env.run(hello.limits(Limits::new().memory_bytes(1 << 20))).await.expect_err("undeclared");
+/// assert_eq!(err.kind(), ExecErrorKind::Unsupported);
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct ExecEnv {
     inner: Arc<Inner>,
@@ -148,6 +168,28 @@ pub struct Chunk {
 }
 
 /// What one call wants beyond its spec.
+///
+/// ```
+/// use flyto_execenv::{Chunk, ExecEnv, RunOptions, Spec, local::Local};
+/// use tokio::sync::mpsc;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+/// let env = ExecEnv::new(Local::new());
+/// let (sender, mut chunks) = mpsc::channel::<Chunk>(4);
+/// let spec = Spec::new("/bin/sh").args(["-c", "echo one; echo two"]);
+/// // The program waits for an observer that does not take its output.
+/// let observe = async {
+///     let mut bytes = Vec::new();
+///     while let Some(chunk) = chunks.recv().await {
+///         bytes.extend_from_slice(&chunk.bytes);
+///     }
+///     bytes
+/// };
+/// let (outcome, seen) = tokio::join!(env.run_with(spec, RunOptions::new().observer(sender)), observe);
+/// assert_eq!((seen.as_slice(), outcome?.success()), (&b"one\ntwo\n"[..], true));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct RunOptions {
@@ -339,6 +381,7 @@ impl ExecEnv {
         }
     }
 
+    /// The executor that the policy of a class names, or the default one.
     fn executor_for(&self, class: &Class) -> Result<&dyn Executor, ExecError> {
         match &self.inner.policies.get(class).executor {
             None => Ok(&*self.inner.default),
@@ -392,6 +435,7 @@ impl ExecEnv {
     }
 }
 
+/// The moment of the deadline; `None` where there is none, or one beyond what the clock can express.
 fn deadline_of(spec: &Spec, started: Instant) -> Option<Instant> {
     // A deadline beyond the clock's range is none.
     spec.deadline.and_then(|it| started.checked_add(it))

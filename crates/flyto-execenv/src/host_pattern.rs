@@ -102,6 +102,7 @@ impl HostPattern {
     }
 }
 
+/// Whether a host lies below a name: `a.example.org` below `example.org`, and not that name itself.
 fn is_below(host: &str, name: &str) -> bool {
     host.strip_suffix(name).is_some_and(|it| it.len() > 1 && it.ends_with('.'))
 }
@@ -136,6 +137,7 @@ fn port_is_plain(text: &str) -> bool {
     text.rsplit(':').next().is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()))
 }
 
+/// Splits off a port, behind the bracket of an IPv6 address too.
 fn split_port(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or("the bracket is not closed")?;
@@ -154,6 +156,7 @@ fn split_port(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     Ok(text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))))
 }
 
+/// A name in lower case, if it can be that of a host.
 fn checked(name: &str) -> Result<String, &'static str> {
     let is_label = |it: &str| {
         (1..=MAX_LABEL_BYTES).contains(&it.len())

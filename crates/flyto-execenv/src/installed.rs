@@ -224,6 +224,7 @@ impl Isolation {
         is_granted && !self.is_denied(path)
     }
 
+    /// Whether a path lies in one that is closed to the program, whatever installed it.
     pub(crate) fn is_denied(&self, path: &Path) -> bool {
         self.denied.iter().any(|it| path.starts_with(it))
     }

@@ -30,6 +30,15 @@ pub enum Network {
 
 impl Network {
     /// The stricter of two. Where both name hosts, a host must be named by both.
+    ///
+    /// ```
+    /// use flyto_execenv::Network;
+    ///
+    /// let named = Network::Hosts(vec!["example.org".parse()?]);
+    /// assert_eq!(named.narrowed_by(&Network::Host), named);
+    /// assert_eq!(named.narrowed_by(&Network::Off), Network::Off);
+    /// # Ok::<(), flyto_execenv::HostPatternError>(())
+    /// ```
     #[must_use]
     pub fn narrowed_by(&self, other: &Self) -> Self {
         match (self, other) {
@@ -166,6 +175,21 @@ pub enum SharedMemory {
 ///
 /// A program that is cut off from anything has no privileges beyond those of its user, and gains none
 /// by executing another: set-user-ID programs run as what the caller is.
+///
+/// ```
+/// use flyto_execenv::{Capability, Filesystem, Isolation, Network, Spec};
+///
+/// let isolation = Isolation::new()
+///     .network(Network::Off)
+///     .filesystem(Filesystem::Grants {
+///         read: ["/usr".into(), "/lib".into()].into(),
+///         write: ["/home/ada/project".into()].into(),
+///     })
+///     .deny("/home/ada/project/.env");
+/// let required = Spec::new("make").isolation(isolation).requirements();
+/// assert!(required.contains(&Capability::NetworkOff));
+/// assert!(required.contains(&Capability::FilesystemGrants));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Isolation {

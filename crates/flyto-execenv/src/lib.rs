@@ -3,6 +3,7 @@
 
 // In the order to read them. What to run, and what came of it:
 mod class; // on whose behalf a program runs
+mod digest; // the digest of a pinned program
 mod environment; // the variables that a program sees
 mod error; // why a program could not be run
 mod outcome; // what came of it
@@ -46,6 +47,7 @@ pub mod scripted;
 pub use crate::{
     capability::{Capabilities, Capability},
     class::Class,
+    digest::Sha256,
     drive::DRAIN_TIME,
     environment::{EnvPolicy, Environment},
     error::{ExecError, ExecErrorKind},
@@ -69,7 +71,7 @@ pub use crate::{
     secrets::{Moved, SECRETS, Secret, SecretBase},
     spec::{
         Capture, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput, Output,
-        Program, Sha256, Spec, Stdin,
+        Program, Spec, Stdin,
     },
     traits::{BoxedReader, BoxedWriter, Control, Executor, Running, Target},
 };

@@ -5,19 +5,31 @@ use std::time::Duration;
 /// Upper bounds for one program and everything it starts. `None` asks for no bound.
 ///
 /// The output bound is kept by the handle for every backend; the others are the backend's.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_execenv::Limits;
+///
+/// let of_tool = Limits::new().memory_bytes(2 << 30).cpu_time(Duration::from_secs(60));
+/// let of_operator = Limits::new().memory_bytes(1 << 30).processes(64);
+/// let both = of_tool.narrowed_by(&of_operator);
+/// assert_eq!((both.memory_bytes, both.processes), (Some(1 << 30), Some(64)));
+/// assert_eq!(both.cpu_time, Some(Duration::from_secs(60)));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
     /// CPU time of the program and everything it starts, user and system together.
     pub cpu_time: Option<Duration>,
-    /// Memory in bytes.
+    /// Memory in bytes, of the whole tree. [`Capabilities::means`](crate::Capabilities::means) says what counts.
     pub memory_bytes: Option<u64>,
     /// Processes and threads alive at once. Where a backend can count only all of a user's, the program gets so
     /// many on top of those that there are when it starts: what others start and end later moves its bound.
     pub processes: Option<u64>,
     /// Size in bytes of any one file that the program writes.
     pub file_size_bytes: Option<u64>,
-    /// Open files of one process.
+    /// Open files of one process, the three streams included.
     pub open_files: Option<u64>,
     /// Bytes of stdout and stderr together. More ends the program; capture limits only cut.
     pub output_bytes: Option<u64>,

@@ -87,6 +87,14 @@ impl fmt::Display for Signal {
 }
 
 /// How the leader ended.
+///
+/// ```
+/// use flyto_execenv::{Exit, Signal};
+///
+/// assert!(Exit::Code(0).success());
+/// assert!(!Exit::Signal(Signal::KILL).success());
+/// assert_eq!(Signal::KILL.name(), Some("SIGKILL"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Exit {
@@ -104,7 +112,7 @@ impl Exit {
     }
 }
 
-/// Why the call is over.
+/// Why the call is over. All of these are results: the call took place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Ending {
@@ -120,6 +128,19 @@ pub enum Ending {
 }
 
 /// What was kept of one stream.
+///
+/// ```
+/// use flyto_execenv::{Capture, ExecEnv, Output, Spec, local::Local};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+/// let env = ExecEnv::new(Local::new());
+/// let spec = Spec::new("/bin/sh").args(["-c", "printf 0123456789"]);
+/// let outcome = env.run(spec.stdout(Output::Captured(Capture::limit(4)))).await?;
+/// // The start and the end are kept, and the middle is counted.
+/// assert_eq!((&*outcome.stdout.bytes(), outcome.stdout.omitted_bytes()), (&b"0189"[..], 6));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct Captured {
@@ -215,7 +236,7 @@ impl PeakMemory {
     }
 }
 
-/// What the program used, as far as the backend measured it.
+/// What the program used, as far as the backend measured it. What was not measured is absent, never zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
@@ -377,6 +398,25 @@ impl Ended {
 }
 
 /// What a program did, and what it was bounded by.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_execenv::{Ending, ExecEnv, Spec, local::Local};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+/// let env = ExecEnv::new(Local::new());
+/// let spec = Spec::new("/bin/sh").args(["-c", "echo working; exec sleep 60"]);
+/// let outcome = env.run(spec.env_var("PATH", "/bin").deadline(Duration::from_millis(200))).await?;
+/// match outcome.ending {
+///     Ending::Exited(exit) => println!("it ended by itself: {exit:?}"),
+///     Ending::TimedOut => println!("so far: {}", String::from_utf8_lossy(&outcome.stdout.bytes())),
+///     other => println!("{other:?}"),
+/// }
+/// assert!(outcome.confirmed, "a process of the call may still be running");
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Outcome {

@@ -5,6 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{Class, InstallPlaces, Isolation, KillScope, Limits, Spec};
 
 /// What one class of program gets. It narrows a spec and never widens it; [`Spec::grants`] say how far.
+///
+/// The operator sets it, and no spec can undo it: of two bounds the tighter holds, of two isolations the
+/// stricter, and of two kill scopes the wider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Policy {
@@ -87,6 +90,18 @@ impl Policy {
 }
 
 /// The table from class to policy that a handle applies before it checks capabilities.
+///
+/// A class without a policy of its own gets that of [`other`](Self::other).
+///
+/// ```
+/// use flyto_execenv::{Class, KillScope, Limits, Policies, Policy};
+///
+/// let policies = Policies::new()
+///     .class(Class::PLUGIN_TOOL, Policy::new().kill(KillScope::Tree).limits(Limits::new().processes(64)))
+///     .other(Policy::new().limits(Limits::new().memory_bytes(4 << 30)));
+/// assert_eq!(policies.get(&Class::PLUGIN_TOOL).limits.processes, Some(64));
+/// assert_eq!(policies.get(&Class::EVOLVE).limits.memory_bytes, Some(4 << 30));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policies {
     by_class: BTreeMap<Class, Policy>,

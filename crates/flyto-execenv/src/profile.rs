@@ -55,6 +55,16 @@ pub enum Profile {
 ///
 /// All are absolute, and no part of one is a link: a grant that leads elsewhere grants nothing (see
 /// [`Filesystem::Grants`]).
+///
+/// ```
+/// use flyto_execenv::{Network, Profile, ProfilePlaces};
+///
+/// let places = ProfilePlaces::new("/home/ada/project").home("/home/ada").temp_dir("/tmp/flyto-1");
+/// assert_eq!(Profile::Strict.isolation(&places).network, Network::Off);
+/// assert!(Profile::None.isolation(&places).is_none());
+/// // A profile that would let a program write the whole home directory says so.
+/// assert!(Profile::Workspace.exposed(&ProfilePlaces::new("/home/ada").home("/home/ada")).is_some());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProfilePlaces {

@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeSet,
     ffi::{OsStr, OsString},
-    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -12,7 +11,7 @@ use bytes::Bytes;
 
 use crate::{
     Capability, Class, Environment, ExecError, ExecErrorKind, Filesystem, Grants, Isolation,
-    KillScope, Limits, LocalSockets, Network, Processes, SharedMemory, SystemCalls,
+    KillScope, Limits, LocalSockets, Network, Processes, Sha256, SharedMemory, SystemCalls,
 };
 
 /// Bytes that a captured stream keeps unless the spec says otherwise: 4 MiB.
@@ -27,22 +26,6 @@ pub const DEFAULT_SPILL_BYTES: u64 = 1024 * 1024 * 1024;
 /// Long enough for a handler that flushes and removes its temporary files, short enough that a
 /// person who pressed Ctrl-C does not press it again.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(2);
-
-/// A SHA-256 digest.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Sha256(pub [u8; 32]);
-
-impl fmt::Display for Sha256 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|it| write!(f, "{it:02x}"))
-    }
-}
-
-impl fmt::Debug for Sha256 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Sha256({self})")
-    }
-}
 
 /// Which program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,6 +80,15 @@ pub enum Stdin {
 }
 
 /// How much of a stream is kept, and where all of it goes.
+///
+/// ```
+/// use flyto_execenv::{Capture, Output, Spec};
+///
+/// // 64 KiB in memory; more goes to a file as well, up to 1 GiB.
+/// let capture = Capture::limit(64 * 1024).spill_to("/var/tmp/build.log");
+/// let spec = Spec::new("make").stdout(Output::Captured(capture)).merge_stderr();
+/// assert!(spec.check().is_ok());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capture {
@@ -185,6 +177,24 @@ impl Default for ErrorOutput {
 /// | kill | [`KillScope::Group`] |
 /// | deadline, grace | none |
 /// | limits, isolation, grants | none |
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_execenv::{Capability, KillScope, Limits, Spec};
+///
+/// let spec = Spec::new("rustfmt")
+///     .args(["--check", "src/lib.rs"])
+///     .env_var("PATH", "/usr/local/bin:/usr/bin:/bin")
+///     .working_dir("/home/ada/project")
+///     .deadline(Duration::from_secs(30))
+///     .limits(Limits::new().memory_bytes(1 << 30))
+///     .kill(KillScope::Tree);
+/// // What a backend has to offer so that nothing of this is left out.
+/// let required = spec.requirements();
+/// assert!(required.contains(&Capability::TreeKill) && required.contains(&Capability::MemoryLimit));
+/// assert!(spec.check().is_ok());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spec {
@@ -247,7 +257,7 @@ impl Spec {
         self
     }
 
-    /// Adds one argument.
+    /// Adds one argument, byte for byte: no shell reads it.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
         self.args.push(arg.into());
@@ -289,7 +299,7 @@ impl Spec {
         self
     }
 
-    /// Gives the program these bytes to read.
+    /// Gives the program these bytes to read, then end of input. They are shared, not copied.
     #[must_use]
     pub fn stdin_bytes(self, bytes: impl Into<Bytes>) -> Self {
         self.stdin(Stdin::Bytes(bytes.into()))
@@ -442,6 +452,13 @@ impl Spec {
     }
 
     /// Checks what no backend could carry out.
+    ///
+    /// ```
+    /// use flyto_execenv::{ExecErrorKind, Spec};
+    ///
+    /// let err = Spec::new("ls").working_dir("src").check().expect_err("it is relative");
+    /// assert_eq!(err.kind(), ExecErrorKind::InvalidSpec);
+    /// ```
     ///
     /// # Errors
     ///

@@ -91,6 +91,7 @@ pub struct GroupControl {
     state: Mutex<State>,
 }
 
+/// What is known of the leader; under one lock, so that no signal is sent to a number that was given out again.
 #[derive(Debug)]
 struct State {
     /// `None` once it was reaped.
@@ -268,6 +269,7 @@ fn send(leader: Pid, to_group: bool, signal: Sig) {
         if to_group { kill_process_group(leader, signal) } else { kill_process(leader, signal) };
 }
 
+/// How the leader ended, from what waitid(2) tells.
 fn exit_of(status: &WaitIdStatus) -> Exit {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Exit::Code(code),

@@ -111,6 +111,7 @@ enum Origin {
     Other,
 }
 
+/// One look at what a program was installed with: what it may read so far, and how much work is left for it.
 struct Look<'a> {
     spec: &'a Spec,
     places: &'a InstallPlaces,
@@ -263,6 +264,7 @@ impl Look<'_> {
         }
     }
 
+    /// Whether the program may read a path already, by its spec or by what this look has opened.
     fn may_read(&self, path: &Path) -> bool {
         self.spec.isolation.may_read(path)
             || self.res.opened.iter().any(|it| path.starts_with(it))

@@ -208,10 +208,12 @@ impl Executor for Local {
     }
 }
 
+/// Whether the program's file was open for writing at that moment (execve(2), `ETXTBSY`).
 fn is_busy(err: &io::Error) -> bool {
     err.raw_os_error() == Some(Errno::TXTBSY.raw_os_error())
 }
 
+/// Starts the program by posix_spawn(3), as the leader of a process group of its own where the kill scope asks for one.
 #[expect(clippy::disallowed_methods, reason = "this backend is the door that others go through")]
 fn spawn(spec: &Spec, program: &Path) -> io::Result<(Child, HostEnds)> {
     let mut command = Command::new(program);

@@ -198,6 +198,7 @@ impl PinnedPrograms {
         }
     }
 
+    /// A private copy of the file whose bytes have the digest; made once for all calls that want the same.
     async fn copy_with_digest(
         &self,
         spec: &Spec,
@@ -273,6 +274,7 @@ impl PinnedPrograms {
         res
     }
 
+    /// Takes a copy out of the table, so that the next call makes it anew.
     fn forget(&self, slot: &Arc<OnceCell<Checked>>) {
         self.entries().retain(|it| !Arc::ptr_eq(&it.slot, slot));
     }

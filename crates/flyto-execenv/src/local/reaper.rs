@@ -28,6 +28,7 @@ pub(super) fn reap(mut child: Box<dyn Leader>) {
     }
 }
 
+/// Reaps every program that has ended; those that have not stay for the next time.
 fn reap_all() {
     let mut pause = Duration::from_millis(1);
     loop {

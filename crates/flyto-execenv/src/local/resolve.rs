@@ -58,6 +58,7 @@ pub fn resolve_program(spec: &Spec) -> Result<PathBuf, ExecError> {
     }
 }
 
+/// The files that a bare name may mean, in the order of the spec's `PATH`.
 fn candidates(spec: &Spec, path: &OsStr, name: &OsStr) -> impl Iterator<Item = PathBuf> {
     std::env::split_paths(path).map(move |dir| spec.working_dir.join(dir).join(name))
 }
@@ -67,6 +68,7 @@ pub(super) fn look_up(spec: &Spec, name: &OsStr) -> Option<PathBuf> {
     candidates(spec, spec.env.get("PATH")?, name).find(|it| is_executable(it))
 }
 
+/// Whether a file is one that this user may execute.
 pub(super) fn is_executable(file: &Path) -> bool {
     accessat(CWD, file, Access::EXEC_OK, AtFlags::EACCESS).is_ok() && file.is_file()
 }
@@ -169,6 +171,7 @@ fn is_usable_dir(dir: &Path) -> bool {
     dir.is_dir() && accessat(CWD, dir, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
 
+/// Finds out what an error number leaves open: `ENOENT` is a missing program, working directory or interpreter.
 fn look_closer(spec: &Spec, program: &Path) -> (ExecErrorKind, Option<String>) {
     let dir = &spec.working_dir;
     if !is_usable_dir(dir) {
@@ -286,6 +289,7 @@ fn interpreter(program: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsStr::from_bytes(name)))
 }
 
+/// The error of a start, with the spec's program in its text.
 pub(super) fn start_error(spec: &Spec, kind: ExecErrorKind) -> ExecError {
     ExecError::new(kind, format!("start {:?}", spec.program.as_os_str()))
 }

@@ -120,6 +120,7 @@ fn input_pipe(host: &mut Option<OwnedFd>) -> io::Result<OwnedFd> {
     beyond_streams(reader.into())
 }
 
+/// The program's end of an output, and the host's where the output is kept or handed out.
 fn output(wanted: &Output, host: &mut Option<OutputEnd>) -> io::Result<OwnedFd> {
     match wanted {
         Output::Null => null(OpenOptions::new().write(true)),
