@@ -53,7 +53,8 @@ impl CallContext {
         self
     }
 
-    /// Sets the moment at which the caller gives up. A tool with a shorter limit keeps its own.
+    /// Sets the moment at which the caller gives up. A tool with a shorter limit keeps its own. What the tool did
+    /// until then is a result with [`Failure::TimedOut`](crate::Failure::TimedOut).
     #[must_use]
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
@@ -142,6 +143,15 @@ impl fmt::Debug for CallContext {
 }
 
 /// The name of one call, as it stands in logs and protocols.
+///
+/// ```
+/// use flyto_tools::CallId;
+///
+/// assert_ne!(CallId::next(), CallId::next());
+/// assert_eq!(CallId::new("toolu_01A")?.as_str(), "toolu_01A");
+/// assert!(CallId::new("two words").is_err());
+/// # Ok::<(), flyto_tools::InvalidCallId>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(Arc<str>);
 
@@ -202,6 +212,15 @@ impl Serialize for CallId {
 }
 
 /// How far a call has come.
+///
+/// ```
+/// use flyto_tools::Progress;
+///
+/// let progress = Progress::new(0.25, "one file of four").expect("a number");
+/// assert_eq!((progress.progress(), progress.detail()), (0.25, "one file of four"));
+/// assert_eq!(Progress::new(7.0, "").map(|it| it.progress()), Some(1.0));
+/// assert_eq!(Progress::new(f64::NAN, ""), None);
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Progress {
     progress: f64,
@@ -242,6 +261,17 @@ impl fmt::Display for Progress {
 /// A listener for progress. Closures of one [`Progress`] are sinks.
 ///
 /// The call waits while a sink runs, so a sink hands over and returns.
+///
+/// ```
+/// use std::sync::mpsc;
+///
+/// use flyto_tools::{CallContext, Progress};
+///
+/// let (sender, receiver) = mpsc::channel();
+/// let ctx = CallContext::new().with_progress(move |it: Progress| drop(sender.send(it)));
+/// ctx.report(0.5, "half the files");
+/// assert_eq!(receiver.recv().map(|it| it.detail().to_owned()), Ok("half the files".to_owned()));
+/// ```
 pub trait ProgressSink: Send + Sync + 'static {
     /// Takes a report. Reports of one call arrive in order, and may go backwards.
     fn report(&self, progress: Progress);

@@ -26,6 +26,13 @@ pub struct ToolError {
 }
 
 /// What a caller can do about a [`ToolError`].
+///
+/// ```
+/// use flyto_tools::ToolErrorKind;
+///
+/// assert!(ToolErrorKind::Overloaded.retryable());
+/// assert!(!ToolErrorKind::ProgramMissing.retryable());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ToolErrorKind {

@@ -62,7 +62,7 @@ pub enum Format {
     Gemini,
 }
 
-/// Tools in one shape.
+/// Tools in one shape, ready to be sent.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Export {
@@ -97,7 +97,8 @@ pub enum ExportErrorKind {
     Keyword(&'static str),
 }
 
-/// Hands over several tools. The order is kept.
+/// Hands over several tools. The order is kept. A tool that the format cannot take is left out, and
+/// [`Export`] says why: one tool that a service refuses would make it refuse the whole list.
 #[must_use]
 pub fn export<'a>(
     entries: impl IntoIterator<Item = &'a Entry>,
@@ -172,6 +173,7 @@ pub fn export_one(
     })
 }
 
+/// An element of `tools` as the Model Context Protocol has it, with all four hints.
 fn mcp(entry: &Entry, description: &str, input_schema: Map<String, Value>) -> Value {
     let metadata = entry.tool().metadata();
     let mut tool = Map::new();
@@ -216,6 +218,7 @@ fn object_schema(schema: &Value) -> Result<Map<String, Value>, ExportErrorKind> 
     }
 }
 
+/// Writes the schemas `true` and `false` of properties as objects, for services that take nothing else.
 fn spell_out_booleans(schema: &mut Map<String, Value>) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(Map::values_mut) {

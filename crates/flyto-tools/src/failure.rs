@@ -7,6 +7,18 @@ use serde::{Deserialize, Serialize};
 
 /// Why a call that took place failed, for programs. The words for people and models are the
 /// result's output.
+///
+/// Serialised, it is an object whose `kind` is the name of the variant in snake case; times are in seconds.
+///
+/// ```
+/// use flyto_tools::{Failure, ToolResult};
+///
+/// let result = ToolResult::failed(Failure::exit_code(2), "no such file");
+/// assert!(result.is_error());
+/// let written = serde_json::to_string(&result.failure)?;
+/// assert_eq!(written, r#"{"kind":"exit_code","code":2}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -99,7 +99,8 @@ impl Input {
         EMPTY.clone()
     }
 
-    /// True for [`Input::empty`]; false for `{}`, which was written.
+    /// True for [`Input::empty`]; false for `{}`, which was written. A program reads end of input at once for the
+    /// one, and two bytes for the other.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()

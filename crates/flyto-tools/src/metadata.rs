@@ -70,7 +70,8 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Nothing declared.
+    /// Nothing declared. Fields are public: a tool sets those that it knows about itself, and a field that stays
+    /// `None` is read with care by the methods.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -91,7 +92,8 @@ impl Metadata {
         }
     }
 
-    /// Nothing declared, as a constant: what a tool has that says nothing about itself.
+    /// Nothing declared, as a constant: what a tool has that says nothing about itself. Read through the methods,
+    /// it is the most careful answer to each question.
     #[must_use]
     pub fn undeclared() -> &'static Self {
         static UNDECLARED: Metadata = Metadata::new();
@@ -141,6 +143,13 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// Which permission check applies to a tool: one of the constants, or a name that a host knows.
+///
+/// ```
+/// use flyto_tools::PermissionClass;
+///
+/// assert_eq!(PermissionClass::new("bash"), PermissionClass::BASH);
+/// assert!(PermissionClass::new("").is_undeclared());
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String")]
 pub struct PermissionClass(Cow<'static, str>);
@@ -234,7 +243,16 @@ impl fmt::Display for AuditOperation {
     }
 }
 
-/// Where a tool comes from.
+/// Where a tool comes from. `Display` gives it in a few words for people.
+///
+/// ```
+/// use flyto_tools::Origin;
+///
+/// let origin = Origin::Plugin { plugin: "git-info".to_owned() };
+/// let written = serde_json::to_string(&origin)?;
+/// assert_eq!(written, r#"{"kind":"plugin","plugin":"git-info"}"#);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]

@@ -169,6 +169,7 @@ impl ToolId {
         format!("{stem}-{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2])
     }
 
+    /// The id with `__` in place of the colon.
     fn joined(&self) -> String {
         match self.owner() {
             Some(owner) => format!("{owner}{SEPARATOR}{}", self.tool()),
@@ -184,6 +185,7 @@ const WIRE_MAX_BYTES: usize = 64;
 /// `-` and six digits.
 const SUFFIX_BYTES: usize = 7;
 
+/// What keeps a text from being an id, the first thing that is found.
 fn fault(text: &str) -> Option<InvalidNameKind> {
     let (owner, tool) = match text.split_once(':') {
         Some((owner, tool)) => (Some(owner), tool),
@@ -222,6 +224,7 @@ pub(crate) fn is_wire_name(name: &str) -> bool {
         && name.chars().all(is_wire_char)
 }
 
+/// Whether model services take the character in a name.
 fn is_wire_char(it: char) -> bool {
     it.is_ascii_alphanumeric() || it == '_' || it == '-'
 }

@@ -317,7 +317,20 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
 
 /// What the function of a [`NativeTool`] may return.
 ///
-/// Texts become the output; [`Json`] becomes output and data; `()` is an empty output. The error of
+/// Texts become the output; [`Json`] becomes output and data; `()` is an empty output.
+///
+/// ```
+/// use flyto_tools::{IntoToolResult, Json};
+/// use serde_json::json;
+///
+/// let result = Json(json!({"lines": 3})).into_tool_result()?;
+/// assert_eq!(result.output, r#"{"lines":3}"#);
+/// let failed = Err::<String, _>("the file is empty").into_tool_result()?;
+/// assert!(failed.is_error());
+/// # Ok::<(), flyto_tools::ToolError>(())
+/// ```
+///
+/// The error of
 /// a `Result` becomes a result with [`Failure::Reported`](crate::Failure::Reported) that tells the
 /// error with its causes, for the model to react to, unless it is a [`ToolError`], which stays one.
 pub trait IntoToolResult {

@@ -9,6 +9,20 @@ use serde::{Serialize, Serializer};
 ///
 /// Read by permission checks, dry runs and checkpoints. Texts are for people and rules; a name
 /// that is not UTF-8 is given with replacement characters.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_tools::{Access, Preview};
+///
+/// let preview = Preview::new()
+///     .with_command_line(["git", "clone", "https://example.org/a.git"])
+///     .with_url("https://example.org/a.git")
+///     .with_path("a", Access::Write)
+///     .with_deadline(Duration::from_secs(60));
+/// assert_eq!(serde_json::to_value(&preview)?["deadline_seconds"], 60.0);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Preview {
@@ -44,7 +58,8 @@ pub struct Preview {
 }
 
 impl Preview {
-    /// Touches nothing.
+    /// Touches nothing, as far as it says: a list that stays empty means that the tool knows of nothing, and
+    /// [`Tool::preview`](crate::Tool::preview) gives `None` where it cannot say.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -67,7 +82,7 @@ impl Preview {
         self
     }
 
-    /// Adds an address.
+    /// Adds an address, as the call would use it.
     #[must_use]
     pub fn with_url(mut self, url: impl Into<String>) -> Self {
         self.urls.push(url.into());

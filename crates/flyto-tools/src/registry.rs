@@ -47,6 +47,13 @@ pub struct Registry {
 /// The owner of tools in a registry, which may exchange them: a plugin, a file, the host itself.
 ///
 /// Its text is for people: they read it where two owners want one name.
+///
+/// ```
+/// use flyto_tools::Owner;
+///
+/// let owner = Owner::new("plugin text-stats");
+/// assert_eq!(owner.as_str(), "plugin text-stats");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Owner(Arc<str>);
 
@@ -151,18 +158,19 @@ impl Registry {
         self.modify(|state| state.exchange(&owner, candidates))
     }
 
-    /// Removes all tools of `owner`, and returns them.
+    /// Removes all tools of `owner`, and returns them. Calls that run go on.
     pub fn remove_owner(&self, owner: impl Into<Owner>) -> Vec<Entry> {
         let owner = owner.into();
         self.remove_where(|state| state.owned_by(&owner).cloned().collect())
     }
 
-    /// Removes the tool with this id, alias or wire name, and returns it.
+    /// Removes the tool with this id, alias or wire name, and returns it. `None` where the name leads to no
+    /// tool; then nothing has changed and no [`Watch`] wakes up.
     pub fn remove(&self, name: &str) -> Option<Entry> {
         self.remove_where(|state| state.get(name).cloned().into_iter().collect()).pop()
     }
 
-    /// The tools as they are now.
+    /// The tools as they are now, at the price of a pointer.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(Arc::clone(&self.state.borrow()))
@@ -314,6 +322,26 @@ impl fmt::Display for NameRole {
 }
 
 /// Waits for changes of a [`Registry`], under any executor.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use flyto_tools::{CallContext, NativeTool, NoInput, Registry};
+///
+/// async fn pong(_: CallContext, _: NoInput) -> &'static str {
+///     "pong"
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let registry = Registry::new();
+/// let before = registry.snapshot();
+/// let mut watch = registry.watch();
+/// registry.register("host", Arc::new(NativeTool::builder("ping", "Answers.").run(pong)?))?;
+/// let now = watch.changed().await.expect("the registry is there");
+/// assert_eq!(now.changes_since(&before).added[0].as_str(), "ping");
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Watch {
     receiver: watch::Receiver<Arc<State>>,

@@ -46,13 +46,14 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// A call that did what it should.
+    /// A call that did what it should. `output` is what the model reads.
     #[must_use]
     pub fn text(output: impl Into<String>) -> Self {
         Self { output: output.into(), ..Self::default() }
     }
 
-    /// A call that failed in a way the model can react to. `output` says how, in words.
+    /// A call that failed in a way the model can react to. `output` says how, in words, and what would help: it
+    /// is what the model reads.
     #[must_use]
     pub fn failed(failure: Failure, output: impl Into<String>) -> Self {
         Self { output: output.into(), failure: Some(failure), ..Self::default() }
@@ -118,6 +119,15 @@ impl ToolResult {
 ///
 /// A tool whose calls can be taken back puts this into the same result that tells of the change.
 /// Nothing is undone by itself; the inverse call goes through the same gates as any other.
+///
+/// ```
+/// use flyto_tools::{ToolResult, UndoInfo};
+/// use serde_json::json;
+///
+/// let undo = UndoInfo::new("remove notes.txt", "files:remove", json!({"path": "notes.txt"}));
+/// let result = ToolResult::text("wrote notes.txt").with_undo(undo);
+/// assert_eq!(result.undo.map(|it| it.tool), Some("files:remove".to_owned()));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct UndoInfo {
@@ -138,6 +148,14 @@ impl UndoInfo {
 }
 
 /// Output that was left out of a result.
+///
+/// ```
+/// use flyto_tools::{Omitted, ToolResult};
+///
+/// let omitted = Omitted::new(1 << 20).with_whole("/tmp/build.log");
+/// let result = ToolResult::text("first lines … last lines").with_omitted(omitted);
+/// assert_eq!(result.omitted.map(|it| it.bytes), Some(1_048_576));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Omitted {
@@ -265,6 +283,7 @@ impl Serialize for ToolResult {
     }
 }
 
+/// The serialised form of a result.
 #[derive(Serialize)]
 struct Shown<'a> {
     output: &'a str,
@@ -283,6 +302,7 @@ struct Shown<'a> {
     execution: Option<&'a Execution>,
 }
 
+/// The same as it is read: a failure that an older writer did not name is [`Failure::Reported`].
 #[derive(Deserialize)]
 struct Stored {
     output: String,
@@ -318,6 +338,7 @@ impl From<Stored> for ToolResult {
     }
 }
 
+/// A value that is there, also where it is `null`.
 fn present<'de, D: serde::Deserializer<'de>>(reader: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(reader).map(Some)
 }

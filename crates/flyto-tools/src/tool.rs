@@ -22,7 +22,46 @@ use crate::result::ToolResult;
 /// it says about itself stays the same as long as it is registered; a tool that changed is
 /// registered anew.
 ///
-/// Most native tools are easier to write as a function; see [`NativeTool`](crate::NativeTool).
+/// Most native tools are easier to write as a function; see [`NativeTool`](crate::NativeTool). A tool with a
+/// state of its own, or whose schema comes from elsewhere, implements the trait:
+///
+/// ```
+/// use std::borrow::Cow;
+///
+/// use flyto_tools::{CallContext, DescribeContext, Input, Tool, ToolError, ToolResult};
+/// use serde_json::{Value, json};
+///
+/// #[derive(Debug)]
+/// struct Greet {
+///     schema: Value,
+/// }
+///
+/// #[async_trait::async_trait]
+/// impl Tool for Greet {
+///     fn name(&self) -> &str {
+///         "greet"
+///     }
+///
+///     fn description(&self, _: &DescribeContext) -> Cow<'_, str> {
+///         "Greets a person by name.".into()
+///     }
+///
+///     fn input_schema(&self) -> &Value {
+///         &self.schema
+///     }
+///
+///     async fn execute(&self, _: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+///         Ok(ToolResult::text(format!("Hello, {}!", input.value()["name"].as_str().unwrap_or("you"))))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let greet = Greet { schema: json!({"type": "object", "properties": {"name": {"type": "string"}}}) };
+/// let result = greet.execute(&CallContext::new(), Input::parse(r#"{"name": "Ada"}"#)?).await?;
+/// assert_eq!(result.output, "Hello, Ada!");
+/// # Ok(()) }
+/// ```
 #[async_trait]
 pub trait Tool: fmt::Debug + Send + Sync + 'static {
     /// The name: `tool`, or `owner:tool`. See [`ToolId`](crate::ToolId) for what it may hold.

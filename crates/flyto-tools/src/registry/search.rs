@@ -23,6 +23,22 @@ impl Snapshot {
     /// at least four letters. A tool fits that has at least one of the words; those with more of
     /// them come first. A query that is the name of a tool puts that tool at the head. An empty
     /// query finds every tool, in the order of ids.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use flyto_tools::{CallContext, NativeTool, NoInput, Registry};
+    ///
+    /// async fn nothing(_: CallContext, _: NoInput) {}
+    ///
+    /// let registry = Registry::new();
+    /// for (name, about) in [("git:log", "Lists commits."), ("web:fetch", "Fetches a page.")] {
+    ///     registry.register("host", Arc::new(NativeTool::builder(name, about).run(nothing)?))?;
+    /// }
+    /// let hits = registry.snapshot().search("commits of a branch", 5);
+    /// assert_eq!(hits[0].entry.id().as_str(), "git:log");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
         let words: BTreeSet<String> = words(query).collect();

@@ -12,6 +12,9 @@ use super::{Entry, Owner};
 use crate::name::ToolId;
 
 /// The set of tools at one moment. Cloning is cheap, and nothing changes it any more.
+///
+/// A caller that holds a snapshot sees the same tools until it takes another one, whatever is registered
+/// meanwhile; so the list that a model was shown and the call that it makes agree.
 #[derive(Clone, Default)]
 pub struct Snapshot {
     state: Arc<State>,
@@ -75,6 +78,8 @@ impl fmt::Debug for Snapshot {
 }
 
 /// What is different between two sets of tools, each list in the order of ids.
+///
+/// A tool that was removed and registered again between the two is `changed`, also if it does the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Changes {

@@ -7,9 +7,13 @@ use super::{Changes, Entry, NameRole, Owner, Registered, RegistryError};
 use crate::name::ToolId;
 use crate::tool::Tool;
 
+/// The tools of a registry with all names that lead to them. It is never changed in place: a change makes a
+/// copy, so that a reader holds a whole set.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
+    /// How often the set has changed.
     pub(super) generation: u64,
+    /// Every tool, by its id.
     pub(super) tools: BTreeMap<ToolId, Entry>,
     /// The ids of each owner's tools: an owner that exchanges its set does not walk over all others.
     owned: HashMap<Owner, BTreeSet<ToolId>>,
@@ -35,12 +39,14 @@ pub(super) struct Edit {
 }
 
 impl Edit {
+    /// Whether it changes nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.remove.is_empty() && self.add.is_empty()
     }
 }
 
 impl Candidate {
+    /// Reads the names of a tool; an alias that repeats another name of it is left out.
     pub(super) fn new(owner: &Owner, tool: Arc<dyn Tool>) -> Result<Self, RegistryError> {
         let parse = |name: &str| {
             ToolId::parse(name)
@@ -59,20 +65,24 @@ impl Candidate {
 }
 
 impl State {
+    /// The tool with this id, alias or wire name.
     pub(super) fn get(&self, name: &str) -> Option<&Entry> {
         self.tools.get(name).or_else(|| self.tools.get(self.other_names.get(name)?))
     }
 
+    /// The tools of one owner in the order of their ids.
     pub(super) fn owned_by(&self, owner: &Owner) -> impl Iterator<Item = &Entry> {
         self.owned.get(owner).into_iter().flatten().filter_map(|id| self.tools.get(id))
     }
 
+    /// What has to change so that one more tool is there; fails where one of its names is taken.
     pub(super) fn addition(&self, it: Candidate) -> Result<(Entry, Edit), RegistryError> {
         let mut add = self.settle(&BTreeSet::new(), vec![it])?;
         let entry = add.pop().expect("one candidate gives one entry");
         Ok((entry.clone(), Edit { remove: BTreeSet::new(), add: vec![entry] }))
     }
 
+    /// What has to change so that `owner` has exactly these tools; fails, as a whole, where a name is taken.
     pub(super) fn exchange(
         &self,
         owner: &Owner,
@@ -208,6 +218,7 @@ impl Claims<'_> {
         }
     }
 
+    /// The tool that has a name, its owner, and what the name is to it.
     fn holder(&self, name: &str) -> Option<(ToolId, Owner, NameRole)> {
         if let Some(claim) = self.claimed.get(name) {
             return Some(claim.clone());
