@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use flyto_tools::{InvalidNameKind, ToolId, compile};
 use serde_json::Value;
 
+/// Looks at the name by which a tool is to be called.
 pub(crate) fn name(name: &str) -> Result<(), &'static str> {
     if name.contains(':') {
         return Err("holds a colon, which stands between a plugin and its tool");

@@ -16,7 +16,28 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 /// One tool: a name, a command that is fixed, and what a call may pass to it.
 ///
 /// Every value of this type is usable: it has a name that can be called, a command that a system
-/// can start, and a schema that compiles.
+/// can start, and a schema that compiles. A file is one source of definitions; a host makes others:
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_exectool::{DefinitionError, ExecToolDef};
+/// use serde_json::json;
+///
+/// let stock = ExecToolDef::new("stock", ["stock-level", "--json"])?
+///     .with_description("Returns how many pieces of an article are in the warehouse.")
+///     .with_input_schema(json!({
+///         "type": "object",
+///         "properties": {"article": {"type": "string"}},
+///         "required": ["article"]
+///     }))?
+///     .with_timeout(Duration::from_secs(10));
+/// assert_eq!(stock.program(), "stock-level");
+///
+/// let err = ExecToolDef::new("stock level", ["stock-level"]);
+/// assert!(matches!(err, Err(DefinitionError::InvalidName { .. })));
+/// # Ok::<(), DefinitionError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExecToolDef {
     name: String,
@@ -102,7 +123,7 @@ impl ExecToolDef {
         }
     }
 
-    /// Sets what the tool does and when to use it.
+    /// Sets what the tool does and when to use it. A model chooses tools by this text.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();
@@ -137,21 +158,22 @@ impl ExecToolDef {
         self
     }
 
-    /// Sets the time between asking the program to end and killing it.
+    /// Sets the time between asking the program to end (SIGTERM) and killing it, at its deadline and when the
+    /// call is cancelled. Zero, the default, kills at once.
     #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// Says which file the definition is from, for people.
+    /// Says which file the definition is from, for people. Nothing is read from it.
     #[must_use]
     pub fn with_file(mut self, name: impl Into<String>) -> Self {
         self.file = Some(name.into());
         self
     }
 
-    /// The name.
+    /// The name by which it is called: not empty, 256 bytes at most, without white space, colon or `__`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -163,19 +185,19 @@ impl ExecToolDef {
         &self.description
     }
 
-    /// The JSON Schema of the input.
+    /// The JSON Schema of the input: an object that compiles, whose root describes an object.
     #[must_use]
     pub fn input_schema(&self) -> &Value {
         &self.input_schema
     }
 
-    /// The program.
+    /// The program: a name that is looked up in the host's `PATH`, or a path.
     #[must_use]
     pub fn program(&self) -> &OsStr {
         &self.program
     }
 
-    /// Its fixed arguments.
+    /// Its fixed arguments, byte for byte; no shell reads them.
     #[must_use]
     pub fn args(&self) -> &[OsString] {
         &self.args

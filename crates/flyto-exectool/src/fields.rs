@@ -23,9 +23,11 @@ const OTHER_NAMES: [(&str, &str); 8] = [
 pub(crate) struct Read<'v> {
     /// The name and where it stands, if it is a good one.
     pub(crate) name: Option<(&'v str, At<'v>)>,
+    /// The definition; the findings say why there is none.
     pub(crate) def: Result<ExecToolDef, Reported>,
 }
 
+/// Reads the object at a place. Every key is read, so that one run reports all mistakes.
 pub(crate) fn read<'v>(at: At<'v>, findings: &mut Findings) -> Read<'v> {
     if at.value().as_object().is_none() {
         let what = format!("a definition must be an object, found {}", at.value().describe());
@@ -65,6 +67,7 @@ pub(crate) fn read<'v>(at: At<'v>, findings: &mut Findings) -> Read<'v> {
     Read { name: name.ok().and_then(|name| Some((name, at.member("name")?))), def: def() }
 }
 
+/// Reads the name, or suggests a name that is near to it and allowed.
 fn read_name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
     let name = reader.required_string("name")?;
     let Err(why) = check::name(name) else { return Ok(name) };
@@ -97,6 +100,7 @@ fn read_description<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Re
     Ok(text)
 }
 
+/// Reads the schema of the input, which has to compile: a call could not be checked otherwise.
 fn read_schema(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Value>, Reported> {
     let Some(at) = reader.optional_object("input_schema")? else { return Ok(None) };
     at.refuse_duplicate_keys(reader.findings())?;
@@ -110,6 +114,8 @@ fn read_schema(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Value>, Repor
     Err(reader.push(diagnostic))
 }
 
+/// Reads the program and its arguments. A whole line in one string is refused with the array that does the
+/// same.
 fn read_exec(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<OsString>, Reported> {
     if let Some(at) = reader.optional("exec")?
         && let Some(line) = at.value().as_str()

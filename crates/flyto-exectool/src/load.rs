@@ -14,6 +14,8 @@ use crate::{
 };
 
 /// What came of reading a file.
+///
+/// Both parts are there: a file with warnings has tools, one with an error has none.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Loaded {
@@ -43,6 +45,21 @@ pub fn load_file(path: impl AsRef<Path>) -> Loaded {
 }
 
 /// The same for a text that was read already. Its name is what the tools say they are from.
+///
+/// ```
+/// use flyto_diagnostics::Source;
+/// use flyto_exectool::load;
+///
+/// let text = r#"{"name": "kernel", "description": "The release.", "exec": ["uname", "-r"]}"#;
+/// let loaded = load(&Source::new("tools.json", text));
+/// assert_eq!(loaded.tools.expect("no error")[0].name(), "kernel");
+///
+/// // One mistake refuses the file, and the finding says where it is.
+/// let loaded = load(&Source::new("tools.json", r#"{"name": "kernel", "exec": "uname"}"#));
+/// assert!(loaded.tools.is_none());
+/// let shown = loaded.findings.iter().next().expect("a finding").to_string();
+/// assert!(shown.starts_with("tools.json:1:"), "{shown}");
+/// ```
 #[must_use]
 pub fn load(source: &Source) -> Loaded {
     let mut findings = Findings::new();

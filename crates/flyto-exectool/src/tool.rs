@@ -23,6 +23,9 @@ use serde_json::Value;
 use crate::ExecToolDef;
 
 /// What the programs of exec tools get of the host: all of its environment, and its directory.
+///
+/// A program of a definition file is trusted like a Git hook of the user's. A tool that should get less is
+/// declared by a plugin.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HostContext {
@@ -97,6 +100,21 @@ impl ExecTool {
     /// Makes the tool. `env` is where its program will run.
     ///
     /// A host with many tools shares one context: `host` may be an `Arc<HostContext>`.
+    ///
+    /// ```
+    /// use flyto_execenv::{Environment, ExecEnv, local::Local};
+    /// use flyto_exectool::{ExecTool, ExecToolDef, HostContext};
+    /// use flyto_tools::{CallContext, Input, Tool};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let env: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+    /// let host = HostContext::new(env, "/tmp");
+    /// let tool = ExecTool::new(ExecToolDef::new("echo_input", ["cat"])?, ExecEnv::new(Local::new()), host);
+    /// let result = tool.execute(&CallContext::new(), Input::parse("[1, 2]")?).await?;
+    /// assert_eq!(result.output, "[1, 2]");
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn new(def: ExecToolDef, env: ExecEnv, host: impl Into<Arc<HostContext>>) -> Self {
         let host = host.into();
@@ -119,7 +137,7 @@ impl ExecTool {
         Self { def, metadata, env, spec, spill_dir: host.spill_dir.clone() }
     }
 
-    /// The definition.
+    /// The definition that the tool was made of.
     #[must_use]
     pub fn definition(&self) -> &ExecToolDef {
         &self.def
@@ -143,6 +161,7 @@ impl ExecTool {
         }
     }
 
+    /// The result of a call by the table above.
     fn result(&self, ran: &Ran) -> ToolResult {
         let name = self.def.name();
         let stdout = ran.stdout();

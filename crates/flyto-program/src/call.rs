@@ -65,11 +65,29 @@ pub struct Ran {
 
 /// Runs `spec` as the program of the call `ctx`.
 ///
-/// The caller's cancellation ends the program, and its deadline tightens the spec's.
+/// The caller's cancellation ends the program, and its deadline tightens the spec's. With
+/// [`Streaming::Lines`] or [`Streaming::Messages`], the listeners of `ctx` are told what comes while the
+/// program runs; a listener that is slow makes the program wait.
+///
+/// ```
+/// use flyto_execenv::{ExecEnv, Spec, local::Local};
+/// use flyto_program::{Streaming, run};
+/// use flyto_tools::CallContext;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+/// let env = ExecEnv::new(Local::new());
+/// let spec = Spec::new("/bin/sh").args(["-c", "echo so far; exit 3"]);
+/// let ran = run(&env, spec, &CallContext::new(), Streaming::Quiet).await?;
+/// assert_eq!(ran.stdout().text, "so far\n");
+/// assert_eq!(ran.failure(), Some(flyto_tools::Failure::exit_code(3)));
+/// # Ok(()) }
+/// ```
 ///
 /// # Errors
 ///
-/// The program could not be run, or was lost sight of.
+/// Those of [`ExecEnv::run_with`]: the program could not be run, or was lost sight of. What a program did,
+/// a failure included, is in [`Ran`].
 pub async fn run(
     env: &ExecEnv,
     mut spec: Spec,

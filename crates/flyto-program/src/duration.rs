@@ -5,7 +5,17 @@ use std::time::Duration;
 /// Writes a duration in hours, minutes and seconds: `300ms`, `1.5s`, `30s`, `1m30s`, `1h0m0s`.
 ///
 /// Units above the largest that is needed are left out, those below are not; below a second the
-/// unit is `ms`, `µs` or `ns`. Zero is `0s`.
+/// unit is `ms`, `µs` or `ns`. Zero is `0s`. Digits behind the point are those that the duration has.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_program::duration_text;
+///
+/// assert_eq!(duration_text(Duration::from_millis(1_500)), "1.5s");
+/// assert_eq!(duration_text(Duration::from_secs(3_600)), "1h0m0s");
+/// assert_eq!(duration_text(Duration::from_micros(250)), "250µs");
+/// ```
 #[must_use]
 pub fn duration_text(duration: Duration) -> String {
     let nanos = duration.subsec_nanos();

@@ -91,7 +91,17 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Reads a line `::progress 0.4 text`: a share of the whole, then optional words.
+/// Reads a line `::progress 0.4 text`: a share of the whole from 0 to 1, then optional words.
+///
+/// `None` for every other line, among them one whose share is no finite number.
+///
+/// ```
+/// use flyto_program::parse_progress;
+///
+/// let progress = parse_progress(b"::progress 0.4 reading\n").expect("a line of this form");
+/// assert_eq!((progress.progress(), progress.detail()), (0.4, "reading"));
+/// assert!(parse_progress(b"progress: 40 %\n").is_none());
+/// ```
 #[must_use]
 pub fn parse_progress(line: &[u8]) -> Option<Progress> {
     let rest = std::str::from_utf8(line.strip_prefix(PROGRESS)?).ok()?.trim();
@@ -101,7 +111,13 @@ pub fn parse_progress(line: &[u8]) -> Option<Progress> {
     Progress::new(share, detail.trim_start())
 }
 
-/// `bytes` without the lines that tell of progress.
+/// `bytes` without the lines that tell of progress. The other lines stay as they are, byte for byte.
+///
+/// ```
+/// use flyto_program::without_progress;
+///
+/// assert_eq!(without_progress(b"a\n::progress 0.5\nb"), b"a\nb");
+/// ```
 #[must_use]
 pub fn without_progress(bytes: &[u8]) -> Vec<u8> {
     bytes

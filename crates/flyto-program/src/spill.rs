@@ -8,6 +8,10 @@ use std::{
 
 /// A path in `dir` for an output of the tool `name`, which no other call of this or another process
 /// has.
+///
+/// Nothing is created. The name of the file is the time in milliseconds since 1970, the number of this
+/// process, a number that counts up, and what of the tool's name a file name can hold, 64 characters at
+/// most; so a listing shows the files in their order.
 #[must_use]
 pub fn spill_path(dir: &Path, name: &str) -> PathBuf {
     static LAST: AtomicU64 = AtomicU64::new(0);

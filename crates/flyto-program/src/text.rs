@@ -4,15 +4,19 @@ use flyto_execenv::Captured;
 use flyto_tools::Omitted;
 
 /// Captured output as text.
+///
+/// Output that was captured whole is its text. Of longer output the start and the end were kept; then the
+/// text has both, with [`omission_notice`] as a line between them, and no character is cut in two.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Text {
     /// The text. Bytes that are not UTF-8 are shown as U+FFFD; where something was left out, a line
     /// says how much.
     pub text: String,
-    /// The bytes, where all of them were kept and they are not UTF-8.
+    /// The bytes, where all of them were kept and they are not UTF-8; `None` where the text says
+    /// everything.
     pub raw: Option<Vec<u8>>,
-    /// How much was left out.
+    /// How many bytes were left out, and the file with all of them; `None` where nothing was.
     pub omitted: Option<Omitted>,
 }
 
@@ -47,6 +51,14 @@ impl Text {
 }
 
 /// The line that stands where output was left out.
+///
+/// ```
+/// use flyto_program::omission_notice;
+/// use flyto_tools::Omitted;
+///
+/// let omitted = Omitted::new(512).with_whole("/tmp/out.txt");
+/// assert_eq!(omission_notice(&omitted), "[… 512 bytes omitted, the whole is in /tmp/out.txt …]");
+/// ```
 #[must_use]
 pub fn omission_notice(omitted: &Omitted) -> String {
     match &omitted.whole {
