@@ -17,6 +17,10 @@ use crate::{
 };
 
 /// What is different between two moments of a host.
+///
+/// [`Host::reload`](crate::Host::reload) returns one, and `Watching::changed` one for each flurry of edits. A
+/// program that shows its user what has changed walks [`sources`](Self::sources); one that tells a model walks
+/// [`tools`](Self::tools).
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct HostChanges {

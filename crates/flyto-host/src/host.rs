@@ -73,6 +73,9 @@ pub struct Host {
 }
 
 /// Why a call gave no result.
+///
+/// What a program did, a failure included, is a result: [`ToolResult::failure`](flyto_tools::ToolResult) says
+/// how it failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
@@ -234,6 +237,24 @@ impl Host {
     }
 
     /// Adds a tool of the host's own. Its input is checked like that of any other.
+    ///
+    /// ```
+    /// use flyto_execenv::{ExecEnv, local::Local};
+    /// use flyto_host::{Config, Host, Surroundings};
+    /// use flyto_tools::{CallContext, Input, NativeTool, NoInput};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// async fn pong(_: CallContext, _: NoInput) -> &'static str {
+    ///     "pong"
+    /// }
+    ///
+    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+    /// host.add_tool("my program", NativeTool::builder("ping", "Answers.").run(pong)?)?;
+    /// let result = host.call("ping", Input::empty(), &CallContext::new()).await?;
+    /// assert_eq!(result.output, "pong");
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -466,6 +487,12 @@ pub fn all_codes() -> impl Iterator<Item = &'static CodeInfo> {
 }
 
 /// The explanation of a code, such as `F0101`.
+///
+/// ```
+/// let info = flyto_host::explain("f0101").expect("a code of a finding");
+/// assert_eq!(info.title, "the name cannot be that of a plugin");
+/// assert!(flyto_host::explain("F9999").is_none());
+/// ```
 #[must_use]
 pub fn explain(code: &str) -> Option<&'static CodeInfo> {
     all_codes().find(|it| it.code.as_str().eq_ignore_ascii_case(code))

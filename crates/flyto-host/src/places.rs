@@ -7,6 +7,21 @@ use flyto_execenv::Environment;
 use crate::links;
 
 /// What a host sees of the process it runs in: passed in once, never read behind the back.
+///
+/// A test passes in an environment and directories of its own:
+///
+/// ```
+/// use std::path::Path;
+///
+/// use flyto_execenv::Environment;
+/// use flyto_host::Surroundings;
+///
+/// let env: Environment = [("HOME", "/home/ada"), ("XDG_STATE_HOME", "/var/state")].into_iter().collect();
+/// let surroundings = Surroundings::new(env, "/home/ada/project");
+/// let places = &surroundings.places;
+/// assert_eq!(places.state_dir.as_deref(), Some(Path::new("/var/state/flyto")));
+/// assert_eq!(places.config_file.as_deref(), Some(Path::new("/home/ada/.config/flyto/config.json")));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Surroundings {

@@ -7,6 +7,9 @@ use flyto_plugin::{Catalogue, DirState, Found};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 /// What became of every source of tools: nothing is left out silently.
+///
+/// Serialised, it is an object with `plugin_dirs`, `plugins`, `exec_files` and `findings`, each an array in the
+/// order of the sources.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LoadReport {
@@ -106,6 +109,7 @@ impl Serialize for LoadReport {
     }
 }
 
+/// A directory of plugins, as it is serialised.
 #[derive(Serialize)]
 struct Dir {
     path: String,

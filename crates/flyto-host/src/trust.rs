@@ -20,6 +20,22 @@ use crate::{links, places::Places};
 /// The records of trust below the user's state directory, one file for each project.
 ///
 /// A file has its name from the SHA-256 of the project's canonical path, and only the user can read it.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use flyto_execenv::Environment;
+/// use flyto_host::{Places, TrustStore};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let env: Environment = [("XDG_STATE_HOME", dir.path())].into_iter().collect();
+/// let store = TrustStore::of(&Places::from_env(&env)).expect("there is a state directory");
+/// let project = Path::new("/home/ada/project");
+/// store.trust(project, "{\"exec_tools\": [\"tools.json\"]}")?;
+/// assert!(store.find(project)?.is_some_and(|it| it.content.contains("tools.json")));
+/// assert!(store.remove(project)? && store.find(project)?.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustStore {
     dir: PathBuf,
@@ -31,11 +47,12 @@ pub struct TrustStore {
 pub struct Trusted {
     /// The project's canonical path; bytes that are not UTF-8 are replaced.
     pub project: PathBuf,
-    /// The SHA-256 of the content, in hexadecimal digits.
+    /// The SHA-256 of the content, as 64 hexadecimal digits in lower case.
     pub sha256: String,
     /// When the operator trusted it.
     pub since: SystemTime,
-    /// The content.
+    /// The content, as it was when the operator trusted it; what narrows in it holds beside a file that has
+    /// changed since.
     pub content: String,
 }
 

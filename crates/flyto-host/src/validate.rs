@@ -26,6 +26,18 @@ pub struct Validation {
 /// of them it is shows in its content. Nothing is started. Schemas are compiled, and programs are
 /// looked up.
 ///
+/// ```
+/// use flyto_host::{Surroundings, validate_path};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let file = dir.path().join("tools.json");
+/// std::fs::write(&file, r#"[{"name": "kernel", "exec": "uname -r"}]"#)?;
+/// let found = validate_path(&file, &Surroundings::ambient()?)?;
+/// assert_eq!(found.checked[0].1, "exec tools");
+/// assert!(found.findings.has_errors());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 ///
 /// There is nothing at `path`, or it cannot be reached.

@@ -58,6 +58,25 @@ pub enum WatchError {
 }
 
 /// A host that watches its files, for as long as this value lives.
+///
+/// ```no_run
+/// use std::sync::Arc;
+///
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, Surroundings, WatchOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+/// let host = Arc::new(host);
+/// let mut watching = host.watch(WatchOptions::default())?;
+/// while let Some(changes) = watching.changed().await {
+///     for tool in &changes.tools.added {
+///         println!("new: {tool}");
+///     }
+/// }
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[must_use = "the watching ends when this is dropped"]
 pub struct Watching {
