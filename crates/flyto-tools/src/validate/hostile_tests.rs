@@ -243,6 +243,17 @@ fn a_value_is_looked_up_in_a_long_list() {
 
 #[test]
 fn a_key_that_a_terminal_would_obey_is_escaped() {
+    let key = "k\u{9b}\u{61c}\u{2028}\u{e0041}";
+    let schema = json!({
+        "properties": {key: {"enum": [[key]]}},
+        "additionalProperties": false,
+        "dependentRequired": {key: ["a"]},
+    });
+    let checked = compile(&schema).expect("a schema").check(&json!({key: {key: 1}, "b": 1}));
+    let text = checked.expect_err("it breaks the schema").to_string();
+    assert!(text.contains(r"k\u{9b}\u{61c}\u{2028}\u{e0041}"), "{text}");
+    assert!(!text.contains(['\u{9b}', '\u{61c}', '\u{2028}', '\u{e0041}']), "{text}");
+
     let schema = json!({"required": ["k\u{1b}[31m\u{202e}x"]});
     let err = compile(&schema).unwrap().check(&json!({})).unwrap_err();
     assert!(err.to_string().starts_with(r"/k\u{1b}[31m\u{202e}x: expected"), "{err}");

@@ -72,7 +72,7 @@ struct Compiled {
 
 /// A schema that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("failed to use the schema: at {}: {why}", show::pointer(pointer))]
+#[error("failed to use the schema: at {}: {}", show::pointer(pointer), show::escaped(why))]
 #[non_exhaustive]
 pub struct SchemaError {
     /// JSON pointer to the place in the schema; empty for the whole.
@@ -171,6 +171,7 @@ impl fmt::Display for Violations {
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pointer, expected, got } = self;
+        let (expected, got) = (show::escaped(expected), show::escaped(got));
         write!(f, "{}: expected {expected}, got {got}", show::pointer(pointer))
     }
 }

@@ -15,19 +15,30 @@ pub(super) fn pointer(pointer: &str) -> String {
     if pointer.is_empty() {
         return "(root)".to_owned();
     }
-    let is_tame = |it: char| {
-        let turns = matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        !it.is_control() && !turns
-    };
-    let mut res = String::with_capacity(pointer.len());
-    for it in pointer.chars() {
-        if is_tame(it) {
-            res.push(it);
-        } else {
-            res.extend(it.escape_unicode());
+    escaped(pointer)
+}
+
+/// A text of others in which every character is escaped that a terminal obeys, or that reorders or
+/// hides text.
+pub(super) fn escaped(text: &str) -> String {
+    let mut res = String::with_capacity(text.len());
+    for it in text.chars() {
+        match acts(it) {
+            true => res.extend(it.escape_unicode()),
+            false => res.push(it),
         }
     }
     res
+}
+
+/// Control characters, separators of lines and paragraphs, bidirectional marks, invisible characters
+/// and tags.
+fn acts(c: char) -> bool {
+    // Joiners (U+200C, U+200D) are part of words.
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// A pointer one step further.
