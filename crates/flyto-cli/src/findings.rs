@@ -7,7 +7,8 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, S
 use flyto_diagnostics::{Diagnostic, Location, Severity, Source, Span};
 
 use crate::screen::Page;
-use crate::words::{counted, tame, visible};
+use crate::terminal::escaped_offset;
+use crate::words::{counted, tame};
 
 /// Columns where no terminal says how many there are.
 const WIDTH: usize = 100;
@@ -74,10 +75,9 @@ impl Drawing {
         if let Some((suggestion, source)) = fix {
             let title = tame(finding.help.as_deref().unwrap_or("write this"));
             let excerpt = Excerpt::around(source, suggestion.span, []);
-            let patch =
-                Patch::new(excerpt.within(suggestion.span), visible(&suggestion.replacement));
+            let patch = Patch::new(excerpt.within(suggestion.span), tame(&suggestion.replacement));
             report.push(Level::HELP.secondary_title(title).element(
-                Snippet::source(excerpt.text.clone()).line_start(excerpt.first_line).patch(patch),
+                Snippet::source(tame(excerpt.text)).line_start(excerpt.first_line).patch(patch),
             ));
         }
         self.renderer.render(&report)
@@ -139,8 +139,8 @@ fn is_near(a: &Location, b: &Location) -> bool {
 }
 
 /// The part of a text that is drawn.
-struct Excerpt {
-    text: String,
+struct Excerpt<'a> {
+    text: &'a str,
     /// Offset of `text` in the source.
     start: usize,
     /// Number of its first line.
@@ -149,9 +149,9 @@ struct Excerpt {
     is_whole_lines: bool,
 }
 
-impl Excerpt {
+impl<'a> Excerpt<'a> {
     /// The lines of `span` and of the spans `near` it, cut where they are too long to be drawn.
-    fn around(source: &Source, span: Span, near: impl IntoIterator<Item = Span>) -> Self {
+    fn around(source: &'a Source, span: Span, near: impl IntoIterator<Item = Span>) -> Self {
         let text = source.text();
         let (mut first, mut last) = (span.start, span.end.min(span.start + AROUND_BYTES));
         for it in near {
@@ -165,18 +165,18 @@ impl Excerpt {
         let is_whole_lines = start == 0 || text[..start].ends_with('\n');
         let end = text[last..end].find('\n').map_or(end, |at| last + at);
         let first_line = source.place(start).line;
-        Self { text: visible(&text[start..end]), start, first_line, is_whole_lines }
+        Self { text: &text[start..end], start, first_line, is_whole_lines }
     }
 
-    fn snippet<'a, T: Clone>(&self) -> Snippet<'a, T> {
-        Snippet::source(self.text.clone()).line_start(self.first_line)
+    fn snippet<'b, T: Clone>(&self) -> Snippet<'b, T> {
+        Snippet::source(tame(self.text)).line_start(self.first_line)
     }
 
-    /// `span` as offsets in the excerpt.
+    /// `span` as offsets in what is drawn of the excerpt.
     fn within(&self, span: Span) -> Range<usize> {
         let offset = |at: usize| {
             let at = at.saturating_sub(self.start).min(self.text.len());
-            self.text.floor_char_boundary(at)
+            escaped_offset(self.text, self.text.floor_char_boundary(at))
         };
         offset(span.start)..offset(span.end)
     }

@@ -23,10 +23,10 @@ mod findings; // findings with a caret
 mod screen; //   where words go, and how they may look there
 mod stop; //     why a verb ends early
 mod table; //    aligned columns
+mod terminal; // what text may not do to a terminal
 mod words; //    numbers, times and command lines
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
@@ -38,9 +38,10 @@ use crate::backend_linux as backend;
 #[cfg(not(target_os = "linux"))]
 use crate::backend_unix as backend;
 use crate::exit::Exit;
-use crate::screen::{Screen, complain};
+use crate::screen::{Page, Screen, complain};
 use crate::session::Session;
 use crate::stop::Stop;
+use crate::terminal::{Form, escape};
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -51,7 +52,10 @@ fn run(words: &[OsString]) -> Exit {
     let env = Environment::ambient();
     let args = match Args::parse_words(words) {
         Ok(args) => args,
-        Err(err) => return refuse(&err, &Screen::before_parsing(Presets::of(words), &env)),
+        Err(err) => {
+            let err = without_what_acts(err, words);
+            return refuse(&err, &Screen::before_parsing(Presets::of(words), &env));
+        }
     };
     let Args { common, verb } = args;
     let screen = Screen::new(&common, &env);
@@ -59,15 +63,27 @@ fn run(words: &[OsString]) -> Exit {
     verbs::run(&verb, &session).unwrap_or_else(|stop| stop.report(&screen))
 }
 
+/// The same error for words of which none acts on a terminal: the library puts them between styles of
+/// its own, where they could not be told from those any more.
+fn without_what_acts(err: clap::Error, words: &[OsString]) -> clap::Error {
+    let escaped = words.iter().map(|it| escape(&it.to_string_lossy(), Form::Text).into());
+    let other = Args::parse_words(&escaped.collect::<Vec<OsString>>()).err();
+    other.filter(|it| it.kind() == err.kind()).unwrap_or(err)
+}
+
 /// Says what is wrong with a command line, or gives the help that it asks for.
 fn refuse(err: &clap::Error, screen: &Screen) -> Exit {
+    let text = |page: Page| {
+        let text = err.render();
+        if page.color { text.ansi().to_string() } else { text.to_string() }
+    };
     if !err.use_stderr() {
         // Help and version are answers.
-        let res = err.print().and_then(|()| io::stdout().flush());
-        return res.map_or_else(|err| Stop::output(err).report(screen), |()| Exit::Ok);
+        let res = screen.answer(text(screen.stdout));
+        return res.map_or_else(|stop| stop.report(screen), |()| Exit::Ok);
     }
     if !screen.is_json() {
-        let _ = err.print();
+        screen.complain(text(screen.stderr));
         return Exit::Usage;
     }
     let text = err.to_string();
@@ -83,7 +99,7 @@ fn guarded(run: impl FnOnce() -> Exit) -> Exit {
     panic::set_hook(Box::new(|fault| {
         let what = fault.payload_as_str().unwrap_or("unknown");
         let place = fault.location().map(|it| format!(" ({it})")).unwrap_or_default();
-        complain(format_args!("flyto: internal error: {what}{place}\n"));
+        complain(format_args!("flyto: internal error: {what}{place}\n"), Page::default());
     }));
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Internal)
 }

@@ -1,7 +1,7 @@
 //! Where words go, and how they may look there.
 
 use std::fmt;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Read, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use flyto_execenv::Environment;
@@ -9,6 +9,10 @@ use serde::Serialize;
 
 use crate::args::{Common, Format, Presets, When};
 use crate::stop::Stop;
+use crate::terminal::{Form, Passage, escape};
+
+/// Bytes of a tool's output that are written at a time: 64 KiB, what a pipe holds by default (pipe(7)).
+const PIECE_BYTES: usize = 64 * 1024;
 
 /// stdout for answers, stderr for everything else.
 #[derive(Clone, Copy, Debug)]
@@ -64,42 +68,100 @@ impl Screen {
         }
     }
 
+    /// The screen of a script: pipes, and no options.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        let (stdout, stderr) = (Page::default(), Page::default());
+        Self { format: Format::Human, quiet: false, verbose: false, stdout, stderr }
+    }
+
     pub(crate) fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
-    /// Prints a part of the answer.
-    pub(crate) fn answer(&self, bytes: impl AsRef<[u8]>) -> Result<(), Stop> {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(bytes.as_ref()).and_then(|()| stdout.flush()).map_err(Stop::output)
+    /// Prints a part of the answer, for people.
+    pub(crate) fn answer(&self, text: impl AsRef<str>) -> Result<(), Stop> {
+        let text = escape(text.as_ref(), self.stdout.form());
+        write_stdout(text.as_bytes()).map_err(Stop::output)
+    }
+
+    /// Prints what a tool has printed: byte for byte, but on a terminal.
+    pub(crate) fn output(&self, mut bytes: impl Read) -> Result<(), Stop> {
+        let mut passage = Passage::new(self.stdout.terminal);
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            let n = match bytes.read(&mut piece) {
+                Ok(0) => break,
+                Err(err) if err.kind() == io::ErrorKind::Interrupted => continue,
+                read => read.map_err(Stop::output)?,
+            };
+            write_stdout(&passage.take(&piece[..n])).map_err(Stop::output)?;
+        }
+        write_stdout(&passage.finish()).map_err(Stop::output)
+    }
+
+    /// Shows what a tool has said beside its output: byte for byte, but on a terminal.
+    pub(crate) fn output_beside(&self, text: &str) {
+        let mut passage = Passage::new(self.stderr.terminal);
+        write_stderr(&passage.take(text.as_bytes()));
+        write_stderr(&passage.finish());
     }
 
     /// Prints the answer as the one JSON document.
     pub(crate) fn document(&self, document: &impl Serialize) -> Result<(), Stop> {
         let mut text = serde_json::to_string_pretty(document).map_err(Stop::internal)?;
         text.push('\n');
-        self.answer(text)
+        write_stdout(escape(&text, Form::Json).as_bytes()).map_err(Stop::output)
     }
 
     /// Prints one of several JSON documents, on a line of its own.
     pub(crate) fn line(&self, document: &impl Serialize) -> Result<(), Stop> {
         let mut text = serde_json::to_string(document).map_err(Stop::internal)?;
         text.push('\n');
-        self.answer(text)
+        write_stdout(escape(&text, Form::Json).as_bytes()).map_err(Stop::output)
     }
 
     /// Tells the person at the terminal something beside the answer. With `--format json`, stderr
     /// is for errors alone.
     pub(crate) fn note(&self, text: impl fmt::Display) {
         if !self.quiet && !self.is_json() {
-            complain(format_args!("{text}\n"));
+            self.complain(format_args!("{text}\n"));
         }
+    }
+
+    /// Writes to stderr, for people.
+    pub(crate) fn complain(&self, text: impl fmt::Display) {
+        complain(text, self.stderr);
+    }
+
+    /// Writes the one JSON document of an error to stderr.
+    pub(crate) fn complain_json(&self, text: &str) {
+        write_stderr(escape(text, Form::Json).as_bytes());
     }
 }
 
-/// Writes to stderr. Where even that is closed, no reader is left.
-pub(crate) fn complain(text: impl fmt::Display) {
-    let _ = io::stderr().lock().write_all(text.to_string().as_bytes());
+/// Writes to stderr, for people, on a page of which little else is known.
+pub(crate) fn complain(text: impl fmt::Display, page: Page) {
+    write_stderr(escape(&text.to_string(), page.form()).as_bytes());
+}
+
+/// Draws a line over the one where the cursor is, or takes that away.
+pub(crate) fn redraw(line: &str) {
+    /// To the first column, and nothing behind it.
+    const ERASE: &str = "\r\x1b[2K";
+    write_stderr(format!("{ERASE}{}", escape(line, Form::Text)).as_bytes());
+}
+
+/// Writes what was escaped, or is for no terminal.
+pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
+/// Writes what was escaped, or is for no terminal. Where stderr is closed, the text is lost.
+pub(crate) fn write_stderr(bytes: &[u8]) {
+    let _ = io::stderr().lock().write_all(bytes);
 }
 
 /// See <https://no-color.org>: any value but the empty one counts.
@@ -120,6 +182,11 @@ pub(crate) mod look {
 }
 
 impl Page {
+    /// How text for people is escaped on it.
+    fn form(self) -> Form {
+        if self.color { Form::Styled } else { Form::Text }
+    }
+
     /// `text` in a style, where this page has colours.
     pub(crate) fn styled(self, style: Style, text: impl fmt::Display) -> String {
         if self.color { format!("{style}{text}{style:#}") } else { text.to_string() }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::findings::Drawing;
-use crate::screen::{Page, Screen, complain, look};
+use crate::screen::{Page, Screen, look};
 use crate::words::tame;
 
 /// Why a verb ends early.
@@ -83,7 +83,10 @@ impl Stop {
             Self::Killed(exit) => return exit,
             Self::Error(trouble) => trouble,
         };
-        complain(if screen.is_json() { trouble.document() } else { trouble.text(screen.stderr) });
+        match screen.is_json() {
+            true => screen.complain_json(&trouble.document()),
+            false => screen.complain(trouble.text(screen.stderr)),
+        }
         trouble.exit
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::terminal::{Form, acts, escape};
+
 /// `1 tool`, `2 tools`.
 pub(crate) fn counted(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
@@ -65,7 +67,7 @@ fn push_word(res: &mut String, word: &str) {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "%+,-./:=@_".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         res.push_str(word);
-    } else if !word.chars().any(char::is_control) {
+    } else if !word.contains(|c| c == '\n' || c == '\t' || acts(c)) {
         let _ = write!(res, "'{}'", word.replace('\'', r"'\''"));
     } else {
         res.push_str("$'");
@@ -78,8 +80,11 @@ fn push_word(res: &mut String, word: &str) {
                 c if c.is_ascii_control() => {
                     let _ = write!(res, "\\x{:02x}", u32::from(c));
                 }
-                c if c.is_control() => {
+                c if acts(c) && c <= '\u{ffff}' => {
                     let _ = write!(res, "\\u{:04x}", u32::from(c));
+                }
+                c if acts(c) => {
+                    let _ = write!(res, "\\U{:08x}", u32::from(c));
                 }
                 c => res.push(c),
             }
@@ -90,37 +95,13 @@ fn push_word(res: &mut String, word: &str) {
 
 /// A text from outside, on one line and unable to act on a terminal.
 pub(crate) fn one_line(text: &str) -> String {
-    tame(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    escape(&text.split_whitespace().collect::<Vec<_>>().join(" "), Form::Text)
 }
 
 /// A text from outside, with every character that acts on a terminal exchanged for a
 /// visible one. Line feeds and tabs stay.
 pub(crate) fn tame(text: &str) -> String {
-    let picture = |c: char| match c {
-        '\n' | '\t' => c,
-        '\u{7f}' => '␡',
-        // The block of control pictures has the order of the control characters.
-        c if c < ' ' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
-        c => c,
-    };
-    visible(text).chars().map(picture).collect()
-}
-
-/// The same for the control characters and invisible characters from U+0080 on, each exchanged for
-/// one of the same length in UTF-8, so that offsets stay.
-pub(crate) fn visible(text: &str) -> String {
-    let acts = |c: char| {
-        matches!(c, '\u{80}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-    };
-    let exchange = |c: char| match c {
-        c if !acts(c) => c,
-        c if c.len_utf8() == 2 => '¿',
-        c if c.len_utf8() == 3 => '\u{fffd}',
-        _ => '\u{1f7e8}',
-    };
-    text.chars().map(exchange).collect()
+    escape(text, Form::Text)
 }
 
 #[cfg(test)]
@@ -171,11 +152,12 @@ mod tests {
         check_command_line(&["it's", "'; touch pwned"], r"'it'\''s' ''\''; touch pwned'");
         check_command_line(&["a\nb\u{1b}[31m\\'"], r"$'a\nb\x1b[31m\\\''");
         check_command_line(&["grün"], "'grün'");
+        check_command_line(&["a\u{202e}\u{e0041}"], r"$'a\u202e\U000e0041'");
     }
 
     #[test]
     fn texts_of_others_are_tamed() {
         assert_eq!(one_line(" a\n b\t\u{1b}[31mc  "), "a b ␛[31mc");
-        assert_eq!(tame("a\n\tb\u{1b}[31m\u{9b}\u{202e}"), "a\n\tb␛[31m¿\u{fffd}");
+        assert_eq!(tame("a\n\tb\u{1b}[31m\u{9b}"), "a\n\tb␛[31m\\u{9b}");
     }
 }

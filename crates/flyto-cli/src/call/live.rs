@@ -88,7 +88,10 @@ impl Live {
         }
         match state.broken.take() {
             Some(err) => Err(err),
-            None => Ok(state.shown),
+            None => {
+                self.0.status.finish()?;
+                Ok(state.shown)
+            }
         }
     }
 
@@ -198,7 +201,7 @@ mod tests {
     use super::*;
 
     fn live(deadline: Option<Instant>) -> Live {
-        let status = Arc::new(Status::new("t", None));
+        let status = Arc::new(Status::new("t", &crate::screen::Screen::plain()));
         Live::new(status, deadline, CancellationToken::new(), false)
     }
 

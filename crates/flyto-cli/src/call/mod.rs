@@ -80,9 +80,7 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
     let own = preview.as_ref().and_then(|it| now.checked_add(it.deadline?));
     let ends = deadline.into_iter().chain(own).min();
 
-    let shows_status = screen.stderr.terminal && !screen.quiet && !screen.is_json();
-    let width = screen.stderr.width.filter(|_| shows_status);
-    let status = Arc::new(Status::new(&args.name, width));
+    let status = Arc::new(Status::new(&args.name, &screen));
     let cancellation = CancellationToken::new();
     let live = Live::new(Arc::clone(&status), ends, cancellation.clone(), !screen.quiet);
     let mut ctx = CallContext::new().with_cancellation(cancellation.clone());

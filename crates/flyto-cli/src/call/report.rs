@@ -1,16 +1,15 @@
 //! What came of a call, on stdout and beside it.
 
 use std::fs::File;
-use std::io::{self, Write as _};
 
-use flyto_tools::{DeniedHost, Execution, ToolResult};
+use flyto_tools::{DeniedHost, Execution, Failure, ToolResult};
 use serde::Serialize;
 
 use super::Made;
 use crate::advice::DOCTOR;
 use crate::args::Call;
 use crate::exit::Exit;
-use crate::screen::{Screen, complain, look};
+use crate::screen::{Screen, look};
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::facts;
@@ -45,7 +44,7 @@ pub(super) fn show(args: &Call, made: Made, session: &Session) -> Result<Exit, S
     let printed = print(&made, &screen)?;
     remark(&made, &args.name, printed, &screen);
     if screen.verbose {
-        complain(execution(&made, &args.name, &screen));
+        screen.complain(execution(&made, &args.name, &screen));
     }
     Ok(*exit)
 }
@@ -71,21 +70,35 @@ fn print(made: &Made, screen: &Screen) -> Result<Printed, Stop> {
     // The text of a success is the tool's output, so the whole of it may stand in the text's place.
     let whole = omitted.and_then(|it| it.whole.as_ref()).filter(|_| !result.is_error());
     if let Some(path) = whole.filter(|_| !made.is_limited)
-        && let Ok(mut whole) = File::open(path)
+        && let Ok(whole) = File::open(path)
     {
-        let mut stdout = io::stdout().lock();
-        io::copy(&mut whole, &mut stdout).and_then(|_| stdout.flush()).map_err(Stop::output)?;
+        screen.output(whole)?;
         // It was there for this, and is not reported. One that stays is removed in a week.
         let _ = std::fs::remove_file(path);
         return Ok(Printed::Whole);
     }
-    screen.answer(output)?;
+    if is_ours(result) {
+        screen.answer(String::from_utf8_lossy(output))?;
+    } else {
+        screen.output(output)?;
+    }
     let ends_within_line = output.last().is_some_and(|it| *it != b'\n');
     if ends_within_line && screen.stdout.terminal && screen.stderr.terminal {
         // What follows on the terminal starts on a line of its own, and stdout stays as it is.
-        complain('\n');
+        screen.complain('\n');
     }
     Ok(if omitted.is_some() { Printed::Text } else { Printed::Whole })
+}
+
+/// Whether the text is this program's own, in which names and values of others may stand.
+fn is_ours(result: &ToolResult) -> bool {
+    let failure = result.failure.as_ref();
+    failure.is_some_and(|it| {
+        matches!(
+            it,
+            Failure::BadInput | Failure::Denied | Failure::Environment { .. } | Failure::NotStarted
+        )
+    })
 }
 
 /// Says what stdout does not: what the tool said beside its output, what is missing, and what may
@@ -99,22 +112,22 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
     if let Some(stdout) = execution.and_then(|it| it.stdout.as_deref()).filter(|_| !shown.stdout) {
         screen.note("until then it had printed:");
         let end = if stdout.ends_with('\n') { "" } else { "\n" };
-        complain(format_args!("{stdout}{end}"));
+        screen.output_beside(&format!("{stdout}{end}"));
     }
     let stderr = execution.and_then(|it| it.stderr.as_deref());
     let is_told = |text: &str| printed != Printed::Live && result.output.contains(text.trim_end());
     if let Some(stderr) = stderr.filter(|it| !shown.stderr && !is_told(it)) {
         let end = if stderr.ends_with('\n') { "" } else { "\n" };
-        complain(format_args!("{stderr}{end}"));
+        screen.output_beside(&format!("{stderr}{end}"));
     }
     if printed == Printed::Live
         && let Some(failure) = &result.failure
     {
         let error = screen.stderr.styled(look::ERROR, "error");
-        complain(format_args!("{error}: {failure}\n"));
+        screen.complain(format_args!("{error}: {failure}\n"));
     }
     if let Some(lacks) = &made.lacks {
-        complain(facts(screen.stderr, &lacks.facts()));
+        screen.complain(facts(screen.stderr, &lacks.facts()));
     }
     if shown.dropped_bytes > 0 {
         let n = bytes(shown.dropped_bytes);

@@ -1,12 +1,13 @@
 //! One line on a terminal that says how far a long call has come.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::screen::complain;
+use crate::screen::{Screen, redraw, write_stderr, write_stdout};
 use crate::table::cut;
+use crate::terminal::Passage;
 use crate::words::one_line;
 
 /// Calls that are done by then show nothing: half a second, where people begin to wonder.
@@ -14,8 +15,6 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Between two pictures: ten a second look like motion.
 pub(super) const PERIOD: Duration = Duration::from_millis(100);
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-/// To the first column, and nothing behind it.
-const ERASE: &str = "\r\x1b[2K";
 
 /// The line. Drawn on stderr, updated in place, and gone before anything else is written.
 #[derive(Debug)]
@@ -37,11 +36,22 @@ struct State {
     /// would overwrite it.
     at_line_start: bool,
     n_drawn: usize,
+    /// What the tool prints, on its way to the terminal or elsewhere.
+    stdout: Passage,
+    stderr: Passage,
 }
 
 impl Status {
-    pub(super) fn new(name: &str, width: Option<usize>) -> Self {
-        let state = State { is_shown: false, at_line_start: true, n_drawn: 0 };
+    pub(super) fn new(name: &str, screen: &Screen) -> Self {
+        let shows_status = screen.stderr.terminal && !screen.quiet && !screen.is_json();
+        let width = screen.stderr.width.filter(|_| shows_status);
+        let state = State {
+            is_shown: false,
+            at_line_start: true,
+            n_drawn: 0,
+            stdout: Passage::new(screen.stdout.terminal),
+            stderr: Passage::new(screen.stderr.terminal),
+        };
         Self {
             name: one_line(name),
             start: Instant::now(),
@@ -72,23 +82,28 @@ impl Status {
         let line = picture(&self.name, elapsed, &unpoisoned(&self.progress), state.n_drawn, width);
         state.n_drawn += 1;
         state.is_shown = true;
-        complain(format_args!("{ERASE}{line}"));
+        redraw(&line);
     }
 
     /// Takes the line away, and writes `bytes` to stdout where it was.
     pub(super) fn write_stdout(&self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.erased();
         state.at_line_start = bytes.last().map_or(state.at_line_start, |it| *it == b'\n');
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(bytes)?;
-        stdout.flush()
+        write_stdout(&state.stdout.take(bytes))
     }
 
     /// Takes the line away, and writes `bytes` to stderr where it was.
     pub(super) fn write_stderr(&self, bytes: &[u8]) {
         let mut state = self.erased();
         state.at_line_start = bytes.last().map_or(state.at_line_start, |it| *it == b'\n');
-        let _ = io::stderr().lock().write_all(bytes);
+        write_stderr(&state.stderr.take(bytes));
+    }
+
+    /// Writes what was kept of the last piece: a character that was not finished.
+    pub(super) fn finish(&self) -> io::Result<()> {
+        let mut state = self.erased();
+        write_stderr(&state.stderr.finish());
+        write_stdout(&state.stdout.finish())
     }
 
     /// Takes the line away. A writer has done so already, and is not waited for.
@@ -108,7 +123,7 @@ impl Status {
 impl State {
     fn erase(&mut self) {
         if std::mem::take(&mut self.is_shown) {
-            complain(ERASE);
+            redraw("");
         }
     }
 }
@@ -146,7 +161,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_writer() {
-        let status = Status::new("p:t", Some(80));
+        let status = Status { width: Some(80), ..Status::new("p:t", &Screen::plain()) };
         let writing = unpoisoned(&status.state);
         status.tick();
         status.erase();
@@ -156,7 +171,7 @@ mod tests {
 
     #[test]
     fn without_a_terminal_nothing_is_drawn() {
-        let status = Status::new("p:t", None);
+        let status = Status::new("p:t", &Screen::plain());
         status.tick();
         assert!(!status.is_active());
         assert_eq!(unpoisoned(&status.state).n_drawn, 0);

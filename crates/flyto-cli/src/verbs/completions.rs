@@ -21,7 +21,7 @@ pub(super) fn run(args: &Completions, session: &Session) -> Result<Exit, Stop> {
         let script = String::from_utf8_lossy(&script).into_owned();
         session.screen.document(&Document { shell: args.shell.to_string(), script })?;
     } else {
-        session.screen.answer(script)?;
+        session.screen.output(&*script)?;
     }
     Ok(Exit::Ok)
 }

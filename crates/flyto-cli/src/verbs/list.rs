@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::args::List;
 use crate::exit::Exit;
 use crate::findings::{Drawing, summary};
-use crate::screen::complain;
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
 use crate::table::Table;
@@ -179,7 +178,7 @@ fn show_problems(remarks: &[String], loaded: &Loaded, session: &Session) -> Resu
     let says_more = plugins.is_some() || !remarks.is_empty();
     let is_told = findings.is_empty() && says_more;
     if !screen.quiet && !is_told {
-        complain(format_args!("{}\n", summary(findings)));
+        screen.complain(format_args!("{}\n", summary(findings)));
     }
     Ok(Exit::Ok)
 }

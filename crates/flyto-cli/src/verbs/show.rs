@@ -11,7 +11,7 @@ use crate::confinement::{self, ConfinementDocument};
 use crate::exit::Exit;
 use crate::findings::Drawing;
 use crate::preview::{self, VariableDocument};
-use crate::screen::{complain, look};
+use crate::screen::look;
 use crate::session::{Backend, Session};
 use crate::stop::{Stop, chain};
 use crate::table::facts;
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
     screen.answer(page(host, &entry, &description, preview.as_ref(), terms.as_ref(), session))?;
     let drawing = Drawing::new(screen.stderr);
     for finding in findings.into_iter().filter(|_| !screen.quiet) {
-        complain(format_args!("{}\n\n", drawing.draw(finding)));
+        screen.complain(format_args!("{}\n\n", drawing.draw(finding)));
     }
     Ok(Exit::Ok)
 }

@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::args::Trust;
 use crate::exit::Exit;
 use crate::findings::Drawing;
-use crate::screen::complain;
 use crate::session::Session;
 use crate::stop::{Stop, chain};
 use crate::table::{Table, facts};
@@ -90,7 +89,7 @@ fn trust(
     }
     let drawing = Drawing::new(screen.stderr);
     for finding in review.findings.iter().filter(|_| !screen.quiet && !screen.is_json()) {
-        complain(format_args!("{}\n\n", drawing.draw(finding)));
+        screen.complain(format_args!("{}\n\n", drawing.draw(finding)));
     }
     let recorded = store.trust(&review.project, &review.content).map_err(|err| {
         Stop::new(Exit::NotTried, format!("the record of trust cannot be written: {err}"))

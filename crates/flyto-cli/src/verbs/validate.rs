@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::args::Validate;
 use crate::exit::{Ending, Exit};
 use crate::findings::{Drawing, summary};
-use crate::screen::{complain, look};
+use crate::screen::look;
 use crate::session::{Session, no_such_file};
 use crate::stop::Stop;
 use crate::words::counted;
@@ -85,7 +85,7 @@ fn show(checked: &[Checked], findings: &[Diagnostic], session: &Session) -> Resu
         } else {
             page.styled(look::HEAD, "ok")
         };
-        complain(format_args!("{verdict}: {} in {what}\n", summary(findings)));
+        screen.complain(format_args!("{verdict}: {} in {what}\n", summary(findings)));
     }
     Ok(())
 }

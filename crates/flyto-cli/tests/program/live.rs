@@ -319,7 +319,7 @@ fn a_reader_who_does_not_read_does_not_keep_ctrl_c_away() {
 }
 
 /// A terminal: what is read from the first is what the program wrote to the second.
-fn terminal(columns: u16) -> (File, OwnedFd) {
+pub(crate) fn terminal(columns: u16) -> (File, OwnedFd) {
     let controller =
         openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&controller).unwrap();

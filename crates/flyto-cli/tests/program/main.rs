@@ -14,6 +14,7 @@ mod new; //   plugins to start from
 mod place; // where a test lives, and the program in it
 mod sandbox; // programs that are cut off
 mod signals; // what the program inherits of them
+mod terminal; // what acts on a terminal
 mod terms; // what runs, and on which terms
 mod tools; // the tools that are there
 mod trust; // what a project may do

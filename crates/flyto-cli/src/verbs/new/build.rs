@@ -9,9 +9,8 @@ use flyto_execenv::{Class, Environment, ExecEnv, ExecErrorKind, Exit as Ended, O
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Exit;
-use crate::screen::complain;
+use crate::screen::Screen;
 use crate::stop::{Stop, chain};
-use crate::words::tame;
 
 /// The words behind `cargo`. The plugin's manifest names a file below `target`.
 pub(super) const WORDS: [&str; 4] = ["build", "--release", "--target-dir", "target"];
@@ -29,7 +28,7 @@ pub(super) enum Built {
 
 /// Builds the program of the plugin in `dir` as its README says. Cargo fetches what it lacks, unless
 /// its own settings (`CARGO_NET_OFFLINE`) keep it from that.
-pub(super) fn build(dir: &Path, mut env: Environment) -> Result<Built, Stop> {
+pub(super) fn build(dir: &Path, mut env: Environment, screen: &Screen) -> Result<Built, Stop> {
     // Another target would put the program elsewhere.
     for name in ["CARGO_BUILD_TARGET", "CARGO_BUILD_TARGET_DIR"] {
         env.remove(name);
@@ -48,7 +47,7 @@ pub(super) fn build(dir: &Path, mut env: Environment) -> Result<Built, Stop> {
     if outcome.exit.is_some_and(Ended::success) {
         return Ok(Built::Yes);
     }
-    complain(tame(&String::from_utf8_lossy(&outcome.stdout.bytes())));
+    screen.output_beside(&String::from_utf8_lossy(&outcome.stdout.bytes()));
     let why = match outcome.exit {
         Some(Ended::Code(code)) => format!("cargo ended with exit code {code}"),
         _ => "cargo did not come to its end".to_owned(),

@@ -87,7 +87,8 @@ fn made(dir: &Path, session: &Session) -> Result<bool, Stop> {
         session.screen.note("building with cargo…");
     }
     let surroundings = session.surroundings()?;
-    let built = build::build(&surroundings.current_dir.join(dir), surroundings.env)?;
+    let built =
+        build::build(&surroundings.current_dir.join(dir), surroundings.env, &session.screen)?;
     if built == Built::NoCargo {
         session.screen.note("there is no cargo in PATH, so nothing was built");
     }
