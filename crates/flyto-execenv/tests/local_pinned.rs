@@ -6,7 +6,10 @@ mod support;
 
 use std::{
     fs::{self, File, Permissions},
-    os::unix::fs::{PermissionsExt, symlink},
+    os::unix::{
+        fs::{PermissionsExt, symlink},
+        net::UnixListener,
+    },
     path::Path,
 };
 
@@ -163,6 +166,7 @@ async fn what_is_no_program_is_refused_as_what_it_is() {
     symlink("nowhere", dir.path().join("dangling")).expect("ours");
     let fifo = dir.path().join("fifo");
     mknodat(CWD, &fifo, FileType::Fifo, Mode::from_raw_mode(0o755), 0).expect("ours");
+    let _socket = UnixListener::bind(dir.path().join("socket")).expect("ours");
     let large = File::create(dir.path().join("large")).expect("ours");
     large.set_len((1 << 30) + 1).expect("it takes no room");
     large.set_permissions(Permissions::from_mode(0o755)).expect("ours");
@@ -196,7 +200,23 @@ async fn what_is_no_program_is_refused_as_what_it_is() {
         (
             at("./fifo"),
             K::NotExecutable,
-            expect![[r#"failed to start "./fifo": DIR/./fifo is no regular file"#]],
+            expect![[
+                r#"failed to start "./fifo": DIR/./fifo is a named pipe; write the path of an executable file"#
+            ]],
+        ),
+        (
+            at("./socket"),
+            K::NotExecutable,
+            expect![[
+                r#"failed to start "./socket": DIR/./socket is a socket; write the path of an executable file"#
+            ]],
+        ),
+        (
+            at("/dev/null"),
+            K::NotExecutable,
+            expect![[
+                r#"failed to start "/dev/null": /dev/null is a device; write the path of an executable file"#
+            ]],
         ),
         (
             at("./large"),

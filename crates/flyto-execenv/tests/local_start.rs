@@ -9,6 +9,7 @@ use std::{error::Error, ffi::OsString, fs, os::unix::ffi::OsStringExt, path::Pat
 use expect_test::expect;
 use flyto_execenv::{KillScope, Spec};
 use proptest::{collection, prelude::*};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use support::{env, sh, text, write_executable};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
@@ -31,6 +32,9 @@ fn directory() -> TempDir {
     write_executable(&path("empty"), "");
     // What a program built for another machine, or without its loader, looks like.
     write_executable(&path("cut-off"), b"\x7fELF\x02\x01\x01");
+    mknodat(CWD, path("fifo"), FileType::Fifo, Mode::from_raw_mode(0o755), 0).expect("a pipe");
+    // Its name stays when it is closed.
+    std::os::unix::net::UnixListener::bind(path("socket")).expect("a socket");
     std::os::unix::fs::symlink("loop", path("loop")).expect("a link");
     dir
 }
@@ -68,6 +72,10 @@ async fn each_reason_not_to_start_has_its_kind() {
         at("no-format"),
         at("empty"),
         at("directory"),
+        at("fifo"),
+        at("socket"),
+        Spec::new("/dev/null"),
+        named("fifo", "."),
         at("no-interpreter"),
         at("plain-interpreter"),
         at("crlf"),
@@ -94,6 +102,10 @@ async fn each_reason_not_to_start_has_its_kind() {
         NotExecutable: failed to start "DIR/no-format": DIR/no-format is no program and has no `#!` line: Exec format error (os error 8)
         NotExecutable: failed to start "DIR/empty": DIR/empty is no program and has no `#!` line: Exec format error (os error 8)
         IsDirectory: failed to start "DIR/directory": DIR/directory is a directory
+        NotExecutable: failed to start "DIR/fifo": DIR/fifo is a named pipe; write the path of an executable file
+        NotExecutable: failed to start "DIR/socket": DIR/socket is a socket; write the path of an executable file
+        NotExecutable: failed to start "/dev/null": /dev/null is a device; write the path of an executable file
+        ProgramNotFound: failed to start "fifo": no such program in PATH=.
         BadInterpreter: failed to start "DIR/no-interpreter": the first line of DIR/no-interpreter names the interpreter /no/such/interpreter: No such file or directory (os error 2)
         BadInterpreter: failed to start "DIR/plain-interpreter": the first line of DIR/plain-interpreter names the interpreter DIR/plain/tool: Permission denied (os error 13)
         BadInterpreter: failed to start "DIR/crlf": the first line of DIR/crlf ends in CR LF; save it with LF: No such file or directory (os error 2)

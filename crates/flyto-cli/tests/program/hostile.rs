@@ -2,6 +2,7 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
 
 use rustix::process::{Pid, Signal};
 
@@ -200,4 +201,27 @@ fn schemas_that_ask_for_too_much_end_the_call_at_once() {
     assert_eq!(ran.code, Some(3), "{}", ran.shown());
     let text = "invalid input: /x/0: expected one of";
     assert!((ran.stdout() + &ran.stderr()).contains(text), "{}", ran.shown());
+}
+
+#[test]
+fn a_program_that_is_a_socket_is_named() {
+    let digest = "0".repeat(64);
+    for more in [String::new(), format!(r#", "sha256": "{digest}""#)] {
+        let place = Place::new();
+        place.write(
+            "plugins/s/plugin.json",
+            &format!(
+                r#"{{"name": "s", "tools": [{{"name": "t", "description": "d", "command": "./socket",
+                    "args": []{more}}}]}}"#
+            ),
+        );
+        let _socket = UnixListener::bind(place.path().join("plugins/s/socket")).unwrap();
+        let ran = place.call(&["s:t"]).run();
+        assert_eq!(ran.code, Some(7), "{}", ran.shown());
+        let text = ran.shown();
+        assert!(
+            text.contains("socket is a socket; write the path of an executable file"),
+            "{text}"
+        );
+    }
 }

@@ -183,7 +183,11 @@ fn digest_of(mut copy: &File, piece: &mut [u8], stop: &CancellationToken) -> io:
 
 /// Opens a regular file that may be executed.
 fn open(path: &Path) -> Result<File, Trouble> {
-    // Opening a named pipe must not wait for its writer.
+    // Opening a device can do something to it, and a socket cannot be opened.
+    if !fs::metadata(path).map_err(Trouble::Open)?.is_file() {
+        return Err(Trouble::NotExecutable);
+    }
+    // Something else may be there by now. Opening a named pipe must not wait for its writer.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(path);
     let is_allowed = is_executable(path);
@@ -198,12 +202,8 @@ fn open(path: &Path) -> Result<File, Trouble> {
         _ => Trouble::Open(err),
     })?;
     let kind = file.metadata().map_err(Trouble::Open)?.file_type();
-    if kind.is_dir() || (kind.is_file() && !is_allowed) {
+    if !kind.is_file() || !is_allowed {
         return Err(Trouble::NotExecutable);
-    }
-    if !kind.is_file() {
-        let why = format!("{} is no regular file", path.display());
-        return Err(Trouble::Refused(ExecErrorKind::NotExecutable, why));
     }
     Ok(file)
 }

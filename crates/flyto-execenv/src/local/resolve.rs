@@ -2,9 +2,9 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::{self, File},
+    fs::{self, File, FileType},
     io::{self, Read},
-    os::unix::ffi::OsStrExt,
+    os::unix::{ffi::OsStrExt, fs::FileTypeExt},
     path::{Path, PathBuf},
 };
 
@@ -96,7 +96,9 @@ pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
             | Errno::LOOP
             | Errno::NAMETOOLONG
             | Errno::NOEXEC
-            | Errno::ISDIR,
+            | Errno::ISDIR
+            // A socket cannot even be opened (open(2)).
+            | Errno::NXIO,
         ) => look_closer(spec, program),
         Some(errno) if Some(errno) == system::BAD_INTERPRETER => look_closer(spec, program),
         _ => (ExecErrorKind::Other, None),
@@ -104,7 +106,9 @@ pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
     let res = start_error(spec, kind);
     match why {
         // The system calls it a lack of permission.
-        Some(why) if kind == ExecErrorKind::IsDirectory => res.with_source(why),
+        Some(why) if kind == ExecErrorKind::IsDirectory || is_special(program) => {
+            res.with_source(why)
+        }
         Some(why) => res.with_source(format!("{why}: {err}")),
         None => res.with_source(err),
     }
@@ -187,6 +191,11 @@ fn look_closer(spec: &Spec, program: &Path) -> (ExecErrorKind, Option<String>) {
         Ok(meta) if meta.is_dir() => {
             (ExecErrorKind::IsDirectory, Some(format!("{shown} is a directory")))
         }
+        Ok(meta) if !meta.is_file() => {
+            let what = what_it_is(meta.file_type());
+            let why = format!("{shown} is {what}; write the path of an executable file");
+            (ExecErrorKind::NotExecutable, Some(why))
+        }
         Ok(_) if !is_executable(program) => {
             (ExecErrorKind::NotExecutable, Some(format!("{shown} lacks the right to execute")))
         }
@@ -211,6 +220,22 @@ fn look_closer(spec: &Spec, program: &Path) -> (ExecErrorKind, Option<String>) {
                 (ExecErrorKind::NotExecutable, Some(why))
             }
         },
+    }
+}
+
+/// Whether it is there and neither a regular file nor a directory.
+fn is_special(program: &Path) -> bool {
+    fs::metadata(program).is_ok_and(|it| !it.is_file() && !it.is_dir())
+}
+
+/// What something is that is neither a regular file nor a directory, with its article.
+fn what_it_is(kind: FileType) -> &'static str {
+    if kind.is_socket() {
+        "a socket"
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else {
+        "a device"
     }
 }
 
