@@ -78,6 +78,13 @@ pub(crate) fn cancel(buf: &mut Vec<u8>, id: u64) {
     buf.extend_from_slice(b"}}\n");
 }
 
+/// Appends the line that asks for a sign of life: any answer with this `id`, an error too.
+pub(crate) fn ping(buf: &mut Vec<u8>, id: u64) {
+    buf.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    buf.extend_from_slice(id.to_string().as_bytes());
+    buf.extend_from_slice(b",\"method\":\"ping\",\"params\":{}}\n");
+}
+
 /// The shortest answer there is, without white space: `{"error":{"code":0,"message":""}}`.
 const SHORTEST_BYTES: usize = 24;
 

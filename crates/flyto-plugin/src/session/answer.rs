@@ -6,7 +6,7 @@ use flyto_execenv::ExecError;
 use flyto_program::{duration_text, tool_error_kind};
 use flyto_tools::{Execution, Failure, ToolError, ToolErrorKind, ToolResult};
 
-use super::lines::LONGEST_LINE_BYTES;
+use super::{lines::LONGEST_LINE_BYTES, pending::Since, tail::Tail};
 use crate::{
     environment::Unresolved,
     result,
@@ -65,8 +65,8 @@ pub(crate) struct Death {
     pub(super) why: String,
     pub(super) failure: Failure,
     /// What stdout had beside messages.
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+    pub(super) stdout: Tail,
+    pub(super) stderr: Tail,
     /// Whether we ended it for reasons of our own.
     pub(super) was_asked_for: bool,
     /// Whether it ended otherwise than with code 0.
@@ -82,6 +82,11 @@ impl Answer {
     pub(super) fn is_the_plugins(&self) -> bool {
         matches!(self, Self::Reply(_) | Self::Malformed(_) | Self::TooLong { .. })
     }
+
+    /// Whether it is the plugin's output.
+    pub(super) fn is_output(&self) -> bool {
+        matches!(self, Self::Reply(Ok(_)))
+    }
 }
 
 /// A call of a session, and what came of it.
@@ -90,6 +95,8 @@ pub(crate) struct Called {
     pub(super) answer: Answer,
     pub(super) execution: Option<Arc<Execution>>,
     pub(super) wall: Duration,
+    /// What the process printed before is not of this call.
+    pub(super) since: Since,
 }
 
 impl Called {
@@ -99,7 +106,7 @@ impl Called {
         name: &str,
         prints_json: bool,
     ) -> Result<ToolResult, ToolError> {
-        let Self { answer, execution, wall } = self;
+        let Self { answer, execution, wall, since } = self;
         let mut res = match answer {
             Answer::Reply(outcome) => reply::result(name, outcome, prints_json),
             Answer::Malformed(why) => reply::bad(name, &why),
@@ -110,7 +117,7 @@ impl Called {
                      line that is read"
                 ),
             ),
-            Answer::Died(death) => died(name, &death),
+            Answer::Died(death) => died(name, &death, since),
             Answer::NotStarted(NoProcess::Unresolved(err)) => result::unresolved(name, &err),
             Answer::NotStarted(NoProcess::Failed(err)) => {
                 let what = format!("plugin tool {name:?} exec failed");
@@ -144,11 +151,11 @@ impl Called {
     }
 }
 
-fn died(name: &str, death: &Death) -> ToolResult {
+fn died(name: &str, death: &Death, since: Since) -> ToolResult {
     let mut text = format!("plugin tool {name:?}: {}", death.why);
-    beside_messages(&mut text, &death.stdout);
+    beside_messages(&mut text, &death.stdout.text_since(since.stdout));
     text.push_str("\nstderr: ");
-    text.push_str(&death.stderr);
+    text.push_str(&death.stderr.text_since(since.stderr));
     ToolResult::failed(death.failure.clone(), text)
 }
 

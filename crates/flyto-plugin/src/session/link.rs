@@ -87,7 +87,16 @@ impl<'a> Link<'a> {
         let shared = self.shared;
         let mut asked = pin!(shared.stop.cancelled());
         let mut clock = pin!(sleep_until(self.last_use + shared.idle));
+        let mut silence = pin!(sleep_until(self.last_use));
         poll_fn(|cx| {
+            // Set anew only where it is needed, so that a call does not touch it. When it rings, the
+            // look for work below finds what that means.
+            if let Some(next) = shared.next_look() {
+                if silence.deadline() != next {
+                    silence.as_mut().reset(next);
+                }
+                let _ = silence.as_mut().poll(cx);
+            }
             if asked.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(Stop::Asked);
             }
@@ -153,7 +162,9 @@ impl<'a> Link<'a> {
 
     /// Writes what there is to write. Ready is a reason to stop.
     fn poll_stdin(&mut self, cx: &mut Context<'_>) -> Poll<Stop> {
-        let Some(stdin) = &mut self.stdin else { return Poll::Pending };
+        if self.stdin.is_none() {
+            return Poll::Pending;
+        }
         loop {
             match self.shared.work(self.is_busy, !self.outbox.is_written(), cx.waker()) {
                 Work::Stuck(why) => return Poll::Ready(Stop::Stuck(why)),
@@ -168,13 +179,25 @@ impl<'a> Link<'a> {
                 Work::Soon | Work::Write => {
                     self.has_waited = false;
                     self.is_busy = false;
+                    self.hear_rest(cx);
                     self.outbox.fill(self.shared);
                 }
             }
-            match Pin::new(&mut *stdin).poll_write(cx, self.outbox.rest()) {
+            let Some(stdin) = &mut self.stdin else { return Poll::Pending };
+            match Pin::new(stdin).poll_write(cx, self.outbox.rest()) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(n)) if n > 0 => self.outbox.advance(n),
                 Poll::Ready(_) => return Poll::Ready(Stop::Closed),
+            }
+        }
+    }
+
+    /// Reads what stderr has had so far: it is of earlier calls, not of those that are about to be
+    /// written.
+    fn hear_rest(&mut self, cx: &mut Context<'_>) {
+        for _ in 0..READS_IN_A_ROW {
+            if self.poll_stderr(cx).is_pending() {
+                return;
             }
         }
     }
@@ -278,7 +301,7 @@ impl<'a> Link<'a> {
         };
         let is_confirmed = outcome.as_ref().is_ok_and(|it| it.confirmed);
         let is_failure = !outcome.is_ok_and(|it| it.success());
-        let (stdout, stderr) = (self.shared.noise().text(), self.shared.stderr().text());
+        let (stdout, stderr) = (self.shared.noise().clone(), self.shared.stderr().clone());
         Death {
             why,
             failure,

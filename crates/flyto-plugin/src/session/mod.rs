@@ -18,6 +18,7 @@ mod outbox; //   what is being written to a process
 mod pending; //  a call that waits for its answer
 mod sessions; // all sessions of a host
 mod shared; //   what callers and the task know of each other
+mod silence; //  a plugin that says nothing after a deadline
 mod tail; //     the end of a stream, for messages
 
 #[cfg(test)]
@@ -40,7 +41,7 @@ pub(crate) use self::{
 };
 use self::{
     answer::{Answer, GivenUp},
-    pending::{Pending, Progress, Told},
+    pending::{Pending, Progress, Since, Told},
     shared::Shared,
 };
 
@@ -72,6 +73,17 @@ enum Over {
     TimedOut,
 }
 
+impl Over {
+    /// Whether what the plugin said within the grace is the call's result. Where time was over, what
+    /// most plugins answer to a cancellation would say that the caller took the call back.
+    fn leaves_room_for(self, answer: &Answer) -> bool {
+        match self {
+            Self::Cancelled => answer.is_the_plugins(),
+            Self::TimedOut => answer.is_output(),
+        }
+    }
+}
+
 impl Session {
     /// Nothing runs yet. `idle` is the time without calls after which the process is ended, and
     /// `launch` says what to start.
@@ -82,30 +94,32 @@ impl Session {
     /// Asks the plugin, and starts it if it does not run. Dropping the future cancels the call.
     pub(crate) async fn call(&self, ctx: &CallContext, request: Request) -> Called {
         let began = Instant::now();
-        let (answer, execution) = self.ask(ctx, request, began).await;
-        Called { answer, execution, wall: began.elapsed() }
+        let ((answer, execution), since) = self.ask(ctx, request, began).await;
+        Called { answer, execution, wall: began.elapsed(), since }
     }
 
-    async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> Told {
+    async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> (Told, Since) {
         let Request { tool, args, timeout, grace } = request;
         let left = ctx.deadline().map(|it| it.saturating_duration_since(began));
         let timeout = left.map_or(timeout, |it| it.min(timeout));
-        let given_up = |over: Over, held_up_by: Option<String>| {
-            let (stdout, stderr) = (self.shared.noise().text(), self.shared.stderr().text());
+        let given_up = |over: Over, held_up_by: Option<String>, since: Since| {
+            let stdout = self.shared.noise().text_since(since.stdout);
+            let stderr = self.shared.stderr().text_since(since.stderr);
             let it = |after, held_up_by| GivenUp { after, held_up_by, stdout, stderr };
             let answer = match over {
                 // It was not the time that was too short.
                 Over::Cancelled => Answer::Cancelled(it(began.elapsed(), None)),
                 Over::TimedOut => Answer::TimedOut(it(timeout, held_up_by)),
             };
-            (answer, self.shared.execution())
+            ((answer, self.shared.execution()), since)
         };
+        let now = self.shared.since_now();
         // A call that is over already starts nothing.
         if ctx.cancellation().is_cancelled() {
-            return given_up(Over::Cancelled, None);
+            return given_up(Over::Cancelled, None, now);
         }
         if timeout.is_zero() {
-            return given_up(Over::TimedOut, None);
+            return given_up(Over::TimedOut, None, now);
         }
         let mut over = pin!(over(ctx, began, timeout));
 
@@ -115,19 +129,24 @@ impl Session {
             None => tokio::select! {
                 biased;
                 room = self.shared.room(n_bytes) => room,
-                why = &mut over => return given_up(why, self.shared.held_up_by(None)),
+                why = &mut over => return given_up(why, self.shared.held_up_by(None), now),
             },
         };
         let mut pending = self.shared.enqueue(tool, args, room, ctx.wants_progress());
         let report = |it: Progress| ctx.report(it.progress, it.detail);
         let why = tokio::select! {
             biased;
-            answer = pending.answer(report) => return answer,
+            answer = pending.answer(report) => return (answer, pending.mark.since()),
             why = &mut over => why,
         };
-        match last_words(&mut pending, grace, report).await {
-            Some(told) if told.0.is_the_plugins() => told,
-            _ => given_up(why, self.shared.held_up_by(Some(pending.id))),
+        if let Over::TimedOut = why {
+            self.shared.deadline_passed(pending.id);
+        }
+        let told = last_words(&mut pending, grace, report).await;
+        let since = pending.mark.since();
+        match told {
+            Some(told) if why.leaves_room_for(&told.0) => (told, since),
+            _ => given_up(why, self.shared.held_up_by(Some(pending.id)), since),
         }
     }
 }

@@ -42,10 +42,13 @@ impl Outbox {
     /// Takes what is queued, once everything before is written.
     pub(super) fn fill(&mut self, shared: &Shared) {
         self.clear();
-        shared.take(WRITE_BYTES, &mut self.requests, &mut self.cancels);
+        let ping = shared.take(WRITE_BYTES, &mut self.requests, &mut self.cancels);
         // What is cancelled was asked in an earlier write, and what is asked now may depend on it.
         for id in self.cancels.drain(..) {
             frame::cancel(&mut self.bytes, id);
+        }
+        if let Some(id) = ping {
+            frame::ping(&mut self.bytes, id);
         }
         for request in &self.requests {
             self.starts.push(self.bytes.len());
@@ -53,7 +56,7 @@ impl Outbox {
         }
     }
 
-    /// Adds which calls are cancelled, and no further requests: the last that the process is told.
+    /// Adds which calls are cancelled, and nothing that asks for an answer: the last that the process is told.
     pub(super) fn fill_last(&mut self, shared: &Shared) {
         if self.is_written() {
             self.clear();
@@ -92,14 +95,15 @@ mod tests {
         Sessions,
         answer::{Answer, Death, NoProcess},
         pending::Pending,
+        tail::Tail,
     };
 
     fn crash() -> Arc<Death> {
         Arc::new(Death {
             why: "the session ended: exit code 1".to_owned(),
             failure: Failure::exit_code(1),
-            stdout: String::new(),
-            stderr: String::new(),
+            stdout: Tail::default(),
+            stderr: Tail::default(),
             was_asked_for: false,
             is_failure: true,
             is_confirmed: true,

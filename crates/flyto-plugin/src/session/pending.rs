@@ -1,6 +1,9 @@
 //! A call in flight: it waits for its answer.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use flyto_tools::Execution;
 use tokio::sync::{mpsc, oneshot};
@@ -17,11 +20,39 @@ pub(super) struct Progress {
     pub(super) detail: String,
 }
 
+/// Where the streams of the process were when a call reached it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Since {
+    pub(super) stdout: u64,
+    pub(super) stderr: u64,
+}
+
+/// The same for a call that may still be written.
+#[derive(Debug, Default)]
+pub(super) struct Mark {
+    stdout: AtomicU64,
+    stderr: AtomicU64,
+}
+
+impl Mark {
+    pub(super) fn set(&self, since: Since) {
+        self.stdout.store(since.stdout, Ordering::Relaxed);
+        self.stderr.store(since.stderr, Ordering::Relaxed);
+    }
+
+    pub(super) fn since(&self) -> Since {
+        let (stdout, stderr) =
+            (self.stdout.load(Ordering::Relaxed), self.stderr.load(Ordering::Relaxed));
+        Since { stdout, stderr }
+    }
+}
+
 /// A call that waits for its answer. Dropping it gives it up.
 #[derive(Debug)]
 pub(super) struct Pending {
     shared: Arc<Shared>,
     pub(super) id: u64,
+    pub(super) mark: Arc<Mark>,
     reply: oneshot::Receiver<Told>,
     progress: Option<mpsc::Receiver<Progress>>,
 }
@@ -30,10 +61,11 @@ impl Pending {
     pub(super) fn new(
         shared: Arc<Shared>,
         id: u64,
+        mark: Arc<Mark>,
         reply: oneshot::Receiver<Told>,
         progress: Option<mpsc::Receiver<Progress>>,
     ) -> Self {
-        Self { shared, id, reply, progress }
+        Self { shared, id, mark, reply, progress }
     }
 
     /// Waits for the answer and tells of progress meanwhile. Cancel-safe until it returned.

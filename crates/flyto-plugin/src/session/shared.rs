@@ -6,7 +6,10 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Waker,
     time::Duration,
 };
@@ -22,8 +25,9 @@ use super::{
     answer::{Answer, Death, NoProcess},
     ids::IdMap,
     keeper::{self, Keeper},
-    pending::{Pending, Progress, Told},
+    pending::{Mark, Pending, Progress, Since, Told},
     sessions::Sessions,
+    silence::Silence,
     tail::Tail,
 };
 
@@ -63,6 +67,8 @@ pub(super) struct Shared {
     /// The end of what it said on stdout that was no message.
     noise: Mutex<Tail>,
     room: Arc<Semaphore>,
+    /// Whether [`State::silence`] is there, for a look without the lock.
+    is_silent: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -77,6 +83,8 @@ pub(super) struct State {
     cancels: Vec<u64>,
     given_up: usize,
     unheard: u32,
+    /// A call's deadline has passed, and the plugin has said nothing since.
+    silence: Option<Silence>,
     /// Wakes the task while a process is up.
     waker: Option<Waker>,
     /// Whether the task has nothing to write, and so wants to hear of the next call.
@@ -122,6 +130,9 @@ struct Call {
     progress: Option<mpsc::Sender<Progress>>,
     is_written: bool,
     is_cancelled: bool,
+    /// Where the streams were when it was written; at the start of a process, where none was up.
+    mark: Arc<Mark>,
+    has_met_process: bool,
 }
 
 /// What the task finds to be done.
@@ -157,6 +168,7 @@ impl Shared {
             stderr: Mutex::default(),
             noise: Mutex::default(),
             room: Arc::new(Semaphore::new(MAX_QUEUED_BYTES as usize)),
+            is_silent: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -199,13 +211,24 @@ impl Shared {
             true => Some(mpsc::channel(PROGRESS_UNDERWAY)).unzip(),
             false => (None, None),
         };
+        let mark = Arc::new(Mark::default());
         let (id, waker, is_down) = {
             let mut state = self.lock();
+            let has_met_process = matches!(state.phase, Phase::Up);
+            if has_met_process {
+                mark.set(self.since_now());
+            }
             state.last_id += 1;
             let id = state.last_id;
             state.queue.push_back(Request { id, tool, args, carried_over: false, _room: room });
-            let call =
-                Call { reply: Some(reply), progress, is_written: false, is_cancelled: false };
+            let call = Call {
+                reply: Some(reply),
+                progress,
+                is_written: false,
+                is_cancelled: false,
+                mark: Arc::clone(&mark),
+                has_met_process,
+            };
             state.calls.insert(id, call);
             let is_down = matches!(state.phase, Phase::Down);
             if is_down {
@@ -219,7 +242,7 @@ impl Shared {
         if is_down {
             tokio::spawn(keeper::keep(Keeper::new(Arc::clone(self), self.sessions.enter())));
         }
-        Pending::new(Arc::clone(self), id, receiver, heard)
+        Pending::new(Arc::clone(self), id, mark, receiver, heard)
     }
 
     /// Tells the plugin that this call is not waited for any more. Says whether it may still answer.
@@ -251,6 +274,24 @@ impl Shared {
         is_written
     }
 
+    /// Where the streams of the process are now.
+    pub(super) fn since_now(&self) -> Since {
+        Since { stdout: self.noise().position(), stderr: self.stderr().position() }
+    }
+
+    /// A call's deadline has passed. A plugin that has it, and says nothing from here on, is ended.
+    pub(super) fn deadline_passed(&self, id: u64) {
+        let mut state = self.lock();
+        if state.silence.is_some() || !state.calls.get(&id).is_some_and(|it| it.is_written) {
+            return;
+        }
+        state.silence = Some(Silence::new(state.last_id));
+        self.is_silent.store(true, Ordering::Relaxed);
+        if let Some(waker) = &state.waker {
+            waker.wake_by_ref();
+        }
+    }
+
     /// Why a call was not answered in time, where that is not the plugin's work on it.
     pub(super) fn held_up_by(&self, id: Option<u64>) -> Option<String> {
         let state = self.lock();
@@ -267,6 +308,11 @@ impl Shared {
                 format!("it waited to be started again, after {}", pause.after.why)
             }
             (Phase::Starting, None) => "it was still being started".to_owned(),
+            (Phase::Up, _)
+                if state.silence.is_some_and(|it| id.is_none_or(|id| it.is_older_than(id))) =>
+            {
+                "the plugin has said nothing since a call before it timed out".to_owned()
+            }
             (Phase::Up, _) => "the plugin did not read what it was sent before".to_owned(),
         })
     }
@@ -308,13 +354,32 @@ impl Shared {
         state.calls.len() > state.given_up
     }
 
+    /// When to look at the plugin's silence, if it says nothing until then.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        if !self.is_silent.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.lock().silence.map(|it| it.next())
+    }
+
     /// Looks for something to write. `busy` says whether several calls were just answered, so that
     /// several new ones are likely; `is_blocked`, whether the plugin did not read what came before.
     pub(super) fn work(&self, busy: bool, is_blocked: bool, waker: &Waker) -> Work {
         let mut state = self.lock();
         if state.given_up > MAX_GIVEN_UP {
-            let why = format!("{} cancelled calls were never answered", state.given_up);
+            let why = format!(
+                "{} calls that had timed out or been cancelled were never answered",
+                state.given_up
+            );
             return Work::Stuck(why);
+        }
+        if let Some(silence) = state.silence.filter(Silence::is_over) {
+            let keeps = |(id, it): (&u64, &Call)| it.is_awaited() && !silence.is_older_than(*id);
+            if !state.calls.iter().any(keeps) {
+                let why =
+                    "a call had timed out, and it answered neither the cancellation nor a ping";
+                return Work::Stuck(why.to_owned());
+            }
         }
         let is_deaf = is_blocked && state.unheard >= MAX_UNHEARD;
         if is_deaf && !state.calls.values().any(Call::is_awaited) {
@@ -324,28 +389,46 @@ impl Shared {
         if !state.waker.as_ref().is_some_and(|it| it.will_wake(waker)) {
             state.waker = Some(waker.clone());
         }
-        state.is_at_rest = state.queue.is_empty() && state.cancels.is_empty();
+        let has_requests = !state.queue.is_empty() && !state.holds_back();
+        let needs_ping = state.silence.is_some_and(|it| it.needs_ping());
+        state.is_at_rest = !has_requests && !needs_ping && state.cancels.is_empty();
         if state.is_at_rest {
             return Work::Nothing;
         }
         if busy || state.calls.len() > 1 { Work::Soon } else { Work::Write }
     }
 
-    /// Takes requests of about `bytes` out of the queue, and the calls to cancel.
-    pub(super) fn take(&self, bytes: usize, requests: &mut Vec<Request>, cancels: &mut Vec<u64>) {
+    /// Takes requests of about `bytes` out of the queue, and the calls to cancel. The result is the id of a
+    /// ping, where one is due.
+    pub(super) fn take(
+        &self,
+        bytes: usize,
+        requests: &mut Vec<Request>,
+        cancels: &mut Vec<u64>,
+    ) -> Option<u64> {
         let mut state = self.lock();
         let state = &mut *state;
         let mut taken = 0;
+        let since = self.since_now();
         while taken < bytes
+            && !state.holds_back()
             && let Some(request) = state.queue.pop_front()
         {
             taken += request.args.len();
             if let Some(call) = state.calls.get_mut(&request.id) {
                 call.is_written = true;
+                if call.has_met_process {
+                    call.mark.set(since);
+                }
                 requests.push(request);
             }
         }
         cancels.append(&mut state.cancels);
+        let silence = state.silence.as_mut().filter(|it| it.needs_ping())?;
+        silence.set_pinged();
+        // Its answer is to no call, and is heard all the same.
+        state.last_id += 1;
+        Some(state.last_id)
     }
 
     /// Gives answers to the callers that wait for them, and says whether others still do.
@@ -354,7 +437,7 @@ impl Shared {
         let execution;
         let is_awaited = {
             let mut state = self.lock();
-            state.unheard = 0;
+            self.heard(&mut state);
             state.crashes = 0;
             for (id, answer) in answers.drain(..) {
                 // An id of no call, or a second answer, is passed over.
@@ -374,6 +457,14 @@ impl Shared {
         is_awaited
     }
 
+    /// The plugin said something: it is neither stopped nor stuck.
+    fn heard(&self, state: &mut State) {
+        state.unheard = 0;
+        if state.silence.take().is_some() {
+            self.is_silent.store(false, Ordering::Relaxed);
+        }
+    }
+
     /// The only call that was written and is awaited.
     pub(super) fn only_written(&self) -> Option<u64> {
         let state = self.lock();
@@ -387,7 +478,7 @@ impl Shared {
     /// Passes progress on; what the listener has no room for is dropped.
     pub(super) fn progress(&self, id: u64, progress: Progress) {
         let mut state = self.lock();
-        state.unheard = 0;
+        self.heard(&mut state);
         if let Some(sender) = state.calls.get(&id).and_then(|it| it.progress.as_ref()) {
             let _ = sender.try_send(progress);
         }
@@ -415,11 +506,12 @@ impl Shared {
                 if call.is_written {
                     lost.extend(call.reply.take());
                 }
+                call.has_met_process = false;
                 !call.is_written
             });
             state.cancels.clear();
             state.given_up = 0;
-            state.unheard = 0;
+            self.heard(state);
             state.waker = None;
             state.execution = None;
             let is_crash = death.is_failure || !lost.is_empty();
@@ -461,6 +553,7 @@ impl Shared {
     pub(super) fn abandon(&self) {
         let forgotten = {
             let mut state = self.lock();
+            self.heard(&mut state);
             let new = State { last_id: state.last_id, ..State::default() };
             std::mem::replace(&mut *state, new)
         };
@@ -472,6 +565,12 @@ impl Shared {
 impl State {
     fn waker_if_at_rest(&mut self) -> Option<Waker> {
         if std::mem::take(&mut self.is_at_rest) { self.waker.clone() } else { None }
+    }
+
+    /// Whether calls wait for the plugin to say something, after one that timed out: should the process be
+    /// ended, it has not seen them.
+    fn holds_back(&self) -> bool {
+        self.silence.is_some_and(|it| !it.is_over())
     }
 
     /// Counts a call that was given up; what is not running cannot be expected to answer.

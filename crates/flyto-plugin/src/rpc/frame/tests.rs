@@ -27,9 +27,11 @@ fn requests_are_exact() {
     .assert_eq(&requested(u64::MAX, "a\"b\\c\n", "[ 1,\r\n\"x\\ny\"\n]"));
     let mut buf = b"before\n".to_vec();
     cancel(&mut buf, 7);
+    ping(&mut buf, 8);
     expect![[r#"
         before
         {"jsonrpc":"2.0","method":"cancel","params":{"id":7}}
+        {"jsonrpc":"2.0","id":8,"method":"ping","params":{}}
     "#]]
     .assert_eq(&String::from_utf8(buf).expect("text"));
 }

@@ -4,7 +4,7 @@ use expect_test::expect;
 use flyto_tools::{CallContext, CancellationToken, Failure, Progress};
 use tokio::sync::Notify;
 
-use super::{GUARD, HANGING, Host, Request, cancelled_by_progress, in_words, request};
+use super::{GUARD, HANGING, Host, Request, cancelled_by_progress, in_words, is_alive, request};
 
 /// The lines of a text, less what differs from run to run.
 fn words(text: &str) -> String {
@@ -29,7 +29,8 @@ async fn a_cancelled_call_is_answered_at_once_and_the_plugin_is_told() {
 
 #[tokio::test]
 async fn a_deadline_is_the_callers_alone() {
-    let host = Host::new(HANGING);
+    // It answers, late, to a cancellation: that it is at work is all that counts.
+    let host = Host::python(HANGING, &["answers"], GUARD);
     let pid = host.text("pid", "{}").await;
     let time = Duration::from_millis(20);
     let late = Request { timeout: time, ..request("hang", "{}") };
@@ -49,26 +50,142 @@ async fn a_deadline_is_the_callers_alone() {
 }
 
 #[tokio::test]
-async fn a_call_that_timed_out_says_what_was_no_message() {
+async fn a_call_that_is_given_up_says_what_it_printed_and_no_other_call() {
     let host = Host::new(
         r#"
-os.write(1, b'hello\n{"jsonrpc":"2.0","result":{"output":"for nobody"}}\n')
-os.write(1, b'{"jsonrpc":"2.0","id":1,"result":{"output":"first"}}\n')
-threading.Event().wait()
+os.write(1, b'started\n')
+os.write(2, b'started\n')
+for method, id, tool, args in requests():
+    if method == "cancel": continue
+    os.write(2, b'log of %d\n' % id)
+    os.write(1, b'line of %d\n{"jsonrpc":"2.0","result":{"output":"without an id"}}\n' % id)
+    if tool == "answer": reply(id, "done")
+    elif tool == "die": os._exit(3)
+    else: progress(id, 0)
 "#,
     );
-    // Its answer comes behind the lines, so they were read.
-    assert_eq!(host.text("t", "{}").await, "first");
-    let time = Duration::from_millis(20);
-    let late = Request { timeout: time, ..request("t", "{}") };
-    let res = in_words(host.session.call(&CallContext::new(), late).await);
+    for _ in 0..2 {
+        assert_eq!(host.text("answer", "{}").await, "done");
+        let res = in_words(host.call(&cancelled_by_progress(), "hang", "{}").await);
+        // Its log may come later than its progress, and that of another call never.
+        let (text, _) = res.output.rsplit_once("stderr: ").expect("it has a place for stderr");
+        assert!(!text.contains("started"), "{}", res.output);
+        assert_eq!(text.matches("line of").count(), 1, "{}", res.output);
+        assert!(text.contains("{\"jsonrpc\":\"2.0\",\"result\""), "{}", res.output);
+    }
+    // What it wrote before it ended was read to the end.
+    assert_eq!(host.text("answer", "{}").await, "done");
+    let res = in_words(host.call(&CallContext::new(), "die", "{}").await);
     expect![[r#"
-        plugin tool "p:t" timed out after 20ms
-        stdout: hello
-        {"jsonrpc":"2.0","result":{"output":"for nobody"}}
+        plugin tool "p:t": the session ended: exit code 3
+        stdout: line of 6
+        {"jsonrpc":"2.0","result":{"output":"without an id"}}
 
-        stderr: "#]]
+        stderr: log of 6
+    "#]]
     .assert_eq(&res.output);
+}
+
+/// Whether a process has been stopped by a signal.
+fn is_stopped(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
+    let state = stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with('T'));
+    state == Some(true)
+}
+
+#[tokio::test]
+async fn a_process_that_stops_itself_is_replaced_after_a_deadline() {
+    let host = Host::new(
+        r#"
+import signal
+for method, id, tool, args in requests():
+    if method == "cancel": continue
+    if tool == "stop": os.kill(os.getpid(), signal.SIGSTOP)
+    else: reply(id, str(os.getpid()))
+"#,
+    );
+    let pid = host.text("pid", "{}").await;
+    let time = Duration::from_millis(100);
+    // On a busy machine the deadline may pass before the process has read the call.
+    let mut n_calls = 0;
+    while n_calls == 0 || !is_stopped(&pid) {
+        let late = Request { timeout: time, ..request("stop", "{}") };
+        let res = in_words(host.session.call(&CallContext::new(), late).await);
+        assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(time) }), "{}", res.output);
+        assert!(res.output.contains("timed out after 100ms"), "{}", res.output);
+        n_calls += 1;
+    }
+    // The next call waits until it is known that the process is not at work, and is sent once.
+    assert_ne!(host.text("pid", "{}").await, pid);
+    assert!(!is_alive(&pid));
+    assert_eq!(host.starts(), 2);
+}
+
+#[tokio::test]
+async fn an_answer_to_a_ping_keeps_the_process() {
+    // It never answers a call that is cancelled, and knows no ping: its error is an answer too.
+    let host = Host::new(
+        r#"
+for method, id, tool, args in requests():
+    if method == "ping":
+        say({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "no such method"}})
+    elif tool == "pid": reply(id, str(os.getpid()))
+"#,
+    );
+    let pid = host.text("pid", "{}").await;
+    let late = Request { timeout: Duration::from_millis(20), ..request("hang", "{}") };
+    let res = in_words(host.session.call(&CallContext::new(), late).await);
+    assert!(matches!(res.failure, Some(Failure::TimedOut { .. })), "{}", res.output);
+    assert_eq!(host.text("pid", "{}").await, pid);
+    assert_eq!(host.starts(), 1);
+}
+
+#[tokio::test]
+async fn a_silent_process_stays_while_it_has_another_call() {
+    let host = Host::new(
+        r#"
+waiting = None
+for method, id, tool, args in requests():
+    if tool == "wait":
+        waiting = id
+        progress(id, 0)
+    elif tool == "release":
+        reply(waiting, "released")
+        reply(id, str(os.getpid()))
+    elif tool == "pid": reply(id, str(os.getpid()))
+"#,
+    );
+    let pid = host.text("pid", "{}").await;
+    let at_it = std::sync::Arc::new(Notify::new());
+    let seen = std::sync::Arc::clone(&at_it);
+    let ctx = CallContext::new().with_progress(move |_: Progress| seen.notify_one());
+    let wait = host.call(&ctx, "wait", "{}");
+    let others = async {
+        at_it.notified().await;
+        let late = Request { timeout: Duration::from_millis(20), ..request("hang", "{}") };
+        let res = in_words(host.session.call(&CallContext::new(), late).await);
+        assert!(matches!(res.failure, Some(Failure::TimedOut { .. })), "{}", res.output);
+        host.text("release", "{}").await
+    };
+    let (waited, released) = tokio::join!(wait, others);
+    assert_eq!((&*in_words(waited).output, &*released), ("released", &*pid));
+    assert_eq!(host.starts(), 1);
+}
+
+#[tokio::test]
+async fn a_call_whose_time_was_over_is_not_called_cancelled() {
+    let host = Host::new(
+        r#"
+for method, id, tool, args in requests():
+    if method == "cancel":
+        say({"jsonrpc": "2.0", "id": id, "error": {"code": -32800, "message": "cancelled"}})
+"#,
+    );
+    let time = Duration::from_millis(20);
+    let late = Request { timeout: time, grace: GUARD, ..request("t", "{}") };
+    let res = in_words(host.session.call(&CallContext::new(), late).await);
+    assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(time) }), "{}", res.output);
+    assert!(res.output.starts_with("plugin tool \"p:t\" timed out after 20ms"), "{}", res.output);
 }
 
 #[tokio::test]
@@ -153,7 +270,7 @@ async fn a_plugin_that_never_reads() {
     }
     expect![[r#"
         plugin tool "p:t" timed out after 50ms
-        session: the plugin did not read what it was sent before
+        session: the plugin has said nothing since a call before it timed out
         stderr: "#]]
     .assert_eq(&late[7].output);
     assert_eq!(host.starts(), 1);
