@@ -12,7 +12,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 
 // JSON-RPC's own codes; those of the tools are positive.
-const NO_SUCH_TOOL = -32601;
+const UNKNOWN = -32601;
 const FAILED = 1;
 const CANCELLED = 2;
 
@@ -61,7 +61,7 @@ async function execute(id, { tool, args }) {
       send({ method: "progress", params: { id, progress: share, detail } }),
   };
   try {
-    if (!Object.hasOwn(tools, tool)) throw new Failed(`there is no tool ${tool}`, NO_SUCH_TOOL);
+    if (!Object.hasOwn(tools, tool)) throw new Failed(`there is no tool ${tool}`, UNKNOWN);
     send({ id, result: { output: await tools[tool](args, call) } });
   } catch (err) {
     const code = controller.signal.aborted ? CANCELLED : err instanceof Failed ? err.code : FAILED;
@@ -76,4 +76,6 @@ for await (const line of createInterface({ input: process.stdin, crlfDelay: Infi
   const { id, method, params } = JSON.parse(line);
   if (method === "execute") execute(id, params);
   else if (method === "cancel") calls.get(params.id)?.abort();
+  // Also what shows that the program is at work: a ping after a deadline.
+  else if (id !== undefined) send({ id, error: { code: UNKNOWN, message: "there is no such method" } });
 }

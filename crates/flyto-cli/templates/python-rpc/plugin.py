@@ -16,7 +16,7 @@ import threading
 import unicodedata
 
 # JSON-RPC's own codes; those of the tools are positive.
-NO_SUCH_TOOL = -32601
+UNKNOWN = -32601
 FAILED = 1
 CANCELLED = 2
 
@@ -84,7 +84,7 @@ def run(call, params):
     try:
         tool = TOOLS.get(params["tool"])
         if tool is None:
-            raise Failed(f"there is no tool {params['tool']}", NO_SUCH_TOOL)
+            raise Failed(f"there is no tool {params['tool']}", UNKNOWN)
         reply = {"result": {"output": tool(call, params["args"])}}
     except Failed as err:
         reply = {"error": {"code": err.code, "message": str(err)}}
@@ -106,6 +106,10 @@ def main():
             threading.Thread(target=run, args=(call, params)).start()
         elif message.get("method") == "cancel" and params["id"] in calls:
             calls[params["id"]].cancelled.set()
+        elif "id" in message:
+            # Also what shows that the program is at work: a ping after a deadline.
+            error = {"code": UNKNOWN, "message": "there is no such method"}
+            send({"id": message["id"], "error": error})
 
 
 if __name__ == "__main__":

@@ -93,6 +93,24 @@ fn a_rust_plugin_is_built_and_runs_at_once() {
 }
 
 #[test]
+fn a_ping_is_answered() {
+    for (lang, program, file) in
+        [("python", "python3", "plugin.py"), ("node", "node", "plugin.mjs")]
+    {
+        if is_missing(program) {
+            continue;
+        }
+        let place = Place::new();
+        run(&place, &["new", "plugin", "own", "--lang", lang, "--lifetime", "session"]);
+        let file = place.path().join("own").join(file);
+        let ping = r#"{"jsonrpc":"2.0","id":9,"method":"ping","params":{}}"#;
+        place.plugin("p", &[("t", &format!("echo '{ping}' | {program} '{}'", file.display()), "")]);
+        let answer = run(&place, &["--plugins", "plugins", "call", "p:t"]).json();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&9.into(), &(-32601).into()));
+    }
+}
+
+#[test]
 fn what_to_type_next_is_told() {
     let place = Place::new();
     place.flyto(&["new", "plugin", "p", "--lang", "sh", "--dir", "a b"]).check(expect![[r#"
