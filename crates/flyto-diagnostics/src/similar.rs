@@ -4,7 +4,8 @@
 ///
 /// Near is: the same but for case, `-`, `_` and blanks (`inputSchema`, `input_schema`); a few letters
 /// mistyped, left out, added or swapped, about one in three (`comand`, `command`); or one being the
-/// other with whole words added (`timeout`, `timeout_seconds`). The first 256 names are compared.
+/// other with whole words added (`timeout`, `timeout_seconds`), also where a letter of them is mistyped
+/// (`timout`). The first 256 names are compared.
 ///
 /// ```
 /// use flyto_diagnostics::closest;
@@ -82,12 +83,28 @@ impl Folded {
         } else {
             (&other.words, &self.words)
         };
+        if short.len() >= long.len() {
+            return None;
+        }
         let telling = short.iter().any(|word| word.len() >= 3);
-        let contained =
-            telling && short.len() < long.len() && short.iter().all(|it| long.contains(it));
+        let n_added = long.len() - short.len();
         // Behind every name that is only mistyped.
-        contained.then(|| 10 + long.len() - short.len())
+        if telling && short.iter().all(|it| long.contains(it)) {
+            return Some(10 + n_added);
+        }
+        let is_there = |it: &String| long.iter().any(|other| it == other || is_slip(it, other));
+        (!short.is_empty() && short.iter().all(is_there)).then_some(20 + n_added)
     }
+}
+
+/// Whether one word is the other with a letter or two mistyped. Short words are too near to each other
+/// to tell.
+fn is_slip(a: &str, b: &str) -> bool {
+    let (n_a, n_b) = (a.chars().count(), b.chars().count());
+    if n_a.min(n_b) < 5 || n_a.abs_diff(n_b) > 2 {
+        return false;
+    }
+    strsim::damerau_levenshtein(a, b) <= (n_a.max(n_b) / 4).clamp(1, 2)
 }
 
 /// Splits at `-`, `_`, blanks and where a capital follows a small letter; folds case.
@@ -157,6 +174,9 @@ mod tests {
         check("timeout", Some("timeout_seconds"));
         check("schema", Some("input_schema"));
         check("tool_name", Some("name"));
+        check("timout", Some("timeout_seconds"));
+        check("shcema", Some("input_schema"));
+        check("out", None);
     }
 
     #[test]
