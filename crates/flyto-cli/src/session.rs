@@ -61,6 +61,12 @@ impl Session {
         if let Some(path) = named.find(|it| is_missing(it, &surroundings)) {
             return Err(no_such_file(path));
         }
+        let config_file = surroundings.env.get("FLYTO_CONFIG").filter(|it| !it.is_empty());
+        if let Some(path) = config_file.map(Path::new).filter(|_| flags.config.is_none())
+            && is_missing(path, &surroundings)
+        {
+            return Err(no_such_file(path).with_help("it is named by the variable FLYTO_CONFIG"));
+        }
         let (mut config, mut findings) = load_config(&surroundings, &flags);
         if findings.has_errors() {
             return Err(Stop::new(Exit::Invalid, "the configuration cannot be used")
