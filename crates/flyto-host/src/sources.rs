@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use flyto_diagnostics::{Diagnostic, Findings, Location};
+use flyto_diagnostics::{Diagnostic, Findings, Location, Pointer, Source, files, json};
 use flyto_execenv::ExecEnv;
 use flyto_exectool::{ExecTool, ExecToolDef, HostContext};
 use flyto_plugin::{Catalogue, Invocation, Lifetime, Plugin, PluginContext, PluginTool, ToolDef};
@@ -49,10 +49,17 @@ struct Slot {
     version: Version,
     /// All of them, also those that another tool keeps out of the registry.
     tools: Vec<Arc<dyn Tool>>,
-    /// Why some are not in the registry.
-    left_out: Vec<RegistryError>,
+    /// The tools that are not in the registry, and why.
+    left_out: Vec<LeftOut>,
     /// Whether the registry has still the tools of another version.
     is_new: bool,
+}
+
+#[derive(Debug)]
+struct LeftOut {
+    /// The name by which the source declares the tool, where the error is about one of its tools.
+    tool: Option<String>,
+    error: RegistryError,
 }
 
 /// What the tools of a source were made from.
@@ -225,22 +232,56 @@ impl Slot {
         let mut tools = self.tools.clone();
         while let Err(err) = registry.replace_owner(&self.owner, tools.iter().cloned()) {
             let culprit = tools.iter().rposition(|it| is_about(&err, it.as_ref()));
-            self.left_out.push(err);
-            match culprit {
-                Some(index) => drop(tools.remove(index)),
+            let tool = match culprit {
+                Some(index) => Some(tools.remove(index).name().to_owned()),
                 // An error about none of them is no reason to ask for the same again.
-                None => tools.clear(),
-            }
+                None => {
+                    tools.clear();
+                    None
+                }
+            };
+            self.left_out.push(LeftOut { tool, error: err });
         }
     }
 
     fn findings(&self) -> impl Iterator<Item = Diagnostic> {
-        self.left_out.iter().map(|err| {
-            let place = Location::file(self.place.as_str());
-            Diagnostic::error(codes::NAME_TAKEN, place, err.to_string())
-                .with_help("rename one of the two, or leave out the source that is not wanted")
+        let source = match &self.version {
+            _ if self.left_out.is_empty() => None,
+            Version::Plugin(plugin) => Some(plugin.source().clone()),
+            // It is read once more, since names are seldom taken.
+            Version::File(_) => files::open(Path::new(&self.place)).ok(),
+        };
+        self.left_out.iter().map(move |it| {
+            let declared = source.as_ref().zip(it.tool.as_deref());
+            let place = declared.and_then(|(source, tool)| declaration(source, tool));
+            let (place, pointer) = place.unzip();
+            let place = place.unwrap_or_else(|| Location::file(self.place.as_str()));
+            let found = Diagnostic::error(codes::NAME_TAKEN, place, it.error.to_string());
+            let found = pointer.into_iter().fold(found, Diagnostic::with_pointer);
+            found.with_help("rename one of the two, or leave out the source that is not wanted")
         })
     }
+}
+
+/// The place of the last tool in a file that has this name, with or without its plugin's.
+fn declaration(source: &Source, name: &str) -> Option<(Location, Pointer)> {
+    let document = json::parse(source).ok()?;
+    let mut pointer = Pointer::root();
+    let in_plugin = document.get("tools").inspect(|_| pointer.push("tools"));
+    let name = name.split_once(':').map_or(name, |(_, tool)| tool);
+    let of = |it: &json::Value<'_>| {
+        let name = it.get("name").filter(|it| it.as_str() == Some(name));
+        name.map(|it| it.span)
+    };
+    let span = match in_plugin.unwrap_or(&document).as_array() {
+        Some(tools) => {
+            let index = tools.iter().rposition(|it| of(it).is_some())?;
+            pointer.push_index(index);
+            of(&tools[index])?
+        }
+        None => of(&document)?,
+    };
+    Some((Location::text(source, span), pointer.join("name")))
 }
 
 /// The owner under whose name the tools of a file are registered.

@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use expect_test::{Expect, expect};
+use flyto_diagnostics::Pointer;
 use flyto_host::{CallError, Host, explain, validate_path};
 use flyto_tools::{Failure, Input, NativeTool, NoInput, ToolErrorKind};
 
@@ -86,8 +87,11 @@ async fn definition_files_and_native_tools_are_sources_too() {
     let mut world = World::new();
     let file =
         world.write("tools.json", r#"[{"name": "echo", "description": "x", "exec": ["cat"]}]"#);
-    let twice =
-        world.write("twice.json", r#"{"name": "echo", "description": "x", "exec": ["true"]}"#);
+    let twice = world.write(
+        "twice.json",
+        r#"[{"name": "other", "description": "x", "exec": ["true"]},
+            {"name": "echo", "description": "x", "exec": ["true"]}]"#,
+    );
     let broken = world.write("broken.json", r#"[{"name": "a b", "exec": ["true"]}]"#);
     world.config.exec_tools = vec![file, twice, broken];
     let host = world.host();
@@ -100,6 +104,10 @@ async fn definition_files_and_native_tools_are_sources_too() {
     assert_eq!(call(&host, "hello", "{}").await.expect("a result").output, "hello");
     let codes: Vec<_> = host.report().findings().map(|it| it.code.as_str()).collect();
     assert_eq!(codes.last(), Some(&"F0304"), "the second `echo` is left out, and that is said");
+    let report = host.report();
+    let taken = report.findings().last().expect("it is there");
+    assert_eq!(taken.pointer.as_ref().map(Pointer::as_str), Some("/1/name"));
+    assert_eq!(taken.location.place().map(|it| (it.line, it.column)), Some((2, 22)));
     assert!(host.report().exec_files[2].tools.is_none());
     check_missing(
         &host,
