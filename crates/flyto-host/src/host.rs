@@ -391,8 +391,7 @@ impl Host {
             }
             (found, _) => CallError::NotFound {
                 name: name.to_owned(),
-                // Of a plugin that is there, what it lacks says more than what others have.
-                similar: self.similar(name, found.is_none()),
+                similar: self.similar(name, plugin.filter(|_| found.is_some())),
                 findings: match found {
                     Some(found) => why_not(found, tool.unwrap_or(name)),
                     None => refused_files_with(&report, name),
@@ -402,11 +401,13 @@ impl Host {
     }
 
     /// Names near to one that is not there: those that differ by a slip, then those of which it is
-    /// a part, then, if nothing is near, what a search finds.
-    fn similar(&self, name: &str, search: bool) -> Vec<String> {
+    /// a part, then, if nothing is near, what a search finds. Of a plugin that is there, no tool of another
+    /// one is meant, and what it lacks says more than what a search finds.
+    fn similar(&self, name: &str, plugin: Option<&str>) -> Vec<String> {
         let tools = self.registry.snapshot();
         let names = || {
-            tools.iter().flat_map(|it| {
+            let may_be_meant = |it: &&Entry| plugin.is_none() || it.id().owner() == plugin;
+            tools.iter().filter(may_be_meant).flat_map(|it| {
                 std::iter::once(it.id().as_str()).chain(it.aliases().iter().map(|it| it.as_str()))
             })
         };
@@ -415,7 +416,7 @@ impl Host {
         // A name without the plugin means the tool.
         let tool = |it: &str| it.split_once(':').is_some_and(|(_, tool)| tool == name);
         res.extend(names().filter(|it| tool(it)).map(ToOwned::to_owned));
-        if res.is_empty() && search {
+        if res.is_empty() && plugin.is_none() {
             res.extend(
                 tools.search(name, MAX_SIMILAR).into_iter().map(|it| it.entry.id().to_string()),
             );

@@ -72,6 +72,18 @@ fn a_missing_tool_is_explained() {
     );
     check_missing(
         &host,
+        "texts:run",
+        expect![[r#"not found, similar ["text:run"], because of []"#]],
+    );
+    let world = World::new().plugin("text1", "true");
+    world.write("plugins/text2/plugin.json", r#"{"name": "text2", "tools": []}"#);
+    check_missing(
+        &world.host(),
+        "text2:run",
+        expect![[r#"not found, similar [], because of ["F0105"]"#]],
+    );
+    check_missing(
+        &host,
         "held:run",
         expect![[r#"the tool "held:run" cannot be used: plugin "held" is blocked"#]],
     );
