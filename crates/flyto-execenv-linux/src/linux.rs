@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use flyto_execenv::{
     Capabilities, Capability, ExecError, Executor, Filesystem, InstallPlaces, Installed, Isolation,
     KillScope, Limits, Network, Running, Spec,
-    local::{Installations, Local, PinnedPrograms, resolve_program},
+    local::{Installations, Local, PinnedPrograms, check_files, resolve_program},
 };
 
 use flyto_supervision::{Report, Stage};
@@ -21,7 +21,7 @@ use crate::{
     bare::trial::{self, Namespace},
     cgroup::{Cgroups, Use},
     direct, failure,
-    limits::{Keepers, ProcessKeeper, sees_trees},
+    limits::{DEFAULT_PROCESSES, Keepers, ProcessKeeper, sees_trees},
     proxy::{Outside, Reach, System},
     sandbox::{Confinement, Granted, Support, confine_as_granted, cookie, needs_user_namespace},
     supervised::{self, Kind, Pool},
@@ -190,6 +190,10 @@ impl Linux {
                 .with(bounds)
                 .with(isolation)
                 .with_means(Capability::TreeKill, rung.name());
+            if supervision.keepers.processes() != ProcessKeeper::Nobody {
+                capabilities =
+                    capabilities.with_tree_limits(Limits::new().processes(DEFAULT_PROCESSES));
+            }
             for (capability, name) in supervision.keepers.names() {
                 capabilities = capabilities.with_means(capability, name);
             }
@@ -224,6 +228,7 @@ impl Linux {
     }
 
     async fn start_direct(&self, spec: Spec) -> Result<Running, ExecError> {
+        check_files(&spec).await?;
         let program = resolve_program(&spec)?;
         let image = self.pinned.image(&spec, &program).await?;
         let bounds = direct::bounds_of(&spec.limits);
@@ -281,6 +286,7 @@ impl Supervision {
     }
 
     async fn start(&self, pinned: &PinnedPrograms, mut spec: Spec) -> Result<Running, ExecError> {
+        check_files(&spec).await?;
         let program = resolve_program(&spec)?;
         let image = pinned.image(&spec, &program).await?;
         if let Some(copy) = image.as_deref().filter(|it| it.fd().is_none()) {

@@ -1,9 +1,12 @@
 //! What a backend can honour, as data.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
+
+use crate::Limits;
 
 /// One thing that a [`Spec`](crate::Spec) can demand and a backend can declare.
 ///
@@ -28,6 +31,8 @@ pub enum Capability {
     NonUtf8,
     /// The bytes that match a SHA-256 digest are the bytes that run.
     PinnedProgram,
+    /// Files that the spec names by digest are there when the program starts.
+    ShippedFiles,
     /// CPU time can be limited. Where [`Capabilities::means`] says `samples`, a process counts from the first sample
     /// that sees it, unless its parent waits for it.
     CpuLimit,
@@ -84,6 +89,7 @@ impl Capability {
         Self::MergedStderr,
         Self::NonUtf8,
         Self::PinnedProgram,
+        Self::ShippedFiles,
         Self::CpuLimit,
         Self::MemoryLimit,
         Self::ProcessLimit,
@@ -117,6 +123,7 @@ impl Capability {
             Self::MergedStderr => "merged-stderr",
             Self::NonUtf8 => "non-utf8",
             Self::PinnedProgram => "pinned-program",
+            Self::ShippedFiles => "shipped-files",
             Self::CpuLimit => "cpu-limit",
             Self::MemoryLimit => "memory-limit",
             Self::ProcessLimit => "process-limit",
@@ -166,15 +173,24 @@ pub struct Capabilities {
     /// What the backend can honour.
     pub supported: BTreeSet<Capability>,
     /// By which means, where a backend has several for one: a name of its own, such as `pid-namespace`. It
-    /// is for reports; what is declared is honoured by whatever means.
-    pub means: BTreeMap<Capability, &'static str>,
+    /// is for reports; what is declared is honoured by whatever means. A name may be made at run time, as one that a remote
+    /// end reports is.
+    pub means: BTreeMap<Capability, Cow<'static, str>>,
+    /// Bounds that a program has whose spec names none, where its tree is ended as a whole: what is made faster than it can
+    /// be ended has to stop somewhere. None by default.
+    pub tree_limits: Limits,
 }
 
 impl Capabilities {
     /// A backend that honours nothing beyond running a program and bounding it.
     #[must_use]
     pub fn new(backend: impl Into<String>) -> Self {
-        Self { backend: backend.into(), supported: BTreeSet::new(), means: BTreeMap::new() }
+        Self {
+            backend: backend.into(),
+            supported: BTreeSet::new(),
+            means: BTreeMap::new(),
+            tree_limits: Limits::new(),
+        }
     }
 
     /// Declares more capabilities.
@@ -186,9 +202,20 @@ impl Capabilities {
 
     /// Declares a capability and says by which means it is honoured.
     #[must_use]
-    pub fn with_means(mut self, capability: Capability, means: &'static str) -> Self {
+    pub fn with_means(
+        mut self,
+        capability: Capability,
+        means: impl Into<Cow<'static, str>>,
+    ) -> Self {
         self.supported.insert(capability);
-        self.means.insert(capability, means);
+        self.means.insert(capability, means.into());
+        self
+    }
+
+    /// Says which bounds a program has whose spec names none, where its tree is ended as a whole.
+    #[must_use]
+    pub fn with_tree_limits(mut self, limits: Limits) -> Self {
+        self.tree_limits = limits;
         self
     }
 
@@ -227,8 +254,11 @@ mod tests {
     fn means_go_with_what_they_are_for() {
         let capabilities = Capabilities::new("x").with_means(Capability::TreeKill, "cgroup");
         assert!(capabilities.has(Capability::TreeKill));
-        assert_eq!(capabilities.means.get(&Capability::TreeKill), Some(&"cgroup"));
+        assert_eq!(capabilities.means[&Capability::TreeKill], "cgroup");
         assert!(capabilities.without(Capability::TreeKill).means.is_empty());
+        let reported = String::from("gvisor-2026.1");
+        let remote = Capabilities::new("remote").with_means(Capability::NetworkOff, reported);
+        assert_eq!(remote.means[&Capability::NetworkOff], "gvisor-2026.1");
     }
 
     #[test]

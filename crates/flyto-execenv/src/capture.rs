@@ -8,22 +8,19 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
 use bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::{Capture, Captured, outcome::Spill};
+use crate::{Capture, Captured, SkippedBytes, outcome::Spill};
 
 /// Bytes asked for in one read: 256 KiB, what the local backend makes of the pipe of a long stream. A
 /// read that does not fill its buffer tells the event loop that the pipe is empty, which saves a
 /// second one.
 const READ_BYTES: usize = 256 * 1024;
-
-/// The end of a stream that is kept at most: 256 KiB. Endless output goes round and round in it, and
-/// a ring that fits a core's second-level cache is read into at the speed of a buffer.
-const LARGEST_RING_BYTES: usize = 256 * 1024;
 
 /// The first read is small, since most tools print little.
 const FIRST_READ_BYTES: usize = 4 * 1024;
@@ -46,6 +43,14 @@ pub(crate) struct Recorder {
     scratch: Vec<u8>,
     total_bytes: u64,
     spill: SpillState,
+}
+
+/// Where the bytes of one read are.
+#[derive(Clone, Copy)]
+enum Place {
+    Head,
+    Scratch,
+    Ring,
 }
 
 /// The file for the whole of a stream, from before the first byte that does not fit to its end.
@@ -77,11 +82,12 @@ impl Drop for SpillFile {
 
 impl Recorder {
     pub(crate) fn new(capture: &Capture) -> Self {
-        let limit = usize::try_from(capture.limit_bytes).unwrap_or(usize::MAX);
-        let ring_limit = (limit / 2).min(LARGEST_RING_BYTES);
+        let (head_limit, ring_limit) = capture.kept_bytes();
+        let bytes = |it| usize::try_from(it).unwrap_or(usize::MAX);
+        let (head_limit, ring_limit) = (bytes(head_limit), bytes(ring_limit));
         Self {
             head: Vec::new(),
-            head_limit: limit - ring_limit,
+            head_limit,
             ring: Vec::new(),
             ring_limit,
             ring_at: 0,
@@ -102,15 +108,20 @@ impl Recorder {
         Self::new(&Capture::limit(0))
     }
 
-    /// Reads once and returns the new bytes; an empty slice is the end of the stream.
+    /// Reads once and returns the new bytes, and how many the reader left out before them; an empty slice is the end of
+    /// the stream.
     ///
     /// Cancel-safe: bytes that were read are kept, whatever happens to this future.
-    pub(crate) async fn read_from<R>(&mut self, reader: &mut R) -> io::Result<&[u8]>
+    pub(crate) async fn read_from<R>(
+        &mut self,
+        reader: &mut R,
+        skipped: &SkippedBytes,
+    ) -> io::Result<(&[u8], u64)>
     where
         R: AsyncRead + Unpin + ?Sized,
     {
         let ring_is_full = self.ring.len() == self.ring_limit;
-        let new = if self.head.len() < self.head_limit {
+        let (place, from) = if self.head.len() < self.head_limit {
             let from = self.head.len();
             let room = self.head.capacity() - from;
             let wanted = match from {
@@ -120,7 +131,7 @@ impl Recorder {
                 _ => READ_BYTES,
             };
             read_into(reader, &mut self.head, wanted, self.head_limit).await?;
-            &self.head[from..]
+            (Place::Head, from..self.head.len())
         } else if self.ring_limit < READ_BYTES || (ring_is_full && self.spill.is_waiting()) {
             self.scratch.clear();
             read_into(reader, &mut self.scratch, READ_BYTES, READ_BYTES).await?;
@@ -128,21 +139,47 @@ impl Recorder {
                 self.start_spill();
             }
             self.push_to_ring();
-            &self.scratch[..]
+            (Place::Scratch, 0..self.scratch.len())
         } else if !ring_is_full {
             let from = self.ring.len();
             read_into(reader, &mut self.ring, READ_BYTES, self.ring_limit).await?;
-            &self.ring[from..]
+            (Place::Ring, from..self.ring.len())
         } else {
             let from = self.ring_at;
             let end = self.ring_limit.min(from + READ_BYTES);
             let n = reader.read(&mut self.ring[from..end]).await?;
             self.ring_at = (from + n) % self.ring_limit;
-            &self.ring[from..from + n]
+            (Place::Ring, from..from + n)
         };
-        self.total_bytes += new.len() as u64;
+        self.total_bytes += from.len() as u64;
+        let n_skipped = skipped.take();
+        if n_skipped > 0 {
+            self.leave_gap(n_skipped, place, from);
+            return Ok((&self.scratch, n_skipped));
+        }
+        let new = match place {
+            Place::Head => &self.head[from],
+            Place::Scratch => &self.scratch[from],
+            Place::Ring => &self.ring[from],
+        };
         self.spill.append(new);
-        Ok(new)
+        Ok((new, 0))
+    }
+
+    /// Takes note that bytes are missing before those that were read last. The start of the stream ends there, and what
+    /// was kept of its end so far is no part of it any more.
+    fn leave_gap(&mut self, n_skipped: u64, place: Place, new: Range<usize>) {
+        self.total_bytes = self.total_bytes.saturating_add(n_skipped);
+        match place {
+            Place::Head => self.scratch = self.head.split_off(new.start),
+            Place::Scratch => {}
+            Place::Ring => self.scratch = self.ring[new].to_vec(),
+        }
+        self.head_limit = self.head.len();
+        self.ring.clear();
+        self.ring_at = 0;
+        self.spill.give_up();
+        self.push_to_ring();
     }
 
     /// Opens the file with what was kept so far, now that the next byte would push one out.
@@ -195,6 +232,17 @@ impl Recorder {
 }
 
 impl SpillState {
+    /// A stream of which something was left out is no whole one.
+    fn give_up(&mut self) {
+        let path = match self {
+            Self::Waiting { path, .. } => std::mem::take(path),
+            Self::Writing { file, .. } => file.path.clone(),
+            Self::Off | Self::Failed { .. } => return,
+        };
+        let error = io::Error::other("the backend left out a part of the stream");
+        *self = Self::Failed { path, error };
+    }
+
     fn is_waiting(&self) -> bool {
         matches!(self, Self::Waiting { .. })
     }
@@ -281,9 +329,10 @@ mod tests {
         }
         let mut recorder = Recorder::new(capture);
         let mut reader = Pieces(input, piece);
+        let none = SkippedBytes::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
-            while !recorder.read_from(&mut reader).await.expect("memory").is_empty() {}
+            while !recorder.read_from(&mut reader, &none).await.expect("memory").0.is_empty() {}
         });
         recorder.finish()
     }
@@ -334,15 +383,72 @@ mod tests {
         assert!(!path.exists());
     }
 
+    proptest! {
+        /// What is kept on both sides of a gap is the start and the end, and all of it is counted.
+        #[test]
+        fn a_gap_is_counted_and_joins_nothing(
+            before in proptest::collection::vec(any::<u8>(), 0..60),
+            gap in 1u64..1 << 40,
+            after in proptest::collection::vec(any::<u8>(), 0..60),
+            limit in 0u64..80,
+        ) {
+            let mut recorder = Recorder::new(&Capture::limit(limit));
+            let skipped = SkippedBytes::default();
+            let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+            let n_skipped = runtime.block_on(async {
+                let mut reader = &before[..];
+                while !recorder.read_from(&mut reader, &skipped).await.expect("memory").0.is_empty() {}
+                skipped.add(gap);
+                let mut n_skipped = 0;
+                let mut reader = &after[..];
+                loop {
+                    let (new, n) = recorder.read_from(&mut reader, &skipped).await.expect("memory");
+                    n_skipped += n;
+                    if new.is_empty() {
+                        break n_skipped;
+                    }
+                }
+            });
+            let captured = recorder.finish();
+            prop_assert_eq!(n_skipped, gap);
+            prop_assert_eq!(captured.total_bytes, gap + (before.len() + after.len()) as u64);
+            prop_assert!(before.starts_with(&captured.head));
+            prop_assert!(after.ends_with(&captured.tail));
+            let (head, tail) = Capture::limit(limit).kept_bytes();
+            prop_assert_eq!(captured.head.len() as u64, head.min(before.len() as u64));
+            prop_assert_eq!(captured.tail.len() as u64, tail.min(after.len() as u64));
+            prop_assert!(!captured.is_complete());
+        }
+    }
+
+    #[test]
+    fn a_gap_leaves_no_file_that_counts_as_whole() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("whole");
+        let mut recorder = Recorder::new(&Capture::limit(2).spill_to(&path));
+        let (mut reader, skipped): (&[u8], _) = (b"0123", SkippedBytes::default());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            while !recorder.read_from(&mut reader, &skipped).await.expect("memory").0.is_empty() {}
+            assert!(path.exists());
+            skipped.add(5);
+            recorder.read_from(&mut reader, &skipped).await.expect("memory");
+        });
+        let captured = recorder.finish();
+        assert_eq!((captured.whole(), captured.total_bytes), (None, 9));
+        assert!(!path.exists());
+    }
+
     #[test]
     fn a_recorder_that_is_dropped_leaves_no_file() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("whole");
         let mut recorder = Recorder::new(&Capture::limit(1).spill_to(&path));
         let mut reader: &[u8] = b"0123";
+        let none = SkippedBytes::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
-            while !recorder.read_from(&mut reader).await.expect("memory").is_empty() {}
+            while !recorder.read_from(&mut reader, &none).await.expect("memory").0.is_empty() {}
         });
         assert!(path.exists());
         drop(recorder);

@@ -41,6 +41,8 @@ macro_rules! __clauses {
                 "a pinned program whose file has another digest is `DigestMismatch`, and nothing ran.";
             "pinned-swap-is-caught" = pinned::pinned_swap_is_caught,
                 "when the file of a pinned program is replaced or rewritten, also between check and start, the pinned bytes run or nothing does.";
+            "shipped-files-are-there" = pinned::shipped_files_are_there,
+                "a file that the spec names by digest is there when the program starts; one with another digest, or none, is `DigestMismatch`, and nothing ran.";
             "no-extra-descriptors" = start::no_extra_descriptors,
                 "the program has descriptors 0, 1 and 2 and no others.";
             "stdin-is-never-the-hosts" = start::stdin_is_never_the_hosts,

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Captured, Chunk, Control, Ended, Ending, ErrorOutput, ExecError, ExecErrorKind, Exit,
-    LimitKind, Output, Spec, Stream,
+    LimitKind, Output, SkippedBytes, Spec, Stream,
     capture::Recorder,
     traits::{BoxedReader, BoxedWriter},
 };
@@ -78,6 +78,8 @@ pub(crate) struct Streams {
     pub(crate) stdin: Option<BoxedWriter>,
     pub(crate) stdout: Option<BoxedReader>,
     pub(crate) stderr: Option<BoxedReader>,
+    pub(crate) stdout_skipped: SkippedBytes,
+    pub(crate) stderr_skipped: SkippedBytes,
     /// One for each stream that was handed to the caller; it resolves when the caller has seen the
     /// stream's end or dropped it.
     pub(crate) handed_out: Vec<oneshot::Receiver<()>>,
@@ -107,7 +109,8 @@ pub(crate) async fn drive(
     mut plan: Plan,
     cancel: &CancellationToken,
 ) -> Result<Driven, ExecError> {
-    let Streams { mut stdin, mut stdout, mut stderr, handed_out } = streams;
+    let Streams { mut stdin, mut stdout, mut stderr, handed_out, .. } = streams;
+    let (out_skipped, err_skipped) = (streams.stdout_skipped, streams.stderr_skipped);
     let mut out = plan.stdout.take().unwrap_or_else(Recorder::discarding);
     let mut err = plan.stderr.take().unwrap_or_else(Recorder::discarding);
     let tap = Tap {
@@ -123,8 +126,8 @@ pub(crate) async fn drive(
     let ending = {
         let mut io = pin!(async {
             tokio::try_join!(
-                drain(&mut stdout, &mut out, &tap, Stream::Stdout),
-                drain(&mut stderr, &mut err, &tap, Stream::Stderr),
+                drain(&mut stdout, &mut out, &out_skipped, &tap, Stream::Stdout),
+                drain(&mut stderr, &mut err, &err_skipped, &tap, Stream::Stderr),
                 handed_out_streams(handed_out),
             )
         });
@@ -179,8 +182,8 @@ pub(crate) async fn drive(
         let tap = Tap { observer: None, limit: u64::MAX, ..tap };
         let mut io = pin!(async {
             tokio::join!(
-                drain(&mut stdout, &mut out, &tap, Stream::Stdout),
-                drain(&mut stderr, &mut err, &tap, Stream::Stderr),
+                drain(&mut stdout, &mut out, &out_skipped, &tap, Stream::Stdout),
+                drain(&mut stderr, &mut err, &err_skipped, &tap, Stream::Stderr),
             )
         });
         let mut end = pin!(control.end(grace));
@@ -226,6 +229,7 @@ impl Tap {
 async fn drain(
     reader: &mut Option<BoxedReader>,
     recorder: &mut Recorder,
+    skipped: &SkippedBytes,
     tap: &Tap,
     stream: Stream,
 ) -> Result<(), Stop> {
@@ -237,17 +241,13 @@ async fn drain(
             reads = 0;
         }
         reads += 1;
-        let new = recorder.read_from(open).await.map_err(|err| {
+        let (new, n_skipped) = recorder.read_from(open, skipped).await.map_err(|err| {
             let what = format!("read {}", stream.name());
             Stop::Failed(ExecError::new(ExecErrorKind::Lost, what).with_source(err))
         })?;
-        if new.is_empty() {
-            // Closing our end at once lets a descendant that still writes hear about it.
-            *reader = None;
-            return Ok(());
-        }
-        let n = new.len() as u64;
-        if let Some(observer) = &tap.observer {
+        let is_end = new.is_empty();
+        let n = n_skipped.saturating_add(new.len() as u64);
+        if let Some(observer) = tap.observer.as_ref().filter(|_| !is_end) {
             let sequence = tap.sequence.fetch_add(1, Ordering::Relaxed);
             let chunk = Chunk { stream, sequence, bytes: Bytes::copy_from_slice(new) };
             tap.telling.fetch_add(1, Ordering::Relaxed);
@@ -257,6 +257,11 @@ async fn drain(
         }
         if tap.total_bytes.fetch_add(n, Ordering::Relaxed).saturating_add(n) > tap.limit {
             return Err(Stop::OverLimit);
+        }
+        if is_end {
+            // Closing our end at once lets a descendant that still writes hear about it.
+            *reader = None;
+            return Ok(());
         }
     }
 }

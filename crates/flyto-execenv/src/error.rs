@@ -41,6 +41,59 @@ pub enum ExecErrorKind {
 }
 
 impl ExecErrorKind {
+    /// Every kind, in declaration order.
+    pub const ALL: &[Self] = &[
+        Self::InvalidSpec,
+        Self::Refused,
+        Self::Unsupported,
+        Self::ProgramNotFound,
+        Self::NotExecutable,
+        Self::IsDirectory,
+        Self::BadInterpreter,
+        Self::BadWorkingDir,
+        Self::TooLong,
+        Self::DigestMismatch,
+        Self::Exhausted,
+        Self::Unreachable,
+        Self::Lost,
+        Self::Other,
+    ];
+
+    /// The name that wire formats and logs use, such as `program-not-found`. It stays the same in later versions.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InvalidSpec => "invalid-spec",
+            Self::Refused => "refused",
+            Self::Unsupported => "unsupported",
+            Self::ProgramNotFound => "program-not-found",
+            Self::NotExecutable => "not-executable",
+            Self::IsDirectory => "is-directory",
+            Self::BadInterpreter => "bad-interpreter",
+            Self::BadWorkingDir => "bad-working-dir",
+            Self::TooLong => "too-long",
+            Self::DigestMismatch => "digest-mismatch",
+            Self::Exhausted => "exhausted",
+            Self::Unreachable => "unreachable",
+            Self::Lost => "lost",
+            Self::Other => "other",
+        }
+    }
+
+    /// The kind of this name; `None` for one that this version does not know, which a caller takes for
+    /// [`Other`](Self::Other).
+    ///
+    /// ```
+    /// use flyto_execenv::ExecErrorKind;
+    ///
+    /// let kind = ExecErrorKind::BadWorkingDir;
+    /// assert_eq!(ExecErrorKind::from_name(kind.name()), Some(kind));
+    /// ```
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|it| it.name() == name)
+    }
+
     /// Whether the same spec may succeed a little later.
     #[must_use]
     pub const fn is_retryable(self) -> bool {
@@ -119,5 +172,24 @@ impl fmt::Display for ExecError {
 impl Error for ExecError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_deref().map(|it| it as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own_that_leads_back() {
+        let names: BTreeSet<_> = ExecErrorKind::ALL.iter().map(|it| it.name()).collect();
+        assert_eq!(names.len(), ExecErrorKind::ALL.len());
+        // The last one of the declaration: none is left out of the list.
+        assert_eq!(ExecErrorKind::Other as usize + 1, ExecErrorKind::ALL.len());
+        for kind in ExecErrorKind::ALL {
+            assert_eq!(ExecErrorKind::from_name(kind.name()), Some(*kind));
+        }
+        assert_eq!(ExecErrorKind::from_name("Lost"), None);
     }
 }

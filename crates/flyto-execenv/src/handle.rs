@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Capabilities, Capability, Captured, Class, Ending, ErrorOutput, ExecError, ExecErrorKind,
-    Executor, Filesystem, Installed, Outcome, Output, Policies, Policy, Process, Running, Spec,
-    Stdin, Usage,
+    Executor, Filesystem, Installed, Limits, Outcome, Output, Policies, Policy, Process, Running,
+    Spec, Stdin, Usage,
     drive::{Driven, Plan, Streams, at, drive},
 };
 
@@ -62,9 +62,9 @@ pub struct ExecEnv {
 
 struct Inner {
     default: Arc<dyn Executor>,
-    named: BTreeMap<String, Arc<dyn Executor>>,
+    named: Arc<BTreeMap<String, Arc<dyn Executor>>>,
     policies: Policies,
-    in_flight: Semaphore,
+    in_flight: Arc<Semaphore>,
     max_in_flight: usize,
 }
 
@@ -125,9 +125,9 @@ impl ExecEnvBuilder {
         ExecEnv {
             inner: Arc::new(Inner {
                 default: self.default,
-                named: self.named,
+                named: Arc::new(self.named),
                 policies: self.policies,
-                in_flight: Semaphore::new(max_in_flight),
+                in_flight: Arc::new(Semaphore::new(max_in_flight)),
                 max_in_flight,
             }),
         }
@@ -241,6 +241,21 @@ impl ExecEnv {
         }
     }
 
+    /// The same executors under further policies: of both, the stricter holds. Calls of the two handles share the
+    /// places in flight.
+    #[must_use]
+    pub fn narrowed_by(&self, policies: &Policies) -> Self {
+        let Inner { default, named, policies: own, in_flight, max_in_flight } = &*self.inner;
+        let inner = Inner {
+            default: Arc::clone(default),
+            named: Arc::clone(named),
+            policies: own.narrowed_by(policies),
+            in_flight: Arc::clone(in_flight),
+            max_in_flight: *max_in_flight,
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
     /// What the backend for `class` declares.
     ///
     /// # Errors
@@ -325,7 +340,7 @@ impl ExecEnv {
             return Err(ExecError::new(ExecErrorKind::InvalidSpec, what));
         }
         let (executor, enforced) = self.admit(&mut spec)?;
-        let mut report = Report::new(executor, enforced);
+        let mut report = Report::new(executor, enforced, &spec);
         let RunOptions { cancel, observer } = options;
 
         let Some((_place, waited)) = self.place(&cancel).await else {
@@ -338,15 +353,18 @@ impl ExecEnv {
             report.started += report.queued;
         }
 
+        want_all(&mut spec, observer.is_some());
         let mut plan = Plan::new(&spec, deadline_of(&spec, report.started));
         plan.observer = observer;
         let running = match begin(executor, spec, report.started, plan.deadline, &cancel).await? {
             Ok(running) => running,
             Err(ending) => return Ok(report.never_ran(ending)),
         };
-        let Running { stdin, stdout, stderr, control, enforced } = running;
+        let Running { stdin, stdout, stderr, stdout_skipped, stderr_skipped, control, enforced } =
+            running;
         report.enforced.extend(enforced);
-        let streams = Streams { stdin, stdout, stderr, handed_out: Vec::new() };
+        let handed_out = Vec::new();
+        let streams = Streams { stdin, stdout, stderr, stdout_skipped, stderr_skipped, handed_out };
         let driven = drive(&*control, streams, plan, &cancel).await?;
         Ok(report.finished(driven))
     }
@@ -361,8 +379,9 @@ impl ExecEnv {
     /// The program could not be started.
     pub async fn start(&self, mut spec: Spec, options: RunOptions) -> Result<Process, ExecError> {
         let (executor, enforced) = self.admit(&mut spec)?;
-        let report = Report::new(executor, enforced);
+        let report = Report::new(executor, enforced, &spec);
         let RunOptions { cancel, observer } = options;
+        want_all(&mut spec, observer.is_some());
         let mut plan = Plan::new(&spec, deadline_of(&spec, report.started));
         plan.observer = observer;
         let cancel = cancel.child_token();
@@ -435,6 +454,21 @@ impl ExecEnv {
     }
 }
 
+/// Tells the backend which streams something reads as a whole: an observer reads both, and so does the count against a
+/// bound on output; a file reads its own.
+fn want_all(spec: &mut Spec, is_observed: bool) {
+    let all = is_observed || spec.limits.output_bytes.is_some();
+    let captured = |it: &mut Output| {
+        if let Output::Captured(capture) = it {
+            capture.may_skip &= !all && capture.spill.is_none();
+        }
+    };
+    captured(&mut spec.stdout);
+    if let ErrorOutput::Separate(output) = &mut spec.stderr {
+        captured(output);
+    }
+}
+
 /// The moment of the deadline; `None` where there is none, or one beyond what the clock can express.
 fn deadline_of(spec: &Spec, started: Instant) -> Option<Instant> {
     // A deadline beyond the clock's range is none.
@@ -470,16 +504,31 @@ pub(crate) struct Report {
     /// Whether the backend declares signals.
     pub(crate) takes_signals: bool,
     pub(crate) enforced: BTreeSet<Capability>,
+    /// The bounds of the spec, and those that the backend keeps where it ends the tree.
+    limits: Limits,
+    tree_limits: Limits,
+    profiles: Vec<String>,
     started: Instant,
     queued: Duration,
 }
 
 impl Report {
-    fn new(executor: &dyn Executor, enforced: BTreeSet<Capability>) -> Self {
+    fn new(executor: &dyn Executor, enforced: BTreeSet<Capability>, spec: &Spec) -> Self {
         let capabilities = executor.capabilities();
+        let (limits, profiles) = (spec.limits.clone(), spec.profiles.clone());
+        let tree_limits = capabilities.tree_limits.clone();
         let backend = capabilities.backend.clone();
         let takes_signals = capabilities.has(Capability::Signals);
-        Self { backend, takes_signals, enforced, started: Instant::now(), queued: Duration::ZERO }
+        let (started, queued) = (Instant::now(), Duration::ZERO);
+        Self { backend, takes_signals, enforced, limits, tree_limits, profiles, started, queued }
+    }
+
+    /// The bounds that held.
+    fn limits(&self) -> Limits {
+        match self.enforced.contains(&Capability::TreeKill) {
+            true => self.limits.or(&self.tree_limits),
+            false => self.limits.clone(),
+        }
     }
 
     fn never_ran(self, ending: Ending) -> Outcome {
@@ -495,6 +544,8 @@ impl Report {
             queued: self.queued,
             usage: Usage::unknown(),
             denied_hosts: Vec::new(),
+            limits: self.limits(),
+            profiles: self.profiles,
             backend: self.backend,
             enforced: self.enforced,
         }
@@ -514,6 +565,8 @@ impl Report {
             queued: self.queued,
             usage: ended.usage,
             denied_hosts: ended.denied_hosts,
+            limits: self.limits(),
+            profiles: self.profiles,
             backend: self.backend,
             enforced: self.enforced,
         }

@@ -7,6 +7,10 @@ mod digest; // the digest of a pinned program
 mod environment; // the variables that a program sees
 mod error; // why a program could not be run
 mod outcome; // what came of it
+mod output; // what becomes of its streams
+mod shipped; // files that have to be where a program runs
+mod signal; // signals by number and by name
+mod skipped; // bytes that a backend left out
 mod spec; // what to run
 
 // what callers hold: refusal, deadline, output limit and drain are here, once for all backends,
@@ -62,16 +66,16 @@ pub use crate::{
     kill_scope::KillScope,
     limits::{LimitKind, Limits},
     outcome::{
-        Captured, DeniedHost, Ended, Ending, Exit, HostDenial, Outcome, PeakMemory, Signal, Spill,
-        Usage,
+        Captured, DeniedHost, Ended, Ending, Exit, HostDenial, Outcome, PeakMemory, Spill, Usage,
     },
+    output::{Capture, DEFAULT_CAPTURE_BYTES, DEFAULT_SPILL_BYTES, ErrorOutput, Output},
     policy::{Policies, Policy},
     process::Process,
     profile::{Exposed, PROJECT_SETTINGS, Profile, ProfilePlaces, project_settings},
     secrets::{Moved, SECRETS, Secret, SecretBase},
-    spec::{
-        Capture, DEFAULT_CAPTURE_BYTES, DEFAULT_GRACE, DEFAULT_SPILL_BYTES, ErrorOutput, Output,
-        Program, Spec, Stdin,
-    },
+    shipped::ShippedFile,
+    signal::Signal,
+    skipped::SkippedBytes,
+    spec::{DEFAULT_GRACE, Program, Spec, Stdin},
     traits::{BoxedReader, BoxedWriter, Control, Executor, Running, Target},
 };

@@ -84,6 +84,39 @@ impl Limits {
         self
     }
 
+    /// These bounds, with those of `other` where they name none.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        let Self { cpu_time, memory_bytes, processes, file_size_bytes, open_files, output_bytes } =
+            other;
+        Self {
+            cpu_time: self.cpu_time.or(*cpu_time),
+            memory_bytes: self.memory_bytes.or(*memory_bytes),
+            processes: self.processes.or(*processes),
+            file_size_bytes: self.file_size_bytes.or(*file_size_bytes),
+            open_files: self.open_files.or(*open_files),
+            output_bytes: self.output_bytes.or(*output_bytes),
+        }
+    }
+
+    /// Those of these bounds that `other` does not name.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        fn unless<T: Copy, U>(own: Option<T>, other: Option<U>) -> Option<T> {
+            own.filter(|_| other.is_none())
+        }
+        let Self { cpu_time, memory_bytes, processes, file_size_bytes, open_files, output_bytes } =
+            other;
+        Self {
+            cpu_time: unless(self.cpu_time, *cpu_time),
+            memory_bytes: unless(self.memory_bytes, *memory_bytes),
+            processes: unless(self.processes, *processes),
+            file_size_bytes: unless(self.file_size_bytes, *file_size_bytes),
+            open_files: unless(self.open_files, *open_files),
+            output_bytes: unless(self.output_bytes, *output_bytes),
+        }
+    }
+
     /// The tighter of two sets of bounds, field by field.
     #[must_use]
     pub fn narrowed_by(&self, other: &Self) -> Self {
@@ -144,5 +177,7 @@ mod tests {
         let b = Limits::new().processes(3).output_bytes(7);
         assert_eq!(a.narrowed_by(&b), Limits::new().processes(3).open_files(5).output_bytes(7));
         assert_eq!(a.narrowed_by(&b), b.narrowed_by(&a));
+        assert_eq!(a.without(&b), Limits::new().open_files(5));
+        assert_eq!(a.or(&b), Limits::new().processes(10).open_files(5).output_bytes(7));
     }
 }

@@ -9,82 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Capability, LimitKind};
-
-/// A signal by its number where the program ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Signal(pub i32);
-
-impl Signal {
-    /// Hang-up.
-    pub const HUP: Self = Self(1);
-    /// Interrupt, as from Ctrl-C.
-    pub const INT: Self = Self(2);
-    /// Kill; cannot be caught.
-    pub const KILL: Self = Self(9);
-    /// A request to end.
-    pub const TERM: Self = Self(15);
-
-    /// The signal's name, such as `SIGKILL`: signal(7), the numbers that Linux gives on most
-    /// machines. Elsewhere only the numbers that POSIX fixes have names.
-    #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
-        Some(match self.0 {
-            1 => "SIGHUP",
-            2 => "SIGINT",
-            3 => "SIGQUIT",
-            6 => "SIGABRT",
-            9 => "SIGKILL",
-            14 => "SIGALRM",
-            15 => "SIGTERM",
-            4 => "SIGILL",
-            5 => "SIGTRAP",
-            8 => "SIGFPE",
-            11 => "SIGSEGV",
-            13 => "SIGPIPE",
-            #[cfg(target_os = "linux")]
-            other => return linux_name(other),
-            #[cfg(not(target_os = "linux"))]
-            _ => return None,
-        })
-    }
-}
-
-#[cfg(target_os = "linux")]
-const fn linux_name(number: i32) -> Option<&'static str> {
-    Some(match number {
-        7 => "SIGBUS",
-        10 => "SIGUSR1",
-        12 => "SIGUSR2",
-        16 => "SIGSTKFLT",
-        17 => "SIGCHLD",
-        18 => "SIGCONT",
-        19 => "SIGSTOP",
-        20 => "SIGTSTP",
-        21 => "SIGTTIN",
-        22 => "SIGTTOU",
-        23 => "SIGURG",
-        24 => "SIGXCPU",
-        25 => "SIGXFSZ",
-        26 => "SIGVTALRM",
-        27 => "SIGPROF",
-        28 => "SIGWINCH",
-        29 => "SIGIO",
-        30 => "SIGPWR",
-        31 => "SIGSYS",
-        _ => return None,
-    })
-}
-
-impl fmt::Display for Signal {
-    /// `signal 9, SIGKILL`; a number without a name stands alone.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => write!(f, "signal {}, {name}", self.0),
-            None => write!(f, "signal {}", self.0),
-        }
-    }
-}
+use crate::{Capability, LimitKind, Limits, Signal};
 
 /// How the leader ended.
 ///
@@ -173,10 +98,12 @@ impl Captured {
         Self { total_bytes: head.len() as u64, head, tail: Vec::new(), spill: None }
     }
 
-    /// Bytes that arrived and were not kept in memory, between head and tail.
+    /// Bytes that arrived and were not kept in memory, between head and tail. None where more was kept than is said to
+    /// have arrived: the fields can be set to anything.
     #[must_use]
     pub fn omitted_bytes(&self) -> u64 {
-        self.total_bytes - (self.head.len() + self.tail.len()) as u64
+        let kept = (self.head.len() as u64).saturating_add(self.tail.len() as u64);
+        self.total_bytes.saturating_sub(kept)
     }
 
     /// Whether every byte was kept.
@@ -237,6 +164,19 @@ impl PeakMemory {
 }
 
 /// What the program used, as far as the backend measured it. What was not measured is absent, never zero.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_execenv::{PeakMemory, Usage};
+///
+/// let usage = Usage::unknown()
+///     .user_cpu(Duration::from_millis(20))
+///     .system_cpu(Duration::from_millis(5))
+///     .covers_tree(true)
+///     .peak_memory(PeakMemory::Tree(8 << 20));
+/// assert_eq!(usage.cpu(), Some(Duration::from_millis(25)));
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Usage {
@@ -258,6 +198,34 @@ impl Usage {
     #[must_use]
     pub fn unknown() -> Self {
         Self::default()
+    }
+
+    /// Sets the CPU time in user mode.
+    #[must_use]
+    pub fn user_cpu(mut self, time: Duration) -> Self {
+        self.user_cpu = Some(time);
+        self
+    }
+
+    /// Sets the CPU time in system mode.
+    #[must_use]
+    pub fn system_cpu(mut self, time: Duration) -> Self {
+        self.system_cpu = Some(time);
+        self
+    }
+
+    /// Sets whether CPU time covers every descendant.
+    #[must_use]
+    pub fn covers_tree(mut self, covers_tree: bool) -> Self {
+        self.covers_tree = covers_tree;
+        self
+    }
+
+    /// Sets the peak memory, with what it was measured on.
+    #[must_use]
+    pub fn peak_memory(mut self, peak: PeakMemory) -> Self {
+        self.peak_memory = peak;
+        self
     }
 
     /// User and system time together.
@@ -448,6 +416,11 @@ pub struct Outcome {
     pub backend: String,
     /// What was in force: what was demanded, and what the backend keeps beyond that.
     pub enforced: BTreeSet<Capability>,
+    /// The bounds that held: those of the spec as its class left them, and those that the backend keeps by itself
+    /// ([`Capabilities::tree_limits`](crate::Capabilities::tree_limits)).
+    pub limits: Limits,
+    /// The names of the profiles that held ([`Spec::profiles`](crate::Spec::profiles)).
+    pub profiles: Vec<String>,
 }
 
 impl Outcome {
@@ -463,17 +436,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_are_named_and_numbered() {
-        assert_eq!(Signal::KILL.to_string(), "signal 9, SIGKILL");
-        assert_eq!(Signal(64).to_string(), "signal 64");
-    }
-
-    #[test]
     fn what_was_left_out_is_the_rest() {
         let captured =
             Captured { head: b"ab".to_vec(), tail: b"yz".to_vec(), total_bytes: 26, spill: None };
         assert_eq!((captured.omitted_bytes(), captured.is_complete()), (22, false));
         assert_eq!(&*captured.bytes(), b"abyz");
         assert_eq!(captured.into_bytes(), b"abyz");
+        let odd = Captured { head: b"ab".to_vec(), total_bytes: 1, ..Captured::default() };
+        assert_eq!((odd.omitted_bytes(), odd.is_complete()), (0, true));
     }
 }

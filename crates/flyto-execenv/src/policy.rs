@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use crate::{Class, InstallPlaces, Isolation, KillScope, Limits, Spec};
+use crate::{Class, Filesystem, InstallPlaces, Isolation, KillScope, Limits, Spec};
 
 /// What one class of program gets. It narrows a spec and never widens it; [`Spec::grants`] say how far.
 ///
@@ -24,6 +24,9 @@ pub struct Policy {
     pub installs: Option<Arc<InstallPlaces>>,
     /// Why no program of the class is started; `None` where programs are.
     pub refused: Option<String>,
+    /// The names under which the operator knows the isolation and the bounds, for messages and reports: those of
+    /// sandbox profiles, say. They narrow nothing by themselves.
+    pub profiles: Vec<String>,
 }
 
 impl Policy {
@@ -77,8 +80,44 @@ impl Policy {
         self
     }
 
+    /// Adds a name under which the operator knows the isolation and the bounds.
+    #[must_use]
+    pub fn profile(mut self, name: impl Into<String>) -> Self {
+        self.profiles.push(name.into());
+        self
+    }
+
+    /// What both allow: the tighter bounds, the stricter isolation, the wider kill scope. Where one refuses, both do;
+    /// where the two name different executors, that of `self` stays.
+    ///
+    /// Installations are opened where both do so by the same rules, or where one confines no files.
+    #[must_use]
+    pub fn narrowed_by(&self, other: &Self) -> Self {
+        let Self { executor, limits, isolation, kill, installs, refused, profiles } = other;
+        let confines = |it: &Self| matches!(it.isolation.filesystem, Filesystem::Grants { .. });
+        let installs = match (confines(self), confines(other)) {
+            (_, false) => self.installs.as_ref(),
+            (false, true) => installs.as_ref(),
+            (true, true) => self.installs.as_ref().filter(|it| Some(*it) == installs.as_ref()),
+        };
+        let mut names = self.profiles.clone();
+        names.extend(profiles.iter().filter(|it| !self.profiles.contains(it)).cloned());
+        Self {
+            executor: self.executor.as_ref().or(executor.as_ref()).cloned(),
+            limits: self.limits.narrowed_by(limits),
+            isolation: self.isolation.narrowed_by(isolation),
+            kill: self.kill.max(*kill),
+            installs: installs.cloned(),
+            refused: self.refused.as_ref().or(refused.as_ref()).cloned(),
+            profiles: names,
+        }
+    }
+
     /// Narrows `spec`, as far as its grants leave it to the class.
     pub fn apply(&self, spec: &mut Spec) {
+        let new = self.profiles.iter().filter(|it| !spec.profiles.contains(it)).cloned();
+        let new: Vec<_> = new.collect();
+        spec.profiles.extend(new);
         let limits = spec.grants.over_limits(&self.limits);
         let isolation = spec.grants.over_isolation(&self.isolation);
         spec.limits = spec.limits.narrowed_by(&limits);
@@ -129,6 +168,14 @@ impl Policies {
         self
     }
 
+    /// What both tables allow, class by class; see [`Policy::narrowed_by`].
+    #[must_use]
+    pub fn narrowed_by(&self, other: &Self) -> Self {
+        let classes = self.by_class.keys().chain(other.by_class.keys());
+        let narrowed = classes.map(|it| (it.clone(), self.get(it).narrowed_by(other.get(it))));
+        Self { by_class: narrowed.collect(), other: self.other.narrowed_by(&other.other) }
+    }
+
     /// The policy of `class`.
     #[must_use]
     pub fn get(&self, class: &Class) -> &Policy {
@@ -141,9 +188,7 @@ mod tests {
     use std::{path::Path, sync::Arc};
 
     use super::*;
-    use crate::{
-        Filesystem, Grants, LocalSockets, Network, Processes, SystemCalls, project_settings,
-    };
+    use crate::{Grants, LocalSockets, Network, Processes, SystemCalls, project_settings};
 
     #[test]
     fn a_policy_narrows_and_never_widens() {
@@ -164,6 +209,45 @@ mod tests {
         let mut spec = before.clone();
         policies.get(&spec.class).apply(&mut spec);
         assert_eq!(spec, before);
+    }
+
+    #[test]
+    fn of_two_tables_both_hold() {
+        let files = |write: &str| Filesystem::Grants {
+            read: ["/usr".into()].into(),
+            write: [write.into()].into(),
+        };
+        let own = Policies::new()
+            .class(Class::EVOLVE, Policy::new().executor("box").limits(Limits::new().processes(8)))
+            .class(Class::USER_HOOK, Policy::new().refuse("no hooks here"))
+            .other(
+                Policy::new().isolation(Isolation::new().filesystem(files("/w"))).profile("own"),
+            );
+        let strict = Policy::new()
+            .isolation(Isolation::new().network(Network::Off).filesystem(files("/w/sub")))
+            .open_installations(InstallPlaces::default())
+            .kill(KillScope::Tree)
+            .profile("strict");
+        let both = own.narrowed_by(&Policies::new().other(strict.clone()));
+
+        let evolve = both.get(&Class::EVOLVE);
+        assert_eq!(evolve.executor.as_deref(), Some("box"));
+        assert_eq!((evolve.limits.processes, evolve.kill), (Some(8), Some(KillScope::Tree)));
+        assert_eq!((&evolve.isolation, &evolve.installs), (&strict.isolation, &strict.installs));
+        assert_eq!(both.get(&Class::USER_HOOK).refused.as_deref(), Some("no hooks here"));
+        let other = both.get(&Class::PLUGIN_TOOL);
+        let Filesystem::Grants { write, .. } = &other.isolation.filesystem else { panic!("paths") };
+        assert_eq!(write.to_vec(), [Path::new("/w/sub")]);
+        assert_eq!(other.profiles, ["own", "strict"]);
+        assert_eq!(other.installs, None, "one of the two opens nothing beyond its grants");
+
+        let once = Policies::new().other(strict.clone());
+        let twice = once.narrowed_by(&once);
+        let twice = twice.get(&Class::EVOLVE);
+        assert_eq!(
+            (&twice.installs, &*twice.profiles),
+            (&strict.installs, &["strict".to_owned()][..])
+        );
     }
 
     #[test]

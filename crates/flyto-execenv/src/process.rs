@@ -67,7 +67,8 @@ impl Process {
         mut report: Report,
         cancel: CancellationToken,
     ) -> Self {
-        let Running { stdin, stdout, stderr, control, enforced } = running;
+        let Running { stdin, stdout, stderr, stdout_skipped, stderr_skipped, control, enforced } =
+            running;
         report.enforced.extend(enforced);
         let enforced = report.enforced.clone();
         let control: Arc<dyn Control> = Arc::from(control);
@@ -85,8 +86,14 @@ impl Process {
         let (stdout, kept_stdout) = split(stdout, stdout_piped);
         let (stderr, kept_stderr) = split(stderr, stderr_piped);
         let (stdin, kept_stdin) = if stdin_piped { (stdin, None) } else { (None, stdin) };
-        let streams =
-            Streams { stdin: kept_stdin, stdout: kept_stdout, stderr: kept_stderr, handed_out };
+        let streams = Streams {
+            stdin: kept_stdin,
+            stdout: kept_stdout,
+            stderr: kept_stderr,
+            stdout_skipped,
+            stderr_skipped,
+            handed_out,
+        };
         let task = tokio::spawn({
             let (control, cancel) = (Arc::clone(&control), cancel.clone());
             async move {

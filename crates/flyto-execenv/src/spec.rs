@@ -10,16 +10,10 @@ use std::{
 use bytes::Bytes;
 
 use crate::{
-    Capability, Class, Environment, ExecError, ExecErrorKind, Filesystem, Grants, Isolation,
-    KillScope, Limits, LocalSockets, Network, Processes, Sha256, SharedMemory, SystemCalls,
+    Capability, Class, Environment, ErrorOutput, ExecError, ExecErrorKind, Filesystem, Grants,
+    Isolation, KillScope, Limits, LocalSockets, Network, Output, Processes, Sha256, SharedMemory,
+    ShippedFile, SystemCalls,
 };
-
-/// Bytes that a captured stream keeps unless the spec says otherwise: 4 MiB.
-pub const DEFAULT_CAPTURE_BYTES: u64 = 4 * 1024 * 1024;
-
-/// The largest file for a stream that outgrew its capture, unless the spec says otherwise: 1 GiB. A
-/// program that prints without end must not fill the disk before its deadline.
-pub const DEFAULT_SPILL_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Grace between `SIGTERM` and `SIGKILL` for callers that want one and have no better number: 2 s.
 ///
@@ -79,89 +73,6 @@ pub enum Stdin {
     Piped,
 }
 
-/// How much of a stream is kept, and where all of it goes.
-///
-/// ```
-/// use flyto_execenv::{Capture, Output, Spec};
-///
-/// // 64 KiB in memory; more goes to a file as well, up to 1 GiB.
-/// let capture = Capture::limit(64 * 1024).spill_to("/var/tmp/build.log");
-/// let spec = Spec::new("make").stdout(Output::Captured(capture)).merge_stderr();
-/// assert!(spec.check().is_ok());
-/// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Capture {
-    /// Bytes kept; default [`DEFAULT_CAPTURE_BYTES`]. Half of them, and at most 256 KiB, are the end
-    /// of the stream, the rest its start. The number of bytes printed is counted whatever the limit.
-    pub limit_bytes: u64,
-    /// A file for the whole stream. It is created, readable by its owner only, when more than
-    /// `limit_bytes` arrive; until then nothing is missing from memory. It must not exist before.
-    /// Missing directories above it are made, open to their owner only. It is removed where it
-    /// cannot hold the whole stream, and when the call is dropped.
-    pub spill: Option<PathBuf>,
-    /// The largest file that is written; default [`DEFAULT_SPILL_BYTES`]. Of a longer stream there
-    /// is no file.
-    pub spill_limit_bytes: u64,
-}
-
-impl Default for Capture {
-    fn default() -> Self {
-        Self::limit(DEFAULT_CAPTURE_BYTES)
-    }
-}
-
-impl Capture {
-    /// Keeps at most `limit_bytes`.
-    #[must_use]
-    pub fn limit(limit_bytes: u64) -> Self {
-        Self { limit_bytes, spill: None, spill_limit_bytes: DEFAULT_SPILL_BYTES }
-    }
-
-    /// Writes the whole stream to `path` once it outgrows the limit, up to
-    /// [`DEFAULT_SPILL_BYTES`].
-    #[must_use]
-    pub fn spill_to(mut self, path: impl Into<PathBuf>) -> Self {
-        self.spill = Some(path.into());
-        self
-    }
-}
-
-/// What becomes of a stream that the program writes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Output {
-    /// Thrown away.
-    Null,
-    /// Kept up to a limit and counted.
-    Captured(Capture),
-    /// Handed to the caller as it comes. Demands [`Capability::PipedStreams`].
-    Piped,
-}
-
-impl Default for Output {
-    fn default() -> Self {
-        Self::Captured(Capture::default())
-    }
-}
-
-/// What becomes of the error stream.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ErrorOutput {
-    /// A stream of its own.
-    Separate(Output),
-    /// The same open file as stdout, so that the order of writes is kept. Demands
-    /// [`Capability::MergedStderr`].
-    Merged,
-}
-
-impl Default for ErrorOutput {
-    fn default() -> Self {
-        Self::Separate(Output::default())
-    }
-}
-
 /// One program to run: everything it gets, and everything it is bounded by.
 ///
 /// [`Spec::new`] hands over nothing: no environment, no input, no descriptor beyond 0, 1 and 2, and
@@ -170,13 +81,13 @@ impl Default for ErrorOutput {
 /// | field | default |
 /// | --- | --- |
 /// | class | [`Class::PLUGIN_TOOL`], the least trusted |
-/// | args, env | none |
+/// | args, env, files | none |
 /// | working directory | `/` |
 /// | stdin | [`Stdin::Null`] |
 /// | stdout, stderr | captured, 4 MiB each |
 /// | kill | [`KillScope::Group`] |
 /// | deadline, grace | none |
-/// | limits, isolation, grants | none |
+/// | limits, isolation, grants, profiles | none |
 ///
 /// ```
 /// use std::time::Duration;
@@ -208,6 +119,8 @@ pub struct Spec {
     pub env: Environment,
     /// The directory it starts in; absolute.
     pub working_dir: PathBuf,
+    /// Files that are there when it starts, by digest. One at least demands [`Capability::ShippedFiles`].
+    pub files: Vec<ShippedFile>,
     /// What it reads.
     pub stdin: Stdin,
     /// What becomes of its output.
@@ -226,6 +139,9 @@ pub struct Spec {
     pub isolation: Isolation,
     /// What the operator decided for it in place of what its class gets.
     pub grants: Grants,
+    /// The names of the profiles that narrowed it, for messages and reports ([`Policy::apply`](crate::Policy::apply)
+    /// adds those of the policy). They ask for nothing by themselves.
+    pub profiles: Vec<String>,
 }
 
 impl Spec {
@@ -238,6 +154,7 @@ impl Spec {
             args: Vec::new(),
             env: Environment::new(),
             working_dir: PathBuf::from("/"),
+            files: Vec::new(),
             stdin: Stdin::default(),
             stdout: Output::default(),
             stderr: ErrorOutput::default(),
@@ -247,6 +164,7 @@ impl Spec {
             limits: Limits::default(),
             isolation: Isolation::default(),
             grants: Grants::default(),
+            profiles: Vec::new(),
         }
     }
 
@@ -289,6 +207,13 @@ impl Spec {
     #[must_use]
     pub fn working_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.working_dir = dir.as_ref().to_owned();
+        self
+    }
+
+    /// Adds a file that is there when the program starts.
+    #[must_use]
+    pub fn ship(mut self, file: ShippedFile) -> Self {
+        self.files.push(file);
         self
     }
 
@@ -381,6 +306,7 @@ impl Spec {
             args,
             env,
             working_dir,
+            files,
             stdin,
             stdout,
             stderr,
@@ -392,6 +318,7 @@ impl Spec {
             isolation,
             // They change what the class's policy makes of limits and isolation, before this.
             grants: _,
+            profiles: _,
         } = self;
         let Limits { cpu_time, memory_bytes, processes, file_size_bytes, open_files, output_bytes } =
             limits;
@@ -415,10 +342,12 @@ impl Spec {
             }
         };
         demand(matches!(program, Program::Pinned { .. }), Capability::PinnedProgram);
+        demand(!files.is_empty(), Capability::ShippedFiles);
         demand(
             args.iter().any(|it| it.to_str().is_none())
                 || program.as_os_str().to_str().is_none()
                 || working_dir.to_str().is_none()
+                || files.iter().any(|it| it.path.to_str().is_none())
                 || env
                     .iter()
                     .any(|(name, value)| name.to_str().is_none() || value.to_str().is_none()),
@@ -489,6 +418,10 @@ impl Spec {
         if !self.working_dir.is_absolute() || has_nul(self.working_dir.as_os_str()) {
             let dir = &self.working_dir;
             return refuse(format!("start {program:?}: working directory {dir:?} is not absolute"));
+        }
+        let is_odd = |it: &&Path| !it.is_absolute() || has_nul(it.as_os_str());
+        if let Some(path) = self.files.iter().map(|it| &*it.path).find(is_odd) {
+            return refuse(format!("start {program:?}: the file {path:?} is not absolute"));
         }
         if let Some(path) = self.isolation.odd_path() {
             let what = format!(

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
-    Capabilities, Capability, Ended, ExecError, Exit, InstallPlaces, Installed, Signal, Spec,
+    Capabilities, Capability, Ended, ExecError, Exit, InstallPlaces, Installed, Signal,
+    SkippedBytes, Spec,
 };
 
 /// A stream that a program reads.
@@ -62,6 +63,33 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
     async fn start(&self, spec: Spec) -> Result<Running, ExecError>;
 }
 
+/// Shared and boxed executors are executors, so that a backend can be chosen at run time.
+macro_rules! executor_by_pointer {
+    ($($pointer:ident),*) => {$(
+        #[async_trait]
+        #[deny(clippy::missing_trait_methods)]
+        impl<T: Executor + ?Sized> Executor for $pointer<T> {
+            fn capabilities(&self) -> &Capabilities {
+                (**self).capabilities()
+            }
+
+            fn foresee(&self, spec: &Spec) -> Result<(), ExecError> {
+                (**self).foresee(spec)
+            }
+
+            fn installed(&self, spec: &Spec, places: &Arc<InstallPlaces>) -> Installed {
+                (**self).installed(spec, places)
+            }
+
+            async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
+                (**self).start(spec).await
+            }
+        }
+    )*};
+}
+
+executor_by_pointer!(Arc, Box);
+
 /// One running program: its streams, and what can be done to it. Dropping it kills the tree at once.
 #[non_exhaustive]
 pub struct Running {
@@ -71,6 +99,10 @@ pub struct Running {
     pub stdout: Option<BoxedReader>,
     /// Its error output; `None` when it is thrown away or merged into stdout.
     pub stderr: Option<BoxedReader>,
+    /// What the reader of [`stdout`](Self::stdout) has left out; the default counts nothing.
+    pub stdout_skipped: SkippedBytes,
+    /// What the reader of [`stderr`](Self::stderr) has left out.
+    pub stderr_skipped: SkippedBytes,
     /// What can be done to it.
     pub control: Box<dyn Control>,
     /// What is in force beyond what its spec demands, such as [`Capability::TreeKill`] where the supervisor of
@@ -82,8 +114,15 @@ impl Running {
     /// A program without streams; set the ones that it has.
     #[must_use]
     pub fn new(control: impl Control) -> Self {
-        let (control, enforced) = (Box::new(control), BTreeSet::new());
-        Self { stdin: None, stdout: None, stderr: None, control, enforced }
+        Self {
+            stdin: None,
+            stdout: None,
+            stderr: None,
+            stdout_skipped: SkippedBytes::default(),
+            stderr_skipped: SkippedBytes::default(),
+            control: Box::new(control),
+            enforced: BTreeSet::new(),
+        }
     }
 }
 

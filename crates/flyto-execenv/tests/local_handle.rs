@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use flyto_execenv::{
@@ -36,6 +36,10 @@ impl Other {
 impl Executor for Other {
     fn capabilities(&self) -> &Capabilities {
         &self.capabilities
+    }
+
+    fn foresee(&self, spec: &Spec) -> Result<(), ExecError> {
+        self.local.foresee(spec)
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
@@ -115,6 +119,22 @@ async fn each_class_runs_where_its_policy_says() {
         err.to_string(),
         r#"failed to find executor "missing", which the policy of user_hook names"#
     );
+}
+
+#[tokio::test]
+async fn a_backend_can_be_chosen_at_run_time() {
+    for elsewhere in [false, true] {
+        let boxed: Box<dyn Executor> =
+            if elsewhere { Box::new(Other::new("elsewhere")) } else { Box::new(Local::new()) };
+        let shared: Arc<dyn Executor> = Arc::new(boxed);
+        let name = shared.capabilities().backend.clone();
+        let env = ExecEnv::builder(shared.clone()).executor("same", shared).build();
+        let outcome = env.run(sh("echo x")).await.expect("it runs");
+        assert_eq!((&*outcome.backend, &*outcome.stdout.bytes()), (&*name, &b"x\n"[..]));
+        // What a backend knows beforehand reaches through both pointers.
+        let err = env.foresee(Spec::new("/no/such/program")).expect_err("it is not there");
+        assert_eq!(err.kind(), ExecErrorKind::ProgramNotFound);
+    }
 }
 
 #[tokio::test]

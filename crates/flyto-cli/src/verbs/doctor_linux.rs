@@ -30,7 +30,7 @@ struct Document<'a> {
     ends_trees_by: &'static str,
     /// By which means an isolated program is kept from killing its supervisor: `landlock-scope`,
     /// `pid-namespace`; `null` where a program that asks for that is refused.
-    isolates_processes_by: Option<&'static str>,
+    isolates_processes_by: Option<&'a str>,
     kernel: &'a str,
     architecture: &'a str,
     user: u32,
@@ -129,7 +129,7 @@ impl<'a> Document<'a> {
             ok: found.serves_by_default(),
             missing: found.missing.iter().map(|it| it.name()).collect(),
             ends_trees_by: found.rung.name(),
-            isolates_processes_by: found.process_isolation,
+            isolates_processes_by: found.process_isolation.as_deref(),
             kernel: &machine.kernel,
             architecture: machine.architecture,
             user: machine.user,
@@ -268,7 +268,7 @@ fn verdict(found: &Examination) -> String {
         KillRung::Subreaper => "Trees are ended by their supervisor.",
         _ => "Trees are not ended: only who stays in the process group is.",
     };
-    let kept = match (found.rung, found.process_isolation) {
+    let kept = match (found.rung, found.process_isolation.as_deref()) {
         (KillRung::Group, _) => "",
         (_, Some("pid-namespace")) => " A PID namespace keeps sandboxed tools from breaking that.",
         (_, Some(_)) => " A Landlock scope keeps sandboxed tools from breaking that.",

@@ -32,6 +32,8 @@ mod tests;
 #[cfg(supervised)]
 mod trials; //   the layers in use
 
+use std::borrow::Cow;
+
 use flyto_execenv::{Capability, Executor};
 
 #[cfg(not(supervised))]
@@ -249,7 +251,7 @@ pub struct Examination {
     /// By which means the backend keeps a program with `Processes::Own` from its supervisor, so that a hostile
     /// one cannot break the end of its tree: `landlock-scope`, a Landlock domain for each program that signals do
     /// not leave, or `pid-namespace`. `None` where it does not offer that.
-    pub process_isolation: Option<&'static str>,
+    pub process_isolation: Option<Cow<'static, str>>,
     /// What the backend does not offer of what every tool is given unless the operator says
     /// otherwise ([`BY_DEFAULT`]), or what did not hold when it was tried.
     pub missing: Vec<Capability>,
@@ -306,7 +308,7 @@ pub async fn examine(linux: &Linux) -> Examination {
     };
     let missing = BY_DEFAULT.into_iter().filter(is_missing).collect();
     let means = &linux.capabilities().means;
-    let process_isolation = means.get(&Capability::ProcessIsolation).copied();
+    let process_isolation = means.get(&Capability::ProcessIsolation).cloned();
     Examination { machine, checks, rung, process_isolation, missing }
 }
 

@@ -9,7 +9,7 @@ use super::{
     failure::{Failure, ensure, equal, summary},
     start::nothing_ran,
 };
-use crate::{Capability, ExecEnv, ExecErrorKind, Program, Sha256, Spec};
+use crate::{Capability, ExecEnv, ExecErrorKind, Program, Sha256, ShippedFile, Spec};
 
 /// Calls at the same time while the file changes.
 const AT_ONCE: usize = 4;
@@ -64,6 +64,23 @@ pub(super) async fn pinned_mismatch_is_refused(ctx: &Ctx<'_>) -> Result<(), Fail
         for _ in 0..2 {
             ctx.refused(spec.clone(), kind).await?;
         }
+    }
+    nothing_ran(ctx, &marker).await
+}
+
+pub(super) async fn shipped_files_are_there(ctx: &Ctx<'_>) -> Result<(), Failure> {
+    let (file, marker) = (ctx.path("data").await?, ctx.path("ran").await?);
+    let content = b"shipped\n\0\xff".to_vec();
+    ctx.install(&file, "644", content.clone()).await?;
+    let spec = ctx.spec(&["show", &file]).ship(ShippedFile::new(&file, sha256(&content)));
+    if !ctx.has(Capability::ShippedFiles) {
+        return ctx.refused(spec, ExecErrorKind::Unsupported).await;
+    }
+    equal("the file", &*ctx.output_of(spec).await?, &*content)?;
+    let missing = ctx.path("missing").await?;
+    for (path, content) in [(&file, &b"other"[..]), (&missing, &content)] {
+        let spec = ctx.spec(&["mkdir", &marker]).ship(ShippedFile::new(path, sha256(content)));
+        ctx.refused(spec, ExecErrorKind::DigestMismatch).await?;
     }
     nothing_ran(ctx, &marker).await
 }

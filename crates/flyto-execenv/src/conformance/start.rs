@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     Capability, Ending, Environment, ExecErrorKind, Exit, Filesystem, Isolation, KillScope, Limits,
-    LocalSockets, Network, Output, Processes, Program, Sha256, SharedMemory, Spec, Stdin,
-    SystemCalls,
+    LocalSockets, Network, Output, Processes, Program, Sha256, SharedMemory, ShippedFile, Spec,
+    Stdin, SystemCalls,
 };
 
 /// Programs that are written and start at once.
@@ -292,6 +292,7 @@ fn demanding(capability: Capability, spec: Spec) -> Option<Spec> {
             let path = spec.program.as_os_str().into();
             Spec { program: Program::Pinned { path, sha256: Sha256([0; 32]) }, ..spec }
         }
+        C::ShippedFiles => spec.ship(ShippedFile::new("/nowhere", Sha256([0; 32]))),
         C::CpuLimit => limited(limits().cpu_time(std::time::Duration::from_secs(60))),
         C::MemoryLimit => limited(limits().memory_bytes(1 << 30)),
         C::ProcessLimit => limited(limits().processes(100)),

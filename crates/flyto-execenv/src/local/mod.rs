@@ -38,6 +38,7 @@ mod pinned_unix;
 mod reader;
 mod reaper;
 mod resolve;
+mod shipped; // files that a spec names
 mod streams;
 #[cfg(target_os = "linux")]
 mod system_linux;
@@ -80,6 +81,7 @@ pub use self::{
     pinned::PinnedPrograms,
     pinned_copy::PinnedImage,
     resolve::{explain_start, foresee, resolve_program},
+    shipped::check_files,
     streams::{HostEnds, Streams},
 };
 use crate::{Capabilities, Capability, ExecError, Executor, KillScope, Running, Spec};
@@ -146,6 +148,7 @@ impl Local {
             C::MergedStderr,
             C::NonUtf8,
             C::PinnedProgram,
+            C::ShippedFiles,
             C::CpuUsage,
             C::PeakMemory,
             C::LeakCount,
@@ -182,6 +185,7 @@ impl Executor for Local {
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
+        check_files(&spec).await?;
         let program = resolve_program(&spec)?;
         let image = self.pinned.image(&spec, &program).await?;
         let (mut file, mut other) = match &image {

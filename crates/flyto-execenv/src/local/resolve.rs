@@ -167,7 +167,12 @@ fn closed_error(spec: &Spec, program: &Path, path: &Path) -> ExecError {
         true => ExecErrorKind::NotExecutable,
         false => ExecErrorKind::BadInterpreter,
     };
-    let why = format!("the isolation closes {path:?}");
+    let by = match &*spec.profiles {
+        [] => "the isolation closes".to_owned(),
+        [profile] => format!("the sandbox profile {profile:?} closes"),
+        profiles => format!("the sandbox profiles {} close", profiles.join(", ")),
+    };
+    let why = format!("{by} {path:?}");
     start_error(spec, kind).with_source(why)
 }
 

@@ -20,5 +20,5 @@ impl Fault for HidesMismatches {
 
 #[test]
 fn a_mismatch_is_told_as_something_else() {
-    check::<HidesMismatches>(&["pinned-mismatch-is-refused"]);
+    check::<HidesMismatches>(&["pinned-mismatch-is-refused", "shipped-files-are-there"]);
 }

@@ -31,6 +31,7 @@ mod never_kills_after_asking;
 mod outlived_by_its_programs;
 mod says_that_it_started;
 mod searches_the_hosts_path;
+mod ships_nothing;
 mod swallows_signals;
 mod trusts_its_watcher;
 mod waits_for_pipes;
@@ -179,6 +180,7 @@ fn backends() -> Vec<(&'static str, ExecEnv)> {
         broken(outlived_by_its_programs::OutlivedByItsPrograms),
         broken(says_that_it_started::SaysThatItStarted),
         broken(searches_the_hosts_path::SearchesTheHostsPath),
+        broken(ships_nothing::ShipsNothing),
         broken(swallows_signals::SwallowsSignals),
     ]
 }
