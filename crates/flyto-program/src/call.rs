@@ -59,7 +59,7 @@ pub struct Ran {
     pub outcome: Outcome,
     /// The program and its arguments as they were given, for people.
     pub command_line: Vec<String>,
-    /// The time it was given: the tool's own, or what was left of the caller's if that was less.
+    /// The time it was given: the tool's own, or [the caller's](CallContext::time_given) if that was less.
     pub deadline: Option<Duration>,
 }
 
@@ -94,11 +94,15 @@ pub async fn run(
     ctx: &CallContext,
     streaming: Streaming,
 ) -> Result<Ran, ExecError> {
+    let mut deadline = spec.deadline;
     if let Some(at) = ctx.deadline() {
         let left = at.saturating_duration_since(Instant::now());
-        spec.deadline = Some(spec.deadline.map_or(left, |it| it.min(left)));
+        if deadline.is_none_or(|own| left < own) {
+            spec.deadline = Some(left);
+            let given = ctx.time_given().unwrap_or(left);
+            deadline = Some(deadline.map_or(given, |own| own.min(given)));
+        }
     }
-    let deadline = spec.deadline;
     let command_line = std::iter::once(spec.program.as_os_str())
         .chain(spec.args.iter().map(|it| it.as_os_str()))
         .map(|it| it.to_string_lossy().into_owned())
@@ -194,6 +198,8 @@ impl Ran {
         res.stderr_bytes = outcome.stderr.total_bytes;
         res.stderr = Some(self.stderr().text).filter(|it| !it.is_empty());
         res.enforced = outcome.enforced.iter().map(ToString::to_string).collect();
+        res.max_processes = outcome.limits.processes;
+        res.sandbox.clone_from(&outcome.profiles);
         // What was ended so far is not how many there were.
         res.leaked = outcome.leaked.filter(|_| outcome.confirmed);
         res.confirmed = Some(outcome.confirmed);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::{Serialize, Serializer};
 pub use tokio_util::sync::CancellationToken;
@@ -22,6 +22,8 @@ pub struct CallContext {
     id: CallId,
     cancellation: CancellationToken,
     deadline: Option<Instant>,
+    /// The time that the deadline was made from.
+    timeout: Option<Duration>,
     progress: Option<Arc<dyn ProgressSink>>,
     output: Option<Arc<dyn OutputSink>>,
 }
@@ -34,6 +36,7 @@ impl CallContext {
             id: CallId::next(),
             cancellation: CancellationToken::new(),
             deadline: None,
+            timeout: None,
             progress: None,
             output: None,
         }
@@ -58,6 +61,24 @@ impl CallContext {
     #[must_use]
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
+        self.timeout = None;
+        self
+    }
+
+    /// Sets how long the call may take, from now on. As [`with_deadline`](Self::with_deadline), and texts tell this
+    /// time, not the little less that is left when a program starts.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let ctx = flyto_tools::CallContext::new().with_timeout(Duration::from_secs(2));
+    /// assert_eq!(ctx.time_given(), Some(Duration::from_secs(2)));
+    /// ```
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        // A moment beyond what clocks can tell is no deadline.
+        self.deadline = Instant::now().checked_add(timeout);
+        self.timeout = self.deadline.map(|_| timeout);
         self
     }
 
@@ -91,6 +112,14 @@ impl CallContext {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
+    }
+
+    /// How long the caller gave the call, as texts tell it: that of [`with_timeout`](Self::with_timeout), else what is
+    /// left until the deadline. `None` without a deadline.
+    #[must_use]
+    pub fn time_given(&self) -> Option<Duration> {
+        let left = || Some(self.deadline?.saturating_duration_since(Instant::now()));
+        self.timeout.or_else(left)
     }
 
     /// Tells the listener, if there is one, how far the call has come.

@@ -71,6 +71,8 @@ pub enum Failure {
     NotStarted,
     /// The program was started, and what became of it is unknown.
     Lost,
+    /// The code of the tool panicked. The call was ended there, and the host goes on.
+    Panicked,
     /// The tool itself says that it failed.
     Reported {
         /// The tool's own code for it, if it has one.
@@ -118,6 +120,7 @@ impl fmt::Display for Failure {
             Self::Denied => f.write_str("denied"),
             Self::NotStarted => f.write_str("not started"),
             Self::Lost => f.write_str("outcome unknown"),
+            Self::Panicked => f.write_str("panicked"),
             Self::Reported { code: Some(code) } => write!(f, "error {code}"),
             Self::Reported { code: None } => f.write_str("error"),
         }
@@ -159,6 +162,7 @@ mod tests {
                 Failure::Denied,
                 Failure::NotStarted,
                 Failure::Lost,
+                Failure::Panicked,
                 Failure::Reported { code: Some(-32602) },
                 Failure::reported(),
             ],
@@ -177,6 +181,7 @@ mod tests {
                 denied: {"kind":"denied"}
                 not started: {"kind":"not_started"}
                 outcome unknown: {"kind":"lost"}
+                panicked: {"kind":"panicked"}
                 error -32602: {"kind":"reported","code":-32602}
                 error: {"kind":"reported"}
             "#]],

@@ -78,7 +78,7 @@ impl Preview {
     /// Adds a file or directory.
     #[must_use]
     pub fn with_path(mut self, path: impl Into<String>, access: Access) -> Self {
-        self.paths.push(PathUse { path: path.into(), access });
+        self.paths.push(PathUse::new(path, access));
         self
     }
 
@@ -133,6 +133,14 @@ pub struct PathUse {
     pub path: String,
     /// What the call would do with it.
     pub access: Access,
+}
+
+impl PathUse {
+    /// A file or directory, and what a call would do with it.
+    #[must_use]
+    pub fn new(path: impl Into<String>, access: Access) -> Self {
+        Self { path: path.into(), access }
+    }
 }
 
 /// What a call would do with a file or directory.

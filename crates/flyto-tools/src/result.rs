@@ -221,6 +221,13 @@ pub struct Execution {
     /// Names of the limits and protections that were in force.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enforced: Vec<String>,
+    /// The most processes that the program could have at once, where that was bounded: by its declaration, by the
+    /// operator, or by the backend itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_processes: Option<u64>,
+    /// Names of the sandbox profiles that held.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sandbox: Vec<String>,
     /// How many processes were still there when the program had ended, and were ended. `None` where
     /// they cannot be counted, or where not all of them are known to have ended.
     #[serde(skip_serializing_if = "Option::is_none")]

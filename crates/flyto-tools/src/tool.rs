@@ -91,6 +91,15 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// What is known to keep a call with `input` from starting, beyond what [`preview`](Self::preview) tells: a program that
+    /// is not there, say. None promises nothing.
+    ///
+    /// Nothing is started. Unlike a preview it may wait for an answer, of the machine on which a program would run.
+    async fn preflight(&self, input: &Input) -> Vec<String> {
+        let _ = input;
+        Vec::new()
+    }
+
     /// Carries out a call.
     ///
     /// `input` may be assumed to fit the schema: hosts check it first. Dropping the future is a
@@ -134,6 +143,10 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
 
     fn preview(&self, input: &Input) -> Option<Preview> {
         (**self).preview(input)
+    }
+
+    async fn preflight(&self, input: &Input) -> Vec<String> {
+        (**self).preflight(input).await
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {

@@ -297,6 +297,10 @@ impl<T: Tool> Tool for Validated<T> {
         self.tool.preview(input)
     }
 
+    async fn preflight(&self, input: &Input) -> Vec<String> {
+        self.tool.preflight(input).await
+    }
+
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
         let started = Instant::now();
         let verdict = match self.schemas_soon() {
