@@ -425,8 +425,8 @@ impl Executor for Linux {
         self.installations.find(spec, places)
     }
 
-    fn foresee(&self, spec: &Spec) -> Result<(), ExecError> {
-        self.local.foresee(spec)
+    async fn preflight(&self, spec: &Spec) -> Result<(), ExecError> {
+        self.local.preflight(spec).await
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {

@@ -90,8 +90,8 @@ impl Executor for Linux {
         &self.capabilities
     }
 
-    fn foresee(&self, spec: &Spec) -> Result<(), ExecError> {
-        self.local.foresee(spec)
+    async fn preflight(&self, spec: &Spec) -> Result<(), ExecError> {
+        self.local.preflight(spec).await
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {

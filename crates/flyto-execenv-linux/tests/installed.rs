@@ -82,19 +82,19 @@ impl Scene {
             .deadline(GUARD)
     }
 
-    /// What the program prints; nothing is foreseen to keep it from starting.
+    /// What the program prints; the preflight finds nothing against it.
     async fn prints(&self, spec: Spec) -> String {
-        self.env.foresee(spec.clone()).expect("it can start");
+        self.env.preflight(spec.clone()).await.expect("it can start");
         let outcome = self.env.run(spec).await.expect("it starts");
         String::from_utf8_lossy(&outcome.stdout.bytes()).trim_end().to_owned()
     }
 
-    /// Why the program does not start, foreseen and told by the start.
+    /// Why the program does not start, found by the preflight and told by the start.
     async fn refuses(&self, program: &str, kind: ExecErrorKind) -> String {
-        let foreseen = self.env.foresee(self.spec(program)).expect_err("it is closed");
+        let found = self.env.preflight(self.spec(program)).await.expect_err("it is closed");
         let err = self.env.run(self.spec(program)).await.expect_err("it is closed");
         let why = |it: &dyn std::error::Error| it.source().expect("there is one").to_string();
-        assert_eq!((err.kind(), why(&err)), (kind, why(&foreseen)));
+        assert_eq!((err.kind(), why(&err)), (kind, why(&found)));
         why(&err).replace(&*self.root.to_string_lossy(), "ROOT")
     }
 }

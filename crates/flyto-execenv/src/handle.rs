@@ -305,9 +305,9 @@ impl ExecEnv {
     /// # Errors
     ///
     /// What [`run`](Self::run) would most likely answer.
-    pub fn foresee(&self, mut spec: Spec) -> Result<(), ExecError> {
+    pub async fn preflight(&self, mut spec: Spec) -> Result<(), ExecError> {
         let (executor, _) = self.admit(&mut spec)?;
-        executor.foresee(&spec)
+        executor.preflight(&spec).await
     }
 
     /// Runs a program to its end.

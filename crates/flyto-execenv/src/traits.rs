@@ -35,12 +35,14 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
     fn capabilities(&self) -> &Capabilities;
 
     /// What is known to keep this spec from starting, without starting it: a program that is not there,
-    /// say. `Ok` promises nothing. By default nothing is known.
+    /// say. `Ok` promises nothing. By default nothing is known. A backend elsewhere may ask its other end; dropping the
+    /// future leaves nothing behind.
     ///
     /// # Errors
     ///
     /// What [`start`](Executor::start) would most likely answer.
-    fn foresee(&self, _spec: &Spec) -> Result<(), ExecError> {
+    async fn preflight(&self, spec: &Spec) -> Result<(), ExecError> {
+        let _ = spec;
         Ok(())
     }
 
@@ -73,8 +75,8 @@ macro_rules! executor_by_pointer {
                 (**self).capabilities()
             }
 
-            fn foresee(&self, spec: &Spec) -> Result<(), ExecError> {
-                (**self).foresee(spec)
+            async fn preflight(&self, spec: &Spec) -> Result<(), ExecError> {
+                (**self).preflight(spec).await
             }
 
             fn installed(&self, spec: &Spec, places: &Arc<InstallPlaces>) -> Installed {

@@ -38,8 +38,8 @@ impl Executor for Other {
         &self.capabilities
     }
 
-    fn foresee(&self, spec: &Spec) -> Result<(), ExecError> {
-        self.local.foresee(spec)
+    async fn preflight(&self, spec: &Spec) -> Result<(), ExecError> {
+        self.local.preflight(spec).await
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
@@ -132,7 +132,7 @@ async fn a_backend_can_be_chosen_at_run_time() {
         let outcome = env.run(sh("echo x")).await.expect("it runs");
         assert_eq!((&*outcome.backend, &*outcome.stdout.bytes()), (&*name, &b"x\n"[..]));
         // What a backend knows beforehand reaches through both pointers.
-        let err = env.foresee(Spec::new("/no/such/program")).expect_err("it is not there");
+        let err = env.preflight(Spec::new("/no/such/program")).await.expect_err("it is not there");
         assert_eq!(err.kind(), ExecErrorKind::ProgramNotFound);
     }
 }
@@ -169,7 +169,7 @@ async fn a_policy_that_refuses_starts_nothing() {
     let ran = env.run(spec.clone()).await.map(drop);
     let started = env.start(spec.clone(), RunOptions::new()).await.map(drop);
     let checked = env.check(spec.clone()).map(drop);
-    for res in [ran, started, checked, env.foresee(spec.clone())] {
+    for res in [ran, started, checked, env.preflight(spec.clone()).await] {
         let err = res.expect_err("refused");
         assert_eq!((err.kind(), err.did_start()), (ExecErrorKind::Refused, false));
         assert_eq!(err.to_string(), r#"failed to start "/bin/sh""#);

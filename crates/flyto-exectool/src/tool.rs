@@ -262,10 +262,14 @@ impl Tool for ExecTool {
             .with_working_dir(self.spec.working_dir.to_string_lossy())
             .with_deadline(self.def.timeout());
         let preview = if input.is_empty() { preview } else { preview.with_stdin(input.text()) };
-        Some(match self.env.foresee(self.spec(input)) {
-            Ok(()) => preview,
+        Some(match self.env.check(self.spec(input)) {
+            Ok(_) => preview,
             Err(err) => preview.with_problem(chain(&err)),
         })
+    }
+
+    async fn preflight(&self, input: &Input) -> Vec<String> {
+        self.env.preflight(self.spec(input)).await.err().iter().map(|it| chain(it)).collect()
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {

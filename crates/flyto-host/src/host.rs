@@ -317,18 +317,32 @@ impl Host {
         self.plugin_ctx.grants.get(plugin)
     }
 
-    /// What a call would do. Nothing is started.
+    /// What a call of this tool would touch, with what is known to keep it from starting; `None` where the tool cannot
+    /// say. Nothing is started; a backend elsewhere may be asked.
+    pub async fn preview(&self, entry: &Entry, input: &Input) -> Option<Preview> {
+        let mut res = entry.tool().preview(input)?;
+        for problem in entry.tool().preflight(input).await {
+            // The preview may know it already.
+            if !res.problems.contains(&problem) {
+                res.problems.push(problem);
+            }
+        }
+        Some(res)
+    }
+
+    /// What a call would do, with what is known to keep it from starting. Nothing is started; a backend elsewhere may be
+    /// asked.
     ///
     /// # Errors
     ///
     /// Those of [`find`](Self::find), and a schema that cannot be used.
-    pub fn plan(&self, name: &str, input: &Input) -> Result<Plan, CallError> {
+    pub async fn plan(&self, name: &str, input: &Input) -> Result<Plan, CallError> {
         let entry = self.find(name)?;
         let validator = compile(entry.tool().input_schema()).map_err(|err| {
             let message = format!("failed to check the input of {}", entry.id());
             ToolError::new(ToolErrorKind::InvalidSchema, message).with_source(err)
         })?;
-        let mut preview = entry.tool().preview(input);
+        let mut preview = self.preview(&entry, input).await;
         let refused = self.refusal(&entry);
         if let (Some(preview), Some(reason)) = (&mut preview, &refused) {
             // Said once.

@@ -452,12 +452,23 @@ impl Tool for PluginTool {
                 res = res.with_problem(problem);
                 self.ctx.exec_env.check(spec).map(drop)
             }
-            None => self.ctx.exec_env.foresee(spec),
+            None => self.ctx.exec_env.check(spec).map(drop),
         };
         Some(match known {
             Ok(()) => res,
             Err(err) => res.with_problem(chain(&err)),
         })
+    }
+
+    async fn preflight(&self, input: &Input) -> Vec<String> {
+        let Ok(env) = self.start().env() else { return Vec::new() };
+        match self.spec(env, input) {
+            Ok(spec) => {
+                self.ctx.exec_env.preflight(spec).await.err().iter().map(|it| chain(it)).collect()
+            }
+            // The preview says why.
+            Err(_) => Vec::new(),
+        }
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {

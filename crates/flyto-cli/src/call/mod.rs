@@ -202,9 +202,10 @@ struct DryRun<'a> {
 }
 
 fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Result<Exit, Stop> {
-    let plan = loaded
-        .host
-        .plan(&args.name, input)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let plan = runtime
+        .map_err(not_tried)?
+        .block_on(loaded.host.plan(&args.name, input))
         .map_err(|err| advice::not_called(loaded, &args.name, err))?;
     let Plan { tool, mut preview, refused, violations, .. } = plan;
     if let (Some(preview), Some(timeout)) = (&mut preview, args.timeout) {

@@ -57,7 +57,9 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
     }
     let tool = entry.tool();
     let description = tool.description(&ctx);
-    let preview = tool.preview(&Input::empty());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|err| Stop::new(Exit::NotTried, err.to_string()))?;
+    let preview = runtime.block_on(host.preview(&entry, &Input::empty()));
     let terms = Terms::of(&loaded, entry.id());
     let confinement = host.confinement(entry.id());
     let findings = findings_about(&loaded.report, &entry);

@@ -80,7 +80,7 @@ pub use self::{
     installed::Installations,
     pinned::PinnedPrograms,
     pinned_copy::PinnedImage,
-    resolve::{explain_start, foresee, resolve_program},
+    resolve::{explain_start, preflight, resolve_program},
     shipped::check_files,
     streams::{HostEnds, Streams},
 };
@@ -180,8 +180,8 @@ impl Executor for Local {
         &self.capabilities
     }
 
-    fn foresee(&self, spec: &Spec) -> Result<(), ExecError> {
-        resolve::foresee(spec)
+    async fn preflight(&self, spec: &Spec) -> Result<(), ExecError> {
+        resolve::preflight(spec)
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {

@@ -117,12 +117,12 @@ pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
 /// What can be told before a start, and would keep the program from starting: a working directory, a
 /// program or an interpreter that is not there or may not be used.
 ///
-/// It is what [`Executor::foresee`](crate::Executor::foresee) tells for programs on this machine.
+/// It is what [`Executor::preflight`](crate::Executor::preflight) tells for programs on this machine.
 ///
 /// # Errors
 ///
 /// The kind that a start would most likely answer.
-pub fn foresee(spec: &Spec) -> Result<(), ExecError> {
+pub fn preflight(spec: &Spec) -> Result<(), ExecError> {
     // The same for a pinned program, whose file must be one that may be executed.
     let is_good = |program: &Path| {
         is_executable(program) && interpreter(program).is_none_or(|it| is_executable(&it))

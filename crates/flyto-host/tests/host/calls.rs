@@ -148,11 +148,14 @@ async fn a_tool_that_cannot_be_tried_is_an_error_and_one_that_fails_a_result() {
     }
 }
 
-#[test]
-fn a_plan_shows_and_starts_nothing() {
+#[tokio::test]
+async fn a_plan_shows_and_starts_nothing() {
     let world = World::new().plugin("p", "touch ran");
-    let plan =
-        world.host().plan("p:run", &Input::parse(r#"{"n": "x"}"#).expect("JSON")).expect("a plan");
+    let plan = world
+        .host()
+        .plan("p:run", &Input::parse(r#"{"n": "x"}"#).expect("JSON"))
+        .await
+        .expect("a plan");
     let preview = plan.preview.expect("programs can say");
     assert_eq!(preview.command_line.expect("a program"), ["sh", "-c", "touch ran"]);
     assert!(plan.violations.is_some());
@@ -252,7 +255,7 @@ async fn a_tool_that_needs_a_checkpoint_is_refused_before_anything_starts() {
     for name in ["m:send", "m__send", "m:ask"] {
         let refused = call(&host, name, "{}").await.expect_err("nobody can release it");
         assert!(matches!(refused, CallError::CheckpointMissing { .. }), "{name}: {refused}");
-        let plan = host.plan(name, &Input::parse("{}").expect("JSON")).expect("a plan");
+        let plan = host.plan(name, &Input::parse("{}").expect("JSON")).await.expect("a plan");
         assert_eq!(plan.refused, Some(refused.to_string()));
     }
     assert!(!world.path("sent").exists() && !world.path("plugins/m/sent").exists());

@@ -44,7 +44,7 @@ fn chain(err: &ExecError, dir: &Path) -> String {
 /// Expects that nothing is known against `spec`, that telling so starts nothing, and that it runs.
 async fn check_good(spec: Spec, dir: &Path) {
     let (spec, env) = (spec.working_dir(dir), env());
-    env.foresee(spec.clone()).expect("nothing is known against it");
+    env.preflight(spec.clone()).await.expect("nothing is known against it");
     assert!(!dir.join("ran").exists(), "{spec:?} was started");
     assert!(env.run(spec).await.expect("it starts").success());
     fs::remove_file(dir.join("ran")).expect("it ran");
@@ -59,7 +59,7 @@ async fn check_bad<const N: usize>(
 ) {
     let env = env();
     for spec in specs.map(|it| it.working_dir(dir)) {
-        let err = env.foresee(spec.clone()).expect_err("it cannot start");
+        let err = env.preflight(spec.clone()).await.expect_err("it cannot start");
         assert_eq!((err.kind(), err.did_start()), (kind, false), "{err}");
         why.assert_eq(&chain(&err, dir));
         let err = env.run(spec).await.expect_err("it cannot start");
@@ -68,7 +68,7 @@ async fn check_bad<const N: usize>(
 }
 
 #[tokio::test]
-async fn programs_that_run_are_foreseen_to() {
+async fn programs_that_run_pass_the_preflight() {
     let dir = dir();
     for path in ["./tool", "./link", "sub/../tool", &*dir.path().join("tool").to_string_lossy()] {
         check_good(named(path), dir.path()).await;
@@ -165,7 +165,7 @@ async fn a_directory_that_cannot_be_worked_in() {
     let none = dir.path().join("none");
     let env = env();
     for spec in [named("sh"), named("/bin/sh"), pinned("/bin/sh", "")] {
-        let err = env.foresee(spec.working_dir(&none)).expect_err("there is none");
+        let err = env.preflight(spec.working_dir(&none)).await.expect_err("there is none");
         assert_eq!(err.kind(), ExecErrorKind::BadWorkingDir, "{err}");
         let why = chain(&err, dir.path());
         assert!(why.contains("its working directory is DIR/none"), "{why}");
@@ -177,7 +177,7 @@ async fn a_digest_is_compared_by_the_start_alone() {
     let dir = dir();
     let program = Program::Pinned { path: "./tool".into(), sha256: Sha256([7; 32]) };
     let (spec, env) = (Spec::new(program).working_dir(dir.path()).deadline(GUARD), env());
-    env.foresee(spec.clone()).expect("whether it is the right program is not looked at");
+    env.preflight(spec.clone()).await.expect("whether it is the right program is not looked at");
     let err = env.run(spec).await.expect_err("it is another program");
     assert_eq!(err.kind(), ExecErrorKind::DigestMismatch);
     assert!(!dir.path().join("ran").exists());
