@@ -65,7 +65,7 @@ async fn build(dir: &Path) {
 fn host(dir: &Path) -> Host {
     let mut config = Config::default();
     config.plugins.enabled = true;
-    config.plugin_dirs = vec![dir.join("call"), dir.join("session")];
+    config.plugins.plugin_dirs = vec![dir.join("call"), dir.join("session")];
     let env = [("PATH", "/usr/bin:/bin".as_ref()), ("HOME", dir.as_os_str())];
     let surroundings = Surroundings::new(env.into_iter().collect(), dir);
     let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);

@@ -23,7 +23,7 @@ fn host(plugin: &str, program: &str) -> Option<(Arc<Host>, TempDir)> {
     let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/plugins");
     let mut config = Config::default();
     config.plugins.enabled = true;
-    config.plugin_dirs = vec![plugins.join(plugin)];
+    config.plugins.plugin_dirs = vec![plugins.join(plugin)];
     let vars = [("PATH", path.as_os_str()), ("HOME", dir.path().as_os_str())];
     let surroundings = Surroundings::new(vars.into_iter().collect(), dir.path());
     let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);

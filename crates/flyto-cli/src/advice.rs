@@ -65,8 +65,17 @@ fn unkept(loaded: &Loaded, name: &str) -> Vec<String> {
     let Some(tool) = tool else { return Vec::new() };
     let plugin = tool.plugin();
     let grant = loaded.host.grant(plugin);
-    let own = &tool.definition().limits;
+    let def = tool.definition();
+    let own = &def.limits;
+
     let mut res = Vec::new();
+    let file = tool.dir().join("plugin.json");
+    let file = one_line(&file.to_string_lossy());
+    let declared = format!("the tool {} in {file}", Value::from(def.name.as_str()));
+    if let Some(profile) = def.sandbox.as_ref().filter(|it| tool.profiles() == [it.as_str()]) {
+        let profile = Value::from(profile.as_str());
+        res.push(format!("remove `\"sandbox\": {profile}` from {declared}"));
+    }
     for capability in tool.unkept() {
         let is_granted = grant.is_some_and(|it| asks(&it.limits, it.network.as_ref(), capability));
         let Some(key) = key(capability) else { continue };
@@ -74,10 +83,8 @@ fn unkept(loaded: &Loaded, name: &str) -> Vec<String> {
             let file = loaded.grants_file.as_ref().map(|it| it.to_string_lossy().into_owned());
             let file = file.map_or("the configuration".to_owned(), |it| one_line(&it));
             format!("the grant for {} in {file}", Value::from(plugin))
-        } else if asks(own, None, capability) {
-            let file = tool.dir().join("plugin.json");
-            let name = Value::from(tool.definition().name.as_str());
-            format!("the tool {name} in {}", one_line(&file.to_string_lossy()))
+        } else if asks(own, def.network.as_ref(), capability) {
+            declared.clone()
         } else {
             continue;
         };
@@ -94,7 +101,7 @@ const fn key(capability: Capability) -> Option<&'static str> {
         Capability::ProcessLimit => "limits.processes",
         Capability::FileSizeLimit => "limits.file_size_bytes",
         Capability::OpenFilesLimit => "limits.open_files",
-        Capability::NetworkOff => "network",
+        Capability::NetworkOff | Capability::NetworkHosts => "network",
         _ => return None,
     })
 }
@@ -107,6 +114,7 @@ fn asks(limits: &Limits, network: Option<&Network>, capability: Capability) -> b
         Capability::FileSizeLimit => limits.file_size_bytes.is_some(),
         Capability::OpenFilesLimit => limits.open_files.is_some(),
         Capability::NetworkOff => network == Some(&Network::Off),
+        Capability::NetworkHosts => matches!(network, Some(Network::Hosts(_))),
         _ => false,
     }
 }

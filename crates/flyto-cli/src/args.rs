@@ -117,6 +117,8 @@ pub(crate) enum Verb {
     Validate(Validate),
     /// Prints the JSON Schema of a kind of file, for editors
     Schema(Schema),
+    /// Shows the configuration that holds, and where each value comes from
+    Config(Config),
     /// Records that you trust the content of a project's configuration
     Trust(Trust),
     /// Writes something new to start from
@@ -145,6 +147,7 @@ impl Verb {
             Self::Call(it) => &mut it.common,
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
+            Self::Config(Config { what: ConfigWhat::Show(it) }) => &mut it.common,
             Self::Trust(it) => &mut it.common,
             Self::New(New { what: NewWhat::Plugin(it) }) => &mut it.common,
             Self::Doctor(it) => &mut it.common,
@@ -251,6 +254,27 @@ pub(crate) struct Schema {
     /// The kind of file
     #[arg(value_enum)]
     pub(crate) kind: SchemaKind,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Config {
+    #[command(subcommand)]
+    pub(crate) what: ConfigWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigWhat {
+    /// Shows each value that holds
+    Show(ConfigShow),
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct ConfigShow {
+    /// Shows what set each value: a file and the line, a variable, an option, or nothing (`default`)
+    #[arg(long)]
+    pub(crate) origin: bool,
     #[command(flatten)]
     common: Common,
 }

@@ -20,6 +20,9 @@ pub(crate) struct ConfinementDocument<'a> {
     /// As in a manifest; bounds that do not hold are left out.
     #[serde(serialize_with = "limits_document")]
     limits: &'a Limits,
+    /// Those of them that the backend keeps by itself.
+    #[serde(serialize_with = "limits_document")]
+    default_limits: &'a Limits,
     #[serde(serialize_with = "isolation_document")]
     isolation: &'a Isolation,
     /// What the program was installed with, which it can read; also in `isolation`.
@@ -31,9 +34,10 @@ pub(crate) struct ConfinementDocument<'a> {
 
 impl<'a> ConfinementDocument<'a> {
     pub(crate) fn of(it: &'a Confinement) -> Self {
-        let Confinement { backend, sandbox, kill, limits, isolation, opened, closed, .. } = it;
+        let Confinement { backend, sandbox, kill, limits, default_limits, .. } = it;
+        let Confinement { isolation, opened, closed, .. } = it;
         let (kill, closed) = (kill.name(), closed.as_deref());
-        Self { backend, sandbox, kill, limits, isolation, opened, closed }
+        Self { backend, sandbox, kill, limits, default_limits, isolation, opened, closed }
     }
 }
 
@@ -45,6 +49,11 @@ pub(crate) fn facts(it: &Confinement) -> Vec<(&'static str, String)> {
         KillScope::Group => "its process group",
         _ => "every descendant",
     };
+    let asked_for = it.limits.without(&it.default_limits);
+    let by_default = limits(&it.default_limits);
+    let by_default = (!by_default.is_empty()).then(|| format!("{by_default} (by default)"));
+    let bounds = [limits(&asked_for)].into_iter().filter(|it| !it.is_empty()).chain(by_default);
+    let bounds = bounds.collect::<Vec<_>>().join(", ");
     let path = |it: &Path| one_line(&it.to_string_lossy());
     let opened = it.opened.iter().map(|it| format!("{} (the program's installation)", path(it)));
     let opened = opened.collect::<Vec<_>>().join("\n");
@@ -52,7 +61,7 @@ pub(crate) fn facts(it: &Confinement) -> Vec<(&'static str, String)> {
         ("backend", one_line(&it.backend)),
         ("ended", format!("{ended}, with the call")),
         ("sandbox", one_line(&it.sandbox.join(", "))),
-        ("limits", or(limits(&it.limits), "none but the deadline")),
+        ("limits", or(bounds, "none but the deadline")),
         ("isolation", or(isolation(&it.isolation), "none")),
     ];
     if !opened.is_empty() {

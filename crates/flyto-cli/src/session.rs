@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
 use flyto_execenv::local::Local;
-use flyto_execenv::{Environment, ExecEnv, Executor as _};
-use flyto_host::{CallError, Flags, Host, LoadReport, Surroundings, codes, load_config};
+use flyto_execenv::{Environment, ExecEnv};
+use flyto_host::{CallError, Config, Flags, Host, LoadReport, Surroundings, codes, load_config};
 use flyto_tools::{Entry, ToolErrorKind};
 
 use crate::args::Common;
@@ -55,23 +55,7 @@ impl Session {
     /// the environment nor a file says anything, that is all of them: a person reads it, no model.
     pub(crate) fn load(&self, output_limit: Option<u64>, backend: Backend) -> Result<Loaded, Stop> {
         let surroundings = self.surroundings()?;
-        let mut flags = self.flags.clone();
-        flags.output_limit_bytes = output_limit;
-        let mut named = flags.plugins.iter().chain(&flags.exec_tools).chain(&flags.config);
-        if let Some(path) = named.find(|it| is_missing(it, &surroundings)) {
-            return Err(no_such_file(path));
-        }
-        let config_file = surroundings.env.get("FLYTO_CONFIG").filter(|it| !it.is_empty());
-        if let Some(path) = config_file.map(Path::new).filter(|_| flags.config.is_none())
-            && is_missing(path, &surroundings)
-        {
-            return Err(no_such_file(path).with_help("it is named by the variable FLYTO_CONFIG"));
-        }
-        let (mut config, mut findings) = load_config(&surroundings, &flags);
-        if findings.has_errors() {
-            return Err(Stop::new(Exit::Invalid, "the configuration cannot be used")
-                .with_findings(findings.into_vec()));
-        }
+        let (mut config, mut findings) = self.config(output_limit, &surroundings)?;
         let is_limited = config.origins.contains_key("output_limit_bytes");
         if !is_limited {
             config.output_limit_bytes = u64::MAX;
@@ -88,17 +72,41 @@ impl Session {
         let plugins_off = !config.plugins.enabled;
         let grants_file = config.grants_file.clone();
         let env = match backend {
-            Backend::Used => {
-                let backend = backend::backend(config.pinned_dirs(&surroundings));
-                let policies = config.policies(backend.capabilities(), &surroundings);
-                ExecEnv::builder(backend).policies(policies).build()
-            }
+            Backend::Used => ExecEnv::new(backend::backend(config.pinned_dirs(&surroundings))),
             Backend::Unused => ExecEnv::new(Local::new()),
         };
         let dir = surroundings.current_dir.display().to_string();
         let host = Arc::new(Host::new(env, surroundings, config));
         let report = host.report();
         Ok(Loaded { host, report, config: findings, dir, grants_file, plugins_off, is_limited })
+    }
+
+    /// The configuration, and what is odd about it.
+    ///
+    /// # Errors
+    ///
+    /// A file that an option names is not there, or the configuration cannot be used.
+    pub(crate) fn config(
+        &self,
+        output_limit: Option<u64>,
+        surroundings: &Surroundings,
+    ) -> Result<(Config, Findings), Stop> {
+        let mut flags = self.flags.clone();
+        flags.output_limit_bytes = output_limit;
+        let mut named = flags.plugins.iter().chain(&flags.exec_tools).chain(&flags.config);
+        if let Some(path) = named.find(|it| is_missing(it, surroundings)) {
+            return Err(no_such_file(path));
+        }
+        let config_file = surroundings.env.get("FLYTO_CONFIG").filter(|it| !it.is_empty());
+        if let Some(path) = config_file.map(Path::new).filter(|_| flags.config.is_none())
+            && is_missing(path, surroundings)
+        {
+            return Err(no_such_file(path).with_help("it is named by the variable FLYTO_CONFIG"));
+        }
+        load_config(surroundings, &flags).map_err(|err| {
+            Stop::new(Exit::Invalid, "the configuration cannot be used")
+                .with_findings(err.findings.into_vec())
+        })
     }
 
     /// The environment and the current directory, which some verbs do without.

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use flyto_execenv::{Class, ExecEnv, Installed, Isolation, KillScope, Limits, Spec};
+use flyto_execenv::{
+    Class, ExecEnv, Installed, Isolation, KillScope, Limits, Policy, Profile, Spec,
+};
 use flyto_tools::{Input, Origin, ToolId};
 
 use crate::host::Host;
@@ -17,12 +19,15 @@ pub struct Confinement {
     pub class: Class,
     /// The backend on which it runs, by its name.
     pub backend: String,
-    /// The names of the profiles that it runs under; `none` where there is none.
+    /// The names of the profiles that hold for it; `none` where there is none, `unnamed` where the handle of the host has
+    /// policies without a name.
     pub sandbox: Vec<String>,
     /// How much is ended with the program.
     pub kill: KillScope,
-    /// Upper bounds.
+    /// Upper bounds, with those that the backend keeps by itself.
     pub limits: Limits,
+    /// Those of them that nothing but the backend asks for.
+    pub default_limits: Limits,
     /// How far it is cut off from the machine, with what is opened of the program's installation.
     pub isolation: Isolation,
     /// What the program and its interpreter were installed with, where no grant covers it: it can be read and executed.
@@ -39,20 +44,24 @@ impl Host {
             let class = Class::PLUGIN_TOOL;
             let backend = backend(self.exec_env(), &class);
             let (kill, limits, mut isolation) = (tool.kill(), tool.limits(), tool.isolation());
-            let sandbox = self.sandbox_of(&class);
+            let sandbox = named(tool.profiles(), self.exec_env().policy(&class));
             let installed = tool.installed();
             installed.open(&mut isolation);
             let Installed { opened, closed, .. } = installed;
-            return Some(Confinement {
+            let default_limits = Limits::new();
+            let mut res = Confinement {
                 class,
                 backend,
                 sandbox,
                 kill,
                 limits,
+                default_limits,
                 isolation,
                 opened,
                 closed,
-            });
+            };
+            res.add_defaults(self.exec_env());
+            return Some(res);
         }
         let entry = self.registry().get(tool.as_str())?;
         let Origin::ExecFile { .. } = entry.tool().metadata().origin else { return None };
@@ -73,13 +82,45 @@ impl Host {
         self.exec_env().policy(&spec.class).apply(&mut spec);
         installed.open(&mut spec.isolation);
         let Spec { class, kill, limits, isolation, .. } = spec;
-        let sandbox = self.sandbox_of(&class);
+        let policy = self.exec_env().policy(&class);
+        let sandbox = named(policy.profiles.clone(), policy);
         let Installed { opened, closed, .. } = installed;
-        Some(Confinement { class, backend, sandbox, kill, limits, isolation, opened, closed })
+        let default_limits = Limits::new();
+        let mut res = Confinement {
+            class,
+            backend,
+            sandbox,
+            kill,
+            limits,
+            default_limits,
+            isolation,
+            opened,
+            closed,
+        };
+        res.add_defaults(self.exec_env());
+        Some(res)
     }
+}
 
-    fn sandbox_of(&self, class: &Class) -> Vec<String> {
-        self.sandbox.names_for(class).into_iter().map(ToOwned::to_owned).collect()
+impl Confinement {
+    /// Adds the bounds that the backend keeps by itself.
+    fn add_defaults(&mut self, env: &ExecEnv) {
+        let Ok(capabilities) = env.capabilities(&self.class) else { return };
+        if self.kill == KillScope::Tree {
+            // What is asked for is no default.
+            self.default_limits = capabilities.tree_limits.without(&self.limits);
+            self.limits = self.limits.or(&self.default_limits);
+        }
+    }
+}
+
+/// The names of the profiles that hold for a program, and what stands for none.
+fn named(profiles: Vec<String>, policy: &Policy) -> Vec<String> {
+    match (profiles.is_empty(), policy.isolation.is_none()) {
+        (false, _) => profiles,
+        (true, true) => vec![Profile::None.name().to_owned()],
+        // The host has confined programs before it read a configuration.
+        (true, false) => vec!["unnamed".to_owned()],
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 #[cfg(feature = "watch")]
 use flyto_diagnostics::Findings;
 use flyto_diagnostics::{CodeInfo, Diagnostic, closest};
-use flyto_execenv::{Class, Environment, ExecEnv};
+use flyto_execenv::{Capability, Class, Environment, ExecEnv, KillScope};
 use flyto_exectool::HostContext;
 use flyto_plugin::{
     Catalogue, Found, Grant, LoadOptions, PluginContext, PluginState, PluginTool, Variable,
@@ -24,8 +24,8 @@ use crate::{
     bound::{bound, remove_old},
     changes::{HostChanges, Moment, Roster},
     codes,
-    config::{Config, Sandbox},
-    links,
+    config::Config,
+    links, native,
     places::Surroundings,
     report::{ExecFileState, LoadReport},
     sources::Sources,
@@ -64,8 +64,6 @@ pub struct Host {
     sources: Mutex<Sources>,
     output_limit_bytes: u64,
     output_dir: Option<PathBuf>,
-    /// The profiles of each class.
-    pub(crate) sandbox: Sandbox,
     /// The variables of tools from definition files.
     pub(crate) exec_vars: Environment,
     /// What the tools of plugins get.
@@ -130,9 +128,18 @@ impl Host {
     /// Loads the tools of all sources that `config` names. What cannot be loaded is in the
     /// [`report`](Self::report).
     ///
+    /// Every program runs under the sandbox profiles of `config`, and under the policies that `env` has already. A
+    /// profile that the backend cannot keep refuses each call, as [`ToolErrorKind::Unsupported`]: the portable
+    /// backend keeps `none` only. Programs are ended with all their descendants where the backend can do that, else
+    /// with their process group.
+    ///
+    /// Where tools are pinned by a digest, give the backend the directories of
+    /// [`Config::pinned_dirs`](Config::pinned_dirs) first.
+    ///
     /// Files are read now, and each is small; nothing is started.
     #[must_use]
     pub fn new(env: ExecEnv, surroundings: Surroundings, config: Config) -> Self {
+        let env = env.narrowed_by(&config.policies(|class| kill_scope(&env, class), &surroundings));
         let output_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
         if let Some(dir) = &output_dir {
             remove_old(dir);
@@ -150,7 +157,7 @@ impl Host {
         let registry = Registry::new();
         let mut sources = Sources::new(env, Arc::clone(&plugin_ctx), exec_ctx, &config);
         let filter = config.plugins.filter();
-        let catalogue = Catalogue::discover(&config.plugin_dirs, &filter, &options);
+        let catalogue = Catalogue::discover(&config.plugins.plugin_dirs, &filter, &options);
         let report = Arc::new(sources.update(&registry, catalogue));
         let moment = Moment { report, roster: Arc::new(Roster::of(&registry)) };
         Self {
@@ -159,7 +166,6 @@ impl Host {
             sources: Mutex::new(sources),
             output_limit_bytes: config.output_limit_bytes,
             output_dir,
-            sandbox: config.sandbox,
             exec_vars,
             plugin_ctx,
         }
@@ -320,7 +326,7 @@ impl Host {
     /// What a call of this tool would touch, with what is known to keep it from starting; `None` where the tool cannot
     /// say. Nothing is started; a backend elsewhere may be asked.
     pub async fn preview(&self, entry: &Entry, input: &Input) -> Option<Preview> {
-        let mut res = entry.tool().preview(input)?;
+        let mut res = native::preview(entry, input)?;
         for problem in entry.tool().preflight(input).await {
             // The preview may know it already.
             if !res.problems.contains(&problem) {
@@ -370,6 +376,12 @@ impl Host {
     ///
     /// Dropping the future ends the call at once; cancelling `ctx` gives the tool its grace.
     ///
+    /// The deadline of `ctx` holds for every tool. One of the host's own runs in a task of the current Tokio runtime, so
+    /// that a tool that blocks its thread does not keep the caller, where the runtime has several. At the deadline its
+    /// context is cancelled; what has not ended 2 s later is dropped, and the result has
+    /// [`Failure::TimedOut`](flyto_tools::Failure::TimedOut). A panic in it is a result with
+    /// [`Failure::Panicked`](flyto_tools::Failure::Panicked).
+    ///
     /// # Errors
     ///
     /// The tool is not there, may not be used, needs a checkpoint, or could not be tried. What it did,
@@ -382,7 +394,13 @@ impl Host {
     ) -> Result<ToolResult, CallError> {
         let entry = self.find(name)?;
         check_gates(&entry)?;
-        let result = entry.tool().execute(ctx, input).await?;
+        let result = match &entry.tool().metadata().origin {
+            // Their programs have the deadline, and are ended by the handle.
+            Origin::Plugin { .. } | Origin::ExecFile { .. } => {
+                entry.tool().execute(ctx, input).await?
+            }
+            _ => native::call(&entry, ctx, input).await?,
+        };
         Ok(bound(result, self.output_limit_bytes, self.output_dir.as_deref(), ctx.id()))
     }
 
@@ -470,6 +488,15 @@ fn refused_files_with(report: &LoadReport, name: &str) -> Vec<Diagnostic> {
     findings.filter(holds).cloned().collect()
 }
 
+/// The widest scope that the backend of this class can end. Less would be no reason to refuse a call.
+fn kill_scope(env: &ExecEnv, class: &Class) -> KillScope {
+    match env.capabilities(class) {
+        Ok(it) if it.has(Capability::TreeKill) => KillScope::Tree,
+        Ok(it) if it.has(Capability::GroupKill) => KillScope::Group,
+        _ => KillScope::Leader,
+    }
+}
+
 fn plugin_context(
     env: &ExecEnv,
     surroundings: &Surroundings,
@@ -486,7 +513,8 @@ fn plugin_context(
     if let Some(dir) = output_dir {
         res = res.spill_dir(dir);
     }
-    res.grants(&config.plugins)
+    let (config, places) = (config.clone(), surroundings.clone());
+    res.grants(&config.plugins).profiles(move |name| config.profile_policy(name, &places))
 }
 
 /// Every code that a finding of these crates can have, in order.

@@ -51,6 +51,7 @@ mod bound; //       the text of a result is truncated to a limit
 mod changes; //     what is different between two looks
 mod confinement; // what holds for a tool's program
 mod host; //        all sources in one registry, and the path of a call
+mod native; //      calls of tools that are no programs
 mod sources; //     the tools of each source, and reloading them
 #[cfg(feature = "watch")]
 mod watch; // reloading what is edited
@@ -63,8 +64,8 @@ mod validate; // checking files without using them
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{
-    Config, Flags, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, closed_paths,
-    find_project, load_config, review_project,
+    Config, ConfigError, ConfigValue, Flags, Origin, ProjectReview, ReviewError, Sandbox,
+    SandboxProfile, closed_paths, find_project, load_config, review_project,
 };
 pub use confinement::Confinement;
 pub use host::{CallError, Host, Plan, all_codes, explain};

@@ -86,7 +86,8 @@ fn validate_file(path: &Path, surroundings: &Surroundings, res: &mut Validation)
             return;
         }
     };
-    match Kind::of(&root) {
+    let is_named_so = path.file_name().is_some_and(|it| it == CONFIG_FILE);
+    match Kind::of(&root).or_else(|| is_named_so.then_some(Kind::Config)) {
         Some(Kind::ExecTools) => {
             res.checked.push((name, "exec tools"));
             res.findings.append(flyto_exectool::load(&source).findings);
@@ -108,6 +109,9 @@ fn validate_file(path: &Path, surroundings: &Surroundings, res: &mut Validation)
         }
     }
 }
+
+/// How the file of a configuration is usually called.
+const CONFIG_FILE: &str = "config.json";
 
 /// What a file is.
 #[derive(Clone, Copy)]

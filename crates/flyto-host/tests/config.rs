@@ -9,6 +9,7 @@ use expect_test::{Expect, expect};
 use flyto_execenv::{Class, Environment};
 use flyto_host::{
     Config, Flags, ReviewError, Surroundings, TrustStore, load_config, review_project,
+    validate_path,
 };
 use flyto_plugin::Verdict;
 use tempfile::TempDir;
@@ -54,7 +55,8 @@ impl World {
     fn load(&self) -> (Config, String) {
         let current = self.dir.path().join("home/project/src/deep");
         let surroundings = Surroundings::new(self.env.clone(), current);
-        let (config, findings) = load_config(&surroundings, &self.flags);
+        let (config, findings) = load_config(&surroundings, &self.flags)
+            .unwrap_or_else(|err| (Config::default(), err.findings));
         let shown: Vec<String> = findings.into_vec().iter().map(|it| it.to_string()).collect();
         (config, shown.join("\n"))
     }
@@ -81,9 +83,11 @@ impl World {
     fn check_sandbox(&self, expect: &str) {
         let surroundings =
             Surroundings::new(self.env.clone(), self.dir.path().join("home/project/src/deep"));
-        let (config, findings) = load_config(&surroundings, &self.flags);
-        assert!(!findings.has_errors(), "a project stops no calls: {findings:?}");
-        let names = config.sandbox.names_for(&Class::PLUGIN_TOOL).join(" ");
+        let res = load_config(&surroundings, &self.flags);
+        let (config, findings) = res.expect("a project stops no calls");
+        let profiles = config.sandbox.profiles_of(&Class::PLUGIN_TOOL).iter();
+        let names: Vec<_> = profiles.map(|it| &*it.name).filter(|it| *it != "none").collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(" ") };
         let codes: Vec<_> = findings.iter().map(|it| it.code.as_str()).collect();
         assert_eq!(format!("{names}: {}", codes.join(" ")).trim_end(), expect);
     }
@@ -95,7 +99,7 @@ impl World {
             paths.iter().map(|it| it.display().to_string()).collect::<Vec<_>>().join(" ")
         };
         let mut lines = vec![
-            format!("plugins {} in {}", config.plugins.enabled, paths(&config.plugin_dirs)),
+            format!("plugins {} in {}", config.plugins.enabled, paths(&config.plugins.plugin_dirs)),
             format!("allowed {:?}", config.plugins.allowed_plugins),
             format!("blocked {:?}", config.plugins.blocked_plugins),
             format!("exec tools {}", paths(&config.exec_tools)),
@@ -376,8 +380,8 @@ fn a_named_file_is_read_in_place_of_user_and_project() {
 #[track_caller]
 fn check_unusable(world: &World, part: &str) {
     let surroundings = Surroundings::new(world.env.clone(), Path::new("/"));
-    let (_, findings) = load_config(&surroundings, &world.flags);
-    assert!(findings.has_errors());
+    let err = load_config(&surroundings, &world.flags).expect_err("it cannot be used");
+    let findings = err.findings;
     assert!(findings.iter().any(|it| it.to_string().contains(part)), "{findings:?}");
 }
 
@@ -396,9 +400,10 @@ fn a_directory_of_plugins_without_a_meaning_costs_itself() {
             "blocked_plugins": ["x"]}}"#,
     );
     let surroundings = Surroundings::new(world.env.clone(), Path::new("/"));
-    let (config, findings) = load_config(&surroundings, &world.flags);
+    let res = load_config(&surroundings, &world.flags);
+    let (config, findings) = res.expect("it is in order");
     let home = world.dir.path().join("home");
-    assert_eq!(config.plugin_dirs, [Path::new("/a"), &home.join("b"), Path::new("/c")]);
+    assert_eq!(config.plugins.plugin_dirs, [Path::new("/a"), &home.join("b"), Path::new("/c")]);
     assert_eq!(config.plugins.filter().judge("x"), Verdict::Blocked);
     assert!(!findings.has_errors());
     let [finding] = &findings.into_vec()[..] else { panic!("one finding") };
@@ -411,8 +416,122 @@ fn a_directory_of_plugins_without_a_meaning_costs_itself() {
 fn a_misspelt_section_does_not_let_a_block_go() {
     let (_, findings) = World::new().user(r#"{"plugin": {"blocked_plugins": ["x"]}}"#).load();
     assert!(findings.contains("error[F0141]"), "{findings}");
-    let (_, findings) = World::new().user(r#"{"plugin": {"enabled": true}}"#).load();
-    assert!(findings.contains("warning[F0021]"), "{findings}");
+}
+
+/// What is said of a user's configuration: severity, code, place and help of each finding.
+#[track_caller]
+fn check_keys(text: &str, expect: Expect) {
+    let (_, findings) = World::new().user(text).load();
+    let lines = findings.lines().filter_map(|it| it.split_once("config.json:"));
+    let lines: Vec<_> = lines.map(|it| it.1).collect();
+    expect.assert_eq(&lines.join("\n"));
+}
+
+#[test]
+fn a_key_under_which_a_rule_may_stand_is_an_error() {
+    // Beside the sections: what is near to a section, or to a key of one.
+    check_keys(
+        r#"{"sanbox": "strict"}"#,
+        expect![[r#"1:2: error[F0141]: unknown key "sanbox", which looks like "sandbox""#]],
+    );
+    check_keys(
+        r#"{"plugin": {"enabled": true}}"#,
+        expect![[r#"1:2: error[F0141]: unknown key "plugin", which looks like "plugins""#]],
+    );
+    check_keys(
+        r#"{"blocked_plugin": ["x"]}"#,
+        expect![[
+            r#"1:2: error[F0141]: unknown key "blocked_plugin", which looks like "blocked_plugins""#
+        ]],
+    );
+    check_keys(
+        r#"{"blocked_plugins": ["x"], "strictEnv": true}"#,
+        expect![[r#"
+        1:2: error[F0141]: unknown key "blocked_plugins"
+        1:28: error[F0141]: unknown key "strictEnv", which looks like "strict_env""#]],
+    );
+    check_keys(
+        r#"{"permissions": {"deny": ["Bash"]}}"#,
+        expect![[r#"1:2: error[F0141]: unknown key "permissions""#]],
+    );
+    // Within them: every key that is not known.
+    check_keys(
+        r#"{"plugins": {"blocked_plugin": ["x"]}}"#,
+        expect![[r#"1:14: error[F0021]: unknown key "blocked_plugin""#]],
+    );
+    check_keys(
+        r#"{"plugins": {"colour": "red"}}"#,
+        expect![[r#"1:14: error[F0021]: unknown key "colour""#]],
+    );
+    check_keys(
+        r#"{"plugins": {"grants": {"p": {"envv": ["X"]}}}}"#,
+        expect![[r#"1:31: error[F0021]: unknown key "envv""#]],
+    );
+    check_keys(
+        r#"{"sandbox": {"plugin_tools": "strict"}}"#,
+        expect![[r#"1:14: error[F0021]: unknown key "plugin_tools""#]],
+    );
+}
+
+#[test]
+fn other_unknown_keys_are_warnings() {
+    check_keys(
+        r#"{"colour": "red", "output_limit": 5}"#,
+        expect![[r#"
+            1:2: warning[F0021]: unknown key "colour"
+            1:19: warning[F0021]: unknown key "output_limit""#]],
+    );
+}
+
+#[test]
+fn a_configuration_needs_no_section() {
+    for text in ["{}", r#"{"$schema": "x"}"#, r#"{"sandbox": "strict"}"#, r#"{"plugins": null}"#] {
+        let world = World::new().user(text);
+        let (config, findings) = world.load();
+        assert_eq!(findings, "", "{text}");
+        assert!(!config.plugins.enabled);
+        let surroundings = Surroundings::new(world.env.clone(), Path::new("/"));
+        let file = world.dir.path().join("home/.config/flyto/config.json");
+        let checked = validate_path(&file, &surroundings).expect("it is there");
+        assert_eq!(
+            (checked.checked[0].1, checked.findings.is_empty()),
+            ("configuration", true),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn each_value_has_its_place() {
+    let user = "{\n\"plugins\": {\"enabled\": true, \"blocked_plugins\": [\"a\",\n\"b\"],\n\
+                \"grants\": {\"notes\": {\"env\": [\"X\"]}}},\n\"output_limit_bytes\": 100}";
+    let project = "{\"plugins\": {\"blocked_plugins\": [\"c\"]},\n\"sandbox\": \"strict\",\n\
+                   \"output_limit_bytes\": 50}";
+    let mut world = World::new().user(user).project(project).variable("FLYTO_PLUGINS", "/p:/q");
+    world.flags.exec_tools.push("/t.json".into());
+    let (config, _) = world.load();
+    let dir = world.dir.path().canonicalize().expect("it is there").display().to_string();
+    let mut shown = String::new();
+    for it in config.values() {
+        let origin = it.origin.map_or("default".to_owned(), |it| it.to_string());
+        let line = it.place.and_then(|it| it.place()).map_or(String::new(), |it| format!(":{it}"));
+        shown += &format!("{} = {} {}{line}\n", it.key, it.value, origin.replace(&dir, "DIR"));
+    }
+    expect![[r#"
+        plugins.enabled = true $FLYTO_PLUGINS
+        plugins.plugin_dirs[0] = "/p" $FLYTO_PLUGINS
+        plugins.plugin_dirs[1] = "/q" $FLYTO_PLUGINS
+        plugins.allowed_plugins = [] default
+        plugins.blocked_plugins[0] = "a" DIR/home/.config/flyto/config.json:2:50
+        plugins.blocked_plugins[1] = "b" DIR/home/.config/flyto/config.json:3:1
+        plugins.blocked_plugins[0] = "c" DIR/home/project/.flyto/config.json:1:34
+        plugins.strict_env = false default
+        plugins.grants.notes.env[0] = "X" DIR/home/.config/flyto/config.json:4:30
+        exec_tools[0] = "/t.json" --exec-tools
+        output_limit_bytes = 50 DIR/home/project/.flyto/config.json:3:23
+        sandbox = "strict" DIR/home/project/.flyto/config.json:2:12
+    "#]]
+    .assert_eq(&shown);
 }
 
 #[track_caller]

@@ -5,7 +5,7 @@ use std::{
     path::PathBuf,
 };
 
-use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, closest, quoted};
+use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, quoted};
 
 use crate::{
     codes,
@@ -14,7 +14,7 @@ use crate::{
     home::HomeError,
     manifest::flag,
     names::check_plugin_name,
-    place::{about_key, moved},
+    place::moved,
 };
 
 /// The directories that are searched unless the configuration names others.
@@ -26,8 +26,9 @@ pub const DEFAULT_PLUGIN_DIRS: [&str; 2] = ["~/.flyto/plugins", "~/.zeptoclaw/pl
 pub struct PluginConfig {
     /// Whether plugins are used at all.
     pub enabled: bool,
-    /// Where plugins are searched, as it is written; see [`expand_home`](crate::expand_home).
-    pub plugin_dirs: Vec<String>,
+    /// Where plugins are searched. [`read`](Self::read) gives the paths as they are written; a host makes them absolute,
+    /// see [`expand_home`](crate::expand_home).
+    pub plugin_dirs: Vec<PathBuf>,
     /// The only plugins that are used; all where it is empty.
     pub allowed_plugins: BTreeSet<String>,
     /// Plugins that are never used.
@@ -43,7 +44,7 @@ impl Default for PluginConfig {
     fn default() -> Self {
         Self {
             enabled: false,
-            plugin_dirs: DEFAULT_PLUGIN_DIRS.map(str::to_owned).to_vec(),
+            plugin_dirs: DEFAULT_PLUGIN_DIRS.map(PathBuf::from).to_vec(),
             allowed_plugins: BTreeSet::new(),
             blocked_plugins: BTreeSet::new(),
             grants: BTreeMap::new(),
@@ -58,8 +59,8 @@ impl PluginConfig {
     ///
     /// # Errors
     ///
-    /// [`Reported`] when a part cannot be read. None of it is used then: a list of blocked plugins
-    /// that is half understood, or stands under a misspelt key, would let something through, and so
+    /// [`Reported`] when a part cannot be read, or a key is unknown. None of it is used then: a list of blocked
+    /// plugins that is half understood, or stands under a misspelt key, would let something through, and so
     /// would a misspelt key of a grant.
     pub fn read(
         at: At<'_>,
@@ -85,18 +86,14 @@ impl PluginConfig {
             None => Ok(BTreeMap::new()),
         });
         let strict_env = flag(&mut reader, STRICT);
-        let lists = refuse_misspelt(at, &mut reader);
-        reader.suggest_for("paths", "plugin_dirs");
-        reader.suggest_for("permissions", "grants");
-        reader.finish();
+        reader.suggest_for_each(&OTHER_NAMES);
+        reader.refuse_unknown(NOT_READ)?;
 
-        lists?;
         let default = Self::default();
         Ok(Self {
             enabled: enabled?.unwrap_or(default.enabled),
-            plugin_dirs: plugin_dirs?.map_or(default.plugin_dirs, |dirs| {
-                dirs.into_iter().map(ToOwned::to_owned).collect()
-            }),
+            plugin_dirs: plugin_dirs?
+                .map_or(default.plugin_dirs, |dirs| dirs.into_iter().map(PathBuf::from).collect()),
             allowed_plugins: allowed_plugins?,
             blocked_plugins: blocked_plugins?,
             grants: grants?,
@@ -112,80 +109,31 @@ impl PluginConfig {
     }
 }
 
-/// The keys of the object.
-const KEYS: [&str; 7] = ["enabled", "plugin_dirs", "directories", ALLOWED, BLOCKED, GRANTS, STRICT];
+/// Why an unknown key is an error.
+const NOT_READ: &str = "a rule about plugins that is not read would not hold";
 
 const ALLOWED: &str = "allowed_plugins";
 const BLOCKED: &str = "blocked_plugins";
-const GRANTS: &str = "grants";
 const STRICT: &str = "strict_env";
 
-/// Keys that protect, each with what would happen without it.
-const PROTECTIONS: [(&str, &str); 4] = [
-    (ALLOWED, "a list that is not read would let plugins through that it keeps out"),
-    (BLOCKED, "a list that is not read would let plugins through that it keeps out"),
-    (GRANTS, "bounds that are not read would not hold"),
-    (STRICT, "a plugin would read variables that nobody granted"),
-];
-
-/// What other programs call them.
-const OTHER_NAMES: [(&str, &str); 18] = [
+/// What other programs call the keys.
+const OTHER_NAMES: [(&str, &str); 15] = [
+    ("paths", "plugin_dirs"),
+    ("permissions", "grants"),
     ("allow", ALLOWED),
     ("allowed", ALLOWED),
     ("allowlist", ALLOWED),
-    ("allow_list", ALLOWED),
     ("whitelist", ALLOWED),
     ("include", ALLOWED),
-    ("only", ALLOWED),
     ("deny", BLOCKED),
     ("denied", BLOCKED),
     ("denylist", BLOCKED),
-    ("denied_plugins", BLOCKED),
     ("blocklist", BLOCKED),
-    ("block_list", BLOCKED),
     ("blacklist", BLOCKED),
-    ("disabled_plugins", BLOCKED),
     ("exclude", BLOCKED),
+    ("disabled_plugins", BLOCKED),
     ("strict", STRICT),
-    ("strict_environment", STRICT),
 ];
-
-/// The protection that an unknown key was meant to be, with what would happen without it.
-fn meant_protection(key: &str) -> Option<(&'static str, &'static str)> {
-    if KEYS.contains(&key) {
-        return None;
-    }
-    let lower = key.to_ascii_lowercase();
-    let other = OTHER_NAMES.iter().find(|it| it.0 == lower).map(|it| it.1);
-    let near = other.or_else(|| closest(key, KEYS))?;
-    PROTECTIONS.into_iter().find(|it| it.0 == near)
-}
-
-/// Refuses a key that was meant to be one that protects. A warning would leave the plugins in use
-/// that a list is there to keep out, and those unbound that a grant binds.
-fn refuse_misspelt<'v>(at: At<'v>, reader: &mut ObjectReader<'v, '_>) -> Result<(), Reported> {
-    let mut failed = None;
-    for (key, _) in at.members() {
-        let Some((meant, why)) = meant_protection(key) else { continue };
-        reader.allow(key);
-        let what = format!("unknown key {}, which looks like {}", quoted(key), quoted(meant));
-        let diag = about_key(at, key, codes::MISSPELT_LIST, what).with_reason(why);
-        let there = at.member(meant).is_some();
-        let place = at.value().member(key).filter(|_| !there);
-        failed = Some(
-            reader.push(match place {
-                Some(member) => diag
-                    .with_help(format!("write {}", quoted(meant)))
-                    .with_suggestion(member.key.span, quoted(meant)),
-                None if meant == STRICT => diag.with_help("remove one of the two"),
-                None => {
-                    diag.with_help(format!("put its names into {} and remove it", quoted(meant)))
-                }
-            }),
-        );
-    }
-    failed.map_or(Ok(()), Err)
-}
 
 /// A warning about a directory of plugins that cannot be meant as it is written.
 fn no_dir(at: At<'_>) -> Option<Diagnostic> {

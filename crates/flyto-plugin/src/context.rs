@@ -2,11 +2,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv, Grants};
+use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv, Grants, Policy};
 
 use crate::{config::PluginConfig, grant::Grant, session::Sessions};
 
@@ -19,6 +20,33 @@ pub enum StrictEnv {
     Off,
     /// It may read those that the operator granted, and those that every program of a plugin sees.
     On,
+}
+
+type FindProfile = dyn Fn(&str) -> Option<Policy> + Send + Sync;
+
+/// The sandbox profiles of a host by name; there are none by default. Clones share what was found.
+#[derive(Clone, Default)]
+pub struct Profiles {
+    find: Option<Arc<FindProfile>>,
+    found: Arc<Mutex<BTreeMap<String, Option<Arc<Policy>>>>>,
+}
+
+impl Profiles {
+    /// The profile of this name: what it asks for, as a policy. `None` where there is none.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Arc<Policy>> {
+        let find = self.find.as_ref()?;
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || find(name).map(Arc::new);
+        found.entry(name.to_owned()).or_insert_with(made).clone()
+    }
+}
+
+impl fmt::Debug for Profiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        f.debug_set().entries(found.keys()).finish()
+    }
 }
 
 /// What the tools of plugins get of the host: where programs run, and what they may see.
@@ -48,6 +76,8 @@ pub struct PluginContext {
     pub grants: BTreeMap<String, Grant>,
     /// Whether a variable that a manifest reads must be granted.
     pub strict_env: StrictEnv,
+    /// The sandbox profiles that tools can ask for.
+    pub profiles: Profiles,
     /// The processes of session plugins. Contexts that were cloned from each other share them.
     pub sessions: Sessions,
 }
@@ -66,6 +96,7 @@ impl PluginContext {
             capture_bytes: DEFAULT_CAPTURE_BYTES,
             grants: BTreeMap::new(),
             strict_env: StrictEnv::Off,
+            profiles: Profiles::default(),
             sessions: Sessions::new(),
         }
     }
@@ -104,6 +135,16 @@ impl PluginContext {
     pub fn grants(mut self, config: &PluginConfig) -> Self {
         self.grants.clone_from(&config.grants);
         self.strict_env = if config.strict_env { StrictEnv::On } else { StrictEnv::Off };
+        self
+    }
+
+    /// Sets what says which sandbox profile has a name. It is asked when a tool first asks for the profile.
+    #[must_use]
+    pub fn profiles(
+        mut self,
+        find: impl Fn(&str) -> Option<Policy> + Send + Sync + 'static,
+    ) -> Self {
+        self.profiles = Profiles { find: Some(Arc::new(find)), found: Arc::default() };
         self
     }
 

@@ -6,10 +6,7 @@ use std::{
 };
 
 use flyto_diagnostics::{
-    At, Diagnostic, Findings, Location, ObjectReader, Reported, Span,
-    codes::{DUPLICATE_KEY, WRONG_TYPE},
-    json::Node,
-    quoted,
+    At, Diagnostic, Findings, Location, ObjectReader, Reported, Span, codes::DUPLICATE_KEY, quoted,
 };
 use flyto_execenv::{Grants, Limits, Network};
 
@@ -17,7 +14,7 @@ use crate::{
     codes,
     config::no_plugin,
     home::HomeError,
-    manifest::{check_meant, is_reserved, name_fault, read_limits, refuse_nul},
+    manifest::{is_reserved, name_fault, read_limits, read_network, refuse_nul},
     place::moved,
 };
 
@@ -102,7 +99,7 @@ fn read(at: At<'_>, expand: Expand<'_>, findings: &mut Findings) -> Result<Grant
     let mut reader = ObjectReader::new(at, findings)?;
     let env = env(&mut reader);
     let limits = read_limits(&mut reader, NOT_READ);
-    let network = network(&mut reader);
+    let network = read_network(&mut reader);
     let read = paths(&mut reader, "read", expand);
     let write = paths(&mut reader, "write", expand);
     for (other, key) in [("variables", "env"), ("net", "network"), ("paths", "read")] {
@@ -137,19 +134,6 @@ fn ungrantable(at: At<'_>, name: &str) -> Option<Diagnostic> {
         return Some(at.error(codes::RESERVED_VARIABLE, what));
     }
     None
-}
-
-fn network(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Network>, Reported> {
-    check_meant(reader, "network", |at| {
-        let Node::Bool(on) = at.value().node else { return None };
-        let word = if on { "\"on\"" } else { "\"off\"" };
-        let what =
-            format!("\"network\" must be \"on\" or \"off\", found {}", at.value().describe());
-        let diag = at.error(WRONG_TYPE, what);
-        Some(diag.with_help(format!("write `{word}`")).with_suggestion(at.span(), word))
-    })?;
-    let is_on = reader.optional_one_of("network", &[("off", false), ("on", true)])?;
-    Ok(is_on.map(|on| if on { Network::Host } else { Network::Off }))
 }
 
 fn paths(

@@ -33,7 +33,7 @@ pub mod fuzz;
 
 pub use crate::{
     config::{DEFAULT_PLUGIN_DIRS, PluginConfig},
-    context::{PluginContext, StrictEnv},
+    context::{PluginContext, Profiles, StrictEnv},
     discover::{Catalogue, Change, ChangeKind, DirState, Found, PluginState, Reload, SearchedDir},
     environment::{PLUGIN_DATA, PLUGIN_ROOT, Variable, VariableOrigin},
     filter::{Filter, Verdict},
@@ -43,6 +43,7 @@ pub use crate::{
     manifest::{
         DEFAULT_IDLE, DEFAULT_TIMEOUT, HttpKind, Invocation, Lifetime, MAX_GRACE, MAX_TIMEOUT,
         MCP_FILE, Manifest, Schema, ServerDef, ToolDef, ToolForm, Transport, UndoDef, read_limits,
+        read_network,
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name, nearest_plugin_name},
     session::Sessions,

@@ -62,7 +62,7 @@ fn of<T: JsonSchema>() -> Value {
             "name": { "pattern": "^[^-]*$" },
             "args": false, "input_schema": false, "work_dir": false, "timeout_seconds": false
         } },
-        "else": { "properties": { "category": false, "working_dir": false, "timeout_secs": false } }
+        "else": { "properties": { "working_dir": false, "timeout_secs": false } }
     } } } })
 )]
 #[expect(dead_code, reason = "read by the derive only")]
@@ -253,8 +253,7 @@ struct Tool {
     /// With `parameters`, or in a binary plugin: how many seconds a call may take, up to one week. Default: 30.
     #[schemars(range(min = 1, max = 604_800))]
     timeout_secs: Option<u64>,
-    /// With `parameters`, or in a binary plugin: what kind of tool it is, which decides about a call as `permission_class`
-    /// does.
+    /// What kind of tool it is, which decides about a call as `permission_class` does.
     #[schemars(extend("enum" = [
         "filesystem_read", "filesystem_write", "network_read", "network_write", "shell", "hardware",
         "memory", "messaging", "destructive", null
@@ -266,6 +265,12 @@ struct Tool {
     grace_seconds: Option<u64>,
     /// Upper bounds for the program. The operator's may be tighter.
     limits: Option<Limits>,
+    /// What the program may reach on the network at most: `off`, or some hosts. The operator may allow less.
+    network: Option<LessNetwork>,
+    /// The sandbox profile for the program, beside those of the operator: `workspace`, `strict`, or one of the operator's
+    /// own.
+    #[schemars(regex(pattern = r"\S"))]
+    sandbox: Option<String>,
     /// The SHA-256 digest of the program's file as 64 hexadecimal digits.
     #[schemars(regex(pattern = r"^[0-9A-Fa-f]{64}$"))]
     sha256: Option<String>,
@@ -393,8 +398,8 @@ struct Grant {
     env: Option<Vec<String>>,
     /// Upper bounds in place of those that every plugin has.
     limits: Option<Limits>,
-    /// Whether its programs reach the network: `on` or `off`, whatever other plugins may.
-    network: Option<OnOff>,
+    /// What its programs reach on the network, whatever other plugins may: `on`, `off`, or some hosts.
+    network: Option<GrantedNetwork>,
     /// Absolute paths that its programs may read and execute, with what lies below them; `~` and
     /// `~user` stand for home directories.
     #[schemars(inner(regex(pattern = r"^[~/][^\u0000]*$")))]
@@ -402,6 +407,37 @@ struct Grant {
     /// Absolute paths that its programs may read and write, with what lies below them.
     #[schemars(inner(regex(pattern = r"^[~/][^\u0000]*$")))]
     write: Option<Vec<String>>,
+}
+
+/// What may be reached.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "read by the derive only")]
+enum GrantedNetwork {
+    /// All or nothing.
+    OnOff(OnOff),
+    /// Hosts such as `example.org`, `*.example.org` or `example.org:443`.
+    Hosts(Vec<String>),
+}
+
+/// What may be reached at most.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[expect(dead_code, reason = "read by the derive only")]
+enum LessNetwork {
+    /// Nothing.
+    Off(Off),
+    /// Hosts such as `example.org`, `*.example.org` or `example.org:443`.
+    Hosts(Vec<String>),
+}
+
+/// Nothing.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum Off {
+    /// No network.
+    Off,
 }
 
 /// Yes or no.

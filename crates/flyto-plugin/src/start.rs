@@ -3,9 +3,12 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use flyto_execenv::{Class, Environment, Grants, Program, Spec};
+use flyto_execenv::{
+    Class, Environment, ExecError, ExecErrorKind, Grants, Isolation, Policy, Program, Spec,
+};
 
 use crate::{
     context::PluginContext,
@@ -66,19 +69,44 @@ impl Start<'_> {
         self.bounded(program).env(env).working_dir(self.working_dir())
     }
 
-    /// `program` with the bounds of the declaration and what the operator granted.
+    /// `program` with what the declaration asks for and what the operator granted.
     pub(crate) fn bounded(self, program: Program) -> Spec {
-        Spec::new(program)
+        let mut res = Spec::new(program)
             .class(Class::PLUGIN_TOOL)
             .limits(self.def.limits.clone())
-            .grants(self.grants())
+            .grants(self.grants());
+        // As the profile of a class, so that grants open what it closes; its class may narrow it further.
+        if let Some(profile) = self.profile() {
+            profile.apply(&mut res);
+        }
+        if let Some(network) = &self.def.network {
+            res.isolation = res.isolation.narrowed_by(&Isolation::new().network(network.clone()));
+        }
+        res
     }
 
-    /// What the operator granted; and where the class is confined to some paths, the plugin's own
+    /// The profile that the declaration names.
+    fn profile(self) -> Option<Arc<Policy>> {
+        self.ctx.profiles.get(self.def.sandbox.as_deref()?)
+    }
+
+    /// Whether the profile that the declaration names is there.
+    pub(crate) fn check_profile(self) -> Result<(), ExecError> {
+        match &self.def.sandbox {
+            Some(name) if self.profile().is_none() => {
+                let what = format!("find the sandbox profile {name:?}, which the tool asks for");
+                Err(ExecError::new(ExecErrorKind::Unsupported, what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the operator granted; and where the class or the tool is confined to some paths, the plugin's own
     /// directories: without the one it could not start, and the other is there for it alone.
     fn grants(self) -> Grants {
         let res = self.ctx.grants_for(self.plugin);
-        if self.ctx.exec_env.policy(&Class::PLUGIN_TOOL).isolation.is_none() {
+        let is_confined = !self.ctx.exec_env.policy(&Class::PLUGIN_TOOL).isolation.is_none();
+        if !is_confined && self.def.sandbox.is_none() {
             return res;
         }
         let res = res.read(granted(self.dir));

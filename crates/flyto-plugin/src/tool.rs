@@ -125,8 +125,8 @@ impl PluginTool {
     /// the plugin's.
     ///
     /// Tools of a session plugin share one process, with the variables that any of them declares; those
-    /// that give one of these another value, or declare another directory or other limits, have one
-    /// of their own.
+    /// that give one of these another value, or declare another directory, other limits, another network or another
+    /// profile, have one of their own.
     pub fn all(plugin: &Plugin, ctx: &Arc<PluginContext>) -> Vec<Self> {
         let version = &plugin.manifest().version;
         let mut defs = plugin.tools().to_vec();
@@ -192,6 +192,12 @@ impl PluginTool {
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         self.narrowed().isolation
+    }
+
+    /// The names of the sandbox profiles that hold for the program: the one that it asks for itself, and those of its class.
+    #[must_use]
+    pub fn profiles(&self) -> Vec<String> {
+        self.narrowed().profiles
     }
 
     /// How much is ended with the program.
@@ -312,6 +318,9 @@ impl PluginTool {
             }
             Err(Unfit::Program(escape)) => return Err(self.not_ours(escape)),
         };
+        if let Err(err) = self.start().check_profile() {
+            return Err(tool_error(self.exec_failed(), err));
+        }
         self.start().make_data_dir();
         let streaming = match (self.def.form(), self.def.stream) {
             (ToolForm::Binary, shows_stderr) => {
@@ -452,7 +461,9 @@ impl Tool for PluginTool {
                 res = res.with_problem(problem);
                 self.ctx.exec_env.check(spec).map(drop)
             }
-            None => self.ctx.exec_env.check(spec).map(drop),
+            None => {
+                self.start().check_profile().and_then(|()| self.ctx.exec_env.check(spec).map(drop))
+            }
         };
         Some(match known {
             Ok(()) => res,

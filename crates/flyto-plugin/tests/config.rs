@@ -36,7 +36,7 @@ fn nothing_said_is_the_default() {
     assert_eq!((config, findings.is_empty()), (Some(PluginConfig::default()), true));
     let config = PluginConfig::default();
     assert_eq!((config.enabled, config.strict_env), (false, false));
-    assert_eq!(config.plugin_dirs, DEFAULT_PLUGIN_DIRS);
+    assert_eq!(config.plugin_dirs, DEFAULT_PLUGIN_DIRS.map(std::path::PathBuf::from));
     assert_eq!(config.filter().judge("p"), Verdict::Disabled);
 }
 
@@ -165,8 +165,9 @@ fn what_has_no_effect_is_told() {
     check(
         r#"{"enable": true, "grants": {"a": {"hosts": ["example.org"]}}}"#,
         expect![[r#"
-            1:2: warning[F0021]: unknown key "enable"
+            1:2: error[F0021]: unknown key "enable"
                 at /enable
+                because a rule about plugins that is not read would not hold
                 help: did you mean "enabled"?
                 "enable" -> "enabled"
             1:35: error[F0021]: unknown key "hosts"
@@ -189,17 +190,17 @@ fn a_misspelt_protection_is_an_error() {
         let (config, findings) = read(&format!(r#"{{"enabled": true, "{key}": {value}}}"#));
         assert_eq!(config, None, "{key}");
         let shown = common::show(&findings);
-        assert!(shown.contains("error[F0141]"), "{shown}");
-        assert!(shown.contains(&format!("write \"{meant}\"")), "{shown}");
+        assert!(shown.contains("error[F0021]"), "{shown}");
+        assert!(shown.contains(&format!("did you mean \"{meant}\"")), "{shown}");
     }
     check(
         r#"{"strict_env": true, "strict-env": false,
             "grants": {"p": {"netwrok": "off", "limits": {"memroy_bytes": 5}}}}"#,
         expect![[r#"
-            1:22: error[F0141]: unknown key "strict-env", which looks like "strict_env"
+            1:22: error[F0021]: unknown key "strict-env"
                 at /strict-env
-                because a plugin would read variables that nobody granted
-                help: remove one of the two
+                because a rule about plugins that is not read would not hold
+                help: "strict_env" is there as well; remove this key
             2:30: error[F0021]: unknown key "netwrok"
                 at /grants/p/netwrok
                 because a bound that is not read would not hold, and nobody would notice
@@ -219,7 +220,7 @@ fn a_misspelt_protection_is_an_error() {
 fn a_grant_is_more_than_variables() {
     let (config, findings) = read(
         r#"{"grants": {"a": {"limits": {"cpu_seconds": 90, "memory_bytes": 1048576}, "network": "off",
-            "read": ["/opt/models", "~/models"], "write": ["~"]}, "b": {"network": "on"}, "c": {}}}"#,
+            "read": ["/opt/models", "~/models"], "write": ["~"]}, "b": {"network": "on"}, "c": {}, "d": {"network": ["a.org"]}}}"#,
     );
     assert!(findings.is_empty(), "{}", common::show(&findings));
     let grants = config.expect("valid").grants;
@@ -236,6 +237,8 @@ fn a_grant_is_more_than_variables() {
             .write("/home/ada")
     );
     assert_eq!(grants["b"].for_backend(), Grants::new().network(Network::Host));
+    let hosts = Network::Hosts(vec!["a.org".parse().expect("a pattern")]);
+    assert_eq!(grants["d"].for_backend(), Grants::new().network(hosts));
     assert!(grants["c"].for_backend().is_empty());
 }
 
@@ -283,24 +286,25 @@ fn a_grant_that_cannot_be_read_refuses_all() {
 #[test]
 fn a_misspelt_list_keeps_plugins_off() {
     for key in
-        ["block_plugins", "blockedPlugins", "blocked", "deny", "Blacklist", "disabled_plugins"]
+        ["block_plugins", "blockedPlugins", "blocked", "deny", "blacklist", "disabled_plugins", "x"]
     {
         let (config, findings) = read(&format!(r#"{{"enabled": true, "{key}": ["x"]}}"#));
         assert_eq!(config, None, "{key}");
-        assert!(common::show(&findings).contains("write \"blocked_plugins\""), "{key}");
+        let shown = common::show(&findings);
+        assert_eq!(shown.contains("did you mean \"blocked_plugins\""), key != "x", "{shown}");
     }
     check(
         r#"{"allow": ["a"], "blocked_plugins": ["a"], "blocked_plugin": ["b"]}"#,
         expect![[r#"
-        1:2: error[F0141]: unknown key "allow", which looks like "allowed_plugins"
+        1:2: error[F0021]: unknown key "allow"
             at /allow
-            because a list that is not read would let plugins through that it keeps out
-            help: write "allowed_plugins"
+            because a rule about plugins that is not read would not hold
+            help: did you mean "allowed_plugins"?
             "allow" -> "allowed_plugins"
-        1:44: error[F0141]: unknown key "blocked_plugin", which looks like "blocked_plugins"
+        1:44: error[F0021]: unknown key "blocked_plugin"
             at /blocked_plugin
-            because a list that is not read would let plugins through that it keeps out
-            help: put its names into "blocked_plugins" and remove it
+            because a rule about plugins that is not read would not hold
+            help: "blocked_plugins" is there as well; remove this key
         None
     "#]],
     );

@@ -36,6 +36,8 @@ fn what_is_in_order_is_accepted() {
         r#", "permission_class": "database", "audit_operation": "x", "aliases": ["u"]"#,
         r#", "parameters": {}, "category": "shell", "working_dir": "x", "timeout_secs": 5"#,
         r#", "parameters": {"properties": {}, "type": "object"}, "category": null"#,
+        r#", "category": "messaging", "network": "off", "sandbox": "strict""#,
+        r#", "network": ["a.org", "*.b.org:443"], "sandbox": "mine""#,
         r#", "limits": {"memory_bytes": 1}, "undo": {"tool": "t"}, "stream": true, "title": null"#,
     ] {
         check(members, true);
@@ -63,7 +65,10 @@ fn what_has_a_finding_is_underlined() {
         r#", "parameters": {}, "category": "other""#,
         r#", "parameters": {}, "timeout_seconds": 5"#,
         r#", "parameters": {"type": "string"}"#,
-        r#", "category": "shell""#,
+        r#", "category": "other""#,
+        r#", "network": "on""#,
+        r#", "network": true"#,
+        r#", "sandbox": " ""#,
     ] {
         check(members, false);
     }
@@ -219,6 +224,7 @@ fn configurations() {
             "read": ["/opt/a b"], "write": ["~/x", "~"]}}}"#,
         true,
     );
+    check_config(r#"{"grants": {"a": {"network": ["a.org", "*.b.org:443"]}}}"#, true);
     check_config(r#"{"grants": {"a": {"network": true}}}"#, false);
     check_config(r#"{"grants": {"a": {"network": "maybe"}}}"#, false);
     check_config(r#"{"grants": {"a": {"read": ["x"]}}}"#, false);

@@ -84,8 +84,8 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
     let cancellation = CancellationToken::new();
     let live = Live::new(Arc::clone(&status), ends, cancellation.clone(), !screen.quiet);
     let mut ctx = CallContext::new().with_cancellation(cancellation.clone());
-    if let Some(deadline) = deadline {
-        ctx = ctx.with_deadline(deadline);
+    if let Some(timeout) = args.timeout {
+        ctx = ctx.with_timeout(timeout);
     }
     if !screen.is_json() {
         ctx = ctx.with_output(live.clone());

@@ -1,6 +1,7 @@
 //! What each verb answers.
 
 mod completions;
+mod config;
 #[cfg(target_os = "linux")]
 #[path = "doctor_linux.rs"]
 mod doctor;
@@ -27,6 +28,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Call(args) => crate::call::run(args, session),
         Verb::Validate(args) => validate::run(args, session),
         Verb::Schema(args) => schema::run(args, session),
+        Verb::Config(args) => config::run(args, session),
         Verb::Trust(args) => trust::run(args, session),
         Verb::New(args) => new::run(args, session),
         Verb::Doctor(_) => doctor::run(session),

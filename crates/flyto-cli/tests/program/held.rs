@@ -26,7 +26,7 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       none but the deadline
+        limits       1024 processes (by default)
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
                      in DIR/home/.config/flyto/config.json

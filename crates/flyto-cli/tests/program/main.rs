@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod call; //  calls of tools
+mod config; // which configuration holds
 #[cfg(target_os = "linux")]
 mod doctor; // what works on a machine
 #[cfg(target_os = "linux")]

@@ -517,7 +517,7 @@ fn a_closed_program_is_named_with_the_profile_and_the_grant() {
     let ran = says(&["call", "p:private", "--sandbox", "strict"]);
     let shown = ran.stderr().replace(&home, "HOME");
     expect![[r#"
-        error: plugin tool "p:private" exec failed: failed to start "HOME/private/bin/tool": the isolation closes "HOME/private/bin/tool"
+        error: plugin tool "p:private" exec failed: failed to start "HOME/private/bin/tool": the sandbox profile "strict" closes "HOME/private/bin/tool"
           help: the sandbox profile "strict" closes HOME/private/bin/tool; to open it, put {"plugins":{"grants":{"p":{"read":["HOME/private/bin"]}}}} into HOME/.config/flyto/config.json
     "#]]
     .assert_eq(&shown);

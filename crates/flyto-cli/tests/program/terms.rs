@@ -71,7 +71,7 @@ fn show_says_what_runs_in_every_form() {
             backend      linux
             ended        every descendant, with the call
             sandbox      none
-            limits       none but the deadline
+            limits       1024 processes (by default)
             isolation    none
             granted      nothing
             to set       WORDS_KEY in the environment of flyto
@@ -96,7 +96,7 @@ fn show_says_what_runs_in_every_form() {
             backend      linux
             ended        every descendant, with the call
             sandbox      none
-            limits       4.9 KiB of output
+            limits       4.9 KiB of output, 1024 processes (by default)
             isolation    none
             granted      nothing
             to grant     {"plugins": {"grants": {"words": {"env": ["NAME"]}}}}
@@ -122,7 +122,7 @@ fn show_says_what_runs_in_every_form() {
             backend      linux
             ended        every descendant, with the call
             sandbox      none
-            limits       none but the deadline
+            limits       1024 processes (by default)
             isolation    none
             granted      nothing
             to grant     {"plugins": {"grants": {"once": {"env": ["NAME"]}}}}
@@ -147,7 +147,7 @@ fn show_says_what_runs_in_every_form() {
             backend      linux
             ended        every descendant, with the call
             sandbox      none
-            limits       none but the deadline
+            limits       1024 processes (by default)
             isolation    none
             granted      nothing
             to grant     {"plugins": {"grants": {"stays": {"env": ["NAME"]}}}}
@@ -258,28 +258,28 @@ fn documents_have_the_same_facts() {
     check_document(
         &document("words:find"),
         expect![[r#"
-        form: "template"
-        lifetime: "call"
-        runs: {"template":"grep -n '{{word}}' notes","shell":false}
-        limits: {}
-        isolation: {"network":"on"}
-        granted: {"env":[],"limits":{},"read":[],"write":[]}
-        to_set: ["WORDS_KEY"]
-        to_grant: {"names":["MODE","WORDS_KEY"],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"words":{"env":["MODE","WORDS_KEY"]}}}}}
-    "#]],
+            form: "template"
+            lifetime: "call"
+            runs: {"template":"grep -n '{{word}}' notes","shell":false}
+            limits: {"processes":1024}
+            isolation: {"network":"on"}
+            granted: {"env":[],"limits":{},"read":[],"write":[]}
+            to_set: ["WORDS_KEY"]
+            to_grant: {"names":["MODE","WORDS_KEY"],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"words":{"env":["MODE","WORDS_KEY"]}}}}}
+        "#]],
     );
     check_document(
         &document("once:ask"),
         expect![[r#"
-        form: "binary"
-        lifetime: "call"
-        runs: {"path":"DIR/plugins/once/run","sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
-        limits: {}
-        isolation: {"network":"on"}
-        granted: {"env":[],"limits":{},"read":[],"write":[]}
-        to_set: []
-        to_grant: {"names":[],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"once":{"env":["NAME"]}}}}}
-    "#]],
+            form: "binary"
+            lifetime: "call"
+            runs: {"path":"DIR/plugins/once/run","sha256":"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
+            limits: {"processes":1024}
+            isolation: {"network":"on"}
+            granted: {"env":[],"limits":{},"read":[],"write":[]}
+            to_set: []
+            to_grant: {"names":[],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"once":{"env":["NAME"]}}}}}
+        "#]],
     );
     check_document(
         &document("stays:ask"),
@@ -288,7 +288,7 @@ fn documents_have_the_same_facts() {
             lifetime: "session"
             idle_seconds: 90.0
             runs: {"path":"DIR/plugins/stays/run"}
-            limits: {}
+            limits: {"processes":1024}
             isolation: {"network":"on"}
             granted: {"env":[],"limits":{},"read":[],"write":[]}
             to_set: []
@@ -329,7 +329,7 @@ fn a_dry_run_shows_what_would_run() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       none but the deadline
+        limits       1024 processes (by default)
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
                      in DIR/home/.config/flyto/config.json
@@ -347,7 +347,7 @@ fn a_dry_run_shows_what_would_run() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       none but the deadline
+        limits       1024 processes (by default)
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
                      in DIR/home/.config/flyto/config.json
@@ -366,7 +366,7 @@ fn a_dry_run_shows_what_would_run() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       none but the deadline
+        limits       1024 processes (by default)
         isolation    none
         to set       FLYTO_TEST_TOKEN in the environment of flyto
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
@@ -394,7 +394,7 @@ fn a_dry_run_names_the_variables_to_grant() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       none but the deadline
+        limits       1024 processes (by default)
         isolation    none
         to grant     {"plugins": {"grants": {"words": {"env": ["LOG", "MODE", "WORDS_KEY"]}}}}
                      in DIR/home/.config/flyto/config.json
@@ -404,7 +404,7 @@ fn a_dry_run_names_the_variables_to_grant() {
     check_document(
         &serde_json::from_str(&document).expect("JSON"),
         expect![[r#"
-            limits: {}
+            limits: {"processes":1024}
             isolation: {"network":"on"}
             to_set: ["WORDS_KEY"]
             to_grant: {"names":["MODE","WORDS_KEY"],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"words":{"env":["LOG","MODE","WORDS_KEY"]}}}}}

@@ -177,7 +177,7 @@ fn show_tells_everything_about_a_tool() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       none but the deadline
+        limits       1024 processes (by default)
         isolation    none
         granted      nothing
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
@@ -216,7 +216,7 @@ fn show_tells_everything_about_a_tool() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       none but the deadline
+        limits       1024 processes (by default)
         isolation    none
         granted      nothing
         to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
@@ -251,7 +251,7 @@ fn show_tells_everything_about_a_tool() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       none but the deadline
+        limits       1024 processes (by default)
         isolation    none
         class        generic
         read-only    undeclared, counts as no

@@ -163,6 +163,7 @@ fn help_fits_a_page() {
           call         Calls a tool and prints its output
           validate     Checks manifests, exec-tool files and configurations, and points at each mistake
           schema       Prints the JSON Schema of a kind of file, for editors
+          config       Shows the configuration that holds, and where each value comes from
           trust        Records that you trust the content of a project's configuration
           new          Writes something new to start from
           doctor       Tries what tools are run with on this machine, and says why something fails

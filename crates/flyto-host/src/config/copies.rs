@@ -18,7 +18,7 @@ impl Config {
     ///
     /// An interpreter opens the copy some time after the check. A confined program of the same user that may write
     /// there can exchange the copy in between. So every profile that could grant that keeps the directory from
-    /// being changed ([`policies`](Self::policies)), and no other directory is taken in its place.
+    /// being changed, and no other directory is taken in its place.
     #[must_use]
     pub fn pinned_dirs(&self, surroundings: &Surroundings) -> Vec<PathBuf> {
         let Some(own) = own(surroundings) else { return Vec::new() };
@@ -46,8 +46,7 @@ impl Config {
         let mut written: Vec<PathBuf> = SHARED.map(PathBuf::from).into();
         written.push(surroundings.current_dir.clone());
         written.push(temp_dir(surroundings).1);
-        let profiles =
-            self.sandbox.classes.values().flatten().chain(self.sandbox.profiles.values());
+        let profiles = self.sandbox.in_use().chain(self.sandbox.profiles.values());
         written.extend(profiles.flat_map(|it| it.write.iter().cloned()));
         written.extend(self.plugins.grants.values().flat_map(|it| it.write.iter().cloned()));
         written.iter().any(|it| dir.starts_with(it))

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flyto_diagnostics::{At, Findings, Location, ObjectReader, Source, closest, json};
+use flyto_diagnostics::{At, Findings, Location, ObjectReader, Source, closest, json, quoted};
 use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
 use super::sandbox::{Sandbox, grant_path};
@@ -16,7 +16,6 @@ use crate::{codes, places::Places};
 #[derive(Debug, Default)]
 pub(crate) struct FileConfig {
     pub(crate) plugins: PluginConfig,
-    pub(crate) plugin_dirs: Vec<PathBuf>,
     pub(crate) exec_tools: Vec<PathBuf>,
     pub(crate) output_limit_bytes: u64,
     pub(crate) sandbox: Sandbox,
@@ -47,8 +46,27 @@ impl FileConfig {
 /// The keys that say that a file is a configuration.
 const KEYS: [&str; 5] = ["plugins", "exec_tools", "output_limit_bytes", "sandbox", TRUSTED_DIRS];
 
+/// Where the schema of the file lies, for editors.
+const SCHEMA: &str = "$schema";
+
 /// A key of former versions.
 const TRUSTED_DIRS: &str = "trusted_dirs";
+
+/// Keys that hold security rules, each with the section that it belongs into.
+const RULES: [(&str, &str); 9] = [
+    ("plugins", ""),
+    ("sandbox", ""),
+    (PERMISSIONS, ""),
+    ("enabled", "plugins"),
+    ("allowed_plugins", "plugins"),
+    ("blocked_plugins", "plugins"),
+    ("grants", "plugins"),
+    ("strict_env", "plugins"),
+    ("profiles", "sandbox"),
+];
+
+/// A section that programs beside this one have.
+const PERMISSIONS: &str = "permissions";
 
 /// Keys of the section about plugins, as [`FileConfig::set`] names them.
 const PLUGIN_KEYS: [(&str, &str); 7] = [
@@ -73,11 +91,16 @@ const FOREIGN: [(&str, &str); 2] = [
 /// What to do about a `~` that stands for nothing.
 const WRITE_OUT: &str = "write the path out";
 
-/// Whether an object is a configuration, judged by its keys. One of them may be misspelt.
+/// Whether an object is a configuration, judged by its keys. One of them may be misspelt. One without keys of its
+/// own, such as `{}`, sets nothing.
 pub(crate) fn is_config(root: &json::Value<'_>) -> bool {
-    let keys = root.as_object().unwrap_or_default().iter().map(|it| &*it.key.value);
+    let Some(members) = root.as_object() else { return false };
+    let mut keys = members.iter().map(|it| &*it.key.value);
     let is_foreign = |key: &str| FOREIGN.iter().any(|it| it.0 == key);
-    keys.into_iter().any(|key| closest(key, KEYS).is_some() || is_foreign(key))
+    let is_misplaced = |key: &str| key.ends_with("_plugins") || key == "strict_env";
+    let sets_nothing = keys.clone().all(|key| key == SCHEMA);
+    let is_own = |key: &str| closest(key, KEYS).is_some() || is_foreign(key) || is_misplaced(key);
+    sets_nothing || keys.any(is_own)
 }
 
 /// Reads a file; `None` where it cannot be used at all. Relative paths in it start from its
@@ -108,7 +131,7 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
     let Ok(mut reader) = ObjectReader::new(at, findings) else { return FileConfig::unreadable() };
     let mut res = FileConfig::default();
     // Editors look for it; the host does not.
-    reader.allow("$schema");
+    reader.allow(SCHEMA);
     for (key, help) in FOREIGN {
         if reader.is_present(key) {
             let what = format!("{key:?} is another program's section, and is passed over");
@@ -131,16 +154,18 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
             }
         }
         leave_out_links(&mut res.plugins, section, places, reader.findings());
+        let mut dirs = Vec::new();
         let written = section.member("plugin_dirs").or_else(|| section.member("directories"));
         for at in written.into_iter().flat_map(|it| it.items()) {
             match expand_path(at.value().as_str().unwrap_or_default(), dir, places) {
-                Ok(path) => res.plugin_dirs.push(path),
+                Ok(path) => dirs.push(path),
                 // Fewer plugins are no danger, and the others are no less in order.
                 Err(why) => {
                     reader.push(at.warning(codes::NO_HOME, why).with_help(WRITE_OUT));
                 }
             }
         }
+        res.plugins.plugin_dirs = dirs;
     }
     if let Some(paths) = read_paths(&mut reader, "exec_tools", dir, places) {
         res.exec_tools = paths;
@@ -171,9 +196,9 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
         Ok(None) => {}
         Err(_) => res.unread = Unread { any: true, sandbox: true },
     }
-    if let Some(meant) = refuse_misspelt_section(at, &mut reader) {
+    for meant in refuse_misplaced_rules(at, &mut reader) {
         res.unread.any = true;
-        res.unread.sandbox |= meant == "sandbox";
+        res.unread.sandbox |= matches!(meant, "sandbox" | "profiles" | PERMISSIONS);
     }
     reader.finish();
     res
@@ -222,37 +247,45 @@ fn leave_out_links(
     }
 }
 
-/// Refuses a key that was meant to be `sandbox`, or `plugins` and holds a key that protects: with a warning, that
-/// protection would not hold. Says which section was meant.
-fn refuse_misspelt_section<'v>(
+/// Refuses the unknown keys that a security rule may stand under: those near to a section with such rules, or to a
+/// key of one. Says which keys were meant.
+fn refuse_misplaced_rules<'v>(
     at: At<'v>,
     reader: &mut ObjectReader<'v, '_>,
-) -> Option<&'static str> {
-    let protects = |meant: &str, it: &At<'_>| {
-        if meant == "sandbox" {
-            return true;
-        }
-        let keys = ["allowed_plugins", "blocked_plugins", "grants", "strict_env"];
-        keys.into_iter().any(|key| it.member(key).is_some())
-    };
-    for (key, value) in at.members() {
-        let Some(meant @ ("plugins" | "sandbox")) = closest(key, KEYS) else { continue };
-        if KEYS.contains(&key) || !protects(meant, &value) {
+) -> BTreeSet<&'static str> {
+    let mut res = BTreeSet::new();
+    let all = || KEYS.into_iter().chain(RULES.iter().map(|it| it.0));
+    for (key, value) in at.members().filter(|it| !KEYS.contains(&it.0)) {
+        let meant = all().find(|it| *it == key).or_else(|| closest(key, all()));
+        let Some(&(meant, section)) = RULES.iter().find(|it| Some(it.0) == meant) else { continue };
+        if !res.insert(meant) && key == meant {
+            // It stands there twice, which is an error by itself.
             continue;
         }
         reader.allow(key);
-        let what = format!("unknown key {key:?}, which looks like {meant:?}");
+        let what = match key == meant {
+            true => format!("unknown key {}", quoted(key)),
+            false => format!("unknown key {}, which looks like {}", quoted(key), quoted(meant)),
+        };
         let diag = value.error(flyto_plugin::codes::MISSPELT_LIST, what);
-        let reason = "a protection that is not read would not hold";
-        let mut diag = diag.with_reason(reason).with_help(format!("write {meant:?}"));
+        let mut diag =
+            diag.with_reason("a rule that is not read would not hold").with_help(match section {
+                "" if meant == PERMISSIONS => {
+                    "this version has no rules of permission; `plugins` and `sandbox` have rules"
+                        .to_owned()
+                }
+                "" => format!("write {}", quoted(meant)),
+                section => format!("write {} within {}", quoted(meant), quoted(section)),
+            });
         if let Some(member) = at.value().member(key) {
             diag.location = Location::text(at.source(), member.key.span);
-            diag = diag.with_suggestion(member.key.span, format!("{meant:?}"));
+            if section.is_empty() && meant != PERMISSIONS {
+                diag = diag.with_suggestion(member.key.span, quoted(meant));
+            }
         }
         reader.push(diag);
-        return Some(meant);
     }
-    None
+    res
 }
 
 fn read_paths(

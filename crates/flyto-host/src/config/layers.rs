@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use flyto_diagnostics::{At, Diagnostic, Findings, Location, Source, files, json};
+use flyto_diagnostics::{At, Diagnostic, Findings, Location, Severity, Source, files, json};
 use flyto_plugin::DEFAULT_PLUGIN_DIRS;
 
 use super::{
@@ -38,11 +38,16 @@ pub struct Flags {
 /// in the [`TrustStore`](crate::TrustStore) that exactly its content is trusted. A file that is named by a flag or by
 /// `FLYTO_CONFIG` is read in place of both.
 ///
-/// A file that is not there is no problem unless it was named. Where the findings have an error the
-/// configuration is not to be used: a block that could not be read would not hold. What is wrong with a project's
-/// file is a warning: what can be read of it narrows.
-#[must_use]
-pub fn load_config(surroundings: &Surroundings, flags: &Flags) -> (Config, Findings) {
+/// A file that is not there is no problem unless it was named. The findings are warnings. What is wrong with a
+/// project's file is a warning as well: what can be read of it narrows.
+///
+/// # Errors
+///
+/// Part of a file or of a variable was not read, a key that a security rule may stand under included.
+pub fn load_config(
+    surroundings: &Surroundings,
+    flags: &Flags,
+) -> Result<(Config, Findings), ConfigError> {
     let mut findings = Findings::new();
     let mut config = defaults(surroundings);
     let named = match &flags.config {
@@ -63,19 +68,33 @@ pub fn load_config(surroundings: &Surroundings, flags: &Flags) -> (Config, Findi
     }
     apply_variables(&mut config, surroundings, &mut findings);
     apply_flags(&mut config, surroundings, flags);
-    (config, findings)
+    match findings.has_errors() {
+        true => Err(ConfigError { findings }),
+        false => Ok((config, findings)),
+    }
+}
+
+/// A configuration that cannot be used: a rule that was not read would not hold.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("failed to read the configuration{}", first_error(.findings))]
+#[non_exhaustive]
+pub struct ConfigError {
+    /// What is wrong, with its places, and what is odd beside it.
+    pub findings: Findings,
+}
+
+fn first_error(findings: &Findings) -> String {
+    let first = findings.iter().find(|it| it.severity == Severity::Error);
+    first.map_or_else(String::new, |it| format!(": {}: {}", it.location.name(), it.message))
 }
 
 fn defaults(surroundings: &Surroundings) -> Config {
-    Config {
-        // Without a home there are no directories by default.
-        plugin_dirs: DEFAULT_PLUGIN_DIRS
-            .iter()
-            .filter_map(|it| expand_path(it, &surroundings.current_dir, &surroundings.places).ok())
-            .collect(),
-        grants_file: surroundings.places.config_file.clone(),
-        ..Config::default()
-    }
+    let mut res = Config::default();
+    // Without a home there are no directories by default.
+    let expand = |it: &&str| expand_path(it, &surroundings.current_dir, &surroundings.places).ok();
+    res.plugins.plugin_dirs = DEFAULT_PLUGIN_DIRS.iter().filter_map(expand).collect();
+    res.grants_file.clone_from(&surroundings.places.config_file);
+    res
 }
 
 /// What the user's own file says, over the defaults.
@@ -108,49 +127,47 @@ fn open(path: &Path, surroundings: &Surroundings, findings: &mut Findings) -> Op
 
 /// Sets everything that `file` sets.
 pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
-    let FileConfig {
-        plugins, plugin_dirs, exec_tools, output_limit_bytes, sandbox, set, text, ..
-    } = file;
-    let mut takes = |key: &'static str| {
+    let FileConfig { plugins, exec_tools, output_limit_bytes, sandbox, set, text, .. } = file;
+    let takes = |key: &'static str, config: &mut Config| {
         let is_set = set.contains(key);
         if is_set {
             config.origins.insert(key, origin.clone());
+            config.set_values(key, origin, text.as_ref());
         }
         is_set
     };
-    if takes("plugins.enabled") {
+    if takes("plugins.enabled", config) {
         config.plugins.enabled = plugins.enabled;
     }
-    if takes("plugins.plugin_dirs") {
+    if takes("plugins.plugin_dirs", config) {
         config.plugins.plugin_dirs = plugins.plugin_dirs;
-        config.plugin_dirs = plugin_dirs;
     }
-    if takes("plugins.allowed_plugins") {
+    if takes("plugins.allowed_plugins", config) {
         config.plugins.allowed_plugins = plugins.allowed_plugins;
         replace_listed(&mut config.listed, "allowed_plugins", text.as_ref());
     }
-    if takes("plugins.blocked_plugins") {
+    if takes("plugins.blocked_plugins", config) {
         config.plugins.blocked_plugins = plugins.blocked_plugins;
         replace_listed(&mut config.listed, "blocked_plugins", text.as_ref());
     }
-    if takes("plugins.grants") {
+    if takes("plugins.grants", config) {
         config.plugins.grants = plugins.grants;
         if let Origin::User(path) | Origin::Project(path) | Origin::Named(path) = origin {
             config.grants_file = Some(path.clone());
         }
         config.grant_places =
-            text.map(|(source, root)| grant_places(&source, &root)).unwrap_or_default();
+            text.as_ref().map(|(source, root)| grant_places(source, root)).unwrap_or_default();
     }
-    if takes("plugins.strict_env") {
+    if takes("plugins.strict_env", config) {
         config.plugins.strict_env = plugins.strict_env;
     }
-    if takes("exec_tools") {
+    if takes("exec_tools", config) {
         config.exec_tools = exec_tools;
     }
-    if takes("output_limit_bytes") {
+    if takes("output_limit_bytes", config) {
         config.output_limit_bytes = output_limit_bytes;
     }
-    if takes("sandbox") {
+    if takes("sandbox", config) {
         config.sandbox = sandbox;
     }
 }
@@ -217,11 +234,17 @@ pub(super) fn narrow(
     }
     if set.contains("sandbox") {
         // Beside the user's profiles, others can only take.
-        config.sandbox.narrow(sandbox);
+        config.sandbox.narrow(&sandbox);
         took.insert("sandbox");
     }
     for key in &took {
         config.origins.insert(key, origin.clone());
+        match *key {
+            "plugins.enabled" | "plugins.strict_env" | "output_limit_bytes" => {
+                config.set_values(key, &origin, text.as_ref());
+            }
+            _ => config.add_values(key, &origin, text.as_ref()),
+        }
     }
     let Some((source, root)) = text else { return took };
     let dir = path.parent().and_then(Path::parent).unwrap_or(path);
@@ -246,15 +269,12 @@ fn apply_variables(config: &mut Config, surroundings: &Surroundings, findings: &
         use_plugin_dirs(config, dirs, Origin::Variable("FLYTO_PLUGINS"));
     }
     if let Some(files) = paths("FLYTO_EXEC_TOOLS") {
-        config.exec_tools = files;
-        config.origins.insert("exec_tools", Origin::Variable("FLYTO_EXEC_TOOLS"));
+        use_exec_tools(config, files, Origin::Variable("FLYTO_EXEC_TOOLS"));
     }
     if let Some(value) = variable(surroundings, "FLYTO_OUTPUT_LIMIT") {
         match value.to_str().map(str::parse) {
             Some(Ok(limit)) => {
-                config.output_limit_bytes = limit;
-                let origin = Origin::Variable("FLYTO_OUTPUT_LIMIT");
-                config.origins.insert("output_limit_bytes", origin);
+                limit_output(config, limit, Origin::Variable("FLYTO_OUTPUT_LIMIT"));
             }
             _ => {
                 let message = format!("{value:?} is no number of bytes");
@@ -279,20 +299,35 @@ fn apply_flags(config: &mut Config, surroundings: &Surroundings, flags: &Flags) 
         use_plugin_dirs(config, absolute(&flags.plugins), Origin::Flag("--plugins"));
     }
     if !flags.exec_tools.is_empty() {
-        config.exec_tools = absolute(&flags.exec_tools);
-        config.origins.insert("exec_tools", Origin::Flag("--exec-tools"));
+        use_exec_tools(config, absolute(&flags.exec_tools), Origin::Flag("--exec-tools"));
     }
     if let Some(limit) = flags.output_limit_bytes {
-        config.output_limit_bytes = limit;
-        config.origins.insert("output_limit_bytes", Origin::Flag("--output-limit"));
+        limit_output(config, limit, Origin::Flag("--output-limit"));
     }
+}
+
+fn use_exec_tools(config: &mut Config, files: Vec<PathBuf>, origin: Origin) {
+    config.set_value("exec_tools", &origin, &texts(&files));
+    config.exec_tools = files;
+    config.origins.insert("exec_tools", origin);
+}
+
+fn limit_output(config: &mut Config, limit: u64, origin: Origin) {
+    config.set_value("output_limit_bytes", &origin, &limit.into());
+    config.output_limit_bytes = limit;
+    config.origins.insert("output_limit_bytes", origin);
+}
+
+fn texts(paths: &[PathBuf]) -> serde_json::Value {
+    paths.iter().map(|it| it.display().to_string()).collect()
 }
 
 /// A user that names directories of plugins wants plugins.
 fn use_plugin_dirs(config: &mut Config, dirs: Vec<PathBuf>, origin: Origin) {
+    config.set_value("plugins.enabled", &origin, &true.into());
+    config.set_value("plugins.plugin_dirs", &origin, &texts(&dirs));
     config.plugins.enabled = true;
-    config.plugins.plugin_dirs = dirs.iter().map(|it| it.display().to_string()).collect();
-    config.plugin_dirs = dirs;
+    config.plugins.plugin_dirs = dirs;
     config.origins.insert("plugins.enabled", origin.clone());
     config.origins.insert("plugins.plugin_dirs", origin);
 }

@@ -6,6 +6,7 @@ mod layers; // which of them wins
 mod policies; // what programs get by it
 mod project; // what a project may do
 mod sandbox; // how far programs are cut off
+mod values; // which values hold, and what set them
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,20 +20,19 @@ use serde::{Serialize, Serializer};
 
 pub(crate) use self::file::{is_config, read_config_file};
 pub(crate) use self::layers::is_there;
-pub use self::layers::{Flags, load_config};
+pub use self::layers::{ConfigError, Flags, load_config};
 pub use self::policies::closed_paths;
 pub use self::project::{ProjectReview, ReviewError, find_project, review_project};
 pub use self::sandbox::{Sandbox, SandboxProfile};
+pub use self::values::ConfigValue;
 use crate::bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 
 /// What a host does, after all its sources have been weighed.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
-    /// Which plugins may be used, and what they get. Its `plugin_dirs` are as they are written.
+    /// Which plugins may be used, what they get, and where they lie: its `plugin_dirs` are absolute paths.
     pub plugins: PluginConfig,
-    /// Where plugins lie: `plugins.plugin_dirs` as absolute paths.
-    pub plugin_dirs: Vec<PathBuf>,
     /// Files with tool definitions.
     pub exec_tools: Vec<PathBuf>,
     /// Bytes of a result's text; more is cut in the middle.
@@ -52,6 +52,8 @@ pub struct Config {
     /// The names that files block and allow, but for those of a project that is not trusted: they are
     /// for the people that work on it.
     pub(crate) listed: Vec<Listed>,
+    /// Every value that something set, with the key of [`origins`](Self::origins).
+    pub(crate) values: Vec<(&'static str, ConfigValue)>,
 }
 
 /// A name in a list of plugins.
@@ -68,9 +70,10 @@ pub(crate) struct Listed {
 impl Default for Config {
     /// Plugins are off, and there are no directories and no files.
     fn default() -> Self {
+        let mut plugins = PluginConfig::default();
+        plugins.plugin_dirs.clear();
         Self {
-            plugins: PluginConfig::default(),
-            plugin_dirs: Vec::new(),
+            plugins,
             exec_tools: Vec::new(),
             output_limit_bytes: DEFAULT_OUTPUT_LIMIT_BYTES,
             sandbox: Sandbox::default(),
@@ -79,6 +82,7 @@ impl Default for Config {
             files: BTreeSet::new(),
             grant_places: BTreeMap::new(),
             listed: Vec::new(),
+            values: Vec::new(),
         }
     }
 }

@@ -8,13 +8,16 @@ use std::{
 
 use flyto_diagnostics::{Diagnostic, Findings, Location};
 use flyto_execenv::{
-    Capabilities, Capability, Exposed, Filesystem, InstallPlaces, Isolation, KillScope, Limits,
-    Policies, Policy, Profile, ProfilePlaces,
+    Class, Exposed, Filesystem, InstallPlaces, Isolation, KillScope, Limits, Policies, Policy,
+    Profile, ProfilePlaces,
 };
 
 use flyto_plugin::MANIFEST_FILE;
 
-use super::{Config, sandbox::SandboxProfile};
+use super::{
+    Config, Sandbox,
+    sandbox::{CLASSES, SandboxProfile},
+};
 use crate::{
     codes,
     links::{self, Link},
@@ -22,12 +25,9 @@ use crate::{
 };
 
 impl Config {
-    /// What each class of program gets on a backend that declares `capabilities`, by its profiles at
-    /// these places.
+    /// What each class of program gets at these places, by its profiles, and by what `kill` says of its backend.
     ///
-    /// Every class has its programs ended with all their descendants where the backend can do that,
-    /// else with their process group: what was not asked for is no reason to refuse a call. What a
-    /// profile asks for is one.
+    /// What a profile asks for and the backend lacks is a reason to refuse a call.
     ///
     /// Programs work on the current directory. `workspace` has the directory for temporary files
     /// (`$TMPDIR`, else `/tmp`), which other programs use as well; `strict` has none. A directory that lies
@@ -36,48 +36,58 @@ impl Config {
     ///
     /// A class is refused where `workspace` would make too much writable: in the home directory, a directory of the
     /// system, or above one of them (see [`Profile::exposed`]).
-    #[must_use]
-    pub fn policies(&self, capabilities: &Capabilities, surroundings: &Surroundings) -> Policies {
-        let kill = match capabilities.has(Capability::TreeKill) {
-            true => KillScope::Tree,
-            false => KillScope::Group,
-        };
-        let policy = Policy::new().kill(kill);
-        let mut res = Policies::new().other(policy.clone());
+    pub(crate) fn policies(
+        &self,
+        kill: impl Fn(&Class) -> KillScope,
+        surroundings: &Surroundings,
+    ) -> Policies {
+        let Sandbox { classes, other, .. } = &self.sandbox;
         let mut made: Vec<(&[SandboxProfile], Policy)> = Vec::new();
-        for profiles in self.sandbox.classes.values() {
+        for profiles in classes.values().chain([other]) {
             // Most often all classes have the same, which they share then.
-            if made.iter().any(|it| it.0 == &**profiles) {
-                continue;
+            if made.iter().all(|it| it.0 != &**profiles) {
+                made.push((profiles, self.policy(profiles, surroundings)));
             }
-            let mut isolation = Isolation::new();
-            let mut limits = Limits::new();
-            for profile in profiles {
-                let places = places(profile, surroundings);
-                isolation = isolation.narrowed_by(&profile.isolation(&places));
-                limits = limits.narrowed_by(&profile.limits);
-            }
-            if !isolation.is_none() {
-                isolation = self.deciding_files().fold(isolation, Isolation::read_only);
-            }
-            if let Some(copies) =
-                self.endangered_copies(surroundings).filter(|_| !isolation.is_none())
-            {
-                isolation = isolation.read_only(copies);
-            }
-            let mut policy = policy.clone().isolation(isolation).limits(limits);
-            if let Some(reason) = refusal(profiles, &policy.isolation, surroundings) {
-                policy = policy.refuse(reason);
-            }
-            made.push((profiles, policy));
         }
         let installs = Arc::new(self.install_places(made.iter().map(|it| &it.1), surroundings));
-        for (class, profiles) in &self.sandbox.classes {
-            let policy = made.iter().find(|it| it.0 == &**profiles).map(|it| it.1.clone());
-            let policy = policy.unwrap_or_default().open_installations(Arc::clone(&installs));
-            res = res.class(class.clone(), policy);
+        let policy = |profiles: &[SandboxProfile], class: &Class| {
+            let policy = made.iter().find(|it| it.0 == profiles).map(|it| it.1.clone());
+            let policy = policy.unwrap_or_default().kill(kill(class));
+            // Also for a tool that asks for a profile where its class has none.
+            policy.open_installations(Arc::clone(&installs))
+        };
+        let named = CLASSES.iter().map(|it| &it.1).chain(classes.keys());
+        let res = named.fold(Policies::new(), |res, class| {
+            res.class(class.clone(), policy(self.sandbox.profiles_of(class), class))
+        });
+        res.other(policy(other, &Class::new("other")))
+    }
+
+    /// What the profile of this name asks for at these places; `None` where there is none.
+    pub(crate) fn profile_policy(&self, name: &str, surroundings: &Surroundings) -> Option<Policy> {
+        Some(self.policy(&[self.sandbox.profile(name)?], surroundings))
+    }
+
+    /// What these profiles ask for together.
+    fn policy(&self, profiles: &[SandboxProfile], surroundings: &Surroundings) -> Policy {
+        let mut isolation = Isolation::new();
+        let mut limits = Limits::new();
+        for profile in profiles {
+            let places = places(profile, surroundings);
+            isolation = isolation.narrowed_by(&profile.isolation(&places));
+            limits = limits.narrowed_by(&profile.limits);
         }
-        res
+        if !isolation.is_none() {
+            isolation = self.deciding_files().fold(isolation, Isolation::read_only);
+            if let Some(copies) = self.endangered_copies(surroundings) {
+                isolation = isolation.read_only(copies);
+            }
+        }
+        let refused = refusal(profiles, &isolation, surroundings);
+        let mut res = Policy::new().isolation(isolation).limits(limits);
+        res.refused = refused;
+        let names = profiles.iter().map(|it| &*it.name).filter(|it| *it != Profile::None.name());
+        names.fold(res, Policy::profile)
     }
 
     /// Where programs are installed, and what a program of some class may write: what it leaves there opens nothing.
@@ -104,8 +114,9 @@ impl Config {
     /// Files and directories that decide what a later call runs, and how: the configuration that was read, files with
     /// tool definitions, directories of plugins. A program that is confined by them must not change them.
     fn deciding_files(&self) -> impl Iterator<Item = PathBuf> {
-        let linked = self.plugin_dirs.iter().flat_map(|it| linked_plugins(it));
-        let named = self.files.iter().chain(&self.exec_tools).chain(&self.plugin_dirs).cloned();
+        let linked = self.plugins.plugin_dirs.iter().flat_map(|it| linked_plugins(it));
+        let named =
+            self.files.iter().chain(&self.exec_tools).chain(&self.plugins.plugin_dirs).cloned();
         let named = named.chain(linked);
         // As they are written, and where they lead.
         let all: BTreeSet<_> = named.flat_map(|it| [links::real(&it), it]).collect();
@@ -117,8 +128,7 @@ impl Config {
     #[must_use]
     pub fn place_findings(&self, surroundings: &Surroundings) -> Findings {
         let mut res = Findings::new();
-        let mut profiles = self.sandbox.classes.values().flatten();
-        if !profiles.any(|it| it.extends == Profile::Workspace) {
+        if !self.sandbox.in_use().any(|it| it.extends == Profile::Workspace) {
             return res;
         }
         if let Some(Err(link)) = surroundings.home().map(links::home_dir) {
@@ -142,8 +152,8 @@ impl Config {
             }
         }
         let refused = || {
-            let policies = self.policies(&Capabilities::new(""), surroundings);
-            self.sandbox.classes.keys().find_map(|it| policies.get(it).refused.clone())
+            let policies = self.policies(|_| KillScope::Group, surroundings);
+            CLASSES.iter().find_map(|it| policies.get(&it.1).refused.clone())
         };
         // Most directories are narrow enough, which is sooner said than what each class gets.
         let is_wide = Profile::Workspace.exposed(&plain).is_some();
@@ -249,7 +259,7 @@ fn not_granted(place: &str, what: &str, link: &Link) -> Diagnostic {
 mod tests {
     use std::collections::BTreeSet;
 
-    use flyto_execenv::{Class, Environment, Network};
+    use flyto_execenv::{Environment, Network};
 
     use super::*;
     use crate::config::Sandbox;
@@ -264,7 +274,7 @@ mod tests {
         for name in profiles {
             let mut one = Sandbox::default();
             one.use_for_all(&one.profile(name).expect("everybody has it"));
-            res.sandbox.narrow(one);
+            res.sandbox.narrow(&one);
         }
         res
     }
@@ -273,17 +283,6 @@ mod tests {
         let Filesystem::Grants { write, .. } = &isolation.filesystem else { return Vec::new() };
         let own = write.iter().filter(|it| !it.starts_with("/dev"));
         own.map(|it| it.display().to_string()).collect()
-    }
-
-    #[test]
-    fn trees_are_ended_where_the_backend_can() {
-        let kill = |capabilities: &Capabilities| {
-            let policies = config(&[]).policies(capabilities, &surroundings());
-            policies.get(&Class::USER_HOOK).kill
-        };
-        let portable = Capabilities::new("x").with([Capability::GroupKill]);
-        assert_eq!(kill(&portable), Some(KillScope::Group));
-        assert_eq!(kill(&portable.with([Capability::TreeKill])), Some(KillScope::Tree));
     }
 
     #[test]
@@ -297,7 +296,7 @@ mod tests {
             let env = [("HOME", at(home)), ("TMPDIR", at(tmp))].into_iter().collect();
             let surroundings = Surroundings::new(env, "/w");
             let config = config(&[profile]);
-            let policies = config.policies(&Capabilities::new("x"), &surroundings);
+            let policies = config.policies(|_| KillScope::Group, &surroundings);
             let isolation = &policies.get(&Class::PLUGIN_TOOL).isolation;
             let Filesystem::Grants { read, .. } = &isolation.filesystem else { panic!("paths") };
             let denied = |it: &str| isolation.denied.contains(&root.join(it).join(".ssh"));
@@ -319,7 +318,7 @@ mod tests {
     /// Why `profiles` refuse programs in `dir`; empty where they do not.
     fn refused(profiles: &[&str], dir: &str) -> String {
         let surroundings = Surroundings { current_dir: dir.into(), ..surroundings() };
-        let policies = config(profiles).policies(&Capabilities::new("x"), &surroundings);
+        let policies = config(profiles).policies(|_| KillScope::Group, &surroundings);
         policies.get(&Class::PLUGIN_TOOL).refused.clone().unwrap_or_default()
     }
 
@@ -342,7 +341,7 @@ mod tests {
         mine.name = "mine".to_owned();
         own.sandbox.use_for_all(&mine);
         let here = Surroundings { current_dir: "/".into(), ..surroundings() };
-        let policies = own.policies(&Capabilities::new("x"), &here);
+        let policies = own.policies(|_| KillScope::Group, &here);
         let reason = policies.get(&Class::USER_HOOK).refused.clone().expect("it extends workspace");
         assert!(reason.contains("\"mine\""), "{reason}");
         let codes: Vec<_> = own.place_findings(&here).iter().map(|it| it.code).collect();
@@ -354,7 +353,7 @@ mod tests {
         let env: Environment = [("HOME", "/h/ada"), ("TMPDIR", "/h")].into_iter().collect();
         let surroundings = Surroundings::new(env, "/w");
         let config = config(&["workspace"]);
-        let policies = config.policies(&Capabilities::new("x"), &surroundings);
+        let policies = config.policies(|_| KillScope::Group, &surroundings);
         assert_eq!(writes(&policies.get(&Class::PLUGIN_TOOL).isolation), ["/w"]);
         let findings = config.place_findings(&surroundings);
         let said: Vec<_> = findings.iter().map(|it| (it.code, it.location.name())).collect();
@@ -365,7 +364,7 @@ mod tests {
     fn what_the_host_keeps_is_closed_wherever_it_lies() {
         let denied = |env: &[(&str, &str)]| {
             let surroundings = Surroundings::new(env.iter().copied().collect(), "/w");
-            let policies = config(&["strict"]).policies(&Capabilities::new("x"), &surroundings);
+            let policies = config(&["strict"]).policies(|_| KillScope::Group, &surroundings);
             policies.get(&Class::PLUGIN_TOOL).isolation.denied.to_vec()
         };
         let moved = denied(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s"), ("XDG_CONFIG_HOME", "/c")]);
@@ -390,7 +389,7 @@ mod tests {
         let read_only = |profile: &str, dir: &str| {
             let env: Environment = [("HOME", "/h")].into_iter().collect();
             let surroundings = Surroundings::new(env, dir);
-            let policies = config(&[profile]).policies(&Capabilities::new("x"), &surroundings);
+            let policies = config(&[profile]).policies(|_| KillScope::Group, &surroundings);
             let isolation = policies.get(&Class::PLUGIN_TOOL).isolation.clone();
             isolation.read_only.contains(&PathBuf::from("/h/.cache/flyto/pinned"))
         };
@@ -404,8 +403,7 @@ mod tests {
     #[test]
     fn profiles_have_their_places_and_further_ones_only_take() {
         let isolation = |profiles: &[&str]| {
-            let capabilities = Capabilities::new("x");
-            let policies = config(profiles).policies(&capabilities, &surroundings());
+            let policies = config(profiles).policies(|_| KillScope::Group, &surroundings());
             policies.get(&Class::PLUGIN_TOOL).isolation.clone()
         };
         assert!(isolation(&[]).is_none() && isolation(&["none"]).is_none());
@@ -424,7 +422,7 @@ mod tests {
         profile.write = ["/m", "/m/.git/config"].map(PathBuf::from).into();
         sandbox.use_for_all(&profile);
         let config = Config { sandbox, ..Config::default() };
-        let policies = config.policies(&Capabilities::new("x"), &surroundings());
+        let policies = config.policies(|_| KillScope::Group, &surroundings());
         let kept = &policies.get(&Class::EVOLVE).isolation.read_only;
         let has = |path: &str| kept.contains(&PathBuf::from(path));
         assert!(has("/m/.envrc") && has("/m/.git/hooks") && has("/w/.flyto"), "{kept:?}");
@@ -443,7 +441,7 @@ mod tests {
         config.sandbox.use_for_all(&profile);
         let env = [("HOME", "/not/there/h"), ("PATH", "/b")].into_iter().collect();
         let surroundings = Surroundings::new(env, "/w");
-        let policies = config.policies(&Capabilities::new("test"), &surroundings);
+        let policies = config.policies(|_| KillScope::Group, &surroundings);
         let expect = ["/dev/full", "/dev/null", "/dev/zero", "/written", "/granted"]
             .into_iter()
             .chain(["/not/there/h/.local/share/flyto/plugins"])
@@ -451,8 +449,8 @@ mod tests {
                 InstallPlaces::new(&surroundings.env).home("/not/there/h"),
                 InstallPlaces::writable,
             );
-        for class in config.sandbox.classes.keys() {
-            assert_eq!(policies.get(class).installs.as_deref(), Some(&expect));
+        for class in [Class::EVOLVE, Class::new("hosts-own")] {
+            assert_eq!(policies.get(&class).installs.as_deref(), Some(&expect));
         }
     }
 }

@@ -107,7 +107,7 @@ fn widens(base: &Config, file: FileConfig) -> Vec<(&'static str, String)> {
     let replaces = |key: &str| match key {
         "plugins.allowed_plugins" => !base.plugins.allowed_plugins.is_empty(),
         "plugins.blocked_plugins" => !base.plugins.blocked_plugins.is_empty(),
-        "sandbox" => base.sandbox.classes.values().flatten().any(|it| it.extends != Profile::None),
+        "sandbox" => base.sandbox.in_use().any(|it| it.extends != Profile::None),
         _ => false,
     };
     let shown = |key: &str| {
@@ -191,6 +191,7 @@ pub(super) fn apply_projects(
         let mut found = Findings::new();
         if file.unread.sandbox {
             config.sandbox.narrow_to(Profile::Workspace);
+            config.set_unread_sandbox(&Origin::Project(path.clone()));
         }
         narrow(config, file, &path, &mut found);
         if report == Report::Findings {

@@ -7,14 +7,12 @@ use std::{
 };
 
 use flyto_diagnostics::{
-    At, Diagnostic, Findings, ObjectReader, Reported, closest, codes::WRONG_TYPE, json::Node,
-    quoted,
+    At, Diagnostic, Findings, ObjectReader, Reported, closest, codes::WRONG_TYPE, quoted,
 };
 use flyto_execenv::{
-    Class, Filesystem, HostPattern, Isolation, Limits, Network, Profile, ProfilePlaces,
-    project_settings,
+    Class, Filesystem, Isolation, Limits, Network, Profile, ProfilePlaces, project_settings,
 };
-use flyto_plugin::{ambient_home_of, expand_home, read_limits};
+use flyto_plugin::{ambient_home_of, expand_home, read_limits, read_network};
 
 use crate::{
     codes,
@@ -29,6 +27,8 @@ pub struct Sandbox {
     /// The profiles of a class. All of one class hold together: those of a project that is not trusted
     /// stand beside the user's.
     pub classes: BTreeMap<Class, Vec<SandboxProfile>>,
+    /// Those of every other class, one of the host's own included.
+    pub other: Vec<SandboxProfile>,
     /// Profiles of one's own, by name.
     pub profiles: BTreeMap<String, SandboxProfile>,
 }
@@ -117,36 +117,40 @@ impl Sandbox {
 
     /// Runs programs of every class under this profile and no other.
     pub fn use_for_all(&mut self, profile: &SandboxProfile) {
-        self.classes =
-            CLASSES.into_iter().map(|(_, class)| (class, vec![profile.clone()])).collect();
+        self.classes.clear();
+        self.other = vec![profile.clone()];
     }
 
-    /// The names of the profiles of a class.
+    /// The profiles of a class.
     #[must_use]
-    pub fn names_for(&self, class: &Class) -> Vec<&str> {
-        let profiles = self.classes.get(class).map(Vec::as_slice).unwrap_or_default();
-        let names: Vec<_> =
-            profiles.iter().map(|it| &*it.name).filter(|it| *it != "none").collect();
-        if names.is_empty() { vec![Profile::None.name()] } else { names }
+    pub fn profiles_of(&self, class: &Class) -> &[SandboxProfile] {
+        self.classes.get(class).unwrap_or(&self.other)
+    }
+
+    /// All profiles in use, class by class.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = &SandboxProfile> {
+        self.classes.values().flatten().chain(&self.other)
     }
 
     /// Adds the profiles of an untrusted project beside those that hold.
-    pub(super) fn narrow(&mut self, other: Self) {
-        for (class, profiles) in other.classes {
-            let all = self.classes.entry(class).or_default();
-            for profile in profiles {
-                if !all.contains(&profile) {
-                    all.push(profile);
-                }
-            }
-        }
+    pub(super) fn narrow(&mut self, other: &Self) {
+        let both = |own: &[SandboxProfile], more: &[SandboxProfile]| -> Vec<SandboxProfile> {
+            let more = more.iter().filter(|it| !own.contains(it));
+            own.iter().chain(more).cloned().collect()
+        };
+        let classes = self.classes.keys().chain(other.classes.keys());
+        let classes = classes
+            .map(|it| (it.clone(), both(self.profiles_of(it), other.profiles_of(it))))
+            .collect();
+        self.other = both(&self.other, &other.other);
+        self.classes = classes;
     }
 
     /// Runs programs of every class under this profile at least.
     pub(super) fn narrow_to(&mut self, profile: Profile) {
         let mut least = Self::default();
         least.use_for_all(&SandboxProfile::plain(profile));
-        self.narrow(least);
+        self.narrow(&least);
     }
 
     /// Reads the value of `sandbox`.
@@ -260,7 +264,7 @@ fn read_profile(
     let write = granted(&mut reader, "write", places);
     let deny = paths(&mut reader, "deny", places);
     let deny = deny.map(|it| it.into_iter().map(|(path, _)| path).collect());
-    let network = network(&mut reader);
+    let network = read_network(&mut reader);
     let limits = read_limits(&mut reader, NOT_READ);
     reader.suggest_for("denied", "deny");
     reader.suggest_for("net", "network");
@@ -344,39 +348,4 @@ fn paths<'v>(
 fn is_plain(path: &Path) -> bool {
     let climbs = path.components().any(|it| it == Component::ParentDir);
     path.is_absolute() && !climbs && !path.as_os_str().as_encoded_bytes().contains(&0)
-}
-
-fn network(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Network>, Reported> {
-    if !matches!(reader.at("network").value().node, Node::Array(_)) {
-        return reader.optional_one_of("network", &[("off", Off::Yes), ("on", Off::No)]).map(
-            |it| {
-                it.map(|off| match off {
-                    Off::Yes => Network::Off,
-                    Off::No => Network::Host,
-                })
-            },
-        );
-    }
-    let texts = reader.optional_string_array("network")?.unwrap_or_default();
-    let mut res = Vec::with_capacity(texts.len());
-    let mut failed = None;
-    for (text, at) in texts.into_iter().zip(reader.at("network").items()) {
-        match text.parse::<HostPattern>() {
-            Ok(pattern) => res.push(pattern),
-            Err(err) => {
-                let diag = at.error(codes::BAD_PROFILE, err.to_string());
-                let help =
-                    "write a host such as `example.org`, `*.example.org` or `example.org:443`";
-                failed = Some(reader.push(diag.with_help(help)));
-            }
-        }
-    }
-    failed.map_or(Ok(Some(Network::Hosts(res))), Err)
-}
-
-/// Whether the network is off.
-#[derive(Clone, Copy)]
-enum Off {
-    Yes,
-    No,
 }

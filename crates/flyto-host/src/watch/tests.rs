@@ -17,7 +17,7 @@ const GUARD: Duration = Duration::from_secs(60);
 fn host(dir: &TempDir) -> Arc<Host> {
     let mut config = Config::default();
     config.plugins.enabled = true;
-    config.plugin_dirs = vec![dir.path().join("plugins")];
+    config.plugins.plugin_dirs = vec![dir.path().join("plugins")];
     let surroundings = Surroundings::new(Default::default(), dir.path());
     Arc::new(Host::new(ExecEnv::new(Local::new()), surroundings, config))
 }

@@ -1,7 +1,9 @@
 //! All sources in one registry: calls, and what is edited meanwhile.
 
 mod calls; //  the path of a call
+mod native; // tools that are no programs
 mod reload; // looking at the sources again
+mod sandbox; // how far programs are cut off
 mod session; // processes that stay
 mod settings; // what is said about plugins that are not there
 #[cfg(feature = "watch")]

@@ -14,7 +14,7 @@ fn host(world: &World, plugins: &str, flags: &Flags) -> Host {
         dir.display().to_string()
     );
     world.write(".config/flyto/config.json", &text);
-    let (config, findings) = load_config(&world.surroundings(), flags);
+    let (config, findings) = load_config(&world.surroundings(), flags).expect("it can be used");
     assert!(findings.is_empty(), "{findings:?}");
     Host::new(ExecEnv::new(Local::new()), world.surroundings(), config)
 }
@@ -75,7 +75,8 @@ fn a_list_of_plugins_that_are_not_there_is_told() {
     let off = format!(r#"{lists}, "enabled": false"#);
     let text = format!("{{\"plugins\": {{{off}}}}}");
     world.write(".config/flyto/config.json", &text);
-    let (config, _) = load_config(&world.surroundings(), &Flags::default());
+    let res = load_config(&world.surroundings(), &Flags::default());
+    let (config, _) = res.expect("it can be used");
     check(&Host::new(ExecEnv::new(Local::new()), world.surroundings(), config), expect![[""]]);
     let mut flags = Flags::default();
     flags.plugins.push(world.path("plugins"));

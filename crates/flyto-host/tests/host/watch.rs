@@ -161,7 +161,7 @@ async fn a_thousand_plugins_at_once_take_few_looks() {
 #[tokio::test]
 async fn a_directory_may_come_later_and_be_replaced() {
     let mut world = World::new();
-    world.config.plugin_dirs = vec![world.path("a/b/plugins")];
+    world.config.plugins.plugin_dirs = vec![world.path("a/b/plugins")];
     let mut it = Watched::new(world);
     it.world.write("a/x", "");
     it.world.write("a/b/plugins/p/plugin.json", &manifest("p", "true"));

@@ -18,7 +18,7 @@ impl World {
         let dir = tempfile::tempdir().expect("a directory");
         let mut config = Config::default();
         config.plugins.enabled = true;
-        config.plugin_dirs = vec![dir.path().join("plugins")];
+        config.plugins.plugin_dirs = vec![dir.path().join("plugins")];
         Self { dir, config }
     }
 

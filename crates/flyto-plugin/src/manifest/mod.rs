@@ -14,6 +14,7 @@ mod lazy; //     schemas that become values when they are first used
 mod literal; //  places inside a JSON string
 mod meant; //    values of a wrong type, and what they mean
 mod metadata; // what a tool says about itself
+mod narrowing; // the network that a tool asks for
 mod program; //  the file that a tool runs
 mod schema; //   schemas of input and output
 mod servers; //  servers of the Model Context Protocol
@@ -24,20 +25,21 @@ mod within; //   paths that have to stay in the plugin's directory
 
 use std::{ffi::OsString, path::PathBuf, sync::LazyLock, time::Duration};
 
-use flyto_execenv::{Declared, Limits, Sha256};
+use flyto_execenv::{Declared, Limits, Network, Sha256};
 use flyto_tools::{Metadata, PermissionClass};
 use serde_json::json;
 
 pub(crate) use self::{
     env::{is_reserved, name_fault},
     head::{declared_name, read},
-    meant::{check as check_meant, flag},
+    meant::flag,
     program::Seen,
     tool::{Place, refuse_nul, start_dir},
 };
 pub use self::{
     form::ToolForm,
     lazy::Schema,
+    narrowing::read_network,
     servers::{HttpKind, ServerDef, Transport, conformant::MCP_FILE},
     tool::read_limits,
 };
@@ -105,6 +107,12 @@ pub struct ToolDef {
     pub grace: Duration,
     /// Upper bounds that the tool sets itself. The operator's policy may be tighter.
     pub limits: Limits,
+    /// What its program may reach on the network at most; `None` is what its class may. Never [`Network::Host`] in a
+    /// manifest: a tool can ask for less, and not for more.
+    pub network: Option<Network>,
+    /// The sandbox profile that holds for its program beside those of its class, by a name of the host
+    /// ([`PluginContext::profiles`](crate::PluginContext::profiles)).
+    pub sandbox: Option<String>,
     /// The digest of the file that must run.
     pub sha256: Option<Sha256>,
     /// Whether output is shown as it comes, and `::progress 0.4 text` on stderr is progress.
@@ -230,6 +238,8 @@ impl ToolDef {
             timeout: DEFAULT_TIMEOUT,
             grace: Duration::ZERO,
             limits: Limits::new(),
+            network: None,
+            sandbox: None,
             sha256: None,
             stream: false,
             undo: None,

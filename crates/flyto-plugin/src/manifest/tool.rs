@@ -16,7 +16,7 @@ use super::{
     binary::{self, BinaryDef},
     category, env,
     literal::span_within,
-    meant, metadata, program,
+    meant, metadata, narrowing, program,
     program::Seen,
     schema, template, undo, within,
 };
@@ -126,12 +126,11 @@ pub(super) fn read(
     let grace = grace(&mut reader);
     let stream = meant::flag(&mut reader, "stream");
     let limits = limits(&mut reader);
+    let network = narrowing::network(&mut reader);
+    let sandbox = non_blank(&mut reader, "sandbox");
     let undo = undo::read(&mut reader);
     let mut metadata = metadata::read(&mut reader);
-    let category = match form {
-        ToolForm::Argv => Ok(None),
-        ToolForm::Template | ToolForm::Binary => category::read(&mut reader),
-    };
+    let category = category::read(&mut reader);
     if let (Ok(metadata), Ok(Some(category))) = (&mut metadata, category) {
         category.apply(metadata, |key| reader.is_present(key));
     }
@@ -150,6 +149,8 @@ pub(super) fn read(
         timeout: binary.and_then(|it| it.timeout).or(timeout?).unwrap_or(DEFAULT_TIMEOUT),
         grace: grace?,
         limits: limits?,
+        network: network?,
+        sandbox: sandbox?,
         sha256: sha256?,
         stream: stream?.unwrap_or_default(),
         undo: undo?,
@@ -204,7 +205,7 @@ const fn spelling(form: ToolForm) -> Spelling {
 const fn hints(
     work_dir: &'static str,
     timeout: &'static str,
-) -> [(&'static str, &'static str); 19] {
+) -> [(&'static str, &'static str); 18] {
     [
         ("cwd", work_dir),
         ("dir", work_dir),
@@ -221,7 +222,6 @@ const fn hints(
         ("input", "input_schema"),
         ("returns", "output_schema"),
         ("permission", "permission_class"),
-        ("category", "permission_class"),
         ("digest", "sha256"),
         ("hash", "sha256"),
         ("streaming", "stream"),

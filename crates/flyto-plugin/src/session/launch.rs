@@ -83,7 +83,8 @@ pub(crate) fn share(defs: &mut [ToolDef]) -> Vec<usize> {
 }
 
 fn can_share(a: &ToolDef, b: &ToolDef) -> bool {
-    let demands = |it: &ToolDef| (it.sha256, it.work_dir.clone(), it.limits.clone());
+    let bounds = |it: &ToolDef| (it.limits.clone(), it.network.clone(), it.sandbox.clone());
+    let demands = |it: &ToolDef| (it.sha256, it.work_dir.clone(), bounds(it));
     let n_added = b.env.iter().filter(|(name, _)| a.env.get(name).is_none()).count();
     program(a) == program(b)
         && demands(a) == demands(b)
@@ -109,6 +110,7 @@ impl Launcher {
             let err = ExecError::new(ExecErrorKind::NotExecutable, format!("start {path:?}"));
             NoProcess::Failed(Arc::new(err.with_source(escape)))
         })?;
+        start.check_profile().map_err(|err| NoProcess::Failed(Arc::new(err)))?;
         start.make_data_dir();
         Ok(start.base_spec(file, env))
     }
@@ -165,6 +167,9 @@ mod tests {
     fn tools_that_disagree_do_not() {
         let mut limited = tool("l", &[("A", "1")]);
         limited.limits = Limits::new().processes(3);
+        let (mut offline, mut confined) = (tool("o", &[]), tool("s", &[]));
+        offline.network = Some(flyto_execenv::Network::Off);
+        confined.sandbox = Some("strict".to_owned());
         let mut defs = [
             tool("a", &[("A", "1")]),
             tool("b", &[("A", "2")]),
@@ -172,8 +177,10 @@ mod tests {
             tool("c", &[("A", "2"), ("B", "3")]),
             ToolDef::rpc("call", "bin/p"),
             ToolDef::argv("argv", "true", ["x"]),
+            offline,
+            confined,
         ];
-        assert_eq!(share(&mut defs), [0, 1, 2, 1, 4, 5]);
+        assert_eq!(share(&mut defs), [0, 1, 2, 1, 4, 5, 6, 7]);
         assert_eq!((names(&defs[0]), names(&defs[1])), (vec!["A"], vec!["A", "B"]));
     }
 }

@@ -101,6 +101,8 @@ impl Session {
     async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> (Told, Since) {
         let Request { tool, args, timeout, grace } = request;
         let left = ctx.deadline().map(|it| it.saturating_duration_since(began));
+        // Texts tell the time that was given, and not the little less that is left by now.
+        let given = ctx.time_given().map_or(timeout, |it| it.min(timeout));
         let timeout = left.map_or(timeout, |it| it.min(timeout));
         let given_up = |over: Over, held_up_by: Option<String>, since: Since| {
             let stdout = self.shared.noise().text_since(since.stdout);
@@ -109,7 +111,7 @@ impl Session {
             let answer = match over {
                 // It was not the time that was too short.
                 Over::Cancelled => Answer::Cancelled(it(began.elapsed(), None)),
-                Over::TimedOut => Answer::TimedOut(it(timeout, held_up_by)),
+                Over::TimedOut => Answer::TimedOut(it(given, held_up_by)),
             };
             ((answer, self.shared.execution()), since)
         };

@@ -31,10 +31,6 @@ fn metadata() {
                 at /tools/0/cwd
                 help: did you mean "work_dir"?
                 "cwd" -> "work_dir"
-            5:50: warning[F0021]: unknown key "category"
-                at /tools/0/category
-                help: did you mean "permission_class"?
-                "category" -> "permission_class"
             p: loaded [t] refused []
         "#]],
     );

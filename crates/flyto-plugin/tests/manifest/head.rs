@@ -113,6 +113,8 @@ fn the_smallest_and_the_largest() {
                             6,
                         ),
                     },
+                    network: None,
+                    sandbox: None,
                     sha256: Some(
                         Sha256(a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf),
                     ),
@@ -202,6 +204,8 @@ fn defaults() {
                 open_files: None,
                 output_bytes: None,
             },
+            network: None,
+            sandbox: None,
             sha256: None,
             stream: false,
             undo: None,

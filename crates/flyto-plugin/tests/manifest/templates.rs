@@ -414,11 +414,15 @@ fn programs_that_are_not_there() {
     .assert_eq(&crate::shown(&text, Depth::Quick));
 }
 
-/// The class and the flags that a category stands for, beside other keys.
+/// The class and the flags that a category stands for, beside other keys: of a template, and the same of an argv tool.
 fn category(members: &str) -> String {
-    let text = crate::with_tool(&format!(r#""parameters": {{}}, "command": "date", {members}"#));
-    let plugin = loaded(&text, Depth::Quick).plugin.expect("it loads");
-    let it = &plugin.tools()[0].metadata;
+    let metadata = |form: &str| {
+        let text = crate::with_tool(&format!(r#"{form}"command": "date", {members}"#));
+        let plugin = loaded(&text, Depth::Quick).plugin.expect("it loads");
+        plugin.tools()[0].metadata.clone()
+    };
+    let it = &metadata(r#""parameters": {}, "#);
+    assert_eq!(it, &metadata(""), "{members}");
     let flags = [
         ("read_only", it.read_only),
         ("destructive", it.destructive),

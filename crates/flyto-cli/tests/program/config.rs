@@ -1,0 +1,62 @@
+//! Which configuration holds, and where each value comes from.
+
+use expect_test::expect;
+
+use crate::place::Place;
+
+#[test]
+fn each_value_is_shown_with_file_and_line() {
+    let place = Place::new();
+    place.write(
+        "c.json",
+        "{\n  \"plugins\": {\n    \"blocked_plugins\": [\"a\",\n      \"b\"]\n  },\n  \"sandbox\": {\"user_hook\": \"strict\"}\n}",
+    );
+    let words = ["config", "show", "--origin", "--config", "c.json"];
+    let shown = place.flyto(&words).env("FLYTO_OUTPUT_LIMIT", "100").run().shown();
+    let shown = shown.replace(place.path().to_str().unwrap(), "DIR");
+    expect![[r#"
+        exit code 0
+        -- stdout
+        KEY                         VALUE                   ORIGIN
+        plugins.enabled             false                   default
+        plugins.plugin_dirs[0]      "~/.flyto/plugins"      default
+        plugins.plugin_dirs[1]      "~/.zeptoclaw/plugins"  default
+        plugins.allowed_plugins     []                      default
+        plugins.blocked_plugins[0]  "a"                     DIR/c.json:3
+        plugins.blocked_plugins[1]  "b"                     DIR/c.json:4
+        plugins.strict_env          false                   default
+        plugins.grants              {}                      default
+        exec_tools                  []                      default
+        output_limit_bytes          100                     $FLYTO_OUTPUT_LIMIT
+        sandbox.user_hook           "strict"                DIR/c.json:6
+    "#]]
+    .assert_eq(&shown);
+
+    let plain = place.flyto(&["config", "show", "--config", "c.json"]).run();
+    assert!(!plain.stdout().contains("c.json"), "{}", plain.shown());
+
+    let json =
+        place.flyto(&["config", "show", "--origin", "--config", "c.json", "--format", "json"]);
+    let document = json.run().json();
+    let values = document["values"].as_array().unwrap();
+    let hook = values.iter().find(|it| it["key"] == "sandbox.user_hook").unwrap();
+    assert_eq!((&hook["value"], &hook["line"]), (&"strict".into(), &6.into()), "{hook}");
+}
+
+#[test]
+fn nothing_runs_under_rules_that_were_not_read() {
+    let place = Place::new();
+    let place = &place;
+    for text in [
+        r#"{"blocked_plugin": ["p"]}"#,
+        r#"{"plugins": {"blocked": ["p"]}}"#,
+        r#"{"sanbox": "strict"}"#,
+        r#"{"plugins": {"grants": {"p": {"envv": ["X"]}}}}"#,
+    ] {
+        place.write("c.json", text);
+        for words in [&["list"][..], &["call", "p:t"], &["config", "show"]] {
+            let ran = place.flyto(&[words, &["--config", "c.json"]].concat()).run();
+            assert_eq!(ran.code, Some(3), "{text}: {}", ran.shown());
+        }
+    }
+}

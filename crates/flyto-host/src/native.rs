@@ -1,0 +1,102 @@
+//! Calls of the host's own tools: the caller's deadline holds for them, and a panic ends the call and not the host.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::{Duration, Instant},
+};
+
+use flyto_execenv::DEFAULT_GRACE;
+use flyto_program::duration_text;
+use flyto_tools::{
+    CallContext, Entry, Failure, Input, Preview, ToolError, ToolErrorKind, ToolResult,
+};
+use tokio::{
+    runtime::Handle,
+    task::{AbortHandle, JoinError},
+    time::{sleep_until, timeout},
+};
+
+/// Calls a tool that is no program, in a task of its own: a tool that blocks its thread keeps neither the caller nor its
+/// deadline, where the runtime has another thread.
+///
+/// At the deadline the call is cancelled, and dropped when it has not ended [`DEFAULT_GRACE`] later. A result that
+/// comes in this time is kept, unless it says that the call was cancelled.
+pub(crate) async fn call(
+    entry: &Entry,
+    ctx: &CallContext,
+    input: Input,
+) -> Result<ToolResult, ToolError> {
+    let name = entry.id().to_string();
+    let Ok(runtime) = Handle::try_current() else {
+        let what = format!("failed to call {name}: a host needs a Tokio runtime");
+        return Err(ToolError::new(ToolErrorKind::Internal, what));
+    };
+    let given = ctx.time_given();
+    if ctx.deadline().is_some_and(|it| it <= Instant::now()) {
+        return Ok(timed_out(&name, given.unwrap_or_default()));
+    }
+    let stop = ctx.cancellation().child_token();
+    let tool = entry.tool().clone();
+    let own = ctx.clone().with_cancellation(stop.clone());
+    let mut task = runtime.spawn(async move { tool.execute(&own, input).await });
+    let _ended = EndedOnDrop(task.abort_handle());
+
+    let Some((given, deadline)) = given.zip(ctx.deadline()) else {
+        return task.await.unwrap_or_else(|err| lost(&name, err));
+    };
+    tokio::select! {
+        biased;
+        res = &mut task => return res.unwrap_or_else(|err| lost(&name, err)),
+        () = sleep_until(deadline.into()) => stop.cancel(),
+    }
+    match timeout(DEFAULT_GRACE, &mut task).await {
+        Ok(Ok(Ok(res))) if res.failure != Some(Failure::Cancelled) => Ok(res),
+        Ok(Ok(Err(err))) if err.kind() != ToolErrorKind::Cancelled => Err(err),
+        Ok(Err(err)) => lost(&name, err),
+        _ => Ok(timed_out(&name, given)),
+    }
+}
+
+/// What the tool says that a call would touch. Of one that panics, that it does.
+pub(crate) fn preview(entry: &Entry, input: &Input) -> Option<Preview> {
+    catch_unwind(AssertUnwindSafe(|| entry.tool().preview(input))).unwrap_or_else(|panic| {
+        let what = format!("its preview panicked: {}", message(&*panic));
+        Some(Preview::new().with_problem(what))
+    })
+}
+
+/// Ends the call with the future that waits for it.
+struct EndedOnDrop(AbortHandle);
+
+impl Drop for EndedOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn timed_out(name: &str, after: Duration) -> ToolResult {
+    // Finer than a millisecond says nothing about when it was ended.
+    let shown = Duration::new(after.as_secs(), after.subsec_millis() * 1_000_000);
+    let text = format!("tool {name:?} timed out after {}", duration_text(shown));
+    ToolResult::failed(Failure::TimedOut { after: Some(after) }, text)
+}
+
+/// What became of a task that gave no result.
+fn lost(name: &str, err: JoinError) -> Result<ToolResult, ToolError> {
+    match err.try_into_panic() {
+        Ok(panic) => {
+            let text = format!("tool {name:?} panicked: {}", message(&*panic));
+            Ok(ToolResult::failed(Failure::Panicked, text))
+        }
+        Err(_) => {
+            let what = format!("failed to call {name}: the runtime was shut down");
+            Err(ToolError::new(ToolErrorKind::Internal, what))
+        }
+    }
+}
+
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+}

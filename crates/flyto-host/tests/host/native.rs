@@ -1,0 +1,101 @@
+//! Tools that are functions of the host: a deadline and a panic end their calls, and nothing else.
+
+use std::{
+    sync::{Arc, mpsc},
+    time::Duration,
+};
+
+use flyto_host::Host;
+use flyto_tools::{
+    CallContext, Failure, Input, NativeTool, NoInput, OnCancel, Preview, ToolResult,
+};
+use tokio::sync::oneshot;
+
+use crate::world::{World, call};
+
+const SHORT: Duration = Duration::from_millis(50);
+
+fn host_with(tool: NativeTool) -> Host {
+    let host = World::new().host();
+    host.add_tool("test", tool).expect("it is new");
+    host
+}
+
+async fn call_for(host: &Host, time: Duration) -> ToolResult {
+    let ctx = CallContext::new().with_timeout(time);
+    host.call("t", Input::empty(), &ctx).await.expect("it was tried")
+}
+
+#[tokio::test]
+async fn the_callers_deadline_holds() {
+    let never = NativeTool::builder("t", "Never ends.")
+        .run(|_: CallContext, _: NoInput| std::future::pending::<&str>());
+    let res = call_for(&host_with(never.expect("a tool")), SHORT).await;
+    assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(SHORT) }));
+    assert_eq!(res.output, "tool \"t\" timed out after 50ms");
+}
+
+#[tokio::test]
+async fn what_a_tool_says_when_it_is_cancelled_at_the_deadline_is_kept() {
+    let tells = NativeTool::builder("t", "Ends when it is told to.").on_cancel(OnCancel::Tell).run(
+        async |ctx: CallContext, _: NoInput| {
+            ctx.cancellation().cancelled().await;
+            "half of it"
+        },
+    );
+    let res = call_for(&host_with(tells.expect("a tool")), SHORT).await;
+    assert_eq!((res.failure, &*res.output), (None, "half of it"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_that_blocks_its_thread_does_not_keep_the_caller() {
+    let (sender, receiver) = mpsc::channel::<()>();
+    let receiver = std::sync::Mutex::new(receiver);
+    let blocks = NativeTool::builder("t", "Blocks.").run(move |_: CallContext, _: NoInput| {
+        // Until the test lets it go.
+        let _ = receiver.lock().expect("one call").recv();
+        async { "late" }
+    });
+    let res = call_for(&host_with(blocks.expect("a tool")), SHORT).await;
+    assert!(matches!(res.failure, Some(Failure::TimedOut { .. })), "{res:?}");
+    drop(sender);
+}
+
+#[tokio::test]
+async fn a_dropped_call_drops_the_tool() {
+    let (sender, dropped) = oneshot::channel::<()>();
+    let (started, starts) = oneshot::channel();
+    let both = Arc::new(std::sync::Mutex::new(Some((sender, started))));
+    let waits = NativeTool::builder("t", "Waits.").run(move |_: CallContext, _: NoInput| {
+        let (sender, started) = both.lock().expect("one call").take().expect("one call");
+        async move {
+            let _held = sender;
+            started.send(()).expect("the test waits");
+            std::future::pending::<&str>().await
+        }
+    });
+    let host = host_with(waits.expect("a tool"));
+    tokio::select! {
+        _ = call(&host, "t", "{}") => panic!("it never ends"),
+        it = starts => it.expect("it starts"),
+    }
+    dropped.await.expect_err("the sender went with the tool");
+}
+
+#[tokio::test]
+async fn a_panic_is_a_failure_of_the_call() {
+    let panics = NativeTool::builder("t", "Panics.")
+        .preview(|_: &Input| -> Option<Preview> { panic!("no preview") })
+        .run(|_: CallContext, _: NoInput| async {
+            if true {
+                panic!("at {}", "once");
+            }
+            "never"
+        });
+    let host = host_with(panics.expect("a tool"));
+    let res = call(&host, "t", "{}").await.expect("it was tried");
+    assert_eq!(res.failure, Some(Failure::Panicked));
+    assert_eq!(res.output, "tool \"t\" panicked: at once");
+    let plan = host.plan("t", &Input::empty()).await.expect("it is there");
+    assert_eq!(plan.preview.expect("what is known").problems, ["its preview panicked: no preview"]);
+}
