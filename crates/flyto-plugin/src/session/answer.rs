@@ -37,7 +37,7 @@ pub(crate) enum Answer {
     /// The plugin's, which is too long to be read.
     TooLong { bytes: u64 },
     /// The process ended first.
-    Died(Arc<Death>),
+    Died(Arc<ProcessExit>),
     /// Nothing was started.
     NotStarted(NoProcess),
     /// The runtime on which the session lived is gone.
@@ -61,7 +61,7 @@ pub(crate) struct GivenUp {
 
 /// How a process ended.
 #[derive(Debug)]
-pub(crate) struct Death {
+pub(crate) struct ProcessExit {
     pub(super) why: String,
     pub(super) failure: Failure,
     /// What stdout had beside messages.
@@ -117,7 +117,7 @@ impl Called {
                      line that is read"
                 ),
             ),
-            Answer::Died(death) => died(name, &death, since),
+            Answer::Died(process_exit) => died(name, &process_exit, since),
             Answer::NotStarted(NoProcess::Unresolved(err)) => result::unresolved(name, &err),
             Answer::NotStarted(NoProcess::Failed(err)) => {
                 let what = format!("plugin tool {name:?} exec failed");
@@ -151,12 +151,12 @@ impl Called {
     }
 }
 
-fn died(name: &str, death: &Death, since: Since) -> ToolResult {
-    let mut text = format!("plugin tool {name:?}: {}", death.why);
-    beside_messages(&mut text, &death.stdout.text_since(since.stdout));
+fn died(name: &str, process_exit: &ProcessExit, since: Since) -> ToolResult {
+    let mut text = format!("plugin tool {name:?}: {}", process_exit.why);
+    beside_messages(&mut text, &process_exit.stdout.text_since(since.stdout));
     text.push_str("\nstderr: ");
-    text.push_str(&death.stderr.text_since(since.stderr));
-    ToolResult::failed(death.failure.clone(), text)
+    text.push_str(&process_exit.stderr.text_since(since.stderr));
+    ToolResult::failed(process_exit.failure.clone(), text)
 }
 
 /// Appends what stdout had that was no message, and what it may have been meant as.

@@ -16,11 +16,11 @@ use tokio::{
 };
 
 use super::{
-    answer::Death,
-    ear::Ear,
+    answer::ProcessExit,
     lines::Lines,
     outbox::Outbox,
-    shared::{Request, Shared, Work},
+    response_reader::ResponseReader,
+    state::{Request, SessionState, Work},
 };
 
 /// Time between the end of its input and the kill: 2 s, as long as a terminal's Ctrl-C gets
@@ -49,13 +49,13 @@ pub(super) enum Stop {
 
 /// The streams of one process.
 pub(super) struct Link<'a> {
-    shared: &'a Shared,
+    shared: &'a SessionState,
     stdin: Option<BoxedWriter>,
     stdout: Option<BoxedReader>,
     stderr: Option<BoxedReader>,
     outbox: Outbox,
     lines: Lines,
-    ear: Ear,
+    responses: ResponseReader,
     /// Scratch: one read.
     stderr_piece: Vec<u8>,
     /// Whether the last read answered several calls.
@@ -66,7 +66,7 @@ pub(super) struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
-    pub(super) fn new(shared: &'a Shared, process: &mut Process) -> Self {
+    pub(super) fn new(shared: &'a SessionState, process: &mut Process) -> Self {
         Self {
             shared,
             stdin: process.stdin.take(),
@@ -74,7 +74,7 @@ impl<'a> Link<'a> {
             stderr: process.stderr.take(),
             outbox: Outbox::default(),
             lines: Lines::new(),
-            ear: Ear::default(),
+            responses: ResponseReader::default(),
             stderr_piece: Vec::with_capacity(STDERR_BYTES),
             is_busy: false,
             has_waited: false,
@@ -140,7 +140,7 @@ impl<'a> Link<'a> {
         let Some(stdout) = &mut self.stdout else { return Poll::Pending };
         let read = pin!(stdout.read_buf(self.lines.room())).poll(cx);
         let Poll::Ready(read) = read else { return Poll::Pending };
-        let (ear, shared) = (&mut self.ear, self.shared);
+        let (ear, shared) = (&mut self.responses, self.shared);
         // A stream that cannot be read has ended as well.
         let is_end = read.unwrap_or(0) == 0;
         if is_end {
@@ -236,7 +236,7 @@ impl<'a> Link<'a> {
         process: Process,
         kill: &CancellationToken,
         stop: Stop,
-    ) -> (Death, Vec<Request>) {
+    ) -> (ProcessExit, Vec<Request>) {
         match stop {
             // The call that ended the session may have cancelled others just before.
             Stop::Asked | Stop::Idle => self.outbox.fill_last(self.shared),
@@ -268,11 +268,11 @@ impl<'a> Link<'a> {
             Poll::Pending
         })
         .await;
-        let death = self.death(stop, outcome);
-        (death, self.outbox.unseen())
+        let process_exit = self.process_exit(stop, outcome);
+        (process_exit, self.outbox.unseen())
     }
 
-    fn death(&self, stop: Stop, outcome: Result<Outcome, ExecError>) -> Death {
+    fn process_exit(&self, stop: Stop, outcome: Result<Outcome, ExecError>) -> ProcessExit {
         let was_asked_for = matches!(stop, Stop::Asked | Stop::Idle);
         let ending = outcome.as_ref().map(|it| it.ending);
         let (why, failure) = match (stop, ending) {
@@ -302,7 +302,7 @@ impl<'a> Link<'a> {
         let is_confirmed = outcome.as_ref().is_ok_and(|it| it.confirmed);
         let is_failure = !outcome.is_ok_and(|it| it.success());
         let (stdout, stderr) = (self.shared.noise().clone(), self.shared.stderr().clone());
-        Death {
+        ProcessExit {
             why,
             failure,
             stdout,

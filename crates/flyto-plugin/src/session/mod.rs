@@ -7,19 +7,19 @@
 //! cancelled.
 
 mod answer; //   what becomes of a call, and its words
-mod ear; //      what the lines of a process mean
 mod id; //       the id of a message of which only the start is there
 mod ids; //      a table by call ids
-mod keeper; //   the task that looks after a session
 mod launch; //   what its process is, and which tools share one
 mod lines; //    a stream of bytes as lines
 mod link; //     the streams of one process, and what is said over them
 mod outbox; //   what is being written to a process
 mod pending; //  a call that waits for its answer
+mod response_reader; //      what the lines of a process mean
 mod sessions; // all sessions of a host
-mod shared; //   what callers and the task know of each other
 mod silence; //  a plugin that says nothing after a deadline
-mod tail; //     the end of a stream, for messages
+mod state; //   what callers and the task know of each other
+mod tail; //    the end of a stream, for messages
+mod worker; //  the task that looks after a session
 
 #[cfg(test)]
 mod tests;
@@ -37,12 +37,12 @@ pub use self::sessions::Sessions;
 pub(crate) use self::{
     answer::Called,
     launch::{of, share},
-    shared::Launch,
+    state::Launch,
 };
 use self::{
     answer::{Answer, GivenUp},
-    pending::{Pending, Progress, Since, Told},
-    shared::Shared,
+    pending::{Pending, Progress, Reply, Since},
+    state::SessionState,
 };
 
 /// Bytes of a request beside its arguments, about.
@@ -51,7 +51,7 @@ const ENVELOPE_BYTES: usize = 128;
 /// The process of a plugin, whether it runs or not. Dropping it ends the process.
 #[derive(Debug)]
 pub(crate) struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<SessionState>,
 }
 
 /// One call, and the time it has.
@@ -88,7 +88,7 @@ impl Session {
     /// Nothing runs yet. `idle` is the time without calls after which the process is ended, and
     /// `launch` says what to start.
     pub(crate) fn new(env: ExecEnv, sessions: Sessions, idle: Duration, launch: Launch) -> Self {
-        Self { shared: Arc::new(Shared::new(env, sessions, idle, launch)) }
+        Self { shared: Arc::new(SessionState::new(env, sessions, idle, launch)) }
     }
 
     /// Asks the plugin, and starts it if it does not run. Dropping the future cancels the call.
@@ -98,7 +98,7 @@ impl Session {
         Called { answer, execution, wall: began.elapsed(), since }
     }
 
-    async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> (Told, Since) {
+    async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> (Reply, Since) {
         let Request { tool, args, timeout, grace } = request;
         let left = ctx.deadline().map(|it| it.saturating_duration_since(began));
         // Texts tell the time that was given, and not the little less that is left by now.
@@ -174,7 +174,7 @@ async fn last_words(
     pending: &mut Pending,
     grace: Duration,
     report: impl FnMut(Progress),
-) -> Option<Told> {
+) -> Option<Reply> {
     if grace.is_zero() || !pending.cancel() {
         return None;
     }

@@ -1,6 +1,6 @@
 //! What is being written to a process.
 
-use super::shared::{Request, Shared};
+use super::state::{Request, SessionState};
 use crate::rpc::frame;
 
 /// Requests are gathered into writes of about this size: 64 KiB, what a pipe holds by default
@@ -40,7 +40,7 @@ impl Outbox {
     }
 
     /// Takes what is queued, once everything before is written.
-    pub(super) fn fill(&mut self, shared: &Shared) {
+    pub(super) fn fill(&mut self, shared: &SessionState) {
         self.clear();
         let ping = shared.take(WRITE_BYTES, &mut self.requests, &mut self.cancels);
         // What is cancelled was asked in an earlier write, and what is asked now may depend on it.
@@ -57,7 +57,7 @@ impl Outbox {
     }
 
     /// Adds which calls are cancelled, and nothing that asks for an answer: the last that the process is told.
-    pub(super) fn fill_last(&mut self, shared: &Shared) {
+    pub(super) fn fill_last(&mut self, shared: &SessionState) {
         if self.is_written() {
             self.clear();
         }
@@ -93,13 +93,13 @@ mod tests {
     use super::*;
     use crate::session::{
         Sessions,
-        answer::{Answer, Death, NoProcess},
+        answer::{Answer, NoProcess, ProcessExit},
         pending::Pending,
         tail::Tail,
     };
 
-    fn crash() -> Arc<Death> {
-        Arc::new(Death {
+    fn crash() -> Arc<ProcessExit> {
+        Arc::new(ProcessExit {
             why: "the session ended: exit code 1".to_owned(),
             failure: Failure::exit_code(1),
             stdout: Tail::default(),
@@ -116,7 +116,8 @@ mod tests {
     async fn what_was_written_is_never_repeated_and_what_was_not_is_tried_once_more() {
         let launch = Box::new(|| Err(NoProcess::Closed));
         let env = ExecEnv::new(Local::new());
-        let shared = Arc::new(Shared::new(env, Sessions::new(), Duration::from_secs(60), launch));
+        let shared =
+            Arc::new(SessionState::new(env, Sessions::new(), Duration::from_secs(60), launch));
         let ask = |tool: &str| -> Pending {
             let room = shared.try_room(100).expect("there is room");
             shared.enqueue(tool.into(), "{}".into(), room, false)
@@ -132,7 +133,7 @@ mod tests {
         outbox.advance(first);
         outbox.advance(1);
         drop(taken_back);
-        shared.bury(&crash(), outbox.unseen());
+        shared.fail_in_flight(&crash(), outbox.unseen());
         for it in [&mut whole, &mut begun] {
             assert!(matches!(it.answer(|_| {}).await.0, Answer::Died(_)));
         }
@@ -142,7 +143,7 @@ mod tests {
         outbox.fill(&shared);
         let line = String::from_utf8_lossy(outbox.rest()).into_owned();
         assert!(line.contains(r#""id":3,"#) && line.lines().count() == 1, "{line}");
-        shared.bury(&crash(), outbox.unseen());
+        shared.fail_in_flight(&crash(), outbox.unseen());
         assert!(matches!(unseen.answer(|_| {}).await.0, Answer::Died(_)));
     }
 }

@@ -8,10 +8,10 @@ use std::sync::{
 use flyto_tools::Execution;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{answer::Answer, shared::Shared};
+use super::{answer::Answer, state::SessionState};
 
 /// An answer, and how the process was run that gave it.
-pub(super) type Told = (Answer, Option<Arc<Execution>>);
+pub(super) type Reply = (Answer, Option<Arc<Execution>>);
 
 /// How far a call has come, in the plugin's words.
 #[derive(Debug)]
@@ -50,26 +50,26 @@ impl Mark {
 /// A call that waits for its answer. Dropping it gives it up.
 #[derive(Debug)]
 pub(super) struct Pending {
-    shared: Arc<Shared>,
+    shared: Arc<SessionState>,
     pub(super) id: u64,
     pub(super) mark: Arc<Mark>,
-    reply: oneshot::Receiver<Told>,
+    reply: oneshot::Receiver<Reply>,
     progress: Option<mpsc::Receiver<Progress>>,
 }
 
 impl Pending {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<SessionState>,
         id: u64,
         mark: Arc<Mark>,
-        reply: oneshot::Receiver<Told>,
+        reply: oneshot::Receiver<Reply>,
         progress: Option<mpsc::Receiver<Progress>>,
     ) -> Self {
         Self { shared, id, mark, reply, progress }
     }
 
     /// Waits for the answer and tells of progress meanwhile. Cancel-safe until it returned.
-    pub(super) async fn answer(&mut self, mut report: impl FnMut(Progress)) -> Told {
+    pub(super) async fn answer(&mut self, mut report: impl FnMut(Progress)) -> Reply {
         let Some(progress) = &mut self.progress else { return received((&mut self.reply).await) };
         let answer = loop {
             tokio::select! {
@@ -90,7 +90,7 @@ impl Pending {
     }
 }
 
-fn received(answer: Result<Told, oneshot::error::RecvError>) -> Told {
+fn received(answer: Result<Reply, oneshot::error::RecvError>) -> Reply {
     // The sender goes unused only where the task went with its runtime.
     answer.unwrap_or((Answer::Lost, None))
 }

@@ -22,13 +22,13 @@ use tokio::{
 };
 
 use super::{
-    answer::{Answer, Death, NoProcess},
+    answer::{Answer, NoProcess, ProcessExit},
     ids::IdMap,
-    keeper::{self, Keeper},
-    pending::{Mark, Pending, Progress, Since, Told},
+    pending::{Mark, Pending, Progress, Reply, Since},
     sessions::Sessions,
     silence::Silence,
     tail::Tail,
+    worker::{self, SessionWorker},
 };
 
 /// Requests that wait to be written hold this much at most: 1 MiB. Further ones wait outside, each
@@ -56,7 +56,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Says what to start. It is asked before every start.
 pub(crate) type Launch = Box<dyn Fn() -> Result<Spec, NoProcess> + Send + Sync>;
 
-pub(super) struct Shared {
+pub(super) struct SessionState {
     pub(super) launch: Launch,
     pub(super) env: ExecEnv,
     pub(super) idle: Duration,
@@ -109,7 +109,7 @@ enum Phase {
 /// After a crash the next start waits.
 struct Pause {
     until: Instant,
-    after: Arc<Death>,
+    after: Arc<ProcessExit>,
 }
 
 /// A call that is to be written.
@@ -126,7 +126,7 @@ pub(super) struct Request {
 /// A call that is to be answered.
 struct Call {
     /// `None` once it was given up.
-    reply: Option<oneshot::Sender<Told>>,
+    reply: Option<oneshot::Sender<Reply>>,
     progress: Option<mpsc::Sender<Progress>>,
     is_written: bool,
     is_cancelled: bool,
@@ -146,7 +146,7 @@ pub(super) enum Work {
     Stuck(String),
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SessionState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.lock();
         f.debug_struct("Session")
@@ -157,7 +157,7 @@ impl fmt::Debug for Shared {
     }
 }
 
-impl Shared {
+impl SessionState {
     pub(super) fn new(env: ExecEnv, sessions: Sessions, idle: Duration, launch: Launch) -> Self {
         Self {
             launch,
@@ -240,7 +240,7 @@ impl Shared {
             waker.wake();
         }
         if is_down {
-            tokio::spawn(keeper::keep(Keeper::new(Arc::clone(self), self.sessions.enter())));
+            tokio::spawn(worker::run(SessionWorker::new(Arc::clone(self), self.sessions.enter())));
         }
         Pending::new(Arc::clone(self), id, mark, receiver, heard)
     }
@@ -484,9 +484,9 @@ impl Shared {
         }
     }
 
-    /// After the end of a process: gives `death` to all whose calls it may have seen, and puts back
+    /// After the end of a process: gives `process_exit` to all whose calls it may have seen, and puts back
     /// what it cannot have seen.
-    pub(super) fn bury(&self, death: &Arc<Death>, unseen: Vec<Request>) {
+    pub(super) fn fail_in_flight(&self, process_exit: &Arc<ProcessExit>, unseen: Vec<Request>) {
         let mut lost = Vec::new();
         {
             let mut state = self.lock();
@@ -514,18 +514,19 @@ impl Shared {
             self.heard(state);
             state.waker = None;
             state.execution = None;
-            let is_crash = death.is_failure || !lost.is_empty();
+            let is_crash = process_exit.is_failure || !lost.is_empty();
             state.pause = None;
             state.phase = Phase::Starting;
-            if is_crash && !death.was_asked_for {
+            if is_crash && !process_exit.was_asked_for {
                 let pause = FIRST_PAUSE.saturating_mul(1 << state.crashes.min(16));
                 state.crashes += 1;
                 let until = Instant::now() + pause.min(LONGEST_PAUSE);
-                state.pause = Some(Pause { until, after: Arc::clone(death) });
+                state.pause = Some(Pause { until, after: Arc::clone(process_exit) });
             }
         }
         for reply in lost {
-            let _ = reply.send((Answer::Died(Arc::clone(death)), death.execution.clone()));
+            let _ = reply
+                .send((Answer::Died(Arc::clone(process_exit)), process_exit.execution.clone()));
         }
     }
 

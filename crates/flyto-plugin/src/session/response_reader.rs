@@ -1,19 +1,21 @@
 //! What the lines of a process mean.
 
-use super::{answer::Answer, id::id_near_start, lines::Line, pending::Progress, shared::Shared};
+use super::{
+    answer::Answer, id::id_near_start, lines::Line, pending::Progress, state::SessionState,
+};
 use crate::rpc::frame::{self, Id, Message};
 
 /// Takes in the lines of stdout.
 #[derive(Debug, Default)]
-pub(super) struct Ear {
+pub(super) struct ResponseReader {
     /// Answers that no caller was given yet.
     pub(super) answers: Vec<(u64, Answer)>,
     /// Why it is not known any more whose answers are still to come.
     pub(super) lost_thread: Option<String>,
 }
 
-impl Ear {
-    pub(super) fn take(&mut self, shared: &Shared, line: Line<'_>) {
+impl ResponseReader {
+    pub(super) fn take(&mut self, shared: &SessionState, line: Line<'_>) {
         match line {
             Line::Whole(line) => match frame::parse(line) {
                 Some(Message::Response { id: Id::Number(id), outcome }) => {
@@ -46,7 +48,7 @@ impl Ear {
 }
 
 /// Keeps what was no message.
-fn keep(shared: &Shared, line: &[u8]) {
+fn keep(shared: &SessionState, line: &[u8]) {
     let mut noise = shared.noise();
     noise.push(line);
     noise.push(b"\n");

@@ -7,34 +7,34 @@ use flyto_execenv::{Capability, ExecEnv, Output, RunOptions, Spec, Stdin};
 use flyto_tools::{CancellationToken, Execution};
 use tokio::time::sleep_until;
 
-use super::{answer::NoProcess, link::Link, sessions::Entered, shared::Shared};
+use super::{answer::NoProcess, link::Link, sessions::Entered, state::SessionState};
 
 /// Keeps the session until no caller waits for a process.
-pub(super) async fn keep(mut keeper: Keeper) {
+pub(super) async fn run(mut worker: SessionWorker) {
     loop {
-        one_process(&keeper.shared).await;
-        if keeper.shared.retire() {
-            keeper.is_over = true;
+        one_process(&worker.shared).await;
+        if worker.shared.retire() {
+            worker.is_over = true;
             return;
         }
     }
 }
 
 /// Notices when the task is dropped together with its runtime, which may be before it first ran.
-pub(super) struct Keeper {
-    shared: Arc<Shared>,
+pub(super) struct SessionWorker {
+    shared: Arc<SessionState>,
     is_over: bool,
     /// Tells the call that closes the host that the process is gone.
     _entered: Entered,
 }
 
-impl Keeper {
-    pub(super) fn new(shared: Arc<Shared>, entered: Entered) -> Self {
+impl SessionWorker {
+    pub(super) fn new(shared: Arc<SessionState>, entered: Entered) -> Self {
         Self { shared, is_over: false, _entered: entered }
     }
 }
 
-impl Drop for Keeper {
+impl Drop for SessionWorker {
     fn drop(&mut self) {
         if !self.is_over {
             self.shared.abandon();
@@ -43,7 +43,7 @@ impl Drop for Keeper {
 }
 
 /// One process from its start to its end, or why there is none.
-async fn one_process(shared: &Shared) {
+async fn one_process(shared: &SessionState) {
     let stop = shared.stop.cancelled();
     let started = async {
         if let Some(at) = shared.pause_until() {
@@ -75,16 +75,16 @@ async fn one_process(shared: &Shared) {
     };
     let mut link = Link::new(shared, &mut process);
     let stop = link.talk().await;
-    let (mut death, unseen) = link.finish(process, &kill, stop).await;
-    if !death.is_confirmed {
+    let (mut process_exit, unseen) = link.finish(process, &kill, stop).await;
+    if !process_exit.is_confirmed {
         shared.sessions.add_unended(&program);
     }
-    death.execution = shared.execution().map(|it| {
+    process_exit.execution = shared.execution().map(|it| {
         let mut res = Execution::clone(&it);
-        res.confirmed = Some(death.is_confirmed);
+        res.confirmed = Some(process_exit.is_confirmed);
         Arc::new(res)
     });
-    shared.bury(&Arc::new(death), unseen);
+    shared.fail_in_flight(&Arc::new(process_exit), unseen);
 }
 
 /// What results say about the process.
