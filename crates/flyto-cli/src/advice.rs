@@ -1,4 +1,4 @@
-//! What to do about a call that cannot be made on the terms of its tool.
+//! What to do about a call that the grants of its tool do not allow.
 
 use flyto_execenv::{Capability, Limits, Network};
 use flyto_host::CallError;

@@ -6,7 +6,7 @@ use flyto_execenv::{Isolation, KillScope, Limits};
 use flyto_host::Confinement;
 use serde::Serialize;
 
-use crate::terms::{isolation, isolation_document, limits, limits_document};
+use crate::tool_details::{isolation, isolation_document, limits, limits_document};
 use crate::words::one_line;
 
 /// What holds for a program, in a JSON document.

@@ -14,7 +14,7 @@ mod advice; //      what to do about bounds that cannot be kept
 mod call; //        the verb that runs something: signals, live output, the report
 mod confinement; // what holds for a program
 mod preview; //     what a call would run
-mod terms; //       what a plugin's program gets, and what it lacks
+mod tool_details; //       what a plugin's program gets, and what it lacks
 mod verbs; //       the other verbs
 
 // and how it ends and what people see.

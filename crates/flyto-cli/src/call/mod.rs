@@ -29,7 +29,7 @@ use crate::preview::{self, VariableDocument};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
 use crate::table::facts;
-use crate::terms::{Lacks, Terms};
+use crate::tool_details::{MissingGrants, ToolDetails};
 use crate::words::tame;
 
 pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
@@ -65,7 +65,7 @@ struct Made {
     /// Whether the user limited the text.
     is_limited: bool,
     /// How the variables are granted that a plugin lacked.
-    lacks: Option<Lacks>,
+    lacks: Option<MissingGrants>,
 }
 
 fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result<Made, Stop> {
@@ -132,10 +132,14 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
 }
 
 /// How the plugin is granted the variables for want of which the call failed.
-fn ungranted(result: &ToolResult, loaded: &Loaded, name: &str) -> Result<Option<Lacks>, Stop> {
+fn ungranted(
+    result: &ToolResult,
+    loaded: &Loaded,
+    name: &str,
+) -> Result<Option<MissingGrants>, Stop> {
     let Some(Failure::Environment { .. }) = result.failure else { return Ok(None) };
-    let terms = Terms::of(loaded, loaded.find(name)?.id());
-    Ok(terms.map(|it| it.lacks).filter(Lacks::has_ungranted))
+    let details = ToolDetails::of(loaded, loaded.find(name)?.id());
+    Ok(details.map(|it| it.lacks).filter(MissingGrants::has_ungranted))
 }
 
 /// Whether the call has had all the time that there was. The process of its session gets no more.
@@ -193,7 +197,7 @@ struct DryRun<'a> {
     confinement: Option<ConfinementDocument<'a>>,
     /// How the program of a plugin gets the variables that it lacks.
     #[serde(flatten)]
-    lacks: Option<Lacks>,
+    lacks: Option<MissingGrants>,
     /// Why the call would be refused, whatever its input.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<&'a str>,
@@ -218,7 +222,7 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
     let entry = loaded.find(&tool)?;
     let variables = loaded.host.variables(entry.id());
     let confinement = loaded.host.confinement(entry.id());
-    let lacks = Terms::of(loaded, entry.id()).map(|it| it.lacks);
+    let lacks = ToolDetails::of(loaded, entry.id()).map(|it| it.lacks);
     let screen = session.screen;
     if screen.is_json() {
         let violations = violations.as_ref().map_or(&[][..], |it| &it.shown);
@@ -240,7 +244,7 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
             preview.as_ref().map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default();
         rows.extend(refused.iter().map(|it| ("problem", tame(it))));
         rows.extend(confinement.iter().flat_map(confinement::facts));
-        rows.extend(lacks.iter().flat_map(Lacks::facts));
+        rows.extend(lacks.iter().flat_map(MissingGrants::facts));
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
         screen.answer(facts(screen.stdout, &rows))?;
     }

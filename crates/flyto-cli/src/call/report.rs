@@ -13,7 +13,7 @@ use crate::screen::{Screen, look};
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::facts;
-use crate::terms::Lacks;
+use crate::tool_details::MissingGrants;
 use crate::words::{bytes, command_line, one_line, tame, time};
 
 #[derive(Serialize)]
@@ -24,7 +24,7 @@ struct Document<'a> {
     result: &'a ToolResult,
     /// How the variables are granted for want of which the call failed.
     #[serde(flatten)]
-    lacks: Option<&'a Lacks>,
+    lacks: Option<&'a MissingGrants>,
 }
 
 /// Shows the result, and gives the exit code.

@@ -14,7 +14,7 @@ use crate::findings::{Drawing, summary};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
 use crate::table::Table;
-use crate::terms::Form;
+use crate::tool_details::Form;
 use crate::words::{counted, one_line};
 
 /// One tool of the JSON document.

@@ -15,7 +15,7 @@ use crate::screen::look;
 use crate::session::{Backend, Session};
 use crate::stop::{Stop, chain};
 use crate::table::facts;
-use crate::terms::Terms;
+use crate::tool_details::ToolDetails;
 use crate::verbs::list::origin;
 use crate::words::{one_line, tame};
 
@@ -40,7 +40,7 @@ struct Document<'a> {
     confinement: Option<ConfinementDocument<'a>>,
     /// Of a plugin's tool: what it is, and what it was granted.
     #[serde(flatten)]
-    terms: Option<&'a Terms>,
+    details: Option<&'a ToolDetails>,
     findings: Vec<&'a Diagnostic>,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|err| Stop::new(Exit::NotTried, err.to_string()))?;
     let preview = runtime.block_on(host.preview(&entry, &Input::empty()));
-    let terms = Terms::of(&loaded, entry.id());
+    let details = ToolDetails::of(&loaded, entry.id());
     let confinement = host.confinement(entry.id());
     let findings = findings_about(&loaded.report, &entry);
     if screen.is_json() {
@@ -75,12 +75,12 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             preview: preview.as_ref(),
             variables: host.variables(entry.id()).map(preview::variable_documents),
             confinement: confinement.as_ref().map(ConfinementDocument::of),
-            terms: terms.as_ref(),
+            details: details.as_ref(),
             findings,
         })?;
         return Ok(Exit::Ok);
     }
-    screen.answer(page(host, &entry, &description, preview.as_ref(), terms.as_ref(), session))?;
+    screen.answer(page(host, &entry, &description, preview.as_ref(), details.as_ref(), session))?;
     let drawing = Drawing::new(screen.stderr);
     for finding in findings.into_iter().filter(|_| !screen.quiet) {
         screen.complain(format_args!("{}\n\n", drawing.draw(finding)));
@@ -94,7 +94,7 @@ fn page(
     entry: &Entry,
     description: &str,
     preview: Option<&Preview>,
-    terms: Option<&Terms>,
+    details: Option<&ToolDetails>,
     session: &Session,
 ) -> String {
     let tool = entry.tool();
@@ -110,10 +110,10 @@ fn page(
         rows.push(("aliases", aliases.join(" ")));
     }
     let variables = host.variables(entry.id());
-    rows.extend(terms.map(Terms::program).unwrap_or_default());
+    rows.extend(details.map(ToolDetails::program).unwrap_or_default());
     rows.extend(preview.map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default());
     rows.extend(host.confinement(entry.id()).iter().flat_map(confinement::facts));
-    rows.extend(terms.map(Terms::grants).unwrap_or_default());
+    rows.extend(details.map(ToolDetails::grants).unwrap_or_default());
     rows.extend(declared(metadata));
 
     let mut res = format!("{head}\n\n{}\n\n", tame(description.trim_end()));

@@ -1,4 +1,4 @@
-//! On which terms the program of a plugin runs: what it is, its bounds, and what it was granted.
+//! The details of a plugin tool: what its program is, its bounds, and what it was granted.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ const ANY_NAME: &str = "NAME";
 
 /// What is known of a plugin's tool beside what a preview tells.
 #[derive(Debug, Serialize)]
-pub(crate) struct Terms {
+pub(crate) struct ToolDetails {
     #[serde(flatten)]
     pub(crate) form: Form,
     /// How the program is told what to do.
@@ -27,7 +27,7 @@ pub(crate) struct Terms {
     #[serde(serialize_with = "grant_document")]
     granted: Grant,
     #[serde(flatten)]
-    pub(crate) lacks: Lacks,
+    pub(crate) lacks: MissingGrants,
 }
 
 /// The form of a tool, and how long its process lives.
@@ -60,7 +60,7 @@ struct Runs {
 
 /// Variables that a program has not got, and how it gets them.
 #[derive(Debug, Serialize)]
-pub(crate) struct Lacks {
+pub(crate) struct MissingGrants {
     /// Variables that its values need and the host does not have.
     to_set: Vec<String>,
     to_grant: ToGrant,
@@ -79,15 +79,15 @@ struct ToGrant {
     plugin: String,
 }
 
-impl Terms {
-    /// The terms of a tool; `None` for one that is no plugin's.
+impl ToolDetails {
+    /// The details of a tool; `None` for one that is no plugin's.
     pub(crate) fn of(loaded: &Loaded, id: &ToolId) -> Option<Self> {
         let tool = loaded.host.plugin_tool(id)?;
         let granted = loaded.host.grant(tool.plugin()).cloned().unwrap_or_default();
         Some(Self {
             form: Form::of(tool.definition()),
             runs: Runs::of(&tool),
-            lacks: Lacks::new(&tool, &granted, loaded.grants_file.as_deref()),
+            lacks: MissingGrants::new(&tool, &granted, loaded.grants_file.as_deref()),
             granted,
         })
     }
@@ -156,7 +156,7 @@ impl Runs {
     }
 }
 
-impl Lacks {
+impl MissingGrants {
     fn new(tool: &PluginTool, granted: &Grant, file: Option<&Path>) -> Self {
         let names = tool.ungranted();
         // What is granted already stays: the entry may be written in place of the one that is there.
