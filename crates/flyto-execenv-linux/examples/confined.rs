@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
 
     let linux = Linux::new();
-    println!("trees are ended by: {}", linux.rung().name());
+    println!("trees are ended by: {}", linux.mechanism().name());
 
     // Each part of an isolation is required once it is asked for: a machine that cannot enforce one refuses
     // the call, and nothing is started.

@@ -14,13 +14,13 @@
 //! use std::time::Duration;
 //!
 //! use flyto_execenv::{Ending, ExecEnv, Isolation, KillScope, Network, Spec};
-//! use flyto_execenv_linux::{KillRung, Linux};
+//! use flyto_execenv_linux::{KillMechanism, Linux};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), flyto_execenv::ExecError> {
 //! let linux = Linux::new();
-//! println!("trees are ended by: {}", linux.rung().name());
-//! # if linux.rung() == KillRung::Group { return Ok(()) }
+//! println!("trees are ended by: {}", linux.mechanism().name());
+//! # if linux.mechanism() == KillMechanism::Group { return Ok(()) }
 //! let env = ExecEnv::new(linux);
 //!
 //! // A daemon that leaves its session and its parent is ended with the call that it belongs to.
@@ -57,11 +57,11 @@
 #![deny(unsafe_code)]
 
 // The backend: which way a program takes, and where the architecture has no supervisor.
+mod kill_mechanism;
 #[cfg(supervised)]
 mod linux;
 #[cfg(not(supervised))]
 mod portable;
-mod rung;
 
 // Starting: a child of the host, or of a supervisor, by system calls that no library makes.
 #[cfg(supervised)]
@@ -75,7 +75,7 @@ mod supervised;
 #[cfg(supervised)]
 mod cgroup;
 #[cfg(supervised)]
-mod limits;
+mod enforcement;
 #[cfg(supervised)]
 mod processes;
 
@@ -104,11 +104,11 @@ mod ordinary;
 
 #[cfg(feature = "examine")]
 pub use examine::examine;
+pub use kill_mechanism::KillMechanism;
 #[cfg(supervised)]
 pub use linux::{Linux, adopt_orphans};
 #[cfg(not(supervised))]
 pub use portable::{Linux, adopt_orphans};
-pub use rung::KillRung;
 
 /// The examples of the README are tests.
 #[cfg(all(doctest, supervised))]

@@ -17,12 +17,13 @@ use flyto_execenv::{
 use flyto_supervision::{Report, Stage};
 
 use crate::{
-    KillRung,
+    KillMechanism,
     bare::trial::{self, Namespace},
     cgroup::{Cgroups, Use},
-    direct, failure,
-    limits::{DEFAULT_PROCESSES, Keepers, ProcessKeeper, sees_trees},
-    proxy::{Outside, Reach, System},
+    direct,
+    enforcement::{DEFAULT_PROCESSES, LimitEnforcement, ProcessEnforcement, sees_trees},
+    failure,
+    proxy::{EgressPolicy, Outside, System},
     sandbox::{Confinement, Granted, Support, confine_as_granted, cookie, needs_user_namespace},
     supervised::{self, Kind, Pool},
 };
@@ -58,11 +59,11 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Linux {
     capabilities: Capabilities,
-    rung: KillRung,
+    mechanism: KillMechanism,
     local: Local,
     pinned: Arc<PinnedPrograms>,
     installations: Arc<Installations>,
-    /// Nothing where the rung is [`KillRung::Group`].
+    /// Nothing where the mechanism is [`KillMechanism::Group`].
     supervision: Option<Arc<Supervision>>,
 }
 
@@ -93,8 +94,8 @@ const ATTEND_FOR: Duration = Duration::from_millis(100);
 /// What programs run below.
 #[derive(Debug)]
 struct Supervision {
-    rung: KillRung,
-    keepers: Keepers,
+    mechanism: KillMechanism,
+    enforcement: LimitEnforcement,
     support: Support,
     /// Whether supervisors can make mounts, once one was asked to.
     makes_mounts: OnceLock<bool>,
@@ -125,11 +126,12 @@ impl Linux {
     #[must_use]
     pub fn new() -> Self {
         let groups = Arc::new(Cgroups::probe());
-        let by = |rung| Some(Self::of(rung, Some(Supervision::new(rung, &groups).ok()?)));
-        by(KillRung::Cgroup)
+        let by =
+            |mechanism| Some(Self::of(mechanism, Some(Supervision::new(mechanism, &groups).ok()?)));
+        by(KillMechanism::Cgroup)
             .or_else(|| Self::by_supervisor(&groups))
-            .or_else(|| by(KillRung::PidNamespace))
-            .unwrap_or_else(|| Self::of(KillRung::Group, None))
+            .or_else(|| by(KillMechanism::PidNamespace))
+            .unwrap_or_else(|| Self::of(KillMechanism::Group, None))
     }
 
     /// A backend for a program that makes one call and ends. Where an ordinary user runs it, it leaves
@@ -145,8 +147,8 @@ impl Linux {
 
     /// A backend that ends trees by a supervisor alone, where the number of processes is bounded.
     fn by_supervisor(groups: &Arc<Cgroups>) -> Option<Self> {
-        let supervision = Supervision::new(KillRung::Subreaper, groups).ok()?;
-        Some(Self::of(KillRung::Subreaper, Some(supervision)))
+        let supervision = Supervision::new(KillMechanism::Subreaper, groups).ok()?;
+        Some(Self::of(KillMechanism::Subreaper, Some(supervision)))
     }
 
     /// A backend that ends trees by this means and by no other.
@@ -154,12 +156,12 @@ impl Linux {
     /// # Errors
     ///
     /// It does not work here: what failed, with the system's error number.
-    pub fn with_rung(rung: KillRung) -> io::Result<Self> {
-        if rung == KillRung::Group {
-            return Ok(Self::of(rung, None));
+    pub fn with_mechanism(mechanism: KillMechanism) -> io::Result<Self> {
+        if mechanism == KillMechanism::Group {
+            return Ok(Self::of(mechanism, None));
         }
-        let supervision = Supervision::new(rung, &Arc::new(Cgroups::probe()))?;
-        Ok(Self::of(rung, Some(supervision)))
+        let supervision = Supervision::new(mechanism, &Arc::new(Cgroups::probe()))?;
+        Ok(Self::of(mechanism, Some(supervision)))
     }
 
     /// Sets the directories for private copies of pinned scripts; see
@@ -172,7 +174,7 @@ impl Linux {
         self
     }
 
-    fn of(rung: KillRung, supervision: Option<Supervision>) -> Self {
+    fn of(mechanism: KillMechanism, supervision: Option<Supervision>) -> Self {
         let local = Local::new();
         let mut capabilities = local.capabilities().clone();
         "linux".clone_into(&mut capabilities.backend);
@@ -182,19 +184,19 @@ impl Linux {
                 capabilities.with([Capability::FileSizeLimit, Capability::OpenFilesLimit]);
         }
         if let Some(supervision) = &supervision {
-            let bounds = supervision.keepers.declared().into_iter().map(|(it, _)| it);
+            let bounds = supervision.enforcement.declared().into_iter().map(|(it, _)| it);
             let tree = [Capability::TreeKill, Capability::EndsWithHost];
             let isolation = supervision.support.capabilities();
             capabilities = capabilities
                 .with(tree)
                 .with(bounds)
                 .with(isolation)
-                .with_means(Capability::TreeKill, rung.name());
-            if supervision.keepers.processes() != ProcessKeeper::Nobody {
+                .with_means(Capability::TreeKill, mechanism.name());
+            if supervision.enforcement.processes() != ProcessEnforcement::Nobody {
                 capabilities =
                     capabilities.with_tree_limits(Limits::new().processes(DEFAULT_PROCESSES));
             }
-            for (capability, name) in supervision.keepers.names() {
+            for (capability, name) in supervision.enforcement.names() {
                 capabilities = capabilities.with_means(capability, name);
             }
             if let Some(means) = supervision.support.process_isolation() {
@@ -204,7 +206,7 @@ impl Linux {
         let pinned = Arc::new(PinnedPrograms::default());
         let installations = Arc::default();
         let supervision = supervision.map(Arc::new);
-        Self { capabilities, rung, local, pinned, installations, supervision }
+        Self { capabilities, mechanism, local, pinned, installations, supervision }
     }
 
     /// The same, with hosts that are found and reached in this way.
@@ -217,14 +219,14 @@ impl Linux {
 
     /// By which means it ends trees.
     #[must_use]
-    pub fn rung(&self) -> KillRung {
-        self.rung
+    pub fn mechanism(&self) -> KillMechanism {
+        self.mechanism
     }
 
     /// Which part of the backend enforces each limit; `None` without supervisors.
     #[cfg(feature = "examine")]
-    pub(crate) fn keepers(&self) -> Option<&Keepers> {
-        self.supervision.as_ref().map(|it| &it.keepers)
+    pub(crate) fn enforcement(&self) -> Option<&LimitEnforcement> {
+        self.supervision.as_ref().map(|it| &it.enforcement)
     }
 
     async fn start_direct(&self, spec: Spec) -> Result<Running, ExecError> {
@@ -248,22 +250,24 @@ impl Drop for Supervision {
 }
 
 impl Supervision {
-    fn new(rung: KillRung, groups: &Arc<Cgroups>) -> io::Result<Self> {
-        let kind = kind(rung, Confinement::default());
+    fn new(mechanism: KillMechanism, groups: &Arc<Cgroups>) -> io::Result<Self> {
+        let kind = kind(mechanism, Confinement::default());
         if kind.kill_by_group && !groups.can(Use::Kill) {
             let finding = groups.findings().iter().find(|it| it.purpose == Use::Kill);
             let refused = finding.and_then(|it| it.found.as_ref().err());
             let why = refused.map_or("no control groups".to_owned(), ToString::to_string);
             return Err(io::Error::other(why));
         }
-        if rung == KillRung::Subreaper {
+        if mechanism == KillMechanism::Subreaper {
             // Where it finds the processes to end. A namespace and a group are ended by the kernel.
             sees_trees()?;
         }
-        let keepers = Keepers::find(groups, kind.namespace());
+        let enforcement = LimitEnforcement::find(groups, kind.namespace());
         let in_user_namespace = kind.user_namespace;
         let plain = Pool::new(kind, Arc::clone(groups));
-        if rung == KillRung::Subreaper && keepers.processes() == ProcessKeeper::Nobody {
+        if mechanism == KillMechanism::Subreaper
+            && enforcement.processes() == ProcessEnforcement::Nobody
+        {
             let why = "nobody bounds the number of processes: root needs the controller for them";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
@@ -274,15 +278,15 @@ impl Supervision {
             };
             io::Error::new(err.kind(), format!("could not {}: {err}", report.stage.what()))
         })?;
-        if rung == KillRung::PidNamespace {
+        if mechanism == KillMechanism::PidNamespace {
             // A supervisor makes one for each program, and none before.
             trial::be_born_apart(Namespace::Processes, in_user_namespace)?;
         }
         let mut support = Support::probe();
-        support.pid_namespaces = rung == KillRung::PidNamespace;
+        support.pid_namespaces = mechanism == KillMechanism::PidNamespace;
         let (outside, special) = (Arc::new(System), Mutex::default());
         let (makes_mounts, granted) = (OnceLock::new(), Granted::default());
-        Ok(Self { rung, keepers, support, makes_mounts, granted, outside, plain, special })
+        Ok(Self { mechanism, enforcement, support, makes_mounts, granted, outside, plain, special })
     }
 
     async fn start(&self, pinned: &PinnedPrograms, mut spec: Spec) -> Result<Running, ExecError> {
@@ -292,12 +296,13 @@ impl Supervision {
         if let Some(copy) = image.as_deref().filter(|it| it.fd().is_none()) {
             let_read(&mut spec.isolation, copy.paths().0);
         }
-        let is_apart = self.keepers.has_memory_in_cgroup() && spec.limits.memory_bytes.is_some();
-        let pool = match spec.isolation.is_none() && !is_apart {
+        let own_cgroup =
+            self.enforcement.has_memory_in_cgroup() && spec.limits.memory_bytes.is_some();
+        let pool = match spec.isolation.is_none() && !own_cgroup {
             true => Arc::clone(&self.plain),
-            false => self.special(&spec, is_apart)?,
+            false => self.special(&spec, own_cgroup)?,
         };
-        let plan = self.keepers.plan(pool.namespace(), &spec.limits, KillScope::Tree);
+        let plan = self.enforcement.plan(pool.namespace(), &spec.limits, KillScope::Tree);
         if let Some(reach) = pool.reach() {
             for (name, value) in reach.variables() {
                 spec.env.set(name, value);
@@ -313,10 +318,10 @@ impl Supervision {
     }
 
     /// Supervisors for programs with the isolation of this spec, in the group of their programs or apart.
-    fn special(&self, spec: &Spec, is_apart: bool) -> Result<Arc<Pool>, ExecError> {
+    fn special(&self, spec: &Spec, own_cgroup: bool) -> Result<Arc<Pool>, ExecError> {
         let mut pools = self.special.lock().unwrap_or_else(PoisonError::into_inner);
         let found = pools.iter().position(|(isolation, pool)| {
-            *isolation == spec.isolation && pool.is_apart() == is_apart
+            *isolation == spec.isolation && pool.own_cgroup() == own_cgroup
         });
         if let Some(found) = found {
             let (isolation, pool) = pools.remove(found);
@@ -325,7 +330,7 @@ impl Supervision {
                 return Ok(pool);
             }
         }
-        let pool = self.new_pool(spec, is_apart)?;
+        let pool = self.new_pool(spec, own_cgroup)?;
         if pools.len() == MAX_SPECIAL {
             // Calls of it that are under way keep it until they have ended.
             drop(pools.remove(0));
@@ -336,9 +341,9 @@ impl Supervision {
 
     /// The first pool whose supervisors are to make mounts tells whether they can: one is started, which is
     /// that pool's first. Where they cannot, the paths are kept from being changed without mounts.
-    fn new_pool(&self, spec: &Spec, is_apart: bool) -> Result<Arc<Pool>, ExecError> {
+    fn new_pool(&self, spec: &Spec, own_cgroup: bool) -> Result<Arc<Pool>, ExecError> {
         let makes_mounts = self.makes_mounts.get().copied();
-        let pool = self.pool_for(spec, is_apart, makes_mounts.unwrap_or(true))?;
+        let pool = self.pool_for(spec, own_cgroup, makes_mounts.unwrap_or(true))?;
         if !pool.makes_mounts() || makes_mounts.is_some() {
             return Ok(pool);
         }
@@ -349,7 +354,7 @@ impl Supervision {
             }
             Err(report) if makes_no_mounts(&report) => {
                 self.makes_mounts.get_or_init(|| false);
-                self.pool_for(spec, is_apart, false)
+                self.pool_for(spec, own_cgroup, false)
             }
             Err(report) => {
                 let program = Path::new(spec.program.as_os_str());
@@ -361,7 +366,7 @@ impl Supervision {
     fn pool_for(
         &self,
         spec: &Spec,
-        is_apart: bool,
+        own_cgroup: bool,
         mount_namespaces: bool,
     ) -> Result<Arc<Pool>, ExecError> {
         let cookie = cookie().map_err(|err| failure::of_host(spec, err))?;
@@ -369,11 +374,11 @@ impl Supervision {
         let confinement = confine_as_granted(&spec.isolation, &support, cookie, &self.granted)?;
         let reach = match &spec.isolation.network {
             Network::Hosts(hosts) => {
-                Some(Arc::new(Reach::new(hosts.clone(), Arc::clone(&self.outside))))
+                Some(Arc::new(EgressPolicy::new(hosts.clone(), Arc::clone(&self.outside))))
             }
             _ => None,
         };
-        let kind = Kind { is_apart, ..kind(self.rung, confinement) };
+        let kind = Kind { own_cgroup, ..kind(self.mechanism, confinement) };
         Ok(self.plain.beside(kind, reach))
     }
 }
@@ -395,15 +400,15 @@ fn let_read(isolation: &mut Isolation, file: PathBuf) {
     }
 }
 
-fn kind(rung: KillRung, confinement: Confinement) -> Kind {
-    let pid_namespace = rung == KillRung::PidNamespace || confinement.pid_namespace;
+fn kind(mechanism: KillMechanism, confinement: Confinement) -> Kind {
+    let pid_namespace = mechanism == KillMechanism::PidNamespace || confinement.pid_namespace;
     let needs_namespaces =
         pid_namespace || confinement.network_namespace || confinement.makes_mounts();
     Kind {
         pid_namespace,
         user_namespace: needs_namespaces && needs_user_namespace(),
-        kill_by_group: rung == KillRung::Cgroup,
-        is_apart: false,
+        kill_by_group: mechanism == KillMechanism::Cgroup,
+        own_cgroup: false,
         confinement,
     }
 }

@@ -5,7 +5,7 @@ use std::{env::consts::ARCH, io, path::PathBuf};
 use async_trait::async_trait;
 use flyto_execenv::{Capabilities, ExecError, Executor, Running, Spec, local::Local};
 
-use crate::KillRung;
+use crate::KillMechanism;
 
 /// Runs programs on this machine.
 ///
@@ -58,11 +58,11 @@ impl Linux {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::Unsupported`] for every means but [`KillRung::Group`].
-    pub fn with_rung(rung: KillRung) -> io::Result<Self> {
-        match rung {
-            KillRung::Group => Ok(Self::new()),
-            KillRung::Subreaper | KillRung::PidNamespace | KillRung::Cgroup => {
+    /// [`io::ErrorKind::Unsupported`] for every means but [`KillMechanism::Group`].
+    pub fn with_mechanism(mechanism: KillMechanism) -> io::Result<Self> {
+        match mechanism {
+            KillMechanism::Group => Ok(Self::new()),
+            KillMechanism::Subreaper | KillMechanism::PidNamespace | KillMechanism::Cgroup => {
                 let why = format!("there is no supervisor for {ARCH}, so only groups are ended");
                 Err(io::Error::new(io::ErrorKind::Unsupported, why))
             }
@@ -77,10 +77,10 @@ impl Linux {
         self
     }
 
-    /// By which means it ends trees: [`KillRung::Group`].
+    /// By which means it ends trees: [`KillMechanism::Group`].
     #[must_use]
-    pub fn rung(&self) -> KillRung {
-        KillRung::Group
+    pub fn mechanism(&self) -> KillMechanism {
+        KillMechanism::Group
     }
 }
 

@@ -14,7 +14,7 @@ use crate::{
         Descriptor, O_RDONLY, Polled, SIGKILL, Used, Wait, has_ended, now_ns, poll, reap, signal,
         signal_group, sleep_ns, watch,
     },
-    setup::Site,
+    setup::SupervisorContext,
     tree::signal_descendants,
 };
 
@@ -39,19 +39,19 @@ pub(crate) struct Swept {
 }
 
 /// Kills all children and their descendants, and waits for them.
-pub(crate) fn sweep(site: &Site, leader: i32, used: &mut Used) -> Swept {
-    sweep_for(CONFIRM_NS, site, leader, used)
+pub(crate) fn sweep(context: &SupervisorContext, leader: i32, used: &mut Used) -> Swept {
+    sweep_for(CONFIRM_NS, context, leader, used)
 }
 
-fn sweep_for(at_most_ns: u64, site: &Site, leader: i32, used: &mut Used) -> Swept {
+fn sweep_for(at_most_ns: u64, context: &SupervisorContext, leader: i32, used: &mut Used) -> Swept {
     let give_up = now_ns() + at_most_ns;
     let mut res = Swept { leader: None, killed: 0, confirmed: false, group_is_spent: false };
-    if site.is_namespace() {
+    if context.is_namespace() {
         // To the first process of a namespace, -1 is everything else in it; no fork gets by.
         signal(-1, SIGKILL);
     } else {
-        res.group_is_spent = kill_group(site);
-        kill_children(site, give_up);
+        res.group_is_spent = kill_group(context);
+        kill_children(context, give_up);
     }
     let mut pause_ns = 20_000;
     loop {
@@ -66,8 +66,8 @@ fn sweep_for(at_most_ns: u64, site: &Site, leader: i32, used: &mut Used) -> Swep
             Wait::Alive => {
                 sleep_ns(pause_ns);
                 pause_ns = (pause_ns * 2).min(10_000_000);
-                if !site.is_namespace() {
-                    kill_children(site, give_up);
+                if !context.is_namespace() {
+                    kill_children(context, give_up);
                 }
             }
         }
@@ -75,28 +75,28 @@ fn sweep_for(at_most_ns: u64, site: &Site, leader: i32, used: &mut Used) -> Swep
 }
 
 /// Kills and waits until nothing is left, however long that takes.
-pub(crate) fn sweep_for_good(site: &Site) {
-    while !sweep(site, 0, &mut Used::default()).confirmed {}
+pub(crate) fn sweep_for_good(context: &SupervisorContext) {
+    while !sweep(context, 0, &mut Used::default()).confirmed {}
 }
 
 /// Ends everything, and this process, which is of no use any more.
-pub(crate) fn end_all(site: &Site) -> ! {
-    if site.is_in_group() && !sweep_for(LAST_SWEEP_NS, site, 0, &mut Used::default()).confirmed {
+pub(crate) fn end_all(context: &SupervisorContext) -> ! {
+    if context.is_in_group() && !sweep_for(LAST_SWEEP_NS, context, 0, &mut Used::default()).confirmed {
         // Those are gone that had left the group. What is left is not ours to signal, or comes too fast.
-        write_kill(site);
+        write_kill(context);
     }
-    sweep_for_good(site);
+    sweep_for_good(context);
     exit(0)
 }
 
 /// Kills the programs' group, where that is how programs are killed and we are not in it.
-fn kill_group(site: &Site) -> bool {
-    !site.is_in_group() && write_kill(site)
+fn kill_group(context: &SupervisorContext) -> bool {
+    !context.is_in_group() && write_kill(context)
 }
 
-fn write_kill(site: &Site) -> bool {
-    let Some(fd) = site.group_kill else { return false };
-    // SAFETY: the site keeps the descriptor open, and the copy is not dropped.
+fn write_kill(context: &SupervisorContext) -> bool {
+    let Some(fd) = context.group_kill else { return false };
+    // SAFETY: the context keeps the descriptor open, and the copy is not dropped.
     let file = ManuallyDrop::new(unsafe { Descriptor::new(fd) });
     file.write(b"1").is_ok()
 }
@@ -113,15 +113,15 @@ const MAX_SAME_ROUNDS: u32 = 3;
 /// It returns early where killing changes nothing: the first process of a nested PID namespace ends only after
 /// every process of that namespace was reaped, and some of those may be dead children of the supervisor
 /// (pid_namespaces(7)). The caller reaps, and comes back.
-fn kill_children(site: &Site, give_up: u64) {
-    if !for_each_child(site, kill) {
+fn kill_children(context: &SupervisorContext, give_up: u64) {
+    if !for_each_child(context, kill) {
         return;
     }
     let mut round = 0;
     let (mut before, mut n_same) = (Alive::default(), 0);
     while now_ns() < give_up {
         let (mut n_before, mut n_after, mut alive) = (0, 0, Alive::default());
-        for_each_child(site, |pid| {
+        for_each_child(context, |pid| {
             n_before += 1;
             if !has_ended(pid) {
                 kill(pid);
@@ -130,7 +130,7 @@ fn kill_children(site: &Site, give_up: u64) {
         });
         match alive.last {
             0 => {
-                for_each_child(site, |_| n_after += 1);
+                for_each_child(context, |_| n_after += 1);
                 if n_after == n_before {
                     return;
                 }
@@ -143,7 +143,7 @@ fn kill_children(site: &Site, give_up: u64) {
                 // A tree of busy processes would take as many rounds as it is deep, each of them as long
                 // as its slowest process needs to get a CPU to die on.
                 if round > 0 {
-                    signal_descendants(site, SIGKILL);
+                    signal_descendants(context, SIGKILL);
                 }
                 wait_a_moment(pid);
             }
@@ -188,8 +188,8 @@ fn wait_a_moment(pid: i32) {
 ///
 /// The list of the kernel (`children`, proc_pid_task(5)) can miss entries while others leave it. Here
 /// none leave: no child is waited for meanwhile.
-pub(crate) fn for_each_child(site: &Site, mut each: impl FnMut(i32)) -> bool {
-    if let Some(file) = &site.children {
+pub(crate) fn for_each_child(context: &SupervisorContext, mut each: impl FnMut(i32)) -> bool {
+    if let Some(file) = &context.children {
         return numbers(file, &mut each);
     }
     match children() {

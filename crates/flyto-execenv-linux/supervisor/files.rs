@@ -9,7 +9,7 @@ use crate::{
     bare::sys::{self, Errno, address, int, number},
     memory::Pages,
     process::{Descriptor, O_DIRECTORY, O_RDONLY, now_ns},
-    setup::Site,
+    setup::SupervisorContext,
     tree::{Path, for_each_number},
 };
 
@@ -216,8 +216,8 @@ impl Held {
     }
 
     /// Ends a look at all processes with that at segments.
-    pub(crate) fn end_look(&mut self, site: &Site) {
-        self.add_segments(site);
+    pub(crate) fn end_look(&mut self, context: &SupervisorContext) {
+        self.add_segments(context);
         self.bytes = self.bytes_so_far;
         let now = now_ns();
         let pause_ns = (now - self.look_began_ns).saturating_mul(LOOK_SHARE);
@@ -233,7 +233,7 @@ impl Held {
     /// where their maker has ended.
     ///
     /// In a PID namespace, the number of a maker outside of it is 0, and all others are of the tree.
-    fn add_segments(&mut self, site: &Site) {
+    fn add_segments(&mut self, context: &SupervisorContext) {
         const CREATOR: usize = 4;
         const CHANGED: usize = 13;
         const RESIDENT: usize = 14;
@@ -256,7 +256,7 @@ impl Held {
                 if *byte == b'\n' {
                     let creator = fields[CREATOR] as i32;
                     let is_of_tree =
-                        if site.is_namespace() { creator != 0 } else { self.knows(creator) };
+                        if context.is_namespace() { creator != 0 } else { self.knows(creator) };
                     // The line of the headings has no numbers.
                     if n == fields.len() && fields[CHANGED] >= self.began[0] && is_of_tree {
                         self.bytes_so_far += fields[RESIDENT] + fields[SWAPPED];

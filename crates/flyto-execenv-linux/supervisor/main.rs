@@ -69,21 +69,21 @@ extern "C" fn run() -> ! {
         },
         Received::HungUp => exit(0),
     };
-    let mut site = match setup {
-        Ok(site) => site,
+    let mut context = match setup {
+        Ok(context) => context,
         Err(failed) => {
             socket::report(&Report { serves_on: false, ..failure(failed) });
             exit(1);
         }
     };
-    socket::report_with(&Report::new(ReportKind::Ready), site.door.as_ref().map(|it| it.fd()));
+    socket::report_with(&Report::new(ReportKind::Ready), context.listener.as_ref().map(|it| it.fd()));
     // The host alone has it now.
-    drop(site.door.take());
+    drop(context.listener.take());
     loop {
         match socket::receive(&mut buffer, host_fd) {
             // An order that crossed with the report of the end.
             Received::Message(message) if Order::read(message.record).is_some() => {}
-            Received::Message(message) => serve::serve(&site, message),
+            Received::Message(message) => serve::serve(&context, message),
             Received::HungUp => exit(0),
         }
     }

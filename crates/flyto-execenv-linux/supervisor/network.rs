@@ -1,6 +1,6 @@
 //! A network namespace with nothing in it but the way to the host.
 
-use flyto_supervision::DOOR_PORT;
+use flyto_supervision::PROXY_PORT;
 
 use crate::{
     bare::sys::{self, Errno, address, clone, int, number},
@@ -45,7 +45,7 @@ pub(crate) fn leave() -> Result<Descriptor, Errno> {
     let any = socket(SOCK_DGRAM)?;
     let here = Address {
         family: AF_INET as u16,
-        port: DOOR_PORT.to_be_bytes(),
+        port: PROXY_PORT.to_be_bytes(),
         address: [127, 0, 0, 1],
         zero: [0; 8],
     };
@@ -53,11 +53,11 @@ pub(crate) fn leave() -> Result<Descriptor, Errno> {
     unsafe {
         let args = [int(any.fd()), SIOCSIFFLAGS, address(&raw const loopback), 0, 0, 0];
         sys::call(number::IOCTL, args)?;
-        let door = socket(SOCK_STREAM)?;
-        let args = [int(door.fd()), address(&raw const here), size_of::<Address>(), 0, 0, 0];
+        let listener = socket(SOCK_STREAM)?;
+        let args = [int(listener.fd()), address(&raw const here), size_of::<Address>(), 0, 0, 0];
         sys::call(number::BIND, args)?;
-        sys::numbers(number::LISTEN, &[int(door.fd()), BACKLOG])?;
-        Ok(door)
+        sys::numbers(number::LISTEN, &[int(listener.fd()), BACKLOG])?;
+        Ok(listener)
     }
 }
 

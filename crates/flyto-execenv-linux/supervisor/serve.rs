@@ -9,7 +9,7 @@ use flyto_supervision::{Order, Reached, Report, ReportKind, Stage, Start, StartF
 
 use crate::{
     bare::{
-        birth,
+        clone3,
         child::{Attempt, Failed},
         sys::{self, CloneArgs, MadeBy, address, clone, errno},
     },
@@ -21,7 +21,7 @@ use crate::{
     process::{
         Polled, SIGCONT, SIGKILL, SIGTERM, Used, Wait, now_ns, poll, reap, signal, wait_for,
     },
-    setup::Site,
+    setup::SupervisorContext,
     shared_memory::Mounted,
     socket::{Asked, Message, SOCKET, order, report},
     start::with_launch,
@@ -40,22 +40,22 @@ const CONTINUE_NS: u64 = 100_000_000;
 const BACKSTOP_NS: u64 = 1_000_000_000;
 
 /// Runs the program of a message. Returns when the supervisor can take the next one.
-pub(crate) fn serve(site: &Site, message: Message<'_>) {
-    match &site.namespace {
-        Some(stack) => serve_in_namespace(site, stack, message),
-        None => run(site, message),
+pub(crate) fn serve(context: &SupervisorContext, message: Message<'_>) {
+    match &context.namespace {
+        Some(stack) => serve_in_namespace(context, stack, message),
+        None => run(context, message),
     }
 }
 
-fn run(site: &Site, message: Message<'_>) {
-    if let Err(failed) = attempt(site, message) {
+fn run(context: &SupervisorContext, message: Message<'_>) {
+    if let Err(failed) = attempt(context, message) {
         tell_failure(failed);
     }
 }
 
 /// Starts the program, and stays with it until nothing of it is left. What the child reads before its
 /// program is in place is in frames from here on, or in the message.
-fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
+fn attempt(context: &SupervisorContext, message: Message<'_>) -> Result<(), Failed> {
     let bad = Failed { stage: Stage::Message, errno: errno::BADMSG };
     let received = now_ns();
     let Message { record, descriptors, is_cut } = message;
@@ -74,13 +74,13 @@ fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
         _ => (record, given),
     };
     let wanted = Start::read(record).ok_or(bad)?;
-    with_launch(site, &wanted, given, |launch| {
+    with_launch(context, &wanted, given, |launch| {
         let reports_start = wanted.flags.has(StartFlags::REPORT_START);
         // To wait for a program to be in place is two more changes of the process that runs, which
         // are not needed. But Linux spares a child that is waited for when memory runs out, and ends with
         // another one all that share its memory: where its group has little, it is waited for.
-        let is_waited_for = reports_start || site.cgroup.is_some();
-        let time = TreeTime::begin(site.group_time.as_ref(), wanted.cpu_ns > 0);
+        let is_waited_for = reports_start || context.cgroup.is_some();
+        let time = TreeTime::begin(context.group_time.as_ref(), wanted.cpu_ns > 0);
         let attempt = Attempt::new(launch, if is_waited_for { clone::VFORK } else { 0 });
         // SAFETY: the record was checked, the descriptors are open, and all of it stays until no child
         // is left.
@@ -109,7 +109,7 @@ fn attempt(site: &Site, message: Message<'_>) -> Result<(), Failed> {
             leaked: 0,
             group_is_spent: false,
         };
-        call.attend(site);
+        call.attend(context);
         Ok(())
     })
 }
@@ -146,42 +146,42 @@ enum Left {
 }
 
 impl Call<'_> {
-    fn attend(mut self, site: &Site) {
+    fn attend(mut self, context: &SupervisorContext) {
         loop {
-            let [socket, host] = [SOCKET, site.host].map(Polled::readable);
-            let mut polled = [socket, host, site.ends.polled()];
+            let [socket, host] = [SOCKET, context.host].map(Polled::readable);
+            let mut polled = [socket, host, context.ends.polled()];
             let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
             poll(&mut polled, self.pause_ns(looks));
             let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
-                end_all(site);
+                end_all(context);
             }
             // Orphans that have ended would fill the tree's places if they were not waited for.
-            if died && self.collect(site) == Left::Nobody {
-                return self.tell_end(site, true);
+            if died && self.collect(context) == Left::Nobody {
+                return self.tell_end(context, true);
             }
             if self.status.is_some() {
                 report(&Report { status: self.status(), ..Report::new(ReportKind::Exited) });
-                return self.attend_rest(site);
+                return self.attend_rest(context);
             }
             if asked {
                 match order() {
-                    Asked::Order(Order::End { grace_ms }) => return self.end(site, grace_ms),
+                    Asked::Order(Order::End { grace_ms }) => return self.end(context, grace_ms),
                     Asked::Order(Order::Signal { signal: number, to_tree }) => match to_tree {
-                        true => signal_tree(site, number),
+                        true => signal_tree(context, number),
                         false => signal(self.leader, number),
                     },
                     Asked::Nothing => {}
-                    Asked::HungUp => end_all(site),
+                    Asked::HungUp => end_all(context),
                 }
             }
-            if looks && self.is_over(site) {
-                return self.kill(site);
+            if looks && self.is_over(context) {
+                return self.kill(context);
             }
             if self.is_late() {
                 self.reached = Reached::Deadline;
                 let grace_ms = self.grace_ms;
-                return self.end(site, grace_ms);
+                return self.end(context, grace_ms);
             }
         }
     }
@@ -203,36 +203,36 @@ impl Call<'_> {
 
     /// The program has ended, others have not. They are left alone until the host has read what it
     /// wants to of their output.
-    fn attend_rest(mut self, site: &Site) {
+    fn attend_rest(mut self, context: &SupervisorContext) {
         loop {
-            let [socket, host] = [SOCKET, site.host].map(Polled::readable);
-            let mut polled = [socket, host, site.ends.polled()];
+            let [socket, host] = [SOCKET, context.host].map(Polled::readable);
+            let mut polled = [socket, host, context.ends.polled()];
             let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
             poll(&mut polled, self.pause_ns(looks));
             let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
-                end_all(site);
+                end_all(context);
             }
             if died {
-                self.collect(site);
+                self.collect(context);
             }
             if asked {
                 match order() {
-                    Asked::Order(Order::End { .. }) => return self.kill(site),
+                    Asked::Order(Order::End { .. }) => return self.kill(context),
                     Asked::Order(Order::Signal { signal: number, to_tree: true }) => {
-                        signal_tree(site, number);
+                        signal_tree(context, number);
                     }
                     Asked::Order(Order::Signal { .. }) | Asked::Nothing => {}
-                    Asked::HungUp => end_all(site),
+                    Asked::HungUp => end_all(context),
                 }
             }
             if looks {
-                self.collect(site);
-                if self.is_over(site) {
+                self.collect(context);
+                if self.is_over(context) {
                     // The next order finds nothing, and says so.
-                    let swept = sweep(site, self.leader, &mut self.used);
+                    let swept = sweep(context, self.leader, &mut self.used);
                     if !swept.confirmed {
-                        sweep_for_good(site);
+                        sweep_for_good(context);
                     }
                     self.leaked += swept.killed;
                     self.group_is_spent = swept.group_is_spent;
@@ -241,15 +241,15 @@ impl Call<'_> {
                 }
             }
             if self.is_late() {
-                return self.kill(site);
+                return self.kill(context);
             }
         }
     }
 
     /// Waits for every child that has ended.
-    fn collect(&mut self, site: &Site) -> Left {
+    fn collect(&mut self, context: &SupervisorContext) -> Left {
         // First: a child that ends from now on is reported again.
-        site.ends.clear();
+        context.ends.clear();
         loop {
             match reap(-1, &mut self.used) {
                 Wait::Reaped(reaped) if reaped.pid == self.leader && self.status.is_none() => {
@@ -264,68 +264,68 @@ impl Call<'_> {
 
     /// Asks everything to end, gives it time, and kills what is left. Bounds hold meanwhile: a tree that is over one
     /// has no more time.
-    fn end(mut self, site: &Site, grace_ms: u32) {
+    fn end(mut self, context: &SupervisorContext, grace_ms: u32) {
         if grace_ms == 0 {
-            return self.kill(site);
+            return self.kill(context);
         }
         let until = now_ns() + u64::from(grace_ms) * 1_000_000;
-        signal_tree(site, SIGTERM);
-        signal_tree(site, SIGCONT);
+        signal_tree(context, SIGTERM);
+        signal_tree(context, SIGCONT);
         let looks = self.cpu_ns > 0 || self.memory_bytes > 0;
         let pause_ns = if looks { LOOK_NS } else { CONTINUE_NS };
         let mut continue_at = now_ns() + CONTINUE_NS;
         loop {
             let now = now_ns();
             if now >= until {
-                return self.kill(site);
+                return self.kill(context);
             }
-            let [socket, host] = [SOCKET, site.host].map(Polled::readable);
-            let mut polled = [socket, host, site.ends.polled()];
+            let [socket, host] = [SOCKET, context.host].map(Polled::readable);
+            let mut polled = [socket, host, context.ends.polled()];
             poll(&mut polled, Some((until - now).min(pause_ns)));
             let [asked, is_alone, died] = polled.map(|it| it.happened != 0);
             if is_alone {
-                end_all(site);
+                end_all(context);
             }
-            if died && self.collect(site) == Left::Nobody {
-                return self.tell_end(site, true);
+            if died && self.collect(context) == Left::Nobody {
+                return self.tell_end(context, true);
             }
             if asked {
                 match order() {
-                    Asked::Order(Order::End { grace_ms: 0 }) => return self.kill(site),
+                    Asked::Order(Order::End { grace_ms: 0 }) => return self.kill(context),
                     Asked::Order(Order::Signal { signal: SIGKILL, to_tree: true }) => {
-                        return self.kill(site);
+                        return self.kill(context);
                     }
                     Asked::Order(_) | Asked::Nothing => {}
-                    Asked::HungUp => end_all(site),
+                    Asked::HungUp => end_all(context),
                 }
             }
-            if looks && self.is_over(site) {
-                return self.kill(site);
+            if looks && self.is_over(context) {
+                return self.kill(context);
             }
             if now_ns() >= continue_at {
                 // Stopped since, or stopped again: it hears of the request only once it goes on.
-                signal_tree(site, SIGCONT);
+                signal_tree(context, SIGCONT);
                 continue_at = now_ns() + CONTINUE_NS;
             }
         }
     }
 
-    fn kill(mut self, site: &Site) {
+    fn kill(mut self, context: &SupervisorContext) {
         let was_over = self.status.is_some();
-        let swept = sweep(site, self.leader, &mut self.used);
+        let swept = sweep(context, self.leader, &mut self.used);
         self.status = self.status.or(swept.leader);
         // What was killed together with the program did not outlive it.
         self.leaked += if was_over { swept.killed } else { 0 };
         self.group_is_spent |= swept.group_is_spent;
-        self.tell_end(site, swept.confirmed);
+        self.tell_end(context, swept.confirmed);
         if !swept.confirmed {
-            end_all(site);
+            end_all(context);
         }
     }
 
     /// Whether the tree is over one of its bounds; remembers which.
-    fn is_over(&mut self, site: &Site) -> bool {
-        let load = load(site, self.time.seen(), self.held.as_mut());
+    fn is_over(&mut self, context: &SupervisorContext) -> bool {
+        let load = load(context, self.time.seen(), self.held.as_mut());
         // The larger of what was waited for with what is alive, and what the group or all looks tell.
         let used_ns = (self.used.user_us + self.used.system_us) * 1_000 + load.cpu_ns;
         let used_ns = used_ns.max(self.time.now_us() * 1_000);
@@ -342,7 +342,7 @@ impl Call<'_> {
         self.status.unwrap_or(SIGKILL)
     }
 
-    fn tell_end(&mut self, site: &Site, confirmed: bool) {
+    fn tell_end(&mut self, context: &SupervisorContext, confirmed: bool) {
         self.time.complete(&mut self.used);
         if let Some(failed) = self.attempt.failed().filter(|_| confirmed) {
             return tell_failure(failed);
@@ -350,7 +350,7 @@ impl Call<'_> {
         IS_TOLD.store(true, Ordering::Relaxed);
         // The next program is not to find what this one has left, which goes with the supervisor. To remove it would
         // take a walk through directories that a program has made.
-        let is_untouched = site.shared_memory.as_ref().is_none_or(Mounted::is_untouched);
+        let is_untouched = context.shared_memory.as_ref().is_none_or(Mounted::is_untouched);
         let end = Report {
             status: self.status(),
             reached: self.reached,
@@ -373,7 +373,7 @@ static IS_TOLD: AtomicBool = AtomicBool::new(false);
 
 /// What both processes see of each other.
 struct Shared<'a> {
-    site: &'a Site,
+    context: &'a SupervisorContext,
     message: Option<Message<'a>>,
 }
 
@@ -385,12 +385,12 @@ struct Shared<'a> {
 ///
 /// That process keeps the deadline of its program, and this one keeps it for a process that is traced or stopped:
 /// [`BACKSTOP_NS`] later. A record that came as a file is not looked into for that.
-fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
+fn serve_in_namespace(context: &SupervisorContext, stack: &Pages, message: Message<'_>) {
     let backstop = Start::read(message.record).filter(|it| it.deadline_ns > 0).map(|it| {
         let grace_ns = u64::from(it.grace_ms) * 1_000_000;
         now_ns().saturating_add(it.deadline_ns).saturating_add(grace_ns).saturating_add(BACKSTOP_NS)
     });
-    let mut shared = Shared { site, message: Some(message) };
+    let mut shared = Shared { context, message: Some(message) };
     let args = CloneArgs {
         flags: clone::VM | clone::FILES | clone::NEWPID,
         exit_signal: u64::from(sys::SIGCHLD),
@@ -401,14 +401,14 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
     IS_TOLD.store(false, Ordering::Relaxed);
     // SAFETY: the stack and all that `shared` leads to stay until that process has ended, which is
     // waited for below, and this process touches none of it before.
-    let pid = match unsafe { birth::make(&args, site.cookie, first, (&raw mut shared).cast()) } {
+    let pid = match unsafe { clone3::make(&args, context.cookie, first, (&raw mut shared).cast()) } {
         Ok(pid) => pid,
         Err(errno) => return report(&failure(Failed { stage: Stage::Namespace, errno })),
     };
     let mut used = Used::default();
-    let time = TreeTime::begin(site.group_time.as_ref(), false);
+    let time = TreeTime::begin(context.group_time.as_ref(), false);
     let ended = loop {
-        let mut polled = [Polled::readable(site.host), Polled::hung_up(SOCKET), site.ends.polled()];
+        let mut polled = [Polled::readable(context.host), Polled::hung_up(SOCKET), context.ends.polled()];
         poll(&mut polled, backstop.map(|it| it.saturating_sub(now_ns())));
         let [is_alone, hung_up, died] = polled.map(|it| it.happened != 0);
         if is_alone || hung_up || backstop.is_some_and(|it| now_ns() >= it) {
@@ -417,7 +417,7 @@ fn serve_in_namespace(site: &Site, stack: &Pages, message: Message<'_>) {
             break wait_for(pid, &mut used);
         }
         if died {
-            site.ends.clear();
+            context.ends.clear();
             match reap(pid, &mut used) {
                 Wait::Alive => {}
                 ended => break ended,
@@ -456,9 +456,9 @@ extern "C" fn first(shared: *mut c_void, _: MadeBy) -> ! {
         exit(1);
     }
     // SAFETY: the supervisor lends it to us and waits for our end.
-    let (site, message) = unsafe { ((*shared).site, (*shared).message.take()) };
+    let (context, message) = unsafe { ((*shared).context, (*shared).message.take()) };
     if let Some(message) = message {
-        run(site, message);
+        run(context, message);
     }
     exit(0)
 }

@@ -6,7 +6,7 @@ use flyto_supervision::{Setup, SetupFlags, Stage};
 
 use crate::{
     bare::{
-        birth,
+        clone3,
         child::{Failed, close},
         sys::{self, Cookie, Errno, address, clone, errno, int, number},
     },
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// What every program of this supervisor gets.
-pub(crate) struct Site {
+pub(crate) struct SupervisorContext {
     /// Tells that a child has ended.
     pub(crate) ends: ChildEnds,
     /// The list of the supervisor's children, where those are the programs. It is opened before the first
@@ -48,12 +48,12 @@ pub(crate) struct Site {
     /// What that cgroup counts, or the one that programs are in with their supervisor.
     pub(crate) group_time: Option<GroupTime>,
     /// The socket in the network namespace, until the host has it.
-    pub(crate) door: Option<Descriptor>,
+    pub(crate) listener: Option<Descriptor>,
     /// Shared memory of the programs' own.
     pub(crate) shared_memory: Option<shared_memory::Mounted>,
 }
 
-impl Site {
+impl SupervisorContext {
     /// Whether to kill the programs' group is to kill us as well.
     pub(crate) const fn is_in_group(&self) -> bool {
         self.group_kill.is_some() && self.cgroup.is_none()
@@ -84,7 +84,7 @@ pub(crate) fn enter(
     setup: &Setup<'_>,
     descriptors: Descriptors,
     host: i32,
-) -> Result<Site, Failed> {
+) -> Result<SupervisorContext, Failed> {
     trial::basics()?;
     let has = |flag| setup.flags.has(flag);
     let mut rest = descriptors.as_slice().iter().copied();
@@ -96,7 +96,7 @@ pub(crate) fn enter(
     };
     let failed = |stage| move |errno| Failed { stage, errno };
     let ruleset = take(SetupFlags::RULESET)?;
-    let mut site = Site {
+    let mut context = SupervisorContext {
         ends: ChildEnds::new().map_err(failed(Stage::Children))?,
         children: match has(SetupFlags::PID_NAMESPACE) {
             true => None,
@@ -113,19 +113,19 @@ pub(crate) fn enter(
         members: None,
         group_kill: take(SetupFlags::CGROUP_KILL)?,
         group_time: None,
-        door: None,
+        listener: None,
         shared_memory: None,
     };
     let cpu_stat = take(SetupFlags::CPU_STAT)?;
-    if let Some(kill) = site.group_kill.filter(|_| site.is_in_group()) {
+    if let Some(kill) = context.group_kill.filter(|_| context.is_in_group()) {
         claim(kill).map_err(failed(Stage::Cgroup))?;
     }
     if has(SetupFlags::CLONE3_REFUSED) {
-        birth::refuse(errno::NOSYS);
-        if let Some(dir) = site.cgroup {
-            let members = birth::members(dir).map_err(failed(Stage::Cgroup))?;
+        clone3::refuse(errno::NOSYS);
+        if let Some(dir) = context.cgroup {
+            let members = clone3::members(dir).map_err(failed(Stage::Cgroup))?;
             // SAFETY: it was just opened, for this.
-            site.members = Some(unsafe { Descriptor::new(members) });
+            context.members = Some(unsafe { Descriptor::new(members) });
         }
     }
     if has(SetupFlags::USER_NAMESPACE) {
@@ -135,12 +135,12 @@ pub(crate) fn enter(
         mounts::leave(setup.mounts).map_err(failed(Stage::Mounts))?;
         if setup.shared_memory.size_bytes > 0 {
             let mounted = shared_memory::mount(setup.shared_memory);
-            site.shared_memory = Some(mounted.map_err(failed(Stage::Mounts))?);
+            context.shared_memory = Some(mounted.map_err(failed(Stage::Mounts))?);
         }
     }
     if has(SetupFlags::NETWORK_NAMESPACE) {
         let before = namespace(c"/proc/self/ns/net").map_err(failed(Stage::Network))?;
-        site.door = Some(network::leave().map_err(failed(Stage::Network))?);
+        context.listener = Some(network::leave().map_err(failed(Stage::Network))?);
         if namespace(c"/proc/self/ns/net") == Ok(before) {
             return Err(untrue(Stage::Network));
         }
@@ -156,7 +156,7 @@ pub(crate) fn enter(
         no_capabilities().map_err(failed(Stage::Privileges))?;
     }
     if let Some(ruleset) = ruleset {
-        if let Some(memory) = &site.shared_memory {
+        if let Some(memory) = &context.shared_memory {
             memory.allow(ruleset, setup.shared_memory.rights).map_err(failed(Stage::Landlock))?;
         }
         // SAFETY: numbers; the descriptor is not used after that.
@@ -175,17 +175,17 @@ pub(crate) fn enter(
             sys::call(number::SECCOMP, args).map_err(failed(Stage::Filter))?;
         }
     }
-    if site.namespace.is_none() && !(tree::is_proc_ours() && for_each_child(&site, |_| {})) {
+    if context.namespace.is_none() && !(tree::is_proc_ours() && for_each_child(&context, |_| {})) {
         return Err(Failed { stage: Stage::Children, errno: sys::errno::NOENT });
     }
-    trial::entered(setup, &site)?;
+    trial::entered(setup, &context)?;
     if let Some(cpu_stat) = cpu_stat {
-        let counts_supervisor = site.cgroup.is_none();
-        site.group_time =
+        let counts_supervisor = context.cgroup.is_none();
+        context.group_time =
             Some(GroupTime::new(cpu_stat, counts_supervisor).map_err(failed(Stage::Cgroup))?);
     }
     descriptors.keep();
-    Ok(site)
+    Ok(context)
 }
 
 /// Claims the group for as long as this process lives, by a lock that tells others its number (`F_GETLK`,

@@ -11,7 +11,7 @@ use crate::{
     },
     memory::Pages,
     process::Descriptor,
-    setup::Site,
+    setup::SupervisorContext,
 };
 
 /// Arguments and variables for which there is room without asking the system.
@@ -24,7 +24,7 @@ const BUSY_WAITS_US: [u64; 7] = [500, 1_000, 3_000, 8_000, 15_000, 25_000, 48_00
 /// Prepares the start of a program with these streams, and lends it to `run`; the fourth descriptor, if
 /// it is asked for, is its image.
 pub(crate) fn with_launch<T>(
-    site: &Site,
+    context: &SupervisorContext,
     start: &Start<'_>,
     descriptors: &[i32],
     run: impl FnOnce(&Launch<'_>) -> Result<T, Failed>,
@@ -72,12 +72,12 @@ pub(crate) fn with_launch<T>(
         // SAFETY: asks for a number.
         ends_with: unsafe { sys::numbers(number::GETPID, &[]) }.ok().map(|it| it as i32),
         no_new_privs: false,
-        ruleset: site.inner_ruleset,
-        cgroup: site
+        ruleset: context.inner_ruleset,
+        cgroup: context
             .cgroup
-            .map(|dir| Cgroup { dir, members: site.members.as_ref().map_or(-1, Descriptor::fd) }),
+            .map(|dir| Cgroup { dir, members: context.members.as_ref().map_or(-1, Descriptor::fd) }),
         members: None,
-        cookie: site.cookie,
+        cookie: context.cookie,
         is_clean: true,
         busy_waits_us: &BUSY_WAITS_US,
     })

@@ -8,7 +8,7 @@ use crate::{
     end::{for_each_child, numbers},
     files::Held,
     process::{Descriptor, O_DIRECTORY, O_RDONLY, signal, signal_held, watch},
-    setup::Site,
+    setup::SupervisorContext,
 };
 
 /// Descendants that one look can follow: 4,096, more than the limit of processes of any tree that was
@@ -16,12 +16,12 @@ use crate::{
 const MAX_DESCENDANTS: usize = 4096;
 
 /// Sends a signal to every descendant.
-pub(crate) fn signal_tree(site: &Site, number: u32) {
-    if site.is_namespace() {
+pub(crate) fn signal_tree(context: &SupervisorContext, number: u32) {
+    if context.is_namespace() {
         signal(-1, number);
         return;
     }
-    signal_descendants(site, number);
+    signal_descendants(context, number);
 }
 
 /// Sends a signal to every descendant that `/proc` shows, parents before children, each once.
@@ -29,10 +29,10 @@ pub(crate) fn signal_tree(site: &Site, number: u32) {
 /// A child of ours keeps its number until we wait for it. A deeper descendant is waited for by its own
 /// parent, whenever that likes, and its number may be a stranger's an instant after it was listed. So it is
 /// held first (pidfd_open(2)), and is signalled only if its parent is one of ours then.
-pub(crate) fn signal_descendants(site: &Site, number: u32) {
+pub(crate) fn signal_descendants(context: &SupervisorContext, number: u32) {
     // SAFETY: asks for a number.
     let own = unsafe { sys::numbers(number::GETPID, &[]) }.map_or(0, |it| it as i32);
-    for_each_descendant(site, |pid, parent| {
+    for_each_descendant(context, |pid, parent| {
         let Some(parent) = parent else {
             signal(pid, number);
             return Stat::of(pid).map(|it| it.born);
@@ -96,14 +96,14 @@ pub(crate) struct Load {
 /// was seen of it before. Pages that several of them share count for each.
 ///
 /// What lies in files counts once, whether it is mapped, only open, or a segment: of the two sums the larger one.
-pub(crate) fn load(site: &Site, mut seen: Option<&mut Seen>, mut held: Option<&mut Held>) -> Load {
+pub(crate) fn load(context: &SupervisorContext, mut seen: Option<&mut Seen>, mut held: Option<&mut Held>) -> Load {
     let mut res = Load::default();
     let (mut own_pages, mut file_pages) = (0, 0);
     let is_look_at_files = held.as_mut().is_some_and(|it| it.begin_look());
     if let Some(seen) = &mut seen {
         seen.next_look();
     }
-    for_each_descendant(site, |pid, _| {
+    for_each_descendant(context, |pid, _| {
         let mut text = [0_u8; 1024];
         let Resident { all, of_files } = resident_pages(pid, &mut text);
         own_pages += all.saturating_sub(of_files);
@@ -127,7 +127,7 @@ pub(crate) fn load(site: &Site, mut seen: Option<&mut Seen>, mut held: Option<&m
         Some(0)
     });
     if let Some(held) = held.as_mut().filter(|_| is_look_at_files) {
-        held.end_look(site);
+        held.end_look(context);
     }
     let held_bytes = held.map_or(0, |it| it.bytes());
     res.memory_bytes = own_pages * PAGE_BYTES + held_bytes.max(file_pages * PAGE_BYTES);
@@ -198,9 +198,9 @@ struct Listed {
     born: u32,
 }
 
-/// Visits descendants, parents before children: with the parent, unless that is this process. One that
+/// ProxySessions descendants, parents before children: with the parent, unless that is this process. One that
 /// comes or goes meanwhile may be missed. Those below it are visited if the visitor says when it was born.
-fn for_each_descendant(site: &Site, mut visit: impl FnMut(i32, Option<Listed>) -> Option<u32>) {
+fn for_each_descendant(context: &SupervisorContext, mut session: impl FnMut(i32, Option<Listed>) -> Option<u32>) {
     let mut all = [Listed::default(); MAX_DESCENDANTS];
     let mut n = 0;
     let list = |all: &mut [Listed; MAX_DESCENDANTS], n: &mut usize, pid, parent| {
@@ -209,12 +209,12 @@ fn for_each_descendant(site: &Site, mut visit: impl FnMut(i32, Option<Listed>) -
             *n += 1;
         }
     };
-    for_each_child(site, |pid| list(&mut all, &mut n, pid, 0));
+    for_each_child(context, |pid| list(&mut all, &mut n, pid, 0));
     let mut next = 0;
     while next < n {
         let Listed { pid, parent, .. } = all[next];
         let parent = usize::from(parent).checked_sub(1).and_then(|it| all.get(it).copied());
-        let born = visit(pid, parent);
+        let born = session(pid, parent);
         let at = next;
         next += 1;
         let Some(born) = born else { continue };

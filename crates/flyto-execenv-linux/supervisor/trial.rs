@@ -13,14 +13,14 @@ use flyto_supervision::{FILTER_ERRNO, FILTER_QUESTION, Setup, SetupFlags, Stage}
 
 use crate::{
     bare::{
-        birth,
+        clone3,
         child::Failed,
         sys::{self, CloneArgs, Errno, MadeBy, address, clone, errno, int, number},
     },
     exit,
     memory::Pages,
     process::{Descriptor, O_DIRECTORY, O_RDONLY, O_WRONLY, Used, wait_for},
-    setup::Site,
+    setup::SupervisorContext,
 };
 
 const PR_CAPBSET_READ: usize = 23;
@@ -37,7 +37,7 @@ pub(crate) fn basics() -> Result<(), Failed> {
 }
 
 /// Tries everything that a supervisor has entered.
-pub(crate) fn entered(setup: &Setup<'_>, site: &Site) -> Result<(), Failed> {
+pub(crate) fn entered(setup: &Setup<'_>, context: &SupervisorContext) -> Result<(), Failed> {
     let has = |flag| setup.flags.has(flag);
     if has(SetupFlags::NO_NEW_PRIVS) {
         must(Stage::Privileges, prctl(PR_GET_NO_NEW_PRIVS, 0) == Ok(1))?;
@@ -54,11 +54,11 @@ pub(crate) fn entered(setup: &Setup<'_>, site: &Site) -> Result<(), Failed> {
         must(Stage::Landlock, own_name == Err(errno::ACCES))?;
     }
     if !setup.filter.is_empty() {
-        let own = site.cookie[0] ^ site.cookie[1];
+        let own = context.cookie[0] ^ context.cookie[1];
         must(Stage::Filter, prctl(FILTER_QUESTION as usize, own as usize) == Err(FILTER_ERRNO))?;
     }
-    if let Some(ruleset) = site.inner_ruleset {
-        must(Stage::Landlock, keeps_signals_inside(site, ruleset)?)?;
+    if let Some(ruleset) = context.inner_ruleset {
+        must(Stage::Landlock, keeps_signals_inside(context, ruleset)?)?;
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ struct Signals {
 const STACK_BYTES: usize = 16 * 1024;
 
 /// Whether a process that enters this ruleset can signal the supervisor no more.
-fn keeps_signals_inside(site: &Site, ruleset: i32) -> Result<bool, Failed> {
+fn keeps_signals_inside(context: &SupervisorContext, ruleset: i32) -> Result<bool, Failed> {
     let failed = |stage| move |errno| Failed { stage, errno };
     let stack = Pages::new(STACK_BYTES).map_err(failed(Stage::Memory))?;
     // SAFETY: asks for a number.
@@ -155,10 +155,10 @@ fn keeps_signals_inside(site: &Site, ruleset: i32) -> Result<bool, Failed> {
     };
     let at = (&raw const signals).cast_mut().cast();
     // SAFETY: the stack and the signals stay until that process has ended, which is waited for.
-    let pid = unsafe { birth::make(&args, site.cookie, try_signal, at) }
+    let pid = unsafe { clone3::make(&args, context.cookie, try_signal, at) }
         .map_err(failed(Stage::Clone))?;
     wait_for(pid, &mut Used::default());
-    site.ends.clear();
+    context.ends.clear();
     Ok(signals.are_kept.load(Ordering::Acquire))
 }
 

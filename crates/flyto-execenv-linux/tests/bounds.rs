@@ -11,12 +11,13 @@ use flyto_execenv::{
     Capability, Ending, ExecEnv, ExecErrorKind, Executor, Exit, KillScope, LimitKind, Limits,
     Outcome, Spec,
 };
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv_linux::{KillMechanism, Linux};
 use tokio::io::AsyncReadExt;
 
 use self::ordinary::{GUARD, is_ordinary};
 
-const RUNGS: [KillRung; 3] = [KillRung::Subreaper, KillRung::PidNamespace, KillRung::Cgroup];
+const MECHANISMS: [KillMechanism; 3] =
+    [KillMechanism::Subreaper, KillMechanism::PidNamespace, KillMechanism::Cgroup];
 
 fn sh(script: &str, limits: Limits) -> Spec {
     Spec::new("/bin/sh")
@@ -28,25 +29,37 @@ fn sh(script: &str, limits: Limits) -> Spec {
 }
 
 /// Runs a script by every means that works here and keeps such a bound.
-async fn on_each(needs: Capability, script: &str, limits: &Limits) -> Vec<(KillRung, Outcome)> {
+async fn on_each(
+    needs: Capability,
+    script: &str,
+    limits: &Limits,
+) -> Vec<(KillMechanism, Outcome)> {
     let mut res = Vec::new();
-    for rung in RUNGS {
-        match Linux::with_rung(rung) {
+    for mechanism in MECHANISMS {
+        match Linux::with_mechanism(mechanism) {
             Ok(linux) if linux.capabilities().has(needs) => {
                 let env = ExecEnv::new(linux);
                 let outcome = env.run(sh(script, limits.clone())).await.expect("there is a shell");
-                assert!(outcome.confirmed, "{rung:?}: {outcome:?}");
+                assert!(outcome.confirmed, "{mechanism:?}: {outcome:?}");
                 // What was bounded for one program is not for the next.
                 let next = env.run(sh(SLEEPERS, Limits::new())).await.expect("there is a shell");
-                assert_eq!((next.success(), n_started(&next)), (true, 20), "{rung:?}: {next:?}");
-                res.push((rung, outcome));
+                assert_eq!(
+                    (next.success(), n_started(&next)),
+                    (true, 20),
+                    "{mechanism:?}: {next:?}"
+                );
+                res.push((mechanism, outcome));
             }
             Ok(linux) => {
                 let env = ExecEnv::new(linux);
                 let refused = env.run(sh(script, limits.clone())).await.expect_err("undeclared");
-                assert_eq!(refused.kind(), ExecErrorKind::Unsupported, "{rung:?}: {refused:?}");
+                assert_eq!(
+                    refused.kind(),
+                    ExecErrorKind::Unsupported,
+                    "{mechanism:?}: {refused:?}"
+                );
             }
-            Err(err) => assert!(!err.to_string().is_empty(), "{rung:?}: {err:?}"),
+            Err(err) => assert!(!err.to_string().is_empty(), "{mechanism:?}: {err:?}"),
         }
     }
     res
@@ -65,11 +78,11 @@ async fn cpu_time_is_bounded() {
     // The shell waits; its child is what computes.
     let script = "(while :; do :; done) & wait";
     let limits = Limits::new().cpu_time(Duration::from_millis(60));
-    for (rung, outcome) in on_each(Capability::CpuLimit, script, &limits).await {
+    for (mechanism, outcome) in on_each(Capability::CpuLimit, script, &limits).await {
         assert_eq!(
             outcome.ending,
             Ending::LimitReached(LimitKind::CpuTime),
-            "{rung:?}: {outcome:?}"
+            "{mechanism:?}: {outcome:?}"
         );
     }
 }
@@ -88,33 +101,39 @@ const UNWAITED: &str = r#"exec perl -e '$SIG{CHLD} = "IGNORE";
 
 async fn cpu_time_that_no_process_waits_for_is_bounded() {
     let limits = Limits::new().cpu_time(Duration::from_secs(1));
-    for (rung, outcome) in on_each(Capability::CpuLimit, &format!("{UNWAITED} 20"), &limits).await {
+    for (mechanism, outcome) in
+        on_each(Capability::CpuLimit, &format!("{UNWAITED} 20"), &limits).await
+    {
         assert_eq!(
             outcome.ending,
             Ending::LimitReached(LimitKind::CpuTime),
-            "{rung:?}: {outcome:?}"
+            "{mechanism:?}: {outcome:?}"
         );
         let used = outcome.usage.cpu().expect("it is measured");
-        assert!(used >= Duration::from_secs(1), "{rung:?}: {outcome:?}");
+        assert!(used >= Duration::from_secs(1), "{mechanism:?}: {outcome:?}");
     }
 }
 
 /// Without a bound, the outcome tells all of it or says that it does not.
 async fn cpu_time_that_no_process_waits_for_is_told() {
-    for linux in RUNGS.into_iter().filter_map(|it| Linux::with_rung(it).ok()) {
-        let (rung, capabilities) = (linux.rung(), linux.capabilities().clone());
+    for linux in MECHANISMS.into_iter().filter_map(|it| Linux::with_mechanism(it).ok()) {
+        let (mechanism, capabilities) = (linux.mechanism(), linux.capabilities().clone());
         let env = ExecEnv::new(linux);
         // What one program used is not the next one's.
         for (n_children, at_most) in [(2, 60_000), (0, 500)] {
             let spec = sh(&format!("{UNWAITED} {n_children}"), Limits::new());
             let outcome = env.run(spec).await.expect("there is a shell");
-            assert!(outcome.success(), "{rung:?}: {outcome:?}");
+            assert!(outcome.success(), "{mechanism:?}: {outcome:?}");
             let usage = outcome.usage;
-            assert_eq!(usage.covers_tree, capabilities.has(Capability::TreeCpuUsage), "{rung:?}");
+            assert_eq!(
+                usage.covers_tree,
+                capabilities.has(Capability::TreeCpuUsage),
+                "{mechanism:?}"
+            );
             let used = usage.cpu().expect("it is measured");
-            assert!(used < Duration::from_millis(at_most), "{rung:?}: {outcome:?}");
+            assert!(used < Duration::from_millis(at_most), "{mechanism:?}: {outcome:?}");
             let burnt = n_children * Duration::from_millis(300);
-            assert!(!usage.covers_tree || used >= burnt, "{rung:?}: {outcome:?}");
+            assert!(!usage.covers_tree || used >= burnt, "{mechanism:?}: {outcome:?}");
         }
     }
 }
@@ -124,15 +143,15 @@ async fn cpu_time_that_no_process_waits_for_is_told() {
 async fn cpu_time_is_bounded_during_a_grace() {
     let script = "trap '' TERM XCPU
         for _ in 1 2 3 4; do (while :; do :; done) & done; echo; exec >/dev/null; wait";
-    for linux in RUNGS.into_iter().filter_map(|it| Linux::with_rung(it).ok()) {
-        let rung = linux.rung();
+    for linux in MECHANISMS.into_iter().filter_map(|it| Linux::with_mechanism(it).ok()) {
+        let mechanism = linux.mechanism();
         let limits = Limits::new().cpu_time(Duration::from_secs(1));
         let mut running = linux.start(sh(script, limits)).await.expect("there is a shell");
         let mut stdout = running.stdout.take().expect("it is kept");
         stdout.read_u8().await.expect("it begins");
         let ended = running.control.end(GUARD).await.expect("it ends");
-        assert_eq!(ended.limit, Some(LimitKind::CpuTime), "{rung:?}: {ended:?}");
-        assert!(ended.confirmed, "{rung:?}: {ended:?}");
+        assert_eq!(ended.limit, Some(LimitKind::CpuTime), "{mechanism:?}: {ended:?}");
+        assert!(ended.confirmed, "{mechanism:?}: {ended:?}");
     }
 }
 
@@ -141,11 +160,11 @@ async fn memory_is_bounded() {
     // not hold, another one does.
     let script = "ulimit -v 1000000; exec tail -n 1 /dev/zero";
     let limits = Limits::new().memory_bytes(64 << 20);
-    for (rung, outcome) in on_each(Capability::MemoryLimit, script, &limits).await {
+    for (mechanism, outcome) in on_each(Capability::MemoryLimit, script, &limits).await {
         assert_eq!(
             outcome.ending,
             Ending::LimitReached(LimitKind::Memory),
-            "{rung:?}: {outcome:?}"
+            "{mechanism:?}: {outcome:?}"
         );
     }
 }
@@ -174,18 +193,19 @@ const SHARED_FILE: &str = "file=/dev/shm/flyto-bounds-$$; exec 3>$file || exit 3
 async fn memory_in_files_is_bounded() {
     let limits = Limits::new().memory_bytes(50 << 20);
     for script in [MEMFD, SEGMENT, SHARED_FILE] {
-        for (rung, outcome) in on_each(Capability::MemoryLimit, script, &limits).await {
+        for (mechanism, outcome) in on_each(Capability::MemoryLimit, script, &limits).await {
             let segment = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
             if !segment.is_empty() {
                 // It outlives its call.
                 let remove = format!("exec perl -e 'shmctl({segment}, 0, 0)'");
-                let env = ExecEnv::new(Linux::with_rung(rung).expect("it has just worked"));
+                let env =
+                    ExecEnv::new(Linux::with_mechanism(mechanism).expect("it has just worked"));
                 env.run(sh(&remove, Limits::new())).await.expect("there is a shell");
             }
             assert_eq!(
                 outcome.ending,
                 Ending::LimitReached(LimitKind::Memory),
-                "{rung:?}: {script}: {outcome:?}"
+                "{mechanism:?}: {script}: {outcome:?}"
             );
         }
     }
@@ -206,15 +226,15 @@ async fn memory_of_files_counts_for_whom_it_is_and_once() {
         for (1 .. 2) { (fork // exit 3) or last }
         select(undef, undef, undef, 0.2);
         1 while wait > 0;'"#;
-    for (rung, outcome) in on_each(Capability::MemoryLimit, script, &limits).await {
-        assert!(outcome.success(), "{rung:?}: {outcome:?}");
+    for (mechanism, outcome) in on_each(Capability::MemoryLimit, script, &limits).await {
+        assert!(outcome.success(), "{mechanism:?}: {outcome:?}");
     }
     let script = format!("exec 3<{}; head -c 1 <&3; sleep 0.2", before.path().display());
-    for rung in RUNGS {
-        let Ok(linux) = Linux::with_rung(rung) else { continue };
+    for mechanism in MECHANISMS {
+        let Ok(linux) = Linux::with_mechanism(mechanism) else { continue };
         let spec = sh(&script, limits.clone());
         let outcome = ExecEnv::new(linux).run(spec).await.expect("there is a shell");
-        assert!(outcome.success(), "{rung:?}: {outcome:?}");
+        assert!(outcome.success(), "{mechanism:?}: {outcome:?}");
     }
 }
 
@@ -222,34 +242,37 @@ async fn memory_of_files_counts_for_whom_it_is_and_once() {
 async fn a_stronger_end_than_was_asked_for_is_told() {
     // The line comes from the process that has left the session.
     let script = "(setsid sh -c 'echo; exec sleep 60 >/dev/null 2>&1' &) | read -r line";
-    for linux in RUNGS.into_iter().filter_map(|it| Linux::with_rung(it).ok()) {
-        let rung = linux.rung();
+    for linux in MECHANISMS.into_iter().filter_map(|it| Linux::with_mechanism(it).ok()) {
+        let mechanism = linux.mechanism();
         let env = ExecEnv::new(linux);
         for kill in [KillScope::Leader, KillScope::Group] {
             let limits = Limits::new().cpu_time(GUARD);
             let outcome = env.run(sh(script, limits).kill(kill)).await.expect("there is a shell");
-            assert!(outcome.enforced.contains(&Capability::TreeKill), "{rung:?}: {outcome:?}");
+            assert!(outcome.enforced.contains(&Capability::TreeKill), "{mechanism:?}: {outcome:?}");
             assert_eq!(
                 (outcome.leaked, outcome.confirmed),
                 (Some(1), true),
-                "{rung:?}: {outcome:?}"
+                "{mechanism:?}: {outcome:?}"
             );
 
             let outcome =
                 env.run(sh(":", Limits::new()).kill(kill)).await.expect("there is a shell");
-            assert!(!outcome.enforced.contains(&Capability::TreeKill), "{rung:?}: {outcome:?}");
+            assert!(
+                !outcome.enforced.contains(&Capability::TreeKill),
+                "{mechanism:?}: {outcome:?}"
+            );
         }
     }
 }
 
 async fn processes_are_bounded() {
     let limits = Limits::new().processes(10);
-    for (rung, outcome) in on_each(Capability::ProcessLimit, SLEEPERS, &limits).await {
+    for (mechanism, outcome) in on_each(Capability::ProcessLimit, SLEEPERS, &limits).await {
         let is_told = matches!(
             outcome.ending,
             Ending::LimitReached(LimitKind::Processes) | Ending::Exited(Exit::Code(1..))
         );
-        assert!(is_told && n_started(&outcome) < 20, "{rung:?}: {outcome:?}");
+        assert!(is_told && n_started(&outcome) < 20, "{mechanism:?}: {outcome:?}");
     }
 }
 
@@ -257,11 +280,11 @@ async fn size_of_files_is_bounded() {
     let dir = tempfile::tempdir().expect("there is room");
     let script = format!("exec head -c 2000 /dev/zero > {}/file", dir.path().display());
     let limits = Limits::new().file_size_bytes(1_000);
-    for (rung, outcome) in on_each(Capability::FileSizeLimit, &script, &limits).await {
+    for (mechanism, outcome) in on_each(Capability::FileSizeLimit, &script, &limits).await {
         assert_eq!(
             outcome.ending,
             Ending::LimitReached(LimitKind::FileSize),
-            "{rung:?}: {outcome:?}"
+            "{mechanism:?}: {outcome:?}"
         );
     }
 }
@@ -269,8 +292,8 @@ async fn size_of_files_is_bounded() {
 async fn open_files_are_bounded() {
     let script = "exec 3</dev/null 4</dev/null 5</dev/null 6</dev/null";
     let limits = Limits::new().open_files(6);
-    for (rung, outcome) in on_each(Capability::OpenFilesLimit, script, &limits).await {
-        assert!(!outcome.success(), "{rung:?}: {outcome:?}");
+    for (mechanism, outcome) in on_each(Capability::OpenFilesLimit, script, &limits).await {
+        assert!(!outcome.success(), "{mechanism:?}: {outcome:?}");
     }
 }
 

@@ -3,11 +3,11 @@
 #![cfg(supervised)]
 
 use flyto_execenv::{ExecEnv, KillScope, Policies, Policy};
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv_linux::{KillMechanism, Linux};
 
 /// Every program below a supervisor, also where its spec asks for less.
-fn supervised(rung: KillRung) -> ExecEnv {
-    let linux = Linux::with_rung(rung).expect("the rung works here");
+fn supervised(mechanism: KillMechanism) -> ExecEnv {
+    let linux = Linux::with_mechanism(mechanism).expect("the mechanism works here");
     let all_of_it = Policy::new().kill(KillScope::Tree);
     ExecEnv::builder(linux).policies(Policies::new().other(all_of_it)).build()
 }
@@ -21,25 +21,25 @@ mod as_asked {
 mod by_subreaper {
     use super::*;
 
-    flyto_execenv::executor_conformance!(supervised(KillRung::Subreaper));
+    flyto_execenv::executor_conformance!(supervised(KillMechanism::Subreaper));
 }
 
 mod by_pid_namespace {
     use super::*;
 
-    flyto_execenv::executor_conformance!(supervised(KillRung::PidNamespace));
+    flyto_execenv::executor_conformance!(supervised(KillMechanism::PidNamespace));
 }
 
 mod by_cgroup {
     use super::*;
 
-    flyto_execenv::executor_conformance!(supervised(KillRung::Cgroup));
+    flyto_execenv::executor_conformance!(supervised(KillMechanism::Cgroup));
 }
 
 mod by_group {
     use super::*;
 
     flyto_execenv::executor_conformance!(ExecEnv::new(
-        Linux::with_rung(KillRung::Group).expect("it needs nothing")
+        Linux::with_mechanism(KillMechanism::Group).expect("it needs nothing")
     ));
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use flyto_execenv::{Ending, ExecEnv, Exit, Spec};
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv_linux::{KillMechanism, Linux};
 use tokio::task::JoinSet;
 
 const CALLS: usize = 10_000;
@@ -92,7 +92,7 @@ fn settled(is_settled: impl Fn([usize; 3]) -> bool) -> [usize; 3] {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_calls_leave_nothing_behind() {
-    let linux = Linux::with_rung(KillRung::Group).expect("it needs nothing");
+    let linux = Linux::with_mechanism(KillMechanism::Group).expect("it needs nothing");
     let env = ExecEnv::new(linux);
     // What is there once and for all is there after a few calls.
     calls(&env, 2 * AT_ONCE).await;

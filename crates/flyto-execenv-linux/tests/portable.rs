@@ -7,7 +7,7 @@ use std::io;
 
 use flyto_execenv::{Capability, ExecEnv, Executor};
 use flyto_execenv_linux::{
-    KillRung, Linux,
+    KillMechanism, Linux,
     examine::{BY_DEFAULT, Layer, State, examine},
 };
 
@@ -19,12 +19,13 @@ mod contract {
 
 #[test]
 fn only_groups_are_ended() {
-    for rung in [KillRung::Subreaper, KillRung::PidNamespace, KillRung::Cgroup] {
-        let err = Linux::with_rung(rung).expect_err("it needs a supervisor");
-        assert_eq!(err.kind(), io::ErrorKind::Unsupported, "{rung:?}: {err}");
+    for mechanism in [KillMechanism::Subreaper, KillMechanism::PidNamespace, KillMechanism::Cgroup]
+    {
+        let err = Linux::with_mechanism(mechanism).expect_err("it needs a supervisor");
+        assert_eq!(err.kind(), io::ErrorKind::Unsupported, "{mechanism:?}: {err}");
     }
-    let linux = Linux::with_rung(KillRung::Group).expect("it needs nothing");
-    assert_eq!(linux.rung(), KillRung::Group);
+    let linux = Linux::with_mechanism(KillMechanism::Group).expect("it needs nothing");
+    assert_eq!(linux.mechanism(), KillMechanism::Group);
     assert_eq!(linux.capabilities().backend, "linux");
     assert!(!linux.capabilities().has(Capability::TreeKill));
 }

@@ -6,7 +6,7 @@ use std::{error::Error, os::unix::net::UnixListener};
 
 use expect_test::{Expect, expect};
 use flyto_execenv::{ExecEnv, ExecErrorKind, Program, Sha256, Spec};
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv_linux::{KillMechanism, Linux};
 use nix::{sys::stat::Mode, unistd::mkfifo};
 
 async fn check(program: &str, expect: Expect) {
@@ -15,7 +15,7 @@ async fn check(program: &str, expect: Expect) {
     mkfifo(&dir.path().join("pipe"), Mode::S_IRWXU).expect("it is ours");
     let program = dir.path().join(program);
     let pinned = Program::Pinned { path: program.clone(), sha256: Sha256([0; 32]) };
-    let group = Linux::with_rung(KillRung::Group).expect("it needs nothing");
+    let group = Linux::with_mechanism(KillMechanism::Group).expect("it needs nothing");
     for env in [ExecEnv::new(Linux::new()), ExecEnv::new(group)] {
         for program in [Program::from(program.clone()), pinned.clone()] {
             let err = env.run(Spec::new(program)).await.expect_err("it cannot start");

@@ -11,7 +11,7 @@ use std::{
 use flyto_execenv::{
     Ending, ExecEnv, ExecErrorKind, Exit, KillScope, LimitKind, Limits, Outcome, Spec,
 };
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv_linux::{KillMechanism, Linux};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A backstop for broken code; no test compares times.
@@ -42,9 +42,9 @@ fn alive(marker: &str) -> Vec<Pid> {
 
 #[tokio::test]
 async fn a_group_ends_with_its_call_also_when_its_supervisor_was_killed() {
-    let Ok(linux) = Linux::with_rung(KillRung::Cgroup) else {
-        // Control groups are the host's to make or not; other rungs promise less.
-        assert_ne!(Linux::new().rung(), KillRung::Cgroup);
+    let Ok(linux) = Linux::with_mechanism(KillMechanism::Cgroup) else {
+        // Control groups are the host's to make or not; other mechanisms promise less.
+        assert_ne!(Linux::new().mechanism(), KillMechanism::Cgroup);
         return;
     };
     let marker = format!("8{}", std::process::id());

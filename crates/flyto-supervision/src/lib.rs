@@ -136,7 +136,7 @@ flags! {
         NO_CAPABILITIES = 7,
         /// The supervisor and its programs live in a network namespace of their own, where nothing is but
         /// the loopback interface (network_namespaces(7)). The report of kind `Ready` carries a socket
-        /// that listens there, on [`DOOR_PORT`] of 127.0.0.1: what comes in through it is all that comes
+        /// that listens there, on [`PROXY_PORT`] of 127.0.0.1: what comes in through it is all that comes
         /// out of the namespace.
         NETWORK_NAMESPACE = 8,
         /// The host was refused clone3(2), and the supervisor makes its processes by clone(2). A program
@@ -158,7 +158,7 @@ flags! {
 
 /// The port on which programs in a network namespace of their own reach the host: 880, one of those that
 /// need a capability to listen on (ip(7)), so that no program takes it or stands in for the host.
-pub const DOOR_PORT: u16 = 880;
+pub const PROXY_PORT: u16 = 880;
 
 /// An option of prctl(2) that no kernel knows. A filter of [`Setup::filter`] answers it with [`FILTER_ERRNO`] where the
 /// next argument is that of both numbers of [`Setup::cookie`] which one of them has alone (exclusive or). By that the

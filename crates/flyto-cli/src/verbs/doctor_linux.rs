@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use flyto_execenv::Capability;
-use flyto_execenv_linux::KillRung;
+use flyto_execenv_linux::KillMechanism;
 use flyto_execenv_linux::examine::{
     Check, Examination, Layer, Machine, State, Trouble, errno_name, examine,
 };
@@ -128,7 +128,7 @@ impl<'a> Document<'a> {
         Self {
             ok: found.serves_by_default(),
             missing: found.missing.iter().map(|it| it.name()).collect(),
-            ends_trees_by: found.rung.name(),
+            ends_trees_by: found.mechanism.name(),
             isolates_processes_by: found.process_isolation.as_deref(),
             kernel: &machine.kernel,
             architecture: machine.architecture,
@@ -262,14 +262,14 @@ fn of_errno(trouble: &Trouble) -> String {
 }
 
 fn verdict(found: &Examination) -> String {
-    let ended = match found.rung {
-        KillRung::Cgroup => "Trees are ended by a control group.",
-        KillRung::PidNamespace => "Trees are ended by a PID namespace.",
-        KillRung::Subreaper => "Trees are ended by their supervisor.",
+    let ended = match found.mechanism {
+        KillMechanism::Cgroup => "Trees are ended by a control group.",
+        KillMechanism::PidNamespace => "Trees are ended by a PID namespace.",
+        KillMechanism::Subreaper => "Trees are ended by their supervisor.",
         _ => "Trees are not ended: only who stays in the process group is.",
     };
-    let kept = match (found.rung, found.process_isolation.as_deref()) {
-        (KillRung::Group, _) => "",
+    let kept = match (found.mechanism, found.process_isolation.as_deref()) {
+        (KillMechanism::Group, _) => "",
         (_, Some("pid-namespace")) => " A PID namespace keeps sandboxed tools from breaking that.",
         (_, Some(_)) => " A Landlock scope keeps sandboxed tools from breaking that.",
         (_, None) => " Nothing would keep a sandboxed tool from breaking that, so none is started.",

@@ -10,7 +10,7 @@ use core::{
 use flyto_supervision::{Bound, Stage};
 
 use super::{
-    birth,
+    clone3,
     sys::{self, CloneArgs, Cookie, Errno, MadeBy, address, clone, int, number},
 };
 
@@ -148,7 +148,7 @@ impl<'a> Attempt<'a> {
         };
         let at = (&raw const *self).cast_mut().cast();
         // SAFETY: the stack and all that this leads to stay, as the caller promises.
-        unsafe { birth::make(&args, self.launch.cookie, child, at) }
+        unsafe { clone3::make(&args, self.launch.cookie, child, at) }
             .map_err(|errno| Failed { stage: Stage::Clone, errno })
     }
 
@@ -240,7 +240,7 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
     let in_place_of_birth = launch.cgroup.filter(|_| by_hand).map(|it| it.members);
     // Before anything takes the places of these descriptors.
     for members in launch.members.into_iter().chain(in_place_of_birth) {
-        if let Err(errno) = birth::join(members) {
+        if let Err(errno) = clone3::join(members) {
             return Failed { stage: Stage::Cgroup, errno };
         }
     }
@@ -274,7 +274,7 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
         }
     }
     if by_hand {
-        step!(Group: birth::forget_handlers());
+        step!(Group: clone3::forget_handlers());
     }
     // Handlers are gone (`CLONE_CLEAR_SIGHAND`, or just now). Rust's runtime ignores SIGPIPE, which would be
     // inherited; what else is ignored was so on purpose, as by nohup(1).
@@ -283,7 +283,7 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
         let pipe = sys::SIGPIPE as usize;
         step!(Group: sys::call(number::RT_SIGACTION, [pipe, address(&default), 0, 8, 0, 0]));
     }
-    birth::set_mask(0);
+    clone3::set_mask(0);
     if let Some(parent) = launch.ends_with {
         step!(Group: sys::numbers(number::PRCTL, &[PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0]));
         // It may have ended before that.

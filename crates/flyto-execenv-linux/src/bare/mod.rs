@@ -14,8 +14,8 @@
 
 #[cfg(test)]
 pub(crate) mod attempt;
-pub(crate) mod birth;
 pub(crate) mod child;
+pub(crate) mod clone3;
 // The supervisor has no standard library.
 #[cfg(not(supervisor))]
 pub(crate) mod host;

@@ -20,15 +20,15 @@ use flyto_supervision::Stage;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::{
-    birth,
     child::{self, Cgroup, Child, Failed, Group, Image, Launch},
+    clone3,
     program::try_reap,
     sys::errno,
 };
 #[cfg(feature = "examine")]
 use crate::examine::{Layer, State, examine};
 use crate::{
-    KillRung, Linux,
+    KillMechanism, Linux,
     ordinary::{GUARD, is_ordinary},
     sandbox::inside::{INSIDE, Scene, is_without_clone3},
 };
@@ -39,47 +39,47 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Programs that are all ended in this way.
-fn by(rung: KillRung) -> ExecEnv {
-    let linux = Linux::with_rung(rung).expect("the rung works without clone3");
-    let scope = if rung == KillRung::Group { KillScope::Group } else { KillScope::Tree };
+fn by(mechanism: KillMechanism) -> ExecEnv {
+    let linux = Linux::with_mechanism(mechanism).expect("the mechanism works without clone3");
+    let scope = if mechanism == KillMechanism::Group { KillScope::Group } else { KillScope::Tree };
     ExecEnv::builder(linux).policies(Policies::new().other(Policy::new().kill(scope))).build()
 }
 
 /// Runs the contract inside.
 #[track_caller]
-fn check_contract(test: &str, rung: KillRung) {
+fn check_contract(test: &str, mechanism: KillMechanism) {
     if !is_without_clone3(test) {
         return;
     }
     let again = ["--exact", test, "--nocapture", "--test-threads=1"];
-    let make = || (by(rung), Probe::posix_sh().start_again(again));
+    let make = || (by(mechanism), Probe::posix_sh().start_again(again));
     play_host(make);
     let report = block_on(async {
         let (env, probe) = make();
         run_all(&env, &probe).await.expect("the backend is there")
     });
     assert!(report.failed().is_empty(), "{report}");
-    assert_eq!(birth::refusal(), Some(errno::NOSYS));
+    assert_eq!(clone3::refusal(), Some(errno::NOSYS));
 }
 
 #[test]
 fn the_contract_holds_by_subreaper() {
-    check_contract("bare::tests::the_contract_holds_by_subreaper", KillRung::Subreaper);
+    check_contract("bare::tests::the_contract_holds_by_subreaper", KillMechanism::Subreaper);
 }
 
 #[test]
 fn the_contract_holds_by_pid_namespace() {
-    check_contract("bare::tests::the_contract_holds_by_pid_namespace", KillRung::PidNamespace);
+    check_contract("bare::tests::the_contract_holds_by_pid_namespace", KillMechanism::PidNamespace);
 }
 
 #[test]
 fn the_contract_holds_by_cgroup() {
-    check_contract("bare::tests::the_contract_holds_by_cgroup", KillRung::Cgroup);
+    check_contract("bare::tests::the_contract_holds_by_cgroup", KillMechanism::Cgroup);
 }
 
 #[test]
 fn the_contract_holds_by_group() {
-    check_contract("bare::tests::the_contract_holds_by_group", KillRung::Group);
+    check_contract("bare::tests::the_contract_holds_by_group", KillMechanism::Group);
 }
 
 fn sh(script: &str) -> Spec {
@@ -112,7 +112,7 @@ async fn an_ordinary_user_ends_trees_as_well() {
     }
     ends_trees(Linux::new()).await;
     ends_trees(Linux::for_one_call()).await;
-    assert_eq!(birth::refusal(), Some(errno::NOSYS));
+    assert_eq!(clone3::refusal(), Some(errno::NOSYS));
 }
 
 #[tokio::test]
@@ -124,10 +124,11 @@ async fn a_strict_program_has_programs_of_its_own() {
     }
     // That filter refuses namespaces as well, and a supervisor of root's would not need one before its
     // first program.
-    let refused = Linux::with_rung(KillRung::PidNamespace).expect_err("it cannot be made");
-    assert_eq!(birth::refusal(), Some(errno::NOSYS), "{refused}");
+    let refused =
+        Linux::with_mechanism(KillMechanism::PidNamespace).expect_err("it cannot be made");
+    assert_eq!(clone3::refusal(), Some(errno::NOSYS), "{refused}");
     let linux = Linux::new();
-    if linux.rung() > KillRung::Group {
+    if linux.mechanism() > KillMechanism::Group {
         return ends_trees(linux).await;
     }
     // Where nothing bounds the processes of root without its capabilities, no tree kill is declared.
@@ -142,7 +143,7 @@ async fn a_program_is_in_its_group_and_a_restricted_one_in_its_namespace() {
     if !is_without_clone3(test) {
         return;
     }
-    let groups = by(KillRung::Cgroup).run(sh("cat /proc/self/cgroup")).await;
+    let groups = by(KillMechanism::Cgroup).run(sh("cat /proc/self/cgroup")).await;
     let groups = text(&groups.expect("there is a shell"));
     let own = format!("flyto-{}-", std::process::id());
     let version_2 = groups.lines().find(|it| it.starts_with("0::"));
@@ -151,7 +152,7 @@ async fn a_program_is_in_its_group_and_a_restricted_one_in_its_namespace() {
     // By clone(2) with a flag that the program's own filter refuses to all other processes.
     let restricted = Isolation::new().system_calls(SystemCalls::Restricted);
     let spec = sh("echo $$; unshare --pid true 2>/dev/null && echo made").isolation(restricted);
-    let outcome = by(KillRung::PidNamespace).run(spec).await.expect("there is a shell");
+    let outcome = by(KillMechanism::PidNamespace).run(spec).await.expect("there is a shell");
     assert_eq!(text(&outcome), "2\n");
 }
 
@@ -170,7 +171,7 @@ async fn an_examination_tells_what_stands_in() {
     assert_eq!(trouble.errno, Some(libc::ENOSYS));
     assert!(trouble.cause.contains("refuses clone3"), "{trouble:?}");
     assert!(trouble.instead.starts_with("clone does the same"), "{trouble:?}");
-    assert!(linux.rung() > KillRung::Group && found.serves_by_default(), "{found:?}");
+    assert!(linux.mechanism() > KillMechanism::Group && found.serves_by_default(), "{found:?}");
     for layer in [Layer::Supervisor, Layer::Subreaper, Layer::PidNamespace, Layer::CgroupKill] {
         let check = found.check(layer).expect("it was tried");
         assert!(matches!(check.state, State::Works { .. }), "{check:?}");
@@ -238,7 +239,7 @@ fn a_start_that_fails_tells_its_stage_and_leaves_no_child() {
         assert_eq!(fs::read_dir("/proc/self/fd").expect("proc(5)").count(), before);
     }
     let children = fs::read_to_string("/proc/thread-self/children").expect("proc(5)");
-    assert_eq!((&*children, birth::refusal()), ("", Some(errno::NOSYS)));
+    assert_eq!((&*children, clone3::refusal()), ("", Some(errno::NOSYS)));
 
     // SAFETY: its strings are there, and its streams are open.
     let Child { pid, pidfd } = unsafe { child::start(&fine) }.expect("it is there");
@@ -302,18 +303,18 @@ fn handlers_are_forgotten_and_what_is_ignored_stays_ignored() {
     assert_eq!(signals(&before, "SigCgt") & handled, handled);
 
     // Programs find it as with clone3(2).
-    birth::set_mask(set(&[libc::SIGUSR2]));
-    let env = by(KillRung::Group);
+    clone3::set_mask(set(&[libc::SIGUSR2]));
+    let env = by(KillMechanism::Group);
     let outcome = block_on(env.run(sh("cat /proc/self/status"))).expect("there is a shell");
     let theirs = text(&outcome);
     let found = ["SigBlk", "SigIgn", "SigCgt"].map(|it| signals(&theirs, it));
     assert_eq!(found, [0, ignored & !set(&[libc::SIGPIPE]), 0]);
     // … and this thread has what it had.
-    assert_eq!(birth::set_mask(0), set(&[libc::SIGUSR2]));
+    assert_eq!(clone3::set_mask(0), set(&[libc::SIGUSR2]));
     assert_eq!(signals(&own(), "SigCgt"), signals(&before, "SigCgt"));
 
     // SAFETY: this process ends after the next lines.
-    unsafe { birth::forget_handlers() }.expect("they can be set");
+    unsafe { clone3::forget_handlers() }.expect("they can be set");
     let after = own();
     assert_eq!((signals(&after, "SigCgt"), signals(&after, "SigIgn")), (0, ignored));
 }

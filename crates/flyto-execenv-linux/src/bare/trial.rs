@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::{
-    birth,
+    clone3,
     sys::{self, CloneArgs, Entry, Errno, MadeBy, address, clone, int, number},
 };
 
@@ -199,7 +199,7 @@ unsafe fn spawn(
         ..CloneArgs::default()
     };
     // SAFETY: the caller's promise.
-    unsafe { birth::make(&args, [0, 0], entry, arg) }
+    unsafe { clone3::make(&args, [0, 0], entry, arg) }
 }
 
 /// `__WALL`: children of every kind, also those that end without a signal.
@@ -222,13 +222,13 @@ extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
     // SAFETY: `run` lends it to us, and waits.
     let (attempt, group, inner) = unsafe { ((*shared).attempt, (*shared).group, (*shared).inner) };
     let joined = match (made_by, group) {
-        (MadeBy::Clone, Some(dir)) => birth::members(dir).and_then(birth::join),
+        (MadeBy::Clone, Some(dir)) => clone3::members(dir).and_then(clone3::join),
         _ => Ok(()),
     };
     // By clone(2), signals stay blocked until the end.
     let res = joined.and_then(|()| match attempt {
         Attempt::Nothing => Ok(None),
-        Attempt::Join(members) => birth::join(members).map(|()| None),
+        Attempt::Join(members) => clone3::join(members).map(|()| None),
         // SAFETY: the stack is lent to us for this.
         Attempt::Count => unsafe { count(inner) },
         // SAFETY: the filter is lent to us as well.

@@ -26,7 +26,7 @@ pub(crate) struct Leaf {
     number: u32,
     helpers: u64,
     /// Whether programs are alone in the group of version 2.
-    is_apart: bool,
+    own_cgroup: bool,
     version_2: Option<Version2>,
     /// The bounds that are in force.
     processes: Option<u64>,
@@ -57,14 +57,14 @@ impl Leaf {
         homes: Arc<Homes>,
         number: u32,
         helpers: u64,
-        is_apart: bool,
+        own_cgroup: bool,
     ) -> io::Result<Self> {
         // From here on, dropping it removes what was made.
         let mut res = Self {
             homes,
             number,
             helpers,
-            is_apart,
+            own_cgroup,
             version_2: None,
             processes: None,
             memory_bytes: None,
@@ -81,7 +81,7 @@ impl Leaf {
             };
             let (dir, kill) = (File::open(&group)?, open_to_write("cgroup.kill")?);
             res.version_2 = Some(Version2 { dir, kill, cpu_stat });
-            if res.homes.memory_in_2 && is_apart {
+            if res.homes.memory_in_2 && own_cgroup {
                 // A part of a program is of no use, and swap is no way around the bound.
                 write(&group.join("memory.oom.group"), "1")?;
                 ignore_missing(write(&group.join("memory.swap.max"), "0"))?;
@@ -92,7 +92,7 @@ impl Leaf {
 
     /// The directory of the group that programs alone are to be born in, where they are.
     pub(crate) fn dir_of_programs(&self) -> Option<BorrowedFd<'_>> {
-        self.version_2.as_ref().filter(|_| self.is_apart).map(|it| it.dir.as_fd())
+        self.version_2.as_ref().filter(|_| self.own_cgroup).map(|it| it.dir.as_fd())
     }
 
     /// The directory of the group that the supervisor is to be born in, and its list of members.
@@ -101,7 +101,7 @@ impl Leaf {
     ///
     /// Those of opening `cgroup.procs`.
     pub(crate) fn dir_of_supervisor(&self) -> io::Result<Option<(BorrowedFd<'_>, File)>> {
-        let group = self.group_in_2().zip(self.version_2.as_ref()).filter(|_| !self.is_apart);
+        let group = self.group_in_2().zip(self.version_2.as_ref()).filter(|_| !self.own_cgroup);
         let Some((path, version_2)) = group else { return Ok(None) };
         let members = OpenOptions::new().write(true).open(path.join("cgroup.procs"))?;
         Ok(Some((version_2.dir.as_fd(), members)))
@@ -121,7 +121,7 @@ impl Leaf {
 
     /// Whether killing the group leaves the supervisor alone.
     pub(crate) fn spares_supervisor(&self) -> bool {
-        self.is_apart
+        self.own_cgroup
     }
 
     /// Kills everything that was born in the group, and says whether nothing of it is left: a write to
@@ -166,7 +166,7 @@ impl Leaf {
         if let Some(home) = &self.homes.pids {
             write(&home.group(self.number).join("pids.max"), &text(self.helpers))?;
         } else if let Some(group) = self.group_in_2().filter(|_| self.homes.pids_in_2) {
-            let helpers = if self.is_apart { 0 } else { self.helpers };
+            let helpers = if self.own_cgroup { 0 } else { self.helpers };
             write(&group.join("pids.max"), &text(helpers))?;
         }
         self.processes = limit;

@@ -176,13 +176,13 @@ impl Cgroups {
     ///
     /// `helpers` is how many processes that are none of a program's will be in it: the supervisor, and
     /// the first one of its PID namespace if it makes one. They are allowed in addition to what
-    /// [`Leaf::set_processes`] allows, where they are in the same group. `is_apart` asks for one in which
+    /// [`Leaf::set_processes`] allows, where they are in the same group. `own_cgroup` asks for one in which
     /// programs are alone: those with a bound on memory.
     ///
     /// # Errors
     ///
     /// Those of mkdir(2): `ENOSPC` where the group above bounds the number of groups.
-    pub(crate) fn leaf(&self, helpers: u64, is_apart: bool) -> io::Result<Option<Leaf>> {
+    pub(crate) fn leaf(&self, helpers: u64, own_cgroup: bool) -> io::Result<Option<Leaf>> {
         let homes = &self.homes;
         if homes.all().next().is_none() {
             return Ok(None);
@@ -190,7 +190,7 @@ impl Cgroups {
         let left = std::mem::take(&mut *homes.left.lock().unwrap_or_else(PoisonError::into_inner));
         left.into_iter().for_each(|it| homes.remove_group(it));
         let number = homes.next.fetch_add(1, Ordering::Relaxed);
-        Leaf::make(homes.clone(), number, helpers, is_apart).map(Some)
+        Leaf::make(homes.clone(), number, helpers, own_cgroup).map(Some)
     }
 }
 

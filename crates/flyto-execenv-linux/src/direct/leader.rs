@@ -12,7 +12,7 @@ use flyto_supervision::Reached;
 use crate::{
     bare::program::{self, Reaped, Started},
     cgroup::Events,
-    limits,
+    enforcement,
     supervised::orphans,
 };
 
@@ -69,7 +69,7 @@ fn ended(reaped: &Reaped, limits: &Limits) -> Ended {
     // A process that catches SIGXCPU is killed a second later.
     let out_of_cpu = status & 0x7f == SIGKILL
         && limits.cpu_time.is_some_and(|limit| user_cpu + system_cpu > limit);
-    match limits::reached(limits, Reached::Nothing, status, Events::default()) {
+    match enforcement::reached(limits, Reached::Nothing, status, Events::default()) {
         Some(limit) => res.limit(limit),
         None if out_of_cpu => res.limit(LimitKind::CpuTime),
         None => res,

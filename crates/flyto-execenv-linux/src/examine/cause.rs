@@ -6,7 +6,7 @@
 use flyto_execenv::Capability;
 
 use super::{Layer, Machine, errno_name, trials::means};
-use crate::{KillRung, Linux};
+use crate::{KillMechanism, Linux};
 
 /// A cause, and what helps.
 type Reason = (String, String);
@@ -373,11 +373,11 @@ fn filter(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
 
 /// What happens where a layer fails, or works in part only, with this backend.
 pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
-    let trees = match linux.rung() {
-        KillRung::Group => "trees are not ended, only those who stay in the process group",
-        KillRung::Subreaper => "trees are ended by their supervisor",
-        KillRung::PidNamespace => "trees are ended by a PID namespace",
-        KillRung::Cgroup => "trees are ended by a control group",
+    let trees = match linux.mechanism() {
+        KillMechanism::Group => "trees are not ended, only those who stay in the process group",
+        KillMechanism::Subreaper => "trees are ended by their supervisor",
+        KillMechanism::PidNamespace => "trees are ended by a PID namespace",
+        KillMechanism::Cgroup => "trees are ended by a control group",
     };
     let bounded = |what, capability| match means(linux, capability) {
         Some(means) => format!("{what} is bounded: {means}"),
@@ -423,7 +423,7 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         | Layer::NetworkOff
         | Layer::NetworkHosts
         | Layer::Confined
-            if linux.rung() == KillRung::Group =>
+            if linux.mechanism() == KillMechanism::Group =>
         {
             "a call that asks for isolation is refused"
         }

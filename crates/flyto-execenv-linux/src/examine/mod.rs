@@ -13,7 +13,7 @@
 //! for check in &found.checks {
 //!     println!("{}: {:?}", check.layer.name(), check.state);
 //! }
-//! println!("trees are ended by {}", found.rung.name());
+//! println!("trees are ended by {}", found.mechanism.name());
 //! # }
 //! ```
 
@@ -41,7 +41,7 @@ use self::portable::try_all;
 #[cfg(supervised)]
 use self::trials::Found;
 pub use self::{errnos::errno_name, machine::Machine};
-use crate::{KillRung, Linux};
+use crate::{KillMechanism, Linux};
 
 /// Something that programs are started, ended or confined with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -247,7 +247,7 @@ pub struct Examination {
     /// One for each of [`Layer::ALL`], in that order.
     pub checks: Vec<Check>,
     /// By which means the backend ends trees.
-    pub rung: KillRung,
+    pub mechanism: KillMechanism,
     /// By which means the backend keeps a program with `Processes::Own` from its supervisor, so that a hostile
     /// one cannot break the end of its tree: `landlock-scope`, a Landlock domain for each program that signals do
     /// not leave, or `pid-namespace`. `None` where it does not offer that.
@@ -291,17 +291,17 @@ impl Examination {
 pub async fn examine(linux: &Linux) -> Examination {
     let machine = Machine::read();
     let checks = try_all(linux, &machine).await;
-    let rung = linux.rung();
+    let mechanism = linux.mechanism();
     let fails = |layer| checks.iter().any(|it| it.layer == layer && it.failed().is_some());
     // What is declared is missing all the same where it did not hold.
     let is_missing = |capability: &Capability| {
-        let layer = match (capability, rung) {
+        let layer = match (capability, mechanism) {
             (Capability::ProcessLimit, _) => Some(Layer::ProcessLimit),
             (Capability::MemoryLimit, _) => Some(Layer::MemoryLimit),
             (Capability::CpuLimit, _) => Some(Layer::CpuLimit),
-            (Capability::TreeKill, KillRung::Cgroup) => Some(Layer::CgroupKill),
-            (Capability::TreeKill, KillRung::PidNamespace) => Some(Layer::PidNamespace),
-            (Capability::TreeKill, KillRung::Subreaper) => Some(Layer::Subreaper),
+            (Capability::TreeKill, KillMechanism::Cgroup) => Some(Layer::CgroupKill),
+            (Capability::TreeKill, KillMechanism::PidNamespace) => Some(Layer::PidNamespace),
+            (Capability::TreeKill, KillMechanism::Subreaper) => Some(Layer::Subreaper),
             _ => None,
         };
         !linux.capabilities().has(*capability) || layer.is_some_and(fails)
@@ -309,7 +309,7 @@ pub async fn examine(linux: &Linux) -> Examination {
     let missing = BY_DEFAULT.into_iter().filter(is_missing).collect();
     let means = &linux.capabilities().means;
     let process_isolation = means.get(&Capability::ProcessIsolation).cloned();
-    Examination { machine, checks, rung, process_isolation, missing }
+    Examination { machine, checks, mechanism, process_isolation, missing }
 }
 
 /// Tries every layer, and asks why where one fails.

@@ -498,7 +498,7 @@ async fn what_is_declared_is_what_was_found_to_work() {
     let found = examine(&linux).await;
     let layers: Vec<_> = found.checks.iter().map(|it| it.layer).collect();
     assert_eq!(layers, Layer::ALL);
-    assert_eq!(found.rung, linux.rung());
+    assert_eq!(found.mechanism, linux.mechanism());
     for (layer, capability) in [
         (Layer::ProcessLimit, Capability::ProcessLimit),
         (Layer::MemoryLimit, Capability::MemoryLimit),
@@ -512,13 +512,13 @@ async fn what_is_declared_is_what_was_found_to_work() {
         let works = !matches!(check.state, State::Fails(_));
         assert_eq!(works, linux.capabilities().has(capability), "{check:?}");
     }
-    let rung = match found.rung {
-        KillRung::Cgroup => Layer::CgroupKill,
-        KillRung::PidNamespace => Layer::PidNamespace,
-        KillRung::Subreaper => Layer::Subreaper,
-        KillRung::Group => return assert!(!found.serves_by_default()),
+    let mechanism = match found.mechanism {
+        KillMechanism::Cgroup => Layer::CgroupKill,
+        KillMechanism::PidNamespace => Layer::PidNamespace,
+        KillMechanism::Subreaper => Layer::Subreaper,
+        KillMechanism::Group => return assert!(!found.serves_by_default()),
     };
-    let check = found.check(rung).expect("it was tried");
+    let check = found.check(mechanism).expect("it was tried");
     assert!(matches!(check.state, State::Works { .. }), "{check:?}");
 }
 

@@ -12,14 +12,15 @@ use flyto_execenv::{
 
 use super::Layer;
 use crate::{
-    KillRung, Linux,
+    KillMechanism, Linux,
     bare::{
-        birth, landlock,
+        clone3, landlock,
         trial::{Deed, Walls, confined},
     },
     cgroup::{Cgroups, Finding, Leaf, Use},
-    direct, failure,
-    limits::{Keepers, sees_trees},
+    direct,
+    enforcement::{LimitEnforcement, sees_trees},
+    failure,
     sandbox::{
         Confinement, LANDLOCK_FILES, LANDLOCK_PORTS, LANDLOCK_SCOPES, Support, confine, cookie,
         needs_user_namespace,
@@ -91,7 +92,7 @@ pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
             Layer::SealedMemory => sealed_memory().into(),
             Layer::Supervisor => supervisor(Kind::default()).into(),
             Layer::Proc => proc(),
-            Layer::Subreaper => by_rung(KillRung::Subreaper, "a supervisor").await.into(),
+            Layer::Subreaper => by_mechanism(KillMechanism::Subreaper, "a supervisor").await.into(),
             Layer::UserNamespace => user_namespace().into(),
             Layer::PidNamespace => pid_namespace().await.into(),
             Layer::CgroupKill => cgroup_kill(&groups).await.into(),
@@ -129,7 +130,7 @@ fn threads() -> Result<String, Failure> {
 
 fn in_process_start() -> Found {
     let by = |call| format!("{call}, with the host's memory until the program is in place");
-    match (direct::refusal(), birth::refusal()) {
+    match (direct::refusal(), clone3::refusal()) {
         (Some((tried, err)), _) => Found::Fails(Failure::of(tried, &err)),
         (None, None) => Found::Works(by("clone3")),
         (None, Some(errno)) => {
@@ -174,9 +175,9 @@ fn proc() -> Found {
     }
 }
 
-async fn by_rung(rung: KillRung, by: &str) -> Result<String, Failure> {
+async fn by_mechanism(mechanism: KillMechanism, by: &str) -> Result<String, Failure> {
     let tried = |err| Failure::of(format!("end trees by {by}"), &err);
-    let linux = Linux::with_rung(rung).map_err(tried)?;
+    let linux = Linux::with_mechanism(mechanism).map_err(tried)?;
     let is_tried = end_a_tree(&linux, Isolation::new()).await?;
     Ok(match is_tried {
         true => format!("{by}: ended a process that had left its session and its parent"),
@@ -192,7 +193,7 @@ fn user_namespace() -> Result<String, Failure> {
 async fn pid_namespace() -> Result<String, Failure> {
     let is_root = rustix::process::geteuid().is_root();
     supervisor(Kind { pid_namespace: true, user_namespace: !is_root, ..Kind::default() })?;
-    by_rung(KillRung::PidNamespace, "a PID namespace").await
+    by_mechanism(KillMechanism::PidNamespace, "a PID namespace").await
 }
 
 fn finding(groups: &Cgroups, purpose: Use) -> Result<&Path, Failure> {
@@ -216,7 +217,7 @@ fn place(home: &Path) -> String {
 
 async fn cgroup_kill(groups: &Cgroups) -> Result<String, Failure> {
     let place = place(finding(groups, Use::Kill)?);
-    by_rung(KillRung::Cgroup, "a control group").await?;
+    by_mechanism(KillMechanism::Cgroup, "a control group").await?;
     Ok(place)
 }
 
@@ -234,7 +235,7 @@ fn cgroup_bound(
 
 /// By which means the backend keeps a bound.
 pub(super) fn means(linux: &Linux, capability: Capability) -> Option<&'static str> {
-    let all = linux.keepers()?.declared();
+    let all = linux.enforcement()?.declared();
     all.into_iter().find_map(|(it, means)| (it == capability).then_some(means))
 }
 
@@ -255,7 +256,7 @@ async fn process_limit(linux: &Linux) -> Result<String, Failure> {
 async fn memory_limit(linux: &Linux) -> Result<String, Failure> {
     let tried = "bound memory";
     let means = means(linux, Capability::MemoryLimit).ok_or_else(|| Failure::new(tried))?;
-    if linux.keepers().is_some_and(Keepers::has_memory_in_cgroup) {
+    if linux.enforcement().is_some_and(LimitEnforcement::has_memory_in_cgroup) {
         // Set already, for the control group's own check. The kernel writes a page to its log when
         // it ends a process for want of memory, so that is not tried.
         return Ok(means.into());
@@ -384,23 +385,23 @@ fn network_off() -> Result<String, Failure> {
 
 /// Asks the proxy for both of its arguments, and prints the first line of each answer. A shell has no
 /// sockets; 4 says that neither program that may have them is there.
-const ASK: &str = r#"door=${http_proxy##*:}
+const ASK: &str = r#"listener=${http_proxy##*:}
     bash -c 'for to; do
         exec 3<>"/dev/tcp/127.0.0.1/$0" || exit
         printf "CONNECT %s HTTP/1.1\r\n\r\n" "$to" >&3 && read -r line <&3 && echo "$line"
-    done' "$door" "$@" 2>/dev/null && exit
-    perl -MSocket -e 'my $door = pack_sockaddr_in(shift, inet_aton("127.0.0.1"));
+    done' "$listener" "$@" 2>/dev/null && exit
+    perl -MSocket -e 'my $listener = pack_sockaddr_in(shift, inet_aton("127.0.0.1"));
         for my $to (@ARGV) {
-            socket(my $it, PF_INET, SOCK_STREAM, 0) && connect($it, $door) or exit 4;
+            socket(my $it, PF_INET, SOCK_STREAM, 0) && connect($it, $listener) or exit 4;
             syswrite $it, "CONNECT $to HTTP/1.1\r\n\r\n";
             print scalar <$it>;
-        }' "$door" "$@" 2>/dev/null || exit 4"#;
+        }' "$listener" "$@" 2>/dev/null || exit 4"#;
 
 /// Two addresses of this machine, of which one is named.
 async fn network_hosts(linux: &Linux) -> Result<String, Failure> {
     let network = |hosts| Isolation::new().network(Network::Hosts(hosts));
     let confinement = walls(&network(Vec::new()), 0)?;
-    let pid_namespace = linux.rung() == KillRung::PidNamespace;
+    let pid_namespace = linux.mechanism() == KillMechanism::PidNamespace;
     let user_namespace = needs_user_namespace();
     supervisor(Kind { pid_namespace, user_namespace, confinement, ..Kind::default() })?;
     if !linux.capabilities().has(Capability::NetworkHosts) {

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::reach::{Refusal, Target};
+use super::egress::{Refusal, Target};
 
 /// Bytes of a request's head: 32 KiB, twice to four times what servers take.
 const MAX_HEAD_BYTES: u64 = 32 * 1024;

@@ -2,11 +2,11 @@
 //!
 //! A program whose network is limited to hosts lives in a network namespace with nothing in it
 //! (network_namespaces(7)), so it can send no packet to any machine. Its supervisor has made one socket there
-//! that listens, the [`Door`], and given it to the host: a socket belongs to the namespace where it was
+//! that listens, the [`ProxyListener`], and given it to the host: a socket belongs to the namespace where it was
 //! made, whichever process holds it. What comes in through it are requests to a proxy: HTTP requests with an absolute
 //! target, `CONNECT` (RFC 9110, 9.3.6) and SOCKS 5 (RFC 1928). For each the host
 //!
-//! - looks whether a pattern names the host and the port ([`Reach`]);
+//! - looks whether a pattern names the host and the port ([`EgressPolicy`]);
 //! - finds the addresses itself, so that a program needs no resolver, and passes over those that lie
 //!   inside of a private network ([`address`]): the owner of a name can point it anywhere, so a name is no way to them;
 //! - connects to the very address that it looked at;
@@ -17,19 +17,19 @@
 //! host that passes things on to others can do so.
 
 mod address;
-mod door;
+mod egress;
 #[cfg(feature = "fuzz")]
 pub(crate) mod fuzz;
 mod http;
-mod reach;
+mod listener;
 mod relay;
+mod session;
 mod socks;
 #[cfg(test)]
 mod tests;
 mod tls;
-mod visit;
 
 pub(crate) use self::{
-    door::{Door, Proxy},
-    reach::{Outside, Reach, System},
+    egress::{EgressPolicy, Outside, System},
+    listener::{Proxy, ProxyListener},
 };

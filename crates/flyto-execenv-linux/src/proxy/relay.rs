@@ -17,11 +17,11 @@ use tokio::{
 };
 
 use super::{
+    egress::Target,
     http::{self, Body, Wanted},
-    reach::Target,
+    session::ProxySession,
     socks::{self, Reply},
     tls,
-    visit::Visit,
 };
 
 /// How long a client may take to say what it wants: 30 s.
@@ -37,7 +37,7 @@ const PARTING_TIME: Duration = Duration::from_secs(2);
 const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Serves a connection until either side ends it. Its faults are those of its program.
-pub(super) async fn serve(mut inside: TcpStream, visit: &Visit) {
+pub(super) async fn serve(mut inside: TcpStream, session: &ProxySession) {
     // What is interactive waits for single packets otherwise (tcp(7)).
     let _ = inside.set_nodelay(true);
     let mut first = [0];
@@ -50,13 +50,13 @@ pub(super) async fn serve(mut inside: TcpStream, visit: &Visit) {
     });
     match asked.await {
         Ok(Ok(Some(Asked::Socks(target)))) => {
-            let _ = socks_tunnel(&mut inside, visit, target).await;
+            let _ = socks_tunnel(&mut inside, session, target).await;
         }
         Ok(Ok(Some(Asked::Http(Ok(Wanted::Tunnel { target, early }))))) => {
-            let _ = http_tunnel(&mut inside, visit, target, early).await;
+            let _ = http_tunnel(&mut inside, session, target, early).await;
         }
         Ok(Ok(Some(Asked::Http(Ok(Wanted::Request { target, head, body, early }))))) => {
-            let _ = request(&mut inside, visit, &target, &head, body, early).await;
+            let _ = request(&mut inside, session, &target, &head, body, early).await;
         }
         Ok(Ok(Some(Asked::Http(Err(odd))))) => part(&mut inside, &odd.answer()).await,
         Ok(Ok(None)) | Ok(Err(_)) | Err(_) => {}
@@ -68,11 +68,15 @@ enum Asked {
     Http(Result<Wanted, http::Odd>),
 }
 
-async fn socks_tunnel(inside: &mut TcpStream, visit: &Visit, target: Target) -> io::Result<()> {
-    match visit.open(&target).await {
+async fn socks_tunnel(
+    inside: &mut TcpStream,
+    session: &ProxySession,
+    target: Target,
+) -> io::Result<()> {
+    match session.open(&target).await {
         Ok(mut outside) => {
             socks::reply(inside, Reply::Done).await?;
-            tunnel(inside, &mut outside, visit, &target, Vec::new()).await
+            tunnel(inside, &mut outside, session, &target, Vec::new()).await
         }
         Err(refusal) => socks::reply(inside, Reply::from(&refusal)).await,
     }
@@ -80,14 +84,14 @@ async fn socks_tunnel(inside: &mut TcpStream, visit: &Visit, target: Target) -> 
 
 async fn http_tunnel(
     inside: &mut TcpStream,
-    visit: &Visit,
+    session: &ProxySession,
     target: Target,
     early: Vec<u8>,
 ) -> io::Result<()> {
-    match visit.open(&target).await {
+    match session.open(&target).await {
         Ok(mut outside) => {
             inside.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-            tunnel(inside, &mut outside, visit, &target, early).await
+            tunnel(inside, &mut outside, session, &target, early).await
         }
         Err(refusal) => {
             part(inside, &http::refusal(&refusal)).await;
@@ -137,7 +141,7 @@ impl Clock {
 async fn tunnel(
     inside: &mut TcpStream,
     outside: &mut TcpStream,
-    visit: &Visit,
+    session: &ProxySession,
     target: &Target,
     early: Vec<u8>,
 ) -> io::Result<()> {
@@ -149,7 +153,7 @@ async fn tunnel(
     let (mut from_outside, mut to_outside) = outside.split();
     let (refused, res) = {
         let up = async {
-            let is_granted = |name: Option<&str>| may_greet(visit, target, name);
+            let is_granted = |name: Option<&str>| may_greet(session, target, name);
             let greeted =
                 greeting.ask(&mut from_inside, &mut to_outside, early, is_granted).await?;
             if let Err(refused) = greeted {
@@ -187,7 +191,7 @@ async fn tunnel(
             tls::Refused::HiddenName => HostDenial::HiddenName,
             tls::Refused::Name | tls::Refused::Broken => HostDenial::OtherName,
         };
-        visit.deny(target, why);
+        session.deny(target, why);
         part(inside, tls::REFUSED).await;
     }
     res
@@ -195,10 +199,10 @@ async fn tunnel(
 
 /// Whether a TLS connection to this target may have this name. One to an address has none, or that of a host
 /// that is granted itself.
-fn may_greet(visit: &Visit, target: &Target, name: Option<&str>) -> bool {
+fn may_greet(session: &ProxySession, target: &Target, name: Option<&str>) -> bool {
     match (target.address(), name) {
         (None, name) => name == Some(&target.host),
-        (Some(_), Some(name)) => visit.names(name, target.port),
+        (Some(_), Some(name)) => session.names(name, target.port),
         (Some(_), None) => true,
     }
 }
@@ -288,13 +292,13 @@ async fn pass(from: &mut ReadHalf<'_>, to: &mut WriteHalf<'_>, clock: &Clock) ->
 /// Sends one request, with its body and nothing that comes after it, and gives back the answer.
 async fn request(
     inside: &mut TcpStream,
-    visit: &Visit,
+    session: &ProxySession,
     target: &Target,
     head: &[u8],
     body: Body,
     early: Vec<u8>,
 ) -> io::Result<()> {
-    let mut outside = match visit.open(target).await {
+    let mut outside = match session.open(target).await {
         Ok(outside) => outside,
         Err(refusal) => {
             part(inside, &http::refusal(&refusal)).await;

@@ -7,7 +7,7 @@ use std::{
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::reach::{Refusal, Target};
+use super::egress::{Refusal, Target};
 
 pub(super) const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;

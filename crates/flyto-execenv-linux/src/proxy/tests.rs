@@ -23,13 +23,14 @@ use tokio::{
 
 use super::{Outside, tls::tests::client_hello};
 use crate::{
-    KillRung, Linux,
+    KillMechanism, Linux,
     ordinary::{GUARD, is_ordinary},
 };
 
 mod handshake;
 
-const RUNGS: [KillRung; 3] = [KillRung::Subreaper, KillRung::PidNamespace, KillRung::Cgroup];
+const MECHANISMS: [KillMechanism; 3] =
+    [KillMechanism::Subreaper, KillMechanism::PidNamespace, KillMechanism::Cgroup];
 
 /// A world of names and one server.
 #[derive(Debug)]
@@ -122,12 +123,12 @@ impl Outside for World {
     }
 }
 
-/// An environment for each rung on which this machine limits a network to hosts.
+/// An environment for each mechanism on which this machine limits a network to hosts.
 fn each(world: &Arc<World>) -> Vec<ExecEnv> {
     let outside = |linux: Linux| linux.with_outside(Arc::clone(world) as Arc<dyn Outside>);
-    let made: Vec<_> = RUNGS
+    let made: Vec<_> = MECHANISMS
         .into_iter()
-        .filter_map(|it| Linux::with_rung(it).ok())
+        .filter_map(|it| Linux::with_mechanism(it).ok())
         .filter(|it| it.capabilities().has(Capability::NetworkHosts))
         .map(|it| ExecEnv::new(outside(it)))
         .collect();
@@ -160,7 +161,7 @@ fn shown(outcome: &Outcome) -> String {
     format!("{out}{err}")
 }
 
-/// What a program shows, on every rung, that asks the proxy for this.
+/// What a program shows, on every mechanism, that asks the proxy for this.
 async fn check(world: &Arc<World>, hosts: &[&str], request: &str, expect: Expect) {
     for env in each(world) {
         let outcome = env.run(bash(&format!("ask '{request}'"), hosts)).await.expect("it runs");
@@ -239,7 +240,7 @@ async fn what_was_not_granted_is_refused_by_name() {
             Proxy-Status: flyto; error=http_request_denied
             Connection: close
 
-            b.org:443 is not among the hosts that this program may reach. The operator grants it by adding "b.org:443" to the hosts of the program's network.
+            b.org:443 is not among the hosts that this program may policy. The operator grants it by adding "b.org:443" to the hosts of the program's network.
         "#]]
     };
     check(&world, &hosts, r"CONNECT b.org:443 HTTP/1.1\r\n\r\n", refused()).await;
@@ -319,9 +320,9 @@ async fn a_name_is_no_way_to_what_lies_inside() {
 #[tokio::test]
 async fn an_address_is_looked_at_and_used_once() {
     let answers: &[&[&str]] = &[&["93.184.216.34"], &["127.0.0.1"]];
-    for rung in 0..3 {
+    for mechanism in 0..3 {
         let world = World::new(&[("a.org", answers)]).await;
-        let Some(env) = each(&world).into_iter().nth(rung) else { continue };
+        let Some(env) = each(&world).into_iter().nth(mechanism) else { continue };
         let script =
             r"for i in 1 2; do ask 'CONNECT a.org:80 HTTP/1.1\r\n\r\nhello' | head -n 1; done";
         let text = shown(&env.run(bash(script, &["a.org"])).await.expect("it runs"));

@@ -23,9 +23,9 @@ use tokio::time::{Instant, timeout};
 use super::{pool::Pool, record, rescue, supervisor::Supervisor};
 use crate::{
     cgroup::Leaf,
+    enforcement::{Plan, reached},
     failure,
-    limits::{Plan, reached},
-    proxy::{Proxy, Reach},
+    proxy::{EgressPolicy, Proxy},
 };
 
 /// How long a supervisor is waited for that ends a tree: 10 s beyond the grace. It gives itself half of
@@ -72,7 +72,7 @@ pub(crate) async fn start(
     };
     let control =
         Supervised { pool: Arc::clone(pool), spec, program, plan, image, state: Mutex::new(state) };
-    control.open_door().await?;
+    control.open_listener().await?;
     if is_talked_to {
         control.started().await?;
     }
@@ -128,7 +128,7 @@ struct Supervised {
 struct State {
     /// `None` once it was given back or lost.
     supervisor: Option<Supervisor>,
-    /// What serves the supervisor's door during this call.
+    /// What serves the supervisor's listener during this call.
     proxy: Option<Proxy>,
     /// Whether it is known to have read the start, or nothing could tell any more that it has not.
     is_read: bool,
@@ -234,24 +234,24 @@ impl Supervised {
         }
     }
 
-    /// Serves what the program asks for through the door of its supervisor, where there is one. What it
+    /// Serves what the program asks for through the listener of its supervisor, where there is one. What it
     /// asked for until now has waited.
-    async fn open_door(&self) -> Result<(), ExecError> {
+    async fn open_listener(&self) -> Result<(), ExecError> {
         let Some(reach) = self.pool.reach() else { return Ok(()) };
-        while !self.serve_door(reach)? {
+        while !self.serve_listener(reach)? {
             // The first report of a new supervisor brings it.
             self.next().await?;
         }
         Ok(())
     }
 
-    /// Whether there is a door.
-    fn serve_door(&self, reach: &Arc<Reach>) -> Result<bool, ExecError> {
+    /// Whether there is a listener.
+    fn serve_listener(&self, reach: &Arc<EgressPolicy>) -> Result<bool, ExecError> {
         let mut state = self.state();
-        let Some(door) = state.supervisor.as_ref().and_then(Supervisor::door) else {
+        let Some(listener) = state.supervisor.as_ref().and_then(Supervisor::listener) else {
             return Ok(false);
         };
-        let proxy = Proxy::start(Arc::clone(door), Arc::clone(reach));
+        let proxy = Proxy::start(Arc::clone(listener), Arc::clone(reach));
         state.proxy = Some(proxy.map_err(|err| failure::of_host(&self.spec, err).started())?);
         Ok(true)
     }

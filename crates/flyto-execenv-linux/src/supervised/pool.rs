@@ -17,10 +17,10 @@ use super::{
     supervisor::Supervisor,
 };
 use crate::{
-    bare::{birth, child::Group},
+    bare::{child::Group, clone3},
     cgroup::{Cgroups, Leaf},
-    limits::{Namespace, Plan},
-    proxy::Reach,
+    enforcement::{Namespace, Plan},
+    proxy::EgressPolicy,
     sandbox::{Closed, Confinement},
 };
 
@@ -42,7 +42,7 @@ pub(crate) struct Kind {
     /// The programs' group is what kills them, at once (`cgroup.kill`, cgroups(7)).
     pub(crate) kill_by_group: bool,
     /// Programs are in a group without their supervisor, which has a bound on memory.
-    pub(crate) is_apart: bool,
+    pub(crate) own_cgroup: bool,
     /// What they enter.
     pub(crate) confinement: Confinement,
 }
@@ -73,8 +73,8 @@ impl Kind {
 #[derive(Debug)]
 pub(crate) struct Pool {
     kind: Kind,
-    /// What programs reach through the doors of their supervisors, where those have left the network.
-    reach: Option<Arc<Reach>>,
+    /// What programs reach through the listeners of their supervisors, where those have left the network.
+    reach: Option<Arc<EgressPolicy>>,
     id: PoolId,
     /// Those that have nothing to do, with those of other pools.
     idle: Arc<Idle>,
@@ -99,8 +99,8 @@ impl Pool {
     }
 
     /// Whether its programs are in a group without their supervisor.
-    pub(crate) fn is_apart(&self) -> bool {
-        self.kind.is_apart
+    pub(crate) fn own_cgroup(&self) -> bool {
+        self.kind.own_cgroup
     }
 
     /// A pool without supervisors.
@@ -111,7 +111,7 @@ impl Pool {
 
     /// A pool beside this one, for programs of another kind; with `reach`, they reach that and nothing else.
     /// One bound holds for the supervisors of both that have nothing to do.
-    pub(crate) fn beside(&self, kind: Kind, reach: Option<Arc<Reach>>) -> Arc<Self> {
+    pub(crate) fn beside(&self, kind: Kind, reach: Option<Arc<EgressPolicy>>) -> Arc<Self> {
         let (groups, idle) = (Arc::clone(&self.groups), Arc::clone(&self.idle));
         Arc::new(Self {
             kind,
@@ -123,8 +123,8 @@ impl Pool {
         })
     }
 
-    /// What its programs reach through the doors of their supervisors.
-    pub(crate) fn reach(&self) -> Option<&Arc<Reach>> {
+    /// What its programs reach through the listeners of their supervisors.
+    pub(crate) fn reach(&self) -> Option<&Arc<EgressPolicy>> {
         self.reach.as_ref()
     }
 
@@ -147,13 +147,13 @@ impl Pool {
     /// A supervisor that has been given its setup. Its first report may still be the answer to that.
     fn start(&self) -> io::Result<Supervisor> {
         self.n_started.fetch_add(1, Ordering::Relaxed);
-        let leaf = self.groups.leaf(self.kind.helpers(), self.kind.is_apart)?;
+        let leaf = self.groups.leaf(self.kind.helpers(), self.kind.own_cgroup)?;
         let supervisor = Supervisor::start(leaf, self.kind.group())?;
         let same = |id: u32| format!("{id} {id} 1");
         let uid_map = same(rustix::process::geteuid().as_raw());
         let gid_map = same(rustix::process::getegid().as_raw());
         let (group, kill) = match supervisor.leaf() {
-            Some(leaf) if self.kind.kill_by_group || !self.kind.is_apart => {
+            Some(leaf) if self.kind.kill_by_group || !self.kind.own_cgroup => {
                 (leaf.dir_of_programs(), leaf.kill_file())
             }
             Some(leaf) => (leaf.dir_of_programs(), None),
@@ -173,7 +173,7 @@ impl Pool {
                 .with_if(group.is_some(), SetupFlags::CGROUP)
                 .with_if(kill.is_some(), SetupFlags::CGROUP_KILL)
                 // The start has found it out.
-                .with_if(birth::refusal().is_some(), SetupFlags::CLONE3_REFUSED)
+                .with_if(clone3::refusal().is_some(), SetupFlags::CLONE3_REFUSED)
                 .with_if(self.kind.confinement.network_namespace, SetupFlags::NETWORK_NAMESPACE)
                 .with_if(self.kind.confinement.makes_mounts(), SetupFlags::MOUNT_NAMESPACE)
                 .with_if(
@@ -215,8 +215,8 @@ impl Pool {
                 None => (self.start()?, true),
             };
             supervisor.watch()?;
-            if let Some(door) = supervisor.door() {
-                door.next_call()?;
+            if let Some(listener) = supervisor.listener() {
+                listener.next_call()?;
             }
             if let Some(leaf) = supervisor.leaf_mut() {
                 match plan.set_in(leaf) {

@@ -19,7 +19,7 @@ use crate::{cgroup::Leaf, processes::wake};
 
 /// A supervisor whose socket is closed: it ends everything it started, then itself.
 #[derive(Debug)]
-pub(super) struct LetGo {
+pub(super) struct ClosingSupervisor {
     pidfd: OwnedFd,
     pid: i32,
     /// Whether it had a program, in a session that it led.
@@ -60,7 +60,7 @@ static LEFT: Mutex<Left> = Mutex::new(Left { supervisors: Vec::new(), thread_of:
 static FINISHED: Condvar = Condvar::new();
 
 struct Left {
-    supervisors: Vec<LetGo>,
+    supervisors: Vec<ClosingSupervisor>,
     /// The process whose thread waits for them; 0 for none. A fork of it has the list without the thread.
     thread_of: u32,
 }
@@ -71,7 +71,7 @@ fn left() -> MutexGuard<'static, Left> {
 
 thread_local! {
     /// Where [`attend`] collects those that this thread lets go.
-    static ATTENDED: RefCell<Option<Vec<LetGo>>> = const { RefCell::new(None) };
+    static ATTENDED: RefCell<Option<Vec<ClosingSupervisor>>> = const { RefCell::new(None) };
 }
 
 /// Lets supervisors go and blocks until they have finished, or for this long; then until those have finished that
@@ -112,7 +112,7 @@ fn wait_for_the_thread() {
 }
 
 /// Waits for a supervisor that was let go.
-pub(super) fn wait_for(supervisor: LetGo) {
+pub(super) fn wait_for(supervisor: ClosingSupervisor) {
     wake(&supervisor.pidfd);
     let mut supervisor = Some(supervisor);
     let _ = ATTENDED.try_with(|it| {
@@ -129,7 +129,7 @@ pub(super) fn wait_for(supervisor: LetGo) {
 const FIRST_PAUSE: Duration = Duration::from_micros(200);
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 
-fn wait_in_a_thread(supervisor: LetGo) {
+fn wait_in_a_thread(supervisor: ClosingSupervisor) {
     let mut left = left();
     if left.thread_of != process::id() {
         // Those of the process that this one is a fork of are that one's to wait for.
@@ -148,7 +148,7 @@ fn wait_for_all() {
         pause = (pause * 2).min(LAST_PAUSE);
         let mut left = left();
         left.supervisors.retain_mut(|it| !it.has_finished());
-        left.supervisors.iter().for_each(LetGo::help);
+        left.supervisors.iter().for_each(ClosingSupervisor::help);
         if left.supervisors.is_empty() {
             left.thread_of = 0;
             FINISHED.notify_all();
@@ -157,7 +157,7 @@ fn wait_for_all() {
     }
 }
 
-impl LetGo {
+impl ClosingSupervisor {
     /// A supervisor that ends from now on.
     pub(super) fn new(pidfd: OwnedFd, pid: i32, led_session: bool, leaf: Option<Leaf>) -> Self {
         Self { pidfd, pid, led_session, leaf, since: Instant::now(), state: State::Ending }

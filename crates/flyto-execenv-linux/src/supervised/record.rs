@@ -5,7 +5,7 @@ use std::{os::unix::ffi::OsStrExt, path::Path, time::Duration};
 use flyto_execenv::Spec;
 use flyto_supervision::{Start, StartFlags};
 
-use crate::limits::Plan;
+use crate::enforcement::Plan;
 
 /// How long after the deadline the supervisor ends a tree without an order: 20 ms. The host has ordered it by
 /// then, unless something holds the host up.

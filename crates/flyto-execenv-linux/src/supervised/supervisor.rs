@@ -28,13 +28,13 @@ use tokio::{
 use super::{
     image::image,
     orphans,
-    reaper::{self, LetGo},
+    reaper::{self, ClosingSupervisor},
 };
 use crate::{
     bare::{child::Group, host},
     cgroup::Leaf,
     processes::wake,
-    proxy::Door,
+    proxy::ProxyListener,
 };
 
 /// The largest record that goes into a message by itself: the supervisor has room for 32 KiB.
@@ -56,7 +56,7 @@ pub(super) struct Supervisor {
     /// The group of its programs. It goes after the supervisor.
     leaf: Option<Leaf>,
     /// Where its programs come in, once it has said that it is ready.
-    door: OnceLock<Arc<Door>>,
+    listener: OnceLock<Arc<ProxyListener>>,
     /// The process that started it. A fork of that has copies of all this, which are not its own.
     owner: Pid,
     /// Whether it leads a session, in which programs are that did not leave it.
@@ -100,7 +100,7 @@ impl Supervisor {
             pidfd: Some(pidfd),
             pid,
             leaf,
-            door: OnceLock::new(),
+            listener: OnceLock::new(),
             owner: getpid(),
             leads_session: group == Group::Session,
             serves: false,
@@ -124,8 +124,8 @@ impl Supervisor {
     }
 
     /// Where its programs come in, if it has left the network of the machine and said so.
-    pub(super) fn door(&self) -> Option<&Arc<Door>> {
-        self.door.get()
+    pub(super) fn listener(&self) -> Option<&Arc<ProxyListener>> {
+        self.listener.get()
     }
 
     /// Whether this process has started it, rather than one that this is a fork of.
@@ -211,11 +211,11 @@ impl Supervisor {
             _ => None,
         });
         for descriptor in descriptors.flatten() {
-            // It has one door.
-            let _ = self.door.set(Arc::new(Door::new(descriptor)?));
+            // It has one listener.
+            let _ = self.listener.set(Arc::new(ProxyListener::new(descriptor)?));
         }
         if res.as_ref().is_ok_and(|it| it.flags.contains(ReturnFlags::CTRUNC)) {
-            // The system had no descriptor left for its door, and sends it once.
+            // The system had no descriptor left for its listener, and sends it once.
             return Err(Errno::MFILE.into());
         }
         match res.map(|it| it.bytes) {
@@ -308,7 +308,12 @@ impl Drop for Supervisor {
         }
         if let Some(pidfd) = take(&mut self.pidfd) {
             let led_session = self.serves && self.leads_session;
-            reaper::wait_for(LetGo::new(pidfd, self.pid, led_session, take(&mut self.leaf)));
+            reaper::wait_for(ClosingSupervisor::new(
+                pidfd,
+                self.pid,
+                led_session,
+                take(&mut self.leaf),
+            ));
         }
     }
 }

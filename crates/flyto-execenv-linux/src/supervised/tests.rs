@@ -12,7 +12,7 @@ use flyto_supervision::StartFlags;
 use super::{supervisor::Supervisor, *};
 use crate::{
     cgroup::{Cgroups, Leaf},
-    limits::Plan,
+    enforcement::Plan,
 };
 
 /// A filter under which a system call fails for want of memory (`struct sock_filter` of `linux/filter.h`).

@@ -14,7 +14,7 @@ use std::{
 use flyto_execenv::{
     ExecEnv, Output, Process, RunOptions, Signal, Spec, Stdin, Target, local::Local,
 };
-use flyto_execenv_linux::KillRung;
+use flyto_execenv_linux::KillMechanism;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use rustix::process::geteuid;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -93,7 +93,7 @@ impl OneTrial<'_> {
         if !geteuid().is_root() {
             return skip("only root is both users");
         }
-        let attacks = if self.means.rung == KillRung::Group { &[] } else { ATTACKS };
+        let attacks = if self.means.mechanism == KillMechanism::Group { &[] } else { ATTACKS };
         let mut broken = {
             let _others = ALONE.read().unwrap_or_else(PoisonError::into_inner);
             match self.try_out(&[KINDS, attacks].concat(), MANY)? {
@@ -126,7 +126,7 @@ impl OneTrial<'_> {
             Ok(limit) => limit,
             Err(err) => return Ok(Err(format!("processes cannot be limited here: {err}"))),
         };
-        if user == User::Nobody && means.rung == KillRung::Cgroup {
+        if user == User::Nobody && means.mechanism == KillMechanism::Cgroup {
             limit.delegate(NOBODY)?;
         }
         let marker = format!("{}:{user:?}:{name}:{}:{}", process::id(), way.name(), kinds[0]);
@@ -146,7 +146,9 @@ impl OneTrial<'_> {
         let mut broken = Vec::new();
         for kind in kinds {
             let cell = cells.get(*kind).ok_or_else(|| format!("no word of {kind:?}: {cells:?}"))?;
-            let tells = means.rung != KillRung::Group && way.leaves_the_host() && way != Way::Drop;
+            let tells = means.mechanism != KillMechanism::Group
+                && way.leaves_the_host()
+                && way != Way::Drop;
             let is_unexpected = match cell.survivors {
                 // Nothing is left of it, and the host is to know that.
                 0 if *kind == ORPHANED_NAMESPACE => tells && cell.is_honest(),

@@ -1,6 +1,6 @@
 //! A host: it runs the tool in every way, and may come to its end meanwhile.
 //!
-//! `host RUNG WAY MARKER KIND…`. It prints its process number and waits for a byte on stdin. Then it
+//! `host MECHANISM WAY MARKER KIND…`. It prints its process number and waits for a byte on stdin. Then it
 //! prints a line for each call, or, where it comes to its end, one that says that all of its calls are
 //! in flight.
 
@@ -16,7 +16,7 @@ use std::{
 use flyto_execenv::{
     Capture, Chunk, Ending, ExecEnv, ExecError, KillScope, Outcome, Output, RunOptions, Spec,
 };
-use flyto_execenv_linux::{KillRung, Linux, adopt_orphans};
+use flyto_execenv_linux::{KillMechanism, Linux, adopt_orphans};
 use tokio::{
     sync::{Semaphore, mpsc},
     task::JoinSet,
@@ -43,22 +43,22 @@ const BEFORE_STOP: Duration = Duration::from_secs(4);
 /// All calls of a host that is going to its end have begun.
 pub(crate) const IN_FLIGHT: &str = "in flight";
 
-/// What it says instead where the rung does not work.
+/// What it says instead where the mechanism does not work.
 pub(crate) const NOT_HERE: &str = "not here: ";
 
 /// Calls at once, where the host lives on.
 const AT_ONCE: usize = 8;
 
 pub(crate) fn run(args: &[String]) -> ! {
-    let [rung, way, marker, kinds @ ..] = args else { panic!("{args:?}") };
+    let [mechanism, way, marker, kinds @ ..] = args else { panic!("{args:?}") };
     writeln!(stdout(), "{}", std::process::id()).expect("somebody listens");
     let mut go = [0];
     stdin().read_exact(&mut go).expect("a byte");
-    let means = MEANS.into_iter().find(|(_, name)| name == rung).expect("some means").0;
+    let means = MEANS.into_iter().find(|(_, name)| name == mechanism).expect("some means").0;
     if means.adopts {
         adopt_orphans().expect("Linux 3.4");
     }
-    let linux = match Linux::with_rung(means.rung) {
+    let linux = match Linux::with_mechanism(means.mechanism) {
         Ok(linux) => linux,
         Err(err) => {
             writeln!(stdout(), "{NOT_HERE}{err}").expect("somebody listens");
@@ -122,8 +122,8 @@ impl Host {
         let ends = if self.way == Way::Exit { "exit" } else { "stay" };
         let program = current_exe().expect("proc(5)");
         let host = std::process::id().to_string();
-        let scope = match self.means.rung {
-            KillRung::Group => KillScope::Group,
+        let scope = match self.means.mechanism {
+            KillMechanism::Group => KillScope::Group,
             _ => KillScope::Tree,
         };
         Spec::new(program.as_os_str())
@@ -210,7 +210,7 @@ impl Host {
             }
         };
         let is_known = res.as_ref().is_ok_and(|it| it.confirmed);
-        let survivors = match is_known || self.means.rung == KillRung::Group {
+        let survivors = match is_known || self.means.mechanism == KillMechanism::Group {
             true => self.wait_for_end(kind, marker, Duration::ZERO),
             // Others may have killed them a moment ago: a control group does not say when all are gone.
             false => self.wait_for_end(kind, marker, self.patience(kind)),

@@ -10,7 +10,7 @@ fn kinds() -> Vec<&'static str> {
     [KINDS, BOMBS, ATTACKS].concat()
 }
 
-/// For each user and rung what is left by each way, and what the tools say of their attempts.
+/// For each user and mechanism what is left by each way, and what the tools say of their attempts.
 pub(crate) fn by_way(cells: &BTreeMap<Key, Cell>) -> String {
     let mut res = String::new();
     for user in USERS {
@@ -46,7 +46,7 @@ pub(crate) fn by_way(cells: &BTreeMap<Key, Cell>) -> String {
     res
 }
 
-/// The most that is left, in Markdown: a row for each kind, a column for each rung and user.
+/// The most that is left, in Markdown: a row for each kind, a column for each mechanism and user.
 pub(crate) fn for_a_document(cells: &BTreeMap<Key, Cell>) -> String {
     let columns = MEANS.into_iter().flat_map(|(means, name)| USERS.map(|user| (means, name, user)));
     let columns: Vec<_> = columns

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use flyto_execenv_linux::KillRung;
+use flyto_execenv_linux::KillMechanism;
 
 /// The user of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,21 +64,21 @@ impl Way {
 /// By which means a tree is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Means {
-    pub(crate) rung: KillRung,
+    pub(crate) mechanism: KillMechanism,
     /// Whether the host has adopted what a killed supervisor leaves.
     pub(crate) adopts: bool,
 }
 
-const fn means(rung: KillRung) -> Means {
-    Means { rung, adopts: false }
+const fn means(mechanism: KillMechanism) -> Means {
+    Means { mechanism, adopts: false }
 }
 
 pub(crate) const MEANS: [(Means, &str); 5] = [
-    (means(KillRung::Group), "group"),
-    (means(KillRung::Subreaper), "subreaper"),
-    (Means { rung: KillRung::Subreaper, adopts: true }, "subreaper, host adopts"),
-    (means(KillRung::PidNamespace), "PID namespace"),
-    (means(KillRung::Cgroup), "cgroup"),
+    (means(KillMechanism::Group), "group"),
+    (means(KillMechanism::Subreaper), "subreaper"),
+    (Means { mechanism: KillMechanism::Subreaper, adopts: true }, "subreaper, host adopts"),
+    (means(KillMechanism::PidNamespace), "PID namespace"),
+    (means(KillMechanism::Cgroup), "cgroup"),
 ];
 
 pub(crate) const KINDS: &[&str] = &[
@@ -131,26 +131,26 @@ pub(crate) const ATTACKS: &[&str] = &[
 
 /// Whether nothing may be left of the call.
 pub(crate) fn is_promised(user: User, means: Means, way: Way, kind: &str) -> bool {
-    match means.rung {
+    match means.mechanism {
         // No process is left that knows of the group.
-        KillRung::Group if !way.leaves_the_host() => false,
-        KillRung::Group => match kind {
+        KillMechanism::Group if !way.leaves_the_host() => false,
+        KillMechanism::Group => match kind {
             // A process of root's is not ours to kill.
             "another user" => user == User::Root,
             _ => STAY_IN_THE_GROUP.contains(&kind),
         },
-        KillRung::Subreaper => match (kind, user) {
-            // Only a host that adopts them knows of them: isolation and other rungs prevent that.
+        KillMechanism::Subreaper => match (kind, user) {
+            // Only a host that adopts them knows of them: isolation and other mechanisms prevent that.
             _ if KILLERS.contains(&kind) => means.adopts && way.leaves_the_host(),
             // A process of root's is not ours to kill.
             ("another user", User::Nobody) => false,
             _ => is_promised_of_a_stopped_supervisor(user, way, kind),
         },
         // A user that may write to the groups above its own leaves it: root, and the one they were delegated to.
-        KillRung::Cgroup if kind == "another cgroup, kills its parent" => false,
+        KillMechanism::Cgroup if kind == "another cgroup, kills its parent" => false,
         // Of both that know of the group, none is left: the next host ends it.
-        KillRung::Cgroup if KILLERS.contains(&kind) => way.leaves_the_host(),
-        KillRung::Cgroup => is_promised_of_a_stopped_supervisor(user, way, kind),
+        KillMechanism::Cgroup if KILLERS.contains(&kind) => way.leaves_the_host(),
+        KillMechanism::Cgroup => is_promised_of_a_stopped_supervisor(user, way, kind),
         _ => true,
     }
 }
@@ -172,7 +172,7 @@ fn is_promised_of_a_stopped_supervisor(user: User, way: Way, kind: &str) -> bool
 pub(crate) fn is_left(user: User, means: Means, way: Way, kind: &str) -> bool {
     // A look can miss every process of a chain, and a bomb that may have no more processes can be all in the group.
     let is_certain = !BOMBS.contains(&kind);
-    means.rung == KillRung::Group && is_certain && !is_promised(user, means, way, kind)
+    means.mechanism == KillMechanism::Group && is_certain && !is_promised(user, means, way, kind)
 }
 
 /// The attacks that kill the supervisor.

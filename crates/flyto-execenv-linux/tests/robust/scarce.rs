@@ -40,22 +40,22 @@ fn arguments_and_variables_up_to_the_kernels_limit() {
             Spec::new("/bin/true").args(many(over)),
             Spec::new("/bin/true").args(many(10 * over)),
         ];
-        for (rung, kill, linux) in backends() {
+        for (mechanism, kill, linux) in backends() {
             let env = ExecEnv::new(linux);
             let runtime = runtime();
             let run = |spec: &Spec| runtime.block_on(env.run(spec.clone().kill(kill)));
             for (n, spec) in good.iter().enumerate() {
-                let outcome = run(spec).unwrap_or_else(|err| panic!("{rung:?}, {n}: {err:?}"));
-                assert!(outcome.success(), "{rung:?}, {n}: {outcome:?}");
+                let outcome = run(spec).unwrap_or_else(|err| panic!("{mechanism:?}, {n}: {err:?}"));
+                assert!(outcome.success(), "{mechanism:?}, {n}: {outcome:?}");
             }
             let supervisors = children();
             for (n, spec) in bad.iter().enumerate() {
                 let err = run(spec).expect_err("it is too long");
                 let expected = (ExecErrorKind::TooLong, false);
-                assert_eq!((err.kind(), err.did_start()), expected, "{rung:?}, {n}: {err:?}");
-                assert_eq!(children(), supervisors, "{rung:?}, {n}");
+                assert_eq!((err.kind(), err.did_start()), expected, "{mechanism:?}, {n}: {err:?}");
+                assert_eq!(children(), supervisors, "{mechanism:?}, {n}");
             }
-            assert!(run(&good[0]).expect("it runs").success(), "{rung:?}");
+            assert!(run(&good[0]).expect("it runs").success(), "{mechanism:?}");
         }
         before.come_back();
     });
@@ -109,7 +109,7 @@ fn recover(env: &ExecEnv, kill: KillScope) {
 fn descriptors() {
     alone("scarce::descriptors", &[], || {
         let before = Counts::before();
-        for (rung, kill, linux) in backends() {
+        for (mechanism, kill, linux) in backends() {
             let env = ExecEnv::new(linux);
             let mut least = SOME;
             // From no room at all for a call to room for all of them.
@@ -120,7 +120,7 @@ fn descriptors() {
                 setrlimit(Resource::Nofile, was).expect("it is as it was");
                 recover(&env, kill);
             }
-            assert!(least < SOME, "{rung:?}: there is always room");
+            assert!(least < SOME, "{mechanism:?}: there is always room");
         }
         before.come_back();
     });
@@ -142,7 +142,7 @@ fn processes_of_an_ordinary_user() {
     if !runtime().block_on(is_ordinary(name)) {
         return;
     }
-    for (rung, kill, linux) in backends() {
+    for (mechanism, kill, linux) in backends() {
         let env = ExecEnv::new(linux);
         let mut least = SOME;
         for room in 0..2 * SOME as u64 {
@@ -152,9 +152,10 @@ fn processes_of_an_ordinary_user() {
             setrlimit(Resource::Nproc, was).expect("it is as it was");
             recover(&env, kill);
         }
-        assert!(least < SOME, "{rung:?}: there is always room");
+        assert!(least < SOME, "{mechanism:?}: there is always room");
     }
     // The thread that waits for supervisors to end is gone after the last of them.
-    let alone = Linux::with_rung(flyto_execenv_linux::KillRung::Group).expect("it needs nothing");
+    let alone =
+        Linux::with_mechanism(flyto_execenv_linux::KillMechanism::Group).expect("it needs nothing");
     assert_eq!(some_calls(&ExecEnv::new(alone), KillScope::Group), SOME);
 }

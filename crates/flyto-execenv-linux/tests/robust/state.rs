@@ -3,7 +3,7 @@
 use std::thread;
 
 use flyto_execenv::{Ending, ExecEnv, ExecErrorKind, Exit, KillScope, Spec};
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv_linux::{KillMechanism, Linux};
 use nix::{
     errno::Errno,
     sys::{
@@ -40,26 +40,29 @@ fn without_streams() {
 
 /// What calls come to where this host cannot wait for its children.
 fn check_without_children() {
-    for (rung, kill, linux) in backends() {
+    for (mechanism, kill, linux) in backends() {
         let env = ExecEnv::new(linux);
         let runtime = runtime();
         for _ in 0..5 {
             let res = runtime.block_on(env.run(sh("echo hi; exit 3").kill(kill)));
             match res {
                 Ok(outcome) => {
-                    assert_eq!(outcome.ending, Ending::Exited(Exit::Code(3)), "{rung:?}");
+                    assert_eq!(outcome.ending, Ending::Exited(Exit::Code(3)), "{mechanism:?}");
                     assert_eq!(text(&outcome), "hi\n");
                 }
                 // It was a child of this process, and another part of it has its exit code.
                 Err(err) => {
-                    assert_eq!((rung, err.kind()), (KillRung::Group, ExecErrorKind::Lost));
+                    assert_eq!(
+                        (mechanism, err.kind()),
+                        (KillMechanism::Group, ExecErrorKind::Lost)
+                    );
                 }
             }
         }
         let leaver = sh("setsid sleep 60 > /dev/null 2>&1 & exit 3").kill(kill);
         if kill == KillScope::Tree {
             let outcome = runtime.block_on(env.run(leaver)).expect("it runs");
-            assert_eq!((outcome.leaked, outcome.confirmed), (Some(1), true), "{rung:?}");
+            assert_eq!((outcome.leaked, outcome.confirmed), (Some(1), true), "{mechanism:?}");
         }
     }
 }
@@ -97,15 +100,19 @@ fn that_blocks_signals() {
     alone("state::that_blocks_signals", &[], || {
         SigSet::all().thread_block().expect("a full set is a set");
         let before = Counts::before();
-        for (rung, kill, linux) in backends() {
+        for (mechanism, kill, linux) in backends() {
             let env = ExecEnv::new(linux);
             let runtime = runtime();
             let spec = sh("grep SigBlk /proc/self/status").kill(kill);
             let outcome = runtime.block_on(env.run(spec)).expect("it runs");
-            assert_eq!(text(&outcome), format!("SigBlk:\t{}\n", "0".repeat(16)), "{rung:?}");
+            assert_eq!(text(&outcome), format!("SigBlk:\t{}\n", "0".repeat(16)), "{mechanism:?}");
             let hanging = sh("sleep 60").kill(kill).deadline(std::time::Duration::from_millis(20));
             let outcome = runtime.block_on(env.run(hanging)).expect("it runs");
-            assert_eq!((outcome.ending, outcome.confirmed), (Ending::TimedOut, true), "{rung:?}");
+            assert_eq!(
+                (outcome.ending, outcome.confirmed),
+                (Ending::TimedOut, true),
+                "{mechanism:?}"
+            );
         }
         before.come_back();
     });
@@ -117,17 +124,17 @@ fn with_a_mask_and_a_priority() {
         umask(Mode::from_bits_truncate(0o027));
         let own = getpriority_process(None).expect("this process is there");
         let before = Counts::before();
-        for (rung, kill, linux) in backends() {
+        for (mechanism, kill, linux) in backends() {
             let env = ExecEnv::new(linux);
             let runtime = runtime();
             let see = || sh("umask; nice").kill(kill);
             let outcome = runtime.block_on(env.run(see())).expect("it runs");
-            assert_eq!(text(&outcome), format!("0027\n{own}\n"), "{rung:?}");
+            assert_eq!(text(&outcome), format!("0027\n{own}\n"), "{mechanism:?}");
             // A supervisor is what it was when it was started; a child of this process is what this is.
             umask(Mode::from_bits_truncate(0o077));
             let outcome = runtime.block_on(env.run(see())).expect("it runs");
             let mask = if kill == KillScope::Tree { "0027" } else { "0077" };
-            assert_eq!(text(&outcome), format!("{mask}\n{own}\n"), "{rung:?}");
+            assert_eq!(text(&outcome), format!("{mask}\n{own}\n"), "{mechanism:?}");
             umask(Mode::from_bits_truncate(0o027));
         }
         before.come_back();
@@ -138,7 +145,7 @@ fn with_a_mask_and_a_priority() {
 fn that_forks() {
     alone("state::that_forks", &[], || {
         let before = Counts::before();
-        for (rung, kill, linux) in backends() {
+        for (mechanism, kill, linux) in backends() {
             let env = ExecEnv::new(linux);
             let see = |env: &ExecEnv| {
                 let outcome = runtime().block_on(env.run(sh("echo $PPID; exit 3").kill(kill)));
@@ -158,11 +165,11 @@ fn that_forks() {
                     // Whatever this ends is ours, or nothing.
                     drop((theirs, ours));
                 });
-                assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)), "{rung:?}");
+                assert_eq!(waitpid(child, None), Ok(WaitStatus::Exited(child, 0)), "{mechanism:?}");
                 assert_eq!(
                     (children(), see(&env)),
                     (supervisors.clone(), first.clone()),
-                    "{rung:?}"
+                    "{mechanism:?}"
                 );
             }
         }

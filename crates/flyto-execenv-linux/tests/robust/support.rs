@@ -8,7 +8,7 @@ use std::{
 };
 
 use flyto_execenv::{ExecEnv, Exit, KillScope, Outcome, Spec, local::Local};
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv_linux::{KillMechanism, Linux};
 use tokio::runtime::{Builder, Runtime};
 
 /// A backstop for broken code; no test compares times.
@@ -117,10 +117,16 @@ pub(crate) fn n_alive(marker: &str) -> usize {
 }
 
 /// A backend for each means that works here, with what its programs ask to be ended by.
-pub(crate) fn backends() -> Vec<(KillRung, KillScope, Linux)> {
-    let all = [KillRung::Group, KillRung::Subreaper, KillRung::PidNamespace, KillRung::Cgroup];
-    let scope = |it| if it == KillRung::Group { KillScope::Group } else { KillScope::Tree };
-    let here = all.into_iter().filter_map(|it| Some((it, scope(it), Linux::with_rung(it).ok()?)));
+pub(crate) fn backends() -> Vec<(KillMechanism, KillScope, Linux)> {
+    let all = [
+        KillMechanism::Group,
+        KillMechanism::Subreaper,
+        KillMechanism::PidNamespace,
+        KillMechanism::Cgroup,
+    ];
+    let scope = |it| if it == KillMechanism::Group { KillScope::Group } else { KillScope::Tree };
+    let here =
+        all.into_iter().filter_map(|it| Some((it, scope(it), Linux::with_mechanism(it).ok()?)));
     let here: Vec<_> = here.collect();
     assert!(here.len() > 1, "there is a means to end trees");
     here

@@ -10,7 +10,7 @@ use expect_test::expect;
 use tokio::net::TcpListener;
 
 use super::{PUBLIC, World};
-use crate::proxy::{reach::Reach, relay, visit::Visit};
+use crate::proxy::{egress::EgressPolicy, relay, session::ProxySession};
 
 const SCRIPT: &str = include_str!("handshake.py");
 
@@ -39,13 +39,13 @@ async fn a_server_sees_the_granted_name_and_no_other() {
     let server = format!("127.0.0.1:{}", line.trim()).parse().expect("it has a port");
 
     let world = World::with_server(&[("a.org", PUBLIC)], server);
-    let reach = Reach::new(vec!["a.org".parse().expect("a pattern")], world);
-    let visit = Arc::new(Visit::new(Arc::new(reach)));
-    let served = Arc::clone(&visit);
+    let policy = EgressPolicy::new(vec!["a.org".parse().expect("a pattern")], world);
+    let session = Arc::new(ProxySession::new(Arc::new(policy)));
+    let served = Arc::clone(&session);
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let visit = Arc::clone(&served);
-            tokio::spawn(async move { relay::serve(stream, &visit).await });
+            let session = Arc::clone(&served);
+            tokio::spawn(async move { relay::serve(stream, &session).await });
         }
     });
     let read = tokio::task::spawn_blocking(move || {
@@ -84,6 +84,6 @@ async fn a_server_sees_the_granted_name_and_no_other() {
         no name, as SSL 2 had it: alert 112, seen nothing
     "#]]
     .assert_eq(&proxied);
-    let denied = visit.denied();
+    let denied = session.denied();
     assert!(matches!(denied.as_slice(), [it] if it.place() == "a.org:443"), "{denied:?}");
 }

@@ -4,7 +4,7 @@ use flyto_execenv::{
     ExecEnv, Filesystem, Isolation, KillScope, LocalSockets, Network, Policies, Policy, Processes,
     Program, SystemCalls,
 };
-use flyto_execenv_linux::{KillRung, Linux};
+use flyto_execenv_linux::{KillMechanism, Linux};
 use tokio::runtime::Runtime;
 
 use super::{Variant, calls, exec_env};
@@ -17,11 +17,11 @@ pub(super) fn call(variant: Variant, job: &Job, runtime: &Runtime) -> Result<Sam
     let env = match variant {
         Variant::Group | Variant::GroupSixWorkers | Variant::GroupOneThread => group(),
         Variant::Tree | Variant::TreeSixWorkers | Variant::TreeOneThread => {
-            with(KillRung::Subreaper, tree())?
+            with(KillMechanism::Subreaper, tree())?
         }
-        Variant::Cgroup => with(KillRung::Cgroup, tree())?,
-        Variant::Namespace => with(KillRung::PidNamespace, tree())?,
-        Variant::Confined => with(KillRung::Subreaper, confined(job)?)?,
+        Variant::Cgroup => with(KillMechanism::Cgroup, tree())?,
+        Variant::Namespace => with(KillMechanism::PidNamespace, tree())?,
+        Variant::Confined => with(KillMechanism::Subreaper, confined(job)?)?,
         other => return Err(format!("{} is no variant of this backend", other.name()).into()),
     };
     let program = Program::from(job.child.as_os_str());
@@ -30,12 +30,12 @@ pub(super) fn call(variant: Variant, job: &Job, runtime: &Runtime) -> Result<Sam
 
 /// Whether this machine has what a variant needs.
 pub(super) fn works(variant: Variant) -> bool {
-    let rung = match variant {
-        Variant::Cgroup => KillRung::Cgroup,
-        Variant::Namespace => KillRung::PidNamespace,
-        _ => KillRung::Group,
+    let mechanism = match variant {
+        Variant::Cgroup => KillMechanism::Cgroup,
+        Variant::Namespace => KillMechanism::PidNamespace,
+        _ => KillMechanism::Group,
     };
-    Linux::with_rung(rung).is_ok()
+    Linux::with_mechanism(mechanism).is_ok()
 }
 
 /// Ends process groups, and starts them faster than `posix_spawn`.
@@ -44,8 +44,8 @@ fn group() -> ExecEnv {
 }
 
 /// Every program gets this.
-fn with(rung: KillRung, policy: Policy) -> Result<ExecEnv> {
-    let linux = Linux::with_rung(rung)?;
+fn with(mechanism: KillMechanism, policy: Policy) -> Result<ExecEnv> {
+    let linux = Linux::with_mechanism(mechanism)?;
     Ok(ExecEnv::builder(linux).policies(Policies::new().other(policy)).build())
 }
 

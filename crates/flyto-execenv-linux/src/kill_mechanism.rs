@@ -1,9 +1,9 @@
 //! By which means trees are ended.
 
-/// By which means a tree is ended: the rungs of a ladder, the weakest first.
+/// By which means a tree is ended: the mechanisms of a ladder, the weakest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum KillRung {
+pub enum KillMechanism {
     /// A process group: a process that leaves it is not ended. No tree kill.
     Group,
     /// A supervisor that is the subreaper: orphans are re-parented to it (`PR_SET_CHILD_SUBREAPER`, prctl(2)).
@@ -14,7 +14,7 @@ pub enum KillRung {
     Cgroup,
 }
 
-impl KillRung {
+impl KillMechanism {
     /// The name in reports and messages, such as `pid-namespace`.
     #[must_use]
     pub const fn name(self) -> &'static str {

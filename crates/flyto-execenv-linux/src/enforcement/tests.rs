@@ -6,9 +6,9 @@ use crate::ordinary::{is_ordinary, run};
 
 const MIB: u64 = 1 << 20;
 
-fn keepers(processes: ProcessKeeper, memory_in_cgroup: bool) -> Keepers {
+fn enforcement(processes: ProcessEnforcement, memory_in_cgroup: bool) -> LimitEnforcement {
     let counted = Mutex::new(Some((Instant::now(), 300)));
-    Keepers {
+    LimitEnforcement {
         processes,
         counts_by_namespace: true,
         memory_in_cgroup,
@@ -19,9 +19,9 @@ fn keepers(processes: ProcessKeeper, memory_in_cgroup: bool) -> Keepers {
 }
 
 /// Where the supervisors are for which there is a bound on processes.
-fn namespace(keepers: &Keepers) -> Namespace {
-    match keepers.processes {
-        ProcessKeeper::Namespace => Namespace::Own { helpers: 2 },
+fn namespace(enforcement: &LimitEnforcement) -> Namespace {
+    match enforcement.processes {
+        ProcessEnforcement::Namespace => Namespace::Own { helpers: 2 },
         _ => Namespace::Hosts,
     }
 }
@@ -48,8 +48,8 @@ fn option(resource: u32) -> &'static str {
 }
 
 #[track_caller]
-fn check(keepers: &Keepers, limits: &Limits, kill: KillScope, expect: Expect) {
-    let plan = keepers.plan(namespace(keepers), limits, kill);
+fn check(enforcement: &LimitEnforcement, limits: &Limits, kill: KillScope, expect: Expect) {
+    let plan = enforcement.plan(namespace(enforcement), limits, kill);
     let bounds: Vec<String> = plan
         .bounds()
         .iter()
@@ -71,8 +71,8 @@ fn check(keepers: &Keepers, limits: &Limits, kill: KillScope, expect: Expect) {
 #[test]
 fn what_is_watched_through_proc_is_declared_where_that_shows_trees() {
     let check = |memory_in_cgroup, sees_trees, expect: Expect| {
-        let keepers = keepers(ProcessKeeper::Cgroup, memory_in_cgroup);
-        let declared = Keepers { sees_trees, ..keepers }.declared();
+        let enforcement = enforcement(ProcessEnforcement::Cgroup, memory_in_cgroup);
+        let declared = LimitEnforcement { sees_trees, ..enforcement }.declared();
         let names: Vec<_> = declared.iter().map(|(it, _)| it.name()).collect();
         expect.assert_eq(&names.join(" "));
     };
@@ -88,13 +88,13 @@ fn what_is_watched_through_proc_is_declared_where_that_shows_trees() {
 #[test]
 fn what_counts_a_tree_is_named() {
     let check = |in_cgroup, sees_trees, expect: Expect| {
-        let keepers = keepers(ProcessKeeper::Cgroup, in_cgroup);
-        let keepers = Keepers { cpu_in_cgroup: in_cgroup, sees_trees, ..keepers };
+        let enforcement = enforcement(ProcessEnforcement::Cgroup, in_cgroup);
+        let enforcement = LimitEnforcement { cpu_in_cgroup: in_cgroup, sees_trees, ..enforcement };
         let named: Vec<_> =
-            keepers.names().map(|(it, name)| format!("{} {name}", it.name())).collect();
+            enforcement.names().map(|(it, name)| format!("{} {name}", it.name())).collect();
         // What is named by its means is declared.
-        let declared: Vec<_> = keepers.declared().into_iter().map(|(it, _)| it).collect();
-        let bounds = keepers.names().filter(|(it, _)| *it != Capability::TreeCpuUsage);
+        let declared: Vec<_> = enforcement.declared().into_iter().map(|(it, _)| it).collect();
+        let bounds = enforcement.names().filter(|(it, _)| *it != Capability::TreeCpuUsage);
         assert!(bounds.into_iter().all(|(it, _)| declared.contains(&it)));
         expect.assert_eq(&named.join(", "));
     };
@@ -105,10 +105,10 @@ fn what_counts_a_tree_is_named() {
 }
 
 #[test]
-fn each_bound_has_its_keeper() {
+fn each_bound_has_its_mechanism() {
     let all = everything();
     check(
-        &keepers(ProcessKeeper::Cgroup, true),
+        &enforcement(ProcessEnforcement::Cgroup, true),
         &all,
         KillScope::Tree,
         expect![[r#"
@@ -118,7 +118,7 @@ fn each_bound_has_its_keeper() {
     "#]],
     );
     check(
-        &keepers(ProcessKeeper::Namespace, false),
+        &enforcement(ProcessEnforcement::Namespace, false),
         &all,
         KillScope::Tree,
         expect![[r#"
@@ -128,7 +128,7 @@ fn each_bound_has_its_keeper() {
     "#]],
     );
     check(
-        &keepers(ProcessKeeper::User, false),
+        &enforcement(ProcessEnforcement::User, false),
         &all,
         KillScope::Tree,
         expect![[r#"
@@ -138,7 +138,7 @@ fn each_bound_has_its_keeper() {
     "#]],
     );
     check(
-        &keepers(ProcessKeeper::Nobody, false),
+        &enforcement(ProcessEnforcement::Nobody, false),
         &all,
         KillScope::Tree,
         expect![[r#"
@@ -152,20 +152,20 @@ fn each_bound_has_its_keeper() {
 #[test]
 fn a_kernel_that_counts_a_user_everywhere_bounds_no_namespace_by_itself() {
     let limits = Limits::new().processes(10);
-    let mut keepers = keepers(ProcessKeeper::User, false);
-    let nproc = |keepers: &Keepers| {
-        keepers.plan(Namespace::Own { helpers: 2 }, &limits, KillScope::Tree).bounds()[0].soft
+    let mut enforcement = enforcement(ProcessEnforcement::User, false);
+    let nproc = |enforcement: &LimitEnforcement| {
+        enforcement.plan(Namespace::Own { helpers: 2 }, &limits, KillScope::Tree).bounds()[0].soft
     };
-    assert_eq!(nproc(&keepers), 12);
-    keepers.counts_by_namespace = false;
-    assert_eq!(nproc(&keepers), 310);
+    assert_eq!(nproc(&enforcement), 12);
+    enforcement.counts_by_namespace = false;
+    assert_eq!(nproc(&enforcement), 310);
 }
 
 #[test]
 fn a_tree_has_a_bound_on_processes_also_without_one() {
     let none = Limits::new();
     check(
-        &keepers(ProcessKeeper::Cgroup, true),
+        &enforcement(ProcessEnforcement::Cgroup, true),
         &none,
         KillScope::Tree,
         expect![[r#"
@@ -175,7 +175,7 @@ fn a_tree_has_a_bound_on_processes_also_without_one() {
     "#]],
     );
     check(
-        &keepers(ProcessKeeper::User, true),
+        &enforcement(ProcessEnforcement::User, true),
         &none,
         KillScope::Tree,
         expect![[r#"
@@ -185,7 +185,7 @@ fn a_tree_has_a_bound_on_processes_also_without_one() {
     "#]],
     );
     check(
-        &keepers(ProcessKeeper::User, true),
+        &enforcement(ProcessEnforcement::User, true),
         &none,
         KillScope::Group,
         expect![[r#"
@@ -200,21 +200,26 @@ fn a_tree_has_a_bound_on_processes_also_without_one() {
 fn no_bound_is_wider_than_our_own() {
     let own = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let limits = Limits::new().open_files(u64::MAX);
-    let plan =
-        keepers(ProcessKeeper::Nobody, false).plan(Namespace::Hosts, &limits, KillScope::Group);
+    let plan = enforcement(ProcessEnforcement::Nobody, false).plan(
+        Namespace::Hosts,
+        &limits,
+        KillScope::Group,
+    );
     assert_eq!(plan.bounds()[0].hard, own);
 }
 
 #[test]
 fn what_nobody_keeps_is_not_declared() {
     let has = |processes| {
-        let declared = keepers(processes, false).declared();
+        let declared = enforcement(processes, false).declared();
         declared.iter().any(|(it, _)| *it == Capability::ProcessLimit)
     };
     assert!(
-        has(ProcessKeeper::Cgroup) && has(ProcessKeeper::Namespace) && has(ProcessKeeper::User)
+        has(ProcessEnforcement::Cgroup)
+            && has(ProcessEnforcement::Namespace)
+            && has(ProcessEnforcement::User)
     );
-    assert!(!has(ProcessKeeper::Nobody));
+    assert!(!has(ProcessEnforcement::Nobody));
 }
 
 #[test]
@@ -272,12 +277,12 @@ async fn processes_of_an_ordinary_user_are_bounded() {
     if !is_ordinary("limits::tests::processes_of_an_ordinary_user_are_bounded").await {
         return;
     }
-    let keepers = Keepers::find(&Cgroups::none(), Namespace::Hosts);
-    if keepers.processes() == ProcessKeeper::Nobody {
+    let enforcement = LimitEnforcement::find(&Cgroups::none(), Namespace::Hosts);
+    if enforcement.processes() == ProcessEnforcement::Nobody {
         println!("skipped: this user may have as many processes as it likes");
         return;
     }
-    let plan = keepers.plan(Namespace::Hosts, &Limits::new().processes(10), KillScope::Tree);
+    let plan = enforcement.plan(Namespace::Hosts, &Limits::new().processes(10), KillScope::Tree);
     let outcome = bounded(&plan, &[], SLEEPERS).await;
     // What else this user runs comes and goes, so the number is not exact.
     assert!(!outcome.success() && n_started(&outcome) < 20, "{outcome:?}");
@@ -285,9 +290,9 @@ async fn processes_of_an_ordinary_user_are_bounded() {
 
 #[test]
 fn a_supervisor_in_a_namespace_of_its_own_has_nobody_else_to_count() {
-    let keepers = keepers(ProcessKeeper::User, false);
+    let enforcement = enforcement(ProcessEnforcement::User, false);
     let nproc = |namespace| {
-        let plan = keepers.plan(namespace, &Limits::new().processes(10), KillScope::Tree);
+        let plan = enforcement.plan(namespace, &Limits::new().processes(10), KillScope::Tree);
         plan.bounds().iter().map(|it| it.soft).collect::<Vec<_>>()
     };
     assert_eq!(nproc(Namespace::Hosts), [310]);
@@ -300,14 +305,14 @@ async fn in_a_user_namespace_the_bound_is_exact() {
         return;
     }
     let own = Namespace::Own { helpers: 0 };
-    let keepers = Keepers::find(&Cgroups::none(), own);
+    let enforcement = LimitEnforcement::find(&Cgroups::none(), own);
     let within = ["unshare", "--user"];
     let works = bounded(&Plan::default(), &within, "true").await.success();
-    if keepers.processes() == ProcessKeeper::Nobody || !works {
+    if enforcement.processes() == ProcessEnforcement::Nobody || !works {
         println!("skipped: no user namespaces here");
         return;
     }
-    let plan = keepers.plan(own, &Limits::new().processes(10), KillScope::Tree);
+    let plan = enforcement.plan(own, &Limits::new().processes(10), KillScope::Tree);
     let outcome = bounded(&plan, &within, SLEEPERS).await;
     // The shell is one of the ten.
     assert_eq!((outcome.success(), n_started(&outcome)), (false, 9), "{outcome:?}");
@@ -318,8 +323,11 @@ async fn a_file_that_is_too_large_ends_its_writer() {
     let dir = tempfile::tempdir().expect("there is room");
     let file = dir.path().join("file");
     let limits = Limits::new().file_size_bytes(1_000);
-    let plan =
-        keepers(ProcessKeeper::Nobody, false).plan(Namespace::Hosts, &limits, KillScope::Group);
+    let plan = enforcement(ProcessEnforcement::Nobody, false).plan(
+        Namespace::Hosts,
+        &limits,
+        KillScope::Group,
+    );
     let script = format!("exec head -c 2000 /dev/zero > {}", file.display());
     let outcome = bounded(&plan, &[], &script).await;
     let Some(Exit::Signal(signal)) = outcome.exit else { panic!("{outcome:?}") };

@@ -44,7 +44,7 @@ const COUNT_FOR: Duration = Duration::from_secs(1);
 
 /// What bounds the number of processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProcessKeeper {
+pub(crate) enum ProcessEnforcement {
     /// A control group.
     Cgroup,
     /// `RLIMIT_NPROC`, in a user namespace that a supervisor has for itself.
@@ -72,8 +72,8 @@ const COUNTS_BY_NAMESPACE: (u32, u32) = (5, 14);
 
 /// What enforces bounds on this machine.
 #[derive(Debug)]
-pub(crate) struct Keepers {
-    processes: ProcessKeeper,
+pub(crate) struct LimitEnforcement {
+    processes: ProcessEnforcement,
     /// Whether the tasks of a user namespace are counted by themselves.
     counts_by_namespace: bool,
     memory_in_cgroup: bool,
@@ -132,7 +132,7 @@ impl Plan {
     }
 }
 
-impl Keepers {
+impl LimitEnforcement {
     /// Finds out what enforces each bound, for supervisors that use these groups and namespaces.
     pub(crate) fn find(cgroups: &Cgroups, namespace: Namespace) -> Self {
         let count =
@@ -141,12 +141,12 @@ impl Keepers {
         let counts_by_namespace =
             is_at_least(&kernel.release().to_string_lossy(), COUNTS_BY_NAMESPACE);
         let processes = match (cgroups.can(Use::Processes), count, namespace) {
-            (true, ..) => ProcessKeeper::Cgroup,
+            (true, ..) => ProcessEnforcement::Cgroup,
             (false, Some(_), Namespace::Own { .. }) if counts_by_namespace => {
-                ProcessKeeper::Namespace
+                ProcessEnforcement::Namespace
             }
-            (false, Some(_), _) => ProcessKeeper::User,
-            (false, None, _) => ProcessKeeper::Nobody,
+            (false, Some(_), _) => ProcessEnforcement::User,
+            (false, None, _) => ProcessEnforcement::Nobody,
         };
         Self {
             processes,
@@ -160,7 +160,7 @@ impl Keepers {
 
     /// What bounds the number of processes. A tree kill needs such a bound: without, a program can make them
     /// faster than they are ended.
-    pub(crate) const fn processes(&self) -> ProcessKeeper {
+    pub(crate) const fn processes(&self) -> ProcessEnforcement {
         self.processes
     }
 
@@ -210,12 +210,14 @@ impl Keepers {
             (false, false) => None,
         };
         let processes = match self.processes {
-            ProcessKeeper::Cgroup => Some("a control group"),
-            ProcessKeeper::Namespace => Some("RLIMIT_NPROC in a user namespace of the tree's own"),
-            ProcessKeeper::User => Some(
+            ProcessEnforcement::Cgroup => Some("a control group"),
+            ProcessEnforcement::Namespace => {
+                Some("RLIMIT_NPROC in a user namespace of the tree's own")
+            }
+            ProcessEnforcement::User => Some(
                 "RLIMIT_NPROC, over what the user has already; what the user starts elsewhere counts too",
             ),
-            ProcessKeeper::Nobody => None,
+            ProcessEnforcement::Nobody => None,
         };
         let kept = [
             (Capability::CpuLimit, cpu),
@@ -253,18 +255,19 @@ impl Keepers {
         let by_default = (kill == KillScope::Tree).then_some(DEFAULT_PROCESSES);
         if let Some(limit) = processes.or(by_default) {
             match (self.processes, namespace) {
-                (ProcessKeeper::Cgroup, _) => res.group_processes = Some(limit),
-                (ProcessKeeper::Namespace | ProcessKeeper::User, Namespace::Own { helpers })
-                    if self.counts_by_namespace =>
-                {
+                (ProcessEnforcement::Cgroup, _) => res.group_processes = Some(limit),
+                (
+                    ProcessEnforcement::Namespace | ProcessEnforcement::User,
+                    Namespace::Own { helpers },
+                ) if self.counts_by_namespace => {
                     let most = limit.saturating_add(helpers);
                     res.bound(Resource::Nproc, most, most);
                 }
-                (ProcessKeeper::Namespace | ProcessKeeper::User, _) => {
+                (ProcessEnforcement::Namespace | ProcessEnforcement::User, _) => {
                     let most = limit.saturating_add(self.count());
                     res.bound(Resource::Nproc, most, most);
                 }
-                (ProcessKeeper::Nobody, _) => {}
+                (ProcessEnforcement::Nobody, _) => {}
             }
         }
         if let Some(limit) = *file_size_bytes {

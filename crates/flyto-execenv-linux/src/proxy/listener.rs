@@ -16,7 +16,7 @@ use tokio::{
     task::{AbortHandle, JoinSet},
 };
 
-use super::{reach::Reach, relay, visit::Visit};
+use super::{egress::EgressPolicy, relay, session::ProxySession};
 
 /// Connections of one call that are served at the same time; more wait until one has ended. Browsers and
 /// package managers make some 30 to 50 through a proxy.
@@ -27,13 +27,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// A socket that listens in the network namespace of a supervisor.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct ProxyListener {
     listener: StdListener,
     /// The call that connections belong to.
     call: Mutex<u64>,
 }
 
-impl Door {
+impl ProxyListener {
     pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         let listener = StdListener::from(socket);
         listener.set_nonblocking(true)?;
@@ -44,13 +44,13 @@ impl Door {
         self.call.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From here on, each connection belongs to the next call. What an earlier program left at the door is
+    /// From here on, each connection belongs to the next call. What an earlier program left at the listener is
     /// closed: no process of it is alive.
     ///
     /// # Errors
     ///
     /// Those of accept(2), descriptors that are short above all: connections of the earlier program may be
-    /// left then, and this door is not to be used again.
+    /// left then, and this listener is not to be used again.
     pub(crate) fn next_call(&self) -> io::Result<()> {
         let mut call = self.call();
         *call += 1;
@@ -66,11 +66,11 @@ impl Door {
     }
 }
 
-/// Serves a door during one call. Dropping it ends every connection.
+/// Serves a listener during one call. Dropping it ends every connection.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     task: AbortHandle,
-    visit: Arc<Visit>,
+    session: Arc<ProxySession>,
 }
 
 impl Proxy {
@@ -79,17 +79,20 @@ impl Proxy {
     /// # Errors
     ///
     /// Those of epoll_ctl(2).
-    pub(crate) fn start(door: Arc<Door>, reach: Arc<Reach>) -> io::Result<Self> {
-        let call = *door.call();
-        let listener = TcpListener::from_std(door.listener.try_clone()?)?;
-        let visit = Arc::new(Visit::new(reach));
-        let task = tokio::spawn(serve(door, listener, call, Arc::clone(&visit)));
-        Ok(Self { task: task.abort_handle(), visit })
+    pub(crate) fn start(
+        proxy_listener: Arc<ProxyListener>,
+        policy: Arc<EgressPolicy>,
+    ) -> io::Result<Self> {
+        let call = *proxy_listener.call();
+        let listener = TcpListener::from_std(proxy_listener.listener.try_clone()?)?;
+        let session = Arc::new(ProxySession::new(policy));
+        let task = tokio::spawn(serve(proxy_listener, listener, call, Arc::clone(&session)));
+        Ok(Self { task: task.abort_handle(), session })
     }
 
     /// What the program was kept from so far.
     pub(crate) fn denied(&self) -> Vec<DeniedHost> {
-        self.visit.denied()
+        self.session.denied()
     }
 }
 
@@ -99,18 +102,23 @@ impl Drop for Proxy {
     }
 }
 
-async fn serve(door: Arc<Door>, listener: TcpListener, call: u64, visit: Arc<Visit>) {
+async fn serve(
+    proxy_listener: Arc<ProxyListener>,
+    listener: TcpListener,
+    call: u64,
+    session: Arc<ProxySession>,
+) {
     // They end with this future.
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&door, &listener, call), if connections.len() < MAX_CONNECTIONS => accepted,
+            accepted = accept(&proxy_listener, &listener, call), if connections.len() < MAX_CONNECTIONS => accepted,
             Some(_) = connections.join_next(), if !connections.is_empty() => continue,
         };
         match accepted {
             Ok(Some(inside)) => {
-                let visit = Arc::clone(&visit);
-                connections.spawn(async move { relay::serve(inside, &visit).await });
+                let session = Arc::clone(&session);
+                connections.spawn(async move { relay::serve(inside, &session).await });
             }
             Ok(None) => return,
             // Descriptors or memory are short, or the other end has gone again (accept(2)).
@@ -120,10 +128,14 @@ async fn serve(door: Arc<Door>, listener: TcpListener, call: u64, visit: Arc<Vis
 }
 
 /// The next connection of this call; `None` where it is over.
-async fn accept(door: &Door, listener: &TcpListener, call: u64) -> io::Result<Option<TcpStream>> {
+async fn accept(
+    proxy_listener: &ProxyListener,
+    listener: &TcpListener,
+    call: u64,
+) -> io::Result<Option<TcpStream>> {
     poll_fn(|cx| {
         // Held while one is taken, so that no connection of a later call is.
-        let current = door.call();
+        let current = proxy_listener.call();
         if *current != call {
             return Poll::Ready(Ok(None));
         }

@@ -9,7 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use flyto_execenv::HostPattern;
-use flyto_supervision::DOOR_PORT;
+use flyto_supervision::PROXY_PORT;
 use tokio::{
     net::{TcpStream, lookup_host},
     sync::Semaphore,
@@ -102,7 +102,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::NotGranted(target) => write!(
                 f,
-                "{target} is not among the hosts that this program may reach. The operator grants it by \
+                "{target} is not among the hosts that this program may policy. The operator grants it by \
                  adding \"{target}\" to the hosts of the program's network."
             ),
             Self::Inside(target, address) => write!(
@@ -144,13 +144,13 @@ impl Outside for System {
 
 /// The hosts that a program may reach.
 #[derive(Debug)]
-pub(crate) struct Reach {
+pub(crate) struct EgressPolicy {
     hosts: Vec<HostPattern>,
     outside: Arc<dyn Outside>,
     resolving: Semaphore,
 }
 
-impl Reach {
+impl EgressPolicy {
     pub(crate) fn new(hosts: Vec<HostPattern>, outside: Arc<dyn Outside>) -> Self {
         Self { hosts, outside, resolving: Semaphore::new(MAX_RESOLVING) }
     }
@@ -160,9 +160,9 @@ impl Reach {
     /// The namespace's own loopback addresses are reached without it, unless those of the machine were
     /// granted.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let proxy = format!("http://127.0.0.1:{DOOR_PORT}");
+        let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
         let is_named = |host: &str| {
-            self.hosts.iter().any(|it| it.matches(host, it.port().unwrap_or(DOOR_PORT)))
+            self.hosts.iter().any(|it| it.matches(host, it.port().unwrap_or(PROXY_PORT)))
         };
         let own: Vec<_> =
             ["localhost", "127.0.0.1", "::1"].into_iter().filter(|it| !is_named(it)).collect();

@@ -5,31 +5,31 @@ use std::sync::{Arc, Mutex, PoisonError};
 use flyto_execenv::{DeniedHost, HostDenial};
 use tokio::net::TcpStream;
 
-use super::reach::{Reach, Refusal, Target};
+use super::egress::{EgressPolicy, Refusal, Target};
 
 /// Hosts that are told of: 16. A program that is kept from more of them looks for something that is open.
 const MAX_DENIED: usize = 16;
 
 /// The way out during one call.
 #[derive(Debug)]
-pub(super) struct Visit {
-    reach: Arc<Reach>,
+pub(super) struct ProxySession {
+    policy: Arc<EgressPolicy>,
     denied: Mutex<Vec<DeniedHost>>,
 }
 
-impl Visit {
-    pub(super) fn new(reach: Arc<Reach>) -> Self {
-        Self { reach, denied: Mutex::default() }
+impl ProxySession {
+    pub(super) fn new(policy: Arc<EgressPolicy>) -> Self {
+        Self { policy, denied: Mutex::default() }
     }
 
     /// Whether a pattern names this host.
     pub(super) fn names(&self, host: &str, port: u16) -> bool {
-        self.reach.names(host, port)
+        self.policy.names(host, port)
     }
 
     /// A connection to the target, if that is granted.
     pub(super) async fn open(&self, target: &Target) -> Result<TcpStream, Refusal> {
-        let opened = self.reach.open(target).await;
+        let opened = self.policy.open(target).await;
         match &opened {
             Err(Refusal::NotGranted(_)) => self.deny(target, HostDenial::NotNamed),
             Err(Refusal::Inside(_, address)) => self.deny(target, HostDenial::Inside(*address)),
