@@ -5,16 +5,14 @@ use std::{
     path::PathBuf,
 };
 
-use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, quoted};
+use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted};
 
 use crate::{
     codes,
     filter::Filter,
-    grant::{self, Grant},
+    grant::{self, Grant, no_plugin},
     home::HomeError,
     manifest::flag,
-    names::check_plugin_name,
-    place::moved,
 };
 
 /// The directories that are searched unless the configuration names others.
@@ -172,14 +170,4 @@ fn names(
         }
     }
     Ok(names.into_iter().map(ToOwned::to_owned).collect())
-}
-
-/// A warning about a name that no plugin can have.
-pub(crate) fn no_plugin(at: At<'_>, place: Span, name: &str) -> Option<Diagnostic> {
-    let fault = check_plugin_name(name).err()?;
-    let what = format!("no plugin has the name {}: it {fault}", quoted(name));
-    let diag = at.warning(codes::NEVER_MATCHES, what);
-    let diag =
-        diag.with_help("write the name of a plugin as its manifest does; there are no patterns");
-    Some(moved(diag, at, place))
 }

@@ -9,18 +9,7 @@ use std::{
 
 use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv, Grants, Policy};
 
-use crate::{config::PluginConfig, grant::Grant, session::Sessions};
-
-/// Whether a variable of the host that a manifest reads must be granted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StrictEnv {
-    /// A manifest may read any variable that it names in a declared value.
-    #[default]
-    Off,
-    /// It may read those that the operator granted, and those that every program of a plugin sees.
-    On,
-}
+use crate::{config::PluginConfig, environment::StrictEnv, grant::Grant, session::Sessions};
 
 type FindProfile = dyn Fn(&str) -> Option<Policy> + Send + Sync;
 
@@ -162,6 +151,6 @@ impl PluginContext {
     /// The directory that a plugin keeps its data in; a tool without a plugin has none.
     pub(crate) fn data_dir(&self, plugin: &str) -> Option<PathBuf> {
         let root = self.data_root.as_deref().filter(|_| !plugin.is_empty())?;
-        Some(crate::load::absolute(&root.join(Path::new(plugin))))
+        Some(crate::files::absolute(&root.join(Path::new(plugin))))
     }
 }

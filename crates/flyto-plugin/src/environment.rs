@@ -10,13 +10,22 @@ use std::{
 
 use flyto_execenv::{Declared, EnvPolicy, Environment, MissingVariables};
 
-use crate::context::StrictEnv;
-
 /// The variable with the plugin's directory.
 pub const PLUGIN_ROOT: &str = "PLUGIN_ROOT";
 
 /// The variable with the directory in which the plugin may keep what outlives a call.
 pub const PLUGIN_DATA: &str = "PLUGIN_DATA";
+
+/// Whether a variable of the host that a manifest reads must be granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StrictEnv {
+    /// A manifest may read any variable that it names in a declared value.
+    #[default]
+    Off,
+    /// It may read those that the operator granted, and those that every program of a plugin sees.
+    On,
+}
 
 /// What the variables of one program are made of.
 ///

@@ -12,9 +12,9 @@ use flyto_execenv::{Grants, Limits, Network};
 
 use crate::{
     codes,
-    config::no_plugin,
     home::HomeError,
     manifest::{is_reserved, name_fault, read_limits, read_network, refuse_nul},
+    names::check_plugin_name,
     place::moved,
 };
 
@@ -169,3 +169,13 @@ fn path(at: At<'_>, text: &str, expand: Expand<'_>) -> Result<PathBuf, Box<Diagn
 }
 
 const HELP: &str = "write the whole path, or one that begins with `~/`";
+
+/// A warning about a name that no plugin can have.
+pub(crate) fn no_plugin(at: At<'_>, place: Span, name: &str) -> Option<Diagnostic> {
+    let fault = check_plugin_name(name).err()?;
+    let what = format!("no plugin has the name {}: it {fault}", quoted(name));
+    let diag = at.warning(codes::NEVER_MATCHES, what);
+    let diag =
+        diag.with_help("write the name of a plugin as its manifest does; there are no patterns");
+    Some(moved(diag, at, place))
+}

@@ -6,6 +6,7 @@ pub mod codes; // the names of findings
 mod load; //      one plugin
 mod manifest; //  what a `plugin.json` says
 mod names; //     names of plugins and tools
+mod options; //   how closely it is looked at
 mod place; //     findings about parts of a value
 pub mod schema; // JSON Schemas for editors
 mod template; //  commands with placeholders
@@ -13,7 +14,7 @@ mod template; //  commands with placeholders
 // finding plugins, and what the operator decides about them,
 mod config; //   the section `plugins` of a configuration
 mod discover; // all plugins of some directories, and reloading them
-mod files; //    what differs between systems
+mod files; //    reading files, and what differs between systems
 mod filter; //   which plugins may be used
 mod grant; //    what one of them gets
 mod home; //     `~` in configured paths
@@ -33,19 +34,20 @@ pub mod fuzz;
 
 pub use crate::{
     config::{DEFAULT_PLUGIN_DIRS, PluginConfig},
-    context::{PluginContext, Profiles, StrictEnv},
+    context::{PluginContext, Profiles},
     discover::{Catalogue, Change, ChangeKind, DirState, Found, PluginState, Reload, SearchedDir},
-    environment::{PLUGIN_DATA, PLUGIN_ROOT, Variable, VariableOrigin},
+    environment::{PLUGIN_DATA, PLUGIN_ROOT, StrictEnv, Variable, VariableOrigin},
     filter::{Filter, Verdict},
     grant::Grant,
     home::{HomeError, ambient_home_of, expand_home},
-    load::{Depth, LoadOptions, Loaded, MANIFEST_FILE, Plugin, RefusedTool, load, load_source},
+    load::{Loaded, MANIFEST_FILE, Plugin, load, load_source},
     manifest::{
         DEFAULT_IDLE, DEFAULT_TIMEOUT, HttpKind, Invocation, Lifetime, MAX_GRACE, MAX_TIMEOUT,
-        MCP_FILE, Manifest, Schema, ServerDef, ToolDef, ToolForm, Transport, UndoDef, read_limits,
-        read_network,
+        MCP_FILE, Manifest, RefusedTool, Schema, ServerDef, ToolDef, ToolForm, Transport, UndoDef,
+        read_limits, read_network,
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name, nearest_plugin_name},
+    options::{Depth, LoadOptions},
     session::Sessions,
     template::{Template, TemplateError},
     tool::PluginTool,

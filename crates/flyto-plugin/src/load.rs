@@ -1,84 +1,21 @@
 //! One plugin: from its directory to what can be used of it.
 
 use std::{
-    ffi::OsString,
     fmt, fs,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
-use flyto_diagnostics::{
-    At, Diagnostic, Findings, Location, Source, Span,
-    files::{self, ReadError},
-    json,
-};
-use flyto_execenv::Environment;
+use flyto_diagnostics::{At, Diagnostic, Findings, Location, Source, Span, json};
 
 use crate::{
     codes,
-    files::Identity,
-    manifest::{self, Invocation, Lifetime, Manifest, Place, Seen, ToolDef, ToolForm},
+    files::{Identity, Unread, absolute, read_source},
+    manifest::{self, Invocation, Lifetime, Manifest, Place, RefusedTool, Seen, ToolDef},
+    options::LoadOptions,
 };
 
 /// The name of the file that makes a directory a plugin.
 pub const MANIFEST_FILE: &str = "plugin.json";
-
-/// How manifests are looked at.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct LoadOptions {
-    /// How closely.
-    pub depth: Depth,
-    /// The `PATH` that programs will have; without one it is not known whether a program that is
-    /// called by its bare name is there.
-    pub path: Option<OsString>,
-    /// The host's environment, from which declared servers read; without one it is not known whether
-    /// the variables are there that they need.
-    pub env: Option<Arc<Environment>>,
-}
-
-/// How closely a manifest is looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Depth {
-    /// Everything that can be told from the text and a look at the files it names. Schemas are
-    /// checked in their shape, and compiled where that leaves a doubt: with patterns, references or
-    /// another dialect. Beyond about a second's work in one manifest, that one does not compile shows
-    /// when its tool is first used.
-    #[default]
-    Quick,
-    /// That, and all schemas are compiled and programs looked up in the `PATH`: for an author who asks.
-    Full,
-}
-
-impl LoadOptions {
-    /// Looks quickly, and knows no `PATH`.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Sets how closely manifests are looked at.
-    #[must_use]
-    pub fn depth(mut self, depth: Depth) -> Self {
-        self.depth = depth;
-        self
-    }
-
-    /// Sets the host's environment.
-    #[must_use]
-    pub fn env(mut self, env: impl Into<Arc<Environment>>) -> Self {
-        self.env = Some(env.into());
-        self
-    }
-
-    /// Sets the `PATH` that programs will have.
-    #[must_use]
-    pub fn path(mut self, path: impl Into<OsString>) -> Self {
-        self.path = Some(path.into());
-        self
-    }
-}
 
 /// A plugin whose head is in order, with those of its tools that are.
 #[derive(Clone, PartialEq)]
@@ -91,18 +28,6 @@ pub struct Plugin {
     refused: Vec<RefusedTool>,
     /// The program that a session keeps running: another one needs another session.
     session_program: Option<Identity>,
-}
-
-/// An entry of `tools` that cannot be used; the findings say why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct RefusedTool {
-    /// The name as it is written, where one is.
-    pub name: Option<String>,
-    /// The form in which it is declared.
-    pub form: ToolForm,
-    /// Where the entry stands in the manifest.
-    pub span: Span,
 }
 
 impl Plugin {
@@ -241,28 +166,6 @@ pub fn load_source(source: &Source, dir: impl AsRef<Path>, options: &LoadOptions
     Loaded { plugin, findings }
 }
 
-/// Why there is no text.
-pub(crate) enum Unread {
-    /// There is no such file.
-    Missing,
-    /// There is something, and this is wrong with it.
-    Found(Box<Diagnostic>),
-}
-
-/// Reads the text of a manifest.
-pub(crate) fn read_source(file: &Path) -> Result<Source, Unread> {
-    match files::read(file) {
-        Ok(bytes) => Source::from_bytes(file.to_string_lossy(), bytes).map_err(Unread::Found),
-        Err(ReadError::Missing) if fs::symlink_metadata(file).is_err() => Err(Unread::Missing),
-        Err(ReadError::Missing) => {
-            let place = Location::file(file.display().to_string());
-            let diag = Diagnostic::error(codes::NO_MANIFEST, place, "the link leads nowhere");
-            Err(Unread::Found(Box::new(diag)))
-        }
-        Err(err) => Err(Unread::Found(Box::new(files::unreadable(file, &err)))),
-    }
-}
-
 /// Makes a plugin of a manifest that is JSON.
 pub(crate) fn from_json(root: At<'_>, place: Place<'_>, findings: &mut Findings) -> Option<Plugin> {
     let read = manifest::read(root, place, findings).ok()?;
@@ -282,10 +185,4 @@ pub(crate) fn from_json(root: At<'_>, place: Place<'_>, findings: &mut Findings)
         refused: read.refused,
         session_program,
     })
-}
-
-/// The directory from the root on. Where the current directory is gone, nothing can be said.
-pub(crate) fn absolute(dir: &Path) -> PathBuf {
-    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
 }

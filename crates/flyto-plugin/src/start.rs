@@ -14,7 +14,7 @@ use crate::{
     context::PluginContext,
     environment::{Sources, Unresolved},
     files,
-    load::{self, MANIFEST_FILE},
+    load::MANIFEST_FILE,
     manifest::{ToolDef, ToolForm, start_dir},
 };
 
@@ -53,7 +53,7 @@ impl Start<'_> {
     pub(crate) fn working_dir(self) -> PathBuf {
         let base = match self.def.form() {
             ToolForm::Argv => self.dir.to_owned(),
-            ToolForm::Template | ToolForm::Binary => load::absolute(&self.ctx.session_dir),
+            ToolForm::Template | ToolForm::Binary => files::absolute(&self.ctx.session_dir),
         };
         start_dir(&base, self.def.work_dir.as_deref())
     }

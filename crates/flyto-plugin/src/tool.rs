@@ -24,7 +24,8 @@ use serde_json::Value;
 use crate::{
     context::PluginContext,
     environment::{Unresolved, Variable},
-    load::{self, Plugin},
+    files,
+    load::Plugin,
     manifest::{DEFAULT_TIMEOUT, Invocation, Schema, ToolDef, ToolForm},
     result,
     rpc::{self, call::LONGEST_REPLY_BYTES, program::Escape},
@@ -115,7 +116,7 @@ impl PluginTool {
         if !plugin.is_empty() {
             metadata.origin = Origin::Plugin { plugin: plugin.clone() };
         }
-        let (dir, ctx) = (load::absolute(dir.as_ref()), ctx.into());
+        let (dir, ctx) = (files::absolute(dir.as_ref()), ctx.into());
         let session = session::of(&def, dir.clone(), &plugin, &ctx);
         let local_name = def.name.as_str().into();
         Self { name, metadata, dir, plugin, ctx, session, local_name, def }

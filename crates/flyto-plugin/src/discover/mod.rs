@@ -1,5 +1,6 @@
 //! All plugins of some directories.
 
+mod last; //   what was in use before
 mod reload; // what has changed since
 mod search; // from directories to plugins
 
@@ -12,10 +13,7 @@ use std::{
 use flyto_diagnostics::{Diagnostic, Findings};
 
 pub use self::reload::{Change, ChangeKind, Reload};
-use crate::{
-    filter::Filter,
-    load::{LoadOptions, Plugin},
-};
+use crate::{filter::Filter, load::Plugin, options::LoadOptions};
 
 /// The plugins of some directories at one moment, each with what became of it.
 ///

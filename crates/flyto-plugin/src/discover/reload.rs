@@ -2,15 +2,14 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    ffi::OsStr,
     fmt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::Arc,
     thread,
     time::Duration,
 };
 
-use super::{Asked, Catalogue, Found, PluginState, search};
+use super::{Asked, Catalogue, Found, PluginState, last::Last, search};
 use crate::load::Plugin;
 
 /// How long a manifest may be gone while it is replaced: 50 ms. An editor that writes in place of
@@ -94,63 +93,6 @@ pub(super) fn run(before: &Catalogue, asked: Arc<Asked>, moment: &dyn Fn()) -> R
     Reload { catalogue, changes }
 }
 
-/// What was there the last time.
-pub(super) struct Last<'a> {
-    found: HashMap<&'a Path, &'a Found>,
-    moment: &'a dyn Fn(),
-}
-
-impl Last<'_> {
-    /// The plugin that was in use from this directory.
-    pub(super) fn plugin(&self, dir: &Path) -> Option<&Arc<Plugin>> {
-        self.found.get(dir)?.plugin.as_ref()
-    }
-
-    /// The names of the directories in `dir` from which plugins were in use.
-    pub(super) fn names_in(&self, dir: &Path) -> impl Iterator<Item = &OsStr> {
-        let used = self.found.values().filter(|it| it.plugin.is_some());
-        used.filter(move |it| it.dir.parent() == Some(dir)).filter_map(|it| it.dir.file_name())
-    }
-
-    /// Looks once more at what is gone, after a moment.
-    pub(super) fn after_a_moment<T>(&self, look: impl FnOnce() -> T) -> T {
-        (self.moment)();
-        look()
-    }
-}
-
-/// What a look at an edited manifest leads to.
-pub(super) enum Edit {
-    /// This is in use from now on: the new version, or the good one if nothing has changed.
-    Good(Arc<Plugin>),
-    /// The edit cannot be used.
-    Unusable,
-}
-
-impl Edit {
-    /// Compares what was read with the version in use.
-    pub(super) fn of(good: &Arc<Plugin>, read: Option<Plugin>) -> Self {
-        match read {
-            None => Self::Unusable,
-            Some(read) if read.is_the_same(good) => Self::Good(Arc::clone(good)),
-            Some(read) if loses_a_tool(&read, good) => Self::Unusable,
-            Some(read) => Self::Good(Arc::new(read)),
-        }
-    }
-}
-
-/// Whether a tool that could be used is missing from the new version while an error is new there: it
-/// was hardly meant to go.
-fn loses_a_tool(read: &Plugin, good: &Plugin) -> bool {
-    let was_refused: HashSet<_> = good.refused().iter().map(|it| it.name.as_deref()).collect();
-    let mut refused = read.refused().iter().map(|it| it.name.as_deref());
-    if read.name() != good.name() || refused.all(|it| was_refused.contains(&it)) {
-        return false;
-    }
-    let usable: HashSet<_> = read.tools().iter().map(|it| it.name.as_str()).collect();
-    good.tools().iter().any(|it| !usable.contains(it.name.as_str()))
-}
-
 pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<Change> {
     let was_there: HashMap<_, _> = before.found.iter().map(|it| (&it.dir, it)).collect();
     let was_used: HashMap<_, _> =
@@ -198,6 +140,7 @@ fn change(found: &Found, name: &str, kind: ChangeKind) -> Change {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use super::*;
     use crate::{Filter, LoadOptions, MANIFEST_FILE};

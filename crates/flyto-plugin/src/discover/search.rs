@@ -14,12 +14,13 @@ use flyto_diagnostics::{At, Diagnostic, Findings, Location, Pointer, json, quote
 
 use super::{
     Asked, Catalogue, DirState, Found, PluginState, SearchedDir,
-    reload::{Edit, Last},
+    last::{Edit, Last},
 };
 use crate::{
     codes,
+    files::{self, Unread},
     filter::Verdict,
-    load::{self, MANIFEST_FILE, Plugin, Unread},
+    load::{self, MANIFEST_FILE, Plugin},
     manifest::{self, Place, Seen},
 };
 
@@ -85,7 +86,7 @@ impl Search<'_> {
             return Ok(DirState::Repeated);
         }
         self.seen.push(real);
-        let absolute = load::absolute(path);
+        let absolute = files::absolute(path);
         let has_manifest = || fs::symlink_metadata(path.join(MANIFEST_FILE)).is_ok();
         let last = self.last.filter(|it| it.plugin(path).is_some());
         if has_manifest() || last.is_some_and(|it| it.after_a_moment(has_manifest)) {
@@ -173,7 +174,7 @@ fn read_all(candidates: &[Candidate], asked: &Asked) -> Vec<Option<Read>> {
 impl Candidate {
     /// Reads the manifest, if there is one.
     fn read(&self, asked: &Asked, seen: &Seen) -> Option<Read> {
-        let source = match load::read_source(&self.shown.join(MANIFEST_FILE)) {
+        let source = match files::read_source(&self.shown.join(MANIFEST_FILE)) {
             Ok(source) => source,
             Err(Unread::Missing) => return None,
             Err(Unread::Found(diagnostic)) => return Some(Read::refused(diagnostic)),

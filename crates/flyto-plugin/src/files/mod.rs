@@ -1,7 +1,46 @@
-//! What differs between systems about files.
+//! Files: reading them whole, and what differs between systems.
 
 #[cfg_attr(unix, path = "unix.rs")]
 #[cfg_attr(not(unix), path = "other.rs")]
 mod platform;
 
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use flyto_diagnostics::{
+    Diagnostic, Location, Source,
+    files::{ReadError, read, unreadable},
+};
+
 pub(crate) use self::platform::{Identity, create_private_dir, is_executable};
+use crate::codes;
+
+/// Why there is no text.
+pub(crate) enum Unread {
+    /// There is no such file.
+    Missing,
+    /// There is something, and this is wrong with it.
+    Found(Box<Diagnostic>),
+}
+
+/// Reads the text of a manifest.
+pub(crate) fn read_source(file: &Path) -> Result<Source, Unread> {
+    match read(file) {
+        Ok(bytes) => Source::from_bytes(file.to_string_lossy(), bytes).map_err(Unread::Found),
+        Err(ReadError::Missing) if fs::symlink_metadata(file).is_err() => Err(Unread::Missing),
+        Err(ReadError::Missing) => {
+            let place = Location::file(file.display().to_string());
+            let diag = Diagnostic::error(codes::NO_MANIFEST, place, "the link leads nowhere");
+            Err(Unread::Found(Box::new(diag)))
+        }
+        Err(err) => Err(Unread::Found(Box::new(unreadable(file, &err)))),
+    }
+}
+
+/// The directory from the root on. Where the current directory is gone, nothing can be said.
+pub(crate) fn absolute(dir: &Path) -> PathBuf {
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())
+}

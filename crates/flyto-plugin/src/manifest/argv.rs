@@ -5,9 +5,11 @@ use std::{ffi::OsString, path::Path};
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
 
 use super::{
-    Invocation, command, meant,
+    command,
+    def::Invocation,
+    field::refuse_nul,
+    meant,
     program::{self, Looks},
-    tool::refuse_nul,
     within,
 };
 use crate::codes;

@@ -10,9 +10,11 @@ use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, codes::UNKNOWN_K
 use flyto_execenv::Sha256;
 
 use super::{
-    DEFAULT_IDLE, Invocation, Lifetime, MAX_TIMEOUT, meant,
+    def::{DEFAULT_IDLE, Invocation, Lifetime, MAX_TIMEOUT},
+    field::{refuse_nul, seconds, sha256},
+    meant,
+    place::Place,
     program::{looked_for_at, not_executable, other_digest},
-    tool::{Place, refuse_nul, seconds, sha256},
 };
 use crate::{
     codes, files,

@@ -6,10 +6,10 @@
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted};
 
 use super::{
-    Manifest,
-    head::{self, Read},
+    def::{Manifest, Read},
+    entries,
+    place::Place,
     servers,
-    tool::Place,
 };
 use crate::{codes, names::MAX_NAME_CHARS};
 
@@ -38,7 +38,7 @@ pub(super) fn read(
     let mut reader = ObjectReader::new(root, findings)?;
     reader.allow("$schema");
     let name = name(&mut reader);
-    let version = head::version(&mut reader);
+    let version = entries::version(&mut reader);
     let description = reader.optional_string("description");
     let author = author(&mut reader);
     let others = [
@@ -68,9 +68,9 @@ pub(super) fn read(
     let offered = match extension {
         Ok(Some(at)) => {
             let place = Place { is_confined: true, ..place };
-            head::offered(at, place, reader.findings())
+            entries::offered(at, place, reader.findings())
         }
-        Ok(None) => Ok(head::Offered::default()),
+        Ok(None) => Ok(entries::Offered::default()),
         Err(reported) => Err(reported),
     };
     let read_servers = servers::conformant::read(place, reader.findings());

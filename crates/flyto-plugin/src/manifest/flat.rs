@@ -3,13 +3,13 @@
 use flyto_diagnostics::{At, Diagnostic, Findings, Location, Reported, quoted};
 
 use super::{
-    Manifest, ToolForm,
+    def::{Manifest, Read, RefusedTool, ToolForm},
     form::Execution,
-    head::Read,
     meant,
-    tool::{self, Place, Standing},
+    place::Place,
+    tool::{self, Standing},
 };
-use crate::{codes, load::RefusedTool, names::NameKind};
+use crate::{codes, names::NameKind};
 
 /// Whether the manifest is one: it has a command of its own, and offers nothing else.
 pub(super) fn is_flat(root: At<'_>) -> bool {

@@ -1,27 +1,18 @@
 //! What is said about the plugin as a whole.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use flyto_diagnostics::{
     At, Diagnostic, Findings, Location, ObjectReader, Reported, Span, closest, quoted,
 };
 
 use super::{
-    Manifest, ToolDef, ToolForm, binary, conformant, flat, foreign,
-    form::Execution,
-    meant, servers,
-    tool::{self, Place, Standing},
+    binary, conformant,
+    def::{Manifest, Read},
+    entries::{Entries, entries, execution, version},
+    flat, foreign, meant,
+    place::Place,
+    servers,
 };
-use crate::{codes, load::RefusedTool, names::NameKind};
-
-/// A manifest that can be used, and where in the text its parts stand.
-pub(crate) struct Read {
-    pub(crate) manifest: Manifest,
-    pub(crate) name: Span,
-    /// The entries of the tools that can be used, in their order.
-    pub(crate) tools: Vec<Span>,
-    pub(crate) refused: Vec<RefusedTool>,
-}
+use crate::{codes, names::NameKind};
 
 /// Reads a whole manifest.
 pub(crate) fn read(
@@ -100,16 +91,6 @@ fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
     }))
 }
 
-pub(super) fn version<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<&'v str>, Reported> {
-    let version = reader.optional_string("version")?;
-    if version.is_none_or(|it| !it.trim().is_empty()) {
-        return Ok(version);
-    }
-    let at = reader.at("version");
-    let diag = at.error(codes::BLANK, "\"version\" is blank");
-    Err(reader.push(diag.with_help("write a version, such as \"1.0.0\", or leave the key out")))
-}
-
 /// The name that a plugin goes by, told from a manifest without reading the rest of it.
 pub(crate) fn declared_name(root: At<'_>) -> Option<String> {
     let written = root.member("name")?.value().as_str()?;
@@ -120,57 +101,6 @@ pub(crate) fn declared_name(root: At<'_>) -> Option<String> {
     } else {
         written.to_owned()
     })
-}
-
-/// What an object with the keys `tools`, `execution` and `binary` offers.
-#[derive(Default)]
-pub(super) struct Offered {
-    pub(super) tools: Vec<ToolDef>,
-    pub(super) spans: Vec<Span>,
-    pub(super) refused: Vec<RefusedTool>,
-    /// How many tools are declared, right or wrong.
-    pub(super) n_entries: usize,
-}
-
-/// Reads an object that holds those keys and no others.
-pub(super) fn offered(
-    at: At<'_>,
-    place: Place<'_>,
-    findings: &mut Findings,
-) -> Result<Offered, Reported> {
-    let mut reader = ObjectReader::new(at, findings)?;
-    let execution = execution(&mut reader, place);
-    let tools = meant::check(&mut reader, "tools", meant::tools)
-        .and_then(|()| reader.optional_array("tools"));
-    let n_entries = tools.ok().flatten().map_or(0, |it| it.items().len());
-    let entries = match (tools, &execution) {
-        (Ok(Some(tools)), Ok(execution)) => entries(tools, execution, place, reader.findings()),
-        _ => Entries::default(),
-    };
-    reader.finish();
-    execution?;
-    tools?;
-    let Entries { tools, spans, refused } = entries;
-    Ok(Offered { tools, spans, refused, n_entries })
-}
-
-fn execution(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Execution, Reported> {
-    match reader.optional_one_of("execution", &[("command", false), ("binary", true)]) {
-        Ok(Some(true)) => binary::read(reader, place).map(Execution::Binary),
-        Ok(_) => {
-            if let Ok(Some(binary)) =
-                reader.optional("binary").map(|it| it.filter(|it| !it.value().is_null()))
-            {
-                let what = "\"binary\" has no effect without `\"execution\": \"binary\"`";
-                reader.push(binary.warning(codes::UNUSED_BINARY, what));
-            }
-            Ok(Execution::Command)
-        }
-        Err(reported) => {
-            reader.allow("binary");
-            Err(reported)
-        }
-    }
 }
 
 type Part<'v> = Result<Option<At<'v>>, Reported>;
@@ -207,114 +137,4 @@ fn something(
         "add `\"tools\": […]` for programs that are tools, or `\"mcpServers\": {…}` for servers of the \
          Model Context Protocol",
     )))
-}
-
-#[derive(Default)]
-struct Entries {
-    tools: Vec<ToolDef>,
-    spans: Vec<Span>,
-    refused: Vec<RefusedTool>,
-}
-
-fn entries(
-    tools: At<'_>,
-    execution: &Execution,
-    place: Place<'_>,
-    findings: &mut Findings,
-) -> Entries {
-    let mut read: Vec<_> = tools
-        .items()
-        .map(|at| {
-            let form = ToolForm::of(at, execution);
-            let tool = tool::read(at, form, Standing::Entry, execution.binary(), place, findings);
-            Entry { at, form, tool: tool.ok() }
-        })
-        .collect();
-    refuse_equal_names(&mut read, findings);
-    drop_wrong_undo(&mut read, findings);
-
-    let mut res = Entries {
-        tools: Vec::with_capacity(read.len()),
-        spans: Vec::with_capacity(read.len()),
-        refused: Vec::new(),
-    };
-    for Entry { at, form, tool } in read {
-        match tool {
-            Some(tool) => {
-                res.tools.push(tool);
-                res.spans.push(at.span());
-            }
-            None => {
-                let name = written_name(at).map(ToOwned::to_owned);
-                res.refused.push(RefusedTool { name, form, span: at.span() });
-            }
-        }
-    }
-    res
-}
-
-struct Entry<'v> {
-    at: At<'v>,
-    form: ToolForm,
-    tool: Option<ToolDef>,
-}
-
-/// The name as it stands in the text, whether or not the entry can be used.
-fn written_name(at: At<'_>) -> Option<&str> {
-    at.member("name")?.value().as_str()
-}
-
-/// The first of two equal names stays; further names of a tool yield to any tool's name.
-fn refuse_equal_names<'v>(entries: &mut [Entry<'v>], findings: &mut Findings) {
-    let mut owners: BTreeMap<&'v str, At<'v>> = BTreeMap::new();
-    for entry in entries.iter_mut() {
-        let Some(at) = entry.at.member("name") else { continue };
-        let Some(name) = at.value().as_str() else { continue };
-        if let Some(first) = owners.get(name) {
-            findings.push(taken(at, name, "name", *first));
-            entry.tool = None;
-        } else {
-            owners.insert(name, at);
-        }
-    }
-    for entry in entries.iter_mut().filter(|it| it.tool.is_some()) {
-        let Some(aliases) = entry.at.member("aliases") else { continue };
-        for at in aliases.items() {
-            let Some(name) = at.value().as_str() else { continue };
-            if let Some(first) = owners.get(name) {
-                findings.push(taken(at, name, "alias", *first));
-                entry.tool = None;
-            } else {
-                owners.insert(name, at);
-            }
-        }
-    }
-}
-
-fn taken(at: At<'_>, name: &str, what: &str, first: At<'_>) -> Diagnostic {
-    at.error(codes::DUPLICATE_TOOL, format!("the {what} {} is taken", quoted(name)))
-        .with_reason("a tool is called by its name, so every name of a plugin stands for one tool")
-        .with_help("choose another name")
-        .with_related(first.location(), "it is here first")
-}
-
-/// What takes a call back must be a tool that can be called; else that entry alone has no effect.
-fn drop_wrong_undo(entries: &mut [Entry<'_>], findings: &mut Findings) {
-    let names: BTreeSet<String> =
-        entries.iter().filter_map(|it| it.tool.as_ref()).map(|it| it.name.clone()).collect();
-    for entry in entries {
-        let Some(tool) = &mut entry.tool else { continue };
-        let Some(undo) = tool.undo.take_if(|it| !names.contains(&it.tool)) else { continue };
-        let at = entry.at.at_pointer("/undo/tool").unwrap_or(entry.at);
-        let what = format!("{} is no tool of this plugin that can be called", quoted(&undo.tool));
-        let diag = at.error(codes::UNDO_TOOL, what);
-        let known = names.iter().map(String::as_str);
-        let near = (!findings.is_full()).then(|| flyto_diagnostics::closest(&undo.tool, known));
-        findings.push(match near.flatten() {
-            Some(near) => diag
-                .with_help(format!("did you mean {}?", quoted(near)))
-                .with_suggestion(at.span(), quoted(near)),
-            None => diag.with_help("name a tool of the same plugin, without the plugin's name"),
-        });
-    }
 }

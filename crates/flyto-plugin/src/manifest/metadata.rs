@@ -3,7 +3,7 @@
 use flyto_diagnostics::{Diagnostic, ObjectReader, Reported, closest, quoted};
 use flyto_tools::{AuditOperation, Metadata, PermissionClass};
 
-use super::{meant::flag, tool::non_blank};
+use super::{field::non_blank, meant::flag};
 use crate::{codes, names::NameKind};
 
 const CLASSES: [PermissionClass; 5] = [

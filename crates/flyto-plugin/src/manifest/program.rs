@@ -1,7 +1,6 @@
 //! The file that a tool runs, as far as it can be seen when the manifest is read.
 
 use std::{
-    cell::RefCell,
     ffi::OsStr,
     fs::{self, Metadata},
     io::Read as _,
@@ -10,12 +9,11 @@ use std::{
 
 use flyto_diagnostics::{At, Diagnostic, quoted};
 use flyto_execenv::{Declared, Sha256};
-use flyto_tools::{SchemaChecker, SchemaError};
 use serde_json::Value;
 use sha2::Digest as _;
 
-use super::tool::Place;
-use crate::{codes, files, load::Depth};
+use super::place::Place;
+use crate::{codes, files, options::Depth};
 
 /// Where a program is looked for.
 pub(super) struct Looks<'a> {
@@ -24,42 +22,6 @@ pub(super) struct Looks<'a> {
     /// The declared variables, among which may be a `PATH`.
     pub(super) env: Option<&'a Declared>,
     pub(super) place: Place<'a>,
-}
-
-/// What lies at the paths that were looked at last, the latest first: the tools of a plugin often share
-/// one program, and those of many plugins a directory.
-#[derive(Default)]
-pub(crate) struct Seen {
-    paths: RefCell<Vec<(PathBuf, Option<Metadata>)>>,
-    /// What checks the schemas of the manifest at hand.
-    schemas: RefCell<SchemaChecker>,
-}
-
-impl Seen {
-    /// How many paths are kept.
-    const MOST: usize = 8;
-
-    /// Begins with the next manifest.
-    pub(super) fn next_manifest(&self) {
-        *self.schemas.borrow_mut() = SchemaChecker::new();
-    }
-
-    /// Whether a schema of the manifest compiles.
-    pub(super) fn check_schema(&self, schema: &Value) -> Result<(), SchemaError> {
-        self.schemas.borrow_mut().check(schema)
-    }
-
-    pub(super) fn metadata(&self, path: &Path) -> Option<Metadata> {
-        let mut seen = self.paths.borrow_mut();
-        match seen.iter().position(|it| it.0.as_os_str() == path.as_os_str()) {
-            Some(at) => seen[..=at].rotate_right(1),
-            None => {
-                seen.truncate(Self::MOST - 1);
-                seen.insert(0, (path.to_owned(), fs::metadata(path).ok()));
-            }
-        }
-        seen[0].1.clone()
-    }
 }
 
 impl Looks<'_> {

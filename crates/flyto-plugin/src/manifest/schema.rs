@@ -10,8 +10,8 @@ use std::collections::HashSet;
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, closest, quoted};
 use serde_json::Value;
 
-use super::{lazy::Schema, tool::Place};
-use crate::{codes, load::Depth};
+use super::{lazy::Schema, place::Place};
+use crate::{codes, options::Depth};
 
 /// What a keyword of JSON Schema 2020-12 takes.
 #[derive(Clone, Copy, PartialEq)]

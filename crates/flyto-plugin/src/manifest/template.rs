@@ -6,8 +6,13 @@ use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, closest, quoted}
 use serde_json::{Map, Value, json};
 
 use super::{
-    Invocation, Schema, any_object, command, literal::span_within, program, schema, tool::Place,
-    tool::refuse_nul,
+    command,
+    def::{Invocation, any_object},
+    field::refuse_nul,
+    lazy::Schema,
+    literal::span_within,
+    place::Place,
+    program, schema,
 };
 use crate::{
     codes,

@@ -2,44 +2,25 @@
 
 use std::{
     borrow::Cow,
-    fmt,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted};
-use flyto_execenv::{Limits, Sha256};
+use flyto_diagnostics::{At, Findings, ObjectReader, Reported, quoted};
 
 use super::{
-    DEFAULT_TIMEOUT, Invocation, MAX_GRACE, MAX_TIMEOUT, Schema, ToolDef, ToolForm, any_object,
     argv,
     binary::{self, BinaryDef},
-    category, env,
-    literal::span_within,
-    meant, metadata, narrowing, program,
-    program::Seen,
-    schema, template, undo, within,
+    category,
+    def::{DEFAULT_TIMEOUT, Invocation, MAX_GRACE, ToolDef, ToolForm, any_object},
+    env,
+    field::{limits, non_blank, refuse_nul, seconds, sha256, start_dir},
+    lazy::Schema,
+    meant, metadata, narrowing,
+    place::Place,
+    program, schema, template, undo, within,
 };
-use crate::{codes, load::LoadOptions, names::NameKind, place::moved};
-
-/// Where a manifest lies, and how closely it is looked at.
-#[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    /// The plugin's directory, absolute.
-    pub(crate) dir: &'a Path,
-    pub(crate) options: &'a LoadOptions,
-    /// The programs and directories that were looked at.
-    pub(crate) seen: &'a Seen,
-    /// Whether no path may lead out of the directory.
-    pub(super) is_confined: bool,
-}
-
-impl<'a> Place<'a> {
-    pub(crate) fn new(dir: &'a Path, options: &'a LoadOptions, seen: &'a Seen) -> Self {
-        seen.next_manifest();
-        Self { dir, options, seen, is_confined: false }
-    }
-}
+use crate::{codes, names::NameKind};
 
 /// The keys that stand for each other, each with the spelling of this form first.
 struct Spelling {
@@ -156,39 +137,6 @@ pub(super) fn read(
         undo: undo?,
         metadata: metadata?,
     })
-}
-
-/// The directory in which a program starts.
-pub(crate) fn start_dir(dir: &Path, work_dir: Option<&Path>) -> PathBuf {
-    work_dir.map_or_else(|| dir.to_owned(), |it| dir.join(it))
-}
-
-/// A text that says something. A blank one counts as left out, with a warning.
-pub(super) fn non_blank(
-    reader: &mut ObjectReader<'_, '_>,
-    key: &'static str,
-) -> Result<Option<String>, Reported> {
-    let Some(text) = reader.optional_string(key)? else { return Ok(None) };
-    if text.trim().is_empty() {
-        let at = reader.at(key);
-        let what = format!("{} is blank and counts as left out", quoted(key));
-        reader.push(at.warning(codes::BLANK, what));
-        return Ok(None);
-    }
-    Ok(Some(text.to_owned()))
-}
-
-/// Refuses a NUL character, which no argument and no path can hold.
-pub(crate) fn refuse_nul(at: At<'_>, label: impl fmt::Display) -> Result<(), Box<Diagnostic>> {
-    let Some(nul) = at.value().as_str().and_then(|it| it.find('\0')) else { return Ok(()) };
-    let what = format!("{label} holds a NUL character");
-    let span = span_within(at, nul, nul + 1);
-    let diag = at
-        .error(codes::NUL, what)
-        .with_reason("the system ends arguments, variables and paths at it")
-        .with_help("remove it")
-        .with_suggestion(span, "");
-    Err(Box::new(moved(diag, at, span)))
 }
 
 const fn spelling(form: ToolForm) -> Spelling {
@@ -338,125 +286,8 @@ fn work_dir(
     Ok(Some(PathBuf::from(text)))
 }
 
-/// A time in whole seconds. Zero and less stand for the default, with a warning.
-pub(super) fn seconds(
-    reader: &mut ObjectReader<'_, '_>,
-    key: &'static str,
-) -> Result<Option<Duration>, Reported> {
-    if reader.optional(key)?.is_none() {
-        return Ok(None);
-    }
-    meant::check(reader, key, |at| meant::seconds(at, key, MAX_TIMEOUT))?;
-    let Some(seconds) = reader.optional_i64(key)? else { return Ok(None) };
-    let at = reader.at(key);
-    if seconds <= 0 {
-        let what = format!("{seconds} stands for the default of {} s", DEFAULT_TIMEOUT.as_secs());
-        let diag = at.warning(codes::NO_TIMEOUT, what);
-        reader.push(diag.with_help("write how many seconds the tool may take, or leave it out"));
-        return Ok(Some(DEFAULT_TIMEOUT));
-    }
-    Ok(Some(Duration::from_secs(seconds.unsigned_abs())))
-}
-
 fn grace(reader: &mut ObjectReader<'_, '_>) -> Result<Duration, Reported> {
     let key = "grace_seconds";
     meant::check(reader, key, |at| meant::seconds(at, key, MAX_GRACE))?;
     Ok(Duration::from_secs(reader.optional_u64(key)?.unwrap_or_default()))
-}
-
-/// The digest as 64 hexadecimal digits, of the file `file` of the plugin where that is known.
-pub(super) fn sha256(
-    reader: &mut ObjectReader<'_, '_>,
-    file: Option<&str>,
-) -> Result<Option<Sha256>, Reported> {
-    let Some(text) = reader.optional_string("sha256")? else { return Ok(None) };
-    if let Some(digest) = digest(text) {
-        return Ok(Some(digest));
-    }
-    let at = reader.at("sha256");
-    let bare = text.strip_prefix("sha256:").filter(|it| digest(it).is_some());
-    let what = if bare.is_some() {
-        "a SHA-256 digest stands for itself here, without `sha256:`".to_owned()
-    } else if text.bytes().all(|it| it.is_ascii_hexdigit()) {
-        format!("a SHA-256 digest has 64 hexadecimal digits, found {}", text.len())
-    } else if is_placeholder(text) {
-        format!("{} stands for a SHA-256 digest and is none", quoted(text))
-    } else {
-        format!("{} is no SHA-256 digest", quoted(text))
-    };
-    let file = file.map_or_else(|| "FILE".to_owned(), |it| program::shell_word(it.as_ref()));
-    let help = format!("`sha256sum {file}` prints it; leave the key out if the file may change");
-    let diag = at.error(codes::BAD_DIGEST, what).with_help(help);
-    Err(reader.push(match bare {
-        Some(bare) => diag.with_suggestion(at.span(), format!("\"{bare}\"")),
-        None => diag,
-    }))
-}
-
-/// What an example writes where every program has another digest.
-fn is_placeholder(text: &str) -> bool {
-    let has = |it: &str| text.contains(it);
-    has("...") || has("…") || has("<") || !text.contains(|it: char| it.is_ascii_digit())
-}
-
-fn digest(text: &str) -> Option<Sha256> {
-    let digits: Vec<u8> =
-        text.chars().map(|it| it.to_digit(16)?.try_into().ok()).collect::<Option<_>>()?;
-    let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
-    // An odd digit at the end is one too many, which the length shows.
-    (digits.len() == 64).then(|| bytes.try_into().ok().map(Sha256)).flatten()
-}
-
-/// The object `limits`, of a tool or of a grant.
-pub(crate) fn limits(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
-    let Some(at) = reader.optional_object("limits")? else { return Ok(Limits::new()) };
-    let mut reader = ObjectReader::new(at, reader.findings())?;
-    let res = each_limit(&mut reader);
-    reader.finish();
-    res
-}
-
-/// Reads `limits` of an object that the operator wrote: upper bounds, of which an unknown one is an error,
-/// because of `why`.
-///
-/// # Errors
-///
-/// [`Reported`] when one cannot be read.
-pub fn read_limits(reader: &mut ObjectReader<'_, '_>, why: &str) -> Result<Limits, Reported> {
-    let Some(at) = reader.optional_object("limits")? else { return Ok(Limits::new()) };
-    let mut reader = ObjectReader::new(at, reader.findings())?;
-    let res = each_limit(&mut reader);
-    reader.refuse_unknown(why)?;
-    res
-}
-
-fn each_limit(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
-    let cpu_seconds = above_zero(reader, "cpu_seconds");
-    let memory_bytes = above_zero(reader, "memory_bytes");
-    let processes = above_zero(reader, "processes");
-    let file_size_bytes = above_zero(reader, "file_size_bytes");
-    let open_files = above_zero(reader, "open_files");
-    let output_bytes = above_zero(reader, "output_bytes");
-
-    let mut res = Limits::new();
-    res.cpu_time = cpu_seconds?.map(Duration::from_secs);
-    res.memory_bytes = memory_bytes?;
-    res.processes = processes?;
-    res.file_size_bytes = file_size_bytes?;
-    res.open_files = open_files?;
-    res.output_bytes = output_bytes?;
-    Ok(res)
-}
-
-fn above_zero(
-    reader: &mut ObjectReader<'_, '_>,
-    key: &'static str,
-) -> Result<Option<u64>, Reported> {
-    let number = reader.optional_u64(key)?;
-    if number != Some(0) {
-        return Ok(number);
-    }
-    let at = reader.at(key);
-    let what = format!("{} must be above 0; leave it out for no limit", quoted(key));
-    Err(reader.push(at.error(flyto_diagnostics::codes::BAD_VALUE, what)))
 }

@@ -2,7 +2,7 @@
 
 use flyto_diagnostics::{ObjectReader, Reported};
 
-use super::{UndoDef, tool::non_blank};
+use super::{def::UndoDef, field::non_blank};
 
 /// Reads `undo`. Whether the plugin has the tool that it names is known once all are read.
 pub(super) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Option<UndoDef>, Reported> {

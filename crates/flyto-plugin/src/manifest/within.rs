@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 
 use flyto_diagnostics::{At, Diagnostic, quoted};
 
-use super::tool::Place;
+use super::place::Place;
 use crate::codes;
 
 const HELP: &str = "name a file or a directory within it, without links that lead elsewhere";

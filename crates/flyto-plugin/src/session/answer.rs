@@ -6,7 +6,7 @@ use flyto_execenv::ExecError;
 use flyto_program::{duration_text, tool_error_kind};
 use flyto_tools::{Execution, Failure, ToolError, ToolErrorKind, ToolResult};
 
-use super::{lines::LONGEST_LINE_BYTES, pending::Since, tail::Tail};
+use super::{lines::LONGEST_LINE_BYTES, tail::Tail};
 use crate::{
     environment::Unresolved,
     result,
@@ -15,6 +15,13 @@ use crate::{
         reply,
     },
 };
+
+/// Where the streams of the process were when a call reached it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Since {
+    pub(super) stdout: u64,
+    pub(super) stderr: u64,
+}
 
 /// Why there is no process.
 #[derive(Clone, Debug)]

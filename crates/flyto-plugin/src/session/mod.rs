@@ -40,8 +40,8 @@ pub(crate) use self::{
     state::Launch,
 };
 use self::{
-    answer::{Answer, GivenUp},
-    pending::{Pending, Progress, Reply, Since},
+    answer::{Answer, GivenUp, Since},
+    pending::{Pending, Progress, Reply},
     state::SessionState,
 };
 

@@ -8,7 +8,10 @@ use std::sync::{
 use flyto_tools::Execution;
 use tokio::sync::{mpsc, oneshot};
 
-use super::{answer::Answer, state::SessionState};
+use super::{
+    answer::{Answer, Since},
+    state::SessionState,
+};
 
 /// An answer, and how the process was run that gave it.
 pub(super) type Reply = (Answer, Option<Arc<Execution>>);
@@ -18,13 +21,6 @@ pub(super) type Reply = (Answer, Option<Arc<Execution>>);
 pub(super) struct Progress {
     pub(super) progress: f64,
     pub(super) detail: String,
-}
-
-/// Where the streams of the process were when a call reached it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Since {
-    pub(super) stdout: u64,
-    pub(super) stderr: u64,
 }
 
 /// The same for a call that may still be written.

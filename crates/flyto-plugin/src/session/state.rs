@@ -22,9 +22,9 @@ use tokio::{
 };
 
 use super::{
-    answer::{Answer, NoProcess, ProcessExit},
+    answer::{Answer, NoProcess, ProcessExit, Since},
     ids::IdMap,
-    pending::{Mark, Pending, Progress, Reply, Since},
+    pending::{Mark, Pending, Progress, Reply},
     sessions::Sessions,
     silence::Silence,
     tail::Tail,

@@ -12,14 +12,18 @@ use flyto_diagnostics::{
 };
 use flyto_execenv::{Declared, Template};
 
-use super::{HttpKind, ServerDef, Transport, header_fault, read_all, url};
+use super::{
+    def::{HttpKind, ServerDef, Transport},
+    header_fault, read_all, url,
+};
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
-    load::{self, Unread},
+    files::{self, Unread},
     manifest::{
         env,
-        tool::{Place, refuse_nul},
+        field::refuse_nul,
+        place::Place,
         within::{leaves, stays_within},
     },
     place::{about_key, as_warning},
@@ -42,7 +46,7 @@ pub(in crate::manifest) struct Beside {
 /// Reads the file, where there is one. One that cannot be used costs the servers alone.
 pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Beside {
     let file = place.dir.join(MCP_FILE);
-    let source = match load::read_source(&file) {
+    let source = match files::read_source(&file) {
         Ok(source) => source,
         Err(Unread::Missing) => return Beside::default(),
         Err(Unread::Found(diagnostic)) => {

@@ -6,12 +6,12 @@ use flyto_diagnostics::{At, Findings, ObjectReader, Reported, codes::BAD_VALUE, 
 use flyto_execenv::Template;
 
 use super::{
-    HttpKind, ServerDef, Transport, foreign_reference, header_fault, read_all, report_unset,
-    template, url,
+    def::{HttpKind, ServerDef, Transport},
+    foreign_reference, header_fault, read_all, report_unset, template, url,
 };
 use crate::{
     codes,
-    manifest::{command, env, meant, tool::Place},
+    manifest::{command, env, meant, place::Place},
     place::{about_key, as_warning},
 };
 

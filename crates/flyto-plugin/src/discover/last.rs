@@ -1,0 +1,68 @@
+//! What was in use before, and what an edit makes of it.
+
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::OsStr,
+    path::Path,
+    sync::Arc,
+};
+
+use super::Found;
+use crate::load::Plugin;
+
+/// What was there the last time.
+pub(super) struct Last<'a> {
+    pub(super) found: HashMap<&'a Path, &'a Found>,
+    pub(super) moment: &'a dyn Fn(),
+}
+
+impl Last<'_> {
+    /// The plugin that was in use from this directory.
+    pub(super) fn plugin(&self, dir: &Path) -> Option<&Arc<Plugin>> {
+        self.found.get(dir)?.plugin.as_ref()
+    }
+
+    /// The names of the directories in `dir` from which plugins were in use.
+    pub(super) fn names_in(&self, dir: &Path) -> impl Iterator<Item = &OsStr> {
+        let used = self.found.values().filter(|it| it.plugin.is_some());
+        used.filter(move |it| it.dir.parent() == Some(dir)).filter_map(|it| it.dir.file_name())
+    }
+
+    /// Looks once more at what is gone, after a moment.
+    pub(super) fn after_a_moment<T>(&self, look: impl FnOnce() -> T) -> T {
+        (self.moment)();
+        look()
+    }
+}
+
+/// What a look at an edited manifest leads to.
+pub(super) enum Edit {
+    /// This is in use from now on: the new version, or the good one if nothing has changed.
+    Good(Arc<Plugin>),
+    /// The edit cannot be used.
+    Unusable,
+}
+
+impl Edit {
+    /// Compares what was read with the version in use.
+    pub(super) fn of(good: &Arc<Plugin>, read: Option<Plugin>) -> Self {
+        match read {
+            None => Self::Unusable,
+            Some(read) if read.is_the_same(good) => Self::Good(Arc::clone(good)),
+            Some(read) if loses_a_tool(&read, good) => Self::Unusable,
+            Some(read) => Self::Good(Arc::new(read)),
+        }
+    }
+}
+
+/// Whether a tool that could be used is missing from the new version while an error is new there: it
+/// was hardly meant to go.
+fn loses_a_tool(read: &Plugin, good: &Plugin) -> bool {
+    let was_refused: HashSet<_> = good.refused().iter().map(|it| it.name.as_deref()).collect();
+    let mut refused = read.refused().iter().map(|it| it.name.as_deref());
+    if read.name() != good.name() || refused.all(|it| was_refused.contains(&it)) {
+        return false;
+    }
+    let usable: HashSet<_> = read.tools().iter().map(|it| it.name.as_str()).collect();
+    good.tools().iter().any(|it| !usable.contains(it.name.as_str()))
+}

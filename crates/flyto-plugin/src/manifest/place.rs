@@ -1,0 +1,67 @@
+//! Where a manifest lies, and what was seen there.
+
+use std::{
+    cell::RefCell,
+    fs::{self, Metadata},
+    path::{Path, PathBuf},
+};
+
+use flyto_tools::{SchemaChecker, SchemaError};
+use serde_json::Value;
+
+use crate::options::LoadOptions;
+
+/// Where a manifest lies, and how closely it is looked at.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    /// The plugin's directory, absolute.
+    pub(crate) dir: &'a Path,
+    pub(crate) options: &'a LoadOptions,
+    /// The programs and directories that were looked at.
+    pub(crate) seen: &'a Seen,
+    /// Whether no path may lead out of the directory.
+    pub(super) is_confined: bool,
+}
+
+impl<'a> Place<'a> {
+    pub(crate) fn new(dir: &'a Path, options: &'a LoadOptions, seen: &'a Seen) -> Self {
+        seen.next_manifest();
+        Self { dir, options, seen, is_confined: false }
+    }
+}
+
+/// What lies at the paths that were looked at last, the latest first: the tools of a plugin often share
+/// one program, and those of many plugins a directory.
+#[derive(Default)]
+pub(crate) struct Seen {
+    paths: RefCell<Vec<(PathBuf, Option<Metadata>)>>,
+    /// What checks the schemas of the manifest at hand.
+    schemas: RefCell<SchemaChecker>,
+}
+
+impl Seen {
+    /// How many paths are kept.
+    const MOST: usize = 8;
+
+    /// Begins with the next manifest.
+    pub(super) fn next_manifest(&self) {
+        *self.schemas.borrow_mut() = SchemaChecker::new();
+    }
+
+    /// Whether a schema of the manifest compiles.
+    pub(super) fn check_schema(&self, schema: &Value) -> Result<(), SchemaError> {
+        self.schemas.borrow_mut().check(schema)
+    }
+
+    pub(super) fn metadata(&self, path: &Path) -> Option<Metadata> {
+        let mut seen = self.paths.borrow_mut();
+        match seen.iter().position(|it| it.0.as_os_str() == path.as_os_str()) {
+            Some(at) => seen[..=at].rotate_right(1),
+            None => {
+                seen.truncate(Self::MOST - 1);
+                seen.insert(0, (path.to_owned(), fs::metadata(path).ok()));
+            }
+        }
+        seen[0].1.clone()
+    }
+}

@@ -1,0 +1,113 @@
+//! What a plugin declares of a server.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use flyto_execenv::{Declared, Environment, Template};
+
+use crate::environment::{PLUGIN_DATA, PLUGIN_ROOT};
+
+/// A server of the Model Context Protocol that a plugin declares.
+///
+/// This crate checks the declaration and starts nothing. The host that starts the server gives its program
+/// the environment that programs of plugins have: what every one of them sees, what is granted, and
+/// [`Transport::Stdio::env`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerDef {
+    /// The name within the plugin.
+    pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+    /// Variables that the declaration reads, without a default, and that the host does not have, in
+    /// order. While there are any, the server is not to be started. None are known where the host's
+    /// environment was not; see [`LoadOptions::env`](crate::LoadOptions::env).
+    pub unset: Vec<String>,
+}
+
+/// How a server is reached. In every value `${NAME}` is a variable of the host, or the plugin's
+/// `PLUGIN_ROOT` or `PLUGIN_DATA`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Transport {
+    /// It is a program that is started, and spoken to over its stdin and stdout.
+    Stdio {
+        /// The program: a name that is looked up in `PATH`, or a path from the plugin's directory.
+        command: Template,
+        /// The arguments.
+        args: Vec<Template>,
+        /// Variables that the program gets beside those every plugin program has.
+        env: Declared,
+        /// The directory in which it starts; `None` is the plugin's.
+        cwd: Option<Template>,
+    },
+    /// It runs somewhere, and is spoken to over HTTP.
+    Http {
+        /// Which of the protocol's two ways over HTTP.
+        kind: HttpKind,
+        /// The address.
+        url: Template,
+        /// Headers of every request, by name.
+        headers: BTreeMap<String, Template>,
+    },
+}
+
+/// Which of the protocol's two ways over HTTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HttpKind {
+    /// Streamable HTTP, the one in use.
+    Streamable,
+    /// HTTP with server-sent events, the older one.
+    Sse,
+}
+
+impl ServerDef {
+    /// Whether it can be started: every variable that it needs is there.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.unset.is_empty()
+    }
+
+    /// The names of the variables that the declaration reads, with those that have a default.
+    #[must_use]
+    pub fn reads(&self) -> BTreeSet<&str> {
+        self.templates().flat_map(|(_, it)| it.variables()).collect()
+    }
+
+    /// Every value that is expanded, and what it is called in a message.
+    fn templates(&self) -> impl Iterator<Item = (&str, &Template)> {
+        let mut res: Vec<(&str, &Template)> = Vec::new();
+        match &self.transport {
+            Transport::Stdio { command, args, env, cwd } => {
+                res.push(("command", command));
+                res.extend(args.iter().map(|it| ("args", it)));
+                res.extend(env.iter());
+                res.extend(cwd.iter().map(|it| ("cwd", it)));
+            }
+            Transport::Http { kind: _, url, headers } => {
+                res.push(("url", url));
+                res.extend(headers.iter().map(|(name, it)| (name.as_str(), it)));
+            }
+        }
+        res.into_iter()
+    }
+
+    /// Finds the variables that are not set, and says which value needs them.
+    pub(super) fn look_up(&mut self, host: &Environment) -> BTreeMap<String, Vec<String>> {
+        let mut host = host.clone();
+        for own in [PLUGIN_ROOT, PLUGIN_DATA] {
+            host.set(own, "");
+        }
+        let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (label, template) in self.templates() {
+            for name in template.expand(&host).err().into_iter().flatten() {
+                let used_in = missing.entry(name).or_default();
+                if !used_in.iter().any(|it| it == label) {
+                    used_in.push(label.to_owned());
+                }
+            }
+        }
+        self.unset = missing.keys().cloned().collect();
+        missing
+    }
+}

@@ -1,0 +1,62 @@
+//! How manifests are looked at.
+
+use std::{ffi::OsString, sync::Arc};
+
+use flyto_execenv::Environment;
+
+/// How manifests are looked at.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct LoadOptions {
+    /// How closely.
+    pub depth: Depth,
+    /// The `PATH` that programs will have; without one it is not known whether a program that is
+    /// called by its bare name is there.
+    pub path: Option<OsString>,
+    /// The host's environment, from which declared servers read; without one it is not known whether
+    /// the variables are there that they need.
+    pub env: Option<Arc<Environment>>,
+}
+
+/// How closely a manifest is looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Depth {
+    /// Everything that can be told from the text and a look at the files it names. Schemas are
+    /// checked in their shape, and compiled where that leaves a doubt: with patterns, references or
+    /// another dialect. Beyond about a second's work in one manifest, that one does not compile shows
+    /// when its tool is first used.
+    #[default]
+    Quick,
+    /// That, and all schemas are compiled and programs looked up in the `PATH`: for an author who asks.
+    Full,
+}
+
+impl LoadOptions {
+    /// Looks quickly, and knows no `PATH`.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how closely manifests are looked at.
+    #[must_use]
+    pub fn depth(mut self, depth: Depth) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// Sets the host's environment.
+    #[must_use]
+    pub fn env(mut self, env: impl Into<Arc<Environment>>) -> Self {
+        self.env = Some(env.into());
+        self
+    }
+
+    /// Sets the `PATH` that programs will have.
+    #[must_use]
+    pub fn path(mut self, path: impl Into<OsString>) -> Self {
+        self.path = Some(path.into());
+        self
+    }
+}
