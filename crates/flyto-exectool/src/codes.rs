@@ -17,4 +17,6 @@ flyto_diagnostics::code_table! {
     BAD_SCHEMA = "F0206";
     /// There is no description.
     NO_DESCRIPTION = "F0207";
+    /// The time limit is negative.
+    NEGATIVE_TIMEOUT = "F0208";
 }

@@ -48,15 +48,14 @@ pub(crate) fn read<'v>(at: At<'v>, findings: &mut Findings) -> Read<'v> {
     let description = read_description(&mut reader);
     let schema = read_schema(&mut reader);
     let exec = read_exec(&mut reader);
-    let timeout = reader.optional_i64("timeout_seconds");
+    let timeout = read_timeout(&mut reader);
     let grace = reader.optional_u64("grace_seconds");
     reader.finish();
 
     let def = || {
         let mut def = ExecToolDef::from_checked(name?.to_owned(), exec?)
             .with_description(description?)
-            // Zero and less stand for the default.
-            .with_timeout(Duration::from_secs(timeout?.unwrap_or(0).max(0).unsigned_abs()))
+            .with_timeout(timeout?)
             .with_grace(Duration::from_secs(grace?.unwrap_or(0)))
             .with_file(at.source().name());
         if let Some(schema) = schema? {
@@ -98,6 +97,18 @@ fn read_description<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Re
         reader.push(warning.with_help("say what the tool does and what it returns"));
     }
     Ok(text)
+}
+
+/// Reads the time limit. Zero and less stand for the default; a negative number has a warning.
+fn read_timeout(reader: &mut ObjectReader<'_, '_>) -> Result<Duration, Reported> {
+    let seconds = reader.optional_i64("timeout_seconds")?.unwrap_or(0);
+    if seconds < 0 {
+        let what = format!("{seconds} stands for the default of 30 s");
+        let warning = reader.at("timeout_seconds").warning(codes::NEGATIVE_TIMEOUT, what);
+        let help = "write how many seconds the tool may take, or leave it out";
+        reader.push(warning.with_help(help));
+    }
+    Ok(Duration::from_secs(seconds.max(0).unsigned_abs()))
 }
 
 /// Reads the schema of the input, which has to compile: a call could not be checked otherwise.

@@ -52,7 +52,8 @@ struct Definition {
         {"type": "string", "minLength": 1, "pattern": r"^[^\u0000]*$"}
     ]))]
     exec: Vec<String>,
-    /// How long a call may take, in seconds. Default, also for 0 and less: 30.
+    /// How long a call may take, in seconds. Default, also for 0: 30.
+    #[schemars(range(min = 0))]
     timeout_seconds: Option<i64>,
     /// Seconds between asking the program to end and killing it, at the time limit. Default: 0,
     /// which kills at once.

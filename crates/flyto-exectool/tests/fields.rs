@@ -29,6 +29,18 @@ fn what_is_left_out_has_a_default() {
 }
 
 #[test]
+fn a_negative_time_limit_is_told() {
+    check(
+        r#"{"name": "a", "description": "b", "exec": ["c"], "timeout_seconds": -4}"#,
+        expect![[r#"
+            t.json:1:69: warning[F0208]: -4 stands for the default of 30 s (the file was read as one object)
+              at: /timeout_seconds
+              help: write how many seconds the tool may take, or leave it out
+        "#]],
+    );
+}
+
+#[test]
 fn names() {
     let text = |name: &str| format!(r#"{{"name": {name}, "description": "b", "exec": ["c"]}}"#);
     check(

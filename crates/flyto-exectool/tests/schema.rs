@@ -85,7 +85,8 @@ fn the_schema_as_it_is_shipped() {
                     "null"
                   ],
                   "format": "int64",
-                  "description": "How long a call may take, in seconds. Default, also for 0 and less: 30."
+                  "description": "How long a call may take, in seconds. Default, also for 0: 30.",
+                  "minimum": 0
                 },
                 "grace_seconds": {
                   "type": [
@@ -149,7 +150,7 @@ fn schema_and_loader_agree() {
             &["{}", r#"{"type": "object"}"#, "null"],
             &["[]", "true", r#"{"type": "array"}"#, r#"{"type": ["object"]}"#],
         ),
-        ("timeout_seconds", &["1", "0", "-1", "30.0", "null"], &["2.5", r#""30""#, "true"]),
+        ("timeout_seconds", &["1", "0", "30.0", "null"], &["-1", "2.5", r#""30""#, "true"]),
         ("grace_seconds", &["0", "2", "null"], &["-1", "0.5", r#""2""#]),
         ("$schema", &[r#""exec-tool.schema.json""#], &[]),
         ("timeout", &[], &["1"]),
