@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 /// The JSON Schema (draft 2020-12) of a file of definitions.
 ///
 /// It accepts what loads without any finding, warnings included, so that an editor that knows it
-/// underlines a misspelt key. What a schema cannot say is left to the loader: names that occur
-/// twice, and an `input_schema` that does not compile.
+/// underlines a misspelt key. A missing description is accepted too: the key is optional, and the
+/// loader warns. What a schema cannot say is left to the loader: names that occur twice,
+/// and an `input_schema` that does not compile.
 #[must_use]
 pub fn exec_tool() -> Value {
     SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<File>().into()
@@ -40,7 +41,7 @@ struct Definition {
     name: String,
     /// What the tool does, what it returns, and when to use it. A model chooses tools by this text.
     #[schemars(regex(pattern = r"\S"))]
-    description: String,
+    description: Option<String>,
     /// JSON Schema of the input. Default: any object without declared properties.
     #[schemars(extend("properties" = {"type": {"const": "object"}}))]
     input_schema: Option<Map<String, Value>>,

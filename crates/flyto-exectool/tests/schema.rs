@@ -46,7 +46,10 @@ fn the_schema_as_it_is_shipped() {
                   }
                 },
                 "description": {
-                  "type": "string",
+                  "type": [
+                    "string",
+                    "null"
+                  ],
                   "description": "What the tool does, what it returns, and when to use it. A model chooses tools by this text.",
                   "pattern": "\\S"
                 },
@@ -100,7 +103,6 @@ fn the_schema_as_it_is_shipped() {
               },
               "required": [
                 "name",
-                "description",
                 "exec"
               ],
               "description": "A tool: a command that is fixed here. The input of a call arrives on its standard input, and\nwhat it prints is the result."
