@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
     time::Duration,
 };
 
@@ -15,6 +15,7 @@ use super::{
     meant,
     place::Place,
     program::{looked_for_at, not_executable, other_digest},
+    within,
 };
 use crate::{
     codes, files,
@@ -183,7 +184,7 @@ fn path_fault(at: At<'_>, path: &str) -> Option<Diagnostic> {
         "is blank"
     } else if Path::new(path).is_absolute() {
         "is absolute"
-    } else if Path::new(path).components().any(|it| it == Component::ParentDir) {
+    } else if !within::descends(Path::new(path)) {
         "leaves the plugin's directory"
     } else {
         return None;

@@ -11,8 +11,7 @@ const HELP: &str = "name a file or a directory within it, without links that lea
 
 /// The finding that a path leads out of the plugin's directory, by its text or by a link.
 pub(super) fn leaves(at: At<'_>, path: &Path, place: Place<'_>) -> Option<Diagnostic> {
-    let up = path.is_absolute() || path.components().any(|it| it == Component::ParentDir);
-    if !up && stays_within(place.dir, &place.dir.join(path)) {
+    if descends(path) && stays_within(place.dir, &place.dir.join(path)) {
         return None;
     }
     let text = at.value().as_str().unwrap_or_default();
@@ -21,7 +20,6 @@ pub(super) fn leaves(at: At<'_>, path: &Path, place: Place<'_>) -> Option<Diagno
 }
 
 /// The same for a path of a tool, whose relative ones start from `base` below the plugin's directory.
-/// `..` is no fault as long as every step stays within.
 ///
 /// `base` is `None` where the path starts from a directory that only the session knows. Its text has
 /// to stay below that, and links cannot be looked at.
@@ -42,8 +40,8 @@ pub(super) fn tool_leaves(
     Some(diag.with_reason(reason).with_help(HELP))
 }
 
-/// Whether a path is relative, and no step of it is above where it starts.
-fn descends(path: &Path) -> bool {
+/// Whether a path is relative, and no step of it is above where it starts: `bin/../run` is within.
+pub(super) fn descends(path: &Path) -> bool {
     let mut depth = 0_usize;
     path.components().all(|it| match it {
         Component::Normal(_) => {
@@ -77,6 +75,7 @@ mod tests {
         check("", true);
         check("./run.sh", true);
         check("sub/../run.sh", true);
+        check("bin/../bin/run", true);
         check("sub/../../run.sh", false);
         check("../plugin/run.sh", false);
         check("/bin/sh", false);

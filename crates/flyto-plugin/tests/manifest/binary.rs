@@ -145,16 +145,16 @@ fn digests() {
     // A tool may say the same.
     assert_eq!(tool(&section, &format!(r#", "sha256": "{digest}""#)).sha256, def.sha256);
     check_section(
-        r#"{"path": "sub/../run.sh", "sha256": "a1b2c3d4e5f6..."}"#,
+        r#"{"path": "sub/../../run.sh", "sha256": "a1b2c3d4e5f6..."}"#,
         expect![[r#"
-        2:20: error[F0108]: the path "sub/../run.sh" of the program leaves the plugin's directory
-            at /binary/path
-            help: write the path of a file within the plugin's directory, such as `bin/tool`
-        2:47: error[F0125]: "a1b2c3d4e5f6..." stands for a SHA-256 digest and is none
-            at /binary/sha256
-            help: `sha256sum FILE` prints it; leave the key out if the file may change
-        no plugin
-    "#]],
+            2:20: error[F0108]: the path "sub/../../run.sh" of the program leaves the plugin's directory
+                at /binary/path
+                help: write the path of a file within the plugin's directory, such as `bin/tool`
+            2:50: error[F0125]: "a1b2c3d4e5f6..." stands for a SHA-256 digest and is none
+                at /binary/sha256
+                help: `sha256sum FILE` prints it; leave the key out if the file may change
+            no plugin
+        "#]],
     );
     check_section(
         r#"{"path": "run.sh", "sha256": "a1b2c3d4e5f6..."}"#,
