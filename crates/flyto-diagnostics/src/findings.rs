@@ -38,6 +38,8 @@ pub struct Findings {
 /// Findings that were counted only.
 #[derive(Clone, Debug, PartialEq)]
 struct LeftOut {
+    /// Where the finding that tells of them is in the list.
+    at: usize,
     /// The file in which the first of them is.
     file: String,
     n_errors: usize,
@@ -75,10 +77,13 @@ impl Findings {
             self.list.push(diagnostic);
         } else {
             if self.n_pushed == Self::MOST {
-                self.left_out.push(LeftOut::new(diagnostic.location.name()));
+                let left_out = LeftOut::new(self.list.len(), diagnostic.location.name());
+                self.list.push(left_out.diagnostic());
+                self.left_out.push(left_out);
             }
             if let Some(left_out) = self.left_out.last_mut() {
                 *left_out.count_mut(diagnostic.severity) += 1;
+                self.list[left_out.at] = left_out.diagnostic();
             }
         }
         self.n_pushed += 1;
@@ -102,9 +107,11 @@ impl Findings {
 
     /// Adds the findings of another piece of work behind these.
     pub fn append(&mut self, other: Self) {
+        let n_before = self.list.len();
         self.list.extend(other.list);
         // In front, because `push` goes on counting in the last one.
-        self.left_out.splice(0..0, other.left_out);
+        let left_out = other.left_out.into_iter().map(|it| LeftOut { at: n_before + it.at, ..it });
+        self.left_out.splice(0..0, left_out);
     }
 
     /// Whether there is an error among them.
@@ -114,7 +121,8 @@ impl Findings {
 
     /// How many there are of one severity, those that are only counted included.
     pub fn count(&self, severity: Severity) -> usize {
-        let n_kept = self.list.iter().filter(|it| it.severity == severity).count();
+        let is_kept = |it: &&Diagnostic| it.severity == severity && !is_count(it);
+        let n_kept = self.list.iter().filter(is_kept).count();
         n_kept + self.left_out.iter().map(|it| it.count(severity)).sum::<usize>()
     }
 
@@ -132,10 +140,12 @@ impl Findings {
         }
         for left_out in &mut self.left_out {
             left_out.n_errors += std::mem::take(&mut left_out.n_warnings);
+            self.list[left_out.at] = left_out.diagnostic();
         }
     }
 
-    /// The findings that were kept, in the order in which they were recorded.
+    /// The findings that were kept, in the order in which they were recorded. Where some were only
+    /// counted, one behind the last that was kept says how many (`F0027`).
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.list.iter()
     }
@@ -147,19 +157,21 @@ impl Findings {
         let start = |it: &Diagnostic| it.location.span().map(|span| span.start);
         self.list.sort_by(|a, b| {
             let by_name = a.location.name().cmp(b.location.name());
-            by_name.then_with(|| start(a).cmp(&start(b)))
+            let at_end = is_count(a).cmp(&is_count(b));
+            by_name.then(at_end).then_with(|| start(a).cmp(&start(b)))
         });
-        for left_out in self.left_out {
-            let behind = self.list.partition_point(|it| it.location.name() <= &*left_out.file);
-            self.list.insert(behind, left_out.into_diagnostic());
-        }
         self.list
     }
 }
 
+/// Whether a finding says how many others were only counted.
+fn is_count(diagnostic: &Diagnostic) -> bool {
+    diagnostic.code == codes::MORE_FINDINGS
+}
+
 impl LeftOut {
-    fn new(file: &str) -> Self {
-        Self { file: file.to_owned(), n_errors: 0, n_warnings: 0, n_notes: 0 }
+    fn new(at: usize, file: &str) -> Self {
+        Self { at, file: file.to_owned(), n_errors: 0, n_warnings: 0, n_notes: 0 }
     }
 
     fn count(&self, severity: Severity) -> usize {
@@ -178,12 +190,12 @@ impl LeftOut {
         }
     }
 
-    fn into_diagnostic(self) -> Diagnostic {
-        let Self { file, n_errors, n_warnings, n_notes } = self;
+    fn diagnostic(&self) -> Diagnostic {
+        let Self { file, n_errors, n_warnings, n_notes, .. } = self;
         let what = format!(
             "there are more findings: {n_errors} errors, {n_warnings} warnings, {n_notes} notes"
         );
-        Diagnostic::note(codes::MORE_FINDINGS, Location::file(file), what)
+        Diagnostic::note(codes::MORE_FINDINGS, Location::file(file.as_str()), what)
     }
 }
 

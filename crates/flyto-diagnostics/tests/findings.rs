@@ -69,6 +69,9 @@ fn beyond_a_limit_findings_are_counted() {
     };
     let mut all = flood("b", 2);
     all.append(flood("a", 3));
+    let n_counts =
+        all.iter().filter(|it| it.code == flyto_diagnostics::codes::MORE_FINDINGS).count();
+    assert_eq!(n_counts, 2);
     all.push(Diagnostic::note(CODE, Location::file("b"), "one more"));
     assert_eq!((all.count(Severity::Error), all.count(Severity::Warning)), (5, 2));
     all.promote_warnings();

@@ -60,8 +60,9 @@ fn options(surroundings: &Surroundings) -> LoadOptions {
 fn validate_dir(dir: &Path, surroundings: &Surroundings, res: &mut Validation) {
     let catalogue = Catalogue::discover([dir], &Filter::new(), &options(surroundings));
     res.checked.extend(catalogue.found.iter().map(|it| (it.dir.display().to_string(), "plugin")));
-    for finding in catalogue.findings() {
-        res.findings.push(finding.clone());
+    let dirs = catalogue.dirs.iter().map(|it| &it.findings);
+    for findings in dirs.chain(catalogue.found.iter().map(|it| &it.findings)) {
+        res.findings.append(findings.clone());
     }
     if res.checked.is_empty() && res.findings.is_empty() {
         let place = Location::file(dir.display().to_string());

@@ -284,3 +284,16 @@ fn show_exports_a_tool() {
         assert!(ran.json().to_string().contains("\"p__count\""), "{shape}");
     }
 }
+
+#[test]
+fn findings_that_are_only_counted_are_told() {
+    let place = Place::new();
+    let keys: Vec<String> =
+        (0..1001).map(|n| format!(r#"{{"name": "t{n}", "nonsense": 1}}"#)).collect();
+    let text = format!(r#"{{"name": "p", "tools": [{}]}}"#, keys.join(","));
+    place.write("plugins/p/plugin.json", &text);
+    for words in [&["validate", "plugins/p"][..], &["--plugins", "plugins", "list", "--problems"]] {
+        let ran = place.flyto(words).run();
+        assert!(ran.stdout().contains("note[F0027]: there are more findings: "), "{words:?}");
+    }
+}
