@@ -286,6 +286,15 @@ fn show_exports_a_tool() {
 }
 
 #[test]
+fn the_current_directory_is_shown_without_a_dot() {
+    let place = Place::new();
+    let list = place.flyto(&["--plugins", ".", "list", "--format", "json"]).run().json();
+    let dir = list["report"]["plugin_dirs"][0]["path"].as_str().unwrap_or_default();
+    assert_eq!(std::path::Path::new(dir), place.path().canonicalize().unwrap(), "{list}");
+    assert!(!dir.ends_with('.'), "{dir}");
+}
+
+#[test]
 fn findings_that_are_only_counted_are_told() {
     let place = Place::new();
     let keys: Vec<String> =

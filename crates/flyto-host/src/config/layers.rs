@@ -293,7 +293,9 @@ fn apply_variables(config: &mut Config, surroundings: &Surroundings, findings: &
 
 fn apply_flags(config: &mut Config, surroundings: &Surroundings, flags: &Flags) {
     let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
-        paths.iter().map(|it| surroundings.current_dir.join(it)).collect()
+        // Collecting the components drops a `.` and slashes at the end.
+        let clean = |it: PathBuf| it.components().collect();
+        paths.iter().map(|it| clean(surroundings.current_dir.join(it))).collect()
     };
     if !flags.plugins.is_empty() {
         use_plugin_dirs(config, absolute(&flags.plugins), Origin::Flag("--plugins"));
