@@ -32,8 +32,9 @@ struct Tool<'a> {
 #[derive(Serialize)]
 struct Document<'a> {
     tools: Vec<Tool<'a>>,
-    report: &'a LoadReport,
-    /// Those of the report, behind those about the configuration.
+    /// Without its findings.
+    report: serde_json::Value,
+    /// Those about the configuration, then those of the report.
     findings: Vec<&'a Diagnostic>,
 }
 
@@ -51,7 +52,9 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
     if screen.is_json() {
         let tools = entries.iter().map(|it| Tool::new(it, &ctx, &loaded.report)).collect();
         let findings = loaded.findings().collect();
-        let document = Document { tools, report: &loaded.report, findings };
+        let mut report = serde_json::to_value(&*loaded.report).map_err(Stop::internal)?;
+        report.as_object_mut().and_then(|it| it.remove("findings"));
+        let document = Document { tools, report, findings };
         if args.watch {
             screen.line(&watch::First { event: "list", document })?;
             return watch::run(args, &loaded, session);

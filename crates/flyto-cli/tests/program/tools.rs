@@ -286,6 +286,15 @@ fn show_exports_a_tool() {
 }
 
 #[test]
+fn a_finding_is_in_a_document_once() {
+    let place = Place::new();
+    place.write("plugins/b/plugin.json", r#"{"name": "b", "tools": {}}"#);
+    let list = place.flyto(&["--plugins", "plugins", "list", "--format", "json"]).run().json();
+    assert_eq!(list["findings"].as_array().map(Vec::len), Some(1), "{list}");
+    assert!(list["report"].is_object() && list["report"]["findings"].is_null(), "{list}");
+}
+
+#[test]
 fn the_current_directory_is_shown_without_a_dot() {
     let place = Place::new();
     let list = place.flyto(&["--plugins", ".", "list", "--format", "json"]).run().json();
