@@ -49,6 +49,9 @@ pub(super) fn show(args: &Call, made: Made, session: &Session) -> Result<Exit, S
     Ok(*exit)
 }
 
+/// How much is shown of each end of an output that is too long: 2 KiB, about a screen of lines.
+const SHOWN_BYTES: usize = 2 * 1024;
+
 /// How much of the output is on stdout now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Printed {
@@ -112,7 +115,14 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
     if let Some(stdout) = execution.and_then(|it| it.stdout.as_deref()).filter(|_| !shown.stdout) {
         screen.note("until then it had printed:");
         let end = if stdout.ends_with('\n') { "" } else { "\n" };
-        screen.output_beside(&format!("{stdout}{end}"));
+        let whole = result.omitted.as_ref().and_then(|it| it.whole.as_ref());
+        match whole.and_then(|_| ends(stdout)) {
+            Some((head, tail)) => {
+                let n = bytes((stdout.len() - head.len() - tail.len()) as u64);
+                screen.output_beside(&format!("{head}\n[… {n} omitted here …]\n{tail}{end}"));
+            }
+            None => screen.output_beside(&format!("{stdout}{end}")),
+        }
     }
     let stderr = execution.and_then(|it| it.stderr.as_deref());
     let is_told = |text: &str| printed != Printed::Live && result.output.contains(text.trim_end());
@@ -149,6 +159,18 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
     if let Some(remark) = execution.and_then(|it| unended(it, name)) {
         screen.note(remark);
     }
+}
+
+/// The first and the last lines of a text that is longer than what is shown; `None` for a shorter one.
+fn ends(text: &str) -> Option<(&str, &str)> {
+    if text.len() <= 2 * SHOWN_BYTES {
+        return None;
+    }
+    let head = &text[..text.floor_char_boundary(SHOWN_BYTES)];
+    let tail = &text[text.ceil_char_boundary(text.len() - SHOWN_BYTES)..];
+    let head = head.rsplit_once('\n').map_or(head, |(lines, _)| lines);
+    let tail = tail.split_once('\n').map_or(tail, |(_, lines)| lines);
+    Some((head, tail))
 }
 
 /// What kept the tool from a host. The name of that is the tool's own words.

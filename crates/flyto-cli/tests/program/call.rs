@@ -554,3 +554,18 @@ fn a_configuration_that_a_variable_names_and_that_is_not_there_is_told() {
     let ran = place.flyto(&["list", "--config", "config.json"]).env("FLYTO_CONFIG", "nowhere.json");
     assert_eq!(ran.run().code, Some(0));
 }
+
+#[test]
+fn a_chatty_tool_that_times_out_shows_both_ends() {
+    let script = "i=0; yes \"$(printf %01000d 0)\" | head -n 8000; echo last; exec sleep 600";
+    let place = Place::with_tools(&[("t", script, r#""timeout_seconds": 4"#)]);
+    let ran = place.call(&["p:t"]).run();
+    assert_eq!(ran.code, Some(6), "{}", ran.stderr());
+    let text = ran.stderr();
+    assert!(text.len() < 16 * 1024, "{} bytes", text.len());
+    assert!(text.contains("until then it had printed:\n000"), "{text}");
+    assert!(text.contains("omitted here …]\n000") && text.contains("\nlast\n"), "{text}");
+    let (_, path) = text.split_once("the whole is in ").expect("it was kept");
+    let path = place.path().join(path.lines().next().unwrap_or_default().replace("DIR/", ""));
+    assert!(path.is_file(), "{text}");
+}
