@@ -274,7 +274,7 @@ fn n_started(outcome: &Outcome) -> usize {
 
 #[tokio::test]
 async fn processes_of_an_ordinary_user_are_bounded() {
-    if !is_ordinary("limits::tests::processes_of_an_ordinary_user_are_bounded").await {
+    if !is_ordinary("enforcement::tests::processes_of_an_ordinary_user_are_bounded").await {
         return;
     }
     let enforcement = LimitEnforcement::find(&Cgroups::none(), Namespace::Hosts);
@@ -301,7 +301,7 @@ fn a_supervisor_in_a_namespace_of_its_own_has_nobody_else_to_count() {
 
 #[tokio::test]
 async fn in_a_user_namespace_the_bound_is_exact() {
-    if !is_ordinary("limits::tests::in_a_user_namespace_the_bound_is_exact").await {
+    if !is_ordinary("enforcement::tests::in_a_user_namespace_the_bound_is_exact").await {
         return;
     }
     let own = Namespace::Own { helpers: 0 };

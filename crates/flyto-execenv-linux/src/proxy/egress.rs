@@ -102,7 +102,7 @@ impl fmt::Display for Refusal {
         match self {
             Self::NotGranted(target) => write!(
                 f,
-                "{target} is not among the hosts that this program may policy. The operator grants it by \
+                "{target} is not among the hosts that this program may reach. The operator grants it by \
                  adding \"{target}\" to the hosts of the program's network."
             ),
             Self::Inside(target, address) => write!(

@@ -240,7 +240,7 @@ async fn what_was_not_granted_is_refused_by_name() {
             Proxy-Status: flyto; error=http_request_denied
             Connection: close
 
-            b.org:443 is not among the hosts that this program may policy. The operator grants it by adding "b.org:443" to the hosts of the program's network.
+            b.org:443 is not among the hosts that this program may reach. The operator grants it by adding "b.org:443" to the hosts of the program's network.
         "#]]
     };
     check(&world, &hosts, r"CONNECT b.org:443 HTTP/1.1\r\n\r\n", refused()).await;
