@@ -119,7 +119,7 @@ pub struct Loaded {
 /// Loads the plugin at `path`: its directory, or the manifest in it by whatever name.
 ///
 /// A relative path is taken from the current directory. Findings name the path as it is given. What
-/// cannot be read, is no file or is larger than [`files::MAX_FILE_BYTES`] is a finding like any
+/// cannot be read, is no file or is larger than [`MAX_FILE_BYTES`](flyto_diagnostics::files::MAX_FILE_BYTES) is a finding like any
 /// other.
 #[must_use]
 pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
