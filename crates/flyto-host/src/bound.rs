@@ -43,13 +43,16 @@ pub(crate) fn bound(
     };
     let mut omitted = Omitted::new(before + cut);
     // An output of which the program's runner already left something out is no whole.
-    let whole = kept.or_else(|| {
-        let bytes = result.raw.as_deref().unwrap_or(text.as_bytes());
-        let file = (before == 0).then(|| keep(bytes, dir?, id).ok()).flatten()?;
-        Some(file.to_string_lossy().into_owned())
-    });
-    if let Some(whole) = whole {
-        omitted = omitted.with_whole(whole);
+    match (kept, dir) {
+        (Some(whole), _) => omitted = omitted.with_whole(whole),
+        (None, Some(dir)) if before == 0 => {
+            let bytes = result.raw.as_deref().unwrap_or(text.as_bytes());
+            omitted = match keep(bytes, dir, id) {
+                Ok(file) => omitted.with_whole(file.to_string_lossy()),
+                Err(err) => omitted.with_not_kept(format!("{}: {err}", dir.display())),
+            };
+        }
+        _ => {}
     }
     let notice = omission_notice(&omitted);
     result.output = format!("{}\n{notice}\n{}", &text[..head_end], &text[tail_start..]);
@@ -147,7 +150,10 @@ mod tests {
         fs::write(&file, "").expect("written");
         let res = bound(ToolResult::text("0123456789"), 4, Some(&file), &call_id());
         assert_eq!(res.output, "01\n[… 6 bytes omitted …]\n89");
-        assert_eq!(res.omitted, Some(Omitted::new(6)));
+        let omitted = res.omitted.expect("something was cut");
+        assert_eq!((omitted.bytes, omitted.whole), (6, None));
+        let why = omitted.not_kept.expect("it was not kept");
+        assert!(why.starts_with(&format!("{}: ", file.display())), "{why}");
     }
 
     #[test]

@@ -164,19 +164,29 @@ pub struct Omitted {
     /// Where the whole output lies, if it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<String>,
+    /// Why the whole output could not be kept, for people; `None` also where it was not to be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_kept: Option<String>,
 }
 
 impl Omitted {
     /// `bytes` were left out, and not kept.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
-        Self { bytes, whole: None }
+        Self { bytes, whole: None, not_kept: None }
     }
 
     /// Says where the whole output lies.
     #[must_use]
     pub fn with_whole(mut self, place: impl Into<String>) -> Self {
         self.whole = Some(place.into());
+        self
+    }
+
+    /// Says why the whole output could not be kept.
+    #[must_use]
+    pub fn with_not_kept(mut self, why: impl Into<String>) -> Self {
+        self.not_kept = Some(why.into());
         self
     }
 }

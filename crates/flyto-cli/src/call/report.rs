@@ -150,7 +150,14 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
                 "{n} of the output were left out; the whole is in {}",
                 one_line(whole)
             )),
-            None => screen.note(format_args!("{n} of the output were left out")),
+            None => {
+                let why = omitted.not_kept.as_ref();
+                let why = why.map(|it| format!("; the whole could not be kept: {}", one_line(it)));
+                screen.note(format_args!(
+                    "{n} of the output were left out{}",
+                    why.unwrap_or_default()
+                ));
+            }
         }
     }
     for it in execution.map_or(&[][..], |it| &it.denied_hosts) {

@@ -499,3 +499,15 @@ fn a_call_for_want_of_a_grant_says_how_to_grant() {
     assert!(document["to_grant"]["names"].as_array().unwrap().contains(&"WORDS_KEY".into()));
     assert!(document["to_grant"]["file"].as_str().unwrap().ends_with("config.json"));
 }
+
+#[test]
+fn why_an_output_was_not_kept_is_told() {
+    let place = Place::with_tools(&[("t", "echo 0123456789", "")]);
+    // A file where the directory of states would be.
+    place.write("states", "");
+    let call = place.call(&["p:t", "--output-limit", "4"]);
+    let ran = call.env("XDG_STATE_HOME", place.path().join("states").to_str().unwrap()).run();
+    let text = ran.stderr();
+    assert!(text.contains("; the whole could not be kept: "), "{text}");
+    assert!(text.contains("/states/flyto/output: Not a directory"), "{text}");
+}
