@@ -28,8 +28,8 @@ pub struct HostChanges {
     pub sources: Vec<SourceChange>,
     /// The tools that changed, of whatever owner.
     pub tools: Changes,
-    /// What is new and concerns no single source: a name that two tools want, files that cannot be
-    /// watched.
+    /// What is new and concerns no single source: a directory that cannot be read, a name that two
+    /// tools want, files that cannot be watched.
     pub findings: Findings,
 }
 
@@ -77,7 +77,13 @@ impl HostChanges {
         let (tools, mut tools_of) = now.roster.changes_since(&before.roster);
         let mut sources = plugins(&before.report, &now.report, &mut tools_of);
         sources.extend(files(&before.report, &now.report, &mut tools_of));
-        let findings = new_findings(&before.report.names, &now.report.names)
+        let of_dirs = now.report.catalogue.dirs.iter().flat_map(|dir| {
+            let mut dirs = before.report.catalogue.dirs.iter();
+            let was = dirs.find(|it| it.path == dir.path).map(|it| &it.findings);
+            dir.findings.iter().filter(move |it| !was.into_iter().flatten().any(|was| was == *it))
+        });
+        let findings = of_dirs
+            .chain(new_findings(&before.report.names, &now.report.names))
             .chain(new_findings(&before.report.watching, &now.report.watching));
         let findings = findings.fold(Findings::new(), |mut res, it| {
             res.push(it.clone());

@@ -206,3 +206,20 @@ fn words_choose_nothing_from_what_is_to_come() {
     let ran = place().flyto(&["list", "--watch", "word"]).run();
     assert_eq!(ran.code, Some(2));
 }
+
+#[test]
+fn a_directory_that_cannot_be_read_is_a_line() {
+    let place = place();
+    let mut watch = Watch::new(&place, &[]);
+    watch.read(4);
+    fs::rename(place.path().join("plugins"), place.path().join("old")).unwrap();
+    watch.check(expect![[r#"
+        - p removed
+    "#]]);
+    // A file in its place, since permissions do not keep root away.
+    place.write("plugins", "");
+    watch.check(expect![[r#"
+        ! error[F0134] DIR/plugins: the directory cannot be read: Not a directory (os error 20)
+    "#]]);
+    watch.interrupt();
+}
