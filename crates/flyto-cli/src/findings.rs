@@ -80,8 +80,18 @@ impl Drawing {
                 Snippet::source(tame(excerpt.text)).line_start(excerpt.first_line).patch(patch),
             ));
         }
-        self.renderer.render(&report)
+        without_file_marks(&self.renderer.render(&report))
     }
+}
+
+/// `drawn` without the lines `:::`. The renderer puts one between a place and a part of a line, where
+/// it would name a second file.
+fn without_file_marks(drawn: &str) -> String {
+    // On a terminal, escape sequences stand around the mark. Lines of a file start with their number.
+    let is_mark = |line: &str| {
+        line.contains(":::") && line.bytes().all(|it| b" :;[m\x1b0123456789".contains(&it))
+    };
+    drawn.split('\n').filter(|it| !is_mark(it)).collect::<Vec<_>>().join("\n")
 }
 
 /// How many there are of each kind: `2 errors, 1 warning`.
@@ -330,10 +340,17 @@ mod tests {
             error[F0024]: wrong
              --> f:1:1048577
               |
-             ::: 
             1 | ...xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"here"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy...
               |                                              ^^^^^^"#]],
         );
+    }
+
+    #[test]
+    fn a_cut_line_has_no_second_file_in_colour() {
+        let source = Source::new("f", format!("{}\"here\"", "x".repeat(1 << 10)));
+        let finding = Diagnostic::error(CODE, location(&source, "\"here\""), "a ::: b");
+        let drawn = Drawing::new(Page { color: true, ..Page::default() }).draw(&finding);
+        assert_eq!(drawn.matches(":::").count(), 1, "{drawn:?}");
     }
 
     #[test]
