@@ -53,6 +53,8 @@ struct State {
 pub(super) struct Shown {
     /// Whether there was some on stdout.
     pub(super) stdout: bool,
+    /// Whether the last line of that has no end.
+    pub(super) is_within_line: bool,
     /// Whether there was some on stderr.
     pub(super) stderr: bool,
     /// How much was not shown, because it was not read until the end of the call.
@@ -126,6 +128,7 @@ impl OutputSink for Live {
         }
         if is_stdout {
             state.shown.stdout = true;
+            state.shown.is_within_line = !chunk.bytes.ends_with(b"\n");
         } else {
             state.shown.stderr = true;
         }

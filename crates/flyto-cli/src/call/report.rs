@@ -9,7 +9,7 @@ use super::Made;
 use crate::advice::DOCTOR;
 use crate::args::Call;
 use crate::exit::Exit;
-use crate::screen::{Screen, look};
+use crate::screen::Screen;
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::facts;
@@ -58,17 +58,21 @@ enum Printed {
     Whole,
     /// The result's text, which has a gap that it tells of.
     Text,
-    /// What the tool printed, line by line, but not how it ended.
-    Live,
 }
 
-/// Prints the output byte for byte, unless it was shown while the tool ran.
+/// Prints the output byte for byte, unless it was shown while the tool ran. The text of a failure is
+/// printed in every case.
 fn print(made: &Made, screen: &Screen) -> Result<Printed, Stop> {
     let result = &made.result;
-    if made.shown.stdout {
-        return Ok(if result.is_error() { Printed::Live } else { Printed::Whole });
+    let is_shown = made.shown.stdout;
+    if is_shown && !result.is_error() {
+        return Ok(Printed::Whole);
     }
-    let output = result.raw.as_deref().unwrap_or(result.output.as_bytes());
+    if made.shown.is_within_line {
+        screen.output(&b"\n"[..])?;
+    }
+    let raw = result.raw.as_deref().filter(|_| !is_shown);
+    let output = raw.unwrap_or(result.output.as_bytes());
     let omitted = result.omitted.as_ref();
     // The text of a success is the tool's output, so the whole of it may stand in the text's place.
     let whole = omitted.and_then(|it| it.whole.as_ref()).filter(|_| !result.is_error());
@@ -125,16 +129,10 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
         }
     }
     let stderr = execution.and_then(|it| it.stderr.as_deref());
-    let is_told = |text: &str| printed != Printed::Live && result.output.contains(text.trim_end());
+    let is_told = |text: &str| result.output.contains(text.trim_end());
     if let Some(stderr) = stderr.filter(|it| !shown.stderr && !is_told(it)) {
         let end = if stderr.ends_with('\n') { "" } else { "\n" };
         screen.output_beside(&format!("{stderr}{end}"));
-    }
-    if printed == Printed::Live
-        && let Some(failure) = &result.failure
-    {
-        let error = screen.stderr.styled(look::ERROR, "error");
-        screen.complain(format_args!("{error}: {failure}\n"));
     }
     if let Some(lacks) = &made.lacks {
         screen.complain(facts(screen.stderr, &lacks.facts()));

@@ -257,16 +257,19 @@ fn lines_are_shown_as_they_come_and_once() {
 }
 
 #[test]
-fn a_stream_that_fails_says_so_beside_it() {
+fn a_stream_that_fails_has_its_text_on_stdout() {
     let script = "echo one; echo '::progress 0.5 half' >&2; echo why >&2; exit 3";
     let place = Place::with_tools(&[("streams", script, STREAM)]);
     place.call(&["p:streams"]).check(expect![[r#"
         exit code 1
         -- stdout
         one
+        exit code 3
+        stdout: one
+
+        stderr: why
         -- stderr
         why
-        error: exit code 3
     "#]]);
     let json = place.call(&["p:streams", "--format", "json"]).run();
     assert_eq!(json.json()["exit_code"], 1);
