@@ -469,3 +469,24 @@ fn a_removed_directory_stops_only_verbs_that_need_one() {
         .assert_eq(&run(verb).shown());
     }
 }
+
+#[test]
+fn the_end_of_a_file_has_its_true_place() {
+    let place = Place::new();
+    for (text, line, column) in
+        [("{\"name\": \"p\"", 1, 13), ("{\n", 1, 2), ("[\"\u{e4}\u{1f980}\",", 1, 7), ("", 1, 1)]
+    {
+        place.write("plugin.json", text);
+        let ran = place.flyto(&["validate", "plugin.json", "--format", "json"]).run();
+        let finding = &ran.json()["findings"][0];
+        // White space at the end is no part of what is missing.
+        let end = text.trim_end().len();
+        assert_eq!(
+            (&finding["byte_start"], &finding["byte_end"]),
+            (&end.into(), &end.into()),
+            "{finding}"
+        );
+        let place = ["line", "column", "end_line", "end_column"].map(|it| finding[it].as_u64());
+        assert_eq!(place, [line, column, line, column].map(Some), "{finding}");
+    }
+}
