@@ -125,7 +125,7 @@ mod tests {
         check(
             &captured(b"ab", b"yz", 26),
             expect![[
-                r#"Text { text: "ab\n[… 22 bytes omitted …]\nyz", raw: None, omitted: Some(Omitted { bytes: 22, whole: None }) }"#
+                r#"Text { text: "ab\n[… 22 bytes omitted …]\nyz", raw: None, omitted: Some(Omitted { bytes: 22, whole: None, not_kept: None }) }"#
             ]],
         );
     }
