@@ -307,8 +307,10 @@ impl Shell {
     }
 
     async fn fill(&mut self, n_blocks: u64, notes: Option<&OsStr>) -> Step<()> {
-        for n in 1..=n_blocks {
-            write(&self.call.stdout, &BLOCK).await?;
+        for n in 0..=n_blocks {
+            if n > 0 {
+                write(&self.call.stdout, &BLOCK).await?;
+            }
             if let Some(notes) = notes {
                 self.call.files.write(notes, format!("{n}\n"), false);
             }

@@ -184,6 +184,7 @@ bomb() {
 
 fill_and_note() {
   n=0
+  echo $n >"$2"
   while [ $n -lt "$1" ]; do
     dd if=/dev/zero bs=65536 count=8 2>/dev/null || return 1
     n=$((n + 8))

@@ -21,10 +21,6 @@ const BLOCK_BYTES: u64 = 64 * 1024;
 /// More than any pipe holds: Linux lets a user have pipes of 1 MiB (pipe(7)).
 const BIG_BYTES: usize = 4 * 1024 * 1024;
 
-/// Time between two looks at a program that is expected to halt. On a busy machine it may look halted
-/// too early; then the case passes without proof, and never fails without reason.
-const BETWEEN_LOOKS: std::time::Duration = std::time::Duration::from_millis(20);
-
 /// Calls at once where many are needed.
 const AT_ONCE: usize = 24;
 
@@ -178,15 +174,18 @@ pub(super) async fn slow_observer_slows_the_program(ctx: &Ctx<'_>) -> Result<(),
     let (observer, mut chunks) = mpsc::channel(1);
     let spec = ctx.spec(&["fill-and-note", &n_blocks.to_string(), &notes]);
     let run = ctx.env.run_with(spec, RunOptions::new().observer(observer));
-    let watch = async {
+    let watch = async move {
         let first = chunks.recv().await.map_or(0, |it| it.bytes.len() as u64);
-        // Nothing more is taken until the program has come to a halt; before its first note there is
-        // no file.
-        let (mut before, mut n_same) = (None, 0);
-        while n_same < 5 {
-            tokio::time::sleep(BETWEEN_LOOKS).await;
-            let now = ctx.text(&["show", &notes]).await.ok();
-            n_same = if now == before { n_same + 1 } else { 0 };
+        // Nothing more is taken until the program has come to a halt: it stands where it stood, while
+        // another that nothing slows did all of the same work. A busy machine slows both.
+        let mut before = None;
+        loop {
+            let unhindered = ctx.path("unhindered-notes").await?;
+            ctx.run(ctx.spec(&["fill-and-note", &n_blocks.to_string(), &unhindered])).await?;
+            let now = ctx.text(&["show", &notes]).await.ok().filter(|it| !it.is_empty());
+            if now.is_some() && now == before {
+                break;
+            }
             before = now;
         }
         let n_written: u64 = before.map_or(Ok(0), |it| it.trim_end().parse()).unwrap_or(u64::MAX);
@@ -194,10 +193,10 @@ pub(super) async fn slow_observer_slows_the_program(ctx: &Ctx<'_>) -> Result<(),
         while let Some(chunk) = chunks.recv().await {
             taken += chunk.bytes.len() as u64;
         }
-        (n_written.saturating_mul(BLOCK_BYTES), first, taken)
+        Ok::<_, Failure>((n_written.saturating_mul(BLOCK_BYTES), first, taken))
     };
-    let (outcome, (written, first, taken)) = tokio::join!(run, watch);
-    let outcome = outcome?;
+    let (outcome, watched) = tokio::join!(run, watch);
+    let (outcome, (written, first, taken)) = (outcome?, watched?);
     ensure(outcome.success(), || summary(&outcome))?;
     ensure(written <= first + may_be_ahead, || {
         format!("the program wrote {written} bytes while {first} were taken")
