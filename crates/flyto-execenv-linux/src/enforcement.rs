@@ -52,7 +52,7 @@ pub(crate) enum ProcessEnforcement {
     /// `RLIMIT_NPROC`, on top of the tasks that the user has.
     User,
     /// Nothing: the kernel exempts root, and those with `CAP_SYS_RESOURCE`, from `RLIMIT_NPROC`.
-    Nobody,
+    Unavailable,
 }
 
 /// Whether supervisors live in user namespaces of their own.
@@ -146,7 +146,7 @@ impl LimitEnforcement {
                 ProcessEnforcement::Namespace
             }
             (false, Some(_), _) => ProcessEnforcement::User,
-            (false, None, _) => ProcessEnforcement::Nobody,
+            (false, None, _) => ProcessEnforcement::Unavailable,
         };
         Self {
             processes,
@@ -217,7 +217,7 @@ impl LimitEnforcement {
             ProcessEnforcement::User => Some(
                 "RLIMIT_NPROC, over what the user has already; what the user starts elsewhere counts too",
             ),
-            ProcessEnforcement::Nobody => None,
+            ProcessEnforcement::Unavailable => None,
         };
         let kept = [
             (Capability::CpuLimit, cpu),
@@ -267,7 +267,7 @@ impl LimitEnforcement {
                     let most = limit.saturating_add(self.count());
                     res.bound(Resource::Nproc, most, most);
                 }
-                (ProcessEnforcement::Nobody, _) => {}
+                (ProcessEnforcement::Unavailable, _) => {}
             }
         }
         if let Some(limit) = *file_size_bytes {

@@ -192,7 +192,7 @@ impl Linux {
                 .with(bounds)
                 .with(isolation)
                 .with_means(Capability::TreeKill, mechanism.name());
-            if supervision.enforcement.processes() != ProcessEnforcement::Nobody {
+            if supervision.enforcement.processes() != ProcessEnforcement::Unavailable {
                 capabilities =
                     capabilities.with_tree_limits(Limits::new().processes(DEFAULT_PROCESSES));
             }
@@ -266,9 +266,9 @@ impl Supervision {
         let in_user_namespace = kind.user_namespace;
         let plain = Pool::new(kind, Arc::clone(groups));
         if mechanism == KillMechanism::Subreaper
-            && enforcement.processes() == ProcessEnforcement::Nobody
+            && enforcement.processes() == ProcessEnforcement::Unavailable
         {
-            let why = "nobody bounds the number of processes: root needs the controller for them";
+            let why = "nothing bounds the number of processes: root needs the controller for them";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         plain.probe()?.map_err(|report| {

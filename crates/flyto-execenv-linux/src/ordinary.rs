@@ -28,7 +28,7 @@ pub(crate) async fn is_ordinary(test: &str) -> bool {
     assert!(run(copy).await.success(), "there is room");
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
-    let user = (NOBODYS.start + std::process::id() % 100_000 * 16 + n % 16).to_string();
+    let user = (UNUSED_USERS.start + std::process::id() % 100_000 * 16 + n % 16).to_string();
     let spec = Spec::new("setpriv")
         .args(["--reuid", &user, "--regid", &user, "--clear-groups"])
         .arg(program.into_os_string())
@@ -44,11 +44,11 @@ pub(crate) async fn is_ordinary(test: &str) -> bool {
 /// Whether no other process runs as this user.
 #[allow(dead_code, reason = "each test binary uses a part")]
 pub(crate) fn is_alone() -> bool {
-    NOBODYS.contains(&rustix::process::geteuid().as_raw())
+    UNUSED_USERS.contains(&rustix::process::geteuid().as_raw())
 }
 
 /// Users without an owner: outside of all ranges that login.defs(5) and systemd give out.
-const NOBODYS: Range<u32> = 2_000_000_000..2_001_600_000;
+const UNUSED_USERS: Range<u32> = 2_000_000_000..2_001_600_000;
 
 /// Tests of one process run at the same time.
 static NEXT: AtomicU32 = AtomicU32::new(0);

@@ -141,8 +141,8 @@ struct Call<'a> {
 /// What is left after a look at children that ended.
 #[derive(PartialEq, Eq)]
 enum Left {
-    Nobody,
-    Somebody,
+    NoProcess,
+    Processes,
 }
 
 impl Call<'_> {
@@ -157,7 +157,7 @@ impl Call<'_> {
                 end_all(context);
             }
             // Orphans that have ended would fill the tree's places if they were not waited for.
-            if died && self.collect(context) == Left::Nobody {
+            if died && self.collect(context) == Left::NoProcess {
                 return self.tell_end(context, true);
             }
             if self.status.is_some() {
@@ -256,8 +256,8 @@ impl Call<'_> {
                     self.status = Some(reaped.status);
                 }
                 Wait::Reaped(_) => {}
-                Wait::Alive => return Left::Somebody,
-                Wait::None => return Left::Nobody,
+                Wait::Alive => return Left::Processes,
+                Wait::None => return Left::NoProcess,
             }
         }
     }
@@ -286,7 +286,7 @@ impl Call<'_> {
             if is_alone {
                 end_all(context);
             }
-            if died && self.collect(context) == Left::Nobody {
+            if died && self.collect(context) == Left::NoProcess {
                 return self.tell_end(context, true);
             }
             if asked {

@@ -138,7 +138,7 @@ fn each_bound_has_its_mechanism() {
     "#]],
     );
     check(
-        &enforcement(ProcessEnforcement::Nobody, false),
+        &enforcement(ProcessEnforcement::Unavailable, false),
         &all,
         KillScope::Tree,
         expect![[r#"
@@ -200,7 +200,7 @@ fn a_tree_has_a_bound_on_processes_also_without_one() {
 fn no_bound_is_wider_than_our_own() {
     let own = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
     let limits = Limits::new().open_files(u64::MAX);
-    let plan = enforcement(ProcessEnforcement::Nobody, false).plan(
+    let plan = enforcement(ProcessEnforcement::Unavailable, false).plan(
         Namespace::Hosts,
         &limits,
         KillScope::Group,
@@ -209,7 +209,7 @@ fn no_bound_is_wider_than_our_own() {
 }
 
 #[test]
-fn what_nobody_keeps_is_not_declared() {
+fn what_is_not_kept_is_not_declared() {
     let has = |processes| {
         let declared = enforcement(processes, false).declared();
         declared.iter().any(|(it, _)| *it == Capability::ProcessLimit)
@@ -219,7 +219,7 @@ fn what_nobody_keeps_is_not_declared() {
             && has(ProcessEnforcement::Namespace)
             && has(ProcessEnforcement::User)
     );
-    assert!(!has(ProcessEnforcement::Nobody));
+    assert!(!has(ProcessEnforcement::Unavailable));
 }
 
 #[test]
@@ -278,7 +278,7 @@ async fn processes_of_an_ordinary_user_are_bounded() {
         return;
     }
     let enforcement = LimitEnforcement::find(&Cgroups::none(), Namespace::Hosts);
-    if enforcement.processes() == ProcessEnforcement::Nobody {
+    if enforcement.processes() == ProcessEnforcement::Unavailable {
         println!("skipped: this user may have as many processes as it likes");
         return;
     }
@@ -308,7 +308,7 @@ async fn in_a_user_namespace_the_bound_is_exact() {
     let enforcement = LimitEnforcement::find(&Cgroups::none(), own);
     let within = ["unshare", "--user"];
     let works = bounded(&Plan::default(), &within, "true").await.success();
-    if enforcement.processes() == ProcessEnforcement::Nobody || !works {
+    if enforcement.processes() == ProcessEnforcement::Unavailable || !works {
         println!("skipped: no user namespaces here");
         return;
     }
@@ -323,7 +323,7 @@ async fn a_file_that_is_too_large_ends_its_writer() {
     let dir = tempfile::tempdir().expect("there is room");
     let file = dir.path().join("file");
     let limits = Limits::new().file_size_bytes(1_000);
-    let plan = enforcement(ProcessEnforcement::Nobody, false).plan(
+    let plan = enforcement(ProcessEnforcement::Unavailable, false).plan(
         Namespace::Hosts,
         &limits,
         KillScope::Group,

@@ -52,7 +52,7 @@ const HOW_MUCH: &str = "FLYTO_ESCAPES";
 pub(crate) fn run() -> ExitCode {
     end_abandoned();
     let is_whole = env::var_os(HOW_MUCH).is_some_and(|it| it == "all");
-    let users = [User::Root, User::Nobody];
+    let users = [User::Root, User::Ordinary];
     let mut trials = Vec::new();
     for user in users {
         for (means, name) in MEANS {
@@ -126,7 +126,7 @@ impl OneTrial<'_> {
             Ok(limit) => limit,
             Err(err) => return Ok(Err(format!("processes cannot be limited here: {err}"))),
         };
-        if user == User::Nobody && means.mechanism == KillMechanism::Cgroup {
+        if user == User::Ordinary && means.mechanism == KillMechanism::Cgroup {
             limit.delegate(NOBODY)?;
         }
         let marker = format!("{}:{user:?}:{name}:{}:{}", process::id(), way.name(), kinds[0]);
@@ -202,7 +202,7 @@ async fn cells(
 ) -> Result<Result<BTreeMap<String, Cell>, String>, Failed> {
     let mut words: Vec<String> = match user {
         User::Root => Vec::new(),
-        User::Nobody => vec![
+        User::Ordinary => vec![
             "setpriv".into(),
             format!("--reuid={NOBODY}"),
             format!("--regid={NOBODY}"),

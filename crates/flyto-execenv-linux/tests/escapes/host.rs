@@ -65,7 +65,7 @@ pub(crate) fn run(args: &[String]) -> ! {
             exit(0)
         }
     };
-    let user = if rustix::process::geteuid().is_root() { User::Root } else { User::Nobody };
+    let user = if rustix::process::geteuid().is_root() { User::Root } else { User::Ordinary };
     // All of them may be in flight at once.
     let places = NonZeroUsize::new(kinds.len()).expect("some kinds");
     let env = ExecEnv::builder(linux).max_in_flight(places).build();

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::table::{ATTACKS, BOMBS, Cell, KINDS, Key, MEANS, Means, User, Way};
 
-const USERS: [User; 2] = [User::Root, User::Nobody];
+const USERS: [User; 2] = [User::Root, User::Ordinary];
 
 fn kinds() -> Vec<&'static str> {
     [KINDS, BOMBS, ATTACKS].concat()

@@ -8,7 +8,7 @@ use flyto_execenv_linux::KillMechanism;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum User {
     Root,
-    Nobody,
+    Ordinary,
 }
 
 /// How a call ends.
@@ -143,7 +143,7 @@ pub(crate) fn is_promised(user: User, means: Means, way: Way, kind: &str) -> boo
             // Only a host that adopts them knows of them: isolation and other mechanisms prevent that.
             _ if KILLERS.contains(&kind) => means.adopts && way.leaves_the_host(),
             // A process of root's is not ours to kill.
-            ("another user", User::Nobody) => false,
+            ("another user", User::Ordinary) => false,
             _ => is_promised_of_a_stopped_supervisor(user, way, kind),
         },
         // A user that may write to the groups above its own leaves it: root, and the one they were delegated to.
