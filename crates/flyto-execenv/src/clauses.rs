@@ -136,9 +136,9 @@ macro_rules! __clauses {
             "read-only-paths-stay-as-they-are" = isolation::read_only_paths_stay_as_they_are,
                 "a path that is read-only can be read, and neither changed, removed, replaced nor moved, whatever is granted.";
             "network-off-is-off" = network::network_off_is_off,
-                "a program without network is heard by nobody, on this machine either.";
+                "a program without network reaches no listener, on this machine either.";
             "named-hosts-are-all-there-is" = network::named_hosts_are_all_there_is,
-                "a program whose network is limited to named hosts is heard by those, and by nobody else: not under another name, nor by a name that leads inside of a network.";
+                "a program whose network is limited to named hosts reaches those and no other listener: not under another name, nor by a name that leads inside of a network.";
             "the-machine-around-is-closed" = system::the_machine_around_is_closed,
                 "a program whose network is off or limited gets no socket to the machine that this one runs on (vsock(7)).";
             "local-sockets-off-are-off" = network::local_sockets_off_are_off,

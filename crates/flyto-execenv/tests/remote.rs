@@ -56,7 +56,7 @@ impl Executor for Remote {
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
         let (stdout, stderr) = (spec.stdout.clone(), spec.stderr.clone());
-        // Whoever wants a grace is asked by the handle, whose clock is the right one.
+        // With a grace, the handle asks the program to end, and its clock is the right one.
         let has_clock = spec.grace.is_none_or(|it| it.is_zero());
         let deadline = spec.deadline.filter(|_| has_clock);
         let deadline = deadline.and_then(|it| Instant::now().checked_add(it - self.ahead.min(it)));
