@@ -18,13 +18,13 @@ flyto_diagnostics::code_table! {
     /// A file of which the last good version stays in use.
     FILE_KEPT = "F0307";
     /// A grant for a plugin that is not there.
-    NOBODY_GRANTED = "F0308";
+    UNKNOWN_GRANTED = "F0308";
     /// A server that a plugin declares and that is not started.
     SERVER_NOT_STARTED = "F0309";
     /// A section of a configuration that belongs to another program.
     FOREIGN_SECTION = "F0310";
     /// A plugin that is blocked or allowed and not there.
-    NOBODY_LISTED = "F0311";
+    UNKNOWN_LISTED = "F0311";
     /// A sandbox profile that is not there.
     UNKNOWN_PROFILE = "F0312";
     /// A sandbox profile that cannot mean what it says.

@@ -55,7 +55,7 @@ pub(crate) fn check(
     let names = || catalogue.found.iter().filter_map(|it| it.name.as_deref());
     for (name, place) in granted.iter().filter(|it| names().all(|found| found != it.0)) {
         let what = format!("there is no plugin {}, to which something is granted", quoted(name));
-        let mut diag = Diagnostic::warning(codes::NOBODY_GRANTED, place.clone(), what);
+        let mut diag = Diagnostic::warning(codes::UNKNOWN_GRANTED, place.clone(), what);
         diag.pointer = Pointer::parse("/plugins/grants").ok().map(|it| it.join(name));
         // A plugin with a grant of its own was not meant.
         let others = names().filter(|it| !granted.contains_key(*it));
@@ -88,7 +88,7 @@ pub(crate) fn check(
 fn unknown(listed: &Listed, near: Option<&str>) -> Diagnostic {
     let Listed { list, index, name, place } = listed;
     let what = format!("there is no plugin {}, which {} names", quoted(name), quoted(list));
-    let mut diag = Diagnostic::warning(codes::NOBODY_LISTED, place.clone(), what);
+    let mut diag = Diagnostic::warning(codes::UNKNOWN_LISTED, place.clone(), what);
     diag.pointer = Pointer::parse(&format!("/plugins/{list}/{index}")).ok();
     let Some(near) = near else {
         return diag.with_help("write the name of a plugin as its manifest does");

@@ -11,7 +11,7 @@ use crate::world::{World, call};
 /// A configuration whose programs run under this profile.
 fn confined(profile: &str) -> World {
     let mut world = World::new().plugin("p", "echo ran >ran");
-    let profile = world.config.sandbox.profile(profile).expect("everybody has it");
+    let profile = world.config.sandbox.profile(profile).expect("every configuration has it");
     world.config.sandbox.use_for_all(&profile);
     world
 }
