@@ -142,7 +142,7 @@ async fn what_is_asked_for_is_required() {
         assert!(preview.problems.iter().any(|it| it.contains(part)), "{:?}", preview.problems);
     };
     check(|def| def.network = Some(Network::Off), "does not offer network-off").await;
-    check(|def| def.sandbox = Some("nobodys".into()), "find the sandbox profile \"nobodys\"").await;
+    check(|def| def.sandbox = Some("absent".into()), "find the sandbox profile \"absent\"").await;
     assert!(!dir.path().join("ran").exists());
 }
 

@@ -146,7 +146,7 @@ impl Fault {
     /// A placeholder where its value would be taken for code.
     pub(super) fn place(span: Range<usize>, name: &str, place: &str, help: String) -> Self {
         Self::new(codes::CODE_PLACEHOLDER, span, format!("`{{{{{name}}}}}` stands {place}"))
-            .because("whoever gives the value would decide what runs")
+            .because("the caller that gives the value would decide what runs")
             .help(help)
     }
 }

@@ -339,7 +339,7 @@ fn values_that_would_be_code() {
         expect![[r#"
             5:88: error[F0151]: `{{x}}` stands in the place of the program
                 at /tools/0/command
-                because whoever gives the value would decide what runs
+                because the caller that gives the value would decide what runs
                 help: write the program itself; hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             p: loaded [] refused [t (template)]
         "#]],
@@ -349,7 +349,7 @@ fn values_that_would_be_code() {
         expect![[r#"
             5:100: error[F0151]: `{{x}}` stands in the code that `sh` runs
                 at /tools/0/command
-                because whoever gives the value would decide what runs
+                because the caller that gives the value would decide what runs
                 help: hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             p: loaded [] refused [t (template)]
         "#]],
@@ -359,7 +359,7 @@ fn values_that_would_be_code() {
         expect![[r#"
             5:132: error[F0151]: `{{x}}` stands in the code that `python3.12` runs
                 at /tools/0/command
-                because whoever gives the value would decide what runs
+                because the caller that gives the value would decide what runs
                 help: hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             p: loaded [] refused [t (template)]
         "#]],
@@ -369,7 +369,7 @@ fn values_that_would_be_code() {
         expect![[r#"
             5:92: error[F0151]: `{{x}}` stands in the code that `awk` runs
                 at /tools/0/command
-                because whoever gives the value would decide what runs
+                because the caller that gives the value would decide what runs
                 help: hand the value over as an argument, as in `awk 'BEGIN { x = ARGV[1]; ARGV[1] = "" } …' {{x}} FILE`, where it is the variable `x`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             p: loaded [] refused [t (template)]
         "#]],
@@ -379,7 +379,7 @@ fn values_that_would_be_code() {
         expect![[r#"
             5:93: error[F0151]: `{{x}}` stands in the code that `eval` runs
                 at /tools/0/command
-                because whoever gives the value would decide what runs
+                because the caller that gives the value would decide what runs
                 help: hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             p: loaded [] refused [t (template)]
         "#]],
@@ -389,7 +389,7 @@ fn values_that_would_be_code() {
         expect![[r#"
             5:100: error[F0151]: `{{x}}` stands within `$((…))`
                 at /tools/0/command
-                because whoever gives the value would decide what runs
+                because the caller that gives the value would decide what runs
                 help: set a variable in `sh -c '…' _ {{name}}`, where the value is "$1"
             p: loaded [] refused [t (template)]
         "#]],
