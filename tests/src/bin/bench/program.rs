@@ -1,7 +1,7 @@
 //! What does `flyto call` add to the time of the tool that it runs?
 //!
 //! 2026-11-21, AMD EPYC, 2 CPUs, Linux 6.18, pinned, at a load of 2: 3.77 [3.52, 4.26] ms where root calls, which
-//! has control groups, and 2.85 [2.73, 2.95] ms where `nobody` does.
+//! has control groups, and 2.85 [2.73, 2.95] ms where an ordinary user does.
 
 use std::{
     env, fs,
@@ -35,8 +35,8 @@ const N_PLUGINS: usize = 10;
 const CALLS: usize = 20;
 const WARM_UP: usize = 5;
 
-/// The user `nobody` of most systems.
-const NOBODY: u32 = 65_534;
+/// An ordinary user: 65534 has no rights of its own on most systems.
+const ORDINARY_USER: u32 = 65_534;
 
 pub(crate) fn run(options: &Options) -> Result {
     let programs = Programs::build(options)?;
@@ -47,8 +47,11 @@ pub(crate) fn run(options: &Options) -> Result {
     let calls = options.calls.min(CALLS);
     let scene = Scene::make(&programs.echo)?;
     let is_root = fs::metadata("/proc/self").is_ok_and(|it| it.uid() == 0);
-    let users =
-        if is_root { vec![("root", None), ("nobody", Some(NOBODY))] } else { vec![("this", None)] };
+    let users = if is_root {
+        vec![("root", None), ("nobody", Some(ORDINARY_USER))]
+    } else {
+        vec![("this", None)]
+    };
 
     let mut table = Table::new(["variant", "user", "best p50 ms", "added ms", "reach", "met"]);
     for (user, id) in users {
