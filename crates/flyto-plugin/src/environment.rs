@@ -148,6 +148,16 @@ impl Sources<'_> {
         res.into_iter().map(ToOwned::to_owned).collect()
     }
 
+    /// The variables that the host has and declared values may not read, so that a default stands in
+    /// their place.
+    pub(crate) fn defaulted(&self) -> Vec<String> {
+        let missing = self.declared.expand(&self.readable()).err();
+        let has_default =
+            |name: &String| !missing.as_ref().is_some_and(|it| it.missing.contains_key(name));
+        let names = self.ungranted().into_iter();
+        names.filter(|it| self.host.get(it).is_some()).filter(has_default).collect()
+    }
+
     /// The variables that declared values cannot do without and the host does not have.
     pub(crate) fn unset(&self) -> Vec<String> {
         let Err(missing) = self.declared.expand(&self.readable()) else { return Vec::new() };
@@ -357,5 +367,16 @@ mod tests {
         check(&Case::new(&declared).strict(), &["MODE", "TOKEN", "X"], &["X"]);
         check(&Case::new(&declared).strict().granted(&["X", "TOKEN"]), &["MODE"], &["X"]);
         check(&Case::new(&declared[1..2]), &[], &[]);
+    }
+
+    #[test]
+    fn a_default_in_the_place_of_a_set_variable_is_told() {
+        let declared = [("A", "${TOKEN:-none}"), ("B", "${MODE:-fast}"), ("C", "$EMPTY")];
+        let check = |case: Case, expect: &[&str]| {
+            assert_eq!(case.sources().defaulted(), expect);
+        };
+        check(Case::new(&declared), &[]);
+        check(Case::new(&declared).strict(), &["TOKEN"]);
+        check(Case::new(&declared).strict().granted(&["TOKEN"]), &[]);
     }
 }

@@ -175,6 +175,13 @@ impl PluginTool {
         self.start().with_sources(|it| it.ungranted())
     }
 
+    /// The variables that the host has and the operator did not grant, in whose place declared values use
+    /// their default. None where [`StrictEnv`](crate::StrictEnv) is off.
+    #[must_use]
+    pub fn defaulted(&self) -> Vec<String> {
+        self.start().with_sources(|it| it.defaulted())
+    }
+
     /// The variables without which declared values cannot be made and which the host does not have, in
     /// order of their names.
     #[must_use]

@@ -66,6 +66,8 @@ struct Made {
     is_limited: bool,
     /// How the variables are granted that a plugin lacked.
     lacks: Option<MissingGrants>,
+    /// Variables that are set and not granted, in whose place a default stood.
+    defaulted: Vec<String>,
 }
 
 fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result<Made, Stop> {
@@ -126,9 +128,13 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
         execution.confirmed = Some(false);
     }
     let lacks = ungranted(&result, loaded, &args.name)?;
+    // Without an execution no program has seen a default.
+    let tool =
+        result.execution.as_ref().and(loaded.host.plugin_tool(loaded.find(&args.name)?.id()));
+    let defaulted = tool.map(|it| it.defaulted()).unwrap_or_default();
     let exit = Exit::of(&Ending::Called { result: &result, signal: signals.first() });
     let working_dir = preview.and_then(|it| it.working_dir);
-    Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited, lacks })
+    Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited, lacks, defaulted })
 }
 
 /// How the plugin is granted the variables for want of which the call failed.

@@ -25,6 +25,9 @@ struct Document<'a> {
     /// How the variables are granted for want of which the call failed.
     #[serde(flatten)]
     lacks: Option<&'a MissingGrants>,
+    /// Variables that are set and not granted, in whose place a default stood.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    defaulted: &'a [String],
 }
 
 /// Shows the result, and gives the exit code.
@@ -37,6 +40,7 @@ pub(super) fn show(args: &Call, made: Made, session: &Session) -> Result<Exit, S
             exit_code: exit.code(),
             result,
             lacks: made.lacks.as_ref(),
+            defaulted: &made.defaulted,
         };
         screen.document(&document)?;
         return Ok(*exit);
@@ -157,6 +161,10 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
                 ));
             }
         }
+    }
+    if !made.defaulted.is_empty() {
+        let names = one_line(&made.defaulted.join(", "));
+        screen.note(format_args!("default value used, variable set but not granted: {names}"));
     }
     for it in execution.map_or(&[][..], |it| &it.denied_hosts) {
         screen.note(denied(it, name));

@@ -501,6 +501,28 @@ fn a_call_for_want_of_a_grant_says_how_to_grant() {
 }
 
 #[test]
+fn a_default_in_the_place_of_a_set_variable_is_told() {
+    let env = r#""env": {"A": "${TOKEN:-none}"}"#;
+    let place = Place::with_tools(&[("t", r#"echo "$A""#, env)]);
+    let config = place.write("strict.json", r#"{"plugins": {"strict_env": true}}"#);
+    let words = ["--config", config.to_str().unwrap()];
+    place.call(&[&["p:t"], &words[..]].concat()).env("TOKEN", "secret").check(expect![[r#"
+        exit code 0
+        -- stdout
+        none
+        -- stderr
+        default value used, variable set but not granted: TOKEN
+    "#]]);
+    let ran = place.call(&[&["p:t", "--format", "json"], &words[..]].concat());
+    assert_eq!(ran.env("TOKEN", "secret").run().json()["defaulted"][0], "TOKEN");
+    place.call(&[&["p:t"], &words[..]].concat()).check(expect![[r#"
+        exit code 0
+        -- stdout
+        none
+    "#]]);
+}
+
+#[test]
 fn why_an_output_was_not_kept_is_told() {
     let place = Place::with_tools(&[("t", "echo 0123456789", "")]);
     // A file where the directory of states would be.
