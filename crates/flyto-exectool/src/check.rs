@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use flyto_tools::{InvalidNameKind, ToolId, compile};
+use flyto_tools::{InvalidNameKind, SchemaError, ToolId};
 use serde_json::Value;
 
 /// Looks at the name by which a tool is to be called.
@@ -57,7 +57,11 @@ pub(crate) struct SchemaFault {
     pub(crate) help: Option<&'static str>,
 }
 
-pub(crate) fn schema(schema: &Value) -> Result<(), SchemaFault> {
+/// Looks at the schema of the input; `compiles` tells whether a call could be checked with it.
+pub(crate) fn schema(
+    schema: &Value,
+    compiles: impl FnOnce(&Value) -> Result<(), SchemaError>,
+) -> Result<(), SchemaFault> {
     let fault = |pointer: &str, why: String| {
         Err(SchemaFault { pointer: pointer.to_owned(), why, help: None })
     };
@@ -70,7 +74,7 @@ pub(crate) fn schema(schema: &Value) -> Result<(), SchemaFault> {
     {
         return fault("/type", format!("has the root type {kind}, and a call passes in an object"));
     }
-    compile(schema).map(drop).map_err(|err| SchemaFault {
+    compiles(schema).map_err(|err| SchemaFault {
         why: format!("cannot be used: {}", err.why),
         help: Some(err.kind.help()),
         pointer: err.pointer,

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use flyto_tools::compile;
 use serde_json::{Value, json};
 
 use crate::check;
@@ -137,10 +138,12 @@ impl ExecToolDef {
     /// [`DefinitionError::InvalidSchema`] when it is no object, has another root type than
     /// `object`, or does not compile.
     pub fn with_input_schema(self, schema: Value) -> Result<Self, DefinitionError> {
-        check::schema(&schema).map_err(|fault| DefinitionError::InvalidSchema {
-            name: self.name.clone(),
-            pointer: fault.pointer,
-            why: fault.why,
+        check::schema(&schema, |it| compile(it).map(drop)).map_err(|fault| {
+            DefinitionError::InvalidSchema {
+                name: self.name.clone(),
+                pointer: fault.pointer,
+                why: fault.why,
+            }
         })?;
         Ok(self.with_checked_schema(schema))
     }

@@ -3,6 +3,7 @@
 use std::{ffi::OsString, time::Duration};
 
 use flyto_diagnostics::{At, Findings, ObjectReader, Reported, codes::WRONG_TYPE, quoted};
+use flyto_tools::SchemaChecker;
 use serde_json::Value;
 
 use crate::{ExecToolDef, check, codes};
@@ -27,8 +28,13 @@ pub(crate) struct Read<'v> {
     pub(crate) def: Result<ExecToolDef, Reported>,
 }
 
-/// Reads the object at a place. Every key is read, so that one run reports all mistakes.
-pub(crate) fn read<'v>(at: At<'v>, findings: &mut Findings) -> Read<'v> {
+/// Reads the object at a place. Every key is read, so that one run reports all mistakes. `schemas` is that of
+/// the file: it bounds the work on all schemas together.
+pub(crate) fn read<'v>(
+    at: At<'v>,
+    schemas: &mut SchemaChecker,
+    findings: &mut Findings,
+) -> Read<'v> {
     if at.value().as_object().is_none() {
         let what = format!("a definition must be an object, found {}", at.value().describe());
         let reported = findings.push(at.error(codes::NO_DEFINITION, what));
@@ -46,7 +52,7 @@ pub(crate) fn read<'v>(at: At<'v>, findings: &mut Findings) -> Read<'v> {
 
     let name = read_name(&mut reader);
     let description = read_description(&mut reader);
-    let schema = read_schema(&mut reader);
+    let schema = read_schema(&mut reader, schemas);
     let exec = read_exec(&mut reader);
     let timeout = read_timeout(&mut reader);
     let grace = reader.optional_u64("grace_seconds");
@@ -112,11 +118,16 @@ fn read_timeout(reader: &mut ObjectReader<'_, '_>) -> Result<Duration, Reported>
 }
 
 /// Reads the schema of the input, which has to compile: a call could not be checked otherwise.
-fn read_schema(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Value>, Reported> {
+fn read_schema(
+    reader: &mut ObjectReader<'_, '_>,
+    schemas: &mut SchemaChecker,
+) -> Result<Option<Value>, Reported> {
     let Some(at) = reader.optional_object("input_schema")? else { return Ok(None) };
     at.refuse_duplicate_keys(reader.findings())?;
     let schema = at.value().to_json();
-    let Err(fault) = check::schema(&schema) else { return Ok(Some(schema)) };
+    let Err(fault) = check::schema(&schema, |it| schemas.check(it)) else {
+        return Ok(Some(schema));
+    };
     let place = at.at_pointer(&fault.pointer).unwrap_or(at);
     let mut diagnostic = place.error(codes::BAD_SCHEMA, format!("the schema {}", fault.why));
     if let Some(help) = fault.help {

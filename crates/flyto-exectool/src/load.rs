@@ -7,6 +7,7 @@ use std::{
 };
 
 use flyto_diagnostics::{At, Diagnostic, Findings, Reported, Source, files, json, quoted};
+use flyto_tools::SchemaChecker;
 
 use crate::{
     ExecToolDef, codes,
@@ -109,7 +110,7 @@ fn read_document(source: &Source, findings: &mut Findings) -> Result<Vec<ExecToo
     if let Some(diagnostic) = wrapped(root) {
         return Err(findings.push(Form::Object.note(diagnostic)));
     }
-    Ok(vec![read_noted(root, Form::Object, findings).def?])
+    Ok(vec![read_noted(root, Form::Object, &mut SchemaChecker::new(), findings).def?])
 }
 
 /// Text that is no JSON was meant as one of the two as well, and its first character says which.
@@ -140,12 +141,13 @@ fn wrapped(root: At<'_>) -> Option<Diagnostic> {
 }
 
 fn read_array(root: At<'_>, findings: &mut Findings) -> Result<Vec<ExecToolDef>, Reported> {
+    let mut schemas = SchemaChecker::new();
     let mut res = Vec::new();
     let mut failed = None;
     let mut first_of: HashMap<&str, (usize, At<'_>)> = HashMap::new();
     for (index, at) in root.items().enumerate() {
         let form = Form::Item(index);
-        let Read { name, def } = read_noted(at, form, findings);
+        let Read { name, def } = read_noted(at, form, &mut schemas, findings);
         // A definition that has another fault still has its name.
         if let Some((text, at)) = name {
             match first_of.entry(text) {
@@ -173,9 +175,14 @@ fn duplicate(name: &str, at: At<'_>, first: (usize, At<'_>)) -> Diagnostic {
 }
 
 /// Reads one definition; its findings say where in the file it was.
-fn read_noted<'v>(at: At<'v>, form: Form, findings: &mut Findings) -> Read<'v> {
+fn read_noted<'v>(
+    at: At<'v>,
+    form: Form,
+    schemas: &mut SchemaChecker,
+    findings: &mut Findings,
+) -> Read<'v> {
     let mut own = Findings::new();
-    let res = fields::read(at, &mut own);
+    let res = fields::read(at, schemas, &mut own);
     for diagnostic in own.into_vec() {
         findings.push(form.note(diagnostic));
     }

@@ -253,3 +253,21 @@ fn a_link_is_followed_and_its_own_name_is_shown() {
     let tools = load_file(&link).tools.expect("a good file");
     assert_eq!(tools[0].file(), link.to_str());
 }
+
+#[test]
+fn the_schemas_of_a_file_are_compiled_within_a_bound() {
+    let tool = |n: usize, pattern: &str| {
+        let property = serde_json::json!({"pattern": pattern});
+        serde_json::json!({"name": format!("t{n}"), "description": "Waits.", "exec": ["true"],
+            "input_schema": {"type": "object", "properties": {"x": property}}})
+    };
+    let large = "[a-z]{900}x";
+    let read =
+        |defs: Vec<_>| load(&Source::new("t.json", serde_json::Value::from(defs).to_string()));
+    assert_eq!(read(vec![tool(0, large), tool(1, "(")]).tools, None, "a bad pattern is found");
+    let many = (0..2_000).map(|n| tool(n, large)).chain([tool(2_000, &format!("{large}("))]);
+    // The call of the last one says what is wrong with its schema.
+    let loaded = read(many.collect());
+    assert_eq!(all_shown(loaded.findings), "");
+    assert_eq!(loaded.tools.expect("nothing was found").len(), 2_001);
+}
