@@ -183,7 +183,7 @@ fn what_only_a_compiler_finds() {
         expect![[r#"
             5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: it is none, or very large
                 at /tools/0/input_schema/properties/a/pattern
-                help: write a pattern of ECMA-262 with fewer repetitions
+                help: write a pattern of ECMA-262; a large one needs fewer repetitions
             p: loaded [] refused [t (argv)]
         "#]],
     );
@@ -192,7 +192,7 @@ fn what_only_a_compiler_finds() {
         expect![[r#"
             5:85: error[F0119]: "input_schema" cannot be used: the string "([" cannot be used as a pattern: it is none, or very large
                 at /tools/0/input_schema/properties/a/pattern
-                help: write a pattern of ECMA-262 with fewer repetitions
+                help: write a pattern of ECMA-262; a large one needs fewer repetitions
             p: loaded [] refused [t (argv)]
         "#]],
     );

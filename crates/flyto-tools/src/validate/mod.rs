@@ -111,7 +111,7 @@ impl SchemaErrorKind {
                 "write JSON Schema 2020-12, or name another dialect in \"$schema\""
             }
             Self::Reference => "refer to a place in the same schema, as `#/$defs/NAME` does",
-            Self::Pattern => "write a pattern of ECMA-262 with fewer repetitions",
+            Self::Pattern => "write a pattern of ECMA-262; a large one needs fewer repetitions",
             Self::Circular => {
                 "put the reference below \"properties\" or \"items\", where it describes a part of the value"
             }
