@@ -44,6 +44,6 @@ pub use result::{DeniedHost, Execution, Omitted, ToolResult, UndoInfo};
 pub use tool::{DescribeContext, Tool};
 #[cfg(feature = "validate")]
 pub use validate::{
-    InvalidSchema, SchemaChecker, SchemaError, SchemaErrorKind, SchemaRole, Validated, Validator,
-    Violation, Violations, compile, validated,
+    Checked, InvalidSchema, SchemaChecker, SchemaError, SchemaErrorKind, SchemaRole, Validated,
+    Validator, Violation, Violations, compile, validated,
 };

@@ -42,7 +42,7 @@ mod tests;
 mod validated;
 mod words;
 
-pub use validated::{InvalidSchema, SchemaRole, Validated, validated};
+pub use validated::{Checked, InvalidSchema, SchemaRole, Validated, validated};
 
 /// A compiled schema. Cloning is cheap.
 ///

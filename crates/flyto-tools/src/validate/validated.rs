@@ -72,6 +72,18 @@ pub struct Validated<T> {
     schemas: Arc<OnceLock<Result<Schemas, InvalidSchema>>>,
 }
 
+/// What became of the check of an input.
+#[derive(Debug)]
+pub enum Checked {
+    /// The input fits. A check that took long has a context for the rest of the call: the deadline of the tool's own
+    /// runs from the begin of the check.
+    Fits(Option<CallContext>),
+    /// The input breaks the schema; the call ends with [`Violations::into_result`].
+    Violates(Violations),
+    /// The call ended while its input was checked: its time was over, or it was cancelled.
+    Ended(Box<ToolResult>),
+}
+
 #[derive(Debug, Clone)]
 struct Schemas {
     input: Validator,
@@ -128,14 +140,55 @@ impl<T: Tool> Validated<T> {
         (self.schemas.get().is_some() || is_small()).then(|| self.schemas())
     }
 
-    /// Compiles the schemas and checks the input, in a thread of its own. Gives the context of the
-    /// call from then on, or the result of a call that has ended meanwhile.
+    /// Checks the input of a call, without the call: its first half. The deadline and the cancellation of `ctx` hold
+    /// for a check that may take long.
+    ///
+    /// # Errors
+    ///
+    /// One of the schemas cannot be used ([`ToolErrorKind::InvalidSchema`]), or four checks that take long are at
+    /// work already ([`ToolErrorKind::Overloaded`]).
+    pub async fn check(&self, ctx: &CallContext, input: &Input) -> Result<Checked, ToolError> {
+        let started = Instant::now();
+        let verdict = match self.schemas_soon() {
+            Some(Err(err)) => return Err(self.not_checked(err)),
+            Some(Ok(schemas)) => schemas.input.check_quickly(input.value()),
+            None => None,
+        };
+        match verdict {
+            Some(Ok(())) => Ok(Checked::Fits(None)),
+            Some(Err(violations)) => Ok(Checked::Violates(violations)),
+            None => self.check_slowly(ctx, input, started).await,
+        }
+    }
+
+    /// Executes a tool whose input was [checked](Self::check), and checks its structured output: the second half of a
+    /// call.
+    ///
+    /// # Errors
+    ///
+    /// Those of the tool.
+    pub async fn execute_checked(
+        &self,
+        ctx: &CallContext,
+        input: Input,
+    ) -> Result<ToolResult, ToolError> {
+        let started = Instant::now();
+        let res = self.tool.execute(ctx, input).await?;
+        match self.schemas() {
+            Ok(Schemas { output: Some(validator), .. }) if !res.is_error() => {
+                self.check_output(ctx, validator, res, started).await
+            }
+            _ => Ok(res),
+        }
+    }
+
+    /// Compiles the schemas and checks the input, in a thread of its own.
     async fn check_slowly(
         &self,
         ctx: &CallContext,
         input: &Input,
         started: Instant,
-    ) -> Result<Result<CallContext, ToolResult>, ToolError> {
+    ) -> Result<Checked, ToolError> {
         let own = self.tool.preview(input).and_then(|it| started.checked_add(it.deadline?));
         let deadline = ctx.deadline().into_iter().chain(own).min();
         let schemas = Arc::clone(&self.schemas);
@@ -154,13 +207,13 @@ impl<T: Tool> Validated<T> {
         match background::run(ctx, deadline, &budget, check).await {
             Ok(Ok(Ok(()))) => {
                 let ctx = ctx.clone();
-                Ok(Ok(deadline.into_iter().fold(ctx, CallContext::with_deadline)))
+                Ok(Checked::Fits(Some(deadline.into_iter().fold(ctx, CallContext::with_deadline))))
             }
-            Ok(Ok(Err(violations))) => Ok(Err(refused(&violations))),
+            Ok(Ok(Err(violations))) => Ok(Checked::Violates(violations)),
             Ok(Err(err)) => Err(self.not_checked(&err)),
             Err(why) => {
                 let end = Abandonment { why, started, deadline };
-                self.abandoned(&end, "input", &budget).map(Err)
+                self.abandoned(&end, "input", &budget).map(|it| Checked::Ended(Box::new(it)))
             }
         }
     }
@@ -302,36 +355,21 @@ impl<T: Tool> Tool for Validated<T> {
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
-        let started = Instant::now();
-        let verdict = match self.schemas_soon() {
-            Some(Err(err)) => return Err(self.not_checked(err)),
-            Some(Ok(schemas)) => schemas.input.check_quickly(input.value()),
-            None => None,
-        };
-        let slow;
-        let ctx = match verdict {
-            Some(Ok(())) => ctx,
-            Some(Err(violations)) => return Ok(refused(&violations)),
-            None => match self.check_slowly(ctx, &input, started).await? {
-                Ok(ctx) => {
-                    slow = ctx;
-                    &slow
-                }
-                Err(result) => return Ok(result),
-            },
-        };
-        let res = self.tool.execute(ctx, input).await?;
-        match self.schemas() {
-            Ok(Schemas { output: Some(validator), .. }) if !res.is_error() => {
-                self.check_output(ctx, validator, res, started).await
-            }
-            _ => Ok(res),
+        match self.check(ctx, &input).await? {
+            Checked::Fits(Some(ctx)) => self.execute_checked(&ctx, input).await,
+            Checked::Fits(None) => self.execute_checked(ctx, input).await,
+            Checked::Violates(violations) => Ok(violations.into_result()),
+            Checked::Ended(result) => Ok(*result),
         }
     }
 }
 
-fn refused(violations: &Violations) -> ToolResult {
-    ToolResult::failed(Failure::BadInput, paragraph("input", violations))
+impl Violations {
+    /// The result of a call whose input they are found in: [`Failure::BadInput`], with every place in its text.
+    #[must_use]
+    pub fn into_result(self) -> ToolResult {
+        ToolResult::failed(Failure::BadInput, paragraph("input", &self))
+    }
 }
 
 fn joined(first: String, rest: &str) -> String {
