@@ -1,5 +1,6 @@
 //! The contract of a tool.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -63,7 +64,7 @@ use crate::result::ToolResult;
 /// # Ok(()) }
 /// ```
 #[async_trait]
-pub trait Tool: fmt::Debug + Send + Sync + 'static {
+pub trait Tool: Any + fmt::Debug + Send + Sync {
     /// The name: `tool`, or `owner:tool`. See [`ToolId`](crate::ToolId) for what it may hold.
     fn name(&self) -> &str;
 
@@ -110,6 +111,26 @@ pub trait Tool: fmt::Debug + Send + Sync + 'static {
     /// A [`ToolError`] says that the tool could not be tried. What the model can react to, a
     /// program's exit code or a missed deadline included, is a [`ToolResult`] with a failure.
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError>;
+}
+
+impl dyn Tool {
+    /// The tool as the type that it has, for a host that put it into a registry and asks for more than the
+    /// trait tells.
+    ///
+    /// What a wrapper holds is asked of the wrapper: of a [`Validated`](crate::Validated), `get_ref` gives it.
+    ///
+    /// ```
+    /// use flyto_tools::{NativeTool, NoInput, Tool};
+    ///
+    /// let tool: Box<dyn Tool> =
+    ///     Box::new(NativeTool::builder("ping", "Answers.").run(async |_, _: NoInput| "pong")?);
+    /// assert!(tool.downcast_ref::<NativeTool>().is_some());
+    /// # Ok::<(), flyto_tools::NativeToolError>(())
+    /// ```
+    #[must_use]
+    pub fn downcast_ref<T: Tool>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref()
+    }
 }
 
 const _: () = {
