@@ -2,7 +2,7 @@
 //!
 //! A [`Session`] is in the hands of its tools. The first call starts a task, which starts the process,
 //! writes requests, hears answers, and ends when the process has ended and no caller waits for another.
-//! Callers and task meet in [`shared`]: a caller leaves a request there and waits for its answer with
+//! Callers and task meet in [`state`]: a caller leaves a request there and waits for its answer with
 //! a clock of its own, so that no caller holds up another, and a call that is no longer waited for is
 //! cancelled.
 
