@@ -1,4 +1,7 @@
 //! What the operator decides about plugins: the `plugins` object of a configuration.
+//!
+//! A configuration is a rule, so a part that cannot be read refuses the whole object instead of
+//! loosening it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,24 +19,61 @@ use crate::{
 };
 
 /// The directories that are searched unless the configuration names others.
+///
+/// As a configuration writes them, with `~`; a directory that is not there is no problem. The
+/// second is the one of ZeptoClaw, so that its plugins are found without a move.
 pub const DEFAULT_PLUGIN_DIRS: [&str; 2] = ["~/.flyto/plugins", "~/.zeptoclaw/plugins"];
 
 /// The `plugins` object of a configuration.
+///
+/// ```
+/// use std::path::{Path, PathBuf};
+///
+/// use flyto_diagnostics::{At, Findings, Source, json};
+/// use flyto_plugin::{PluginConfig, Verdict, expand_home};
+///
+/// let text = r#"{
+///   "enabled": true,
+///   "blocked_plugins": ["old"],
+///   "grants": {"git": {"env": ["EDITOR"]}}
+/// }"#;
+/// let source = Source::new("flyto.json", text);
+/// let root = json::parse(&source)?;
+/// let mut findings = Findings::new();
+/// let expand = |path: &str| expand_home(path, Some(Path::new("/home/ada")), |_| None::<PathBuf>);
+/// let config = PluginConfig::read(At::root(&source, &root), expand, &mut findings)?;
+/// assert_eq!(config.filter().judge("old"), Verdict::Blocked);
+/// assert_eq!(config.filter().judge("git"), Verdict::Pass);
+/// assert!(config.grants["git"].env.contains("EDITOR"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PluginConfig {
     /// Whether plugins are used at all.
+    ///
+    /// Default: `false`, so that a plugin never runs because its directory is there.
     pub enabled: bool,
     /// Where plugins are searched. [`read`](Self::read) gives the paths as they are written; a host makes them absolute,
     /// see [`expand_home`](crate::expand_home).
+    /// Also spelt `directories`, with a warning. Default: [`DEFAULT_PLUGIN_DIRS`].
     pub plugin_dirs: Vec<PathBuf>,
     /// The only plugins that are used; all where it is empty.
+    ///
+    /// Exact names; there are no patterns.
     pub allowed_plugins: BTreeSet<String>,
     /// Plugins that are never used.
+    ///
+    /// A name on both lists is blocked.
     pub blocked_plugins: BTreeSet<String>,
     /// What plugins get beyond what every one of them gets, by name.
+    ///
+    /// A name that no plugin can have is a warning (`F0140`).
     pub grants: BTreeMap<String, Grant>,
     /// Whether a variable that a manifest reads from the host must be granted, too.
+    ///
+    /// Default: `false`. [`PluginTool::ungranted`](crate::PluginTool::ungranted) lists the names
+    /// that a tool then lacks.
     pub strict_env: bool,
 }
 
@@ -60,6 +100,10 @@ impl PluginConfig {
     /// [`Reported`] when a part cannot be read, or a key is unknown. None of it is used then: a list of blocked
     /// plugins that is half understood, or stands under a misspelt key, would let something through, and so
     /// would a misspelt key of a grant.
+    ///
+    /// Warnings do not fail the read: a name that no plugin can have, a directory that cannot be
+    /// meant as it is written. `expand` is called once for each granted path, and never for
+    /// [`plugin_dirs`](Self::plugin_dirs).
     pub fn read(
         at: At<'_>,
         expand: impl Fn(&str) -> Result<PathBuf, HomeError>,
@@ -100,6 +144,8 @@ impl PluginConfig {
     }
 
     /// Which plugins may be used.
+    ///
+    /// Without `enabled` no plugin passes; a blocked one still counts as blocked.
     #[must_use]
     pub fn filter(&self) -> Filter {
         let filter = if self.enabled { Filter::new() } else { Filter::disabled() };
@@ -110,11 +156,14 @@ impl PluginConfig {
 /// Why an unknown key is an error.
 const NOT_READ: &str = "a rule about plugins that is not read would not hold";
 
+/// The keys that are named in more than one place of this file.
 const ALLOWED: &str = "allowed_plugins";
 const BLOCKED: &str = "blocked_plugins";
 const STRICT: &str = "strict_env";
 
 /// What other programs call the keys.
+///
+/// Each stays an unknown key, and so an error; the finding suggests the second name of the pair.
 const OTHER_NAMES: [(&str, &str); 15] = [
     ("paths", "plugin_dirs"),
     ("permissions", "grants"),
@@ -134,6 +183,9 @@ const OTHER_NAMES: [(&str, &str); 15] = [
 ];
 
 /// A warning about a directory of plugins that cannot be meant as it is written.
+///
+/// The text begins with `$`, or has `/$` or `${` in it. `$HOME` at the start has `~` as the
+/// suggestion.
 fn no_dir(at: At<'_>) -> Option<Diagnostic> {
     let path = at.value().as_str()?;
     if path.trim().is_empty() {
@@ -159,6 +211,8 @@ fn no_dir(at: At<'_>) -> Option<Diagnostic> {
     })
 }
 
+/// Reads a list of names of plugins. A name that none can have is a warning, and stays on the
+/// list.
 fn names(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,

@@ -1,4 +1,7 @@
 //! What the tools of plugins get of the host.
+//!
+//! The context is where a host decides: the backend, the directories, the grants. A manifest
+//! never changes it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,9 +14,13 @@ use flyto_execenv::{DEFAULT_CAPTURE_BYTES, Environment, ExecEnv, Grants, Policy}
 
 use crate::{config::PluginConfig, environment::StrictEnv, grant::Grant, session::Sessions};
 
+/// What a host gives to [`PluginContext::profiles`]: from a name to a policy.
 type FindProfile = dyn Fn(&str) -> Option<Policy> + Send + Sync;
 
 /// The sandbox profiles of a host by name; there are none by default. Clones share what was found.
+///
+/// An answer is kept for good, also the answer that there is no such profile; a host whose
+/// profiles changed makes another context.
 #[derive(Clone, Default)]
 pub struct Profiles {
     find: Option<Arc<FindProfile>>,
@@ -22,6 +29,9 @@ pub struct Profiles {
 
 impl Profiles {
     /// The profile of this name: what it asks for, as a policy. `None` where there is none.
+    ///
+    /// Calls of one context wait for each other here while the host looks up a new name. The
+    /// host's function must not call `get` of the same profiles: it would wait for itself.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<Policy>> {
         let find = self.find.as_ref()?;
@@ -45,6 +55,9 @@ impl fmt::Debug for Profiles {
 #[non_exhaustive]
 pub struct PluginContext {
     /// Where programs run.
+    ///
+    /// Programs have the class [`Class::PLUGIN_TOOL`](flyto_execenv::Class::PLUGIN_TOOL), whose
+    /// policy it applies.
     pub exec_env: ExecEnv,
     /// The host's environment, from which programs get what the policy passes on, what is granted,
     /// and what declared values read.
@@ -54,18 +67,26 @@ pub struct PluginContext {
     pub session_dir: PathBuf,
     /// The directory in which every plugin has one of its own, by its name, as `PLUGIN_DATA`.
     /// Without one there is no such variable.
+    ///
+    /// The directory of a plugin is created on the way to its first call, with mode 0700 on
+    /// Unix.
     pub data_root: Option<PathBuf>,
     /// The directory for output that outgrows [`capture_bytes`](Self::capture_bytes). Without one,
     /// the middle of such output is lost.
+    /// It holds stdout only; stderr is never spilled.
     pub spill_dir: Option<PathBuf>,
     /// How much of stdout, and of stderr, is kept in memory; of the stdout of a binary plugin 16 MiB at
     /// least, because half an answer is none.
+    /// Default: [`DEFAULT_CAPTURE_BYTES`], 4 MiB.
     pub capture_bytes: u64,
     /// What the operator granted, by the name of the plugin.
     pub grants: BTreeMap<String, Grant>,
     /// Whether a variable that a manifest reads must be granted.
     pub strict_env: StrictEnv,
     /// The sandbox profiles that tools can ask for.
+    ///
+    /// A call of a tool that names a profile which is not there is refused before anything
+    /// starts.
     pub profiles: Profiles,
     /// The processes of session plugins. Contexts that were cloned from each other share them.
     pub sessions: Sessions,
@@ -120,6 +141,9 @@ impl PluginContext {
     }
 
     /// Takes over the grants of a configuration.
+    ///
+    /// Takes both `grants` and `strict_env`, in place of those that were set before. Lists of
+    /// allowed and blocked plugins are a [`Filter`](crate::Filter)'s.
     #[must_use]
     pub fn grants(mut self, config: &PluginConfig) -> Self {
         self.grants.clone_from(&config.grants);
@@ -128,6 +152,16 @@ impl PluginContext {
     }
 
     /// Sets what says which sandbox profile has a name. It is asked when a tool first asks for the profile.
+    ///
+    /// ```
+    /// use flyto_execenv::{Environment, ExecEnv, Policy, local::Local};
+    /// use flyto_plugin::PluginContext;
+    ///
+    /// let ctx = PluginContext::new(ExecEnv::new(Local::new()), Environment::new())
+    ///     .profiles(|name| (name == "strict").then(Policy::new));
+    /// assert!(ctx.profiles.get("strict").is_some());
+    /// assert!(ctx.profiles.get("none").is_none());
+    /// ```
     #[must_use]
     pub fn profiles(
         mut self,

@@ -1,4 +1,8 @@
 //! The variables that programs of plugins see.
+//!
+//! A program of a plugin starts with an empty environment, and every variable in it has one of
+//! four origins: [`VariableOrigin`]. The order of precedence is in `Sources`. Nothing here reads
+//! the environment of this process; a host passes its own in.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,9 +15,15 @@ use std::{
 use flyto_execenv::{Declared, EnvPolicy, Environment, MissingVariables};
 
 /// The variable with the plugin's directory.
+///
+/// Absolute. In a template it is how a command names a file of its plugin:
+/// `"$PLUGIN_ROOT/run.sh"`.
 pub const PLUGIN_ROOT: &str = "PLUGIN_ROOT";
 
 /// The variable with the directory in which the plugin may keep what outlives a call.
+///
+/// Absolute, and the plugin's alone by its name. Not set where
+/// [`PluginContext::data_root`](crate::PluginContext::data_root) is `None`.
 pub const PLUGIN_DATA: &str = "PLUGIN_DATA";
 
 /// Whether a variable of the host that a manifest reads must be granted.
@@ -34,15 +44,22 @@ pub enum StrictEnv {
 /// a declared value reads those that it names; it also reads the plugin's own two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sources<'a> {
+    /// The host's environment as a whole; programs see parts of it.
     pub(crate) host: &'a Environment,
+    /// The value of [`PLUGIN_ROOT`].
     pub(crate) root: &'a Path,
+    /// The value of [`PLUGIN_DATA`]; without one there is no such variable.
     pub(crate) data: Option<&'a Path>,
+    /// Names that the operator granted to this plugin.
     pub(crate) granted: &'a BTreeSet<String>,
+    /// `env` of the tool; of a session, what its tools declare together.
     pub(crate) declared: &'a Declared,
     pub(crate) strict: StrictEnv,
 }
 
 /// A variable that a program sees, and why.
+///
+/// For a report about a tool. The value is left out, because it may be a secret of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Variable {
@@ -51,6 +68,9 @@ pub struct Variable {
     /// Why it is there.
     pub origin: VariableOrigin,
     /// The variables that a declared value is made of, in order of their names.
+    ///
+    /// Empty for a variable that is not [declared](VariableOrigin::Declared). Each name stands
+    /// once.
     pub reads: Vec<String>,
 }
 
@@ -69,6 +89,9 @@ pub enum VariableOrigin {
 }
 
 /// Values that declared variables need and do not get.
+///
+/// A call then fails before anything starts. The two maps go from a name to the declared
+/// variables that use it, and share no name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unresolved {
     /// Variables that the host does not have.
@@ -78,6 +101,7 @@ pub(crate) struct Unresolved {
 }
 
 impl Unresolved {
+    /// All names, for [`Failure::Environment`](flyto_tools::Failure::Environment).
     pub(crate) fn names(&self) -> Vec<String> {
         self.unset.missing.keys().chain(self.refused.keys()).cloned().collect()
     }
@@ -108,6 +132,8 @@ impl Error for Unresolved {}
 
 impl Sources<'_> {
     /// The whole environment.
+    ///
+    /// Fails with every missing name at once, so that one repair is enough.
     pub(crate) fn build(&self) -> Result<Environment, Unresolved> {
         let readable = self.readable();
         let declared = self.declared.expand(&readable).map_err(|err| self.unresolved(err))?;
@@ -118,6 +144,8 @@ impl Sources<'_> {
     }
 
     /// The variables in order of their names, whether or not every value can be made.
+    ///
+    /// A granted variable that the host does not have is left out, as it is in the program.
     pub(crate) fn variables(&self) -> Vec<Variable> {
         let mut res = BTreeMap::new();
         let minimal = EnvPolicy::MINIMAL_NAMES.into_iter().filter(|it| self.host.get(it).is_some());
@@ -159,12 +187,17 @@ impl Sources<'_> {
     }
 
     /// The variables that declared values cannot do without and the host does not have.
+    ///
+    /// A name that the host has and the plugin may not read is not among them: see
+    /// [`ungranted`](Self::ungranted).
     pub(crate) fn unset(&self) -> Vec<String> {
         let Err(missing) = self.declared.expand(&self.readable()) else { return Vec::new() };
         let names = missing.missing.into_keys();
         names.filter(|it| !is_own(it) && self.host.get(it).is_none()).collect()
     }
 
+    /// The plugin's own variables: [`PLUGIN_ROOT`], and [`PLUGIN_DATA`] where there is a
+    /// directory.
     fn own(&self) -> impl Iterator<Item = (&'static str, OsString)> {
         let data = self.data.map(|it| (PLUGIN_DATA, it.as_os_str().to_owned()));
         std::iter::once((PLUGIN_ROOT, self.root.as_os_str().to_owned())).chain(data)
@@ -176,6 +209,9 @@ impl Sources<'_> {
     }
 
     /// The variables that declared values name and may read.
+    ///
+    /// The host's [`PLUGIN_ROOT`] and [`PLUGIN_DATA`] are taken out first: a host that runs
+    /// inside a plugin must not pass its own directories on.
     fn readable(&self) -> Environment {
         let named = self.declared.iter().flat_map(|(_, template)| template.variables());
         let mut res: Environment = named
@@ -189,12 +225,14 @@ impl Sources<'_> {
         res
     }
 
+    /// Whether a declared value may read the host's variable; always where [`StrictEnv`] is off.
     fn may_read(&self, name: &str) -> bool {
         self.strict == StrictEnv::Off
             || self.granted.contains(name)
             || EnvPolicy::MINIMAL_NAMES.contains(&name)
     }
 
+    /// Sorts what is missing: what the host has but did not grant, and what it does not have.
     fn unresolved(&self, missing: MissingVariables) -> Unresolved {
         let (refused, unset) = missing
             .missing

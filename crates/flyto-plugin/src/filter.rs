@@ -1,8 +1,20 @@
 //! Which plugins may be used.
+//!
+//! The rule has four lines, first fit: blocked, switched off, allowed, not on the list. A name
+//! is compared byte for byte, with the name that [`Found::name`](crate::Found::name) reports.
 
 use std::collections::BTreeSet;
 
 /// Which plugins may be used, by their exact names. The default lets all of them pass.
+///
+/// ```
+/// use flyto_plugin::{Filter, Verdict};
+///
+/// let filter = Filter::new().allow(["git", "text"]).block(["text"]);
+/// assert_eq!(filter.judge("git"), Verdict::Pass);
+/// assert_eq!(filter.judge("text"), Verdict::Blocked);
+/// assert_eq!(filter.judge("other"), Verdict::NotAllowed);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     disabled: bool,
@@ -38,6 +50,8 @@ impl Filter {
     }
 
     /// Adds names that pass. Once there is one, no other name does.
+    ///
+    /// An empty list changes nothing: without any allowed name all pass.
     #[must_use]
     pub fn allow(mut self, names: impl IntoIterator<Item: Into<String>>) -> Self {
         self.allowed.extend(names.into_iter().map(Into::into));
@@ -52,6 +66,8 @@ impl Filter {
     }
 
     /// What becomes of a plugin of this name.
+    ///
+    /// A blocked name is reported as blocked also while plugins are switched off.
     #[must_use]
     pub fn judge(&self, name: &str) -> Verdict {
         if self.blocked.contains(name) {
