@@ -1,4 +1,14 @@
 //! What the operator grants to one plugin: an entry of `plugins.grants`.
+//!
+//! The grants stand under the names of the plugins, as in the example. Every key may be left
+//! out, and an unknown one refuses the whole configuration:
+//!
+//! ```json
+//! {"git": {"env": ["EDITOR"], "network": ["example.org:443"], "read": ["~/src"],
+//!          "limits": {"memory_bytes": 268435456}}}
+//! ```
+//!
+//! The paths in [`Grant`] are absolute: a `~` is expanded while the configuration is read.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,17 +33,23 @@ use crate::{
 /// The variables are added to those that every program of a plugin sees. The rest is put onto the
 /// [`Spec`](flyto_execenv::Spec) of a call, where it replaces what the policy of the backend's class
 /// says, one field at a time. A manifest can only ask for less than is granted.
+///
+/// The default grants nothing: every plugin runs with it that the configuration does not name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Grant {
     /// Names of variables of the host that its programs see. One that the host does not have is not
     /// there for them either.
+    /// Never [`PLUGIN_ROOT`](crate::PLUGIN_ROOT) or [`PLUGIN_DATA`](crate::PLUGIN_DATA) from a
+    /// configuration.
     pub env: BTreeSet<String>,
     /// Upper bounds in place of those of its class; one that is not set is the class's.
     pub limits: Limits,
     /// What it may reach on the network; `None` is what its class may.
+    /// [`Network::Hosts`] names the hosts that may be reached, and no others.
     pub network: Option<Network>,
     /// Absolute paths that it may read and execute, with what lies below them.
+    /// Nothing checks that they exist.
     pub read: Vec<PathBuf>,
     /// Absolute paths that it may read and write, with what lies below them.
     pub write: Vec<PathBuf>,
@@ -48,6 +64,8 @@ impl Grant {
 
     /// What of it a backend has to know: all but the variables, which are part of a program's
     /// environment.
+    ///
+    /// Destructured without `..`, so that a new field cannot be forgotten here.
     #[must_use]
     pub fn for_backend(&self) -> Grants {
         let Self { env: _, limits, network, read, write } = self;
@@ -60,9 +78,13 @@ impl Grant {
 }
 
 /// What a `~` stands for.
+///
+/// [`expand_home`](crate::expand_home) with the home directories of the host.
 type Expand<'a> = &'a dyn Fn(&str) -> Result<PathBuf, HomeError>;
 
 /// Reads the grants of all plugins. One that cannot be read refuses them all.
+/// A plugin that is named twice is an error, because which of the two was meant is not known.
+/// All entries are read even after one failed, so that one run shows every finding.
 pub(crate) fn read_all(
     at: At<'_>,
     expand: Expand<'_>,
@@ -95,6 +117,7 @@ pub(crate) fn read_all(
     failed.map_or(Ok(res), Err)
 }
 
+/// One grant. Unknown keys are errors, unlike in a manifest.
 fn read(at: At<'_>, expand: Expand<'_>, findings: &mut Findings) -> Result<Grant, Reported> {
     let mut reader = ObjectReader::new(at, findings)?;
     let env = env(&mut reader);
@@ -112,6 +135,7 @@ fn read(at: At<'_>, expand: Expand<'_>, findings: &mut Findings) -> Result<Grant
 /// Why an unknown key of a grant is an error.
 const NOT_READ: &str = "a bound that is not read would not hold, and nobody would notice";
 
+/// The names of variables, each checked by [`ungrantable`].
 fn env(reader: &mut ObjectReader<'_, '_>) -> Result<BTreeSet<String>, Reported> {
     let names = reader.optional_string_array("env")?.unwrap_or_default();
     let mut failed = None;
@@ -123,6 +147,8 @@ fn env(reader: &mut ObjectReader<'_, '_>) -> Result<BTreeSet<String>, Reported> 
     failed.map_or_else(|| Ok(names.into_iter().map(ToOwned::to_owned).collect()), Err)
 }
 
+/// Why the name of a variable cannot be granted: it is none, or the host sets it for every
+/// plugin.
 fn ungrantable(at: At<'_>, name: &str) -> Option<Diagnostic> {
     if let Some(why) = name_fault(name) {
         let what = format!("the name {} of a variable {why}", quoted(name));
@@ -136,6 +162,7 @@ fn ungrantable(at: At<'_>, name: &str) -> Option<Diagnostic> {
     None
 }
 
+/// The paths under `read` or `write`, in the order of the text. One wrong path fails the grant.
 fn paths(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -153,6 +180,7 @@ fn paths(
     failed.map_or(Ok(res), Err)
 }
 
+/// One path: expanded, and absolute after that.
 fn path(at: At<'_>, text: &str, expand: Expand<'_>) -> Result<PathBuf, Box<Diagnostic>> {
     refuse_nul(at, "the path")?;
     let path = expand(text)
@@ -168,9 +196,12 @@ fn path(at: At<'_>, text: &str, expand: Expand<'_>) -> Result<PathBuf, Box<Diagn
     Err(Box::new(at.error(codes::GRANTED_PATH, what).with_reason(reason).with_help(HELP)))
 }
 
+/// What to write in place of a path that cannot be granted.
 const HELP: &str = "write the whole path, or one that begins with `~/`";
 
 /// A warning about a name that no plugin can have.
+///
+/// `place` is where the name stands: a key, or an item of a list.
 pub(crate) fn no_plugin(at: At<'_>, place: Span, name: &str) -> Option<Diagnostic> {
     let fault = check_plugin_name(name).err()?;
     let what = format!("no plugin has the name {}: it {fault}", quoted(name));

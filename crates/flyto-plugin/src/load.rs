@@ -1,4 +1,8 @@
 //! One plugin: from its directory to what can be used of it.
+//!
+//! What is lost by a mistake is the smallest part that can be: a tool, a server, at most the
+//! plugin. Reading takes at most [`MAX_FILE_BYTES`](flyto_diagnostics::files::MAX_FILE_BYTES)
+//! bytes of text, starts no program, and writes nothing.
 
 use std::{
     fmt, fs,
@@ -15,29 +19,43 @@ use crate::{
 };
 
 /// The name of the file that makes a directory a plugin.
+///
+/// A file of any other name can be loaded with [`load`]; a search finds this name only.
 pub const MANIFEST_FILE: &str = "plugin.json";
 
 /// A plugin whose head is in order, with those of its tools that are.
+///
+/// Made by [`load`], [`load_source`] and [`Catalogue::discover`](crate::Catalogue::discover),
+/// and never changed: a new version of the files is a new value.
 #[derive(Clone, PartialEq)]
 pub struct Plugin {
     dir: PathBuf,
+    /// The text of the manifest, which schemas and findings refer to.
     source: Source,
+    /// Where the value of `name` stands in the text.
     name: Span,
     manifest: Manifest,
+    /// Where each tool of the manifest stands, in the same order as `manifest.tools`.
     tools: Vec<Span>,
     refused: Vec<RefusedTool>,
     /// The program that a session keeps running: another one needs another session.
+    /// `None` where no tool is of a session, or where the program was not there.
     session_program: Option<Identity>,
 }
 
 impl Plugin {
     /// The plugin's name.
+    ///
+    /// The name that stands before the names of its tools. In a manifest of the format Agent
+    /// Plugins it is the written name with `-` for each `.`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.manifest.name
     }
 
     /// The plugin's directory, absolute.
+    ///
+    /// Symbolic links on the way stay as they are.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -50,6 +68,8 @@ impl Plugin {
     }
 
     /// The tools that can be used, in the order of the manifest.
+    ///
+    /// The same as `tools` of [`manifest`](Self::manifest).
     #[must_use]
     pub fn tools(&self) -> &[ToolDef] {
         &self.manifest.tools
@@ -63,6 +83,9 @@ impl Plugin {
 
     /// Whether what was read now is what was read then: the text is the same, and what lies around
     /// it, such as the program of a tool, gives it the same meaning.
+    ///
+    /// Called by a reload, with the earlier state as `other`. Then the earlier value stays in
+    /// use, and with it the sessions of its tools.
     pub(crate) fn is_the_same(&self, other: &Self) -> bool {
         let mut pairs = self.tools().iter().zip(other.tools());
         self.source == other.source
@@ -76,6 +99,9 @@ impl Plugin {
     }
 
     /// Where the entries with this name stand, whether or not they can be used.
+    ///
+    /// More than one where two entries have the name: the first can be used, the others are
+    /// refused.
     pub(crate) fn entries(&self, tool: &str) -> impl Iterator<Item = Span> {
         let usable = self.tools().iter().zip(&self.tools).filter(move |it| it.0.name == tool);
         let refused = self.refused.iter().filter(move |it| it.name.as_deref() == Some(tool));
@@ -107,6 +133,8 @@ impl fmt::Debug for Plugin {
 }
 
 /// What came of looking at one plugin.
+///
+/// `plugin` may be there beside errors: those of tools and servers cost only these.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Loaded {
@@ -121,6 +149,15 @@ pub struct Loaded {
 /// A relative path is taken from the current directory. Findings name the path as it is given. What
 /// cannot be read, is no file or is larger than [`MAX_FILE_BYTES`](flyto_diagnostics::files::MAX_FILE_BYTES) is a finding like any
 /// other.
+///
+/// ```
+/// use flyto_plugin::{LoadOptions, codes, load};
+///
+/// let loaded = load("/no/such/directory", &LoadOptions::new());
+/// assert!(loaded.plugin.is_none());
+/// let finding = loaded.findings.iter().next().expect("it says why");
+/// assert_eq!(finding.code, codes::NO_MANIFEST);
+/// ```
 #[must_use]
 pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
     let path = path.as_ref();
@@ -149,6 +186,23 @@ pub fn load(path: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
 
 /// Loads a plugin from the text of its manifest. Programs and directories that it names are looked
 /// for from `dir`, the plugin's directory; a relative one is taken from the current directory.
+///
+/// For an editor, whose text is not in the file yet. A file `mcp.json` of the format Agent
+/// Plugins is read from `dir` all the same.
+///
+/// ```
+/// use flyto_diagnostics::Source;
+/// use flyto_plugin::{LoadOptions, load_source};
+///
+/// let text = r#"{
+///   "name": "host",
+///   "tools": [{"name": "kernel", "description": "Names the kernel.", "command": "uname"}]
+/// }"#;
+/// let source = Source::new("plugin.json", text);
+/// let loaded = load_source(&source, "/opt/plugins/host", &LoadOptions::new());
+/// let plugin = loaded.plugin.expect("its head is in order");
+/// assert_eq!((plugin.name(), plugin.tools()[0].name.as_str()), ("host", "kernel"));
+/// ```
 #[must_use]
 pub fn load_source(source: &Source, dir: impl AsRef<Path>, options: &LoadOptions) -> Loaded {
     let dir = absolute(dir.as_ref());
@@ -167,6 +221,9 @@ pub fn load_source(source: &Source, dir: impl AsRef<Path>, options: &LoadOptions
 }
 
 /// Makes a plugin of a manifest that is JSON.
+///
+/// `None` when the head cannot be used; `findings` then has at least one error. A search calls
+/// it for each manifest whose name the filter lets pass.
 pub(crate) fn from_json(root: At<'_>, place: Place<'_>, findings: &mut Findings) -> Option<Plugin> {
     let read = manifest::read(root, place, findings).ok()?;
     let is_session = |it: &ToolDef| match &it.invocation {

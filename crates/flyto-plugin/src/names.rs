@@ -1,4 +1,7 @@
 //! Names of plugins and tools.
+//!
+//! All names are ASCII: a model, a log and a shell show the same characters, and no two names
+//! look alike. The full name of a tool is `PLUGIN:NAME`, so neither part holds a `:`.
 
 use std::fmt;
 
@@ -7,6 +10,9 @@ use std::fmt;
 pub const MAX_NAME_CHARS: usize = 64;
 
 /// Why a name is none.
+///
+/// The first fault wins, in this order: empty, a wrong character, a wrong first character, too
+/// long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameFault {
@@ -15,11 +21,14 @@ pub enum NameFault {
     /// There are more than [`MAX_NAME_CHARS`] characters.
     TooLong {
         /// How many there are.
+        ///
+        /// More than [`MAX_NAME_CHARS`].
         n_chars: usize,
     },
     /// The first character may stand further behind, but not there.
     BadStart(char),
     /// A character that may stand nowhere in the name.
+    /// A character beyond ASCII is shown with its code point.
     BadChar(char),
 }
 
@@ -42,6 +51,7 @@ impl fmt::Display for NameFault {
 /// Which name is meant; each kind has characters of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NameKind {
+    /// A plugin, whose name may begin with a digit and has no `_`.
     Plugin,
     /// A tool that is declared with `command` and `args`.
     ArgvTool,
@@ -62,6 +72,7 @@ impl NameKind {
         }
     }
 
+    /// Whether the character may stand in a name of this kind, at any place but the first.
     fn allows(self, c: char) -> bool {
         c.is_ascii_alphanumeric()
             || match self {
@@ -71,6 +82,8 @@ impl NameKind {
             }
     }
 
+    /// Whether the character may stand first. Every one that may is also [allowed](Self::allows)
+    /// later.
     fn allows_first(self, c: char) -> bool {
         match self {
             Self::Plugin | Self::Server => c.is_ascii_alphanumeric(),
@@ -78,6 +91,7 @@ impl NameKind {
         }
     }
 
+    /// The rule that the public functions of this file state.
     pub(crate) fn check(self, name: &str) -> Result<(), NameFault> {
         let first = name.chars().next().ok_or(NameFault::Empty)?;
         if let Some(c) = name.chars().find(|&c| !self.allows(c)) {
@@ -94,6 +108,10 @@ impl NameKind {
     }
 
     /// A name that is near to `written` and allowed, if there is a useful one.
+    ///
+    /// Characters that are not allowed become one `-` or `_` between parts, and nothing at the
+    /// ends. `None` where a character is not ASCII, where nothing is left, or where the name is
+    /// in order already. What comes back always passes [`check`](Self::check).
     pub(crate) fn mended(self, written: &str) -> Option<String> {
         let joint = match self {
             Self::Plugin | Self::Server => '-',
@@ -121,11 +139,25 @@ impl NameKind {
 /// # Errors
 ///
 /// [`NameFault`] names the first fault.
+///
+/// ```
+/// use flyto_plugin::{NameFault, check_plugin_name};
+///
+/// assert_eq!(check_plugin_name("git-info"), Ok(()));
+/// assert_eq!(check_plugin_name("git_info"), Err(NameFault::BadChar('_')));
+/// ```
 pub fn check_plugin_name(name: &str) -> Result<(), NameFault> {
     NameKind::Plugin.check(name)
 }
 
 /// A name near to `written` that a plugin may have, if there is a useful one.
+///
+/// ```
+/// use flyto_plugin::nearest_plugin_name;
+///
+/// assert_eq!(nearest_plugin_name("my plugin").as_deref(), Some("my-plugin"));
+/// assert_eq!(nearest_plugin_name("git"), None);
+/// ```
 #[must_use]
 pub fn nearest_plugin_name(written: &str) -> Option<String> {
     NameKind::Plugin.mended(written)
@@ -137,6 +169,9 @@ pub fn nearest_plugin_name(written: &str) -> Option<String> {
 /// # Errors
 ///
 /// [`NameFault`] names the first fault.
+///
+/// A tool with `parameters`, and one of a binary plugin, has no `-` in its name; the loader
+/// checks that.
 pub fn check_tool_name(name: &str) -> Result<(), NameFault> {
     NameKind::ArgvTool.check(name)
 }

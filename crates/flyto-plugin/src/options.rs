@@ -1,10 +1,20 @@
 //! How manifests are looked at.
+//!
+//! Every option has a default that looks less closely: without the host's `PATH` and environment
+//! nothing can be said about them, so nothing is.
 
 use std::{ffi::OsString, sync::Arc};
 
 use flyto_execenv::Environment;
 
 /// How manifests are looked at.
+///
+/// ```
+/// use flyto_plugin::{Depth, LoadOptions};
+///
+/// let options = LoadOptions::new().depth(Depth::Full).path("/usr/bin:/bin");
+/// assert_eq!(options.depth, Depth::Full);
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LoadOptions {
@@ -12,6 +22,8 @@ pub struct LoadOptions {
     pub depth: Depth,
     /// The `PATH` that programs will have; without one it is not known whether a program that is
     /// called by its bare name is there.
+    /// Entries are separated as the system does it. A tool that declares a `PATH` of its own is
+    /// not looked up in this one.
     pub path: Option<OsString>,
     /// The host's environment, from which declared servers read; without one it is not known whether
     /// the variables are there that they need.
@@ -29,6 +41,10 @@ pub enum Depth {
     #[default]
     Quick,
     /// That, and all schemas are compiled and programs looked up in the `PATH`: for an author who asks.
+    ///
+    /// It also hashes each file that must have a digest, and a server without its variables is
+    /// an error rather than a warning. It may take long, since the size of these files has no
+    /// bound.
     Full,
 }
 

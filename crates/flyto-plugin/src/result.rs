@@ -1,4 +1,7 @@
 //! What came of a program, in the words of a result.
+//!
+//! The texts are part of the contract with models and hosts: the table at
+//! [`PluginTool`](crate::PluginTool) lists them.
 
 use flyto_execenv::{Ending, ExecError};
 use flyto_program::{Ran, Text, chain};
@@ -7,18 +10,26 @@ use flyto_tools::{Failure, ToolResult};
 use crate::environment::Unresolved;
 
 /// The result of the tool `name` whose declared variables have no values.
+///
+/// Nothing was started.
 pub(crate) fn unresolved(name: &str, err: &Unresolved) -> ToolResult {
     let text = format!("plugin tool {name:?}: resolve env failed: {err}");
     ToolResult::failed(Failure::Environment { missing: err.names() }, text)
 }
 
 /// The result of the tool `name` whose program was started and lost sight of.
+///
+/// Nothing is known about its end: what it started may still run.
 pub(crate) fn lost(name: &str, err: &ExecError) -> ToolResult {
     let text = format!("plugin tool {name:?} lost: {}", chain(err));
     ToolResult::failed(Failure::Lost, text)
 }
 
 /// The result of the tool `name`.
+///
+/// `prints_json` says that the tool has an output schema, so that stdout has to be one JSON
+/// value. Every result says how the program was run; stdout stands in that part where the text
+/// has no place for it.
 pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
     let stdout = ran.stdout();
     let ended_early = matches!(ran.outcome.ending, Ending::TimedOut | Ending::Cancelled);
@@ -47,6 +58,7 @@ pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
     res
 }
 
+/// Stdout as it is: untrimmed, with the bytes beside the text where they are no UTF-8.
 fn from_stdout(stdout: Text) -> ToolResult {
     let mut res = ToolResult::text(stdout.text);
     res.raw = stdout.raw;
@@ -55,6 +67,8 @@ fn from_stdout(stdout: Text) -> ToolResult {
 }
 
 /// The result of a program that promises JSON.
+///
+/// Output that outgrew the memory kept for it is no JSON, whatever its start looks like.
 fn with_data(name: &str, stdout: Text) -> ToolResult {
     let read = if stdout.omitted.is_some() {
         Err("it is too long to be kept whole".to_owned())
@@ -74,6 +88,7 @@ fn with_data(name: &str, stdout: Text) -> ToolResult {
     }
 }
 
+/// A failure whose text is one line and stderr.
 fn with_stderr(failure: Failure, first: String, stdout: Text, ran: &Ran) -> ToolResult {
     let stderr = ran.stderr();
     let mut res = ToolResult::failed(failure, format!("{first}\nstderr: {}", stderr.text));
@@ -82,6 +97,7 @@ fn with_stderr(failure: Failure, first: String, stdout: Text, ran: &Ran) -> Tool
     res
 }
 
+/// A failure whose text is one line, stdout and stderr.
 fn with_both(failure: Failure, first: String, stdout: Text, ran: &Ran) -> ToolResult {
     let stderr = ran.stderr();
     let text = format!("{first}\nstdout: {}\nstderr: {}", stdout.text, stderr.text);

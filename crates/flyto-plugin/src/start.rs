@@ -1,4 +1,7 @@
 //! What every process of a plugin is started with, whether it makes one call or many.
+//!
+//! Both [`PluginTool`](crate::PluginTool) and the sessions build their [`Spec`] here, so that a
+//! process has the same environment, directory and bounds in either case.
 
 use std::{
     ffi::OsString,
@@ -19,18 +22,25 @@ use crate::{
 };
 
 /// The program of a tool, about to be started.
+///
+/// A borrowed view, cheap to copy: it lives for the making of one spec.
 #[derive(Clone, Copy)]
 pub(crate) struct Start<'a> {
+    /// What the host gives to all plugins.
     pub(crate) ctx: &'a PluginContext,
     /// The plugin's name; empty for a tool without one.
     pub(crate) plugin: &'a str,
     /// The plugin's directory, absolute.
     pub(crate) dir: &'a Path,
+    /// The tool. For a session, the first of the tools that share it, with the variables of all
+    /// of them.
     pub(crate) def: &'a ToolDef,
 }
 
 impl Start<'_> {
     /// What the variables of the program are made of.
+    ///
+    /// Lends them to `f`, because one of them is a path that is made here.
     pub(crate) fn with_sources<T>(self, f: impl FnOnce(Sources<'_>) -> T) -> T {
         let Self { ctx, plugin, dir, def } = self;
         let data = ctx.data_dir(plugin);
@@ -45,11 +55,16 @@ impl Start<'_> {
     }
 
     /// The variables of the program.
+    ///
+    /// [`Unresolved`] when a declared value needs a variable that is not there or not granted.
     pub(crate) fn env(self) -> Result<Environment, Unresolved> {
         self.with_sources(|it| it.build())
     }
 
     /// The directory in which the program starts.
+    ///
+    /// An argv tool starts in the plugin's directory, any other in the session's; `work_dir` of
+    /// the declaration is taken from there.
     pub(crate) fn working_dir(self) -> PathBuf {
         let base = match self.def.form() {
             ToolForm::Argv => self.dir.to_owned(),
@@ -70,6 +85,9 @@ impl Start<'_> {
     }
 
     /// `program` with what the declaration asks for and what the operator granted.
+    ///
+    /// The order counts: first the limits and grants, then the profile, at last the narrower
+    /// network. Each step after the grants only takes away.
     pub(crate) fn bounded(self, program: Program) -> Spec {
         let mut res = Spec::new(program)
             .class(Class::PLUGIN_TOOL)
@@ -86,11 +104,16 @@ impl Start<'_> {
     }
 
     /// The profile that the declaration names.
+    ///
+    /// `None` where it names none, and where the host has none of that name.
     fn profile(self) -> Option<Arc<Policy>> {
         self.ctx.profiles.get(self.def.sandbox.as_deref()?)
     }
 
     /// Whether the profile that the declaration names is there.
+    ///
+    /// Called before every start, since a host may know fewer profiles than the manifest hopes
+    /// for. The kind is [`ExecErrorKind::Unsupported`], and nothing has run.
     pub(crate) fn check_profile(self) -> Result<(), ExecError> {
         match &self.def.sandbox {
             Some(name) if self.profile().is_none() => {

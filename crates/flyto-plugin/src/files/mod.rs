@@ -1,4 +1,7 @@
 //! Files: reading them whole, and what differs between systems.
+//!
+//! Bytes are read by [`read`], which refuses what is no regular file and what is larger than 16
+//! MiB.
 
 #[cfg_attr(unix, path = "unix.rs")]
 #[cfg_attr(not(unix), path = "other.rs")]
@@ -18,6 +21,8 @@ pub(crate) use self::platform::{Identity, create_private_dir, is_executable};
 use crate::codes;
 
 /// Why there is no text.
+/// A search passes over the first kind in silence; [`load`](crate::load()) makes a finding of
+/// both.
 pub(crate) enum Unread {
     /// There is no such file.
     Missing,
@@ -26,6 +31,8 @@ pub(crate) enum Unread {
 }
 
 /// Reads the text of a manifest.
+///
+/// A symbolic link that leads nowhere is [`Unread::Found`]: a plugin was meant to be there.
 pub(crate) fn read_source(file: &Path) -> Result<Source, Unread> {
     match read(file) {
         Ok(bytes) => Source::from_bytes(file.to_string_lossy(), bytes).map_err(Unread::Found),
@@ -40,6 +47,7 @@ pub(crate) fn read_source(file: &Path) -> Result<Source, Unread> {
 }
 
 /// The directory from the root on. Where the current directory is gone, nothing can be said.
+/// The empty path is the current directory. Links and `..` stay in the path.
 pub(crate) fn absolute(dir: &Path) -> PathBuf {
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned())

@@ -13,6 +13,8 @@ pub(crate) fn is_executable(_: &Metadata) -> bool {
 }
 
 /// What tells one state of a file from another: it is replaced, or written to.
+///
+/// Without the number of the file, a replacement of the same size and time goes unnoticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     size: u64,
@@ -20,6 +22,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// From one look at the file.
     pub(crate) fn of(metadata: &Metadata) -> Self {
         Self { size: metadata.len(), modified: metadata.modified().ok() }
     }

@@ -8,11 +8,15 @@ use std::{
 };
 
 /// Whether any user may execute it.
+///
+/// Which user will run it is not known here, so one bit of the three is enough.
 pub(crate) fn is_executable(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & 0o111 != 0
 }
 
 /// What tells one state of a file from another: it is replaced, or written to.
+///
+/// A reload compares two of them to see that the program of a session was built anew.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,
@@ -22,6 +26,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
+    /// From the result of one stat(2); the times have the resolution of the file system.
     pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),

@@ -1,4 +1,7 @@
 //! `~` in paths that people write into their configuration.
+//!
+//! Only a `~` at the start of a path is read. Variables, and a `~` further behind, stay as they
+//! are.
 
 #[cfg_attr(unix, path = "unix.rs")]
 #[cfg_attr(not(unix), path = "other.rs")]
@@ -13,6 +16,8 @@ use std::{
 pub use self::platform::ambient_home_of;
 
 /// A path whose `~` stands for nothing.
+///
+/// A host reports it at the place of the path; nothing falls back to another directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HomeError {
@@ -66,6 +71,8 @@ impl Error for HomeError {}
 /// assert!(expand("~eve/plugins").is_err());
 /// # Ok::<(), flyto_plugin::HomeError>(())
 /// ```
+///
+/// A relative path comes back as it is, and an empty `home` counts as none.
 pub fn expand_home(
     path: &str,
     home: Option<&Path>,
