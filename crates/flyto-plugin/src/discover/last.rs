@@ -1,4 +1,7 @@
 //! What was in use before, and what an edit makes of it.
+//!
+//! An editor saves a file in steps, and a person saves a file that is half done. Both must not
+//! take a working plugin away, so each candidate is compared with the version that was in use.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,7 +15,9 @@ use crate::load::Plugin;
 
 /// What was there the last time.
 pub(super) struct Last<'a> {
+    /// By the directory as it is shown; those without a plugin are in it as well.
     pub(super) found: HashMap<&'a Path, &'a Found>,
+    /// What passes before a second look: 50 ms of sleep, or nothing in tests.
     pub(super) moment: &'a dyn Fn(),
 }
 
@@ -29,6 +34,8 @@ impl Last<'_> {
     }
 
     /// Looks once more at what is gone, after a moment.
+    /// Called at most once for each searched directory that was a plugin itself, and once for
+    /// all manifests that are gone.
     pub(super) fn after_a_moment<T>(&self, look: impl FnOnce() -> T) -> T {
         (self.moment)();
         look()
@@ -36,6 +43,8 @@ impl Last<'_> {
 }
 
 /// What a look at an edited manifest leads to.
+///
+/// The version that stays in use after `Unusable` is for the caller to keep.
 pub(super) enum Edit {
     /// This is in use from now on: the new version, or the good one if nothing has changed.
     Good(Arc<Plugin>),
@@ -45,6 +54,7 @@ pub(super) enum Edit {
 
 impl Edit {
     /// Compares what was read with the version in use.
+    /// `None` for `read` means that the head could not be used.
     pub(super) fn of(good: &Arc<Plugin>, read: Option<Plugin>) -> Self {
         match read {
             None => Self::Unusable,
@@ -57,6 +67,8 @@ impl Edit {
 
 /// Whether a tool that could be used is missing from the new version while an error is new there: it
 /// was hardly meant to go.
+/// A tool that is gone without an error went on purpose, and so did one of a plugin with a new
+/// name.
 fn loses_a_tool(read: &Plugin, good: &Plugin) -> bool {
     let was_refused: HashSet<_> = good.refused().iter().map(|it| it.name.as_deref()).collect();
     let mut refused = read.refused().iter().map(|it| it.name.as_deref());

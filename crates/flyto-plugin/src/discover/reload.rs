@@ -1,4 +1,7 @@
 //! What has changed since the last look.
+//!
+//! Changes are told by comparing two catalogues, so any two looks at the same directories can be
+//! compared, not only neighbours.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,6 +20,15 @@ use crate::load::Plugin;
 const GONE: Duration = Duration::from_millis(50);
 
 /// What came of looking again.
+///
+/// ```
+/// use flyto_plugin::{Catalogue, Filter, LoadOptions};
+///
+/// let first = Catalogue::discover(["/no/such/dir"], &Filter::new(), &LoadOptions::new());
+/// let next = first.reload();
+/// assert!(next.changes.is_empty());
+/// assert_eq!(next.catalogue, first);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Reload {
@@ -43,6 +55,9 @@ pub struct Change {
 }
 
 /// What has changed about a plugin.
+///
+/// A host adds the tools of a plugin after `Added`, replaces them after `Changed`, and takes
+/// them away after `Removed`. After the other two it only tells the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChangeKind {
@@ -85,6 +100,7 @@ pub(super) fn moment() {
 }
 
 /// Looks again. `moment` is what passes before a manifest that is gone is looked for once more.
+/// A plugin that was in use counts by its directory here; the changes count by its name.
 pub(super) fn run(before: &Catalogue, asked: Arc<Asked>, moment: &dyn Fn()) -> Reload {
     let dirs: Vec<_> = before.dirs.iter().map(|it| it.path.clone()).collect();
     let found = before.found.iter().map(|it| (it.dir.as_path(), it)).collect();
@@ -93,6 +109,8 @@ pub(super) fn run(before: &Catalogue, asked: Arc<Asked>, moment: &dyn Fn()) -> R
     Reload { catalogue, changes }
 }
 
+/// Plugins that are gone first, in the old order; then those that are new or different, in the
+/// new one. A plugin that the filter holds back is gone, and never refused.
 pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<Change> {
     let was_there: HashMap<_, _> = before.found.iter().map(|it| (&it.dir, it)).collect();
     let was_used: HashMap<_, _> =
@@ -122,6 +140,7 @@ pub(super) fn changes(before: &Catalogue, now: &Catalogue) -> Vec<Change> {
 }
 
 /// What has changed about a plugin in use, if anything has. `was` is what had its name.
+/// Two kept states with the same findings are one edit, which was told before.
 fn kind_of_use(now: &Found, plugin: &Arc<Plugin>, was: Option<&Found>) -> Option<ChangeKind> {
     let Some(was) = was else { return Some(ChangeKind::Added) };
     let is_same = was.plugin.as_ref().is_some_and(|it| Arc::ptr_eq(it, plugin));
@@ -133,6 +152,7 @@ fn kind_of_use(now: &Found, plugin: &Arc<Plugin>, was: Option<&Found>) -> Option
     }
 }
 
+/// The change under this name, with the directory of what was found.
 fn change(found: &Found, name: &str, kind: ChangeKind) -> Change {
     Change { plugin: name.to_owned(), dir: found.dir.clone(), kind }
 }

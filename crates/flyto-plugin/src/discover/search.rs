@@ -1,4 +1,8 @@
 //! From directories to plugins.
+//!
+//! Three steps: list the candidates, read each manifest by itself, and then give out the names
+//! in order. Only the last step depends on the other plugins, so the second one may run on
+//! several threads.
 
 use std::{
     collections::HashMap,
@@ -26,6 +30,7 @@ use crate::{
 
 /// Searches directories: those that hold plugins, or are one. With what was there the last time,
 /// versions that were good stay in use.
+/// `asked` goes into the catalogue, for the next search.
 pub(super) fn run(dirs: &[PathBuf], asked: Arc<Asked>, last: Option<&Last<'_>>) -> Catalogue {
     let mut search = Search { asked: &asked, last, seen: Vec::new(), candidates: Vec::new() };
     let dirs = dirs.iter().map(|it| search.dir(it)).collect();
@@ -40,11 +45,13 @@ const MANY: usize = 64;
 /// The most threads that read manifests; beyond a few, they wait for the same file system.
 const MOST_THREADS: usize = 8;
 
+/// The state of the first step.
 struct Search<'a> {
     asked: &'a Asked,
     last: Option<&'a Last<'a>>,
     /// The directories so far, without links.
     seen: Vec<PathBuf>,
+    /// Directories that may be plugins, in the order of the result.
     candidates: Vec<Candidate>,
 }
 
@@ -52,19 +59,26 @@ struct Search<'a> {
 struct Candidate {
     /// The path as people know it: from the directory that was searched.
     shown: PathBuf,
+    /// The same directory from the root on, which the plugin keeps.
     absolute: PathBuf,
 }
 
 /// What a manifest says, whatever the other plugins are.
+///
+/// Made on any thread; nothing in it refers to another plugin.
 struct Read {
     /// The name as it is written.
     name: Option<String>,
+    /// What the filter says about the name. A plugin that it holds back is not read any further.
     verdict: Verdict,
+    /// `None` when the filter holds it back, or its head cannot be used.
     plugin: Option<Plugin>,
     findings: Findings,
 }
 
 impl Search<'_> {
+    /// Searches one directory, and turns a failure into its state: missing is no finding,
+    /// unreadable is one.
     fn dir(&mut self, path: &Path) -> SearchedDir {
         let mut findings = Findings::new();
         let state = self.list(path, &mut findings).unwrap_or_else(|err| match err.kind() {
@@ -80,6 +94,10 @@ impl Search<'_> {
     }
 
     /// Notes what may be a plugin.
+    /// A directory with a manifest is one candidate. Otherwise each directory in it is one, and
+    /// each link; hidden ones, too. Entries are sorted, because readdir(3) has no order.
+    ///
+    /// Fails where the directory itself cannot be resolved or opened.
     fn list(&mut self, path: &Path, findings: &mut Findings) -> io::Result<DirState> {
         let real = fs::canonicalize(path)?;
         if self.seen.contains(&real) {
@@ -123,6 +141,8 @@ impl Search<'_> {
 
     /// Takes in all candidates. What one says is read first; then their names are given out, in
     /// order.
+    /// Manifests that were in use and are gone are looked for once more, all of them after one
+    /// moment.
     fn found(self) -> Vec<Found> {
         let Self { asked, last, candidates, .. } = self;
         let mut read = read_all(&candidates, asked);
@@ -147,6 +167,8 @@ impl Search<'_> {
 }
 
 /// Reads all manifests, on all CPUs where there are many: no manifest depends on another one.
+/// Results come in the order of the candidates; `None` is a directory without a manifest. A
+/// panic in a thread goes on in this one.
 fn read_all(candidates: &[Candidate], asked: &Asked) -> Vec<Option<Read>> {
     let read = |part: &[Candidate]| {
         let seen = Seen::default();
@@ -173,6 +195,8 @@ fn read_all(candidates: &[Candidate], asked: &Asked) -> Vec<Option<Read>> {
 
 impl Candidate {
     /// Reads the manifest, if there is one.
+    /// `None` where there is no file. The name is judged before anything else is read, so that a
+    /// blocked plugin is not even checked.
     fn read(&self, asked: &Asked, seen: &Seen) -> Option<Read> {
         let source = match files::read_source(&self.shown.join(MANIFEST_FILE)) {
             Ok(source) => source,
@@ -199,6 +223,7 @@ impl Candidate {
 }
 
 impl Read {
+    /// A manifest that is no text or no JSON. It has no name, so no filter applies to it.
     fn refused(diagnostic: Box<Diagnostic>) -> Self {
         let mut findings = Findings::new();
         findings.push(diagnostic);
@@ -207,6 +232,8 @@ impl Read {
 }
 
 /// Decides what becomes of a plugin, given those before it and what it was the last time.
+/// In this order: the filter, the comparison with the last good version, the name. A plugin
+/// whose name is taken is refused, also when it was in use before.
 fn settle(
     dir: PathBuf,
     read: Read,
@@ -258,6 +285,7 @@ struct Owners(HashMap<String, Location>);
 
 impl Owners {
     /// Takes the name for a plugin, or says which plugin has it.
+    /// Says `false` after a finding with both places; the plugin is refused then.
     fn claim(&mut self, plugin: &Plugin, findings: &mut Findings) -> bool {
         let place = plugin.name_location();
         if let Some(first) = self.0.get(plugin.name()) {
