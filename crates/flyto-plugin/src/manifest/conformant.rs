@@ -2,6 +2,10 @@
 //!
 //! The format is at <https://agent-plugins.org>. Its top level is closed: what it does not know is
 //! reported and passed over, and any other violation costs the plugin. Nothing is ever fetched.
+//!
+//! Names of this format may hold `.`, and ids of tools may not; [`id`] is the one place that
+//! knows both. Tools come from the extension [`EXTENSION`] with the keys and checks of a native
+//! manifest, with one difference: no path in them may lead out of the plugin's directory.
 
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, quoted};
 
@@ -20,16 +24,27 @@ const SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/plugin.schema.json
 const EXTENSION: &str = "dev.flyto";
 
 /// Whether a manifest is of this format. Any other `$schema` is for editors.
+///
+/// Decided by `$schema` alone, compared exactly: a manifest says by it that it wants these
+/// rules.
 pub(super) fn is_conformant(root: At<'_>) -> bool {
     root.member("$schema").and_then(|it| it.value().as_str()) == Some(SCHEMA)
 }
 
 /// The name that stands before the names of tools, where `.` cannot stand.
+/// What comes out keeps the rule of [`check_plugin_name`](crate::check_plugin_name), provided
+/// that the name kept the rule of this format. Two names may become one, as `a.b` and `a-b` do;
+/// the search then refuses the later plugin.
 pub(super) fn id(name: &str) -> String {
     name.replace('.', "-")
 }
 
 /// Reads a manifest and the servers in `mcp.json` beside it.
+///
+/// # Errors
+///
+/// [`Reported`] for any part of the head that cannot be read, and for a plugin that offers
+/// neither a tool nor a file `mcp.json`. A server that cannot be used costs itself.
 pub(super) fn read(
     root: At<'_>,
     place: Place<'_>,
@@ -102,6 +117,8 @@ pub(super) fn read(
     Ok(Read { manifest, name: name_span, tools: offered.spans, refused: offered.refused })
 }
 
+/// The name by the rule of this format: 1 to 64 small letters, digits, `-` and `.`, with letters
+/// or digits at both ends and no two signs of a kind in a row.
 fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
     let name = reader.required_string("name")?;
     let why = if name.is_empty() {
@@ -124,6 +141,7 @@ fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
 }
 
 /// The author, which is an object in this format: the name, and an address behind it.
+/// `url` is checked and dropped: a manifest has no place for it here.
 fn author(reader: &mut ObjectReader<'_, '_>) -> Result<Option<String>, Reported> {
     let Some(at) = reader.optional_object("author")? else { return Ok(None) };
     let mut reader = ObjectReader::new(at, reader.findings())?;
@@ -139,6 +157,7 @@ fn author(reader: &mut ObjectReader<'_, '_>) -> Result<Option<String>, Reported>
 }
 
 /// The extension with tools, if there is one. Other extensions are other programs'.
+/// Every extension has to be an object under a name with a `.` in it, whether or not it is read.
 fn extension<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<At<'v>>, Reported> {
     let Some(at) = reader.optional_object("extensions")? else { return Ok(None) };
     let mut failed = None;
@@ -152,6 +171,7 @@ fn extension<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<At<'v>>, Re
     failed.map_or_else(|| Ok(at.member(EXTENSION)), Err)
 }
 
+/// What is wrong with one extension: its value is no object, or its name is no domain.
 fn extension_fault(name: &str, value: At<'_>) -> Option<Diagnostic> {
     if value.value().as_object().is_none() {
         let found = value.value().describe();

@@ -1,4 +1,8 @@
 //! What a manifest declares: values that are read, and that a host can make as well.
+//!
+//! Fields are public, since a host may set any value that a manifest could. What a manifest
+//! promises beyond that (names by the rules, schemas that compile, paths that stay inside) is
+//! checked by the reader, and not by these types.
 
 use std::{ffi::OsString, fmt, path::PathBuf, sync::LazyLock, time::Duration};
 
@@ -11,6 +15,8 @@ use super::{lazy::Schema, servers::def::ServerDef};
 use crate::template::{Template, TemplateError};
 
 /// The time a tool gets whose manifest names none: 30 s.
+///
+/// A tool is one step of a model that waits for it; what takes longer says so itself.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The time without a call after which the program of a session is asked to stop, where the manifest
@@ -25,10 +31,14 @@ pub const MAX_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub const MAX_GRACE: Duration = Duration::from_secs(10 * 60);
 
 /// What a plugin says about itself and its tools.
+///
+/// A manifest of another format has the same value: the names of its keys are gone here.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Manifest {
     /// The name, which keeps the rules of [`check_plugin_name`](crate::check_plugin_name).
+    ///
+    /// A [`Filter`](crate::Filter) and the grants know the plugin by this name.
     pub name: String,
     /// The version in whatever form the author counts; not blank.
     pub version: Option<String>,
@@ -52,25 +62,44 @@ pub struct Manifest {
 #[non_exhaustive]
 pub struct ToolDef {
     /// The name within the plugin.
+    ///
+    /// From a manifest it keeps the rule for its form, see
+    /// [`check_tool_name`](crate::check_tool_name). A host calls the tool by `PLUGIN:NAME`,
+    /// where it belongs to a plugin.
     pub name: String,
     /// What the tool does and when to use it, for the model.
+    ///
+    /// May be blank; a manifest with a blank one has a warning.
     pub description: String,
     /// JSON Schema of the input; an object at its root.
+    ///
+    /// Default: any object. The tool does not check a call against it; the host does.
     pub input_schema: Schema,
     /// JSON Schema of the result, for a tool that prints JSON.
+    ///
+    /// A tool that has one must print one JSON value, or answer with `data`; any other output is
+    /// a failure.
     pub output_schema: Option<Schema>,
     /// What is run for a call.
     pub invocation: Invocation,
     /// Variables that the program gets beside those every plugin program has.
+    ///
+    /// Default: none. The value may refer to variables of the host; see
+    /// [`StrictEnv`](crate::StrictEnv).
     pub env: Declared,
     /// The directory in which the program starts. An argv tool starts in the plugin's, and a relative
     /// one is taken from there; others start in the session's, and a relative one is taken from there.
+    /// Default: where it would be taken from.
     pub work_dir: Option<PathBuf>,
     /// The time from the start until the program is ended. Zero is [`DEFAULT_TIMEOUT`].
+    /// A caller with a shorter time of its own ends the call earlier.
     pub timeout: Duration,
     /// The time between asking the program to stop and killing it. Zero kills at once.
+    /// Default: zero. For a session it is how long an answer is waited for after the call was
+    /// cancelled.
     pub grace: Duration,
     /// Upper bounds that the tool sets itself. The operator's policy may be tighter.
+    /// A limit that the backend cannot keep refuses every call.
     pub limits: Limits,
     /// What its program may reach on the network at most; `None` is what its class may. Never [`Network::Host`] in a
     /// manifest: a tool can ask for less, and not for more.
@@ -79,10 +108,14 @@ pub struct ToolDef {
     /// ([`PluginContext::profiles`](crate::PluginContext::profiles)).
     pub sandbox: Option<String>,
     /// The digest of the file that must run.
+    ///
+    /// A call whose file has another one is refused by the backend. `None` lets any bytes run.
     pub sha256: Option<Sha256>,
     /// Whether output is shown as it comes, and `::progress 0.4 text` on stderr is progress.
+    /// Default: `false`.
     pub stream: bool,
     /// The tool that takes a call back.
+    /// Default: `None`, which says nothing about whether the call can be taken back.
     pub undo: Option<UndoDef>,
     /// What the tool declares about itself. Aliases are names within the plugin; the origin is set
     /// when the tool is made.
@@ -128,6 +161,8 @@ pub enum Lifetime {
 
 impl Invocation {
     /// The form in which a manifest declares it.
+    ///
+    /// The variants of the two enums go together one to one.
     #[must_use]
     pub const fn form(&self) -> ToolForm {
         match self {
@@ -139,6 +174,9 @@ impl Invocation {
 }
 
 /// Which tool takes a call back. It is called with the input of the call that is taken back.
+///
+/// The tool stands under its own name, without the plugin's. Nothing is taken back by itself: a
+/// result only offers the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UndoDef {
@@ -167,6 +205,8 @@ impl ToolDef {
     /// kernel.description = "Returns the release of the running kernel.".to_owned();
     /// kernel.metadata.read_only = Some(true);
     /// ```
+    ///
+    /// Nothing is checked: a program that is not there shows when the tool is called.
     #[must_use]
     pub fn argv(
         name: impl Into<String>,
@@ -189,6 +229,7 @@ impl ToolDef {
         Self::new(name, Invocation::Rpc { path: path.into(), lifetime: Lifetime::Call })
     }
 
+    /// The defaults of a manifest, for the constructors above.
     fn new(name: impl Into<String>, invocation: Invocation) -> Self {
         let mut metadata = Metadata::new();
         metadata.permission_class = PermissionClass::BASH;
@@ -278,6 +319,8 @@ pub enum ToolForm {
 
 impl ToolForm {
     /// The name in messages and reports: `argv`, `template`, `binary`.
+    ///
+    /// `binary` is also a word of `execution`; the other two are not.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -295,6 +338,8 @@ impl fmt::Display for ToolForm {
 }
 
 /// An entry of `tools` that cannot be used; the findings say why.
+///
+/// A report can name the tool by it, and a reload can tell whether an edit broke it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RefusedTool {
@@ -308,9 +353,12 @@ pub struct RefusedTool {
 
 /// A manifest that can be used, and where in the text its parts stand.
 pub(crate) struct Read {
+    /// What the manifest says, without the parts that cannot be used.
     pub(crate) manifest: Manifest,
+    /// The value of `name` in the text.
     pub(crate) name: Span,
     /// The entries of the tools that can be used, in their order.
     pub(crate) tools: Vec<Span>,
+    /// The other entries, in their order.
     pub(crate) refused: Vec<RefusedTool>,
 }

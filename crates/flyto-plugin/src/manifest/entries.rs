@@ -1,4 +1,9 @@
 //! The tools of a plugin, and the program that some of them share.
+//!
+//! An entry that cannot be used costs itself: it moves from the tools to the refused ones, and
+//! the rest of the plugin stays. Names are compared once all entries are read, also those of
+//! refused entries: the later of two equal names is refused even where the first entry cannot be
+//! used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +19,12 @@ use super::{
 };
 use crate::codes;
 
+/// Reads `version`. Any text that is not blank is a version; no order is read from it.
+///
+/// # Errors
+///
+/// [`Reported`] when it is blank or no string. A native manifest is loaded without a version
+/// then.
 pub(super) fn version<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<&'v str>, Reported> {
     let version = reader.optional_string("version")?;
     if version.is_none_or(|it| !it.trim().is_empty()) {
@@ -27,14 +38,24 @@ pub(super) fn version<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<Option<&'
 /// What an object with the keys `tools`, `execution` and `binary` offers.
 #[derive(Default)]
 pub(super) struct Offered {
+    /// The tools that can be used, in the order of the text.
     pub(super) tools: Vec<ToolDef>,
+    /// Where each of `tools` stands, in the same order.
     pub(super) spans: Vec<Span>,
+    /// The entries that cannot be used, in the order of the text.
     pub(super) refused: Vec<RefusedTool>,
     /// How many tools are declared, right or wrong.
     pub(super) n_entries: usize,
 }
 
 /// Reads an object that holds those keys and no others.
+///
+/// For the extension of a manifest of the format Agent Plugins. An unknown key is a warning.
+///
+/// # Errors
+///
+/// [`Reported`] when the object, `execution`, `binary` or the array of `tools` cannot be read. A
+/// single tool does not fail it.
 pub(super) fn offered(
     at: At<'_>,
     place: Place<'_>,
@@ -56,6 +77,13 @@ pub(super) fn offered(
     Ok(Offered { tools, spans, refused, n_entries })
 }
 
+/// Reads `execution`, and `binary` where that is what it says. Without the key each tool has a
+/// command.
+///
+/// # Errors
+///
+/// [`Reported`] for another word and for a `binary` that cannot be used: without it no tool of
+/// the plugin could run.
 pub(super) fn execution(
     reader: &mut ObjectReader<'_, '_>,
     place: Place<'_>,
@@ -78,6 +106,8 @@ pub(super) fn execution(
     }
 }
 
+/// The entries of `tools`, sorted by whether they can be used. The fields are those of
+/// [`Offered`].
 #[derive(Default)]
 pub(super) struct Entries {
     pub(super) tools: Vec<ToolDef>,
@@ -85,6 +115,8 @@ pub(super) struct Entries {
     pub(super) refused: Vec<RefusedTool>,
 }
 
+/// Reads the items of `tools` one by one; no finding of one keeps another from being read.
+/// `execution` says which form each of them has.
 pub(super) fn entries(
     tools: At<'_>,
     execution: &Execution,
@@ -122,9 +154,11 @@ pub(super) fn entries(
     res
 }
 
+/// One entry while the entries are compared with each other.
 struct Entry<'v> {
     at: At<'v>,
     form: ToolForm,
+    /// `None` once there is a finding that refuses it.
     tool: Option<ToolDef>,
 }
 
@@ -134,6 +168,8 @@ fn written_name(at: At<'_>) -> Option<&str> {
 }
 
 /// The first of two equal names stays; further names of a tool yield to any tool's name.
+/// Names come first in all entries, aliases after them, so that the order of two entries does
+/// not decide between a name and an alias. Time grows with `n log n` in the number of names.
 fn refuse_equal_names<'v>(entries: &mut [Entry<'v>], findings: &mut Findings) {
     let mut owners: BTreeMap<&'v str, At<'v>> = BTreeMap::new();
     for entry in entries.iter_mut() {
@@ -160,6 +196,7 @@ fn refuse_equal_names<'v>(entries: &mut [Entry<'v>], findings: &mut Findings) {
     }
 }
 
+/// The finding that `name`, which is a `what`, stands for a tool already.
 fn taken(at: At<'_>, name: &str, what: &str, first: At<'_>) -> Diagnostic {
     at.error(codes::DUPLICATE_TOOL, format!("the {what} {} is taken", quoted(name)))
         .with_reason("a tool is called by its name, so every name of a plugin stands for one tool")
@@ -168,6 +205,8 @@ fn taken(at: At<'_>, name: &str, what: &str, first: At<'_>) -> Diagnostic {
 }
 
 /// What takes a call back must be a tool that can be called; else that entry alone has no effect.
+/// Only names count, not aliases, and only those of tools that are still in use. The tool that
+/// names itself passes.
 fn drop_wrong_undo(entries: &mut [Entry<'_>], findings: &mut Findings) {
     let names: BTreeSet<String> =
         entries.iter().filter_map(|it| it.tool.as_ref()).map(|it| it.name.clone()).collect();

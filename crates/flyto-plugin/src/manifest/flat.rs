@@ -1,4 +1,8 @@
 //! A manifest that is one tool, with nothing around it.
+//!
+//! Some descriptions of ZeptoClaw's format show a tool alone. Such a file loads, with one
+//! warning that shows the whole manifest in its right form. The tool is read by the same code as
+//! an entry of `tools`.
 
 use flyto_diagnostics::{At, Diagnostic, Findings, Location, Reported, quoted};
 
@@ -12,6 +16,8 @@ use super::{
 use crate::{codes, names::NameKind};
 
 /// Whether the manifest is one: it has a command of its own, and offers nothing else.
+///
+/// A key whose value is `null` counts as absent.
 pub(super) fn is_flat(root: At<'_>) -> bool {
     let has = |key: &str| root.member(key).is_some_and(|it| !it.value().is_null());
     has("command") && !has("tools") && !has("mcpServers")
@@ -19,6 +25,10 @@ pub(super) fn is_flat(root: At<'_>) -> bool {
 
 /// Reads it as a plugin with that one tool. The name is made into one for each of the two, since
 /// the rules for them differ: `github_pr` is the tool `github_pr` of the plugin `github-pr`.
+/// # Errors
+///
+/// [`Reported`] when there is no name, or none that a plugin could have. A tool that cannot be
+/// used does not fail it: the plugin then has no tool and one refused entry.
 pub(super) fn read(
     root: At<'_>,
     place: Place<'_>,
@@ -69,16 +79,22 @@ pub(super) fn read(
 }
 
 /// The name of the plugin: as it is written, or as near to it as the rules allow.
+/// A text that cannot be mended comes back as it is, and fails the check of its caller.
 pub(super) fn plugin_name(written: &str) -> String {
     let mended = NameKind::Plugin.check(written).is_err().then(|| NameKind::Plugin.mended(written));
     mended.flatten().unwrap_or_else(|| written.to_owned())
 }
 
+/// The finding where `name` is absent or no string, and the tool has not said so.
 fn no_name(root: At<'_>) -> Diagnostic {
     root.error(flyto_diagnostics::codes::MISSING_KEY, "the key \"name\" is missing")
 }
 
 /// The warning that shows the manifest as it is meant to be written.
+///
+/// The suggestion replaces the whole text of the object: `$schema`, `version` and `author` stay
+/// outside, `execution` and `binary` go, every other key moves into the tool, each as it is
+/// written.
 fn whole(root: At<'_>) -> Diagnostic {
     let written = root.member("name").and_then(|it| it.value().as_str()).unwrap_or("…");
     let name = plugin_name(written);

@@ -1,4 +1,8 @@
 //! Files of other kinds in the place of a manifest, and what can be made of them.
+//!
+//! A file under the name of a manifest that is something else would get a finding for every key
+//! that it lacks. One finding that says what the file is helps more. Nothing of such a file is
+//! loaded.
 
 use flyto_diagnostics::{At, Diagnostic, Location, quoted};
 
@@ -6,6 +10,9 @@ use crate::codes;
 
 /// The finding about a file that is no manifest and is known to be something else. The keys that
 /// ZeptoClaw's channels, composed tools and configuration have tell.
+/// A manifest with `tools`, `mcpServers` or `command` is never taken for something else,
+/// whatever other keys it has. The checks run from the clearest key to the vaguest, and the
+/// first that fits decides. The finding stands at that key.
 pub(super) fn recognised(root: At<'_>) -> Option<Diagnostic> {
     let has = |key: &str| root.member(key).is_some_and(|it| !it.value().is_null());
     if has("tools") || has("mcpServers") || has("command") {

@@ -1,10 +1,14 @@
 //! Which form a tool has.
+//!
+//! Decided by two things only: `execution` of the plugin, and whether the tool has `parameters`.
+//! No other key, and no value, changes the form.
 
 use flyto_diagnostics::At;
 
 use super::{binary::BinaryDef, def::ToolForm};
 
 impl ToolForm {
+    /// The form of one entry. `parameters` counts even where its value is `null`.
     pub(super) fn of(tool: At<'_>, execution: &Execution) -> Self {
         match execution {
             Execution::Binary(_) => Self::Binary,

@@ -1,4 +1,8 @@
 //! What is said about the plugin as a whole.
+//!
+//! [`read`] is the way into this module's parent. Of the native format a mistake in `name`,
+//! `execution`, `binary`, or in the types of `tools` and `mcpServers`, costs the plugin; one in
+//! `version`, `description` or `author` costs that text, which then counts as absent.
 
 use flyto_diagnostics::{
     At, Diagnostic, Findings, Location, ObjectReader, Reported, Span, closest, quoted,
@@ -15,6 +19,13 @@ use super::{
 use crate::{codes, names::NameKind};
 
 /// Reads a whole manifest.
+/// The format is told in this order: Agent Plugins by its `$schema`, a single tool by its
+/// `command`, a file of another kind, and then the native format.
+///
+/// # Errors
+///
+/// [`Reported`] when the plugin cannot be used at all. Tools and servers that cannot be used are
+/// left out of the result and do not fail it.
 pub(crate) fn read(
     root: At<'_>,
     place: Place<'_>,
@@ -78,6 +89,8 @@ pub(crate) fn read(
     Ok(Read { manifest, name: name_span, tools: entries.spans, refused: entries.refused })
 }
 
+/// The name, by the rule of [`check_plugin_name`](crate::check_plugin_name). A near name that
+/// keeps the rule is the suggestion.
 fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
     let name = reader.required_string("name")?;
     let Err(fault) = NameKind::Plugin.check(name) else { return Ok(name) };
@@ -92,6 +105,8 @@ fn name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported> {
 }
 
 /// The name that a plugin goes by, told from a manifest without reading the rest of it.
+/// A search asks the filter about it first: a blocked plugin is not read any further. The name
+/// may break the rules; `None` where there is no text under `name`.
 pub(crate) fn declared_name(root: At<'_>) -> Option<String> {
     let written = root.member("name")?.value().as_str()?;
     Some(if conformant::is_conformant(root) {
@@ -103,9 +118,13 @@ pub(crate) fn declared_name(root: At<'_>) -> Option<String> {
     })
 }
 
+/// A part of the head: there, absent, or with a finding.
 type Part<'v> = Result<Option<At<'v>>, Reported>;
 
 /// Refuses a plugin that offers nothing.
+/// An entry with a mistake counts as offered, so that its own finding is the one that is shown.
+/// Where a key looks like `tools` or `mcpServers`, the finding is about that key. Otherwise it
+/// stands at the opening brace.
 fn something(
     reader: &mut ObjectReader<'_, '_>,
     tools: Part<'_>,

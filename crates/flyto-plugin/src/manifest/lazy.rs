@@ -1,4 +1,7 @@
 //! Schemas that become values when they are first used.
+//!
+//! A host with thousands of tools would otherwise hold a value for each property of each schema,
+//! most of them for tools that are never called.
 
 use std::{
     fmt,
@@ -10,25 +13,41 @@ use serde_json::Value;
 
 /// A JSON Schema. Cloning is cheap.
 ///
-/// One that comes from a manifest stays a part of its text until it is first looked at: most tools of
-/// most plugins are found and never called.
+/// One that comes from a manifest stays a part of its text until it is first looked at: most
+/// tools of most plugins are found and never called. One that comes from a manifest keeps the
+/// text of the whole manifest in memory.
+///
+/// ```
+/// use flyto_plugin::Schema;
+/// use serde_json::json;
+///
+/// let schema = Schema::from(json!({"type": "object"}));
+/// assert_eq!(schema.value()["type"], "object");
+/// assert_eq!(schema, schema.clone());
+/// ```
 #[derive(Clone)]
 pub struct Schema(Arc<Inner>);
 
 struct Inner {
     /// Where the value comes from, if it is not made yet.
     text: Option<(Source, Span)>,
+    /// Made once, by the thread that asks first.
     value: OnceLock<Value>,
 }
 
 impl Schema {
     /// The schema at a place that was parsed.
+    ///
+    /// The caller has checked the place: no key occurs twice in it.
     pub(super) fn at(at: At<'_>) -> Self {
         let text = Some((at.source().clone(), at.span()));
         Self(Arc::new(Inner { text, value: OnceLock::new() }))
     }
 
     /// The schema as a value.
+    ///
+    /// The first call parses the text of a schema that comes from a manifest; later calls, also
+    /// those of clones, give the same value.
     #[must_use]
     pub fn value(&self) -> &Value {
         let Inner { text, value } = &*self.0;

@@ -1,4 +1,21 @@
 //! What a `plugin.json` says, and reading it.
+//!
+//! The way of a manifest: [`read`] looks which of three formats it has (`head`, `flat`,
+//! `conformant`). `flat` is one tool; the other two read the entries of `tools` (`entries`). Each
+//! tool is read by `tool`, in the form that it has: `argv`, `template` or `binary`. Servers are
+//! read beside the tools (`servers`).
+//!
+//! What holds throughout:
+//!
+//! - Every mistake is a finding at its place in the text, and each finding that fails something
+//!   is pushed before the failure returns: a [`Reported`](flyto_diagnostics::Reported) has
+//!   nothing more to say.
+//! - Reading goes on after a mistake where the rest still has a meaning, so that one run shows
+//!   as many findings as it can.
+//! - No program is started and no schema is fetched. Of a program only the metadata is read; its
+//!   content is read to compare a digest, and only at [`Depth::Full`](crate::Depth::Full).
+//! - The text was parsed before: it is at most 16 MiB and 128 levels deep, so recursion over it
+//!   ends.
 
 mod argv; //     the form that has a command and its arguments
 mod binary; //   the section about a plugin's one program

@@ -1,4 +1,7 @@
 //! Where a manifest lies, and what was seen there.
+//!
+//! A search makes one [`Seen`] for each of its threads and one [`Place`] for each manifest, so
+//! that many plugins that name the same file cost one look at it.
 
 use std::{
     cell::RefCell,
@@ -16,6 +19,7 @@ use crate::options::LoadOptions;
 pub(crate) struct Place<'a> {
     /// The plugin's directory, absolute.
     pub(crate) dir: &'a Path,
+    /// How closely to look, with the `PATH` and the environment of the host.
     pub(crate) options: &'a LoadOptions,
     /// The programs and directories that were looked at.
     pub(crate) seen: &'a Seen,
@@ -24,6 +28,7 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// Begins the bound of work for schemas anew: it holds for each manifest.
     pub(crate) fn new(dir: &'a Path, options: &'a LoadOptions, seen: &'a Seen) -> Self {
         seen.next_manifest();
         Self { dir, options, seen, is_confined: false }
@@ -34,6 +39,7 @@ impl<'a> Place<'a> {
 /// one program, and those of many plugins a directory.
 #[derive(Default)]
 pub(crate) struct Seen {
+    /// At most [`Self::MOST`]; `None` is kept for a path where nothing is.
     paths: RefCell<Vec<(PathBuf, Option<Metadata>)>>,
     /// What checks the schemas of the manifest at hand.
     schemas: RefCell<SchemaChecker>,
@@ -44,15 +50,21 @@ impl Seen {
     const MOST: usize = 8;
 
     /// Begins with the next manifest.
+    ///
+    /// Paths that were seen stay.
     pub(super) fn next_manifest(&self) {
         *self.schemas.borrow_mut() = SchemaChecker::new();
     }
 
     /// Whether a schema of the manifest compiles.
+    /// Schemas beyond about a second of work in one manifest pass unless they are too large; a
+    /// call tells the rest.
     pub(super) fn check_schema(&self, schema: &Value) -> Result<(), SchemaError> {
         self.schemas.borrow_mut().check(schema)
     }
 
+    /// What stat(2) tells of a path, links followed; `None` where that fails. A path is compared
+    /// as it is written.
     pub(super) fn metadata(&self, path: &Path) -> Option<Metadata> {
         let mut seen = self.paths.borrow_mut();
         match seen.iter().position(|it| it.0.as_os_str() == path.as_os_str()) {

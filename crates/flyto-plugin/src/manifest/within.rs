@@ -1,4 +1,8 @@
 //! Paths that have to stay in the plugin's directory.
+//!
+//! Two looks are needed: the text of a path must not climb out, and what it leads to must lie
+//! inside once links are resolved. Both tell what is so now. A path is looked at again where a
+//! program starts.
 
 use std::path::{Component, Path};
 
@@ -7,9 +11,11 @@ use flyto_diagnostics::{At, Diagnostic, quoted};
 use super::place::Place;
 use crate::codes;
 
+/// What to write in place of such a path.
 const HELP: &str = "name a file or a directory within it, without links that lead elsewhere";
 
 /// The finding that a path leads out of the plugin's directory, by its text or by a link.
+/// `path` is relative to the plugin's directory.
 pub(super) fn leaves(at: At<'_>, path: &Path, place: Place<'_>) -> Option<Diagnostic> {
     if descends(path) && stays_within(place.dir, &place.dir.join(path)) {
         return None;
@@ -56,6 +62,7 @@ pub(super) fn descends(path: &Path) -> bool {
 
 /// Whether a path lies in a directory once its links are resolved. Of a path that is not there, its
 /// nearest directory that is counts.
+/// `true` where the directory itself cannot be resolved: there is nothing to leave.
 pub(super) fn stays_within(dir: &Path, path: &Path) -> bool {
     let real = path.ancestors().find_map(|it| it.canonicalize().ok());
     match (dir.canonicalize(), real) {
