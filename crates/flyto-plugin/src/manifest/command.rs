@@ -1,4 +1,8 @@
 //! Command lines where a program belongs, and what was probably meant.
+//!
+//! Other formats write a whole command line in one text. The findings here show that line in the
+//! form that this format has, ready to be copied: as `command` and `args`, or as a template.
+//! Nothing here decides what runs: a line that is misread costs a poor suggestion.
 
 use flyto_diagnostics::{At, Diagnostic, quoted};
 use serde_json::Value;
@@ -6,6 +10,8 @@ use serde_json::Value;
 use crate::codes;
 
 /// The finding that `command`, which holds blanks or `{{`, names no program.
+/// The caller has looked before: no file has that name. `args` is the place of the arguments,
+/// where the tool has some.
 pub(super) fn not_a_program(at: At<'_>, command: &str, args: Option<At<'_>>) -> Diagnostic {
     if command.contains("{{") {
         return template(at, command, args);
@@ -28,6 +34,8 @@ pub(super) fn not_a_program(at: At<'_>, command: &str, args: Option<At<'_>>) -> 
     }
 }
 
+/// The finding about a placeholder in `command` of an argv tool, with the tool as a template as
+/// help.
 fn template(at: At<'_>, command: &str, args: Option<At<'_>>) -> Diagnostic {
     let what = format!("{} has a placeholder, and nothing is put into a command", quoted(command));
     at.error(codes::PLACEHOLDER, what)
@@ -36,6 +44,8 @@ fn template(at: At<'_>, command: &str, args: Option<At<'_>>) -> Diagnostic {
 }
 
 /// What the tool would be as a template: its keys, with the command line in one piece.
+/// A leading `./` becomes `"$PLUGIN_ROOT/…"`, because a template starts in the session's
+/// directory.
 pub(super) fn as_template(command: &str, args: Option<At<'_>>) -> String {
     let mut line = match command.strip_prefix("./") {
         Some(file) => format!("\"$PLUGIN_ROOT/{file}\""),
@@ -53,12 +63,15 @@ pub(super) fn as_template(command: &str, args: Option<At<'_>>) -> String {
 }
 
 /// An array of strings with a blank behind each comma, as people write it.
+///
+/// Each item is a JSON string, with its escapes.
 pub(super) fn spaced(array: &[impl AsRef<str>]) -> String {
     let items: Vec<_> = array.iter().map(|it| Value::from(it.as_ref()).to_string()).collect();
     format!("[{}]", items.join(", "))
 }
 
 /// A text as one word of a template, in which placeholders stay what they are.
+/// Anything but letters, digits and a few signs is put in single quotes.
 pub(super) fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%={}".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -69,6 +82,8 @@ pub(super) fn word(text: &str) -> String {
 }
 
 /// The words of a line that a shell would only split; `None` where it would do more.
+/// More is: expansions, patterns, redirections, several commands, assignments, comments, quotes
+/// that are not closed, and escapes within double quotes. An empty line has no words.
 pub(super) fn plain_words(line: &str) -> Option<Vec<String>> {
     let mut res = Vec::new();
     let mut word: Option<String> = None;

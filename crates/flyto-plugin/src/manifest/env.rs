@@ -1,4 +1,8 @@
 //! Declared variables.
+//!
+//! A value is a text with references: `${NAME}`, `${NAME:-default}`, and `$$` for a dollar. They
+//! are parsed here, and expanded before each start, against the variables that the tool may
+//! read.
 
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
 use flyto_execenv::{Declared, Template, TemplateError};
@@ -11,11 +15,15 @@ use crate::{
 };
 
 /// Whether the host itself sets the variable for every program of a plugin.
+///
+/// Such a variable can be neither declared nor granted; a value can refer to it.
 pub(crate) fn is_reserved(name: &str) -> bool {
     name == PLUGIN_ROOT || name == PLUGIN_DATA
 }
 
 /// Why a text cannot be the name of a variable, in words that follow it.
+/// The rule is that of the system, which splits an entry at its first `=` and ends it at NUL
+/// (environ(7)).
 pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     if name.is_empty() {
         Some("is empty")
@@ -28,6 +36,12 @@ pub(crate) fn name_fault(name: &str) -> Option<&'static str> {
     }
 }
 
+/// Reads `env`: names and values. Every variable that cannot be used has a finding.
+///
+/// # Errors
+///
+/// [`Reported`] when one variable cannot be used, or `env` is no object of strings. The tool, or
+/// the server, is refused then: a program without one of its variables could do something else.
 pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
     meant::check(reader, "env", meant::env)?;
     let Some(members) = reader.optional_string_map("env")? else { return Ok(Declared::new()) };
@@ -44,6 +58,7 @@ pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Report
     failed.map_or(Ok(res), Err)
 }
 
+/// One variable: its name and its value are in order, and its references can be parsed.
 fn variable(env: At<'_>, name: &str, at: At<'_>, text: &str) -> Result<Template, Box<Diagnostic>> {
     check(env, name, at, text)?;
     Template::parse(text)
@@ -51,6 +66,8 @@ fn variable(env: At<'_>, name: &str, at: At<'_>, text: &str) -> Result<Template,
 }
 
 /// Checks all of a variable but the references in its value.
+/// `env` is the object, `at` the place of the value. Servers of a file `mcp.json` are checked
+/// with it, too; in their values other references are text.
 pub(super) fn check(
     env: At<'_>,
     name: &str,
@@ -79,6 +96,8 @@ pub(super) fn check(
 }
 
 /// The finding that a reference in `label` cannot be read.
+/// The place is the reference alone. `${env:NAME}`, as editors write it, has `${NAME}` as
+/// suggestion.
 pub(super) fn bad_template(at: At<'_>, label: &str, text: &str, err: &TemplateError) -> Diagnostic {
     let start = err.offset();
     let rest = &text[start..];

@@ -1,4 +1,6 @@
 //! Values that stand under keys of several sections.
+//!
+//! Tools, `binary` and grants share these readers. None of them knows which section it reads.
 
 use std::{
     fmt,
@@ -17,11 +19,15 @@ use super::{
 use crate::{codes, place::moved};
 
 /// The directory in which a program starts.
+///
+/// `work_dir` is taken from `dir`; an absolute one stands for itself. Nothing is resolved or
+/// checked.
 pub(crate) fn start_dir(dir: &Path, work_dir: Option<&Path>) -> PathBuf {
     work_dir.map_or_else(|| dir.to_owned(), |it| dir.join(it))
 }
 
 /// A text that says something. A blank one counts as left out, with a warning.
+/// The text comes back untrimmed.
 pub(super) fn non_blank(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -37,6 +43,7 @@ pub(super) fn non_blank(
 }
 
 /// Refuses a NUL character, which no argument and no path can hold.
+/// `label` names the value in the message. A value that is no string passes.
 pub(crate) fn refuse_nul(at: At<'_>, label: impl fmt::Display) -> Result<(), Box<Diagnostic>> {
     let Some(nul) = at.value().as_str().and_then(|it| it.find('\0')) else { return Ok(()) };
     let what = format!("{label} holds a NUL character");
@@ -50,6 +57,8 @@ pub(crate) fn refuse_nul(at: At<'_>, label: impl fmt::Display) -> Result<(), Box
 }
 
 /// A time in whole seconds. Zero and less stand for the default, with a warning.
+/// Up to [`MAX_TIMEOUT`], one week. A fraction, and a text with a unit such as `10s`, are errors
+/// that show the number to write.
 pub(super) fn seconds(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -70,6 +79,8 @@ pub(super) fn seconds(
 }
 
 /// The digest as 64 hexadecimal digits, of the file `file` of the plugin where that is known.
+/// Hexadecimal digits may be large or small. `file` only makes the help precise: which command
+/// prints the digest.
 pub(super) fn sha256(
     reader: &mut ObjectReader<'_, '_>,
     file: Option<&str>,
@@ -99,11 +110,13 @@ pub(super) fn sha256(
 }
 
 /// What an example writes where every program has another digest.
+/// Dots, an ellipsis, `<`, or no digit at all.
 fn is_placeholder(text: &str) -> bool {
     let has = |it: &str| text.contains(it);
     has("...") || has("…") || has("<") || !text.contains(|it: char| it.is_ascii_digit())
 }
 
+/// The 32 bytes of a text of 64 hexadecimal digits; `None` for any other text.
 fn digest(text: &str) -> Option<Sha256> {
     let digits: Vec<u8> =
         text.chars().map(|it| it.to_digit(16)?.try_into().ok()).collect::<Option<_>>()?;
@@ -113,6 +126,7 @@ fn digest(text: &str) -> Option<Sha256> {
 }
 
 /// The object `limits`, of a tool or of a grant.
+/// An unknown key is a warning here; [`read_limits`] makes it an error.
 pub(crate) fn limits(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
     let Some(at) = reader.optional_object("limits")? else { return Ok(Limits::new()) };
     let mut reader = ObjectReader::new(at, reader.findings())?;
@@ -127,6 +141,8 @@ pub(crate) fn limits(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Report
 /// # Errors
 ///
 /// [`Reported`] when one cannot be read.
+/// Keys and units: `cpu_seconds`, `memory_bytes`, `processes`, `file_size_bytes`, `open_files`,
+/// `output_bytes`, each a whole number above 0. A key that is absent sets no bound.
 pub fn read_limits(reader: &mut ObjectReader<'_, '_>, why: &str) -> Result<Limits, Reported> {
     let Some(at) = reader.optional_object("limits")? else { return Ok(Limits::new()) };
     let mut reader = ObjectReader::new(at, reader.findings())?;
@@ -135,6 +151,7 @@ pub fn read_limits(reader: &mut ObjectReader<'_, '_>, why: &str) -> Result<Limit
     res
 }
 
+/// The six limits, from a reader of the object; the caller decides about unknown keys.
 fn each_limit(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
     let cpu_seconds = above_zero(reader, "cpu_seconds");
     let memory_bytes = above_zero(reader, "memory_bytes");
@@ -153,6 +170,8 @@ fn each_limit(reader: &mut ObjectReader<'_, '_>) -> Result<Limits, Reported> {
     Ok(res)
 }
 
+/// A whole number. 0 is an error, because other formats write it for no limit, and it would mean
+/// that nothing may run.
 fn above_zero(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,

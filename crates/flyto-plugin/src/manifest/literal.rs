@@ -1,9 +1,14 @@
 //! Places inside a JSON string.
+//!
+//! A string is checked with its escapes resolved, and a finding has to point into the text with
+//! its escapes. This is the one place that maps the one to the other.
 
 use flyto_diagnostics::{At, Span};
 
 /// The part of the text that a piece of a string stands for: `start` and `end` are bytes of the
 /// string with its escapes resolved. Gives the whole string where the value is none.
+/// `start` and `end` have to lie at characters of the resolved string, else the span is that of
+/// a neighbour.
 pub(crate) fn span_within(at: At<'_>, start: usize, end: usize) -> Span {
     let whole = at.span();
     let (Some(_), Some(literal)) = (at.value().as_str(), at.source().slice(whole)) else {
@@ -13,6 +18,7 @@ pub(crate) fn span_within(at: At<'_>, start: usize, end: usize) -> Span {
 }
 
 /// Where the byte `wanted` of the resolved string stands in its literal, which begins with a quote.
+/// Linear in the length of the literal. Gives the closing quote for the end of the string.
 fn offset(literal: &str, wanted: usize) -> usize {
     let mut resolved = 0;
     let mut chars = literal.char_indices().skip(1);

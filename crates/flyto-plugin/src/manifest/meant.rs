@@ -1,4 +1,9 @@
 //! Values of another type than their key wants, and what they were probably meant to be.
+//!
+//! Each function looks at one key whose value has a wrong type, and knows another format in
+//! which that value is right. It gives the finding that shows the value in this format, or
+//! `None` where it knows no such format; the reader's own finding follows then. Nothing is read
+//! in this way: a wrong value stays an error.
 
 use std::time::Duration;
 
@@ -14,6 +19,9 @@ use super::command::{plain_words, spaced};
 
 /// Lets `meant` look at the value of a key first. What it says is said in place of the reader's own
 /// finding, which knows types and no meaning.
+/// # Errors
+///
+/// [`Reported`] when `meant` has a finding, and where the reader refuses the key itself.
 pub(crate) fn check(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -25,12 +33,19 @@ pub(crate) fn check(
     }
 }
 
+/// The finding that `label` wants another type, with what stands there.
 fn wrong(at: At<'_>, label: &str, wanted: &str) -> Diagnostic {
     let found = at.value().describe();
     at.error(WRONG_TYPE, format!("{label} must be {wanted}, found {found}"))
 }
 
 /// `true` or `false`, which people write in other ways.
+/// `yes`, `on`, `no`, `off`, `1`, `0`, as texts or numbers, have `true` or `false` as
+/// suggestion.
+///
+/// # Errors
+///
+/// [`Reported`] for every value but `true`, `false` and `null`.
 pub(crate) fn flag(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -61,6 +76,8 @@ pub(crate) fn flag(
 }
 
 /// A whole command line as an array, which other formats have in one key.
+/// `has_args` says that the object has `args` already, into which the rest of the words would
+/// go.
 pub(super) fn command(at: At<'_>, has_args: bool) -> Option<Diagnostic> {
     let words = strings(at)?;
     let (program, args) = words.split_first()?;
@@ -77,6 +94,7 @@ pub(super) fn command(at: At<'_>, has_args: bool) -> Option<Diagnostic> {
 }
 
 /// A person as an object, as `package.json` of npm has it.
+/// Name and address become `Name <address>`, as npm writes it in one text.
 pub(super) fn author(at: At<'_>) -> Option<Diagnostic> {
     at.value().as_object()?;
     let part = |key| at.member(key).and_then(|it| it.value().as_str());
@@ -88,6 +106,7 @@ pub(super) fn author(at: At<'_>) -> Option<Diagnostic> {
 }
 
 /// Variables as `NAME=value`, as Compose files have them.
+/// Every item must have a `=`. Of two with one name the last stays in the suggestion.
 pub(super) fn env(at: At<'_>) -> Option<Diagnostic> {
     let mut members = Map::new();
     for text in strings(at)? {
@@ -101,7 +120,9 @@ pub(super) fn env(at: At<'_>) -> Option<Diagnostic> {
     Some(diag.with_help(format!("write `{text}`")).with_suggestion(at.span(), text))
 }
 
-/// A time with its unit, with a part of a second, or beyond what a number here can be.
+/// A time with its unit, with a part of a second, or beyond what a number here can be. `max` is
+/// the most that the key may say. Zero and negative numbers are passed on, because the reader of
+/// the key knows what they stand for. A fraction is rounded up in the suggestion.
 pub(super) fn seconds(at: At<'_>, key: &str, max: Duration) -> Option<Diagnostic> {
     let (seconds, code) = match &at.value().node {
         Node::String(text) => (seconds_of(text)?, WRONG_TYPE),
@@ -125,6 +146,7 @@ pub(super) fn seconds(at: At<'_>, key: &str, max: Duration) -> Option<Diagnostic
 }
 
 /// `10s`, `1.5 min`, `500ms` as seconds.
+/// `None` for a number without a unit, with a sign, or with a unit that is not listed.
 fn seconds_of(text: &str) -> Option<f64> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
@@ -140,6 +162,8 @@ fn seconds_of(text: &str) -> Option<f64> {
 }
 
 /// Tools under their names.
+///
+/// An object in place of the array, as other formats have it: each tool under its name.
 pub(super) fn tools(at: At<'_>) -> Option<Diagnostic> {
     let name = at.value().as_object()?.first().map_or("…", |it| &*it.key.value);
     let name = quoted(name);
@@ -148,6 +172,8 @@ pub(super) fn tools(at: At<'_>) -> Option<Diagnostic> {
 }
 
 /// A command line where a tool belongs.
+///
+/// The words of a line that needs a shell become the arguments of `sh -c`.
 pub(super) fn tool(at: At<'_>) -> Option<Diagnostic> {
     let line = at.value().as_str()?;
     let words = plain_words(line).unwrap_or_else(|| vec!["sh".into(), "-c".into(), line.into()]);
@@ -160,6 +186,8 @@ pub(super) fn tool(at: At<'_>) -> Option<Diagnostic> {
 }
 
 /// Servers as a list.
+///
+/// An array in place of the object; the name of the first one shows in the help.
 pub(super) fn servers(at: At<'_>) -> Option<Diagnostic> {
     let name = at.value().as_array()?.first().and_then(|it| it.get("name")?.as_str());
     let name = quoted(name.unwrap_or("…"));
@@ -168,6 +196,7 @@ pub(super) fn servers(at: At<'_>) -> Option<Diagnostic> {
 }
 
 /// The items of an array of strings.
+/// `None` where it is no array, or one item is no string.
 fn strings(at: At<'_>) -> Option<Vec<&str>> {
     at.value().as_array()?.iter().map(|it| it.as_str()).collect()
 }

@@ -1,4 +1,8 @@
 //! What a tool says about itself.
+//!
+//! A host's gates decide by these keys: the permission class, the hints, the checkpoint. None of
+//! them changes how the program runs. What the author leaves out stays unknown (`None`), which a
+//! gate judges by its own rules.
 
 use flyto_diagnostics::{Diagnostic, ObjectReader, Reported, closest, quoted};
 use flyto_tools::{AuditOperation, Metadata, PermissionClass};
@@ -6,6 +10,7 @@ use flyto_tools::{AuditOperation, Metadata, PermissionClass};
 use super::{field::non_blank, meant::flag};
 use crate::{codes, names::NameKind};
 
+/// The classes of Flyto itself, in the order in which a help lists them.
 const CLASSES: [PermissionClass; 5] = [
     PermissionClass::BASH,
     PermissionClass::FILE,
@@ -14,6 +19,12 @@ const CLASSES: [PermissionClass; 5] = [
     PermissionClass::GENERIC,
 ];
 
+/// Reads the keys that describe a tool. Defaults: the class `bash`, no checkpoint, no challenge,
+/// and nothing known of the rest.
+///
+/// # Errors
+///
+/// [`Reported`] when one of them has a wrong type, or an alias is no name of a tool.
 pub(super) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Metadata, Reported> {
     let title = non_blank(reader, "title");
     let aliases = aliases(reader);
@@ -46,6 +57,8 @@ pub(super) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Metadata, Report
     Ok(res)
 }
 
+/// Further names of the tool, within the plugin. All forms may have `-` in them. Whether they
+/// are free is checked once all entries are read.
 fn aliases(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<String>, Reported> {
     let Some(names) = reader.optional_string_array("aliases")? else { return Ok(Vec::new()) };
     let mut failed = None;
@@ -59,7 +72,8 @@ fn aliases(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<String>, Reported> {
     failed.map_or_else(|| Ok(names.into_iter().map(ToOwned::to_owned).collect()), Err)
 }
 
-/// The class. Any name is accepted, since a host may know more of them than are known here.
+/// The class. Any name is accepted, since a host may know more of them than are known here. An
+/// absent or empty text is `bash`.
 fn permission_class(reader: &mut ObjectReader<'_, '_>) -> Result<PermissionClass, Reported> {
     let name = reader.optional_string("permission_class")?.unwrap_or_default();
     if name.is_empty() {
@@ -73,6 +87,8 @@ fn permission_class(reader: &mut ObjectReader<'_, '_>) -> Result<PermissionClass
     Ok(PermissionClass::new(name.to_owned()))
 }
 
+/// A warning where a known class is near, for it is probably a slip; otherwise a note, since a
+/// host may have the class.
 fn unknown_class(reader: &ObjectReader<'_, '_>, name: &str) -> Diagnostic {
     let at = reader.at("permission_class");
     let known = CLASSES.iter().map(PermissionClass::as_str);

@@ -1,4 +1,8 @@
 //! The network of a program: what a manifest may ask for, and what an operator may grant.
+//!
+//! The words are the same in both places, and mean an upper bound for a tool and a permission
+//! for a grant. A tool may not ask for more than its class has, so `on` is an error in a
+//! manifest.
 
 use flyto_diagnostics::{
     ObjectReader, Reported,
@@ -13,7 +17,9 @@ use super::meant;
 ///
 /// # Errors
 ///
-/// [`Reported`] when it is none of them, or a host cannot be read.
+/// [`Reported`] when it is none of them, or a host cannot be read. `None` where the key is
+/// absent or `null`. [`HostPattern`] says how a host is written. `true` and `false` are errors
+/// with the word as suggestion.
 pub fn read_network(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Network>, Reported> {
     meant::check(reader, "network", |at| {
         let Node::Bool(on) = at.value().node else { return None };
@@ -45,6 +51,9 @@ pub fn read_network(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Network>
 }
 
 /// Reads `network` of a tool, which can ask for less than its class has and not for more.
+/// # Errors
+///
+/// [`Reported`] for the word `on`, and where [`read_network`] fails.
 pub(super) fn network(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Network>, Reported> {
     let network = read_network(reader)?;
     if network != Some(Network::Host) {
