@@ -1,4 +1,8 @@
 //! The form that has a command and its arguments.
+//!
+//! The command is one program, and no shell is involved: a text with blanks in it that names no
+//! file is a command line in the wrong place, and gets a finding that shows both forms it may
+//! have meant.
 
 use std::{ffi::OsString, path::Path};
 
@@ -14,6 +18,13 @@ use super::{
 };
 use crate::codes;
 
+/// Reads `command` and `args` of a tool without `parameters`, in a plugin without `execution:
+/// "binary"`.
+///
+/// # Errors
+///
+/// [`Reported`] when `command` is missing, blank, or a command line, when an argument is no
+/// string, and when a text holds NUL.
 pub(super) fn read(
     reader: &mut ObjectReader<'_, '_>,
     looks: &Looks<'_>,
@@ -27,6 +38,9 @@ pub(super) fn read(
     Ok(Invocation::Argv { command: command?, args: args? })
 }
 
+/// Checks the one word that is the program. In order: blank, NUL, out of the plugin's directory
+/// (only in a confined manifest), a command line. A program that is not there is a warning at
+/// most, since it may be built later.
 fn check_command(
     reader: &mut ObjectReader<'_, '_>,
     command: &str,
@@ -64,6 +78,8 @@ fn check_command(
     Ok(command.into())
 }
 
+/// Checks each argument; they are taken byte for byte. Every argument with NUL has a finding of
+/// its own.
 fn check_args(
     reader: &mut ObjectReader<'_, '_>,
     args: Vec<&str>,
@@ -89,6 +105,7 @@ fn check_args(
 
 /// A warning about `{{name}}` where `name` is a property of the input. Other braces are left alone:
 /// they are the language of many programs.
+/// `template` makes the text of the help, and is called for a warning only.
 fn placeholder(
     at: At<'_>,
     arg: &str,

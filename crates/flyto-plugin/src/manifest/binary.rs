@@ -1,4 +1,9 @@
 //! The section about a plugin's one program, and tools that it carries out.
+//!
+//! A binary plugin has one file that answers JSON-RPC for all tools, so `binary` belongs to the
+//! head: a mistake in it costs the plugin. The file has to lie in the plugin's directory once
+//! links are resolved. That is checked here, and once more before each start, because a link can
+//! change.
 
 use std::{
     fs,
@@ -26,14 +31,24 @@ use crate::{
 /// What `binary` says.
 #[derive(Clone, Debug)]
 pub(super) struct BinaryDef {
+    /// As it is written: relative, and checked to stay within the plugin's directory.
     path: PathBuf,
+    /// One process for each call, unless the manifest says `session`.
     lifetime: Lifetime,
     /// The time of a call, which wins over that of the tool.
     pub(super) timeout: Option<Duration>,
+    /// The digest of the bytes that must run.
     sha256: Option<Sha256>,
 }
 
 /// Reads `binary`, without which a binary plugin cannot be used at all.
+/// `protocol` must be `jsonrpc` or absent. At [`Depth::Full`](crate::Depth::Full) the file is
+/// hashed and compared with `sha256`.
+///
+/// # Errors
+///
+/// [`Reported`] when the section is missing or is no object, when the path leaves the directory,
+/// and when a value cannot be read.
 pub(super) fn read(
     reader: &mut ObjectReader<'_, '_>,
     place: Place<'_>,
@@ -63,6 +78,9 @@ pub(super) fn read(
 }
 
 /// Warns about keys of `binary` that stand beside it, where they have no effect.
+///
+/// Called for binary plugins only. These keys are allowed after that, so each has one finding
+/// and not a second one as an unknown key.
 pub(super) fn misplaced<'v>(reader: &mut ObjectReader<'v, '_>, root: At<'v>) {
     for key in ["sha256", "lifetime", "protocol", "idle_timeout_secs"] {
         if root.member(key).is_some() {
@@ -75,6 +93,13 @@ pub(super) fn misplaced<'v>(reader: &mut ObjectReader<'v, '_>, root: At<'v>) {
 }
 
 /// What runs for a call of a tool: the plugin's program, whatever the tool says.
+///
+/// A blank `command` and an empty `args` are accepted: tools of ZeptoClaw carry them without a
+/// meaning.
+///
+/// # Errors
+///
+/// [`Reported`] (`F0127`) when the tool says which program it runs.
 pub(super) fn invocation(
     reader: &mut ObjectReader<'_, '_>,
     binary: &BinaryDef,
@@ -104,6 +129,8 @@ pub(super) fn invocation(
 }
 
 /// The digest of the program: the plugin's, which that of a tool may only repeat.
+/// `tools` is what the tool itself declares. A digest of the tool where the plugin has none is
+/// an error, too: the program is one file for all tools.
 pub(super) fn digest(
     reader: &mut ObjectReader<'_, '_>,
     binary: &BinaryDef,
@@ -117,6 +144,8 @@ pub(super) fn digest(
     Err(reader.push(diag.with_help("write it as \"sha256\" of \"binary\", and remove it here")))
 }
 
+/// Reads `lifetime` and `idle_timeout_secs`. An idle time beside `call` is a warning, as it has
+/// no effect there.
 fn lifetime(reader: &mut ObjectReader<'_, '_>) -> Result<Lifetime, Reported> {
     let is_session = reader.optional_one_of("lifetime", &[("call", false), ("session", true)]);
     let key = "idle_timeout_secs";
@@ -135,6 +164,8 @@ fn lifetime(reader: &mut ObjectReader<'_, '_>) -> Result<Lifetime, Reported> {
     idle.map(|_| Lifetime::Call)
 }
 
+/// A time in whole seconds, up to [`MAX_TIMEOUT`]; 0 and an absent key stand for
+/// [`DEFAULT_IDLE`]. A negative number is an error, unlike the timeout of a tool.
 fn seconds_or_default(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -151,6 +182,8 @@ fn seconds_or_default(
     }
 }
 
+/// Checks the text of the path, then where it leads on this machine. A file that is not there,
+/// or not executable, is a warning.
 fn check_path<'v>(
     reader: &mut ObjectReader<'v, '_>,
     path: &'v str,
@@ -179,6 +212,7 @@ fn check_path<'v>(
     }
 }
 
+/// What is wrong with the path by its text alone: blank, absolute, or climbing above its start.
 fn path_fault(at: At<'_>, path: &str) -> Option<Diagnostic> {
     let why = if path.trim().is_empty() {
         "is blank"
@@ -196,6 +230,7 @@ fn path_fault(at: At<'_>, path: &str) -> Option<Diagnostic> {
 
 /// A warning when the program cannot be started as things are. It may be built later, so this is
 /// no error.
+/// `file` is the path with its links resolved, or as written where nothing is there.
 fn file_fault(at: At<'_>, path: &str, file: &Path) -> Option<Diagnostic> {
     let program = quoted(path);
     let Ok(metadata) = fs::metadata(file) else {

@@ -1,4 +1,8 @@
 //! The file that a tool runs, as far as it can be seen when the manifest is read.
+//!
+//! What is seen here may change before the first call, or lie on another machine, so a program
+//! that is missing is a warning. One thing is an error: a file whose digest is not the demanded
+//! one.
 
 use std::{
     ffi::OsStr,
@@ -16,16 +20,20 @@ use super::place::Place;
 use crate::{codes, files, options::Depth};
 
 /// Where a program is looked for.
+/// The same rule as at a start: a text with `/` is a path from the directory in which the tool
+/// starts, any other is a name for the `PATH`.
 pub(super) struct Looks<'a> {
     /// The directory in which it starts; `None` where that could not be read.
     pub(super) start_dir: Option<PathBuf>,
     /// The declared variables, among which may be a `PATH`.
+    /// `None` where they could not be read; then the `PATH` is not known.
     pub(super) env: Option<&'a Declared>,
     pub(super) place: Place<'a>,
 }
 
 impl Looks<'_> {
     /// Whether there is a file that `command` stands for.
+    /// `false` also where that is not known.
     pub(super) fn is_there(&self, command: &str) -> bool {
         if command.contains('/') {
             self.resolved(command).is_some_and(|it| it.is_file())
@@ -34,6 +42,7 @@ impl Looks<'_> {
         }
     }
 
+    /// The path of a command with `/` in it; `None` where the start directory is not known.
     fn resolved(&self, command: &str) -> Option<PathBuf> {
         Some(self.start_dir.as_ref()?.join(command))
     }
@@ -45,10 +54,15 @@ impl Looks<'_> {
     }
 
     /// The file that `command` stands for, where that is known.
+    ///
+    /// It need not exist where the command is a path.
     pub(super) fn file(&self, command: &str) -> Option<PathBuf> {
         if command.contains('/') { self.resolved(command) } else { self.in_path(command).flatten() }
     }
 
+    /// The outer `None`: not known, because no `PATH` was given, the tool declares its own, or
+    /// its directory could not be read. The inner one: no executable file of that name. Relative
+    /// entries of the `PATH` start in the tool's directory.
     fn in_path(&self, name: &str) -> Option<Option<PathBuf>> {
         let declares_path = self.env?.iter().any(|(name, _)| name == "PATH");
         let path = self.place.options.path.as_deref().filter(|_| !declares_path)?;
@@ -61,6 +75,8 @@ impl Looks<'_> {
 
 /// A warning when the program is not there, or cannot be run. It may come later, or lie where
 /// another backend runs it, so this is never an error.
+/// A path is always looked at. A bare name is looked up at [`Depth::Full`] only, or where it has
+/// an extension, as `run.sh` does.
 pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diagnostic> {
     let full = looks.place.options.depth == Depth::Full;
     if command.contains('/') {
@@ -87,6 +103,7 @@ pub(super) fn check(at: At<'_>, command: &str, looks: &Looks<'_>) -> Option<Diag
 
 /// A warning when the program of a command that starts in a session's directory cannot be there:
 /// one with its whole path, or a bare name.
+/// A relative path leads into a directory that only the session knows, and is not looked at.
 pub(super) fn check_installed(at: At<'_>, command: &str, place: Place<'_>) -> Option<Diagnostic> {
     let path = Path::new(command);
     if path.is_absolute() {
@@ -108,6 +125,7 @@ pub(super) fn check_installed(at: At<'_>, command: &str, place: Place<'_>) -> Op
     None
 }
 
+/// A warning where something is at the path that is no executable file.
 fn cannot_run(at: At<'_>, command: &str, path: &Path, metadata: &Metadata) -> Option<Diagnostic> {
     if metadata.is_file() && files::is_executable(metadata) {
         return None;
@@ -129,6 +147,7 @@ pub(super) fn not_executable(at: At<'_>, program: &str, path: &Path) -> Diagnost
     at.warning(codes::NO_PROGRAM, what).with_help(help)
 }
 
+/// A warning where nothing is at `path`, which is what `command` leads to.
 fn missing(at: At<'_>, command: &str, path: &Path) -> Diagnostic {
     let what = format!("the program {} is not there", quoted(command));
     let diag = at.warning(codes::NO_PROGRAM, what);
@@ -143,6 +162,8 @@ fn missing(at: At<'_>, command: &str, path: &Path) -> Diagnostic {
     }
 }
 
+/// A warning about a bare name that is no program, where a file of that name lies in the start
+/// directory.
 fn needs_dot_slash(at: At<'_>, command: &str) -> Diagnostic {
     let better = format!("./{command}");
     let what = format!("{} is looked up in the PATH, where it is not", quoted(command));
@@ -159,6 +180,8 @@ pub(super) fn looked_for_at(path: &Path) -> String {
 
 /// The finding that a file which must have one digest has another. A call would be refused, too, and
 /// is, without this look: reading every file would cost more than finding all plugins.
+/// `None` at [`Depth::Quick`], and where the file is not there or cannot be read. The file is
+/// read in pieces of 64 KiB.
 pub(super) fn other_digest(
     at: At<'_>,
     file: &Path,
@@ -194,6 +217,7 @@ fn plain(path: &Path) -> PathBuf {
 }
 
 /// A path as one word of a shell.
+/// For a help that is copied to a terminal. Bytes that are no UTF-8 are lost.
 pub(super) fn shell_word(path: &OsStr) -> String {
     let text = path.to_string_lossy();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%".contains(c);

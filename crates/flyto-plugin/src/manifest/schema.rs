@@ -4,6 +4,11 @@
 //! the place of a mistake. A schema of which that does not tell whether it compiles (one with patterns,
 //! references or another dialect, or a large one) is compiled as well, within a bound of work for each
 //! manifest. Where a manifest is checked in full, all are.
+//!
+//! Both checks have bounds: [`MOST_FINDINGS`] findings for one schema, [`LARGE_BYTES`] of text
+//! before a schema counts as large, and about a second of compiling for one manifest at
+//! [`Depth::Quick`]. The walk recurses once for each level of the text, of which the parser lets
+//! 128 pass.
 
 use std::collections::HashSet;
 
@@ -14,28 +19,49 @@ use super::{lazy::Schema, place::Place};
 use crate::{codes, options::Depth};
 
 /// What a keyword of JSON Schema 2020-12 takes.
+///
+/// One variant for each shape of value; [`takes`] goes from a keyword to its shape.
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
+    /// A schema: an object or a truth value.
     Schema,
+    /// An object of schemas, such as `properties`.
     SchemaMap,
+    /// An array of schemas with one item at least, such as `anyOf`.
     SchemaList,
+    /// A string.
     Text,
+    /// A whole number, 0 or above.
     Count,
+    /// A number; of `multipleOf` one above zero.
     Number,
+    /// A truth value.
     Flag,
+    /// An array of anything, such as `enum`.
     List,
+    /// An array of strings, such as `required`.
     Names,
+    /// An object of such arrays.
     NamesMap,
+    /// One of [`TYPES`], or an array of them that is not empty.
     Type,
+    /// A string that names another part of the schema.
     Reference,
 }
 
+/// The types of JSON Schema 2020-12 (validation, section 6.1.1).
 const TYPES: [&str; 7] = ["object", "array", "string", "integer", "number", "boolean", "null"];
 
 /// The most findings about one schema: one that is wrong throughout says so in the first few.
 const MOST_FINDINGS: usize = 8;
 
 /// Reads the schema under `key`; `None` where there is none.
+/// `null` counts as none. No object in the schema may have a key twice.
+///
+/// # Errors
+///
+/// [`Reported`] when it is no object, has a root of another type, or cannot be used. A root
+/// without a type is a warning.
 pub(super) fn read(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -52,6 +78,13 @@ pub(super) fn read(
 }
 
 /// Reads the schema under `key`, whose root names no type, as what `typed` makes of it.
+/// The shape is checked in the text, so that findings have a place; what compiles is the value
+/// that `typed` made. For `parameters`, whose root may leave out what a schema of an input
+/// needs.
+///
+/// # Errors
+///
+/// As for [`read`], but for the type of the root, which the caller has looked at.
 pub(super) fn read_untyped(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -69,13 +102,22 @@ pub(super) fn read_untyped(
 /// Whether the shape of the keywords tells that a schema compiles.
 #[derive(Clone, Copy, PartialEq)]
 enum Doubt {
+    /// It compiles, as far as the table of keywords tells.
     Settled,
+    /// Only compiling tells.
     Open,
 }
 
 /// Bytes of a schema that may hold too many values.
+/// A compiler bounds the values of a schema, and a shape does not show their number. 64 KiB
+/// holds any schema that is written by hand.
 const LARGE_BYTES: usize = 64 << 10;
 
+/// Walks over the whole schema. A dialect other than 2020-12 is not walked, and leaves a doubt.
+///
+/// # Errors
+///
+/// [`Reported`] when a keyword has a value of another shape.
 fn check_keywords(at: At<'_>, key: &str, findings: &mut Findings) -> Result<Doubt, Reported> {
     // Earlier drafts give some keywords another shape; only a compiler knows them all.
     let dialect = at.member("$schema").and_then(|it| it.value().as_str());
@@ -91,6 +133,10 @@ fn check_keywords(at: At<'_>, key: &str, findings: &mut Findings) -> Result<Doub
 
 /// The root describes an object: a call passes in one, and clients of the Model Context Protocol
 /// drop every tool of a server that has one with another root.
+/// # Errors
+///
+/// [`Reported`] when it is no object, or names another type. A type that is missing is a warning
+/// with the place to put it.
 fn check_root(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Reported> {
     let members = at.value().as_object();
     let Some(members) = members else {
@@ -136,6 +182,11 @@ fn check_root(at: At<'_>, key: &str, findings: &mut Findings) -> Result<(), Repo
 }
 
 /// Compiles a schema where that is asked for, or where its shape leaves a doubt.
+/// The place of the finding is the part of the schema that the compiler names.
+///
+/// # Errors
+///
+/// [`Reported`] (`F0119`) when the schema does not compile.
 fn compile(
     at: At<'_>,
     key: &str,
@@ -157,6 +208,7 @@ fn compile(
 }
 
 /// What a keyword takes whose values have a fixed shape; every other key is an annotation.
+/// From the vocabularies of 2020-12, with `definitions` of earlier drafts.
 fn takes(key: &str) -> Option<Takes> {
     Some(match key {
         "type" => Takes::Type,
@@ -193,6 +245,8 @@ fn takes(key: &str) -> Option<Takes> {
 }
 
 /// Whether only a compiler knows that the value of a keyword can be used.
+/// Patterns may be no regular expressions, references may lead nowhere or in circles, and the
+/// rest changes what names mean.
 fn leaves_doubt(key: &str) -> bool {
     matches!(
         key,
@@ -212,16 +266,23 @@ fn leaves_doubt(key: &str) -> bool {
     )
 }
 
+/// One walk over one schema.
 struct Walk<'v, 'f> {
+    /// Where references begin with `#`.
     root: At<'v>,
+    /// The key of the tool, for messages.
     key: &'f str,
     findings: &'f mut Findings,
+    /// How many there were, also beyond [`MOST_FINDINGS`].
     n_findings: usize,
+    /// The last finding; there is one when the schema cannot be used.
     failed: Option<Reported>,
+    /// Open once anything was met that only a compiler can judge.
     doubt: Doubt,
 }
 
 impl<'v> Walk<'v, '_> {
+    /// Any schema below the root; `true` and `false` are schemas, too.
     fn schema(&mut self, at: At<'v>) {
         if at.value().as_object().is_some() {
             self.object(at);
@@ -231,6 +292,8 @@ impl<'v> Walk<'v, '_> {
         }
     }
 
+    /// Each keyword of one schema, in the order of the text. An unknown key is an annotation and
+    /// passes.
     fn object(&mut self, at: At<'v>) {
         for (key, value) in at.members() {
             if leaves_doubt(key) {
@@ -242,6 +305,7 @@ impl<'v> Walk<'v, '_> {
         }
     }
 
+    /// One keyword and its value: goes down into schemas, and reports a value of another shape.
     fn keyword(&mut self, key: &str, takes: Takes, at: At<'v>) {
         // Names in one list differ, which the compiler says.
         if matches!(takes, Takes::Names | Takes::Type) && has_duplicates(at)
@@ -291,6 +355,7 @@ impl<'v> Walk<'v, '_> {
         }
     }
 
+    /// The value of `type`: one name, or some.
     fn types(&mut self, at: At<'v>) {
         if at.value().as_array().is_none() {
             return self.type_name(at);
@@ -301,6 +366,7 @@ impl<'v> Walk<'v, '_> {
         at.items().for_each(|it| self.type_name(it));
     }
 
+    /// A word from another language has the right one as suggestion; see [`meant`].
     fn type_name(&mut self, at: At<'v>) {
         let name = at.value().as_str();
         if !name.is_some_and(|it| TYPES.contains(&it)) {
@@ -316,6 +382,9 @@ impl<'v> Walk<'v, '_> {
         }
     }
 
+    /// A pointer into the schema must lead to something. A pointer with escapes, an anchor, and
+    /// any reference in a schema with an `$id` are left to the compiler. Anything outside is an
+    /// error.
     fn reference(&mut self, at: At<'v>) {
         let target = at.value().as_str().unwrap_or_default();
         let diag = match target.strip_prefix('#') {
@@ -344,6 +413,7 @@ impl<'v> Walk<'v, '_> {
         self.push(diag);
     }
 
+    /// Records a finding, up to [`MOST_FINDINGS`].
     fn push(&mut self, diagnostic: Diagnostic) {
         self.n_findings += 1;
         if self.n_findings <= MOST_FINDINGS {
@@ -353,6 +423,7 @@ impl<'v> Walk<'v, '_> {
 }
 
 impl Takes {
+    /// What a keyword takes, in words that follow "must be".
     fn name(self, key: &str) -> &'static str {
         match self {
             Self::Schema => "a schema",
@@ -371,10 +442,12 @@ impl Takes {
     }
 }
 
+/// Whether it is an array of strings.
 fn is_names(at: At<'_>) -> bool {
     at.value().as_array().is_some_and(|it| it.iter().all(|name| name.as_str().is_some()))
 }
 
+/// Whether an array has a string twice.
 fn has_duplicates(at: At<'_>) -> bool {
     let mut seen = HashSet::new();
     at.items().filter_map(|it| it.value().as_str()).any(|name| !seen.insert(name))
@@ -399,6 +472,7 @@ fn has_id(at: At<'_>) -> bool {
     at.member("$id").is_some() || at.members().any(|(_, it)| has_id(it)) || at.items().any(has_id)
 }
 
+/// What stands there, for a message.
 fn found(at: At<'_>) -> String {
     at.value().describe()
 }

@@ -1,4 +1,7 @@
 //! The form that has a command line with placeholders.
+//!
+//! What the text means is the business of [`crate::template`]; here its faults become findings
+//! at their place in the JSON string, and the odd but working placeholders become warnings.
 
 use std::collections::BTreeSet;
 
@@ -22,6 +25,12 @@ use crate::{
 
 /// The schema of the parameters, as an object whatever it leaves out: an author of one for
 /// ZeptoClaw was never told what is missing, and services for models refuse one without a type.
+/// `null` and `true` are any object, with a warning. A parameter that is both required and has a
+/// default becomes optional in the schema that comes out, so that a caller may leave it out.
+///
+/// # Errors
+///
+/// As for [`schema::read`].
 pub(super) fn parameters(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -46,6 +55,8 @@ pub(super) fn parameters(
 }
 
 /// Whether a parameter that must be there has a default for when it is not.
+/// Only then is a schema with a type read as [`typed`] makes it; any other stays a part of the
+/// text.
 fn requires_defaults(at: At<'_>) -> bool {
     let Some(properties) = at.member("properties") else { return false };
     let required = at.member("required").into_iter().flat_map(|it| it.items());
@@ -55,6 +66,7 @@ fn requires_defaults(at: At<'_>) -> bool {
 
 /// The schema with what makes it one of an object. A parameter that has a default may be left out,
 /// whatever `required` says: the command gets the default then.
+/// `type` and `properties` are added where they are missing; every other key stays.
 fn typed(schema: &Value) -> Value {
     let mut res = Map::new();
     res.insert("type".to_owned(), json!("object"));
@@ -70,6 +82,13 @@ fn typed(schema: &Value) -> Value {
 }
 
 /// Reads `command` as a template of these parameters.
+/// Warnings: a placeholder that names no parameter or is written with blanks, a parameter that
+/// the command never uses, a program that is not there.
+///
+/// # Errors
+///
+/// [`Reported`] when `args` stands beside `parameters`, when `command` is missing or no
+/// template, and when a digest is demanded of a command that a shell runs.
 pub(super) fn read(
     reader: &mut ObjectReader<'_, '_>,
     place: Place<'_>,
@@ -132,6 +151,7 @@ pub(super) fn read(
 }
 
 /// The words of a program as an array, which is a template without quotes.
+/// The words are joined as one line, each quoted where it needs it.
 fn meant(at: At<'_>) -> Option<Diagnostic> {
     let words: Option<Vec<&str>> = at.value().as_array()?.iter().map(|it| it.as_str()).collect();
     let words: Vec<_> = words?.iter().map(|it| command::word(it)).collect();
@@ -147,6 +167,7 @@ fn meant(at: At<'_>) -> Option<Diagnostic> {
 }
 
 /// What is wrong, at its place within the text.
+/// `fault.span` counts bytes of the string; the finding counts bytes of the file.
 fn finding(at: At<'_>, fault: Fault) -> Diagnostic {
     let span = span_within(at, fault.span.start, fault.span.end);
     let mut diag = moved(at.error(fault.code, fault.what), at, span);
@@ -163,12 +184,15 @@ fn finding(at: At<'_>, fault: Fault) -> Diagnostic {
 }
 
 /// A text as it stands within a JSON string.
+/// Without its quotes, so that a suggestion can replace a part of the string.
 fn escaped(text: &str) -> String {
     let literal = Value::from(text).to_string();
     literal[1..literal.len() - 1].to_owned()
 }
 
 /// Placeholders that work and are written in an odd way, each name where it stands first.
+/// `declared` holds the same names as `names`, sorted. `names` is in the order of the text, in
+/// which near names are looked for.
 fn odd(at: At<'_>, template: &Template, names: &[&str], declared: &[&str]) -> Vec<Diagnostic> {
     let mut res = Vec::new();
     let mut seen = BTreeSet::new();
@@ -204,6 +228,7 @@ fn odd(at: At<'_>, template: &Template, names: &[&str], declared: &[&str]) -> Ve
     res
 }
 
+/// The same finding with the severity of a warning.
 fn as_warning(mut finding: Diagnostic) -> Diagnostic {
     finding.severity = flyto_diagnostics::Severity::Warning;
     finding

@@ -1,4 +1,8 @@
 //! One entry of `tools`.
+//!
+//! The forms differ in a few keys only: which schema they take, how the program is named, and
+//! which of two spellings of a key is their own. All of that is decided here; what the keys of
+//! one form mean is in `argv`, `template` and `binary`.
 
 use std::{
     borrow::Cow,
@@ -23,8 +27,11 @@ use super::{
 use crate::{codes, names::NameKind};
 
 /// The keys that stand for each other, each with the spelling of this form first.
+/// The other spelling works with a warning; both at once are an error.
 struct Spelling {
+    /// The directory in which the program starts.
     work_dir: (&'static str, &'static str),
+    /// The time of a call, in whole seconds.
     timeout: (&'static str, &'static str),
 }
 
@@ -37,6 +44,16 @@ pub(super) enum Standing {
     Alone,
 }
 
+/// Reads one tool, in the form that its plugin and its keys give it. `binary` is there for the
+/// binary form and for no other. All keys are read before the first failure returns, so one run
+/// shows every finding about the tool.
+///
+/// The time of `binary` wins over that of the tool; without both it is [`DEFAULT_TIMEOUT`].
+///
+/// # Errors
+///
+/// [`Reported`] when any key cannot be read, or says something that its form does not know. The
+/// tool is refused then, and the plugin stays.
 pub(super) fn read(
     at: At<'_>,
     form: ToolForm,
@@ -139,6 +156,7 @@ pub(super) fn read(
     })
 }
 
+/// Argv tools come from one family of manifests, the other two from ZeptoClaw's.
 const fn spelling(form: ToolForm) -> Spelling {
     let (work_dir, timeout) = (("work_dir", "working_dir"), ("timeout_seconds", "timeout_secs"));
     match form {
@@ -150,6 +168,7 @@ const fn spelling(form: ToolForm) -> Spelling {
 }
 
 /// Names from other formats that no likeness of letters leads to.
+/// Pairs of the name elsewhere and the key here. Such a key stays unknown, which is a warning.
 const fn hints(
     work_dir: &'static str,
     timeout: &'static str,
@@ -176,6 +195,12 @@ const fn hints(
     ]
 }
 
+/// The name, by the rule of its form. Alone in a manifest, a name that breaks the rule is mended
+/// without a finding, as the warning about the whole manifest shows the mended one.
+///
+/// # Errors
+///
+/// [`Reported`] when it is missing, breaks the rule in an entry of `tools`, or cannot be mended.
 fn name<'v>(
     reader: &mut ObjectReader<'v, '_>,
     form: ToolForm,
@@ -200,6 +225,11 @@ fn name<'v>(
     }))
 }
 
+/// The text as it is; a blank or missing one is a warning that names the tool.
+///
+/// # Errors
+///
+/// [`Reported`] when it is no string.
 fn description(reader: &mut ObjectReader<'_, '_>, name: Option<&str>) -> Result<String, Reported> {
     let text = reader.optional_string("description")?.unwrap_or_default();
     if text.trim().is_empty() {
@@ -218,6 +248,12 @@ fn description(reader: &mut ObjectReader<'_, '_>, name: Option<&str>) -> Result<
 }
 
 /// The schemas of input and output.
+/// The first of the two is the input's. Argv takes `input_schema`, a template takes
+/// `parameters`, and a binary tool takes either.
+///
+/// # Errors
+///
+/// [`Reported`] when both keys of the input are there, or a schema cannot be used.
 fn schemas(
     reader: &mut ObjectReader<'_, '_>,
     form: ToolForm,
@@ -245,6 +281,13 @@ fn schemas(
     Ok((input?, output?))
 }
 
+/// The directory as it is written; an empty text counts as absent. One that is not there is a
+/// warning, and is looked for only where the start is known: in the plugin, or at an absolute
+/// path. `~` is not expanded.
+///
+/// # Errors
+///
+/// [`Reported`] when it is no string, holds NUL, or leads out of a confined plugin.
 fn work_dir(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -286,6 +329,7 @@ fn work_dir(
     Ok(Some(PathBuf::from(text)))
 }
 
+/// Whole seconds from 0, the default, to [`MAX_GRACE`].
 fn grace(reader: &mut ObjectReader<'_, '_>) -> Result<Duration, Reported> {
     let key = "grace_seconds";
     meant::check(reader, key, |at| meant::seconds(at, key, MAX_GRACE))?;
