@@ -1,4 +1,8 @@
 //! The file `mcp.json` beside an Agent Plugins manifest.
+//!
+//! The format allows less than the native block: `type` is required, unknown keys of a server
+//! are errors, a program is a bare name or a path in the plugin, and no variable of the host is
+//! expanded. So a plugin of this format cannot read a secret of the host through a server.
 
 use std::{
     collections::BTreeMap,
@@ -33,17 +37,23 @@ use crate::{
 pub const MCP_FILE: &str = "mcp.json";
 
 /// What `$schema` says in it.
+///
+/// Another value is a warning; the file is read as if it were this one.
 const SCHEMA: &str = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json";
 
 /// The servers of the file.
+/// The manifest needs `was_there`, because a file with errors still offers something.
 #[derive(Default)]
 pub(in crate::manifest) struct Beside {
+    /// Those that can be used, in the order of the text.
     pub(in crate::manifest) servers: Vec<ServerDef>,
     /// Whether there is a file that declares any, right or wrong.
     pub(in crate::manifest) was_there: bool,
 }
 
 /// Reads the file, where there is one. One that cannot be used costs the servers alone.
+/// A file that is absent is no finding. A link that leads out of the plugin's directory is not
+/// followed.
 pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Beside {
     let file = place.dir.join(MCP_FILE);
     let source = match files::read_source(&file) {
@@ -86,12 +96,18 @@ pub(in crate::manifest) fn read(place: Place<'_>, findings: &mut Findings) -> Be
     Beside { servers: servers.unwrap_or_default(), was_there: true }
 }
 
+/// What `type` says, before the keys of the transport are read.
 #[derive(Clone, Copy)]
 enum Kind {
     Stdio,
     Http(HttpKind),
 }
 
+/// One server; never `None`, as this format has no switch.
+///
+/// # Errors
+///
+/// [`Reported`] when `type` is missing, and for any key that is unknown or cannot be read.
 fn server(
     name: &str,
     at: At<'_>,
@@ -129,6 +145,7 @@ fn server(
 }
 
 /// Refuses every key that the format does not know; servers are closed in it.
+/// `known` are the keys of the kind of server at hand, which the help lists.
 fn closed<'v>(
     at: At<'v>,
     known: &[&str],
@@ -145,6 +162,8 @@ fn closed<'v>(
     failed.map_or(Ok(()), Err)
 }
 
+/// A server that is started. `command` is literal; in arguments, variables and `cwd` the
+/// plugin's two directories are expanded.
 fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transport, Reported> {
     let command = reader.required_string("command").and_then(|text| {
         let at = reader.at("command");
@@ -169,6 +188,7 @@ fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transpor
 }
 
 /// What is wrong with a program: it is one bare name, or a path within the plugin.
+/// `None` when it is in order. Blanks are refused, so no command line passes.
 fn command_fault(at: At<'_>, text: &str, place: Place<'_>) -> Option<Diagnostic> {
     let help = "write the name of a program, such as `node`, or a path that begins with `./`";
     let bad = |what: String| Some(at.error(BAD_VALUE, what).with_help(help));
@@ -186,6 +206,8 @@ fn command_fault(at: At<'_>, text: &str, place: Place<'_>) -> Option<Diagnostic>
 }
 
 /// What is wrong with a directory: it is one of the plugin's own two, or lies below it.
+/// It begins with `./`, `${PLUGIN_ROOT}` or `${PLUGIN_DATA}`. Below the data only the text is
+/// looked at: the directory may not be there yet.
 fn dir_fault(at: At<'_>, text: &str, place: Place<'_>) -> Option<Diagnostic> {
     let below = |own: &str| {
         let rest = text.strip_prefix("${")?.strip_prefix(own)?.strip_prefix('}')?;
@@ -204,6 +226,7 @@ fn dir_fault(at: At<'_>, text: &str, place: Place<'_>) -> Option<Diagnostic> {
     Some(at.error(BAD_VALUE, what).with_help(help))
 }
 
+/// The arguments; each one with NUL has a finding of its own.
 fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
     let texts = reader.optional_string_array("args")?.unwrap_or_default();
     let mut failed = None;
@@ -215,6 +238,7 @@ fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
     failed.map_or_else(|| Ok(texts.into_iter().map(own_only).collect()), Err)
 }
 
+/// The variables of the server, by the rules of [`env::check`].
 fn variables(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
     let members = reader.optional_string_map("env")?.unwrap_or_default();
     let object = reader.at("env");
@@ -229,6 +253,9 @@ fn variables(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
     failed.map_or(Ok(res), Err)
 }
 
+/// A server that is reached. The address is literal and has to be `https`, but for this machine.
+/// A header that looks like a secret is a warning, since the file is shared with all users of
+/// the plugin.
 fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, Reported> {
     let url = reader.required_string("url").and_then(|text| {
         match url::fault(reader.at("url"), text, true) {
@@ -258,11 +285,13 @@ fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, 
 }
 
 /// A text in which nothing is expanded.
+/// The whole text comes out of an expansion as it went in.
 fn literal(text: &str) -> Template {
     Template::parse(&text.replace('$', "$$")).expect("every dollar is doubled")
 }
 
 /// A text in which the plugin's own two directories are expanded, in one pass, and nothing else.
+/// Every other `$` is doubled, so that it comes out as a dollar.
 fn own_only(text: &str) -> Template {
     let mut res = text.replace('$', "$$");
     for own in [PLUGIN_ROOT, PLUGIN_DATA] {

@@ -1,4 +1,9 @@
 //! Servers of the Model Context Protocol that a plugin declares.
+//!
+//! Two places declare servers, with two sets of rules: `native` is the block in a manifest, in
+//! which references to variables are expanded, and `conformant` is the file `mcp.json`, in which
+//! only the plugin's own two directories are. Both end in the same [`ServerDef`]. A server that
+//! cannot be used costs itself. Nothing is started, and no address is looked up.
 
 pub(super) mod conformant; // in the file `mcp.json` beside an Agent Plugins manifest
 pub(super) mod def; //        what is declared
@@ -21,6 +26,8 @@ use crate::{
 };
 
 /// What other programs call the plugin's directories.
+///
+/// A server that needs one of these gets a help that names the variable of this format.
 const OTHER_ROOTS: [(&str, &str); 5] = [
     ("CLAUDE_PLUGIN_ROOT", PLUGIN_ROOT),
     ("extensionPath", PLUGIN_ROOT),
@@ -30,6 +37,9 @@ const OTHER_ROOTS: [(&str, &str); 5] = [
 ];
 
 /// Reads every server of an object of them with `read`; one that cannot be used costs itself.
+/// `read` is called for each object whose name is in order, in the order of the text, and gives
+/// `None` for a server that is switched off. Of a name that occurs twice both servers are left
+/// out.
 fn read_all(
     at: At<'_>,
     findings: &mut Findings,
@@ -60,6 +70,8 @@ fn read_all(
     res
 }
 
+/// The name stands before the names of the server's tools, so it has a rule. A near name that
+/// keeps it is the suggestion.
 fn check_name(servers: At<'_>, name: &str, findings: &mut Findings) -> Result<(), Reported> {
     let Err(fault) = NameKind::Server.check(name) else { return Ok(()) };
     let what = format!("the name {} of a server {fault}", quoted(name));
@@ -74,6 +86,8 @@ fn check_name(servers: At<'_>, name: &str, findings: &mut Findings) -> Result<()
 
 /// Reports the variables that a server needs and the host does not have. It is kept, and not to be
 /// started.
+/// Without `host` nothing is known, and nothing is said. The finding names each variable with
+/// the values that use it.
 fn report_unset(
     server: &mut ServerDef,
     at: At<'_>,
@@ -105,12 +119,14 @@ fn report_unset(
 }
 
 /// A value with references to variables.
+/// `label` names the value in a message: `"url"`, `argument 2`.
 fn template(at: At<'_>, label: &str, text: &str) -> Result<Template, Box<Diagnostic>> {
     refuse_nul(at, label)?;
     Template::parse(text).map_err(|err| Box::new(env::bad_template(at, label, text, &err)))
 }
 
 /// A text that some programs read as a variable and that is taken literally here.
+/// `{env:NAME}` with no `$` in front; the warning has `${NAME}` as suggestion.
 fn foreign_reference(at: At<'_>, text: &str) -> Option<Diagnostic> {
     let start =
         text.match_indices("{env:").map(|it| it.0).find(|&it| !text[..it].ends_with('$'))?;
@@ -125,6 +141,7 @@ fn foreign_reference(at: At<'_>, text: &str) -> Option<Diagnostic> {
 
 /// What keeps a header from being sent: its name is none, or its value has a line end, behind which
 /// another header would stand.
+/// References in the value are expanded later, and are not looked at here.
 fn header_fault(object: At<'_>, name: &str, at: At<'_>, value: &str) -> Option<Diagnostic> {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.is_empty() || !name.chars().all(is_token) {

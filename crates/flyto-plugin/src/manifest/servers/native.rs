@@ -1,4 +1,8 @@
 //! The block `mcpServers` of a manifest.
+//!
+//! The shape is the one that most hosts of the Model Context Protocol share. Keys that other
+//! hosts add to it have no effect here, and each gets a warning that says so: a plugin that was
+//! written for another host should load, and its author should know what does not hold.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +20,8 @@ use crate::{
 };
 
 /// Reads the servers of a manifest.
+///
+/// The servers that can be used and are not switched off, in the order of the text.
 pub(in crate::manifest) fn read(
     at: At<'_>,
     place: Place<'_>,
@@ -25,6 +31,8 @@ pub(in crate::manifest) fn read(
 }
 
 /// Keys that other programs know and that mean nothing here, each with what to do.
+/// The help follows the finding that the key has no effect. Keys about permission are here, too:
+/// a plugin cannot allow itself anything.
 const FOREIGN: [(&str, &str); 13] = [
     ("timeout", "a call has the time that the host gives it; remove the key"),
     ("alwaysLoad", "when tools are loaded is the host's to say; remove the key"),
@@ -41,12 +49,19 @@ const FOREIGN: [(&str, &str); 13] = [
     ("description", "a server describes itself; remove the key"),
 ];
 
+/// What `type` says, before the keys of the transport are read.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Stdio,
     Http(HttpKind),
 }
 
+/// One server. `None` when `disabled` or `enabled` switches it off; its keys are checked all the
+/// same.
+///
+/// # Errors
+///
+/// [`Reported`] when the transport or one of the two switches cannot be read.
 fn server(
     name: &str,
     at: At<'_>,
@@ -82,6 +97,7 @@ fn server(
     Ok(Some(res))
 }
 
+/// Warns about each key of [`FOREIGN`] that is there, and allows all of them.
 fn foreign_keys<'v>(at: At<'v>, reader: &mut ObjectReader<'v, '_>) {
     for (key, help) in FOREIGN {
         if reader.is_present(key) {
@@ -94,6 +110,7 @@ fn foreign_keys<'v>(at: At<'v>, reader: &mut ObjectReader<'v, '_>) {
 }
 
 /// Whether the author switched the server off, in one of the two ways that other programs know.
+/// The warning names the key, as a server that is left out has to be seen in the report.
 fn is_off(at: At<'_>, reader: &mut ObjectReader<'_, '_>) -> Result<bool, Reported> {
     let mut res = false;
     for (key, off) in [("disabled", true), ("enabled", false)] {
@@ -112,6 +129,12 @@ fn is_off(at: At<'_>, reader: &mut ObjectReader<'_, '_>) -> Result<bool, Reporte
     Ok(res)
 }
 
+/// `type` decides; without it `url` or `headers` without `command` is HTTP, and anything else is
+/// a program. `command` and `url` exclude each other.
+///
+/// # Errors
+///
+/// [`Reported`] when `type` is an unknown word, and where the transport cannot be read.
 fn transport(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transport, Reported> {
     let kind = reader.optional_one_of(
         "type",
@@ -148,6 +171,7 @@ fn transport(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Tran
     }
 }
 
+/// A server that is started. An empty `cwd` counts as absent.
 fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transport, Reported> {
     let has_args = reader.is_present("args");
     let command = meant::check(reader, "command", |at| meant::command(at, has_args))
@@ -163,6 +187,8 @@ fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transpor
     Ok(Transport::Stdio { command: command?, args: args?, env: env?, cwd: cwd? })
 }
 
+/// A text with blanks is a command line, unless it holds a reference or names an existing file
+/// in the plugin's directory. A program that is missing is found out when the server is started.
 fn check_command(
     reader: &mut ObjectReader<'_, '_>,
     text: &str,
@@ -184,6 +210,7 @@ fn check_command(
     template(at, "\"command\"", text).map_err(|diag| reader.push(diag))
 }
 
+/// The arguments, with their references parsed; one that cannot be read refuses the server.
 fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
     let texts = reader.optional_string_array("args")?.unwrap_or_default();
     let mut res = Vec::with_capacity(texts.len());
@@ -200,6 +227,8 @@ fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
     failed.map_or(Ok(res), Err)
 }
 
+/// A server that is reached. An address with `$` in it is not checked, as what it becomes is not
+/// known.
 fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, Reported> {
     let url = reader.required_string("url").and_then(|text| {
         let at = reader.at("url");
@@ -216,6 +245,7 @@ fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, 
     Ok(Transport::Http { kind, url: url?, headers: headers? })
 }
 
+/// The headers by name. Two headers that differ in case only are both kept.
 fn headers(reader: &mut ObjectReader<'_, '_>) -> Result<BTreeMap<String, Template>, Reported> {
     let members = reader.optional_string_map("headers")?.unwrap_or_default();
     let object = reader.at("headers");

@@ -1,4 +1,6 @@
 //! Addresses of servers.
+//!
+//! An address is looked at by its text: no name is resolved, and no connection is opened.
 
 use flyto_diagnostics::{At, Diagnostic, quoted};
 
@@ -7,6 +9,8 @@ use crate::codes;
 /// What is wrong with an address that holds no reference to a variable: it is no address, or has a
 /// password in it, which is an error; or it is not protected on its way, which is a warning unless
 /// `strict`.
+/// The first fault is returned. The user name in front of `@` is refused with or without a
+/// password, because an address is logged.
 pub(super) fn fault(at: At<'_>, text: &str, strict: bool) -> Option<Diagnostic> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
@@ -37,6 +41,7 @@ pub(super) fn fault(at: At<'_>, text: &str, strict: bool) -> Option<Diagnostic> 
 }
 
 /// Whether a host, perhaps with a port, is this machine.
+/// `localhost`, 127.0.0.0/8 and `[::1]`. A name that only resolves to such an address is not.
 fn is_loopback(authority: &str) -> bool {
     if let Some(v6) = authority.strip_prefix('[') {
         return v6.split_once(']').is_some_and(|it| it.0 == "::1");
