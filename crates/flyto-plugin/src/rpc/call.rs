@@ -1,4 +1,8 @@
 //! One process for one call.
+//!
+//! The program reads one request and end of input. Progress is reported as it comes; the answer
+//! is looked for once the program has ended, from the end of what it printed. Its exit code and
+//! its answer together make the result.
 
 use bytes::Bytes;
 use flyto_execenv::{Captured, Ending};
@@ -16,6 +20,8 @@ use crate::result;
 pub(crate) const LONGEST_REPLY_BYTES: u64 = 16 * 1024 * 1024;
 
 /// What the program reads: the request. No input is an object without members.
+/// The id is always 1. The arguments are the text of the input, so that its numbers and the
+/// order of its keys arrive as the caller wrote them.
 pub(crate) fn request(tool: &str, input: &Input) -> Bytes {
     let args = if input.is_empty() { "{}" } else { input.as_str() };
     let mut res = Vec::new();
@@ -24,6 +30,7 @@ pub(crate) fn request(tool: &str, input: &Input) -> Bytes {
 }
 
 /// What a line of stdout says about the progress of the call.
+/// The id is not compared: there is one call.
 pub(crate) fn progress(line: &[u8]) -> Option<Progress> {
     match frame::parse(line)? {
         Message::Progress { progress, detail, .. } => Progress::new(progress, detail),
@@ -32,6 +39,10 @@ pub(crate) fn progress(line: &[u8]) -> Option<Progress> {
 }
 
 /// The result of the tool `name`.
+/// An error that the program answers wins over its exit code, and a failed exit over an answer
+/// that is no error, which stands in the text then. Without an answer the exit tells; after exit
+/// code 0 that is [`Failure::BadOutput`](flyto_tools::Failure::BadOutput). Removes the file with
+/// the whole of stdout once the answer is found.
 pub(crate) fn result(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
     let Ending::Exited(_) = ran.outcome.ending else {
         // What it had answered until then may not be all that the call was to do.
@@ -64,6 +75,7 @@ pub(crate) fn result(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
 }
 
 /// The answer in what a program printed: the last line that is one.
+/// Of output that was not kept whole, the end is searched before the start.
 fn find(stdout: &Captured) -> Option<Message> {
     if stdout.is_complete() {
         let bytes = stdout.bytes();
@@ -78,10 +90,12 @@ fn find(stdout: &Captured) -> Option<Message> {
     of_tail.or_else(of_head)
 }
 
+/// The last line of `bytes` that is an answer.
 fn last(bytes: &[u8]) -> Option<Message> {
     bytes.rsplit(|it| *it == b'\n').filter_map(frame::parse).find(is_answer)
 }
 
+/// Whether a message ends the call: an answer, in order or not. Progress does not.
 fn is_answer(message: &Message) -> bool {
     match message {
         Message::Response { .. } | Message::Malformed { .. } => true,
@@ -90,6 +104,8 @@ fn is_answer(message: &Message) -> bool {
 }
 
 /// The result of a program that ended as it should and said nothing that can be used.
+/// It says, as far as it can: what is wrong with the answer, that stdout was too long, or that
+/// it holds something near to an answer.
 fn no_answer(name: &str, ran: &Ran, found: Option<Message>) -> ToolResult {
     let (stdout, stderr) = (ran.stdout(), ran.stderr());
     let n_bytes = ran.outcome.stdout.total_bytes;

@@ -1,4 +1,7 @@
 //! The file of a plugin's program.
+//!
+//! A binary plugin may start its own file only. The check is made when the manifest is read, and
+//! again before every start.
 
 use std::{
     error::Error,
@@ -9,6 +12,7 @@ use std::{
 /// A path that leads out of the plugin's directory, by a link.
 #[derive(Debug)]
 pub(crate) struct Escape {
+    /// The path as the manifest has it, from the plugin's directory.
     path: PathBuf,
     /// Where it leads.
     pub(crate) target: PathBuf,
@@ -31,6 +35,9 @@ impl Error for Escape {}
 /// look leads nowhere else. A process that may write to the plugin can still put another file, or a link,
 /// in the place of what was found, or where nothing was. Against them a digest holds, which is that
 /// of the bytes that run; this keeps a plugin from being a way to start other programs.
+/// # Errors
+///
+/// [`Escape`] where the file is there and lies outside.
 pub(crate) fn resolve(dir: &Path, path: &Path) -> Result<PathBuf, Escape> {
     let written = dir.join(path);
     let (Ok(dir), Ok(target)) = (fs::canonicalize(dir), fs::canonicalize(&written)) else {

@@ -1,4 +1,7 @@
 //! What a program answered, as a result.
+//!
+//! Used by both lifetimes, so that an answer reads the same from a process of one call and from
+//! a session.
 
 use flyto_tools::{Failure, ToolResult};
 
@@ -6,6 +9,8 @@ use super::frame::{Output, RpcError};
 
 /// The result of the tool `name`, which is to be JSON where `prints_json`. An error of the program
 /// is `error (code C): MESSAGE`, and nothing else.
+/// `data` wins over JSON in the text. With `prints_json` and without `data` the text has to be
+/// JSON.
 pub(crate) fn result(
     name: &str,
     outcome: Result<Output, RpcError>,
@@ -30,6 +35,7 @@ pub(crate) fn result(
 }
 
 /// A result that says what is wrong with the answer.
+/// The failure is [`Failure::BadOutput`]: the program ran, and what it said cannot be used.
 pub(crate) fn bad(name: &str, why: &str) -> ToolResult {
     ToolResult::failed(Failure::BadOutput, format!("plugin tool {name:?}: {why}"))
 }
