@@ -1,4 +1,7 @@
 //! What becomes of a call, and its words.
+//!
+//! [`Answer`] is what happened, as the task and the caller tell it. [`Called`] adds the measures
+//! of the call, and is the one place that turns it into a result and its text.
 
 use std::{sync::Arc, time::Duration};
 
@@ -17,6 +20,8 @@ use crate::{
 };
 
 /// Where the streams of the process were when a call reached it.
+/// Bytes since the session began, over all its processes; of stdout only lines that are no
+/// messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Since {
     pub(super) stdout: u64,
@@ -24,6 +29,8 @@ pub(crate) struct Since {
 }
 
 /// Why there is no process.
+///
+/// Cloned for each caller that waits for the process.
 #[derive(Clone, Debug)]
 pub(crate) enum NoProcess {
     /// A declared variable has no value.
@@ -35,6 +42,7 @@ pub(crate) enum NoProcess {
 }
 
 /// What a caller is told.
+/// The first three are from the plugin; any of them shows that it is at work.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// The plugin's.
@@ -56,25 +64,34 @@ pub(crate) enum Answer {
 }
 
 /// A call that was not waited for any longer.
+///
+/// The texts are of the time from when the process got the call.
 #[derive(Debug)]
 pub(crate) struct GivenUp {
+    /// For a timeout the time that was given, for a cancellation the time that went by.
     pub(super) after: Duration,
     /// What it waited for, where that was not the plugin's work on it.
     pub(super) held_up_by: Option<String>,
     /// What stdout had beside messages.
     pub(super) stdout: String,
+    /// What stderr had.
     pub(super) stderr: String,
 }
 
 /// How a process ended.
+///
+/// Shared by all calls that it failed; each shows its own part of the streams.
 #[derive(Debug)]
 pub(crate) struct ProcessExit {
+    /// In words, such as `the session ended: exit code 3`.
     pub(super) why: String,
+    /// The failure of each call that was in flight.
     pub(super) failure: Failure,
     /// What stdout had beside messages.
     pub(super) stdout: Tail,
     pub(super) stderr: Tail,
     /// Whether we ended it for reasons of our own.
+    /// Then it is no crash, and the next start does not wait.
     pub(super) was_asked_for: bool,
     /// Whether it ended otherwise than with code 0.
     pub(super) is_failure: bool,
@@ -97,10 +114,14 @@ impl Answer {
 }
 
 /// A call of a session, and what came of it.
+///
+/// Made by [`Session::call`](super::Session::call).
 #[derive(Debug)]
 pub(crate) struct Called {
     pub(super) answer: Answer,
+    /// How the process was run; `None` where there was none.
     pub(super) execution: Option<Arc<Execution>>,
+    /// From the call to its answer.
     pub(super) wall: Duration,
     /// What the process printed before is not of this call.
     pub(super) since: Since,
@@ -108,6 +129,12 @@ pub(crate) struct Called {
 
 impl Called {
     /// The result of the tool `name`.
+    /// `prints_json` says that the tool has an output schema.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolError`] when no process could be started, or the sessions are closed. Everything
+    /// else is a result.
     pub(crate) fn into_result(
         self,
         name: &str,
@@ -158,6 +185,7 @@ impl Called {
     }
 }
 
+/// The result of a call whose process ended.
 fn died(name: &str, process_exit: &ProcessExit, since: Since) -> ToolResult {
     let mut text = format!("plugin tool {name:?}: {}", process_exit.why);
     beside_messages(&mut text, &process_exit.stdout.text_since(since.stdout));
@@ -167,6 +195,7 @@ fn died(name: &str, process_exit: &ProcessExit, since: Since) -> ToolResult {
 }
 
 /// Appends what stdout had that was no message, and what it may have been meant as.
+/// Nothing where stdout had nothing else.
 fn beside_messages(text: &mut String, stdout: &str) {
     if stdout.is_empty() {
         return;
@@ -185,6 +214,7 @@ impl GivenUp {
         duration_text(Duration::new(self.after.as_secs(), self.after.subsec_millis() * 1_000_000))
     }
 
+    /// The text: one line, then what held the call up, stdout beside messages, and stderr.
     fn in_words(&self, failure: Failure, mut text: String) -> ToolResult {
         if let Some(why) = &self.held_up_by {
             text.push_str("\nsession: ");

@@ -1,4 +1,7 @@
 //! The id of a message of which only the start is there.
+//!
+//! A line that is too long is thrown away but for its start. The id in that start tells which
+//! call it would have answered, so that only this call fails.
 
 use std::{borrow::Cow, cell::Cell, fmt};
 
@@ -8,6 +11,8 @@ use serde::{
 };
 
 /// Reads the `id` of the object that begins with `start`, if it comes before the cut.
+/// Members behind other values are found, too, as long as those values end before the cut. Of
+/// two ids the last one counts.
 pub(super) fn id_near_start(start: &[u8]) -> Option<u64> {
     let found = Cell::new(None);
     // The cut may have gone through a number.
@@ -18,6 +23,8 @@ pub(super) fn id_near_start(start: &[u8]) -> Option<u64> {
     found.get()
 }
 
+/// Notes the id while the members pass by; the cell keeps it when the cut ends the parse with an
+/// error.
 struct Members<'a>(&'a Cell<Option<u64>>);
 
 impl<'de> Visitor<'de> for Members<'_> {
@@ -39,6 +46,7 @@ impl<'de> Visitor<'de> for Members<'_> {
     }
 }
 
+/// The number of a call, as a number or as the text of one.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Id<'a> {
@@ -47,6 +55,7 @@ enum Id<'a> {
 }
 
 impl Id<'_> {
+    /// `None` for a text that is no number: such a line answers no call.
     fn number(&self) -> Option<u64> {
         match self {
             Self::Number(id) => Some(*id),

@@ -9,6 +9,7 @@ use std::{
 /// so a multiplication is enough of a hash.
 pub(super) type IdMap<T> = HashMap<u64, T, BuildHasherDefault<IdHasher>>;
 
+/// Not safe for keys that come from outside; the alias above is its only use.
 #[derive(Debug, Default)]
 pub(super) struct IdHasher(u64);
 

@@ -1,4 +1,8 @@
 //! What the process of a session is, and which tools share one.
+//!
+//! Tools of one plugin share a process where they demand the same of it. What a process needs is
+//! asked for anew before each start, because links, grants and the host's variables change
+//! meanwhile.
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -21,16 +25,22 @@ const MAX_CANDIDATES: usize = 32;
 const MAX_SHARED_VARIABLES: usize = 256;
 
 /// The program of a session, from which each of its processes is started.
+///
+/// Moved into the closure that a session keeps; see [`Launch`](super::Launch).
 struct Launcher {
     ctx: Arc<PluginContext>,
     plugin: String,
     /// The plugin's directory, absolute.
     dir: PathBuf,
+    /// The program, from the plugin's directory.
     path: PathBuf,
+    /// The declaration of the first tool, with the variables of all that share the process.
     def: ToolDef,
 }
 
 /// The session of a tool, if its program stays. The tool's variables are the process's.
+/// `None` for every other lifetime and form. Nothing is started. Each call makes a session of
+/// its own; tools that [`share`] one take that of the first.
 pub(crate) fn of(
     def: &ToolDef,
     dir: PathBuf,
@@ -52,6 +62,9 @@ pub(crate) fn of(
 /// Which of a plugin's tools share a process, as the number of the first of them: those that demand
 /// the same of it. Their declared variables become the process's; two tools that give a variable
 /// different values cannot share one, nor can those that declare more than [`MAX_SHARED_VARIABLES`] between them.
+/// The result has one number for each tool; a tool that shares with none before it has its own.
+/// The variables of `defs` are changed: those of tools that share a process are the same
+/// afterwards.
 pub(crate) fn share(defs: &mut [ToolDef]) -> Vec<usize> {
     let mut shared_with: Vec<usize> = Vec::with_capacity(defs.len());
     let mut firsts: Vec<usize> = Vec::new();
@@ -82,6 +95,9 @@ pub(crate) fn share(defs: &mut [ToolDef]) -> Vec<usize> {
     shared_with
 }
 
+/// Whether `b` could be called in the process of `a`: the same program, idle time, digest,
+/// directory, limits, network and profile, no variable with two values, and not too many of
+/// them.
 fn can_share(a: &ToolDef, b: &ToolDef) -> bool {
     let bounds = |it: &ToolDef| (it.limits.clone(), it.network.clone(), it.sandbox.clone());
     let demands = |it: &ToolDef| (it.sha256, it.work_dir.clone(), bounds(it));
@@ -93,6 +109,7 @@ fn can_share(a: &ToolDef, b: &ToolDef) -> bool {
 }
 
 /// The program of a session, and the time it may be idle.
+/// `None` where a call has a process of its own.
 fn program(def: &ToolDef) -> Option<(&PathBuf, Duration)> {
     match &def.invocation {
         Invocation::Rpc { path, lifetime: Lifetime::Session { idle } } => Some((path, *idle)),
@@ -101,6 +118,8 @@ fn program(def: &ToolDef) -> Option<(&PathBuf, Duration)> {
 }
 
 impl Launcher {
+    /// What to start now: checked for links that lead out, with the environment of this moment.
+    /// Creates the plugin's directory for data.
     fn spec(&self) -> Result<Spec, NoProcess> {
         let Self { ctx, plugin, dir, path, def } = self;
         let start = Start { ctx, plugin, dir, def };

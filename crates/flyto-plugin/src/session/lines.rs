@@ -16,6 +16,7 @@ const KEPT_START_BYTES: usize = 1024;
 /// A buffer beyond this size is given back once it is empty.
 const LARGE_BUFFER_BYTES: usize = 1024 * 1024;
 
+/// Borrowed from the buffer: it has to be used before the next read.
 #[derive(Debug, PartialEq)]
 pub(super) enum Line<'a> {
     /// Without the line feed at its end.
@@ -25,6 +26,7 @@ pub(super) enum Line<'a> {
 }
 
 /// Cuts what was read into lines. In memory is at most one line.
+/// A line that grows beyond [`LONGEST_LINE_BYTES`] is cut to its start as it comes.
 #[derive(Debug)]
 pub(super) struct Lines {
     buffer: Vec<u8>,
@@ -32,6 +34,7 @@ pub(super) struct Lines {
     searched: usize,
     /// Bytes of the line at hand that were thrown away; the buffer holds its start.
     skipped: u64,
+    /// [`LONGEST_LINE_BYTES`], or less in tests.
     longest: usize,
 }
 
@@ -53,6 +56,7 @@ impl Lines {
     }
 
     /// Hands every line that is complete to `take`, and keeps the start of the next one.
+    /// The caller has read into [`room`](Self::room) before. Each byte is searched once.
     pub(super) fn take(&mut self, mut take: impl FnMut(Line<'_>)) {
         let mut from = 0;
         while let Some(at) = memchr(b'\n', &self.buffer[self.searched..]) {
@@ -73,6 +77,8 @@ impl Lines {
     }
 
     /// Hands over what came after the last line feed.
+    /// A stream may end without a line feed; its last line counts. The reader is empty after
+    /// that.
     pub(super) fn finish(&mut self, mut take: impl FnMut(Line<'_>)) {
         if !self.buffer.is_empty() {
             take(line(&self.buffer, self.skipped, self.longest));
@@ -89,6 +95,7 @@ impl Lines {
     }
 }
 
+/// The line with these bytes, of which `skipped` more were thrown away.
 fn line(bytes: &[u8], skipped: u64, longest: usize) -> Line<'_> {
     match skipped == 0 && bytes.len() <= longest {
         true => Line::Whole(bytes),

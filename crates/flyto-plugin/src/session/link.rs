@@ -1,4 +1,9 @@
 //! The streams of one process, and what is said over them.
+//!
+//! A [`Link`] lives as long as its process: [`talk`](Link::talk) until there is a reason to
+//! stop, then [`finish`](Link::finish). One task polls all three streams by hand, and nothing
+//! else reads or writes them. No step waits for one stream alone, so a plugin that waits for its
+//! output to be read gets on.
 
 use std::{
     future::{Future, poll_fn},
@@ -35,6 +40,7 @@ const READS_IN_A_ROW: u32 = 16;
 const STDERR_BYTES: usize = 4 * 1024;
 
 /// Why the talk is over.
+/// It decides whether the process may still finish what it was asked.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The host closes it, or no caller holds a tool of it any more.
@@ -50,10 +56,15 @@ pub(super) enum Stop {
 /// The streams of one process.
 pub(super) struct Link<'a> {
     shared: &'a SessionState,
+    /// `None` once it was closed, which is how the process learns that it should end.
     stdin: Option<BoxedWriter>,
+    /// `None` once it ended.
     stdout: Option<BoxedReader>,
+    /// `None` once it ended; the process may go on without it.
     stderr: Option<BoxedReader>,
+    /// What is being written.
     outbox: Outbox,
+    /// What of a line has been read.
     lines: Lines,
     responses: ResponseReader,
     /// Scratch: one read.
@@ -62,10 +73,12 @@ pub(super) struct Link<'a> {
     is_busy: bool,
     /// Whether others had a chance to add to what is about to be written.
     has_waited: bool,
+    /// When the last answer came with no other call in flight; the idle time counts from here.
     last_use: Instant,
 }
 
 impl<'a> Link<'a> {
+    /// Takes the streams out of the process, which has to be started with all three piped.
     pub(super) fn new(shared: &'a SessionState, process: &mut Process) -> Self {
         Self {
             shared,
@@ -83,6 +96,8 @@ impl<'a> Link<'a> {
     }
 
     /// Writes requests and hears answers until there is a reason to stop.
+    /// Dropping the future loses no data: all state is in `self`. Idle time runs only while no
+    /// caller waits.
     pub(super) async fn talk(&mut self) -> Stop {
         let shared = self.shared;
         let mut asked = pin!(shared.stop.cancelled());
@@ -117,6 +132,8 @@ impl<'a> Link<'a> {
         .await
     }
 
+    /// One round is a read of stdout, a write, and a read of stderr. After [`READS_IN_A_ROW`]
+    /// rounds the task wakes itself and returns, so that other tasks run.
     fn poll_streams(&mut self, cx: &mut Context<'_>) -> Poll<Stop> {
         for _ in 0..READS_IN_A_ROW {
             let heard = self.poll_stdout(cx);
@@ -136,6 +153,8 @@ impl<'a> Link<'a> {
     }
 
     /// Reads once. Ready is `None` when more may follow.
+    /// Answers go to their callers after each read, in one step. A reason to stop is the end of
+    /// the stream, or an answer of which the call is not known.
     fn poll_stdout(&mut self, cx: &mut Context<'_>) -> Poll<Option<Stop>> {
         let Some(stdout) = &mut self.stdout else { return Poll::Pending };
         let read = pin!(stdout.read_buf(self.lines.room())).poll(cx);
@@ -161,6 +180,8 @@ impl<'a> Link<'a> {
     }
 
     /// Writes what there is to write. Ready is a reason to stop.
+    /// Where several calls are in flight, it lets the other tasks run once before it writes, so
+    /// that their requests go out in one write.
     fn poll_stdin(&mut self, cx: &mut Context<'_>) -> Poll<Stop> {
         if self.stdin.is_none() {
             return Poll::Pending;
@@ -194,6 +215,7 @@ impl<'a> Link<'a> {
 
     /// Reads what stderr has had so far: it is of earlier calls, not of those that are about to be
     /// written.
+    /// Bounded by [`READS_IN_A_ROW`], for a plugin that prints without end.
     fn hear_rest(&mut self, cx: &mut Context<'_>) {
         for _ in 0..READS_IN_A_ROW {
             if self.poll_stderr(cx).is_pending() {
@@ -203,6 +225,7 @@ impl<'a> Link<'a> {
     }
 
     /// Writes what is left to be written, and then ends the input.
+    /// A write that fails closes the input, and the process is ended all the same.
     fn poll_last_words(&mut self, cx: &mut Context<'_>) {
         while let Some(stdin) = &mut self.stdin {
             if self.outbox.is_written() {
@@ -217,6 +240,7 @@ impl<'a> Link<'a> {
         }
     }
 
+    /// Reads once into the kept end of the stream. Ready as long as more may follow.
     fn poll_stderr(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(stderr) = &mut self.stderr else { return Poll::Pending };
         self.stderr_piece.clear();
@@ -231,6 +255,9 @@ impl<'a> Link<'a> {
 
     /// Ends the process, hears what it still has to say, and tells what became of it and which
     /// requests it cannot have seen.
+    /// Its input ends, and it has [`GRACE`] to exit; `Sessions::abort` takes that time away. A
+    /// process that is stuck is killed at once. The streams are read meanwhile, so that answers
+    /// that were under way still reach their callers.
     pub(super) async fn finish(
         mut self,
         process: Process,
@@ -272,6 +299,8 @@ impl<'a> Link<'a> {
         (process_exit, self.outbox.unseen())
     }
 
+    /// The end in words and as a failure. An exit with code 0 that was not asked for fails the
+    /// calls in flight as [`Failure::BadOutput`].
     fn process_exit(&self, stop: Stop, outcome: Result<Outcome, ExecError>) -> ProcessExit {
         let was_asked_for = matches!(stop, Stop::Asked | Stop::Idle);
         let ending = outcome.as_ref().map(|it| it.ending);

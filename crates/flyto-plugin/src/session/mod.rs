@@ -5,6 +5,10 @@
 //! Callers and task meet in [`state`]: a caller leaves a request there and waits for its answer with
 //! a clock of its own, so that no caller holds up another, and a call that is no longer waited for is
 //! cancelled.
+//!
+//! Bounds: the queue holds 1 MiB of requests, a line of an answer has 16 MiB, and 8 KiB of the
+//! end of each stream are kept for failures. Where a bound is met, callers wait within their own
+//! time, a line fails its call, or the process is ended.
 
 mod answer; //   what becomes of a call, and its words
 mod id; //       the id of a message of which only the start is there
@@ -46,27 +50,39 @@ use self::{
 };
 
 /// Bytes of a request beside its arguments, about.
+///
+/// Only the room in the queue is counted with it.
 const ENVELOPE_BYTES: usize = 128;
 
 /// The process of a plugin, whether it runs or not. Dropping it ends the process.
+/// Held by every tool that shares the process. The drop of the last one tells the process to end
+/// and does not wait; the task does.
 #[derive(Debug)]
 pub(crate) struct Session {
     shared: Arc<SessionState>,
 }
 
 /// One call, and the time it has.
+///
+/// Made by the tool for each call, and taken apart here.
 #[derive(Debug)]
 pub(crate) struct Request {
     /// The name within the plugin.
+    /// Shared with the tool, as every request carries it.
     pub(crate) tool: Arc<str>,
     /// One JSON value.
+    /// The text of the input, or `{}` where there is none.
     pub(crate) args: Arc<str>,
+    /// From the start of the call, with the wait for room and for a start of the process.
     pub(crate) timeout: Duration,
     /// How long an answer is waited for after the call was cancelled.
+    /// Zero waits for nothing.
     pub(crate) grace: Duration,
 }
 
 /// Why a call is not waited for any longer.
+///
+/// The two differ in their failure, and in which late answers still count.
 #[derive(Clone, Copy)]
 enum Over {
     Cancelled,
@@ -92,12 +108,17 @@ impl Session {
     }
 
     /// Asks the plugin, and starts it if it does not run. Dropping the future cancels the call.
+    /// Always gives a [`Called`]; that nothing could be started is one of its answers. Must run
+    /// within a tokio runtime, since the first call spawns the task there.
     pub(crate) async fn call(&self, ctx: &CallContext, request: Request) -> Called {
         let began = Instant::now();
         let ((answer, execution), since) = self.ask(ctx, request, began).await;
         Called { answer, execution, wall: began.elapsed(), since }
     }
 
+    /// In order: nothing where the call is over already, then room in the queue, then the
+    /// answer, and after the call is over the grace. `since` in the result says from where on
+    /// the streams belong to this call.
     async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> (Reply, Since) {
         let Request { tool, args, timeout, grace } = request;
         let left = ctx.deadline().map(|it| it.saturating_duration_since(began));
@@ -154,6 +175,8 @@ impl Session {
 }
 
 /// When the call is not waited for any longer.
+///
+/// Ready when the caller cancels or the time has passed; cancellation wins where both have.
 async fn over(ctx: &CallContext, began: Instant, timeout: Duration) -> Over {
     let clock = async {
         match began.checked_add(timeout) {
@@ -170,6 +193,8 @@ async fn over(ctx: &CallContext, began: Instant, timeout: Duration) -> Over {
 }
 
 /// Cancels a call, and waits for what the plugin answers to that if there is time for it.
+/// `None` where there is no grace, where the plugin never got the call, or where it stays
+/// silent.
 async fn last_words(
     pending: &mut Pending,
     grace: Duration,

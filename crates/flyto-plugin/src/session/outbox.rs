@@ -1,4 +1,7 @@
 //! What is being written to a process.
+//!
+//! A request counts as seen by the process once its first byte was written. That is the line
+//! between calls that a crash fails and calls that the next process gets.
 
 use super::state::{Request, SessionState};
 use crate::rpc::frame;
@@ -18,20 +21,28 @@ pub(super) struct Outbox {
     /// The requests in `bytes`, in their order.
     requests: Vec<Request>,
     /// Where each of them starts.
+    ///
+    /// Ascending, as many as there are requests.
     starts: Vec<usize>,
     /// Scratch.
+    ///
+    /// Kept for its memory; empty between two fills.
     cancels: Vec<u64>,
 }
 
 impl Outbox {
+    /// Whether there is nothing left to write.
     pub(super) fn is_written(&self) -> bool {
         self.written == self.bytes.len()
     }
 
+    /// What is left to write; it stays in place until [`advance`](Self::advance).
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.written..]
     }
 
+    /// Notes that `n` bytes were written. After the last one the requests are dropped, and with
+    /// them their room in the queue.
     pub(super) fn advance(&mut self, n: usize) {
         self.written += n;
         if self.is_written() {
@@ -40,6 +51,7 @@ impl Outbox {
     }
 
     /// Takes what is queued, once everything before is written.
+    /// Not to be called before [`is_written`](Self::is_written): what is left would be lost.
     pub(super) fn fill(&mut self, shared: &SessionState) {
         self.clear();
         let ping = shared.take(WRITE_BYTES, &mut self.requests, &mut self.cancels);
@@ -68,6 +80,7 @@ impl Outbox {
     }
 
     /// The requests of which not one byte was written.
+    /// They may be sent to another process: none of them can have had an effect.
     pub(super) fn unseen(mut self) -> Vec<Request> {
         let seen = self.starts.partition_point(|it| *it < self.written);
         self.requests.split_off(seen)

@@ -1,4 +1,7 @@
 //! A call in flight: it waits for its answer.
+//!
+//! The caller's half of a call; the other half is in the table of
+//! [`SessionState`], by its id.
 
 use std::sync::{
     Arc,
@@ -23,7 +26,8 @@ pub(super) struct Progress {
     pub(super) detail: String,
 }
 
-/// The same for a call that may still be written.
+/// Where the streams were when the call came to the process: a [`Since`] that is set when the
+/// call is queued while a process is up, and again when it is written.
 #[derive(Debug, Default)]
 pub(super) struct Mark {
     stdout: AtomicU64,
@@ -31,6 +35,7 @@ pub(super) struct Mark {
 }
 
 impl Mark {
+    /// The two numbers are stored one after the other; they serve a text, so no order is needed.
     pub(super) fn set(&self, since: Since) {
         self.stdout.store(since.stdout, Ordering::Relaxed);
         self.stderr.store(since.stderr, Ordering::Relaxed);
@@ -44,12 +49,16 @@ impl Mark {
 }
 
 /// A call that waits for its answer. Dropping it gives it up.
+/// Given up means: the plugin is told, and its answer is passed over.
 #[derive(Debug)]
 pub(super) struct Pending {
     shared: Arc<SessionState>,
+    /// The id in the request; it is never used again in this session.
     pub(super) id: u64,
+    /// From where on the streams belong to this call.
     pub(super) mark: Arc<Mark>,
     reply: oneshot::Receiver<Reply>,
+    /// `None` where the caller does not listen.
     progress: Option<mpsc::Receiver<Progress>>,
 }
 
@@ -65,6 +74,7 @@ impl Pending {
     }
 
     /// Waits for the answer and tells of progress meanwhile. Cancel-safe until it returned.
+    /// All progress that came before the answer is reported before it returns.
     pub(super) async fn answer(&mut self, mut report: impl FnMut(Progress)) -> Reply {
         let Some(progress) = &mut self.progress else { return received((&mut self.reply).await) };
         let answer = loop {
@@ -81,11 +91,13 @@ impl Pending {
     }
 
     /// Asks the plugin to stop. Says whether it may still answer.
+    /// `false` where it was answered already, or never written.
     pub(super) fn cancel(&self) -> bool {
         self.shared.cancel(self.id, false)
     }
 }
 
+/// The answer, or that there will be none.
 fn received(answer: Result<Reply, oneshot::error::RecvError>) -> Reply {
     // The sender goes unused only where the task went with its runtime.
     answer.unwrap_or((Answer::Lost, None))

@@ -1,4 +1,7 @@
 //! What the lines of a process mean.
+//!
+//! Each line is an answer, progress, or noise. Answers are gathered, so that those of one read
+//! are given out under one lock.
 
 use super::{
     answer::Answer, id::id_near_start, lines::Line, pending::Progress, state::SessionState,
@@ -6,6 +9,7 @@ use super::{
 use crate::rpc::frame::{self, Id, Message};
 
 /// Takes in the lines of stdout.
+/// The link takes `answers` and `lost_thread` after each read.
 #[derive(Debug, Default)]
 pub(super) struct ResponseReader {
     /// Answers that no caller was given yet.
@@ -15,6 +19,8 @@ pub(super) struct ResponseReader {
 }
 
 impl ResponseReader {
+    /// Takes one line in. A line that is too long fails the call whose id its start has, or the
+    /// only call in flight; without either the process has to be ended.
     pub(super) fn take(&mut self, shared: &SessionState, line: Line<'_>) {
         match line {
             Line::Whole(line) => match frame::parse(line) {
@@ -48,6 +54,7 @@ impl ResponseReader {
 }
 
 /// Keeps what was no message.
+/// It stands in the failures of the calls that were in flight then.
 fn keep(shared: &SessionState, line: &[u8]) {
     let mut noise = shared.noise();
     noise.push(line);

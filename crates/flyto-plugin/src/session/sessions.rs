@@ -13,6 +13,18 @@ use tokio::sync::watch;
 /// A session ends by itself when it was idle for long enough or when its tools are dropped; dropping
 /// the runtime kills what is left. A host that wants its plugins to end in peace waits for
 /// [`close`](Self::close). Cloning is cheap, and clones are the same.
+///
+/// ```
+/// use flyto_plugin::Sessions;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let sessions = Sessions::new();
+/// // No plugin was called: this returns at once.
+/// sessions.close().await;
+/// assert!(sessions.unended().is_empty());
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Sessions {
     stop: CancellationToken,
@@ -34,6 +46,8 @@ impl Sessions {
     ///
     /// A plugin sees the end of its input and has 2 s to answer what it was asked; then it is
     /// killed. Later calls are refused.
+    ///
+    /// Once polled, it is not called off by a drop of the future: the sessions end all the same.
     pub async fn close(&self) {
         self.stop.cancel();
         self.gone().await;
@@ -57,6 +71,7 @@ impl Sessions {
         self.unended.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// A program stands once in the set, however many of its processes were not confirmed.
     pub(super) fn add_unended(&self, program: &str) {
         let mut unended = self.unended.lock().unwrap_or_else(PoisonError::into_inner);
         if !unended.contains(program) {
@@ -64,6 +79,7 @@ impl Sessions {
         }
     }
 
+    /// Ready when no task looks after a session.
     async fn gone(&self) {
         let mut running = self.running.subscribe();
         // The sender lives as long as `self`.
@@ -87,6 +103,7 @@ impl Sessions {
     }
 }
 
+/// Made by [`Sessions::enter`]; dropping it says that the task, and its process, are gone.
 #[derive(Debug)]
 pub(super) struct Entered(watch::Sender<usize>);
 

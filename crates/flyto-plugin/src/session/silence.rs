@@ -1,4 +1,7 @@
 //! A plugin that says nothing after the deadline of a call has passed.
+//!
+//! A deadline alone does not show that a plugin hangs: the call may be slow. Only one that says
+//! nothing at all is killed, after the time for an answer to a cancellation and to a ping.
 
 use std::time::Duration;
 
@@ -13,6 +16,8 @@ const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Since when the plugin has said nothing, and what was done about it.
+///
+/// Begins with a deadline that passes, and is dropped with the first message of the plugin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
     start: Instant,
@@ -49,6 +54,7 @@ impl Silence {
         self.start + CANCEL_TIMEOUT
     }
 
+    /// Whether the silence began before this call was made.
     pub(super) fn is_older_than(&self, id: u64) -> bool {
         id > self.last_id
     }

@@ -48,6 +48,7 @@ const MAX_UNHEARD: u32 = 16;
 const PROGRESS_UNDERWAY: usize = 32;
 
 /// The first backoff after a crash, doubled by each further one up to [`LONGEST_PAUSE`].
+/// 100 ms.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The longest backoff between a crash and the restart.
@@ -56,6 +57,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Says what to start. It is asked before every start.
 pub(crate) type Launch = Box<dyn Fn() -> Result<Spec, NoProcess> + Send + Sync>;
 
+/// Shared by the callers of one session and its task. No lock is held across an await.
 pub(super) struct SessionState {
     pub(super) launch: Launch,
     pub(super) env: ExecEnv,
@@ -102,7 +104,9 @@ enum Phase {
     /// There is no process, and no task that would start one.
     #[default]
     Down,
+    /// There is a task: it waits for the pause after a crash, or starts a process.
     Starting,
+    /// A process has been started, and its end is not known yet.
     Up,
 }
 
@@ -141,6 +145,7 @@ pub(super) enum Work {
     Write,
     /// Others are about to add to it; a moment later all of it fits into one write.
     Soon,
+    /// Nothing to write, and no reason to end the process.
     Nothing,
     /// The plugin takes no notice of its calls.
     Stuck(String),
@@ -432,6 +437,7 @@ impl SessionState {
     }
 
     /// Gives answers to the callers that wait for them, and says whether others still do.
+    /// An answer also ends the count of crashes.
     pub(super) fn answer(&self, answers: &mut Vec<(u64, Answer)>) -> bool {
         let mut ready = Vec::with_capacity(answers.len());
         let execution;
@@ -586,6 +592,7 @@ impl Call {
     }
 }
 
+/// Bytes as permits of the queue; more than it has count as all of it.
 fn places(bytes: usize) -> u32 {
     u32::try_from(bytes).map_or(MAX_QUEUED_BYTES, |it| it.min(MAX_QUEUED_BYTES))
 }

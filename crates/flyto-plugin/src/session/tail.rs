@@ -1,4 +1,7 @@
 //! The end of a stream, for messages.
+//!
+//! Memory is [`KEPT_BYTES`] for each stream, however much comes. A position counts all bytes of
+//! a session, so it stays right when the process is replaced.
 
 use std::collections::VecDeque;
 
@@ -12,12 +15,14 @@ const KEPT_BYTES: usize = 8 * 1024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tail {
     kept: VecDeque<u8>,
+    /// All bytes that came, kept or not, from every process of the session.
     total_bytes: u64,
     /// Where the stream of the process at hand begins.
     start_bytes: u64,
 }
 
 impl Tail {
+    /// Adds what came; the oldest bytes make room.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.total_bytes += bytes.len() as u64;
         let new = &bytes[bytes.len().saturating_sub(KEPT_BYTES)..];
@@ -38,6 +43,8 @@ impl Tail {
     }
 
     /// What came since a position, as text; a line says how much of it was not kept.
+    /// A position before the process at hand counts as its start. A cut begins at a whole line,
+    /// and bytes that are no UTF-8 are shown as U+FFFD.
     pub(super) fn text_since(&self, position: u64) -> String {
         let came = self.total_bytes - position.clamp(self.start_bytes, self.total_bytes);
         let n = usize::try_from(came).unwrap_or(usize::MAX).min(self.kept.len());

@@ -1,5 +1,8 @@
 //! The task that looks after a session: it starts and restarts the process when a caller waits
 //! for one, and ends with it.
+//!
+//! There is at most one such task for each session, and it has at most one process. It is
+//! spawned by the call that finds no task, and lives on the runtime of that call.
 
 use std::sync::Arc;
 
@@ -10,6 +13,8 @@ use tokio::time::sleep_until;
 use super::{answer::NoProcess, link::Link, sessions::Entered, state::SessionState};
 
 /// Keeps the session until no caller waits for a process.
+/// [`SessionState::retire`] decides under the lock: a call that comes as a process ends either
+/// finds this task, or starts the next one.
 pub(super) async fn run(mut worker: SessionWorker) {
     loop {
         one_process(&worker.shared).await;
@@ -22,13 +27,16 @@ pub(super) async fn run(mut worker: SessionWorker) {
 
 /// Notices when the task is dropped together with its runtime, which may be before it first ran.
 pub(super) struct SessionWorker {
+    /// What the callers hold as well.
     shared: Arc<SessionState>,
+    /// The task ended by itself, so nothing is to be cleaned up.
     is_over: bool,
     /// Tells the call that closes the host that the process is gone.
     _entered: Entered,
 }
 
 impl SessionWorker {
+    /// `entered` counts the task until it is dropped.
     pub(super) fn new(shared: Arc<SessionState>, entered: Entered) -> Self {
         Self { shared, is_over: false, _entered: entered }
     }
@@ -43,6 +51,8 @@ impl Drop for SessionWorker {
 }
 
 /// One process from its start to its end, or why there is none.
+/// Waits for the pause after a crash, asks what to start, starts it, talks, and ends it. A
+/// failure before the start answers every waiting call.
 async fn one_process(shared: &SessionState) {
     let stop = shared.stop.cancelled();
     let started = async {
@@ -88,6 +98,7 @@ async fn one_process(shared: &SessionState) {
 }
 
 /// What results say about the process.
+/// What is enforced is known once the process has started, and is added then.
 fn execution(env: &ExecEnv, spec: &Spec) -> Execution {
     let backend = env.capabilities(&spec.class).map_or("", |it| &*it.backend);
     let mut res = Execution::new(backend);
