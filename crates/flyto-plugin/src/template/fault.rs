@@ -1,4 +1,8 @@
 //! What is wrong with the text of a template.
+//!
+//! A fault is not yet a finding: it knows bytes of the command, and not where the command
+//! stands. The loader makes a finding of it, [`TemplateError`] an error for a host without a
+//! manifest. Every text that is shown is here, one function for each.
 
 use std::{error::Error, fmt, ops::Range};
 
@@ -7,13 +11,18 @@ use flyto_diagnostics::{Code, quoted};
 use crate::codes;
 
 /// One thing that is wrong with a text, at some of its bytes.
+/// The texts follow the style of a finding: lower case, no full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
+    /// One of `F0150` to `F0152`, or the general code of a bad value.
     pub(crate) code: Code,
     /// The bytes of the text that it is about.
     pub(crate) span: Range<usize>,
+    /// What is wrong, in one line.
     pub(crate) what: String,
+    /// Why it is refused, where that is not plain.
     pub(crate) reason: Option<&'static str>,
+    /// What to write instead, in words.
     pub(crate) help: Option<String>,
     /// What could stand there instead.
     pub(crate) instead: Option<String>,
@@ -40,6 +49,7 @@ impl Fault {
     }
 
     /// `a && b`, `a; b`, `a | b`.
+    /// Also for `;` and `|` within an expansion outside of quotes.
     pub(super) fn operator(span: Range<usize>, operator: &str) -> Self {
         Self::new(
             codes::SHELL_OPERATOR,
@@ -53,6 +63,7 @@ impl Fault {
         )
     }
 
+    /// The old way to write `$(…)`, in which escapes differ from shell to shell.
     pub(super) fn backtick(at: usize) -> Self {
         Self::new(
             codes::SHELL_OPERATOR,
@@ -68,10 +79,12 @@ impl Fault {
         Self::new(codes::TEMPLATE_SYNTAX, span, what)
     }
 
+    /// A quote, a bracket or a substitution that goes to the end of the text.
     pub(super) fn unclosed(span: Range<usize>, opening: &str) -> Self {
         Self::syntax(span, format!("`{opening}` is not closed"))
     }
 
+    /// A `)` with no `(` before it.
     pub(super) fn unopened(at: usize) -> Self {
         Self::syntax(at..at + 1, "`)` closes nothing").help(
             "quote it if the program is to see it; the patterns of `case` belong in a script, as \
@@ -79,11 +92,13 @@ impl Fault {
         )
     }
 
+    /// Quotes, escapes or substitutions within `${…}` or `$((…))`.
     pub(super) fn intricate(span: Range<usize>, what: &str) -> Self {
         Self::syntax(span, format!("quotes or expansions within `{what}` are not read here"))
             .help("write it in a script, or in `sh -c '…' _ {{name}}`, where the value is \"$1\"")
     }
 
+    /// `<<`, whose text would stand on further lines.
     pub(super) fn heredoc(span: Range<usize>) -> Self {
         Self::syntax(span, "a template has no here-documents")
             .help("keep the text in a file of the plugin, or print it with `printf`")
@@ -102,21 +117,25 @@ impl Fault {
         )
     }
 
+    /// A backslash at the end of a line, within a word.
     pub(super) fn continued(span: Range<usize>) -> Self {
         Self::syntax(span, "the line is continued in the middle of a word")
             .help("put a blank in front of the backslash, or join the lines")
             .instead("")
     }
 
+    /// `$'…'` and `$"…"`.
     pub(super) fn dollar_quote(span: Range<usize>) -> Self {
         Self::syntax(span, "`$` in front of a quote means something else in each shell")
             .help("write the characters themselves within the quotes; `\\$` is a dollar")
     }
 
+    /// `$[…]`.
     pub(super) fn bracket(span: Range<usize>) -> Self {
         Self::syntax(span, "`$[` calculates in some shells and is text in others")
     }
 
+    /// `$((…) …)`: a command in parentheses, to a shell that looks for the end.
     pub(super) fn not_calculated(span: Range<usize>) -> Self {
         Self::syntax(span, "`$((` begins a calculation, and this one ends as a command does")
             .help("put a blank between the parentheses")
@@ -131,6 +150,7 @@ impl Fault {
             .instead(format!("{{{{{name}}}}}"))
     }
 
+    /// `\{{name}}`.
     pub(super) fn backslash(span: Range<usize>, name: &str) -> Self {
         Self::syntax(span, format!("a backslash in front of `{{{{{name}}}}}`"))
             .because("a value is always one literal word, and needs no escape")
@@ -138,12 +158,14 @@ impl Fault {
             .instead(format!("{{{{{name}}}}}"))
     }
 
+    /// A text without a word, or whose program is the empty word.
     pub(super) fn empty(span: Range<usize>) -> Self {
         Self::new(flyto_diagnostics::codes::BAD_VALUE, span, "the command names no program")
             .help("write the command line that runs, such as `git -C {{path}} status`")
     }
 
     /// A placeholder where its value would be taken for code.
+    /// `place` follows the words "stands", such as "in the place of the program".
     pub(super) fn place(span: Range<usize>, name: &str, place: &str, help: String) -> Self {
         Self::new(codes::CODE_PLACEHOLDER, span, format!("`{{{{{name}}}}}` stands {place}"))
             .because("the caller that gives the value would decide what runs")
@@ -154,6 +176,19 @@ impl Fault {
 /// Why a command is no template.
 ///
 /// Shows what is wrong, where, and what to write.
+///
+/// The text of the error has the whole command in it; it is for the author, and no part of a
+/// result.
+///
+/// ```
+/// use flyto_plugin::{ToolDef, codes};
+/// use serde_json::json;
+///
+/// let err = ToolDef::template("two", "make && make install", json!({})).unwrap_err();
+/// assert_eq!(err.code(), codes::SHELL_OPERATOR);
+/// assert_eq!(err.span(), 5..7);
+/// assert!(err.help().is_some());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateError {
     fault: Box<Fault>,
@@ -172,12 +207,16 @@ impl TemplateError {
     }
 
     /// The bytes of the command that it is about.
+    ///
+    /// The text is the one that the constructor was given.
     #[must_use]
     pub fn span(&self) -> Range<usize> {
         self.fault.span.clone()
     }
 
     /// What to write instead, in words.
+    ///
+    /// In English, in one line; `None` where there is nothing better to say than what is wrong.
     #[must_use]
     pub fn help(&self) -> Option<&str> {
         self.fault.help.as_deref()

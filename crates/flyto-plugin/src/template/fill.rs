@@ -1,4 +1,8 @@
 //! Putting values into a command.
+//!
+//! Without a shell the result is the argument vector itself. With one it is a text that holds
+//! only what the author wrote and names of variables, and the values behind it as arguments. In
+//! both cases a value that is no text is written as compact JSON.
 
 use std::{borrow::Cow, collections::HashMap, fmt, ops::Range};
 
@@ -25,6 +29,8 @@ const MAX_WORD_BYTES: usize = 32 * 4096 - 1;
 pub(super) const VARIABLE: &str = "flyto_value_";
 
 /// Why a value cannot be put into a command. Shows as `/path: holds a NUL character …`.
+/// A call with one is [`Failure::BadInput`](flyto_tools::Failure::BadInput), and nothing was
+/// started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// Where the value stands in the input, or would stand; empty for the input as a whole.
@@ -37,6 +43,8 @@ pub(crate) struct Refusal {
 
 impl Refusal {
     /// The values together are longer than the system lets arguments be.
+    ///
+    /// What the start of the program said; no single value is to blame.
     pub(crate) fn too_long(err: &dyn std::error::Error) -> Self {
         let cause = err.source().map(|it| format!(": {it}")).unwrap_or_default();
         let why = format!("the values are longer than the system lets arguments be{cause}");
@@ -55,18 +63,17 @@ impl fmt::Display for Refusal {
 }
 
 /// The value of one parameter.
+///
+/// What a call gives for one name of the command.
 #[derive(Debug)]
 enum Given<'a> {
-    Missing {
-        required: bool,
-    },
+    /// There is none, and no default.
+    Missing { required: bool },
     /// A text, and whether nobody minds that it begins with `-`.
-    Text {
-        text: Cow<'a, str>,
-        free: bool,
-    },
+    Text { text: Cow<'a, str>, free: bool },
 }
 
+/// All values are looked at before any word is built, so that every refusal is in the result.
 pub(super) fn fill(
     text: &str,
     parsed: &Parsed,
@@ -100,11 +107,14 @@ pub(super) fn fill(
     if filler.refusals.is_empty() { Ok(filled) } else { Err(filler.refusals) }
 }
 
+/// A refusal of the value under `name`.
 fn refusal(name: &str, why: impl Into<String>) -> Refusal {
     let pointer = Pointer::root().join(name).to_string();
     Refusal { pointer, why: why.into(), required: false }
 }
 
+/// The value, else the default of the schema. Only a text that the caller chose freely has to be
+/// guarded against a `-`: numbers, listed values and defaults pass.
 fn given<'a>(schema: &'a Value, name: &str, value: Option<&'a Value>) -> Given<'a> {
     let declared = declared(schema, name);
     match value {
@@ -133,12 +143,15 @@ fn given<'a>(schema: &'a Value, name: &str, value: Option<&'a Value>) -> Given<'
 }
 
 /// The members of the input as they are written.
+/// Each as a piece of the text, so that a number keeps its digits.
 fn as_written(input: &Input) -> HashMap<String, &RawValue> {
     serde_json::from_str(input.as_str()).unwrap_or_default()
 }
 
 /// JSON without blanks. Its numbers keep the digits that they are written with: an identifier with a digit changed is
 /// another one.
+/// `None` where a text cannot be read, as with half a surrogate pair; the caller then writes the
+/// parsed value. Escapes come out in one form.
 fn compact(json: &str) -> Option<String> {
     let mut res = String::with_capacity(json.len());
     let mut rest = json;
@@ -160,6 +173,7 @@ fn compact(json: &str) -> Option<String> {
 }
 
 /// What the schema says about a parameter, where it says so directly or by reference.
+/// Follows at most [`MOST_REFERENCES`] references, all within the schema.
 fn declared<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     let mut res = schema.get("properties")?.get(name)?;
     for _ in 0..MOST_REFERENCES {
@@ -169,16 +183,20 @@ fn declared<'a>(schema: &'a Value, name: &str) -> Option<&'a Value> {
     Some(res)
 }
 
+/// One call at work.
 struct Filler<'a> {
     text: &'a str,
     names: &'a [String],
+    /// One for each of `names`.
     values: Vec<Given<'a>>,
+    /// Each once.
     refusals: Vec<Refusal>,
     /// Which parameter each variable of the shell holds.
     args: Vec<usize>,
 }
 
 impl Filler<'_> {
+    /// Notes a refusal, unless it is noted already: a name may stand in several words.
     fn refuse(&mut self, refusal: Refusal) {
         if !self.refusals.contains(&refusal) {
             self.refusals.push(refusal);
@@ -186,6 +204,9 @@ impl Filler<'_> {
     }
 
     /// Whether a word stays, that is: whether all its values are there.
+    /// A word without its value goes as a whole, quotes and letters of its own included. A value
+    /// that is required, or without which another word would take the place of this one, is
+    /// refused instead.
     fn stays(&mut self, word: &Word) -> bool {
         let mut stays = true;
         for part in &word.parts {
@@ -205,6 +226,7 @@ impl Filler<'_> {
     }
 
     /// Refuses a value that makes an option of a word.
+    /// A lone `-` passes, as it names a stream for most programs. So does any word behind `--`.
     fn guard(&mut self, word: &Word) {
         if word.after_dashes {
             return;
@@ -243,6 +265,7 @@ impl Filler<'_> {
     }
 
     /// Refuses values that make a word too long for any program. A shell gets each value by itself.
+    /// Linux only; the longest of the values is named.
     fn measure(&mut self, params: impl Iterator<Item = usize>, n_bytes: usize) {
         if n_bytes <= MAX_WORD_BYTES || !cfg!(target_os = "linux") {
             return;
@@ -255,6 +278,7 @@ impl Filler<'_> {
         }
     }
 
+    /// The text of a value; empty where it is missing.
     fn value(&self, param: usize) -> &str {
         match &self.values[param] {
             Given::Text { text, .. } => text,
@@ -262,6 +286,7 @@ impl Filler<'_> {
         }
     }
 
+    /// The words for a program that is started without a shell.
     fn direct(&mut self, parsed: &Parsed) -> Filled {
         let mut words = Vec::new();
         for item in &parsed.items {
@@ -288,6 +313,7 @@ impl Filler<'_> {
 
     /// The text for a shell. Values come in as positional parameters and are moved to variables before the text
     /// begins, so that `"$@"`, `getopts` and `for` without a list find none of them.
+    /// A value is bounded by itself, as each is one argument of `sh`.
     fn shell(&mut self, parsed: &Parsed) -> Filled {
         let mut text = String::new();
         self.items(&parsed.items, 0..self.text.len(), &mut text);
@@ -309,6 +335,7 @@ impl Filler<'_> {
     }
 
     /// Writes what stands in a span, which these items are in.
+    /// Everything between the items, comments and blanks, is copied as it is written.
     fn items(&mut self, items: &[Item], span: Range<usize>, res: &mut String) {
         let mut end = span.start;
         for item in items {
@@ -332,6 +359,8 @@ impl Filler<'_> {
         *res += &self.text[end..span.end];
     }
 
+    /// Writes one part of a word. A value becomes a reference to its variable, in double quotes
+    /// in every case; single quotes around it are closed and opened again.
     fn part(&mut self, part: &Part, res: &mut String) {
         match part {
             Part::Literal { raw, .. } | Part::Expansion(raw) => *res += &self.text[raw.clone()],

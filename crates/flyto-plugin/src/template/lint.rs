@@ -2,6 +2,9 @@
 //!
 //! It is no promise. What a program does with an argument is the program's, and a list of programs is never finished;
 //! a permission rule and a sandbox see the arguments as they are.
+//!
+//! The table has one row for programs with the same options, and is kept short. The walk is
+//! linear in the words behind each program, and at most [`MOST_PROGRAMS`] programs are walked.
 
 use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
 
@@ -15,15 +18,20 @@ use super::{
 const MOST_PROGRAMS: usize = 64;
 
 /// What programs with these names do with their words. Options are letters and long names.
+///
+/// Lists are separated by blanks.
 struct Row {
+    /// Names of programs, without a directory.
     names: &'static str,
     /// Options behind which code stands, or a program: what is left of the word, else the next operand.
     code: &'static str,
     /// Other options whose value is a word of its own.
     valued: &'static str,
+    /// What the words are that are no options.
     operands: Operands,
 }
 
+/// An operand is a word that is no option and no value of one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operands {
     /// The first one ends the options; what follows is free.
@@ -98,6 +106,8 @@ static ROWS: LazyLock<HashMap<&str, &Row>> = LazyLock::new(|| {
     TABLE.iter().flat_map(|row| row.names.split(' ').map(move |it| (it, row))).collect()
 });
 
+/// The row of a program by its path: by its whole name, else by the name without a version
+/// behind it.
 fn of(path: &str) -> Option<(&str, &'static Row)> {
     let name = path.rsplit('/').next().unwrap_or_default();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
@@ -110,6 +120,8 @@ fn lists(options: &str, name: &str) -> bool {
 }
 
 /// The looks at programs so far.
+///
+/// One for each command, also for the substitutions in it.
 #[derive(Default)]
 pub(super) struct Lint {
     n_programs: usize,
@@ -117,6 +129,12 @@ pub(super) struct Lint {
 
 impl Lint {
     /// Refuses values that the program, or one that it runs, takes for code.
+    /// A program that runs another one is followed to that one, and so on. A program that is in
+    /// no row is searched for interpreters among its words.
+    ///
+    /// # Errors
+    ///
+    /// A fault for the first value that would be code.
     pub(super) fn check(
         &mut self,
         checker: &Checker<'_>,
@@ -158,6 +176,7 @@ impl Lint {
         Ok(())
     }
 
+    /// Counts one program, and fails beyond [`MOST_PROGRAMS`].
     fn count(&mut self, word: &Word) -> Result<(), Box<Fault>> {
         self.n_programs += 1;
         if self.n_programs <= MOST_PROGRAMS {
@@ -180,6 +199,7 @@ struct Args<'a, 'w> {
     checker: &'a Checker<'a>,
     name: &'a str,
     row: &'static Row,
+    /// All words of the command behind the program.
     words: &'a mut [&'w mut Word],
 }
 
@@ -187,10 +207,14 @@ struct Args<'a, 'w> {
 enum Kind {
     /// Its letters or its long name; whether a value stands in the same word.
     Option(Vec<String>, bool),
+    /// `--`, or a lone `-`.
     Dashes,
+    /// Anything else, also a word that begins with a value.
     Operand,
 }
 
+/// Letters behind one sign are options each, and so is a text behind two. What a value adds is
+/// not seen.
 fn kind(text: &str, word: &Word) -> Kind {
     let lead = word.lead(text);
     if word.fixed(text).is_some_and(|it| it == "-" || it == "--") {
@@ -207,6 +231,7 @@ fn kind(text: &str, word: &Word) -> Kind {
 }
 
 impl Args<'_, '_> {
+    /// Refuses a placeholder in a word that is code.
     fn refuse(&self, word: &Word) -> Result<(), Box<Fault>> {
         let place = format!("in the code that `{}` runs", self.name);
         self.checker.refuse(word, &place, &instead(self.name))
@@ -292,6 +317,7 @@ impl Args<'_, '_> {
 }
 
 /// How to hand a value to code.
+/// `{{x}}` stands for the placeholder, whose name the caller puts in.
 fn instead(name: &str) -> String {
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     let own = match plain {

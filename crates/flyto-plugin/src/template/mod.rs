@@ -2,6 +2,11 @@
 //!
 //! A text is parsed once, when it is read ([`parse`]). Then its words are checked: by rules that hold for every command
 //! ([`rules`]), and by what is known of common programs ([`lint`]). A call only fills in values ([`fill`]).
+//!
+//! Every value stands in one word as data, and there are three fences for that: `parse` refuses
+//! text that shells read in different ways, `rules` refuses values where a program or a variable
+//! is named, and [`fill`] moves values through variables where a shell runs. `lint` is a help
+//! and no fence.
 
 mod fault;
 mod fill;
@@ -28,6 +33,18 @@ pub(crate) use self::{fault::Fault, fill::Refusal};
 /// positional parameters are empty.
 ///
 /// [`ToolDef::template`](crate::ToolDef::template) makes a tool of it.
+/// ```
+/// use flyto_plugin::{Invocation, ToolDef};
+/// use serde_json::json;
+///
+/// let parameters = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+/// let tool = ToolDef::template("log", "git -C {{path}} log", parameters)?;
+/// let Invocation::Template(template) = &tool.invocation else { panic!("it is one") };
+/// assert_eq!(template.parameters(), ["path"]);
+/// assert_eq!(template.program().as_deref(), Some("git"));
+/// assert!(!template.uses_shell());
+/// # Ok::<(), flyto_plugin::TemplateError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     text: String,
@@ -35,6 +52,8 @@ pub struct Template {
 }
 
 /// What runs for one call.
+///
+/// Both are complete: nothing splits or expands them any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Filled {
     pub(crate) program: String,
@@ -44,6 +63,7 @@ pub(crate) struct Filled {
 impl Template {
     /// Reads a command. What stands in double braces is a placeholder if it looks like a name
     /// (letters, digits, `_` and `-`) or is that of a parameter; anything else is text.
+    /// `is_declared` tells the names of parameters. The first fault is returned.
     pub(crate) fn read(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Self, Box<Fault>> {
         let mut parsed = parse::parse(text, is_declared)?;
         rules::check(text, &mut parsed)?;
@@ -57,12 +77,16 @@ impl Template {
     }
 
     /// The names that placeholders have, each once, in the order of the command.
+    ///
+    /// Also those that no parameter has; at most 1024.
     #[must_use]
     pub fn parameters(&self) -> &[String] {
         &self.parsed.params
     }
 
     /// Whether the command is run by a shell.
+    ///
+    /// Known from the text: no value of a call changes it.
     #[must_use]
     pub fn uses_shell(&self) -> bool {
         self.parsed.needs_shell
@@ -78,6 +102,7 @@ impl Template {
         }
     }
 
+    /// The words at the top, without those in substitutions.
     fn words(&self) -> impl Iterator<Item = &Word> {
         self.parsed.items.iter().filter_map(|it| match it {
             Item::Word(word) => Some(word),
@@ -98,6 +123,7 @@ impl Template {
     }
 
     /// The words that would run, with the placeholders as they are written.
+    /// For a preview of a call whose values are missing or wrong.
     pub(crate) fn as_written(&self) -> Vec<String> {
         if self.uses_shell() {
             return ["sh", "-c", &self.text].map(str::to_owned).into();
@@ -118,6 +144,7 @@ impl Template {
     }
 
     /// Puts in the values of a call. `schema` describes the parameters.
+    /// Fails with every value that cannot stand in its place, not only the first.
     pub(crate) fn fill(&self, schema: &Value, input: &Input) -> Result<Filled, Vec<Refusal>> {
         fill::fill(&self.text, &self.parsed, schema, input)
     }

@@ -1,4 +1,9 @@
 //! The text of a template, parsed as a POSIX shell does it.
+//!
+//! The grammar is that of POSIX (XCU, chapter 2); text that shells are known to read in
+//! different ways is a fault. The parser runs nothing and expands nothing: it finds words, and
+//! in them what is literal, what is a value, and what a shell would replace. Recursion is at
+//! most [`MAX_DEPTH`] deep.
 
 use std::{collections::BTreeMap, ops::Range};
 
@@ -56,6 +61,7 @@ pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Pa
     Ok(reader.parsed)
 }
 
+/// `pos` is a byte of `text`, and always at the start of a character.
 struct Reader<'a> {
     text: &'a str,
     pos: usize,
@@ -65,11 +71,14 @@ struct Reader<'a> {
     numbers: BTreeMap<&'a str, usize>,
     /// A newline came, which counts only when something follows.
     newline: bool,
+    /// A word came, so a newline behind it may part two commands.
     has_words: bool,
+    /// How many `$(` are open.
     depth: usize,
 }
 
 impl<'a> Reader<'a> {
+    /// What is not read yet.
     fn rest(&self) -> &'a str {
         &self.text[self.pos..]
     }
@@ -183,6 +192,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A `#` at the start of a word, up to the end of the line. A placeholder in it is a fault.
     fn comment(&mut self) -> Result<(), Box<Fault>> {
         let len = self.rest().find('\n').unwrap_or(self.rest().len());
         let start = self.pos;
@@ -205,6 +215,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// `<`, `>`, `>>`, `<>`, `<&` or `>&`; `<<` is refused before.
     fn redirection(&mut self) -> (Gap, Range<usize>) {
         match self.rest().as_bytes() {
             [b'<' | b'>', b'&', ..] => (Gap::Duplicate, self.skip(2)),
@@ -213,6 +224,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// One word, up to a blank or a character that ends it.
     fn word(&mut self) -> Result<Word, Box<Fault>> {
         let mut word = Parts { start: self.pos, ..Parts::default() };
         let start = self.pos;
@@ -239,6 +251,7 @@ impl<'a> Reader<'a> {
         Ok(Word { span: start..self.pos, parts, ..Word::default() })
     }
 
+    /// A backslash outside of quotes: the next character stands for itself.
     fn escape(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
         if self.starts("\\\n") {
             self.continuation()?;
@@ -254,6 +267,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// A backslash in front of a placeholder is a fault, as it would fall on the value.
     fn refuse_escaped_placeholder(&self) -> Result<(), Box<Fault>> {
         match self.placeholder_at(self.pos + 1) {
             Some(found) => Err(Fault::backslash(self.pos..found.span.end, found.name).into()),
@@ -261,6 +275,7 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Text in which a placeholder is the only thing with a meaning.
     fn single_quotes(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
         word.cooked(&self.text[word.start..self.pos]);
         let opening = self.skip(1);
@@ -278,6 +293,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// Text in which `$`, a backslash and placeholders have a meaning.
     fn double_quotes(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
         word.cooked(&self.text[word.start..self.pos]);
         let opening = self.skip(1);
@@ -312,6 +328,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// A `$`: an expansion, a substitution, or a dollar where nothing follows that a shell would
+    /// read.
     fn dollar(&mut self, word: &mut Parts, quote: Quote) -> Result<(), Box<Fault>> {
         let at = self.pos;
         if let Some(found) = self.placeholder_at(at + 1) {
@@ -424,7 +442,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads the placeholder that stands here, if one does.
+    /// Reads the placeholder that stands here, and says whether one does.
     fn value(&mut self, word: &mut Parts, quote: Quote) -> bool {
         let Some(found) = self.placeholder_at(self.pos) else { return false };
         word.end_literal(self.pos);
@@ -476,6 +494,7 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 /// The parts of a word that is being read.
+/// Literal text is gathered until something else follows, and then closed by `end_literal`.
 #[derive(Default)]
 struct Parts {
     /// Where the text begins that is no part yet.
@@ -502,6 +521,7 @@ impl Parts {
         self.cooked.get_or_insert_with(|| before.to_owned())
     }
 
+    /// Makes a part of the text up to `end`, where there is any.
     fn end_literal(&mut self, end: usize) {
         let cooked = self.cooked.take().map(String::into_boxed_str);
         if std::mem::take(&mut self.is_text) {

@@ -1,6 +1,9 @@
 //! The rules that hold for every command, whatever its programs are: a value is no program and sets no variable.
 //!
 //! What known programs do with their words is [`lint`](super::lint)'s.
+//!
+//! After [`check`] every word is marked: whether it can be left out when its value is missing,
+//! and whether a `--` protects it. A call relies on both marks.
 
 use std::ops::Range;
 
@@ -32,12 +35,19 @@ fn is_shells_own(word: &str) -> bool {
     is_keyword(word) || BUILTINS.contains(&word)
 }
 
+/// Whether a shell reads a command behind this word.
 fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)
 }
 
 /// Refuses placeholders whose values would decide what runs, and marks words that cannot be left out and words that
 /// a `--` protects.
+/// Sets `needs_shell` where the first word means something to a shell only.
+///
+/// # Errors
+///
+/// A fault where there is no program, where a value would be code, and where the text uses a
+/// name that begins with [`VARIABLE`].
 pub(super) fn check(text: &str, parsed: &mut Parsed) -> Result<(), Box<Fault>> {
     let first = parsed.items.iter().find_map(|it| match it {
         Item::Word(word) => Some(word),
@@ -59,13 +69,17 @@ pub(super) fn check(text: &str, parsed: &mut Parsed) -> Result<(), Box<Fault>> {
     checker.commands(&mut parsed.items)
 }
 
+/// What the checks of one text share.
 pub(super) struct Checker<'a> {
     pub(super) text: &'a str,
+    /// The names of placeholders, for messages.
     params: &'a [String],
     lint: Lint,
 }
 
 impl Checker<'_> {
+    /// Splits items into simple commands and checks each. Commands in substitutions come first,
+    /// since they are part of a word.
     fn commands(&mut self, items: &mut [Item]) -> Result<(), Box<Fault>> {
         let mut words: Vec<&mut Word> = Vec::new();
         // A redirection came, and its target did not yet.
@@ -104,10 +118,12 @@ impl Checker<'_> {
         self.command(&mut words)
     }
 
+    /// The word as it is written.
     fn raw(&self, word: &Word) -> &str {
         &self.text[word.span.clone()]
     }
 
+    /// Whether it is digits only.
     fn is_number(&self, word: &Word) -> bool {
         self.raw(word).bytes().all(|it| it.is_ascii_digit())
     }
@@ -118,6 +134,8 @@ impl Checker<'_> {
         (!name.contains(['{', '}', ','])).then(|| word.span.clone())
     }
 
+    /// The target of a redirection: a file may be a value, the number of a stream may not. It
+    /// cannot be left out in either case.
     fn target(&self, word: &mut Word, gap: Gap) -> Result<(), Box<Fault>> {
         if gap == Gap::Duplicate {
             let help = "write the number of the stream, as in `2>&1`";
@@ -128,6 +146,7 @@ impl Checker<'_> {
     }
 
     /// Refuses any placeholder in a word.
+    /// A word without one passes.
     pub(super) fn refuse(&self, word: &Word, place: &str, help: &str) -> Result<(), Box<Fault>> {
         let Some((param, span)) = word.value() else { return Ok(()) };
         let name = &self.params[param];
@@ -136,6 +155,7 @@ impl Checker<'_> {
     }
 
     /// Looks at one simple command, or at the beginning of a compound one.
+    /// Keywords and assignments in front are passed over; a value in an assignment is refused.
     fn command(&mut self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
         for at in 0..words.len() {
             let (first, after) = words[at..].split_first().expect("it is within");
@@ -163,6 +183,7 @@ impl Checker<'_> {
     }
 
     /// Looks at a program and its words.
+    /// The rules for its name, then the table of known programs.
     fn program(&mut self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
         let Some((program, _)) = words.split_first() else { return Ok(()) };
         self.refuse_program(words)?;
@@ -192,6 +213,7 @@ impl Checker<'_> {
 }
 
 /// Whether a shell takes a word as it is written for an assignment, such as `A=1`, and in some `A+=1` and `A[i]=1`.
+/// Judged by the text alone: the name is letters, digits and `_`, and no digit first.
 pub(super) fn is_assignment(raw: &str) -> bool {
     let rest = raw.trim_start_matches(|c: char| c == '_' || c.is_ascii_alphanumeric());
     let is_name = rest.len() < raw.len() && !raw.starts_with(|c: char| c.is_ascii_digit());
@@ -199,6 +221,7 @@ pub(super) fn is_assignment(raw: &str) -> bool {
 }
 
 /// Marks the words behind `--`.
+/// For programs that take `--` as the end of options; the words are those behind the program.
 pub(super) fn mark_dashes(text: &str, words: &mut [&mut Word]) {
     let mut after_dashes = false;
     let mut is_value = false;

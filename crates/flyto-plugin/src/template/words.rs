@@ -15,12 +15,17 @@ pub(super) enum Item {
 }
 
 /// What stands between words, but for blanks and comments.
+///
+/// None of them takes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gap {
+    /// It ends a command, where one stands before it.
     Newline,
     /// A single `&`.
     Background,
+    /// `(` of a group that a shell runs by itself.
     Open,
+    /// Its `)`.
     Close,
     /// `<`, `>`, `>>`, `<>`.
     Redirect,
@@ -31,7 +36,9 @@ pub(super) enum Gap {
 /// One word as the shell sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
+    /// Its bytes in the text, with quotes.
     pub(super) span: Range<usize>,
+    /// In the order of the text; a word without quotes and values has one.
     pub(super) parts: SmallVec<[Part; 1]>,
     /// A call fails when a value in it is missing, rather than leave the word out.
     pub(super) needed: bool,
@@ -39,6 +46,7 @@ pub(super) struct Word {
     pub(super) after_dashes: bool,
 }
 
+/// Spans are bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// Text that is written as in `raw`, quotes included. A program gets it as `cooked`, where that differs.
@@ -70,6 +78,8 @@ impl Part {
 }
 
 /// The quotes around a placeholder.
+///
+/// A value is put in differently in each of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quote {
     None,
@@ -88,11 +98,14 @@ pub(super) struct Placeholder {
 }
 
 /// What the text says.
+///
+/// The result of the parser, marked by the rules afterwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parsed {
     pub(super) items: Vec<Item>,
     /// The names of the placeholders, each once.
     pub(super) params: Vec<String>,
+    /// Each occurrence, in the order of the text.
     pub(super) placeholders: Vec<Placeholder>,
     /// Something in it is done by a shell only.
     pub(super) needs_shell: bool,
@@ -115,6 +128,7 @@ impl Word {
     }
 
     /// The text after anything that changes from call to call.
+    /// `None` where the word ends with something that changes.
     pub(super) fn tail<'a>(&'a self, text: &'a str) -> Option<&'a str> {
         self.parts.iter().rev().map(|it| it.literal(text)).find(|it| *it != Some("")).flatten()
     }
