@@ -1,4 +1,26 @@
 #![doc = include_str!("../README.md")]
+//!
+//! # Bounds
+//!
+//! What a plugin can make a host spend is bounded, whatever its files and its programs say:
+//!
+//! | what | bound |
+//! | --- | --- |
+//! | a manifest | 16 MiB of text, 128 levels ([`flyto_diagnostics`]) |
+//! | findings about one manifest | 1000, the rest is counted |
+//! | compiling schemas while plugins are searched | about 1 s for each manifest |
+//! | the time that a manifest can ask for | [`MAX_TIMEOUT`], one week; [`MAX_GRACE`], 10 minutes |
+//! | a command with placeholders | 1024 names, `$(` 32 deep |
+//! | output kept of a call | [`PluginContext::capture_bytes`], 4 MiB of each stream |
+//! | an answer in JSON-RPC | 16 MiB |
+//! | requests that wait for one session | 1 MiB; further calls wait outside |
+//! | the pause before a crashed session is started again | 100 ms, doubled up to 30 s |
+//!
+//! # Features
+//!
+//! | feature | what it adds |
+//! | --- | --- |
+//! | `fuzz` | decoders for `cargo xtask fuzz`; no part of the public API |
 #![forbid(unsafe_code)]
 
 // In the order to read them. What a plugin says, and reading it:

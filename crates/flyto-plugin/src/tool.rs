@@ -1,4 +1,8 @@
 //! A declaration as a tool.
+//!
+//! A [`PluginTool`] builds a spec and hands it to the host's
+//! [`ExecEnv`](flyto_execenv::ExecEnv), or a request to its session. Permissions are the host's:
+//! it asks for none. The program is not started before [`execute`](Tool::execute).
 
 use std::{
     borrow::Cow,
@@ -72,8 +76,10 @@ use crate::{
 /// started is a [`ToolError`] with the text `plugin tool "p:t" exec failed` and its cause.
 #[derive(Debug)]
 pub struct PluginTool {
+    /// The full name, `PLUGIN:NAME`.
     name: String,
     def: ToolDef,
+    /// That of the declaration, with full names as aliases and the plugin as origin.
     metadata: Metadata,
     dir: PathBuf,
     plugin: String,
@@ -85,6 +91,8 @@ pub struct PluginTool {
 }
 
 /// Why a call cannot be carried out as it is.
+///
+/// Found before anything is started.
 enum Unfit {
     /// Values that a template has no place for.
     Input(Vec<Refusal>),
@@ -97,6 +105,23 @@ impl PluginTool {
     /// directory. `plugin` is the plugin's name, which stands before the tool's own; it may be empty.
     ///
     /// A host with many tools shares one context: `ctx` may be an `Arc<PluginContext>`.
+    ///
+    /// Nothing is checked and nothing is started. Session tools that are made one by one have a
+    /// process each; [`all`](Self::all) lets them share.
+    ///
+    /// ```
+    /// use flyto_execenv::{Environment, ExecEnv, local::Local};
+    /// use flyto_plugin::{PluginContext, PluginTool, ToolDef};
+    /// use flyto_tools::Tool;
+    ///
+    /// let host_env = Environment::from_iter([("PATH", "/usr/bin:/bin"), ("TOKEN", "secret")]);
+    /// let ctx = PluginContext::new(ExecEnv::new(Local::new()), host_env);
+    /// let def = ToolDef::argv("kernel", "uname", ["-r"]);
+    /// let tool = PluginTool::new(def, "/opt/plugins/host", "host", ctx);
+    /// assert_eq!(tool.name(), "host:kernel");
+    /// let names: Vec<_> = tool.variables().into_iter().map(|it| it.name).collect();
+    /// assert_eq!(names, ["PATH", "PLUGIN_ROOT"]);
+    /// ```
     #[must_use]
     pub fn new(
         def: ToolDef,
@@ -128,6 +153,8 @@ impl PluginTool {
     /// Tools of a session plugin share one process, with the variables that any of them declares; those
     /// that give one of these another value, or declare another directory, other limits, another network or another
     /// profile, have one of their own.
+    ///
+    /// Tools that were refused are not among them.
     pub fn all(plugin: &Plugin, ctx: &Arc<PluginContext>) -> Vec<Self> {
         let version = &plugin.manifest().version;
         let mut defs = plugin.tools().to_vec();
@@ -145,6 +172,8 @@ impl PluginTool {
     }
 
     /// The declaration.
+    ///
+    /// Of a session, its variables may be those of all tools that share the process.
     #[must_use]
     pub fn definition(&self) -> &ToolDef {
         &self.def
@@ -163,6 +192,8 @@ impl PluginTool {
     }
 
     /// The variables that the program sees, and why, in order of their names.
+    ///
+    /// Those that the host does not have are left out, unless they are declared.
     #[must_use]
     pub fn variables(&self) -> Vec<Variable> {
         self.start().with_sources(|it| it.variables())
@@ -184,6 +215,8 @@ impl PluginTool {
 
     /// The variables without which declared values cannot be made and which the host does not have, in
     /// order of their names.
+    ///
+    /// A call fails while there are any, with the result for a variable that has no value.
     #[must_use]
     pub fn unset(&self) -> Vec<String> {
         self.start().with_sources(|it| it.unset())
@@ -191,6 +224,8 @@ impl PluginTool {
 
     /// The bounds that hold for the program: the manifest's, the class's and what is granted taken
     /// together.
+    ///
+    /// A bound that is not set is none.
     #[must_use]
     pub fn limits(&self) -> Limits {
         self.narrowed().limits
@@ -209,6 +244,8 @@ impl PluginTool {
     }
 
     /// How much is ended with the program.
+    ///
+    /// At least the process group of the program.
     #[must_use]
     pub fn kill(&self) -> KillScope {
         self.narrowed().kill
@@ -216,6 +253,8 @@ impl PluginTool {
 
     /// Bounds that hold for the program and that its backend cannot keep, so that no call is made. Nothing
     /// is started to tell.
+    ///
+    /// Empty where the backend of the class is not known, as a call then says why.
     #[must_use]
     pub fn unkept(&self) -> Vec<Capability> {
         let exec_env = &self.ctx.exec_env;
@@ -241,6 +280,8 @@ impl PluginTool {
     }
 
     /// A spec of this tool's class, with its bounds, as the policy leaves it.
+    ///
+    /// Only its bounds are of use: the program in it is the tool's name.
     fn narrowed(&self) -> Spec {
         let mut res = self.start().bounded(OsStr::new(&self.name).into());
         self.ctx.exec_env.policy(&Class::PLUGIN_TOOL).apply(&mut res);
@@ -253,6 +294,8 @@ impl PluginTool {
     }
 
     /// The program of a call with its arguments, and what it reads.
+    ///
+    /// For a binary plugin its links are resolved now, which reads the file system.
     fn invoked(&self, input: &Input) -> Result<(OsString, Vec<OsString>, Stdin), Unfit> {
         match &self.def.invocation {
             Invocation::Argv { command, args } => {
@@ -279,6 +322,9 @@ impl PluginTool {
     }
 
     /// All that a call starts, with these variables.
+    ///
+    /// Stdout and stderr are kept up to [`PluginContext::capture_bytes`]; what is beyond goes to
+    /// a file or is lost.
     fn spec(&self, env: Environment, input: &Input) -> Result<Spec, Unfit> {
         let def = &self.def;
         let (program, args, stdin) = self.invoked(input)?;
@@ -301,10 +347,12 @@ impl PluginTool {
         Ok(if def.grace.is_zero() { spec } else { spec.grace(def.grace) })
     }
 
+    /// The error for a program that leads out of the plugin's directory.
     fn not_ours(&self, escape: Escape) -> ToolError {
         ToolError::new(ToolErrorKind::NotStartable, self.exec_failed()).with_source(escape)
     }
 
+    /// The text of every error that means that nothing could be started.
     fn exec_failed(&self) -> String {
         format!("plugin tool {:?} exec failed", self.name)
     }
@@ -374,10 +422,12 @@ impl PluginTool {
         }
     }
 
+    /// The declared time; zero stands for [`DEFAULT_TIMEOUT`].
     fn timeout(&self) -> Duration {
         if self.def.timeout.is_zero() { DEFAULT_TIMEOUT } else { self.def.timeout }
     }
 
+    /// Offers the call that takes a successful one back.
     fn with_undo(&self, res: ToolResult, input: &Input) -> ToolResult {
         let undo = self.undo(input).filter(|_| !res.is_error());
         match undo {
