@@ -2,9 +2,9 @@
 //! `F0199`; `codes/CODE.md` explains each.
 //!
 //! A reader of a report starts from the severity. An error costs the part that the line below
-//! names: a tool, a server, a plugin, or the `plugins` object of a configuration. A warning or a
-//! note costs nothing. Codes are never given a second meaning; a gap in the numbers is a code
-//! that went.
+//! names: a key, a tool, a server, a plugin, or the `plugins` object of a configuration. After a
+//! warning or a note the part is used. Codes are never given a second meaning; a gap in the
+//! numbers is a code that went.
 //!
 //! ```
 //! use flyto_plugin::codes;
@@ -209,7 +209,8 @@ flyto_diagnostics::code_table! {
     SERVER_UNSET = "F0161";
     /// A key of other programs that has no effect.
     ///
-    /// Warning. `"disabled": true` and `"enabled": false` leave the server out.
+    /// Warning. Two of these keys have an effect: `"disabled": true` and `"enabled": false`
+    /// leave the server out.
     FOREIGN_KEY = "F0162";
     /// The address of a server is none, or gives something away.
     ///

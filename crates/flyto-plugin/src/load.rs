@@ -1,8 +1,8 @@
 //! One plugin: from its directory to what can be used of it.
 //!
 //! What is lost by a mistake is the smallest part that can be: a tool, a server, at most the
-//! plugin. Reading takes at most [`MAX_FILE_BYTES`](flyto_diagnostics::files::MAX_FILE_BYTES)
-//! bytes of text, starts no program, and writes nothing.
+//! plugin. Reading takes at most [`MAX_FILE_BYTES`](flyto_diagnostics::files::MAX_FILE_BYTES) of
+//! each file of text, starts no program, and writes nothing.
 
 use std::{
     fmt, fs,
@@ -84,8 +84,8 @@ impl Plugin {
     /// Whether what was read now is what was read then: the text is the same, and what lies around
     /// it, such as the program of a tool, gives it the same meaning.
     ///
-    /// Called by a reload, with the earlier state as `other`. Then the earlier value stays in
-    /// use, and with it the sessions of its tools.
+    /// Called by a reload, with the earlier state as `other`. Where it is the same the earlier
+    /// value stays in use, so a host can keep its tools and their sessions.
     pub(crate) fn is_the_same(&self, other: &Self) -> bool {
         let mut pairs = self.tools().iter().zip(other.tools());
         self.source == other.source

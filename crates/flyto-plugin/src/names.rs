@@ -1,7 +1,8 @@
 //! Names of plugins and tools.
 //!
-//! All names are ASCII: a model, a log and a shell show the same characters, and no two names
-//! look alike. The full name of a tool is `PLUGIN:NAME`, so neither part holds a `:`.
+//! All names are ASCII: a model, a log and a shell show the same characters, and no letter of
+//! another script passes for one of them. The full name of a tool is `PLUGIN:NAME`, so neither
+//! part holds a `:`.
 
 use std::fmt;
 
@@ -110,8 +111,8 @@ impl NameKind {
     /// A name that is near to `written` and allowed, if there is a useful one.
     ///
     /// Characters that are not allowed become one `-` or `_` between parts, and nothing at the
-    /// ends. `None` where a character is not ASCII, where nothing is left, or where the name is
-    /// in order already. What comes back always passes [`check`](Self::check).
+    /// ends. `None` where a character is not ASCII, where nothing is left or too much, and where
+    /// the name is in order already. What comes back always passes [`check`](Self::check).
     pub(crate) fn mended(self, written: &str) -> Option<String> {
         let joint = match self {
             Self::Plugin | Self::Server => '-',

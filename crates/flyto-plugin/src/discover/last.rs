@@ -17,7 +17,7 @@ use crate::load::Plugin;
 pub(super) struct Last<'a> {
     /// By the directory as it is shown; those without a plugin are in it as well.
     pub(super) found: HashMap<&'a Path, &'a Found>,
-    /// What passes before a second look: 50 ms of sleep, or nothing in tests.
+    /// What passes before a second look: 50 ms of sleep, or what a test puts there.
     pub(super) moment: &'a dyn Fn(),
 }
 

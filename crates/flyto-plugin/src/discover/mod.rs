@@ -147,7 +147,7 @@ pub enum PluginState {
 impl PluginState {
     /// A few words for a report: `loaded`, `not allowed`.
     ///
-    /// The words are stable, and in lower case.
+    /// In lower case. [`Display`](fmt::Display) shows the same.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

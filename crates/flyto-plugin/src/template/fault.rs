@@ -177,8 +177,8 @@ impl Fault {
 ///
 /// Shows what is wrong, where, and what to write.
 ///
-/// The text of the error has the whole command in it; it is for the author, and no part of a
-/// result.
+/// The text of the error shows the command, cut after 60 characters. It is for the author of a
+/// tool, and no call ever has it.
 ///
 /// ```
 /// use flyto_plugin::{ToolDef, codes};

@@ -69,7 +69,7 @@ impl fmt::Display for Refusal {
 enum Given<'a> {
     /// There is none, and no default.
     Missing { required: bool },
-    /// A text, and whether nobody minds that it begins with `-`.
+    /// A text, and whether it may begin with `-` without a `--` before it.
     Text { text: Cow<'a, str>, free: bool },
 }
 

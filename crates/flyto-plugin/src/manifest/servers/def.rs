@@ -63,8 +63,8 @@ pub enum Transport {
         args: Vec<Template>,
         /// Variables that the program gets beside those every plugin program has.
         env: Declared,
-        /// The directory in which it starts; `None` is the plugin's.
-        /// A relative one is taken from the plugin's directory.
+        /// The directory in which it starts; `None` is the plugin's. Kept as it is written: this
+        /// crate resolves no path of a server.
         cwd: Option<Template>,
     },
     /// It runs somewhere, and is spoken to over HTTP.

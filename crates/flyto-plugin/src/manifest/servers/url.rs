@@ -6,11 +6,10 @@ use flyto_diagnostics::{At, Diagnostic, quoted};
 
 use crate::codes;
 
-/// What is wrong with an address that holds no reference to a variable: it is no address, or has a
-/// password in it, which is an error; or it is not protected on its way, which is a warning unless
-/// `strict`.
-/// The first fault is returned. The user name in front of `@` is refused with or without a
-/// password, because an address is logged.
+/// What is wrong with an address that holds no reference to a variable: it is no address, or has
+/// a password in it, which is an error; or it is not protected on its way, which is a warning
+/// unless `strict`. The first fault is returned. A user name in front of `@` is refused with or
+/// without a password.
 pub(super) fn fault(at: At<'_>, text: &str, strict: bool) -> Option<Diagnostic> {
     let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
