@@ -1,7 +1,7 @@
 //! What to do about a call that the grants of its tool do not allow.
 
 use flyto_execenv::{Capability, Limits, Network};
-use flyto_host::CallError;
+use flyto_host::{CallError, Prepared};
 use flyto_tools::ToolErrorKind;
 use serde_json::{Value, json};
 
@@ -17,14 +17,14 @@ pub(crate) const DOCTOR: &str =
 pub(crate) const NARROWER: &str = "change to the directory of a project, or use `--sandbox strict` \
                                    or a profile that extends \"strict\" and has `write`";
 
-/// Why a call of the tool `name` gave no result, with the keys that ask for what the backend lacks.
-pub(crate) fn not_called(loaded: &Loaded, name: &str, err: CallError) -> Stop {
+/// Why a call gave no result, with the keys that ask for what the backend lacks.
+pub(crate) fn not_called(loaded: &Loaded, call: &Prepared, err: CallError) -> Stop {
     let is = |kind| matches!(&err, CallError::Tool(it) if it.kind() == kind);
     let (is_refused, is_unsupported) = (is(ToolErrorKind::Refused), is(ToolErrorKind::Unsupported));
     let is_not_startable = is(ToolErrorKind::NotStartable);
-    let stop = loaded.failed_call(name, err);
+    let stop = loaded.failed_call(call, err);
     if is_not_startable {
-        return closed(loaded, name).into_iter().fold(stop, Stop::with_help);
+        return closed(loaded, call).into_iter().fold(stop, Stop::with_help);
     }
     if is_refused {
         return stop.with_help(NARROWER);
@@ -32,14 +32,13 @@ pub(crate) fn not_called(loaded: &Loaded, name: &str, err: CallError) -> Stop {
     if !is_unsupported {
         return stop;
     }
-    let stop = unkept(loaded, name).into_iter().fold(stop, Stop::with_help);
+    let stop = unkept(loaded, call).into_iter().fold(stop, Stop::with_help);
     stop.with_help(DOCTOR)
 }
 
 /// How the program gets a file without which it does not start, where a profile closes it.
-fn closed(loaded: &Loaded, name: &str) -> Option<String> {
-    let id = loaded.host.find(name).ok()?.id().clone();
-    let confinement = loaded.host.confinement(&id)?;
+fn closed(loaded: &Loaded, call: &Prepared) -> Option<String> {
+    let confinement = call.confinement()?;
     let path = confinement.closed?;
     // The file alone is seldom enough: its libraries lie beside it.
     let dir = path.parent().filter(|it| it.parent().is_some()).unwrap_or(&path);
@@ -47,7 +46,7 @@ fn closed(loaded: &Loaded, name: &str) -> Option<String> {
     let path = one_line(&path.to_string_lossy());
     let profiles = confinement.sandbox.iter().map(|it| format!("{:?}", one_line(it)));
     let profiles = profiles.collect::<Vec<_>>().join(" and ");
-    let grant = match loaded.host.plugin_tool(&id) {
+    let grant = match call.plugin_tool() {
         Some(tool) => {
             let entry = json!({"plugins": {"grants": {tool.plugin(): {"read": [dir]}}}});
             let file = loaded.grants_file.as_ref().map(|it| it.to_string_lossy().into_owned());
@@ -60,11 +59,10 @@ fn closed(loaded: &Loaded, name: &str) -> Option<String> {
 }
 
 /// One sentence for each bound that the backend cannot keep.
-fn unkept(loaded: &Loaded, name: &str) -> Vec<String> {
-    let tool = loaded.host.find(name).ok().and_then(|it| loaded.host.plugin_tool(it.id()));
-    let Some(tool) = tool else { return Vec::new() };
+fn unkept(loaded: &Loaded, call: &Prepared) -> Vec<String> {
+    let Some(tool) = call.plugin_tool() else { return Vec::new() };
     let plugin = tool.plugin();
-    let grant = loaded.host.grant(plugin);
+    let grant = call.granted();
     let def = tool.definition();
     let own = &def.limits;
 
@@ -151,8 +149,9 @@ mod tests {
         let loaded = Session::new(common, screen, env).load(None, Backend::Unused).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ctx = CallContext::new();
-        let err = runtime.block_on(loaded.host.call("p:t", Input::empty(), &ctx)).unwrap_err();
-        let stop = format!("{:#?}", not_called(&loaded, "p:t", err));
+        let call = loaded.host.prepare("p:t", Input::empty()).unwrap();
+        let err = runtime.block_on(call.clone().run(&ctx)).unwrap_err();
+        let stop = format!("{:#?}", not_called(&loaded, &call, err));
         expect.assert_eq(&stop.replace(&*dir.path().to_string_lossy(), "DIR"));
     }
 

@@ -92,9 +92,7 @@ impl Exit {
             },
             Ending::NotCalled(err) => match err {
                 CallError::NotFound { .. } => Self::NotFound,
-                CallError::PluginHeldBack { .. } | CallError::CheckpointMissing { .. } => {
-                    Self::NotAllowed
-                }
+                CallError::PluginHeldBack { .. } | CallError::Refused(_) => Self::NotAllowed,
                 CallError::Tool(err) => match err.kind() {
                     ToolErrorKind::NotFound => Self::NotFound,
                     ToolErrorKind::Refused => Self::NotAllowed,

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
 use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
-use flyto_host::{CallError, Config, Flags, Host, LoadReport, Surroundings, codes, load_config};
+use flyto_host::stages::names;
+use flyto_host::{
+    CallError, Config, Flags, Host, LoadReport, Prepared, Surroundings, codes, load_config,
+};
 use flyto_tools::{Entry, ToolErrorKind};
 
 use crate::args::Common;
@@ -180,13 +183,13 @@ impl Loaded {
         self.plugins_off.then_some(help)
     }
 
-    /// Why a call of the tool `name` gave no result; where its declaration is the reason, with the
+    /// Why a call gave no result; where its declaration is the reason, with the
     /// command that shows the place.
-    pub(crate) fn failed_call(&self, name: &str, err: CallError) -> Stop {
+    pub(crate) fn failed_call(&self, call: &Prepared, err: CallError) -> Stop {
         let is_schema =
             matches!(&err, CallError::Tool(err) if err.kind() == ToolErrorKind::InvalidSchema);
         let stop = self.not_called(err);
-        match self.declared_in(name).filter(|_| is_schema) {
+        match self.declared_in(call.entry()).filter(|_| is_schema) {
             Some(path) => {
                 let path = path.display().to_string();
                 stop.with_help(format!("`{}` shows it", command_line(["flyto", "validate", &path])))
@@ -196,8 +199,7 @@ impl Loaded {
     }
 
     /// The directory of the plugin or the file that declares a tool.
-    fn declared_in(&self, name: &str) -> Option<&Path> {
-        let entry = self.host.find(name).ok()?;
+    fn declared_in(&self, entry: &Entry) -> Option<&Path> {
         if let Some(plugin) = entry.id().owner() {
             return self.report.plugin(plugin).map(|it| &*it.dir);
         }
@@ -225,8 +227,8 @@ impl Loaded {
                     None => stop,
                 }
             }
-            CallError::CheckpointMissing { .. } => stop.with_help(
-                "if its calls need nobody's release, write `\"requires_checkpoint\": false` beside \
+            CallError::Refused(it) if it.stage == names::CHECKPOINT => stop.with_help(
+                "if its calls need no release, write `\"requires_checkpoint\": false` beside \
                  its name in its plugin's manifest",
             ),
             _ => stop,

@@ -1,20 +1,16 @@
 //! The details of a plugin tool: what its program is, its bounds, and what it was granted.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use flyto_execenv::{
     Filesystem, Isolation, Limits, LocalSockets, Network, Processes, SharedMemory, SystemCalls,
 };
+use flyto_host::{MissingGrants, Prepared, ToGrant};
 use flyto_plugin::{Grant, Invocation, Lifetime, PluginTool, ToolDef};
-use flyto_tools::ToolId;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::session::Loaded;
 use crate::words::{bytes, counted, one_line, tame, time};
-
-/// A name of a variable in the line that says how to grant one, where no name is known.
-const ANY_NAME: &str = "NAME";
 
 /// What is known of a plugin's tool beside what a preview tells.
 #[derive(Debug, Serialize)]
@@ -58,37 +54,15 @@ struct Runs {
     sha256: Option<String>,
 }
 
-/// Variables that a program has not got, and how it gets them.
-#[derive(Debug, Serialize)]
-pub(crate) struct MissingGrants {
-    /// Variables that its values need and the host does not have.
-    to_set: Vec<String>,
-    to_grant: ToGrant,
-}
-
-/// How the operator grants a variable.
-#[derive(Debug, Serialize)]
-struct ToGrant {
-    /// The variables that have to be granted; often none.
-    names: Vec<String>,
-    /// The configuration file in which a grant takes effect, be it there or not.
-    file: Option<String>,
-    /// What it has to say. A name that is not known is `NAME`.
-    entry: Value,
-    #[serde(skip)]
-    plugin: String,
-}
-
 impl ToolDetails {
     /// The details of a tool; `None` for one that is no plugin's.
-    pub(crate) fn of(loaded: &Loaded, id: &ToolId) -> Option<Self> {
-        let tool = loaded.host.plugin_tool(id)?;
-        let granted = loaded.host.grant(tool.plugin()).cloned().unwrap_or_default();
+    pub(crate) fn of(call: &Prepared) -> Option<Self> {
+        let tool = call.plugin_tool()?;
         Some(Self {
             form: Form::of(tool.definition()),
-            runs: Runs::of(&tool),
-            lacks: MissingGrants::new(&tool, &granted, loaded.grants_file.as_deref()),
-            granted,
+            runs: Runs::of(tool),
+            lacks: call.missing()?,
+            granted: call.granted().cloned().unwrap_or_default(),
         })
     }
 
@@ -119,7 +93,7 @@ impl ToolDetails {
     pub(crate) fn grants(&self) -> Vec<(&'static str, String)> {
         let granted = Some(granted(&self.granted)).filter(|it| !it.is_empty());
         let mut res = vec![("granted", granted.unwrap_or_else(|| "nothing".to_owned()))];
-        res.extend(self.lacks.facts());
+        res.extend(missing_facts(&self.lacks));
         res
     }
 }
@@ -156,47 +130,22 @@ impl Runs {
     }
 }
 
-impl MissingGrants {
-    fn new(tool: &PluginTool, granted: &Grant, file: Option<&Path>) -> Self {
-        let names = tool.ungranted();
-        // What is granted already stays: the entry may be written in place of the one that is there.
-        let mut env: Vec<_> = granted.env.iter().chain(&names).map(String::as_str).collect();
-        if names.is_empty() {
-            env.push(ANY_NAME);
-        }
-        let to_grant = ToGrant {
-            entry: json!({"plugins": {"grants": {tool.plugin(): {"env": env}}}}),
-            plugin: tool.plugin().to_owned(),
-            file: file.map(|it| it.to_string_lossy().into_owned()),
-            names,
-        };
-        Self { to_set: tool.unset(), to_grant }
+/// How a program gets to see another variable.
+pub(crate) fn missing_facts(it: &MissingGrants) -> Vec<(&'static str, String)> {
+    let mut res = Vec::new();
+    if !it.to_set.is_empty() {
+        let names = one_line(&it.to_set.join(" "));
+        res.push(("to set", format!("{names} in the environment of flyto")));
     }
-
-    /// Whether there are variables that only have to be granted.
-    pub(crate) fn has_ungranted(&self) -> bool {
-        !self.to_grant.names.is_empty()
-    }
-
-    /// How the program gets to see another variable.
-    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut res = Vec::new();
-        if !self.to_set.is_empty() {
-            let names = one_line(&self.to_set.join(" "));
-            res.push(("to set", format!("{names} in the environment of flyto")));
-        }
-        let ToGrant { file, entry, plugin, .. } = &self.to_grant;
-        let env = entry.pointer("/plugins/grants").and_then(|it| it[plugin]["env"].as_array());
-        let env: Vec<_> = env.into_iter().flatten().map(ToString::to_string).collect();
-        let plugin = Value::from(plugin.as_str());
-        let entry = format!(
-            r#"{{"plugins": {{"grants": {{{plugin}: {{"env": [{}]}}}}}}}}"#,
-            env.join(", ")
-        );
-        let file = file.as_deref().map_or("a file for --config".to_owned(), one_line);
-        res.push(("to grant", format!("{}\nin {file}", one_line(&entry))));
-        res
-    }
+    let ToGrant { file, entry, plugin, .. } = &it.to_grant;
+    let env = entry.pointer("/plugins/grants").and_then(|it| it[plugin]["env"].as_array());
+    let env: Vec<_> = env.into_iter().flatten().map(ToString::to_string).collect();
+    let plugin = Value::from(plugin.as_str());
+    let entry =
+        format!(r#"{{"plugins": {{"grants": {{{plugin}: {{"env": [{}]}}}}}}}}"#, env.join(", "));
+    let file = file.as_deref().map_or("a file for --config".to_owned(), one_line);
+    res.push(("to grant", format!("{}\nin {file}", one_line(&entry))));
+    res
 }
 
 /// Bounds in words, the empty text where there are none.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use flyto_execenv::{
     Class, ExecEnv, Installed, Isolation, KillScope, Limits, Policy, Profile, Spec,
 };
-use flyto_tools::{Input, Origin, ToolId};
+use flyto_tools::Origin;
 
-use crate::host::Host;
+use crate::prepared::{Prepared, Shared};
 
 /// What holds for the program of a tool, by its class, its declaration, and what is granted to it.
 ///
@@ -36,73 +36,36 @@ pub struct Confinement {
     pub closed: Option<PathBuf>,
 }
 
-impl Host {
+impl Confinement {
     /// What holds for the program of this tool; `None` for one that is no program.
-    #[must_use]
-    pub fn confinement(&self, tool: &ToolId) -> Option<Confinement> {
-        if let Some(tool) = self.plugin_tool(tool) {
-            let class = Class::PLUGIN_TOOL;
-            let backend = backend(self.exec_env(), &class);
-            let (kill, limits, mut isolation) = (tool.kill(), tool.limits(), tool.isolation());
-            let sandbox = named(tool.profiles(), self.exec_env().policy(&class));
-            let installed = tool.installed();
-            installed.open(&mut isolation);
-            let Installed { opened, closed, .. } = installed;
-            let default_limits = Limits::new();
-            let mut res = Confinement {
-                class,
-                backend,
-                sandbox,
-                kill,
-                limits,
-                default_limits,
-                isolation,
-                opened,
-                closed,
-            };
-            res.add_defaults(self.exec_env());
-            return Some(res);
-        }
-        let entry = self.registry().get(tool.as_str())?;
-        let Origin::ExecFile { .. } = entry.tool().metadata().origin else { return None };
-        // A definition file declares neither bounds nor isolation.
-        let preview = entry.tool().preview(&Input::empty());
-        let command = preview.as_ref().and_then(|it| it.command_line.as_ref()?.first());
-        let dir = preview.as_ref().and_then(|it| it.working_dir.as_ref());
-        let mut spec = Spec::new(command.map_or("", String::as_str)).class(Class::USER_HOOK);
-        spec = spec.env(self.exec_vars.clone());
-        if let Some(dir) = dir {
-            spec = spec.working_dir(dir);
-        }
-        let installed = match command {
-            Some(_) => self.exec_env().installed(spec.clone()),
-            None => Installed::default(),
+    pub(crate) fn of(call: &Prepared, shared: &Shared) -> Option<Self> {
+        let env = &shared.plugin_ctx.exec_env;
+        let (spec, profiles, installed) = match call.plugin_tool() {
+            Some(tool) => {
+                let (kill, limits, isolation) = (tool.kill(), tool.limits(), tool.isolation());
+                let spec = Spec::new("").class(Class::PLUGIN_TOOL).kill(kill).limits(limits);
+                (spec.isolation(isolation), tool.profiles(), tool.installed())
+            }
+            None => of_exec_tool(call, shared)?,
         };
-        let backend = backend(self.exec_env(), &spec.class);
-        self.exec_env().policy(&spec.class).apply(&mut spec);
-        installed.open(&mut spec.isolation);
-        let Spec { class, kill, limits, isolation, .. } = spec;
-        let policy = self.exec_env().policy(&class);
-        let sandbox = named(policy.profiles.clone(), policy);
+        let Spec { class, kill, limits, mut isolation, .. } = spec;
+        installed.open(&mut isolation);
         let Installed { opened, closed, .. } = installed;
-        let default_limits = Limits::new();
-        let mut res = Confinement {
+        let mut res = Self {
+            backend: backend(env, &class),
+            sandbox: named(profiles, env.policy(&class)),
             class,
-            backend,
-            sandbox,
             kill,
             limits,
-            default_limits,
+            default_limits: Limits::new(),
             isolation,
             opened,
             closed,
         };
-        res.add_defaults(self.exec_env());
+        res.add_defaults(env);
         Some(res)
     }
-}
 
-impl Confinement {
     /// Adds the bounds that the backend keeps by itself.
     fn add_defaults(&mut self, env: &ExecEnv) {
         let Ok(capabilities) = env.capabilities(&self.class) else { return };
@@ -112,6 +75,25 @@ impl Confinement {
             self.limits = self.limits.or(&self.default_limits);
         }
     }
+}
+
+/// The same for a tool of a definition file, which declares neither bounds nor isolation.
+fn of_exec_tool(call: &Prepared, shared: &Shared) -> Option<(Spec, Vec<String>, Installed)> {
+    let env = &shared.plugin_ctx.exec_env;
+    let Origin::ExecFile { .. } = call.entry().tool().metadata().origin else { return None };
+    let command = call.preview().and_then(|it| it.command_line.as_ref()?.first());
+    let mut spec = Spec::new(command.map_or("", String::as_str)).class(Class::USER_HOOK);
+    spec = spec.env(shared.exec_vars.clone());
+    if let Some(dir) = call.preview().and_then(|it| it.working_dir.as_ref()) {
+        spec = spec.working_dir(dir);
+    }
+    let installed = match command {
+        Some(_) => env.installed(spec.clone()),
+        None => Installed::default(),
+    };
+    let policy = env.policy(&spec.class);
+    policy.apply(&mut spec);
+    Some((spec, policy.profiles.clone(), installed))
 }
 
 /// The names of the profiles that hold for a program, and what stands for none.

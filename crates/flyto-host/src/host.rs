@@ -2,40 +2,38 @@
 
 use std::{
     collections::BTreeSet,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
 #[cfg(feature = "watch")]
 use flyto_diagnostics::Findings;
 use flyto_diagnostics::{CodeInfo, Diagnostic, closest};
-use flyto_execenv::{Capability, Class, Environment, ExecEnv, KillScope};
+use flyto_execenv::{Capability, Class, ExecEnv, KillScope};
 use flyto_exectool::HostContext;
-use flyto_plugin::{
-    Catalogue, Found, Grant, LoadOptions, PluginContext, PluginState, PluginTool, Variable,
-};
-use flyto_tools::{
-    CallContext, Entry, Input, Origin, Preview, Registry, RegistryError, Tool, ToolError,
-    ToolErrorKind, ToolId, ToolResult, Validated, Violations, compile,
-};
+use flyto_plugin::{Catalogue, Found, LoadOptions, PluginContext, PluginState};
+use flyto_tools::{CallContext, Entry, Input, Registry, RegistryError, Tool, ToolResult};
 use tokio::sync::watch;
 
 use crate::{
-    bound::{bound, remove_old},
+    bound::remove_old,
+    builder::HostBuilder,
     changes::{HostChanges, Moment, Roster},
     codes,
     config::Config,
-    links, native,
+    error::CallError,
+    links,
     places::Surroundings,
+    prepared::{Prepared, Shared},
     report::{ExecFileState, LoadReport},
-    sources::Sources,
+    sources::{Sources, checked},
 };
 
 /// Similar names that an error lists at most.
 const MAX_SIMILAR: usize = 3;
 
-/// Tools from all sources, and the one path that a call takes: the name is looked up, a tool that needs
-/// a checkpoint is refused, the input is checked, the tool runs, its text is bounded.
+/// Tools from all sources, and the one path that a call takes: the name is looked up once, and the call goes
+/// through an ordered list of named [stages](crate::stages).
 ///
 /// ```
 /// use std::path::Path;
@@ -62,66 +60,8 @@ pub struct Host {
     pub(crate) moment: watch::Sender<Moment>,
     /// Held by the call that changes what is loaded.
     sources: Mutex<Sources>,
-    output_limit_bytes: u64,
-    output_dir: Option<PathBuf>,
-    /// The variables of tools from definition files.
-    pub(crate) exec_vars: Environment,
-    /// What the tools of plugins get.
-    plugin_ctx: Arc<PluginContext>,
-}
-
-/// Why a call gave no result.
-///
-/// What a program did, a failure included, is a result: [`ToolResult::failure`](flyto_tools::ToolResult) says
-/// how it failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CallError {
-    /// No tool has this name.
-    #[error("there is no tool {name:?}")]
-    NotFound {
-        /// The name that was asked for.
-        name: String,
-        /// Names that are near.
-        similar: Vec<String>,
-        /// What kept a tool of this name, or its plugin, from being loaded.
-        findings: Vec<Diagnostic>,
-    },
-    /// The tool's plugin may not be used.
-    #[error("the tool {name:?} cannot be used: plugin {plugin:?} is {state}")]
-    PluginHeldBack {
-        /// The name that was asked for.
-        name: String,
-        /// The plugin.
-        plugin: String,
-        /// What the operator decided: blocked, not allowed, disabled.
-        state: PluginState,
-    },
-    /// The tool waits for a release before each call, and there is no way to give it.
-    #[error(
-        "the tool {name:?} needs a checkpoint before each call, and there is no handler for one"
-    )]
-    CheckpointMissing {
-        /// The tool's id.
-        name: String,
-    },
-    /// The tool could not be tried.
-    #[error(transparent)]
-    Tool(#[from] ToolError),
-}
-
-/// What a call would do.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct Plan {
-    /// The tool's id.
-    pub tool: String,
-    /// What the tool says it would touch; `None` where it cannot say.
-    pub preview: Option<Preview>,
-    /// Why the host would refuse the call, whatever its input.
-    pub refused: Option<String>,
-    /// Where the input breaks the schema. The call would end there.
-    pub violations: Option<Violations>,
+    /// What calls need; they may outlive a reload.
+    shared: Arc<Shared>,
 }
 
 impl Host {
@@ -139,8 +79,12 @@ impl Host {
     /// Files are read now, and each is small; nothing is started.
     #[must_use]
     pub fn new(env: ExecEnv, surroundings: Surroundings, config: Config) -> Self {
+        Self::builder(env, surroundings, config).build()
+    }
+
+    pub(crate) fn load(builder: HostBuilder) -> Self {
+        let HostBuilder { env, surroundings, config, output_dir, stages } = builder;
         let env = env.narrowed_by(&config.policies(|class| kill_scope(&env, class), &surroundings));
-        let output_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
         if let Some(dir) = &output_dir {
             remove_old(dir);
         }
@@ -164,10 +108,12 @@ impl Host {
             registry,
             moment: watch::Sender::new(moment),
             sources: Mutex::new(sources),
-            output_limit_bytes: config.output_limit_bytes,
-            output_dir,
-            exec_vars,
-            plugin_ctx,
+            shared: Arc::new(Shared {
+                stages,
+                plugin_ctx,
+                exec_vars,
+                grants_file: config.grants_file,
+            }),
         }
     }
 
@@ -225,13 +171,13 @@ impl Host {
     /// To be called before the program ends, where it may have called such a tool: what is left then
     /// is killed in the middle of whatever it does.
     pub async fn close(&self) {
-        self.plugin_ctx.sessions.close().await;
+        self.shared.plugin_ctx.sessions.close().await;
     }
 
     /// Kills the processes of session plugins, and returns when they are gone; later calls of their
     /// tools are refused. For a host that has no time, after a call that took too long, say.
     pub async fn abort(&self) {
-        self.plugin_ctx.sessions.abort().await;
+        self.shared.plugin_ctx.sessions.abort().await;
     }
 
     /// The programs of session plugins that have ended without it being known that everything they started has;
@@ -239,7 +185,7 @@ impl Host {
     /// [`abort`](Self::abort), and told to the user of the host.
     #[must_use]
     pub fn unended(&self) -> BTreeSet<String> {
-        self.plugin_ctx.sessions.unended()
+        self.shared.plugin_ctx.sessions.unended()
     }
 
     /// Adds a tool of the host's own. Its input is checked like that of any other.
@@ -267,7 +213,7 @@ impl Host {
     /// Another tool has its name or one of its aliases.
     pub fn add_tool(&self, owner: &str, tool: impl Tool) -> Result<(), RegistryError> {
         // Compiled at the first call: of many tools, few are called.
-        self.registry.register(owner, Arc::new(Validated::lazy(tool))).map(|_| ())
+        self.registry.register(owner, checked(tool)).map(|_| ())
     }
 
     /// The tools.
@@ -291,85 +237,24 @@ impl Host {
         self.registry.get(name).ok_or_else(|| self.explain_missing(name))
     }
 
-    /// The variables that the program of a plugin's tool would see, and why each is there, in order
-    /// of their names. `None` for a tool that is no plugin's; an exec tool sees all of the host's.
-    #[must_use]
-    pub fn variables(&self, tool: &ToolId) -> Option<Vec<Variable>> {
-        self.plugin_tool(tool).map(|it| it.variables())
-    }
-
-    /// A plugin's tool with its declaration and what its program gets; `None` for a tool that is no
-    /// plugin's.
-    ///
-    /// It is there to be looked at: a call of it goes through no gate of this host, and if its process
-    /// stays, it has one of its own.
-    #[must_use]
-    pub fn plugin_tool(&self, tool: &ToolId) -> Option<PluginTool> {
-        let report = self.report();
-        let plugin = report.plugin(tool.owner()?)?.plugin.as_ref()?;
-        // All of them, because those of one process share their variables.
-        let tools = PluginTool::all(plugin, &self.plugin_ctx);
-        tools.into_iter().find(|it| it.definition().name == tool.tool())
-    }
-
-    /// Where programs run.
-    pub(crate) fn exec_env(&self) -> &ExecEnv {
-        &self.plugin_ctx.exec_env
-    }
-
-    /// What the operator granted to a plugin; `None` where that is nothing.
-    #[must_use]
-    pub fn grant(&self, plugin: &str) -> Option<&Grant> {
-        self.plugin_ctx.grants.get(plugin)
-    }
-
-    /// What a call of this tool would touch, with what is known to keep it from starting; `None` where the tool cannot
-    /// say. Nothing is started; a backend elsewhere may be asked.
-    pub async fn preview(&self, entry: &Entry, input: &Input) -> Option<Preview> {
-        let mut res = native::preview(entry, input)?;
-        for problem in entry.tool().preflight(input).await {
-            // The preview may know it already.
-            if !res.problems.contains(&problem) {
-                res.problems.push(problem);
-            }
-        }
-        Some(res)
-    }
-
-    /// What a call would do, with what is known to keep it from starting. Nothing is started; a backend elsewhere may be
-    /// asked.
+    /// A call of the tool with this id, alias or wire name: looked up, and not made yet.
     ///
     /// # Errors
     ///
-    /// Those of [`find`](Self::find), and a schema that cannot be used.
-    pub async fn plan(&self, name: &str, input: &Input) -> Result<Plan, CallError> {
-        let entry = self.find(name)?;
-        let validator = compile(entry.tool().input_schema()).map_err(|err| {
-            let message = format!("failed to check the input of {}", entry.id());
-            ToolError::new(ToolErrorKind::InvalidSchema, message).with_source(err)
-        })?;
-        let mut preview = self.preview(&entry, input).await;
-        let refused = self.refusal(&entry);
-        if let (Some(preview), Some(reason)) = (&mut preview, &refused) {
-            // Said once.
-            preview.problems.retain(|it| !it.contains(reason));
-        }
-        Ok(Plan {
-            tool: entry.id().to_string(),
-            preview,
-            refused: check_gates(&entry).err().map(|err| err.to_string()).or(refused),
-            violations: validator.check(input.value()).err(),
-        })
+    /// Those of [`find`](Self::find).
+    pub fn prepare(&self, name: &str, input: Input) -> Result<Prepared, CallError> {
+        Ok(self.prepare_entry(self.find(name)?, input))
     }
 
-    /// Why no program of this tool's class is started; `None` where programs are, and for a tool that is no program.
-    fn refusal(&self, entry: &Entry) -> Option<String> {
-        let class = match entry.tool().metadata().origin {
-            Origin::Plugin { .. } => Class::PLUGIN_TOOL,
-            Origin::ExecFile { .. } => Class::USER_HOOK,
-            _ => return None,
-        };
-        self.exec_env().policy(&class).refused.clone()
+    /// A call of a tool that was [found](Self::find) already.
+    #[must_use]
+    pub fn prepare_entry(&self, entry: Entry, input: Input) -> Prepared {
+        Prepared::new(Arc::clone(&self.shared), entry, input)
+    }
+
+    /// The names of the stages that every call goes through, in their order.
+    pub fn stages(&self) -> impl Iterator<Item = &str> {
+        self.shared.stages.names()
     }
 
     /// Calls a tool.
@@ -392,16 +277,7 @@ impl Host {
         input: Input,
         ctx: &CallContext,
     ) -> Result<ToolResult, CallError> {
-        let entry = self.find(name)?;
-        check_gates(&entry)?;
-        let result = match &entry.tool().metadata().origin {
-            // Their programs have the deadline, and are ended by the handle.
-            Origin::Plugin { .. } | Origin::ExecFile { .. } => {
-                entry.tool().execute(ctx, input).await?
-            }
-            _ => native::call(&entry, ctx, input).await?,
-        };
-        Ok(bound(result, self.output_limit_bytes, self.output_dir.as_deref(), ctx.id()))
+        self.prepare(name, input)?.run(ctx).await
     }
 
     fn explain_missing(&self, name: &str) -> CallError {
@@ -457,15 +333,6 @@ impl Host {
         res.truncate(MAX_SIMILAR);
         res
     }
-}
-
-/// Whether a tool may be called at all. No handler for checkpoints can be registered so far, so a tool
-/// that needs one stays closed.
-fn check_gates(entry: &Entry) -> Result<(), CallError> {
-    if entry.tool().metadata().requires_checkpoint {
-        return Err(CallError::CheckpointMissing { name: entry.id().to_string() });
-    }
-    Ok(())
 }
 
 /// What kept a tool of a plugin that was found from being loaded.

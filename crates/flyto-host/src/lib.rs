@@ -48,28 +48,37 @@ mod trust; //      which content of a project's file the operator trusts
 
 // what it does,
 mod bound; //       the text of a result is truncated to a limit
+mod builder; //     a host before its sources are loaded
 mod changes; //     what is different between two looks
 mod confinement; // what holds for a tool's program
-mod host; //        all sources in one registry, and the path of a call
+mod grants; //      what a tool's program lacks, and how it is granted
+mod host; //        all sources in one registry
 mod native; //      calls of tools that are no programs
+mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
 mod sources; //     the tools of each source, and reloading them
+pub mod stages; //  the path of a call, step by step
 #[cfg(feature = "watch")]
 mod watch; // reloading what is edited
 
 // and what it reports.
+mod error; //    why a call gave no result
 mod report; //   what became of every source
 mod settings; // what is said about plugins that are not there
 mod validate; // checking files without using them
 
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
+pub use builder::HostBuilder;
 pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{
     Config, ConfigError, ConfigValue, Flags, Origin, ProjectReview, ReviewError, Sandbox,
     SandboxProfile, closed_paths, find_project, load_config, review_project,
 };
 pub use confinement::Confinement;
-pub use host::{CallError, Host, Plan, all_codes, explain};
+pub use error::{CallError, Refusal};
+pub use grants::{MissingGrants, ToGrant};
+pub use host::{Host, all_codes, explain};
 pub use places::{Places, Surroundings};
+pub use prepared::{Plan, Prepared};
 pub use report::{ExecFile, ExecFileState, LoadReport};
 pub use trust::{TrustError, TrustStore, Trusted};
 pub use validate::{Validation, validate_path};

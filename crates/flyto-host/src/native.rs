@@ -3,13 +3,15 @@
 use std::{
     any::Any,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use flyto_execenv::DEFAULT_GRACE;
 use flyto_program::duration_text;
 use flyto_tools::{
-    CallContext, Entry, Failure, Input, Preview, ToolError, ToolErrorKind, ToolResult,
+    CallContext, Entry, Failure, Input, Preview, Tool, ToolError, ToolErrorKind, ToolResult,
+    Validated,
 };
 use tokio::{
     runtime::Handle,
@@ -22,10 +24,13 @@ use tokio::{
 ///
 /// At the deadline the call is cancelled, and dropped when it has not ended [`DEFAULT_GRACE`] later. A result that
 /// comes in this time is kept, unless it says that the call was cancelled.
+///
+/// `is_checked` says that the input is known to fit.
 pub(crate) async fn call(
     entry: &Entry,
     ctx: &CallContext,
     input: Input,
+    is_checked: bool,
 ) -> Result<ToolResult, ToolError> {
     let name = entry.id().to_string();
     let Ok(runtime) = Handle::try_current() else {
@@ -39,7 +44,7 @@ pub(crate) async fn call(
     let stop = ctx.cancellation().child_token();
     let tool = entry.tool().clone();
     let own = ctx.clone().with_cancellation(stop.clone());
-    let mut task = runtime.spawn(async move { tool.execute(&own, input).await });
+    let mut task = runtime.spawn(async move { execute(&*tool, &own, input, is_checked).await });
     let _ended = EndedOnDrop(task.abort_handle());
 
     let Some((given, deadline)) = given.zip(ctx.deadline()) else {
@@ -55,6 +60,19 @@ pub(crate) async fn call(
         Ok(Ok(Err(err))) if err.kind() != ToolErrorKind::Cancelled => Err(err),
         Ok(Err(err)) => lost(&name, err),
         _ => Ok(timed_out(&name, given)),
+    }
+}
+
+/// Executes a tool; one whose input was not checked yet checks it itself.
+pub(crate) async fn execute(
+    tool: &dyn Tool,
+    ctx: &CallContext,
+    input: Input,
+    is_checked: bool,
+) -> Result<ToolResult, ToolError> {
+    match tool.downcast_ref::<Validated<Arc<dyn Tool>>>().filter(|_| is_checked) {
+        Some(tool) => tool.execute_checked(ctx, input).await,
+        None => tool.execute(ctx, input).await,
     }
 }
 
@@ -96,7 +114,7 @@ fn lost(name: &str, err: JoinError) -> Result<ToolResult, ToolError> {
     }
 }
 
-fn message(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

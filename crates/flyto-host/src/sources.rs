@@ -291,7 +291,10 @@ pub(crate) fn file_owner(path: &Path) -> Owner {
 
 /// A tool whose input is checked. The schema is compiled at the first call: of many tools, few are
 /// called.
-fn checked(tool: impl Tool) -> Arc<dyn Tool> {
+///
+/// Every tool of a host has this type, so that a stage can check its input, and a plan find the tool inside.
+pub(crate) fn checked(tool: impl Tool) -> Arc<dyn Tool> {
+    let tool: Arc<dyn Tool> = Arc::new(tool);
     Arc::new(Validated::lazy(tool))
 }
 

@@ -33,10 +33,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", tool.id());
     }
 
-    let id = host.find(&tool)?.id().clone();
-    let confinement = host.confinement(&id).ok_or("it is no program")?;
+    let call = host.prepare(&tool, Input::empty())?;
+    let confinement = call.confinement().ok_or("it is no program")?;
     println!("sandbox {}", confinement.sandbox.join(", "));
-    match host.call(&tool, Input::empty(), &CallContext::new()).await {
+    match call.run(&CallContext::new()).await {
         Ok(result) => println!("result {}", result.output),
         Err(CallError::Tool(err)) => println!("{:?}: {}", err.kind(), chain(&err)),
         Err(err) => println!("{}", chain(&err)),

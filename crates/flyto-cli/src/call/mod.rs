@@ -11,9 +11,9 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
-use flyto_host::{CallError, Plan};
+use flyto_host::{CallError, MissingGrants, Plan, Prepared};
 use flyto_tools::{
-    CallContext, CancellationToken, Failure, Input, Preview, Progress, ToolResult, Violation,
+    CallContext, CancellationToken, Failure, Preview, Progress, ToolResult, Violation,
 };
 use rustix::io::Errno;
 use serde::Serialize;
@@ -29,7 +29,7 @@ use crate::preview::{self, VariableDocument};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
 use crate::table::facts;
-use crate::tool_details::{MissingGrants, ToolDetails};
+use crate::tool_details;
 use crate::words::tame;
 
 pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
@@ -42,15 +42,16 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);
     }
-    loaded.find(&args.name)?;
+    let entry = loaded.find(&args.name)?;
     let input = match early {
         Some(input) => input,
         None => input::input(args, io::stdin().lock())?,
     };
+    let call = loaded.host.prepare_entry(entry, input);
     if args.dry_run {
-        return dry_run(args, &loaded, &input, session);
+        return dry_run(args, &loaded, &call, session);
     }
-    let made = make(args, &loaded, input, session)?;
+    let made = make(args, &loaded, &call, session)?;
     report::show(args, made, session)
 }
 
@@ -70,16 +71,16 @@ struct Made {
     defaulted: Vec<String>,
 }
 
-fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result<Made, Stop> {
+fn make(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> Result<Made, Stop> {
     let screen = session.screen;
-    let preview = loaded.find(&args.name)?.tool().preview(&input);
+    let preview = call.preview();
     check_descriptors().map_err(not_tried)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(not_tried)?;
     let now = Instant::now();
     let deadline = args.timeout.map(|it| now + it);
     // A tool whose limit ends later than clocks can tell has none that matters here.
-    let own = preview.as_ref().and_then(|it| now.checked_add(it.deadline?));
+    let own = preview.and_then(|it| now.checked_add(it.deadline?));
     let ends = deadline.into_iter().chain(own).min();
 
     let status = Arc::new(Status::new(&args.name, &screen));
@@ -98,7 +99,7 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
     }
     let signals = Signals::listen(cancellation.clone(), live.clone()).map_err(not_tried)?;
     let res = runtime.block_on(async {
-        let res = drive(loaded.host.call(&args.name, input, &ctx), &signals, &status).await?;
+        let res = drive(call.clone().run(&ctx), &signals, &status).await?;
         if is_in_a_hurry(&res) || signals.first().is_some() {
             drive(loaded.host.abort(), &signals, &status).await?;
         } else {
@@ -121,31 +122,22 @@ fn make(args: &Call, loaded: &Loaded, input: Input, session: &Session) -> Result
         (_, killed) => return Err(Stop::Killed(killed.unwrap_or(Exit::Internal))),
     };
     let shown = live.finish().map_err(Stop::output)?;
-    let mut result = res.map_err(|err| advice::not_called(loaded, &args.name, err))?;
+    let mut result = res.map_err(|err| advice::not_called(loaded, call, err))?;
     if let Some(execution) = result.execution.as_mut().filter(|_| !loaded.host.unended().is_empty())
     {
         // The process of a session has ended since, with this program's only call.
         execution.confirmed = Some(false);
     }
-    let lacks = ungranted(&result, loaded, &args.name)?;
     // Without an execution no program has seen a default.
-    let tool =
-        result.execution.as_ref().and(loaded.host.plugin_tool(loaded.find(&args.name)?.id()));
-    let defaulted = tool.map(|it| it.defaulted()).unwrap_or_default();
+    let defaulted = result.execution.as_ref().and_then(|_| call.missing());
+    let defaulted = defaulted.map(|it| it.defaulted).unwrap_or_default();
+    // How the plugin is granted the variables for want of which the call failed.
+    let is_ungranted = matches!(result.failure, Some(Failure::Environment { .. }));
+    let lacks = if is_ungranted { call.missing() } else { None };
+    let lacks = lacks.filter(MissingGrants::has_ungranted);
     let exit = Exit::of(&Ending::Called { result: &result, signal: signals.first() });
-    let working_dir = preview.and_then(|it| it.working_dir);
+    let working_dir = preview.and_then(|it| it.working_dir.clone());
     Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited, lacks, defaulted })
-}
-
-/// How the plugin is granted the variables for want of which the call failed.
-fn ungranted(
-    result: &ToolResult,
-    loaded: &Loaded,
-    name: &str,
-) -> Result<Option<MissingGrants>, Stop> {
-    let Some(Failure::Environment { .. }) = result.failure else { return Ok(None) };
-    let details = ToolDetails::of(loaded, loaded.find(name)?.id());
-    Ok(details.map(|it| it.lacks).filter(MissingGrants::has_ungranted))
 }
 
 /// Whether the call has had all the time that there was. The process of its session gets no more.
@@ -211,13 +203,15 @@ struct DryRun<'a> {
     violations: &'a [Violation],
 }
 
-fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Result<Exit, Stop> {
+fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> Result<Exit, Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let ctx = CallContext::new();
+    let ctx = args.timeout.into_iter().fold(ctx, CallContext::with_timeout);
     let plan = runtime
         .map_err(not_tried)?
-        .block_on(loaded.host.plan(&args.name, input))
-        .map_err(|err| advice::not_called(loaded, &args.name, err))?;
-    let Plan { tool, mut preview, refused, violations, .. } = plan;
+        .block_on(call.plan(&ctx))
+        .map_err(|err| advice::not_called(loaded, call, err))?;
+    let Plan { tool, mut preview, refused, violations, variables, confinement, missing, .. } = plan;
     if let (Some(preview), Some(timeout)) = (&mut preview, args.timeout) {
         preview.deadline = Some(preview.deadline.map_or(timeout, |it| it.min(timeout)));
     }
@@ -225,10 +219,6 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
         // The schema ends the call before a template is filled with such values.
         preview.problems.retain(|it| !it.starts_with("invalid input: "));
     }
-    let entry = loaded.find(&tool)?;
-    let variables = loaded.host.variables(entry.id());
-    let confinement = loaded.host.confinement(entry.id());
-    let lacks = ToolDetails::of(loaded, entry.id()).map(|it| it.lacks);
     let screen = session.screen;
     if screen.is_json() {
         let violations = violations.as_ref().map_or(&[][..], |it| &it.shown);
@@ -241,7 +231,7 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
             preview,
             variables,
             confinement,
-            lacks,
+            lacks: missing,
             refused,
             violations,
         })?;
@@ -250,7 +240,7 @@ fn dry_run(args: &Call, loaded: &Loaded, input: &Input, session: &Session) -> Re
             preview.as_ref().map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default();
         rows.extend(refused.iter().map(|it| ("problem", tame(it))));
         rows.extend(confinement.iter().flat_map(confinement::facts));
-        rows.extend(lacks.iter().flat_map(MissingGrants::facts));
+        rows.extend(missing.iter().flat_map(tool_details::missing_facts));
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
         screen.answer(facts(screen.stdout, &rows))?;
     }

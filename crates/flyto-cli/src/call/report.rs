@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use flyto_host::MissingGrants;
 use flyto_tools::{DeniedHost, Execution, Failure, ToolResult};
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use crate::screen::Screen;
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::table::facts;
-use crate::tool_details::MissingGrants;
+use crate::tool_details::missing_facts;
 use crate::words::{bytes, command_line, one_line, tame, time};
 
 #[derive(Serialize)]
@@ -139,7 +140,7 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
         screen.output_beside(&format!("{stderr}{end}"));
     }
     if let Some(lacks) = &made.lacks {
-        screen.complain(facts(screen.stderr, &lacks.facts()));
+        screen.complain(facts(screen.stderr, &missing_facts(lacks)));
     }
     if shown.dropped_bytes > 0 {
         let n = bytes(shown.dropped_bytes);

@@ -1,11 +1,14 @@
 //! `show`: everything about one tool.
 
 use flyto_diagnostics::Diagnostic;
-use flyto_host::{Host, LoadReport};
-use flyto_tools::{DescribeContext, Entry, Input, Metadata, Preview, export::export_one};
+use flyto_host::{Host, LoadReport, Plan};
+use flyto_tools::{
+    CallContext, DescribeContext, Entry, Input, Metadata, Preview, export::export_one,
+};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::advice;
 use crate::args::Show;
 use crate::confinement::{self, ConfinementDocument};
 use crate::exit::Exit;
@@ -33,6 +36,9 @@ struct Document<'a> {
     /// What a call without input would touch.
     #[serde(skip_serializing_if = "Option::is_none")]
     preview: Option<&'a Preview>,
+    /// Why every call would be refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<VariableDocument>>,
     /// Of a program: what holds for it.
@@ -59,9 +65,11 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
     let description = tool.description(&ctx);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|err| Stop::new(Exit::NotTried, err.to_string()))?;
-    let preview = runtime.block_on(host.preview(&entry, &Input::empty()));
-    let details = ToolDetails::of(&loaded, entry.id());
-    let confinement = host.confinement(entry.id());
+    let call = host.prepare_entry(entry.clone(), Input::empty());
+    let plan = runtime
+        .block_on(call.plan(&CallContext::new()))
+        .map_err(|err| advice::not_called(&loaded, &call, err))?;
+    let details = ToolDetails::of(&call);
     let findings = findings_about(&loaded.report, &entry);
     if screen.is_json() {
         screen.document(&Document {
@@ -72,15 +80,16 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             input_schema: tool.input_schema(),
             output_schema: tool.output_schema(),
             metadata: tool.metadata(),
-            preview: preview.as_ref(),
-            variables: host.variables(entry.id()).map(preview::variable_documents),
-            confinement: confinement.as_ref().map(ConfinementDocument::of),
+            preview: plan.preview.as_ref(),
+            refused: plan.refused.as_deref(),
+            variables: plan.variables.map(preview::variable_documents),
+            confinement: plan.confinement.as_ref().map(ConfinementDocument::of),
             details: details.as_ref(),
             findings,
         })?;
         return Ok(Exit::Ok);
     }
-    screen.answer(page(host, &entry, &description, preview.as_ref(), details.as_ref(), session))?;
+    screen.answer(page(host, &entry, &description, &plan, details.as_ref(), session))?;
     let drawing = Drawing::new(screen.stderr);
     for finding in findings.into_iter().filter(|_| !screen.quiet) {
         screen.complain(format_args!("{}\n\n", drawing.draw(finding)));
@@ -93,7 +102,7 @@ fn page(
     host: &Host,
     entry: &Entry,
     description: &str,
-    preview: Option<&Preview>,
+    plan: &Plan,
     details: Option<&ToolDetails>,
     session: &Session,
 ) -> String {
@@ -109,10 +118,11 @@ fn page(
         let aliases: Vec<_> = entry.aliases().iter().map(|it| one_line(it.as_str())).collect();
         rows.push(("aliases", aliases.join(" ")));
     }
-    let variables = host.variables(entry.id());
+    let (preview, variables) = (plan.preview.as_ref(), plan.variables.as_deref());
     rows.extend(details.map(ToolDetails::program).unwrap_or_default());
-    rows.extend(preview.map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default());
-    rows.extend(host.confinement(entry.id()).iter().flat_map(confinement::facts));
+    rows.extend(preview.map(|it| preview::facts(it, variables)).unwrap_or_default());
+    rows.extend(plan.refused.iter().map(|it| ("problem", tame(it))));
+    rows.extend(plan.confinement.iter().flat_map(confinement::facts));
     rows.extend(details.map(ToolDetails::grants).unwrap_or_default());
     rows.extend(declared(metadata));
 
@@ -161,8 +171,7 @@ fn declared(metadata: &Metadata) -> Vec<(&'static str, String)> {
         res.push(("audited as", one_line(operation.as_str())));
     }
     if metadata.requires_checkpoint {
-        let text = "needed before each call; there is no handler, so calls are refused";
-        res.push(("checkpoint", text.to_owned()));
+        res.push(("checkpoint", "needed before each call".to_owned()));
     }
     if metadata.requires_reverse_thinking {
         res.push(("challenged", "before each call".to_owned()));

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use expect_test::{Expect, expect};
 use flyto_diagnostics::Pointer;
 use flyto_host::{CallError, Host, explain, validate_path};
-use flyto_tools::{Failure, Input, NativeTool, NoInput, ToolErrorKind};
+use flyto_tools::{CallContext, Failure, Input, NativeTool, NoInput, ToolErrorKind};
 
 use crate::world::{World, call};
 
@@ -151,11 +151,9 @@ async fn a_tool_that_cannot_be_tried_is_an_error_and_one_that_fails_a_result() {
 #[tokio::test]
 async fn a_plan_shows_and_starts_nothing() {
     let world = World::new().plugin("p", "touch ran");
-    let plan = world
-        .host()
-        .plan("p:run", &Input::parse(r#"{"n": "x"}"#).expect("JSON"))
-        .await
-        .expect("a plan");
+    let input = Input::parse(r#"{"n": "x"}"#).expect("JSON");
+    let call = world.host().prepare("p:run", input).expect("it is there");
+    let plan = call.plan(&CallContext::new()).await.expect("a plan");
     let preview = plan.preview.expect("programs can say");
     assert_eq!(preview.command_line.expect("a program"), ["sh", "-c", "touch ran"]);
     assert!(plan.violations.is_some());
@@ -169,8 +167,7 @@ fn it_is_known_why_a_program_sees_a_variable() {
     world.config.exec_tools = vec![world.write("tools.json", file)];
     let host = world.host();
     let variables = |name: &str| {
-        let entry = host.find(name).expect("a tool");
-        let variables = host.variables(entry.id())?;
+        let variables = host.prepare(name, Input::empty()).expect("a tool").variables()?;
         Some(variables.iter().map(|it| format!("{} {:?}", it.name, it.origin)).collect::<Vec<_>>())
     };
     let expected = ["HOME Host", "PATH Host", "PLUGIN_DATA Plugin", "PLUGIN_ROOT Plugin"];
@@ -254,9 +251,11 @@ async fn a_tool_that_needs_a_checkpoint_is_refused_before_anything_starts() {
     let host = world.host();
     for name in ["m:send", "m__send", "m:ask"] {
         let refused = call(&host, name, "{}").await.expect_err("nobody can release it");
-        assert!(matches!(refused, CallError::CheckpointMissing { .. }), "{name}: {refused}");
-        let plan = host.plan(name, &Input::parse("{}").expect("JSON")).await.expect("a plan");
-        assert_eq!(plan.refused, Some(refused.to_string()));
+        let CallError::Refused(refused) = refused else { panic!("{name}: {refused}") };
+        assert_eq!(refused.stage, "checkpoint");
+        let input = Input::parse("{}").expect("JSON");
+        let plan = host.prepare(name, input).expect("it is there").plan(&CallContext::new()).await;
+        assert_eq!(plan.expect("a plan").refused, Some(refused.why));
     }
     assert!(!world.path("sent").exists() && !world.path("plugins/m/sent").exists());
     assert_eq!(call(&host, "m:free", "{}").await.expect("a result").output, "free\n");

@@ -96,6 +96,7 @@ async fn a_panic_is_a_failure_of_the_call() {
     let res = call(&host, "t", "{}").await.expect("it was tried");
     assert_eq!(res.failure, Some(Failure::Panicked));
     assert_eq!(res.output, "tool \"t\" panicked: at once");
-    let plan = host.plan("t", &Input::empty()).await.expect("it is there");
+    let call = host.prepare("t", Input::empty()).expect("it is there");
+    let plan = call.plan(&CallContext::new()).await.expect("a plan");
     assert_eq!(plan.preview.expect("what is known").problems, ["its preview panicked: no preview"]);
 }

@@ -4,7 +4,7 @@ use flyto_execenv::{
     Class, ExecEnv, Isolation, KillScope, Limits, Network, Policies, Policy, local::Local,
 };
 use flyto_host::{CallError, Host};
-use flyto_tools::{CallContext, NativeTool, NoInput, ToolErrorKind, ToolId};
+use flyto_tools::{CallContext, Input, NativeTool, NoInput, ToolErrorKind};
 
 use crate::world::{World, call};
 
@@ -14,10 +14,6 @@ fn confined(profile: &str) -> World {
     let profile = world.config.sandbox.profile(profile).expect("every configuration has it");
     world.config.sandbox.use_for_all(&profile);
     world
-}
-
-fn id() -> ToolId {
-    ToolId::parse("p:run").expect("a name")
 }
 
 #[tokio::test]
@@ -36,7 +32,14 @@ async fn a_profile_that_the_backend_cannot_keep_refuses_programs_and_nothing_els
             if profile == "strict" { ToolErrorKind::Unsupported } else { ToolErrorKind::Refused };
         assert_eq!(err.kind(), kind, "{}", err.chain());
         assert!(!world.path("plugins/p/ran").exists());
-        assert_eq!(host.confinement(&id()).expect("a program").sandbox, [profile]);
+        assert_eq!(
+            host.prepare("p:run", Input::empty())
+                .expect("it is there")
+                .confinement()
+                .expect("a program")
+                .sandbox,
+            [profile]
+        );
         assert_eq!(call(&host, "native", "{}").await.expect("it runs").output, "done");
     }
 }
@@ -50,7 +53,14 @@ async fn policies_of_the_handle_hold_beside_the_configuration() {
         let env = ExecEnv::builder(Local::new()).policies(policies).build();
         Host::new(env, world.surroundings(), world.config.clone())
     };
-    let named = |host: &Host| host.confinement(&id()).expect("a program").sandbox.join(" ");
+    let named = |host: &Host| {
+        host.prepare("p:run", Input::empty())
+            .expect("it is there")
+            .confinement()
+            .expect("a program")
+            .sandbox
+            .join(" ")
+    };
 
     let refused = host(&World::new().plugin("p", "true"), off.clone());
     assert!(call(&refused, "p:run", "{}").await.is_err(), "the portable backend has networks");
@@ -60,7 +70,11 @@ async fn policies_of_the_handle_hold_beside_the_configuration() {
     let world = World::new().plugin("p", "echo ran >ran");
     let host = host(&world, open);
     call(&host, "p:run", "{}").await.expect("nothing is confined");
-    let confinement = host.confinement(&id()).expect("a program");
+    let confinement = host
+        .prepare("p:run", Input::empty())
+        .expect("it is there")
+        .confinement()
+        .expect("a program");
     assert_eq!(
         (confinement.sandbox.join(" "), confinement.kill),
         ("none".into(), KillScope::Group)

@@ -4,6 +4,8 @@ use expect_test::{Expect, expect};
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{Flags, Host, load_config};
 
+use flyto_tools::Input;
+
 use crate::world::World;
 
 /// A host with the configuration of this text, whose flags name no directories.
@@ -48,8 +50,10 @@ fn a_grant_for_nobody_is_told_with_a_name_that_is_near() {
         1:86 warning[F0308] there is no plugin "note", to which something is granted; did you mean "notes"? /plugins/grants/note
         1:141 warning[F0308] there is no plugin "other", to which something is granted; write the name of a plugin as its manifest does /plugins/grants/other"#]],
     );
-    assert!(host.grant("git-info").is_some_and(|it| it.env.contains("X")));
-    assert_eq!(host.grant("notes"), None);
+    let granted =
+        |tool| host.prepare(tool, Input::empty()).expect("it is there").granted().cloned();
+    assert!(granted("git-info:run").is_some_and(|it| it.env.contains("X")));
+    assert_eq!(granted("notes:run"), None);
     // It holds for the plugins that are there now.
     world.add_plugin("other", "true");
     host.reload();

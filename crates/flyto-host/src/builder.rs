@@ -1,0 +1,118 @@
+//! Building a host: its sources, its handlers, its stages.
+
+use std::{path::PathBuf, sync::Arc};
+
+use flyto_execenv::ExecEnv;
+
+use crate::{
+    config::Config,
+    host::Host,
+    places::Surroundings,
+    stages::{
+        Bound, Challenge, Challenger, Checkpoint, CheckpointHandler, Execute, StageError, Stages,
+        Validate, names,
+    },
+};
+
+/// A host before its sources are loaded.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{
+///     Config, Host, Surroundings,
+///     stages::{Answer, CheckpointHandler, Question},
+/// };
+///
+/// #[derive(Debug)]
+/// struct ReleaseAll;
+///
+/// #[async_trait]
+/// impl CheckpointHandler for ReleaseAll {
+///     async fn ask(
+///         &self,
+///         question: &Question<'_>,
+///     ) -> Result<Answer, Box<dyn std::error::Error + Send + Sync>> {
+///         println!("released: {}", question.call.entry().id());
+///         Ok(Answer::Yes)
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default())
+///     .checkpoint_handler(ReleaseAll)
+///     .build();
+/// assert_eq!(
+///     host.stages().collect::<Vec<_>>(),
+///     ["validate", "reverse thinking", "checkpoint", "execute", "bound"]
+/// );
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct HostBuilder {
+    pub(crate) env: ExecEnv,
+    pub(crate) surroundings: Surroundings,
+    pub(crate) config: Config,
+    pub(crate) output_dir: Option<PathBuf>,
+    pub(crate) stages: Stages,
+}
+
+impl Host {
+    /// Begins a host with handlers or stages of its own; [`new`](Self::new) builds one without.
+    #[must_use]
+    pub fn builder(env: ExecEnv, surroundings: Surroundings, config: Config) -> HostBuilder {
+        let output_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
+        let stages = Stages::new()
+            .push(Validate)
+            .and_then(|it| it.push(Challenge::new(None)))
+            .and_then(|it| it.push(Checkpoint::new(None)))
+            .and_then(|it| it.push(Execute))
+            .and_then(|it| it.push(Bound::new(config.output_limit_bytes, output_dir.clone())))
+            .expect("their names differ");
+        HostBuilder { env, surroundings, config, output_dir, stages }
+    }
+}
+
+impl HostBuilder {
+    /// Has this handler release the calls of tools with `requires_checkpoint`. Without one they are refused.
+    #[must_use]
+    pub fn checkpoint_handler(self, handler: impl CheckpointHandler) -> Self {
+        let stage = Checkpoint::new(Some(Arc::new(handler)));
+        self.with(|stages| stages.replace(names::CHECKPOINT, stage))
+    }
+
+    /// Has this challenger look at the calls of tools with `requires_reverse_thinking`. Without one they go on,
+    /// and the record of the call says so.
+    #[must_use]
+    pub fn challenger(self, challenger: impl Challenger) -> Self {
+        let stage = Challenge::new(Some(Arc::new(challenger)));
+        self.with(|stages| stages.replace(names::REVERSE_THINKING, stage))
+    }
+
+    /// Changes the list of stages: inserts, replaces, removes, moves.
+    ///
+    /// # Errors
+    ///
+    /// What `change` gives: a name that is not there, or that is there already.
+    pub fn stages(
+        mut self,
+        change: impl FnOnce(Stages) -> Result<Stages, StageError>,
+    ) -> Result<Self, StageError> {
+        self.stages = change(self.stages)?;
+        Ok(self)
+    }
+
+    /// Loads the tools of all sources, as [`Host::new`] does.
+    #[must_use]
+    pub fn build(self) -> Host {
+        Host::load(self)
+    }
+
+    /// Changes the list where that can be done: a stage that was removed before has no use for a handler.
+    fn with(mut self, change: impl FnOnce(Stages) -> Result<Stages, StageError>) -> Self {
+        if let Ok(stages) = change(self.stages.clone()) {
+            self.stages = stages;
+        }
+        self
+    }
+}

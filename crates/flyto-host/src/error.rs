@@ -1,0 +1,79 @@
+//! Why a call gave no result.
+
+use std::fmt;
+
+use flyto_diagnostics::Diagnostic;
+use flyto_plugin::PluginState;
+use flyto_tools::ToolError;
+
+use crate::stages::Call;
+
+/// Why a call gave no result.
+///
+/// What a program did, a failure included, is a result: [`ToolResult::failure`](flyto_tools::ToolResult) says
+/// how it failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// No tool has this name.
+    #[error("there is no tool {name:?}")]
+    NotFound {
+        /// The name that was asked for.
+        name: String,
+        /// Names that are near.
+        similar: Vec<String>,
+        /// What kept a tool of this name, or its plugin, from being loaded.
+        findings: Vec<Diagnostic>,
+    },
+    /// The tool's plugin may not be used.
+    #[error("the tool {name:?} cannot be used: plugin {plugin:?} is {state}")]
+    PluginHeldBack {
+        /// The name that was asked for.
+        name: String,
+        /// The plugin.
+        plugin: String,
+        /// What the operator decided: blocked, not allowed, disabled.
+        state: PluginState,
+    },
+    /// A stage refused the call.
+    #[error(transparent)]
+    Refused(#[from] Box<Refusal>),
+    /// The tool could not be tried.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+}
+
+/// Which stage refused a call, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// The tool's id.
+    pub tool: String,
+    /// The name of the stage.
+    pub stage: String,
+    /// Why, as the words that follow "was refused: ".
+    pub why: String,
+}
+
+impl Refusal {
+    /// A refusal of this call by a stage.
+    #[must_use]
+    pub fn new(call: &Call, stage: &str, why: impl Into<String>) -> Self {
+        Self { tool: call.entry().id().to_string(), stage: stage.to_owned(), why: why.into() }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tool, stage, why } = self;
+        write!(f, "the call of {tool:?} was refused by the stage {stage:?}: {why}")
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Refusal> for CallError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(Box::new(refusal))
+    }
+}

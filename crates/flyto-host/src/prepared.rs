@@ -1,0 +1,235 @@
+//! A call that was looked up and not made yet: what would run, and the way to run it.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
+
+use flyto_execenv::{Class, Environment};
+use flyto_plugin::{Grant, PluginContext, PluginTool, Variable};
+use flyto_tools::{
+    CallContext, Checked, Entry, Input, Origin, Preview, Tool, ToolError, ToolId, ToolResult,
+    Validated, Violations,
+};
+
+use crate::{
+    confinement::Confinement,
+    error::CallError,
+    grants::MissingGrants,
+    native,
+    stages::{self, Call, CallReport, Stages},
+};
+
+/// What a prepared call needs of its host. It outlives a reload, as the tool does.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) stages: Stages,
+    /// What the tools of plugins get.
+    pub(crate) plugin_ctx: Arc<PluginContext>,
+    /// The variables of tools from definition files.
+    pub(crate) exec_vars: Environment,
+    /// The configuration file in which a grant takes effect.
+    pub(crate) grants_file: Option<PathBuf>,
+}
+
+/// A call that was looked up and not made yet.
+///
+/// It holds the very tool that was found: what its plan shows is what [`run`](Self::run) carries out, also
+/// when the plugin is reloaded in between. Nothing is computed before it is asked for.
+///
+/// ```
+/// # use std::path::Path;
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, Surroundings};
+/// use flyto_tools::{CallContext, Input};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let mut config = Config::default();
+/// # config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
+/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+/// let prepared = host.prepare("echo_input", Input::parse(r#"{"text": "a"}"#)?)?;
+///
+/// let plan = prepared.plan(&CallContext::new()).await?;
+/// assert_eq!(plan.preview.expect("a program").command_line, Some(vec!["cat".to_owned()]));
+/// assert!(plan.violations.is_none() && plan.refused.is_none());
+///
+/// let result = prepared.run(&CallContext::new()).await?;
+/// assert_eq!(result.output, r#"{"text": "a"}"#);
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    shared: Arc<Shared>,
+    entry: Entry,
+    input: Input,
+    preview: Arc<OnceLock<Option<Preview>>>,
+}
+
+/// What a call would do, and what holds for it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The tool's id.
+    pub tool: String,
+    /// What the tool says it would touch, with what is known to keep it from starting; `None` where it cannot say.
+    pub preview: Option<Preview>,
+    /// Where the input breaks the schema. The call would end there.
+    pub violations: Option<Violations>,
+    /// A result with which the check of the input ended the call: its time was over.
+    pub ended: Option<ToolResult>,
+    /// Why the host would refuse the call, whatever its input.
+    pub refused: Option<String>,
+    /// The variables that the program of a plugin's tool would see, and why each is there, in order of their names.
+    /// `None` for a tool that is no plugin's; an exec tool sees all of the host's.
+    pub variables: Option<Vec<Variable>>,
+    /// What holds for the tool's program; `None` for a tool that is no program.
+    pub confinement: Option<Confinement>,
+    /// What the operator granted to the tool's plugin; `None` for a tool that is no plugin's.
+    pub granted: Option<Grant>,
+    /// The variables that the program of a plugin's tool has not got, and how it gets them.
+    pub missing: Option<MissingGrants>,
+}
+
+impl Prepared {
+    pub(crate) fn new(shared: Arc<Shared>, entry: Entry, input: Input) -> Self {
+        Self { shared, entry, input, preview: Arc::default() }
+    }
+
+    /// The tool that was looked up.
+    #[must_use]
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// The tool's id.
+    #[must_use]
+    pub fn id(&self) -> &ToolId {
+        self.entry.id()
+    }
+
+    /// The input.
+    #[must_use]
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// The tool as the plugin declares it; `None` for one that is no plugin's.
+    #[must_use]
+    pub fn plugin_tool(&self) -> Option<&PluginTool> {
+        self.checked_tool()?.get_ref().downcast_ref()
+    }
+
+    /// The tool with its compiled schemas; `None` for one that a caller registered by itself.
+    pub(crate) fn checked_tool(&self) -> Option<&Validated<Arc<dyn Tool>>> {
+        self.entry.tool().downcast_ref()
+    }
+
+    /// What the tool says that the call would touch; `None` where it cannot say. Asked once.
+    #[must_use]
+    pub fn preview(&self) -> Option<&Preview> {
+        self.preview.get_or_init(|| native::preview(&self.entry, &self.input)).as_ref()
+    }
+
+    /// The variables that the program of a plugin's tool would see; see [`Plan::variables`].
+    #[must_use]
+    pub fn variables(&self) -> Option<Vec<Variable>> {
+        self.plugin_tool().map(PluginTool::variables)
+    }
+
+    /// What holds for the tool's program; see [`Plan::confinement`].
+    #[must_use]
+    pub fn confinement(&self) -> Option<Confinement> {
+        Confinement::of(self, &self.shared)
+    }
+
+    /// What the operator granted to the tool's plugin; see [`Plan::granted`].
+    #[must_use]
+    pub fn granted(&self) -> Option<&Grant> {
+        self.shared.plugin_ctx.grants.get(self.plugin_tool()?.plugin())
+    }
+
+    /// The variables that the program has not got; see [`Plan::missing`].
+    #[must_use]
+    pub fn missing(&self) -> Option<MissingGrants> {
+        let file = self.shared.grants_file.as_deref();
+        self.plugin_tool().map(|tool| MissingGrants::new(tool, self.granted(), file))
+    }
+
+    /// Why the host would refuse the call, whatever its input; `None` where it would not.
+    #[must_use]
+    pub fn refused(&self) -> Option<String> {
+        let metadata = self.entry.tool().metadata();
+        self.shared.stages.refusal(self).or_else(|| {
+            let class = match metadata.origin {
+                Origin::Plugin { .. } => Class::PLUGIN_TOOL,
+                Origin::ExecFile { .. } => Class::USER_HOOK,
+                _ => return None,
+            };
+            self.shared.plugin_ctx.exec_env.policy(&class).refused.clone()
+        })
+    }
+
+    /// Everything that is known of the call before it is made. Nothing is started; a backend elsewhere may be
+    /// asked. The deadline and the cancellation of `ctx` hold for the check of the input.
+    ///
+    /// # Errors
+    ///
+    /// A schema that cannot be used.
+    pub async fn plan(&self, ctx: &CallContext) -> Result<Plan, CallError> {
+        let (violations, ended) = match self.check(ctx).await? {
+            Checked::Fits(_) => (None, None),
+            Checked::Violates(violations) => (Some(violations), None),
+            Checked::Ended(result) => (None, Some(*result)),
+        };
+        let refused = self.refused();
+        let mut preview = self.preview().cloned();
+        if let Some(preview) = &mut preview {
+            for problem in self.entry.tool().preflight(&self.input).await {
+                // The preview may know it already.
+                if !preview.problems.contains(&problem) {
+                    preview.problems.push(problem);
+                }
+            }
+            if let Some(reason) = &refused {
+                // Said once.
+                preview.problems.retain(|it| !it.contains(reason));
+            }
+        }
+        Ok(Plan {
+            tool: self.id().to_string(),
+            preview,
+            violations,
+            ended,
+            refused,
+            variables: self.variables(),
+            confinement: self.confinement(),
+            granted: self.plugin_tool().map(|_| self.granted().cloned().unwrap_or_default()),
+            missing: self.missing(),
+        })
+    }
+
+    async fn check(&self, ctx: &CallContext) -> Result<Checked, ToolError> {
+        match self.checked_tool() {
+            Some(tool) => tool.check(ctx, &self.input).await,
+            None => Ok(Checked::Fits(None)),
+        }
+    }
+
+    /// Makes the call: through all stages of the host.
+    ///
+    /// Dropping the future ends the call at once; cancelling `ctx` gives the tool its grace.
+    ///
+    /// # Errors
+    ///
+    /// A stage refused the call, or the tool could not be tried. What it did, a failure included, is the result.
+    pub async fn run(self, ctx: &CallContext) -> Result<ToolResult, CallError> {
+        self.run_reported(ctx).await.result
+    }
+
+    /// Makes the call like [`run`](Self::run), and reports the time of each stage and what a challenger said.
+    pub async fn run_reported(self, ctx: &CallContext) -> CallReport {
+        let shared = Arc::clone(&self.shared);
+        stages::run(&shared.stages, Call::new(self, ctx.clone())).await
+    }
+}

@@ -1,0 +1,133 @@
+//! The stage that waits for the release of a call.
+
+use std::{
+    any::Any,
+    error::Error,
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use tokio::time::sleep_until;
+
+use super::{Call, Next, Stage, StageResult, names};
+use crate::{error::Refusal, native::message, prepared::Prepared};
+
+/// What a handler is asked.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Question<'a> {
+    /// The call that waits. Its [preview](crate::Prepared::preview) says what would run.
+    pub call: &'a Call,
+    /// Why it is asked.
+    pub why: String,
+}
+
+/// The answer of a handler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// The call goes on.
+    Yes,
+    /// The call is refused, for this reason where one was given.
+    No {
+        /// What the caller is told.
+        reason: Option<String>,
+    },
+}
+
+/// Releases calls, or refuses them: a person at a terminal, a dialogue of a client.
+///
+/// The wait ends with the deadline of the call and with its cancellation; the future is dropped then. A panic, an error
+/// and the end of the wait refuse the call.
+#[async_trait]
+pub trait CheckpointHandler: std::fmt::Debug + Send + Sync + 'static {
+    /// Decides about a call.
+    ///
+    /// # Errors
+    ///
+    /// There is no answer. The call is refused.
+    async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>>;
+}
+
+/// Has each call of a tool with [`requires_checkpoint`](flyto_tools::Metadata::requires_checkpoint) released by a
+/// [`CheckpointHandler`]. Without a handler such a call is refused.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Checkpoint {
+    handler: Option<Arc<dyn CheckpointHandler>>,
+}
+
+impl Checkpoint {
+    /// A stage with this handler.
+    #[must_use]
+    pub fn new(handler: Option<Arc<dyn CheckpointHandler>>) -> Self {
+        Self { handler }
+    }
+}
+
+const NO_HANDLER: &str = "it needs a checkpoint before each call, and there is no handler for one";
+
+#[async_trait]
+impl Stage for Checkpoint {
+    fn name(&self) -> &str {
+        names::CHECKPOINT
+    }
+
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
+        if call.entry().tool().metadata().requires_checkpoint {
+            let refuse = |why: String| Err(Refusal::new(call, names::CHECKPOINT, why).into());
+            let Some(handler) = &self.handler else { return refuse(NO_HANDLER.to_owned()) };
+            let why = "the tool asks for a release before each call".to_owned();
+            let question = Question { call, why };
+            match guarded(call, handler.ask(&question)).await {
+                Ok(Answer::Yes) => {}
+                Ok(Answer::No { reason: Some(reason) }) => {
+                    return refuse(format!("it was not released: {reason}"));
+                }
+                Ok(Answer::No { reason: None }) => return refuse("it was not released".to_owned()),
+                Err(why) => return refuse(format!("it was not released: {why}")),
+            }
+        }
+        next.run(call).await
+    }
+
+    fn refuses(&self, prepared: &Prepared) -> Option<String> {
+        let is_asked = prepared.entry().tool().metadata().requires_checkpoint;
+        (is_asked && self.handler.is_none()).then(|| NO_HANDLER.to_owned())
+    }
+}
+
+/// Waits for a handler no longer than the call may take. Gives why there is no answer: an error, a panic, a
+/// cancellation, the deadline.
+pub(super) async fn guarded<T>(
+    call: &Call,
+    asked: impl Future<Output = Result<T, Box<dyn Error + Send + Sync>>>,
+) -> Result<T, String> {
+    let mut asked = pin!(asked);
+    let polled = poll_fn(|cx| {
+        let poll = catch_unwind(AssertUnwindSafe(|| asked.as_mut().poll(cx)));
+        match poll {
+            Ok(poll) => poll.map(|it| it.map_err(|err| err.to_string())),
+            Err(panic) => Err(panicked(&*panic)).into(),
+        }
+    });
+    let deadline = async {
+        match call.ctx().deadline() {
+            Some(at) => sleep_until(at.into()).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        () = call.ctx().cancellation().cancelled() => Err("the call was cancelled".to_owned()),
+        answer = polled => answer,
+        () = deadline => Err("there was no answer within the time of the call".to_owned()),
+    }
+}
+
+fn panicked(panic: &(dyn Any + Send)) -> String {
+    format!("the handler panicked: {}", message(panic))
+}

@@ -1,0 +1,32 @@
+//! The stage that runs the tool.
+
+use async_trait::async_trait;
+use flyto_tools::Origin;
+
+use super::{Call, Next, Stage, StageResult, names};
+use crate::native;
+
+/// Runs the tool. Its result is what the stages behind this one see; where it could not be tried, they are not
+/// reached.
+#[derive(Debug, Clone, Copy)]
+pub struct Execute;
+
+#[async_trait]
+impl Stage for Execute {
+    fn name(&self) -> &str {
+        names::EXECUTE
+    }
+
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
+        let (entry, input) = (call.prepared.entry(), call.prepared.input().clone());
+        let result = match &entry.tool().metadata().origin {
+            // Their programs have the deadline, and are ended by the handle.
+            Origin::Plugin { .. } | Origin::ExecFile { .. } => {
+                native::execute(&**entry.tool(), &call.ctx, input, call.is_checked).await?
+            }
+            _ => native::call(entry, &call.ctx, input, call.is_checked).await?,
+        };
+        call.result = Some(result);
+        next.run(call).await
+    }
+}

@@ -1,0 +1,270 @@
+//! The path of a call: an ordered list of named stages, each around the ones behind it.
+//!
+//! A stage sees the call before the stages behind it do, and the result after them, as a middleware of a web
+//! framework does. The list is data: [`Stages`] is changed before a host is built, and a host
+//! [lists](crate::Host::stages) what it has.
+
+mod bound;
+mod challenge;
+mod checkpoint;
+mod execute;
+mod list;
+mod validate;
+
+use std::{fmt, time::Duration, time::Instant};
+
+use async_trait::async_trait;
+use flyto_tools::{CallContext, Entry, Input, ToolError, ToolErrorKind, ToolResult};
+
+pub use self::{
+    bound::Bound,
+    challenge::{Challenge, Challenged, Challenger, Deliverable},
+    checkpoint::{Answer, Checkpoint, CheckpointHandler, Question},
+    execute::Execute,
+    list::{StageError, Stages},
+    validate::Validate,
+};
+use crate::{error::CallError, prepared::Prepared};
+
+/// What a stage gives: the result of the call, or why there is none.
+pub type StageResult = Result<ToolResult, CallError>;
+
+/// Names of the stages that a host has by default.
+pub mod names {
+    /// Checks the input against the tool's schema.
+    pub const VALIDATE: &str = "validate";
+    /// Has a challenger look at the call of a tool with `requires_reverse_thinking`.
+    pub const REVERSE_THINKING: &str = "reverse thinking";
+    /// Waits for the release of a tool with `requires_checkpoint`.
+    pub const CHECKPOINT: &str = "checkpoint";
+    /// Runs the tool.
+    pub const EXECUTE: &str = "execute";
+    /// Truncates the text of the result.
+    pub const BOUND: &str = "bound";
+}
+
+/// One step of every call, around the steps behind it.
+///
+/// ```
+/// use async_trait::async_trait;
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{
+///     CallError, Config, Host, Refusal, Surroundings,
+///     stages::{Call, Next, Stage, StageResult, names},
+/// };
+/// use flyto_tools::{CallContext, Input, NativeTool, NoInput};
+///
+/// /// Lets each tool be called once.
+/// #[derive(Debug, Default)]
+/// struct Once(std::sync::Mutex<std::collections::HashSet<String>>);
+///
+/// #[async_trait]
+/// impl Stage for Once {
+///     fn name(&self) -> &str {
+///         "once"
+///     }
+///
+///     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
+///         let is_first = self.0.lock().expect("not poisoned").insert(call.entry().id().to_string());
+///         if !is_first {
+///             return Err(Refusal::new(call, self.name(), "it was called already").into());
+///         }
+///         next.run(call).await
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default())
+///     .stages(|stages| stages.insert_before(names::EXECUTE, Once::default()))?
+///     .build();
+/// host.add_tool("me", NativeTool::builder("ping", "Answers.").run(async |_, _: NoInput| "pong")?)?;
+/// assert_eq!(host.call("ping", Input::empty(), &CallContext::new()).await?.output, "pong");
+/// match host.call("ping", Input::empty(), &CallContext::new()).await {
+///     Err(CallError::Refused(refusal)) => assert_eq!(refusal.stage, "once"),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(()) }
+/// ```
+#[async_trait]
+pub trait Stage: fmt::Debug + Send + Sync + 'static {
+    /// The name in the list; unique there.
+    fn name(&self) -> &str;
+
+    /// Takes its part in a call. [`Next::run`] goes on with the stages behind; a stage that does not call it
+    /// ends the call with what it returns.
+    ///
+    /// # Errors
+    ///
+    /// What keeps the call from taking place. What the tool did, a failure included, is a result.
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult;
+
+    /// Why it would refuse a call whatever its input, as far as that is known before; for plans.
+    fn refuses(&self, prepared: &Prepared) -> Option<String> {
+        let _ = prepared;
+        None
+    }
+
+    /// Hears of a call that ended before it came to this stage.
+    async fn not_reached(&self, call: &Call, end: &StageResult) {
+        let _ = (call, end);
+    }
+}
+
+/// One call on its way through the stages.
+#[derive(Debug)]
+pub struct Call {
+    prepared: Prepared,
+    ctx: CallContext,
+    /// Whether the input is known to fit the schema.
+    is_checked: bool,
+    challenged: Challenged,
+    result: Option<ToolResult>,
+    /// How many stages have begun.
+    n_begun: usize,
+    /// From the innermost outwards: how long each stage took, those behind it included.
+    times: Vec<(String, Duration)>,
+}
+
+impl Call {
+    pub(crate) fn new(prepared: Prepared, ctx: CallContext) -> Self {
+        Self {
+            prepared,
+            ctx,
+            is_checked: false,
+            challenged: Challenged::default(),
+            result: None,
+            n_begun: 0,
+            times: Vec::new(),
+        }
+    }
+
+    /// What is known of the call: the tool, its preview, what holds for its program.
+    #[must_use]
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// The tool that was looked up, which is the one that runs.
+    #[must_use]
+    pub fn entry(&self) -> &Entry {
+        self.prepared.entry()
+    }
+
+    /// The input. No stage can exchange it: what was checked is what runs.
+    #[must_use]
+    pub fn input(&self) -> &Input {
+        self.prepared.input()
+    }
+
+    /// The deadline, the cancellation and the listeners of the call.
+    #[must_use]
+    pub fn ctx(&self) -> &CallContext {
+        &self.ctx
+    }
+
+    /// Exchanges the context: for a stage that shortens the deadline, or listens to the output.
+    pub fn set_ctx(&mut self, ctx: CallContext) {
+        self.ctx = ctx;
+    }
+
+    /// What a challenger said before the call.
+    #[must_use]
+    pub fn challenged(&self) -> &Challenged {
+        &self.challenged
+    }
+
+    /// The result, behind the stage that executes the tool.
+    #[must_use]
+    pub fn result(&self) -> Option<&ToolResult> {
+        self.result.as_ref()
+    }
+
+    /// Takes the result out, to put another one in its place with [`set_result`](Self::set_result).
+    #[must_use]
+    pub fn take_result(&mut self) -> Option<ToolResult> {
+        self.result.take()
+    }
+
+    /// Puts a result there for the stages behind: a stage of its own that answers in place of the tool, or
+    /// one that changes what the tool gave.
+    pub fn set_result(&mut self, result: ToolResult) {
+        self.result = Some(result);
+    }
+}
+
+/// The stages behind one.
+#[derive(Debug)]
+pub struct Next<'a> {
+    stages: &'a Stages,
+    index: usize,
+}
+
+impl<'a> Next<'a> {
+    pub(crate) fn first(stages: &'a Stages) -> Self {
+        Self { stages, index: 0 }
+    }
+
+    /// Goes on with the next stage; behind the last one, the result that the call has by then is given.
+    ///
+    /// # Errors
+    ///
+    /// Those of the stages behind; [`ToolErrorKind::Internal`] where none of all stages gave a result.
+    pub async fn run(self, call: &mut Call) -> StageResult {
+        let Self { stages, index } = self;
+        let Some(stage) = stages.at(index) else {
+            return call.take_result().ok_or_else(|| {
+                let what = format!("failed to call {}: no stage executes tools", call.entry().id());
+                ToolError::new(ToolErrorKind::Internal, what).into()
+            });
+        };
+        call.n_begun = index + 1;
+        let begun = Instant::now();
+        let res = stage.run(call, Next { stages, index: index + 1 }).await;
+        call.times.push((stage.name().to_owned(), begun.elapsed()));
+        res
+    }
+}
+
+/// How long a stage took, without those behind it.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct StageTime {
+    /// The name of the stage.
+    pub stage: String,
+    /// The time.
+    #[serde(serialize_with = "seconds")]
+    pub time: Duration,
+}
+
+fn seconds<S: serde::Serializer>(it: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(it.as_secs_f64())
+}
+
+/// Everything that came of a call.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CallReport {
+    /// The result, or why there is none.
+    pub result: StageResult,
+    /// The stages that the call came to, in their order, with the time that each took by itself.
+    pub stages: Vec<StageTime>,
+    /// What a challenger said before the call.
+    pub challenged: Challenged,
+}
+
+/// Takes a call through all stages.
+pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
+    let result = Next::first(stages).run(&mut call).await;
+    for stage in stages.iter().skip(call.n_begun) {
+        stage.not_reached(&call, &result).await;
+    }
+    let mut inner = Duration::ZERO;
+    let mut times = Vec::with_capacity(call.times.len());
+    for (stage, time) in call.times {
+        times.push(StageTime { stage, time: time.saturating_sub(inner) });
+        inner = time;
+    }
+    times.reverse();
+    CallReport { result, stages: times, challenged: call.challenged }
+}
