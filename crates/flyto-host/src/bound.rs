@@ -1,4 +1,11 @@
 //! Truncating a result's text to what a model can read, and keeping the whole of it in a file for people.
+//!
+//! [`Host::call`](crate::Host::call) passes each result through [`bound`] as its last step,
+//! whatever the kind of tool. The limit counts bytes of UTF-8 text, not characters or tokens. The
+//! line that says what is missing is added to the limit, not taken from it.
+//!
+//! Kept files lie in `output` below the user's state directory, each readable by the user alone.
+//! Their number and size are not bounded; [`remove_old`] runs once, when a host is made.
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
@@ -16,10 +23,23 @@ use flyto_tools::{CallId, Omitted, ToolResult};
 pub const DEFAULT_OUTPUT_LIMIT_BYTES: u64 = 64 * 1024;
 
 /// How long the whole of an output that was too long is kept: 7 days.
+///
+/// Measured by the time of a file's last change, which is the time of the call that wrote it.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Cuts the middle out of a text that is longer than `limit` bytes. Nothing is cut silently: a line
 /// says how much is missing and where the whole of it lies, if `dir` could take it.
+///
+/// The first half of the limit is kept from the start of the text and the second half from its end;
+/// with an odd limit the start has one byte more. Both cuts move inwards to the boundary of a
+/// character, so up to three bytes at each end are cut beyond what the limit demands.
+///
+/// What the program's runner left out before counts as missing too, and its file with the whole is
+/// named instead of a new one. A runner that left something out without keeping it gets no file
+/// here: the text at hand is no whole. After a cut, [`ToolResult::raw`] is `None`, since it would
+/// hold what was cut out.
+///
+/// A file that cannot be written does not fail the call: the reason is in [`Omitted::not_kept`].
 pub(crate) fn bound(
     mut result: ToolResult,
     limit: u64,
@@ -62,6 +82,9 @@ pub(crate) fn bound(
 }
 
 /// How many bytes of a part of the text belong to the line that says what is missing already.
+///
+/// `part` is a range of bytes in the text of `result`. The answer is 0 where the runner left
+/// nothing out, or where its line does not stand in the text as [`omission_notice`] writes it.
 fn n_of_notice(result: &ToolResult, part: Range<usize>) -> usize {
     let Some(omitted) = &result.omitted else { return 0 };
     let notice = format!("\n{}\n", omission_notice(omitted));
@@ -71,6 +94,15 @@ fn n_of_notice(result: &ToolResult, part: Range<usize>) -> usize {
 }
 
 /// Writes an output to a new file in `dir` that only the user can read.
+///
+/// Directories on the way are made with mode 0700, the file with 0600 (inode(7)). The name holds
+/// the milliseconds since 1970, the number of this process, and the id of the call, so two hosts of
+/// one user do not collide; a name that is taken is an error and not an overwrite.
+///
+/// # Errors
+///
+/// A directory or the file cannot be made, or the bytes cannot be written whole. Then no file
+/// stays.
 fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -98,6 +130,9 @@ fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
 }
 
 /// Removes outputs that were kept for [`KEEP`] and longer.
+///
+/// Errors are passed over: a file that cannot be read or removed stays for the next host. Every
+/// plain file in `dir` counts, whatever its name, so `dir` must hold nothing else.
 pub(crate) fn remove_old(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     for entry in entries.flatten() {

@@ -1,4 +1,12 @@
 //! What is different between two looks at the sources.
+//!
+//! A [`Moment`] is what a host has loaded at one time: the report and the [`Roster`] of its tools.
+//! [`HostChanges::between`] compares two of them, which need not follow each other: a caller that
+//! missed the looks between is told the difference as one.
+//!
+//! Tools are compared by the address of their `Arc`, not by what they declare.
+//! [`Sources`](crate::sources) keeps the `Arc` of a tool whose source has not changed, so such a
+//! tool is not reported.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -21,6 +29,26 @@ use crate::{
 /// [`Host::reload`](crate::Host::reload) returns one, and `Watching::changed` one for each flurry of edits. A
 /// program that shows its user what has changed walks [`sources`](Self::sources); one that tells a model walks
 /// [`tools`](Self::tools).
+///
+/// A file of tool definitions that is written, and a look at it:
+///
+/// ```
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, SourceKind, Surroundings};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let file = dir.path().join("tools.json");
+/// let mut config = Config::default();
+/// config.exec_tools.push(file.clone());
+/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+/// assert!(host.reload().is_empty());
+///
+/// std::fs::write(&file, r#"[{"name": "kernel", "description": "Names it.", "exec": ["uname"]}]"#)?;
+/// let changes = host.reload();
+/// assert_eq!(changes.tools.added[0].as_str(), "kernel");
+/// assert_eq!(changes.sources[0].source, SourceKind::ExecFile);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct HostChanges {
@@ -30,6 +58,9 @@ pub struct HostChanges {
     pub tools: Changes,
     /// What is new and concerns no single source: a directory that cannot be read, a name that two
     /// tools want, files that cannot be watched.
+    ///
+    /// What was known before and holds no more is not told: the [`LoadReport`] lists what holds
+    /// now.
     pub findings: Findings,
 }
 
@@ -38,6 +69,8 @@ pub struct HostChanges {
 #[non_exhaustive]
 pub struct SourceChange {
     /// What has happened to it.
+    ///
+    /// Serialised as one word, such as `added` ([`ChangeKind::name`]).
     #[serde(serialize_with = "kind_name")]
     pub kind: ChangeKind,
     /// What sort of source it is.
@@ -45,11 +78,18 @@ pub struct SourceChange {
     /// The name of the plugin, or the path of the file.
     pub name: String,
     /// The directory of the plugin, or the path of the file.
+    ///
+    /// Serialised as text; bytes that are not UTF-8 are replaced.
     #[serde(serialize_with = "path_text")]
     pub path: PathBuf,
     /// Its tools that changed. Empty for a source that is kept or refused.
+    ///
+    /// A tool whose name moved to another owner is `removed` here and `added` there, while
+    /// [`HostChanges::tools`] calls it `changed`.
     pub tools: Changes,
     /// Everything that is wrong or odd about it now.
+    ///
+    /// All of them, also those that an earlier look reported. Empty for a plugin that is gone.
     #[serde(serialize_with = "all_findings")]
     pub findings: Findings,
 }
@@ -60,8 +100,12 @@ pub struct SourceChange {
 #[non_exhaustive]
 pub enum SourceKind {
     /// A plugin.
+    ///
+    /// Serialised as `plugin`.
     Plugin,
     /// A file of tool definitions.
+    ///
+    /// Serialised as `exec_file`.
     ExecFile,
 }
 
@@ -73,6 +117,11 @@ impl HostChanges {
         sources.is_empty() && tools.is_empty() && findings.is_empty()
     }
 
+    /// What is different in `now`, seen from `before`. Called by
+    /// [`Host::reload`](crate::Host::reload) and `Watching::changed`.
+    ///
+    /// Findings are equal where all their parts are, the place included. Those about one source are
+    /// not repeated in [`findings`](Self::findings); they stand in its [`SourceChange`].
     pub(crate) fn between(before: &Moment, now: &Moment) -> Self {
         let (tools, mut tools_of) = now.roster.changes_since(&before.roster);
         let mut sources = plugins(&before.report, &now.report, &mut tools_of);
@@ -94,6 +143,8 @@ impl HostChanges {
 }
 
 /// What a host has loaded at one moment.
+///
+/// Cheap to clone: both parts are shared.
 #[derive(Debug, Clone)]
 pub(crate) struct Moment {
     pub(crate) report: Arc<LoadReport>,
@@ -102,14 +153,20 @@ pub(crate) struct Moment {
 
 /// Which tools there are, without keeping them alive: a tool that was exchanged may have a process
 /// that ends with it.
+///
+/// The weak reference still holds the address of the tool, so no other tool can get the same
+/// address while a roster lives.
 #[derive(Debug, Default)]
 pub(crate) struct Roster {
     tools: BTreeMap<ToolId, (Owner, Weak<dyn Tool>)>,
 }
 
+/// The changes of tools by their owner. Each source takes its own out, and what is left belongs to
+/// owners that no source is named after, such as the host's own.
 type ToolsOf<'a> = HashMap<&'a Owner, Changes>;
 
 impl Roster {
+    /// The tools of `registry` at this moment.
     pub(crate) fn of(registry: &Registry) -> Self {
         let snapshot = registry.snapshot();
         let tools = snapshot
@@ -118,7 +175,10 @@ impl Roster {
         Self { tools: tools.collect() }
     }
 
-    /// The changes, all of them and those of each owner.
+    /// The changes since `older`, all of them and those of each owner.
+    ///
+    /// A tool under another owner than before is `changed` in the whole, `removed` for its former
+    /// owner and `added` for its new one.
     fn changes_since<'a>(&'a self, older: &'a Self) -> (Changes, ToolsOf<'a>) {
         let mut all = Changes::default();
         let mut of_owner = ToolsOf::new();
@@ -154,6 +214,9 @@ impl Roster {
     }
 }
 
+/// The plugins that changed, in the order of
+/// [`Catalogue::changes_since`](flyto_plugin::Catalogue::changes_since), then plugins whose own
+/// files did not change but whose tools did. Takes the tools of each out of `tools_of`.
 fn plugins(before: &LoadReport, now: &LoadReport, tools_of: &mut ToolsOf<'_>) -> Vec<SourceChange> {
     let found: HashMap<&Path, &Found> =
         now.catalogue.found.iter().map(|it| (it.dir.as_path(), it)).collect();
@@ -198,6 +261,8 @@ fn plugins(before: &LoadReport, now: &LoadReport, tools_of: &mut ToolsOf<'_>) ->
     res
 }
 
+/// The files of tool definitions that changed, in the order of the configuration. Takes the tools
+/// of each out of `tools_of`.
 fn files(before: &LoadReport, now: &LoadReport, tools_of: &mut ToolsOf<'_>) -> Vec<SourceChange> {
     let was: HashMap<&Path, &ExecFile> =
         before.exec_files.iter().map(|it| (it.path.as_path(), it)).collect();
@@ -216,6 +281,10 @@ fn files(before: &LoadReport, now: &LoadReport, tools_of: &mut ToolsOf<'_>) -> V
     changes.collect()
 }
 
+/// What happened to a file between two looks; `None` where nothing did.
+///
+/// New findings count as a change also where the tools are the same. A file that was refused twice
+/// with the same findings is no change, so a broken file is reported once for each edit.
 fn file_change(was: Option<&ExecFile>, now: &ExecFile, tools: &Changes) -> Option<ChangeKind> {
     use ExecFileState::{Kept, Loaded, Refused};
     let Some(was) = was else {
@@ -235,6 +304,7 @@ fn file_change(was: Option<&ExecFile>, now: &ExecFile, tools: &Changes) -> Optio
     }
 }
 
+/// The findings of `now` that `before` does not have. Quadratic in their number, which is small.
 fn new_findings<'a>(
     before: &'a Findings,
     now: &'a Findings,

@@ -1,6 +1,8 @@
 //! The codes of this crate, `F0301` to `F0399`: what can be wrong with a configuration.
 //!
 //! `codes/CODE.md` explains each.
+//!
+//! Programs match on codes, since messages may be reworded.
 
 flyto_diagnostics::code_table! {
     /// A project's file asks for more than the user allows.

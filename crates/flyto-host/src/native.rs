@@ -1,4 +1,10 @@
 //! Calls of the host's own tools: the caller's deadline holds for them, and a panic ends the call and not the host.
+//!
+//! A program is ended by its handle at the deadline. A tool that is a function of the host has no
+//! process to end, so this module keeps the deadline around it: cancellation first,
+//! [`DEFAULT_GRACE`] to end by itself, then the task is dropped at its next `await`. A function
+//! that blocks its thread and never awaits cannot be stopped; it goes on in its task while the
+//! caller has its answer.
 
 use std::{
     any::Any,
@@ -85,6 +91,9 @@ pub(crate) fn preview(entry: &Entry, input: &Input) -> Option<Preview> {
 }
 
 /// Ends the call with the future that waits for it.
+///
+/// Dropping the future of [`call`] thereby aborts the task. After the task has ended this does
+/// nothing.
 struct EndedOnDrop(AbortHandle);
 
 impl Drop for EndedOnDrop {
@@ -93,6 +102,8 @@ impl Drop for EndedOnDrop {
     }
 }
 
+/// The result of a call that was ended at its deadline. `after` is the time that the call was
+/// given; the failure has it exactly, the text in milliseconds.
 fn timed_out(name: &str, after: Duration) -> ToolResult {
     // Finer than a millisecond says nothing about when it was ended.
     let shown = Duration::new(after.as_secs(), after.subsec_millis() * 1_000_000);
@@ -101,6 +112,9 @@ fn timed_out(name: &str, after: Duration) -> ToolResult {
 }
 
 /// What became of a task that gave no result.
+///
+/// A panic is a result. That the task was aborted without the caller's doing means that the runtime
+/// was shut down, which is an error.
 fn lost(name: &str, err: JoinError) -> Result<ToolResult, ToolError> {
     match err.try_into_panic() {
         Ok(panic) => {
