@@ -1,4 +1,9 @@
 //! What holds for a tool's program while it runs.
+//!
+//! [`Host::confinement`] repeats, without starting anything, the steps that a call goes through:
+//! the class of the tool, the policy of the [`ExecEnv`] for this class, what the tool declares and
+//! is granted, what the backend keeps by itself. A program that embeds the host shows it to its
+//! user before a call.
 
 use std::path::PathBuf;
 
@@ -12,27 +17,65 @@ use crate::prepared::{Prepared, Shared};
 /// What holds for the program of a tool, by its class, its declaration, and what is granted to it.
 ///
 /// A part of it that the backend does not offer is why a call is refused.
+///
+/// ```
+/// use std::path::Path;
+///
+/// use flyto_execenv::{Class, ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, Surroundings};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut config = Config::default();
+/// config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
+/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+///
+/// let tool = host.find("echo_input")?;
+/// let confinement = host.confinement(tool.id()).expect("it is a program");
+/// assert_eq!(confinement.class, Class::USER_HOOK);
+/// // Without a section `sandbox`, programs run as the user does.
+/// assert_eq!(confinement.sandbox, ["none"]);
+/// assert!(confinement.isolation.is_none());
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Confinement {
     /// On whose behalf the program runs.
+    ///
+    /// [`Class::PLUGIN_TOOL`] for a tool of a plugin, [`Class::USER_HOOK`] for one of a definition
+    /// file.
     pub class: Class,
-    /// The backend on which it runs, by its name.
+    /// The backend on which it runs, by its name. Empty where the policy of the class names a
+    /// backend that is not there.
     pub backend: String,
     /// The names of the profiles that hold for it; `none` where there is none, `unnamed` where the handle of the host has
     /// policies without a name.
+    ///
+    /// All of them hold together: of each bound and each grant the stricter one counts.
     pub sandbox: Vec<String>,
     /// How much is ended with the program.
+    ///
+    /// By default the widest scope that the backend of this class offers: the tree, else the
+    /// process group, else the process itself.
     pub kill: KillScope,
     /// Upper bounds, with those that the backend keeps by itself.
+    ///
+    /// The backend's own bounds are added only where [`kill`](Self::kill) is the tree, for which
+    /// they hold.
     pub limits: Limits,
     /// Those of them that nothing but the backend asks for.
     pub default_limits: Limits,
     /// How far it is cut off from the machine, with what is opened of the program's installation.
+    ///
+    /// [`Isolation::is_none`] where nothing is cut off.
     pub isolation: Isolation,
     /// What the program and its interpreter were installed with, where no grant covers it: it can be read and executed.
+    ///
+    /// They are in the grants of [`isolation`](Self::isolation) already.
     pub opened: Vec<PathBuf>,
     /// A file without which the program does not start, and which is closed.
+    ///
+    /// A call is bound to fail then. `None` where no such file is known.
     pub closed: Option<PathBuf>,
 }
 
@@ -67,6 +110,9 @@ impl Confinement {
     }
 
     /// Adds the bounds that the backend keeps by itself.
+    ///
+    /// Bounds that the program's declaration or a policy sets already are kept and are not repeated
+    /// in `default_limits`.
     fn add_defaults(&mut self, env: &ExecEnv) {
         let Ok(capabilities) = env.capabilities(&self.class) else { return };
         if self.kill == KillScope::Tree {
@@ -106,6 +152,8 @@ fn named(profiles: Vec<String>, policy: &Policy) -> Vec<String> {
     }
 }
 
+/// The name of the backend that takes programs of this class; empty where the policy of the class
+/// names one that is not there.
 fn backend(env: &ExecEnv, class: &Class) -> String {
     env.capabilities(class).map(|it| it.backend.clone()).unwrap_or_default()
 }

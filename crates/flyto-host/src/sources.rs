@@ -1,4 +1,13 @@
 //! The tools of each source, and how they get into the registry.
+//!
+//! A source is a plugin or a file of tool definitions. [`Sources::update`] brings the [`Registry`]
+//! to the state of all sources, at the start and at each reload.
+//!
+//! The tools of a source are exchanged in one step, so a reader of the registry sees the old set or
+//! the new one and nothing between. A tool whose declaration is the same keeps its `Arc`, and with
+//! it its compiled schema. A source whose edit cannot be read keeps its former tools.
+//!
+//! Nothing here starts a program. The lock in [`Host`](crate::Host) allows one update at a time.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -24,14 +33,21 @@ use crate::{
 
 /// How long a file may be gone while it is replaced: 50 ms, as for the manifests of plugins. An
 /// editor needs far less between taking the old file away and having the new one there.
+///
+/// Paid at most once for each file in an update, and only where the file had tools before.
 const GONE: Duration = Duration::from_millis(50);
 
 /// The sources of a host, and the tools that each has at the moment.
+///
+/// Between two updates, `slots` are the sources in the order in which they were registered: plugins
+/// in the order of the catalogue, then files in the order of the configuration. At the first update
+/// an earlier one wins a name over a later one; from then on the source that has a name keeps it.
 #[derive(Debug)]
 pub(crate) struct Sources {
     env: ExecEnv,
     plugin_ctx: Arc<PluginContext>,
     exec_ctx: Arc<HostContext>,
+    /// The files of the configuration, each once. They stay the same for the life of the host.
     exec_files: Vec<PathBuf>,
     /// The plugins to which something is granted, and where that is said.
     granted: BTreeMap<String, Location>,
@@ -41,6 +57,8 @@ pub(crate) struct Sources {
 }
 
 /// The tools of one source.
+///
+/// `tools` are in the order of the declaration, item by item the same as those of `version`.
 #[derive(Debug)]
 struct Slot {
     owner: Owner,
@@ -55,6 +73,8 @@ struct Slot {
     is_new: bool,
 }
 
+/// A tool that the registry does not take. It is offered again at each update, since the name may
+/// be free by then.
 #[derive(Debug)]
 struct LeftOut {
     /// The name by which the source declares the tool, where the error is about one of its tools.
@@ -65,11 +85,14 @@ struct LeftOut {
 /// What the tools of a source were made from.
 #[derive(Debug)]
 enum Version {
+    /// The same `Arc` means that no file of the plugin has changed.
     Plugin(Arc<Plugin>),
+    /// Compared by value: a file that was written again with the same definitions has not changed.
     File(Vec<ExecToolDef>),
 }
 
 impl Sources {
+    /// Sources without tools; [`update`](Self::update) loads them.
     pub(crate) fn new(
         env: ExecEnv,
         plugin_ctx: Arc<PluginContext>,
@@ -91,6 +114,10 @@ impl Sources {
 
     /// Brings the registry to the plugins of `catalogue` and to the files as they are now. What has
     /// not changed is not touched.
+    ///
+    /// The order matters. Tools of sources that are gone leave first, then new versions are
+    /// offered, then tools that were left out are tried again: a name that one source gives up
+    /// reaches the other in the same update.
     pub(crate) fn update(&mut self, registry: &Registry, catalogue: Catalogue) -> LoadReport {
         let mut former: HashMap<Owner, Slot> =
             mem::take(&mut self.slots).into_iter().map(|it| (it.owner.clone(), it)).collect();
@@ -130,6 +157,9 @@ impl Sources {
         LoadReport { catalogue, exec_files, names, settings, watching: Findings::new() }
     }
 
+    /// Reads one file. A file that cannot be used but is there keeps its former tools (`Kept`),
+    /// with a note of the code [`FILE_KEPT`](codes::FILE_KEPT); without former tools it is
+    /// `Refused`. A file that is gone after [`GONE`] loses its tools.
     fn file(&self, owner: &Owner, path: &Path, former: Option<Slot>) -> (ExecFile, Option<Slot>) {
         let mut loaded = flyto_exectool::load_file(path);
         if loaded.tools.is_none() && former.is_some() && !is_there(path) {
@@ -155,6 +185,8 @@ impl Sources {
         (file, slot)
     }
 
+    /// The slot of a file that was read. Where the definitions are those of `former`, it is
+    /// returned as it is; else each tool whose definition is the same keeps its `Arc`.
     fn file_slot(
         &self,
         owner: Owner,
@@ -190,6 +222,9 @@ impl Sources {
 }
 
 impl Slot {
+    /// The slot of a plugin in use. The same `Arc` as in `former` returns that slot as it is. Else
+    /// a tool is kept where its definition is the same, the plugin lies in the same directory with
+    /// the same version, and the tool has no process that stays.
     fn plugin(
         owner: Owner,
         plugin: &Arc<Plugin>,
@@ -226,6 +261,10 @@ impl Slot {
 
     /// Puts the tools into the registry in place of those that the source had, in one step. A tool
     /// whose name leads to another one is left out.
+    ///
+    /// On an error the registry is as it was, so the tool that the error is about is taken out, and
+    /// the rest is offered again: at most one round for each tool. An error about none of the tools
+    /// leaves all of them out.
     fn offer(&mut self, registry: &Registry) {
         self.is_new = false;
         self.left_out.clear();
@@ -244,6 +283,8 @@ impl Slot {
         }
     }
 
+    /// One error of the code [`NAME_TAKEN`](codes::NAME_TAKEN) for each tool that was left out, at
+    /// the place of its name in the declaring file where that can be found.
     fn findings(&self) -> impl Iterator<Item = Diagnostic> {
         let source = match &self.version {
             _ if self.left_out.is_empty() => None,
@@ -264,6 +305,9 @@ impl Slot {
 }
 
 /// The place of the last tool in a file that has this name, with or without its plugin's.
+///
+/// Handles the three shapes of a file: an object with `tools`, an array of tools, and a single
+/// tool. `None` where the text is no JSON any more, or has no tool of the name.
 fn declaration(source: &Source, name: &str) -> Option<(Location, Pointer)> {
     let document = json::parse(source).ok()?;
     let mut pointer = Pointer::root();
@@ -299,6 +343,8 @@ pub(crate) fn checked(tool: impl Tool) -> Arc<dyn Tool> {
 }
 
 /// Whether a tool with the same declaration is the same tool in both versions of a plugin.
+///
+/// Another directory or version may mean another program behind the same declaration.
 fn is_alike(old: &Plugin, new: &Plugin) -> bool {
     old.dir() == new.dir() && old.manifest().version == new.manifest().version
 }
@@ -309,6 +355,9 @@ fn has_session(def: &ToolDef) -> bool {
 }
 
 /// Whether it is this tool that the registry does not take.
+///
+/// The first tool for which this holds is the one to leave out. Where two tools of one source share
+/// a name, [`Slot::offer`] asks from the end, so that the first one stays.
 fn is_about(err: &RegistryError, candidate: &dyn Tool) -> bool {
     match err {
         RegistryError::Taken { tool, .. } => tool.as_str() == candidate.name(),
