@@ -1,4 +1,8 @@
 //! All sources of tools in one registry, and the path of a call.
+//!
+//! The module holds the state of a [`Host`] and the order of the gates of [`Host::call`]; what each
+//! gate does lies in a module of its own. A call never takes the lock of the sources, so a reload
+//! does not delay calls.
 
 use std::{
     collections::BTreeSet,
@@ -53,6 +57,10 @@ const MAX_SIMILAR: usize = 3;
 /// assert_eq!(result.output, r#"{"text": "two words"}"#);
 /// # Ok(()) }
 /// ```
+///
+/// A host is `Send` and `Sync`, and its methods take `&self`: share it in an `Arc`. Dropping it
+/// kills the processes of session plugins in the middle of what they do; [`close`](Self::close)
+/// ends them in order.
 #[derive(Debug)]
 pub struct Host {
     registry: Registry,
@@ -188,7 +196,8 @@ impl Host {
         self.shared.plugin_ctx.sessions.unended()
     }
 
-    /// Adds a tool of the host's own. Its input is checked like that of any other.
+    /// Adds a tool of the host's own under the name of an owner that reports show. Its input is
+    /// checked like that of any other, and [`reload`](Self::reload) does not touch it.
     ///
     /// ```
     /// use flyto_execenv::{ExecEnv, local::Local};
@@ -210,7 +219,8 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// Another tool has its name or one of its aliases.
+    /// [`RegistryError::InvalidName`] for its name or one of its aliases, and
+    /// [`RegistryError::Taken`] where another tool has one of them. Then the registry is as it was.
     pub fn add_tool(&self, owner: &str, tool: impl Tool) -> Result<(), RegistryError> {
         // Compiled at the first call: of many tools, few are called.
         self.registry.register(owner, checked(tool)).map(|_| ())
@@ -228,11 +238,12 @@ impl Host {
         Arc::clone(&self.moment.borrow().report)
     }
 
-    /// The tool with this id, alias or wire name.
+    /// The tool with this id, alias or wire name. The gates of [`call`](Self::call) are not asked.
     ///
     /// # Errors
     ///
-    /// [`CallError::NotFound`] or [`CallError::PluginHeldBack`].
+    /// [`CallError::PluginHeldBack`] where the plugin in the name is blocked, not allowed or
+    /// disabled, else [`CallError::NotFound`] with near names and the reasons that are known.
     pub fn find(&self, name: &str) -> Result<Entry, CallError> {
         self.registry.get(name).ok_or_else(|| self.explain_missing(name))
     }
@@ -271,6 +282,10 @@ impl Host {
     ///
     /// The tool is not there, may not be used, needs a checkpoint, or could not be tried. What it did,
     /// a failure included, is the result.
+    ///
+    /// What a name leads to is decided at the start: a reload in the meantime does not change the
+    /// call. The text of the result is at most [`Config::output_limit_bytes`] long, beside one line
+    /// that says what was cut.
     pub async fn call(
         &self,
         name: &str,
@@ -385,6 +400,9 @@ fn plugin_context(
 }
 
 /// Every code that a finding of these crates can have, in order.
+///
+/// The tables of diagnostics in general come first, then those of plugins, of exec tools and of
+/// this crate. Codes do not repeat.
 pub fn all_codes() -> impl Iterator<Item = &'static CodeInfo> {
     [
         flyto_diagnostics::codes::CODES,

@@ -1,4 +1,11 @@
 //! Which of several sources of configuration wins.
+//!
+//! [`load_config`] starts from the defaults and lays each source over the last one with
+//! [`overlay`], which replaces whole keys and merges none. A project that is not trusted goes
+//! through [`narrow`] instead, which can only take away: nothing that a project's file holds may
+//! open what the user's own file keeps closed.
+//!
+//! Files are read once and are bounded by the reader of `flyto-diagnostics`; nothing is started.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,10 +23,33 @@ use super::{
 use crate::{codes, places::Surroundings};
 
 /// What the program's flags say; they win over everything else.
+///
+/// Relative paths start from [`Surroundings::current_dir`]. An empty list and `None`, the defaults,
+/// leave the value to the other sources.
+///
+/// ```
+/// use flyto_execenv::Environment;
+/// use flyto_host::{Flags, Origin, Surroundings, load_config};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let env: Environment = [("FLYTO_OUTPUT_LIMIT", "4096")].into_iter().collect();
+/// let surroundings = Surroundings::new(env, dir.path());
+/// let (config, _) = load_config(&surroundings, &Flags::default())?;
+/// assert_eq!(config.output_limit_bytes, 4096);
+///
+/// let mut flags = Flags::default();
+/// flags.output_limit_bytes = Some(512);
+/// let (config, _) = load_config(&surroundings, &flags)?;
+/// assert_eq!(config.output_limit_bytes, 512);
+/// assert_eq!(config.origins["output_limit_bytes"], Origin::Flag("--output-limit"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Flags {
     /// The configuration file to read in place of the user's and the project's: `--config FILE`.
+    ///
+    /// It wins over `FLYTO_CONFIG`. A file that is not there is an error.
     pub config: Option<PathBuf>,
     /// Directories of plugins in place of the configured ones: `--plugins DIR`. They are used also
     /// where plugins are switched off.
@@ -27,6 +57,8 @@ pub struct Flags {
     /// Files with tool definitions in place of the configured ones: `--exec-tools FILE`.
     pub exec_tools: Vec<PathBuf>,
     /// Bytes of a result's text: `--output-limit BYTES`.
+    ///
+    /// It wins over `FLYTO_OUTPUT_LIMIT`.
     pub output_limit_bytes: Option<u64>,
 }
 
@@ -44,6 +76,10 @@ pub struct Flags {
 /// # Errors
 ///
 /// Part of a file or of a variable was not read, a key that a security rule may stand under included.
+///
+/// The variables are `FLYTO_CONFIG`, `FLYTO_PLUGINS` and `FLYTO_EXEC_TOOLS` (paths, joined as those
+/// of `PATH` are) and `FLYTO_OUTPUT_LIMIT` (bytes). A variable that is set and empty counts as not
+/// set.
 pub fn load_config(
     surroundings: &Surroundings,
     flags: &Flags,
@@ -75,6 +111,8 @@ pub fn load_config(
 }
 
 /// A configuration that cannot be used: a rule that was not read would not hold.
+///
+/// Shown, it names the first error with its file.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("failed to read the configuration{}", first_error(.findings))]
 #[non_exhaustive]
@@ -83,11 +121,14 @@ pub struct ConfigError {
     pub findings: Findings,
 }
 
+/// The first finding that is an error, for one line of text; empty where there is none.
 fn first_error(findings: &Findings) -> String {
     let first = findings.iter().find(|it| it.severity == Severity::Error);
     first.map_or_else(String::new, |it| format!(": {}: {}", it.location.name(), it.message))
 }
 
+/// [`Config::default`] with the directories of plugins and the file for grants that these
+/// surroundings have.
 fn defaults(surroundings: &Surroundings) -> Config {
     let mut res = Config::default();
     // Without a home there are no directories by default.
@@ -119,6 +160,8 @@ pub(crate) fn is_there(path: &Path) -> bool {
     }
 }
 
+/// Reads a file that was named or found; `None` where it cannot be used, and then `findings` has an
+/// error.
 fn open(path: &Path, surroundings: &Surroundings, findings: &mut Findings) -> Option<FileConfig> {
     let source = findings.take(files::open(path)).ok()?;
     let dir = path.parent().unwrap_or(path);
@@ -126,6 +169,9 @@ fn open(path: &Path, surroundings: &Surroundings, findings: &mut Findings) -> Op
 }
 
 /// Sets everything that `file` sets.
+///
+/// A key replaces what was set before, with its origin and its places; lists are not joined. Keys
+/// that `file` does not have stay as they are.
 pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     let FileConfig { plugins, exec_tools, output_limit_bytes, sandbox, set, text, .. } = file;
     let takes = |key: &'static str, config: &mut Config| {
@@ -195,6 +241,10 @@ fn grant_places(source: &Source, root: &json::Value<'_>) -> BTreeMap<String, Loc
 }
 
 /// Takes from an untrusted `file` what allows less, warns of the rest, and gives the keys of which it took something.
+///
+/// By key: `enabled` only switches off, `strict_env` only on, blocks are added, an allow list is
+/// cut to what both lists have, an output limit only sinks, sandbox profiles are added beside the
+/// user's. Every other key is left out with a warning of the code [`UNTRUSTED`](codes::UNTRUSTED).
 pub(super) fn narrow(
     config: &mut Config,
     file: FileConfig,
@@ -259,6 +309,8 @@ pub(super) fn narrow(
     took
 }
 
+/// A number that cannot be read is an error of the code [`BAD_VARIABLE`](codes::BAD_VARIABLE): the
+/// operator asked for a limit, and a default in its place would be another one.
 fn apply_variables(config: &mut Config, surroundings: &Surroundings, findings: &mut Findings) {
     let paths = |name| -> Option<Vec<PathBuf>> {
         let value = variable(surroundings, name)?;
@@ -291,6 +343,7 @@ fn apply_variables(config: &mut Config, surroundings: &Surroundings, findings: &
     }
 }
 
+/// The flags come last. Their paths are made absolute.
 fn apply_flags(config: &mut Config, surroundings: &Surroundings, flags: &Flags) {
     let absolute = |paths: &[PathBuf]| -> Vec<PathBuf> {
         // Collecting the components drops a `.` and slashes at the end.
@@ -308,18 +361,21 @@ fn apply_flags(config: &mut Config, surroundings: &Surroundings, flags: &Flags) 
     }
 }
 
+/// Replaces the files of tool definitions, with their origin.
 fn use_exec_tools(config: &mut Config, files: Vec<PathBuf>, origin: Origin) {
     config.set_value("exec_tools", &origin, &texts(&files));
     config.exec_tools = files;
     config.origins.insert("exec_tools", origin);
 }
 
+/// Replaces the output limit, with its origin.
 fn limit_output(config: &mut Config, limit: u64, origin: Origin) {
     config.set_value("output_limit_bytes", &origin, &limit.into());
     config.output_limit_bytes = limit;
     config.origins.insert("output_limit_bytes", origin);
 }
 
+/// The paths as values of a configuration, for [`Config::values`].
 fn texts(paths: &[PathBuf]) -> serde_json::Value {
     paths.iter().map(|it| it.display().to_string()).collect()
 }

@@ -1,4 +1,13 @@
 //! What the host is told: by its program's flags, the environment, the project and the user.
+//!
+//! A [`Config`] is plain data: what holds after all sources are weighed, with the origin of each
+//! value. [`load_config`] makes one from files, variables and flags; a test or an embedding program
+//! builds one by hand from [`Config::default`].
+//!
+//! Read `file.rs` for one file, `layers.rs` for the order of sources, `project.rs` for the files
+//! that may come from a stranger, then `sandbox.rs` and `policies.rs` for what programs get by it.
+//! A rule that cannot be read is an error and never passed over: a rule that does not hold in
+//! silence is worse than a host that does not start.
 
 mod copies; // where copies of pinned scripts lie
 mod file; //   one configuration file
@@ -28,14 +37,32 @@ pub use self::values::ConfigValue;
 use crate::bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 
 /// What a host does, after all its sources have been weighed.
+///
+/// ```
+/// use flyto_host::{Config, Origin};
+///
+/// let mut config = Config::default();
+/// assert!(!config.plugins.enabled);
+/// assert_eq!(config.output_limit_bytes, 65536);
+/// // Where values were set by hand, nothing is known of where they come from.
+/// config.exec_tools.push("/opt/tools.json".into());
+/// assert!(config.origins.is_empty());
+/// assert!(config.values().iter().all(|it| it.origin.is_none()));
+/// # assert_eq!(Origin::Flag("--plugins").to_string(), "--plugins");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
     /// Which plugins may be used, what they get, and where they lie: its `plugin_dirs` are absolute paths.
     pub plugins: PluginConfig,
     /// Files with tool definitions.
+    ///
+    /// Default: none. Their tools are registered in this order, and a path that stands there twice
+    /// counts once.
     pub exec_tools: Vec<PathBuf>,
     /// Bytes of a result's text; more is cut in the middle.
+    ///
+    /// Default: [`DEFAULT_OUTPUT_LIMIT_BYTES`]. 0 cuts every text whole.
     pub output_limit_bytes: u64,
     /// Which profiles programs run under, by their class; none by default.
     pub sandbox: Sandbox,
@@ -57,6 +84,8 @@ pub struct Config {
 }
 
 /// A name in a list of plugins.
+///
+/// Kept for findings about names that no plugin has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed {
     /// `allowed_plugins` or `blocked_plugins`.
@@ -88,6 +117,9 @@ impl Default for Config {
 }
 
 /// The source that set a value.
+///
+/// Shown, it is the path of the file, the variable with a `$` before it, or the flag as it is
+/// typed; serialised, the same text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {

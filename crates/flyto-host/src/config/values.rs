@@ -1,4 +1,7 @@
 //! Each value of the configuration that holds, and what set it.
+//!
+//! A value is recorded when a source sets it, with its place, and dropped when a later source
+//! replaces it. [`Config::values`] adds the defaults of the keys that no source set.
 
 use flyto_diagnostics::{At, Location, Source, json};
 use serde_json::{Value, json as value};
@@ -6,6 +9,14 @@ use serde_json::{Value, json as value};
 use super::{Config, Origin};
 
 /// One value of a configuration: a text, a number, a truth value, or an empty list or object.
+///
+/// ```
+/// use flyto_host::Config;
+///
+/// let values = Config::default().values();
+/// let limit = values.iter().find(|it| it.key == "output_limit_bytes").expect("each key is there");
+/// assert_eq!((limit.value.as_u64(), &limit.origin), (Some(65536), &None));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ConfigValue {
@@ -65,6 +76,8 @@ impl Config {
     }
 
     /// Adds the value of `key` in a file to what was set before.
+    ///
+    /// Does nothing where `text` is `None` or has no such key.
     pub(super) fn add_values(
         &mut self,
         key: &'static str,
@@ -105,6 +118,7 @@ impl Config {
     }
 }
 
+/// The JSON Pointer (RFC 6901) of a key with dots.
 fn pointer(key: &str) -> String {
     format!("/{}", key.replace('.', "/"))
 }
@@ -128,6 +142,8 @@ fn leaves<'v>(key: String, at: At<'v>, tell: &mut impl FnMut(String, At<'v>)) {
     }
 }
 
+/// As [`leaves`] does, for a value that stands in no file. Only lists are taken apart, since no
+/// such value is an object with members.
 fn flatten(key: &str, value: &Value, tell: &mut impl FnMut(String, Value)) {
     match value.as_array() {
         Some(items) if !items.is_empty() => {
