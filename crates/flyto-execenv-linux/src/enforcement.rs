@@ -71,6 +71,8 @@ pub(crate) enum Namespace {
 const COUNTS_BY_NAMESPACE: (u32, u32) = (5, 14);
 
 /// What enforces bounds on this machine.
+///
+/// Found once for a backend. The number of the user's tasks is the only part that changes later.
 #[derive(Debug)]
 pub(crate) struct LimitEnforcement {
     processes: ProcessEnforcement,
@@ -81,12 +83,18 @@ pub(crate) struct LimitEnforcement {
     cpu_in_cgroup: bool,
     /// Whether supervisors see what their trees use.
     sees_trees: bool,
+    /// When the tasks of this user were counted last, and how many there were; `None` where they
+    /// were never counted.
     counted: Mutex<Option<(Instant, u64)>>,
 }
 
 /// What is set for one program.
+///
+/// Made by [`LimitEnforcement::plan`] and read by the pool and by the record of a start. `Default`
+/// bounds nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
+    /// For setrlimit(2); the first `n_bounds` are in use.
     bounds: [Bound; MAX_BOUNDS],
     n_bounds: usize,
     /// CPU time of the tree, in nanoseconds, for the supervisor to watch; 0 for none.
@@ -95,7 +103,9 @@ pub(crate) struct Plan {
     pub(crate) memory_bytes: u64,
     /// Whether the spec bounds what a group counts the refusals of.
     pub(crate) is_counted: bool,
+    /// Processes and threads of the program's group (`pids.max`), without helpers.
     group_processes: Option<u64>,
+    /// Memory of the program's group in bytes (`memory.max`).
     group_memory: Option<u64>,
 }
 
@@ -122,6 +132,8 @@ impl Plan {
     }
 
     /// Sets a bound, or the tighter one that this process has itself.
+    ///
+    /// There is room for [`MAX_BOUNDS`]; a plan sets five at most.
     fn bound(&mut self, resource: Resource, soft: u64, hard: u64) {
         let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
         let bound = Bound { resource: resource as u32, soft: soft.min(most), hard: hard.min(most) };
@@ -134,6 +146,9 @@ impl Plan {
 
 impl LimitEnforcement {
     /// Finds out what enforces each bound, for supervisors that use these groups and namespaces.
+    ///
+    /// Reads the kernel's release, counts the tasks of the user, and asks whether `/proc` shows
+    /// trees. The count takes most of the time.
     pub(crate) fn find(cgroups: &Cgroups, namespace: Namespace) -> Self {
         let count =
             if cgroups.can(Use::Processes) { None } else { trial::tasks_of_user().ok().flatten() };
@@ -165,6 +180,8 @@ impl LimitEnforcement {
     }
 
     /// Whether a control group bounds memory.
+    ///
+    /// Then a program with a bound on memory needs a group without its supervisor.
     pub(crate) const fn has_memory_in_cgroup(&self) -> bool {
         self.memory_in_cgroup
     }
@@ -232,6 +249,9 @@ impl LimitEnforcement {
     }
 
     /// Says what is set for one program whose supervisor lives in this namespace.
+    ///
+    /// A limit that nothing enforces here has no part in the plan: [`declared`](Self::declared)
+    /// does not list it, so the handle has refused the spec before.
     pub(crate) fn plan(&self, namespace: Namespace, limits: &Limits, kill: KillScope) -> Plan {
         let Limits { cpu_time, memory_bytes, processes, file_size_bytes, open_files, .. } = limits;
         let is_counted = memory_bytes.is_some() || processes.is_some();
@@ -281,6 +301,8 @@ impl LimitEnforcement {
 
     /// The tasks of this user, as they were within the last second. A count that fails leaves the last
     /// one; a number that is too low makes a bound too tight, never too wide.
+    ///
+    /// The lock is held while the tasks are counted, so calls at the same time count once.
     fn count(&self) -> u64 {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -331,6 +353,17 @@ const SIGXFSZ: u32 = 25;
 ///
 /// A program that had a process refused and still succeeded was not ended by that. Where no group counts
 /// refusals, they are not reported: the program has seen `EAGAIN` and said what it wanted.
+///
+/// The order decides where several are true: what the supervisor says comes first, since it has
+/// ended the program itself, then memory, CPU time, file size, processes. `status` 0 is a program
+/// that succeeded.
+///
+/// | bound | known by |
+/// | --- | --- |
+/// | CPU time | the supervisor's word, or the signal `SIGXCPU` |
+/// | memory | the supervisor's word, or a kill for memory in the group and a failed program |
+/// | file size | the signal `SIGXFSZ` |
+/// | processes | a fork that was refused in the group and a failed program |
 pub(crate) fn reached(
     limits: &Limits,
     by_supervisor: Reached,

@@ -1,4 +1,12 @@
 //! The backend.
+//!
+//! [`Linux`] decides which way a program takes: a child of the host ([`direct`]) where a spec asks
+//! for a process group at most, else a child of a supervisor ([`supervised`]). A [`Supervision`]
+//! holds what those need: the limits that can be enforced, what can confine a program, and one
+//! [`Pool`] of supervisors for each kind of isolation.
+//!
+//! Every mechanism is tried before it is declared, so a spec is refused before anything starts.
+//! Nothing here waits for a program.
 
 use std::{
     io,
@@ -56,12 +64,19 @@ use crate::{
 /// assert_eq!(outcome.leaked, Some(1)); // and ended
 /// # Ok(()) }
 /// ```
+///
+/// Cloning is cheap: clones share their supervisors and pinned programs. Idle supervisors are ended
+/// with the last clone; programs that run keep theirs.
 #[derive(Debug, Clone)]
 pub struct Linux {
     capabilities: Capabilities,
     mechanism: KillMechanism,
+    /// The portable backend: it finds programs and starts them where neither other way works.
     local: Local,
+    /// Images of the programs that specs pin by a digest, and the directories for copies of
+    /// scripts.
     pinned: Arc<PinnedPrograms>,
+    /// What programs were installed with, remembered from call to call.
     installations: Arc<Installations>,
     /// Nothing where the mechanism is [`KillMechanism::Group`].
     supervision: Option<Arc<Supervision>>,
@@ -85,13 +100,21 @@ pub fn adopt_orphans() -> io::Result<()> {
 
 /// Pools kept for programs with isolation or a bound on memory: 32. Each kind of isolation is one, with the
 /// paths in it, so a host has about as many as it has plugins in use.
+///
+/// The pool that was used least recently makes room for a new one. A pool holds the descriptors of
+/// its Landlock rulesets; its idle supervisors are bounded together with those of all pools.
 const MAX_SPECIAL: usize = 32;
 
 /// How long a backend that is dropped waits for its idle supervisors to end: 100 ms, a thousand times what
 /// they take, since a machine can be busy.
+///
+/// A supervisor that takes longer is waited for by the reaper's thread.
 const ATTEND_FOR: Duration = Duration::from_millis(100);
 
 /// What programs run below.
+///
+/// Shared by all clones of a [`Linux`]. The lock of `special` is held while a pool is looked up or
+/// made, never while a program starts.
 #[derive(Debug)]
 struct Supervision {
     mechanism: KillMechanism,
@@ -106,6 +129,9 @@ struct Supervision {
     /// Supervisors for programs without isolation.
     plain: Arc<Pool>,
     /// Those for programs with isolation, or in a group by themselves. The one used last is at the end.
+    ///
+    /// At most [`MAX_SPECIAL`]. A pool is found by its isolation, compared by value, and by whether
+    /// its programs have a group of their own.
     special: Mutex<Vec<(Isolation, Arc<Pool>)>>,
 }
 
@@ -123,6 +149,10 @@ impl Linux {
     ///
     /// It marks every descriptor from 3 upwards that this process has open as close-on-exec, so that
     /// none reaches a program.
+    ///
+    /// The order is [`KillMechanism::Cgroup`], [`KillMechanism::Subreaper`],
+    /// [`KillMechanism::PidNamespace`], [`KillMechanism::Group`]: the first that works is taken. It
+    /// takes some milliseconds, in which one supervisor is started and kept for the first call.
     #[must_use]
     pub fn new() -> Self {
         let groups = Arc::new(Cgroups::probe());
@@ -138,6 +168,18 @@ impl Linux {
     /// control groups alone, which take longer to be made and removed again than a supervisor takes to
     /// be there (0.5 ms); a supervisor and `RLIMIT_NPROC` (setrlimit(2)) stand in for them. Elsewhere it
     /// is that of [`Linux::new`]: nothing but a group bounds the processes of root.
+    ///
+    /// ```
+    /// use flyto_execenv::{ExecEnv, Spec};
+    /// use flyto_execenv_linux::Linux;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+    /// let env = ExecEnv::new(Linux::for_one_call());
+    /// let outcome = env.run(Spec::new("/bin/sh").args(["-c", "exit 3"])).await?;
+    /// assert_eq!(outcome.exit, Some(flyto_execenv::Exit::Code(3)));
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn for_one_call() -> Self {
         let is_root = rustix::process::geteuid().is_root();
@@ -156,6 +198,22 @@ impl Linux {
     /// # Errors
     ///
     /// It does not work here: what failed, with the system's error number.
+    ///
+    /// [`KillMechanism::Group`] always works. For the others the kind is
+    /// [`io::ErrorKind::Unsupported`] where the machine answers success without doing what was
+    /// asked, or where nothing bounds the number of processes under [`KillMechanism::Subreaper`].
+    ///
+    /// ```
+    /// use flyto_execenv_linux::{KillMechanism, Linux};
+    ///
+    /// let linux = Linux::with_mechanism(KillMechanism::Group)?;
+    /// assert_eq!(linux.mechanism(), KillMechanism::Group);
+    /// match Linux::with_mechanism(KillMechanism::Cgroup) {
+    ///     Ok(linux) => assert_eq!(linux.mechanism().name(), "cgroup"),
+    ///     Err(err) => println!("no control groups here: {err}"),
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn with_mechanism(mechanism: KillMechanism) -> io::Result<Self> {
         if mechanism == KillMechanism::Group {
             return Ok(Self::of(mechanism, None));
@@ -166,6 +224,9 @@ impl Linux {
 
     /// Sets the directories for private copies of pinned scripts; see
     /// [`Local::pinned_dirs`].
+    ///
+    /// Binaries that are pinned run from memory and need no directory. A later call replaces the
+    /// directories of an earlier one.
     #[must_use]
     pub fn pinned_dirs(mut self, dirs: impl IntoIterator<Item: Into<PathBuf>>) -> Self {
         let dirs: Vec<PathBuf> = dirs.into_iter().map(Into::into).collect();
@@ -174,6 +235,8 @@ impl Linux {
         self
     }
 
+    /// Declares what the parts can do: without supervision only the direct way, with it the tree
+    /// kill, the limits that `enforcement` can keep and the isolation that `support` can enter.
     fn of(mechanism: KillMechanism, supervision: Option<Supervision>) -> Self {
         let local = Local::new();
         let mut capabilities = local.capabilities().clone();
@@ -229,6 +292,8 @@ impl Linux {
         self.supervision.as_ref().map(|it| &it.enforcement)
     }
 
+    /// Starts a program as a child of this process. The caller has checked that nothing in the spec
+    /// needs a supervisor.
     async fn start_direct(&self, spec: Spec) -> Result<Running, ExecError> {
         check_files(&spec).await?;
         let program = resolve_program(&spec)?;
@@ -250,6 +315,13 @@ impl Drop for Supervision {
 }
 
 impl Supervision {
+    /// Tries the mechanism with one supervisor, which is kept for the first call.
+    ///
+    /// # Errors
+    ///
+    /// What failed: no control group can kill, `/proc` does not show this process's children,
+    /// nothing bounds the number of processes, a supervisor could not enter what it is to enter, or
+    /// did so without effect.
     fn new(mechanism: KillMechanism, groups: &Arc<Cgroups>) -> io::Result<Self> {
         let kind = kind(mechanism, Confinement::default());
         if kind.kill_by_group && !groups.can(Use::Kill) {
@@ -289,6 +361,10 @@ impl Supervision {
         Ok(Self { mechanism, enforcement, support, makes_mounts, granted, outside, plain, special })
     }
 
+    /// Starts a program below a supervisor of the pool that fits its isolation.
+    ///
+    /// A program with [`Network::Hosts`] gets the proxy's variables here. A private copy of a
+    /// pinned script is added to what the program may read, since its interpreter opens it.
     async fn start(&self, pinned: &PinnedPrograms, mut spec: Spec) -> Result<Running, ExecError> {
         check_files(&spec).await?;
         let program = resolve_program(&spec)?;
@@ -318,6 +394,9 @@ impl Supervision {
     }
 
     /// Supervisors for programs with the isolation of this spec, in the group of their programs or apart.
+    ///
+    /// A pool whose confinement is no more current, such as one whose granted directories were
+    /// replaced, is exchanged for a new one. Its calls under way keep it alive.
     fn special(&self, spec: &Spec, own_cgroup: bool) -> Result<Arc<Pool>, ExecError> {
         let mut pools = self.special.lock().unwrap_or_else(PoisonError::into_inner);
         let found = pools.iter().position(|(isolation, pool)| {
@@ -363,6 +442,12 @@ impl Supervision {
         }
     }
 
+    /// A pool for this isolation, without supervisors; it shares the bound on idle supervisors with
+    /// the plain pool.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`confine_as_granted`], and of reading random bytes for the cookie (getrandom(2)).
     fn pool_for(
         &self,
         spec: &Spec,
@@ -384,6 +469,9 @@ impl Supervision {
 }
 
 /// Whether a supervisor that answered this can make no mounts at all here, rather than not now.
+///
+/// An error of this list repeats with each supervisor, so the answer is remembered; another one,
+/// such as `ENOMEM`, is the error of this call alone.
 fn makes_no_mounts(report: &Report) -> bool {
     let errno = i32::try_from(report.errno).unwrap_or(i32::MAX);
     let forbidden = [libc::EPERM, libc::EACCES, libc::ENOSYS, libc::EINVAL, libc::ENOSPC];
@@ -400,6 +488,8 @@ fn let_read(isolation: &mut Isolation, file: PathBuf) {
     }
 }
 
+/// What a supervisor does before its first program. A user namespace is made only where a namespace
+/// of another kind needs it and this process is not root's.
 fn kind(mechanism: KillMechanism, confinement: Confinement) -> Kind {
     let pid_namespace = mechanism == KillMechanism::PidNamespace || confinement.pid_namespace;
     let needs_namespaces =

@@ -5,6 +5,10 @@
 //!
 //! A process whose first thread has ended while others run looks dead (`Z`) and is not. Linux sends a signal
 //! for the process to any thread that runs, but cgroup.kill (cgroups(7)) to the first one only.
+//!
+//! Every function takes numbers that may be stale and answers for the process that it held. A
+//! process that ends meanwhile is no error: `None`, `false` or an empty list. Nothing here waits
+//! for a process to end.
 
 use std::{
     fs,
@@ -16,10 +20,15 @@ use std::{
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// What is needed of `/proc/PID/stat` (proc_pid_stat(5)).
+///
+/// A snapshot: the process may have ended by the time it is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
     state: u8,
+    /// The number of its parent, of this process's PID namespace; 0 where the parent is outside of
+    /// that.
     pub(crate) parent: i32,
+    /// The number of the process that led its session (setsid(2)).
     pub(crate) session: i32,
     n_threads: u32,
     /// The clock tick of its start, which tells it from others that have had its number.
@@ -27,6 +36,8 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
+    /// `None` where no process has this number, or `/proc` does not show it. The name in the second
+    /// field may hold blanks and parentheses, so fields are counted from the last parenthesis.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
         // The name may hold anything; what follows it begins with the state, field 3. The parent is field 4,
@@ -48,12 +59,17 @@ impl Stat {
     }
 
     /// By a signal, or by a process that traces it.
+    ///
+    /// A stopped process ends by SIGKILL, but answers nothing until SIGCONT.
     pub(crate) fn is_stopped(&self) -> bool {
         matches!(self.state, b'T' | b't')
     }
 }
 
 /// Kills a process if it is one of those that are meant, and says whether it is.
+///
+/// Sends SIGKILL. `is_meant` is asked after the process is held, so its answer is about the process
+/// that is killed.
 pub(crate) fn kill_if(pid: i32, is_meant: impl Fn(&Stat) -> bool) -> bool {
     // What is read of it is of the process that is held, or that one has ended and cannot be hit.
     kill_held(pid, || Stat::of(pid).is_some_and(|it| is_meant(&it)))
@@ -74,6 +90,9 @@ pub(crate) fn wake(process: &OwnedFd) {
 }
 
 /// The children of a process. Each belongs to one of the threads of its parent.
+///
+/// Direct children only, those of all of its threads. Empty where the kernel was built without
+/// `CONFIG_PROC_CHILDREN`.
 pub(crate) fn children(pid: i32) -> Vec<i32> {
     let mut res = Vec::new();
     for thread in entries(&Path::new("/proc").join(pid.to_string()).join("task")) {
@@ -84,6 +103,9 @@ pub(crate) fn children(pid: i32) -> Vec<i32> {
 }
 
 /// Kills every descendant of a process; says whether there was one that had not ended.
+///
+/// One pass from the top down. A process that forks meanwhile may leave children that were not
+/// seen, so the caller repeats this until it says `false`.
 pub(crate) fn kill_below(top: i32) -> bool {
     let Some(stat) = Stat::of(top) else { return false };
     let mut any = false;
@@ -114,6 +136,8 @@ pub(crate) fn entries(dir: &Path) -> impl Iterator<Item = i32> {
 /// # Errors
 ///
 /// Those of reading the list; a group that is gone is no error.
+///
+/// This reaches processes that `cgroup.kill` misses: those whose first thread has ended before.
 pub(crate) fn kill_threads_of(group: &Path) -> io::Result<()> {
     let list = group.join("cgroup.threads");
     let threads = match fs::read_to_string(&list) {

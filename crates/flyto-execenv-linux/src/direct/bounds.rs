@@ -1,4 +1,7 @@
 //! Bounds that the kernel keeps for each process (setrlimit(2)).
+//!
+//! Without a supervisor no bound holds for a tree: each process of it has the whole of each bound.
+//! So [`Linux`](crate::Linux) declares for this way the bounds on files alone.
 
 use flyto_execenv::Limits;
 use flyto_supervision::Bound;
@@ -8,6 +11,10 @@ use rustix::process::{Resource, getrlimit};
 ///
 /// CPU time is counted in whole seconds, so it is rounded up. `RLIMIT_DATA` takes the place of a bound on
 /// memory. There is none for the number of processes: `RLIMIT_NPROC` counts those of the user.
+///
+/// In the order CPU time, data, file size, open files; without those that `limits` does not set. A
+/// bound above the hard limit of this process is lowered to that, since only a privileged process
+/// may raise it.
 pub(crate) fn bounds_of(limits: &Limits) -> Vec<Bound> {
     let Limits { cpu_time, memory_bytes, file_size_bytes, open_files, .. } = limits;
     let seconds =

@@ -1,4 +1,8 @@
 //! A child that has not been reaped.
+//!
+//! [`DirectChild`] is what [`GroupControl`](flyto_execenv::local::GroupControl) holds of a program
+//! that was started by [`direct`](super). Its number stays the program's until
+//! [`try_reap`](Leader::try_reap) has reaped it, so a signal cannot hit another process.
 
 use std::{
     io,
@@ -17,6 +21,8 @@ use crate::{
 };
 
 /// A child of this process, and what it was bounded by.
+///
+/// The pidfd becomes readable at the program's end and is taken once, by the control that waits.
 #[derive(Debug)]
 pub(super) struct DirectChild {
     pid: i32,
@@ -25,6 +31,7 @@ pub(super) struct DirectChild {
 }
 
 impl DirectChild {
+    /// Takes over a program that was started with these limits.
     pub(super) fn new(started: Started, limits: &Limits) -> Self {
         let Started { pid, pidfd } = started;
         Self { pid, pidfd: Some(pidfd), limits: limits.clone() }
@@ -52,6 +59,11 @@ impl Leader for DirectChild {
 
 const SIGKILL: u32 = 9;
 
+/// What the kernel told of a child at its end, as a result.
+///
+/// CPU time covers the child and those of its descendants that were waited for. The peak of memory
+/// is the largest process among them; a value that may be the host's own, since the child shared
+/// its memory at first, is reported as an upper bound.
 fn ended(reaped: &Reaped, limits: &Limits) -> Ended {
     let Reaped { status, user_cpu, system_cpu, max_rss_bytes } = *reaped;
     let exit = exit_of(status);
@@ -78,6 +90,8 @@ fn ended(reaped: &Reaped, limits: &Limits) -> Ended {
 
 /// Whether this process never had as much memory as this. Its peak only grows, so what it had once is enough
 /// to know that it is not.
+///
+/// Reads the own peak again only where the known one does not decide.
 fn is_more_than_own_peak(bytes: u64) -> bool {
     static KNOWN: AtomicU64 = AtomicU64::new(0);
     if bytes <= KNOWN.load(Ordering::Relaxed) {

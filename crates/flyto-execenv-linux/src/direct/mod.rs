@@ -3,6 +3,10 @@
 //! The child shares the host's memory until its program is in place, as with vfork(2), so nothing is
 //! copied but the table of descriptors. Unlike posix_spawn(3) it starts without signal handlers and
 //! comes with a pidfd, which saves the 64 system calls that reset the handlers one by one.
+//!
+//! This is the fast way: no message to another process, and the descriptors of the program are set
+//! up by the child itself. It ends a process group and not a tree. [`works`] tells whether the
+//! machine allows it; where it does not, [`Local`](flyto_execenv::local::Local) starts programs.
 
 mod bounds;
 mod leader;
@@ -35,6 +39,14 @@ use crate::{
 };
 
 /// Starts `program`, which `spec` resolved to, or the image of it that was pinned.
+///
+/// A file that is open for writing elsewhere (`ETXTBSY`, execve(2)) is tried again after the pauses
+/// of [`BUSY_FILE_WAITS`]: a fork of another thread may hold it for a moment.
+///
+/// # Errors
+///
+/// Nothing runs: those of [`failure::of_stage`] and [`failure::of_host`]. Where the program runs
+/// and its pipes cannot be watched, [`ExecErrorKind::Lost`]; the program is ended then.
 pub(crate) async fn start(
     spec: &Spec,
     program: &Path,
@@ -58,6 +70,8 @@ pub(crate) async fn start(
 
 /// Whether programs can be started this way: the kernel may be too old, and a container's filter of
 /// system calls may not let it pass. It is tried once.
+///
+/// A lack of processes or memory proves nothing, counts as yes, and is not remembered.
 pub(crate) fn works() -> bool {
     static WORKS: OnceLock<bool> = OnceLock::new();
     if let Some(works) = WORKS.get() {
@@ -96,10 +110,15 @@ fn try_out() -> Result<(), Trouble> {
 /// Why nothing runs.
 enum Trouble {
     /// This process is short of something.
+    ///
+    /// The start was not tried.
     Host(io::Error),
+    /// The child got as far as this stage and has ended.
     Child(Failed),
 }
 
+/// Opens the streams and starts the program once. The thread is blocked until the program's image
+/// is in place or the child has failed, as with vfork(2).
 fn spawn(
     spec: &Spec,
     program: &Path,
@@ -128,6 +147,8 @@ fn spawn(
 }
 
 /// Registers the program's end and its pipes with the runtime.
+///
+/// Must run in a Tokio runtime with I/O enabled.
 fn watch(
     started: Started,
     host: HostEnds,
