@@ -1,4 +1,14 @@
 //! One call below a supervisor.
+//!
+//! [`start`] sends the program to a supervisor and returns a [`Running`] whose [`Control`] is
+//! [`Supervised`]. All that happens to the program arrives as [`Report`]s on the supervisor's
+//! socket; whichever call waits takes the next one into the shared [`State`]. The order is `Ready`
+//! (of a new supervisor), `Started` where it was asked for, `Exited`, `Ended`; or `Failed` in place
+//! of all that follows it.
+//!
+//! A supervisor goes back to its pool after `Ended`, or after a `Failed` that says that it serves
+//! on. Dropping the control before that ends the program, since the supervisor's socket is closed
+//! with it.
 
 use std::{
     fmt,
@@ -44,6 +54,13 @@ const LOOK_TIME: Duration = Duration::from_millis(100);
 ///
 /// A program whose streams the caller holds is in place when this returns. Of others a failed start
 /// shows in [`Control::wait`]: asking for it at once would cost each call two more context switches.
+///
+/// # Errors
+///
+/// Those of [`failure::of_host`] where this process could not send the program, and of
+/// [`failure::of_stage`] where the supervisor could not start it. [`ExecErrorKind::Unreachable`]
+/// where the supervisor was killed before it had the program, [`ExecErrorKind::Lost`] where it was
+/// killed later.
 pub(crate) async fn start(
     pool: &Arc<Pool>,
     mut spec: Spec,
@@ -85,6 +102,10 @@ pub(crate) async fn start(
 }
 
 /// Opens the streams and sends the program to a supervisor.
+///
+/// Blocks for a moment where a supervisor has to be started first. The caller's ends of the streams
+/// and the supervisor come back; the program's ends are copied to the supervisor and closed with
+/// the first part of the result.
 fn begin(
     pool: &Pool,
     spec: &Spec,
@@ -115,6 +136,9 @@ fn begin(
 }
 
 /// One program below a supervisor.
+///
+/// The [`Control`] of one call. The lock of `state` is held for single steps and never across an
+/// `await`.
 struct Supervised {
     pool: Arc<Pool>,
     spec: Spec,
@@ -125,6 +149,8 @@ struct Supervised {
     state: Mutex<State>,
 }
 
+/// `exit` and `ended` are set once and kept, so that [`Control::wait`] and [`Control::end`] can be
+/// called again.
 struct State {
     /// `None` once it was given back or lost.
     supervisor: Option<Supervisor>,
@@ -132,7 +158,9 @@ struct State {
     proxy: Option<Proxy>,
     /// Whether it is known to have read the start, or nothing could tell any more that it has not.
     is_read: bool,
+    /// How the program itself ended, once that was reported.
     exit: Option<Exit>,
+    /// How the tree ended, once that was reported.
     ended: Option<Ended>,
 }
 
@@ -143,11 +171,18 @@ impl fmt::Debug for Supervised {
 }
 
 impl Supervised {
+    /// The state is whole between any two statements that change it, so a poisoned lock is used on.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the next report into the state, and says what it was.
+    ///
+    /// Cancel-safe: a report that was read is in the state before the future completes.
+    ///
+    /// # Errors
+    ///
+    /// A failed start, or a supervisor that cannot be read any more.
     async fn next(&self) -> Result<ReportKind, ExecError> {
         let report = poll_fn(|cx| match &self.state().supervisor {
             Some(supervisor) => supervisor.poll_report(cx),
@@ -159,6 +194,7 @@ impl Supervised {
         }
     }
 
+    /// After [`ReportKind::Ended`] or [`ReportKind::Failed`] the state has no supervisor.
     fn take_in(&self, report: Report) -> Result<ReportKind, ExecError> {
         let mut state = self.state();
         state.is_read |= report.kind != ReportKind::Ready;
@@ -190,6 +226,9 @@ impl Supervised {
     }
 
     /// The bound that ended the program.
+    ///
+    /// Reads the counts of the control group only where the spec bounds what they count and the
+    /// program failed.
     fn limit(&self, state: &mut State, report: &Report) -> Option<LimitKind> {
         let limits = &self.spec.limits;
         let is_counted = self.plan.is_counted && report.status != 0;
@@ -209,6 +248,10 @@ impl Supervised {
     }
 
     /// What is left to do without a supervisor: it was killed from outside, and what it held is free.
+    ///
+    /// [`ExecErrorKind::Unreachable`], which a caller may retry, is said only where it is sure that
+    /// the supervisor never read the start. A message that was unread when the other end closed
+    /// shows as `ECONNRESET` (unix(7)).
     fn lost(&self, err: io::Error) -> ExecError {
         let mut state = self.state();
         state.proxy = None;
@@ -246,6 +289,8 @@ impl Supervised {
     }
 
     /// Whether there is a listener.
+    ///
+    /// Starts the proxy of this call on it, if there is one.
     fn serve_listener(&self, reach: &Arc<EgressPolicy>) -> Result<bool, ExecError> {
         let mut state = self.state();
         let Some(listener) = state.supervisor.as_ref().and_then(Supervisor::listener) else {
@@ -263,6 +308,9 @@ impl Supervised {
     }
 
     /// Lets a stopped supervisor go on; when it is `time` to kill, does that for it.
+    ///
+    /// Called by every waiting call now and then, since a program of the same user can stop its
+    /// supervisor.
     fn help(&self, time: bool) {
         if let Some(supervisor) = &self.state().supervisor {
             if time {
@@ -272,6 +320,7 @@ impl Supervised {
         }
     }
 
+    /// Sent without waiting; a supervisor that has ended is no error here.
     fn order(&self, order: Order) {
         let mut state = self.state();
         state.is_read = true;
@@ -321,6 +370,9 @@ impl Control for Supervised {
 
 impl Supervised {
     /// Ends the tree, and waits for the supervisor's word on it.
+    ///
+    /// Waits for the grace and [`ANSWER_TIME`] at most, then gives up: the group is killed where
+    /// there is one, and the result is [`Ended::default`], which confirms nothing.
     async fn end_tree(&self, grace: Duration) -> Result<Ended, ExecError> {
         if let Some(ended) = self.state().ended.clone() {
             return Ok(ended);
@@ -352,6 +404,7 @@ impl Supervised {
     }
 }
 
+/// Linux has signals 1 to 64 (signal(7)).
 const fn is_signal(signal: Signal) -> bool {
     matches!(signal.0, 1..=64)
 }
@@ -364,6 +417,8 @@ fn exit_of(status: u32) -> Exit {
     }
 }
 
+/// The numbers of a report as a result. The peak of memory is that of the largest process, not of
+/// the tree.
 fn ended_of(report: &Report, exit: Exit) -> Ended {
     let mut usage = Usage::unknown();
     usage.user_cpu = Some(Duration::from_micros(report.user_us));

@@ -1,4 +1,7 @@
 //! Supervisors that wait for their next program, of all pools of a backend.
+//!
+//! All pools of a backend share one list, so that its bound holds for all of them. Supervisors are
+//! dropped outside of the lock, since their end takes time.
 
 use std::{
     collections::VecDeque,
@@ -21,9 +24,13 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// How many idle ones are ended when another one is given back: 2, so that no call pays
 /// for a burst of an hour ago, and there are soon none left.
+///
+/// A bound on the work of one call; the bound [`MAX_IDLE`] is kept at once.
 const ENDED_AT_ONCE: usize = 2;
 
 /// Which pool.
+///
+/// Unique within the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PoolId(u64);
 
@@ -36,9 +43,12 @@ impl PoolId {
 }
 
 /// Those that wait, the one that waits longest at the front.
+///
+/// `T` is a supervisor; tests put numbers in its place.
 #[derive(Debug)]
 pub(crate) struct Idle<T = Supervisor>(Mutex<VecDeque<Waiting<T>>>);
 
+/// A supervisor without a program, and since when it waits.
 #[derive(Debug)]
 struct Waiting<T> {
     pool: PoolId,
@@ -53,11 +63,15 @@ impl<T> Default for Idle<T> {
 }
 
 impl<T> Idle<T> {
+    /// The list is whole between any two statements that change it, so a panic elsewhere while it
+    /// was locked does no harm.
     fn all(&self) -> MutexGuard<'_, VecDeque<Waiting<T>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The one of a pool that was used last: what it needs is still in the caches.
+    ///
+    /// `None` where no supervisor of this pool waits.
     pub(super) fn take(&self, pool: PoolId) -> Option<T> {
         let mut all = self.all();
         let at = all.iter().rposition(|it| it.pool == pool)?;

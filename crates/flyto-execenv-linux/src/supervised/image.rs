@@ -1,4 +1,8 @@
 //! The supervisor's program, in memory that no process can change.
+//!
+//! A file could be exchanged between the build and the start. The program is compiled by the build
+//! script, is part of this library, and is copied once for each host into a memfd that is sealed
+//! against every change (memfd_create(2), fcntl(2) `F_ADD_SEALS`).
 
 use std::{
     fs::File,
@@ -12,9 +16,17 @@ use rustix::{
     io::{Errno, fcntl_dupfd_cloexec},
 };
 
+/// A static executable for x86-64, some tens of kilobytes.
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/supervisor"));
 
 /// The program, ready to be executed.
+///
+/// The same descriptor for each call; it is closed on execution.
+///
+/// # Errors
+///
+/// Those of memfd_create(2) and of writing: `EACCES` where `vm.memfd_noexec` is 2, `EMFILE`,
+/// `ENOMEM`.
 pub(crate) fn image() -> io::Result<BorrowedFd<'static>> {
     static IMAGE: OnceLock<OwnedFd> = OnceLock::new();
     // A system that is short of something now may have it later, so only success is kept.
@@ -28,6 +40,7 @@ pub(crate) fn image() -> io::Result<BorrowedFd<'static>> {
     Ok(image.as_fd())
 }
 
+/// A sealed copy of [`PROGRAM`] at a descriptor above 3.
 fn seal() -> io::Result<OwnedFd> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let memory = match memfd_create("flyto-supervisor", flags | MemfdFlags::EXEC) {

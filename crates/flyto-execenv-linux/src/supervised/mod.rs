@@ -7,6 +7,14 @@
 //!
 //! The program's descriptors go to it over the socket (`SCM_RIGHTS`, unix(7)), so it starts the program
 //! with a table of a few descriptors, however many the host has.
+//!
+//! Read `pool.rs` for what supervisors have in common, `supervisor.rs` for one of them,
+//! `control.rs` for one call, and `reaper.rs` for how they end. Records travel as messages of a
+//! `SOCK_SEQPACKET` socket, so each arrives whole or not at all; their formats are those of
+//! `flyto-supervision`.
+//!
+//! A supervisor can be killed or stopped by a program of the same user. Then `rescue.rs` and
+//! `orphans.rs` end what can still be found, and the call says that its end is not confirmed.
 
 mod control;
 mod idle;

@@ -20,15 +20,24 @@ use rustix::process::{
 use crate::processes::{Stat, children, kill_below};
 
 /// Whether this process has orphans.
+///
+/// Set once by [`adopt`] and never taken back.
 static ADOPTS: AtomicBool = AtomicBool::new(false);
 
 /// The children that this backend has started and not reaped.
+///
+/// Kept only where this process adopts orphans. A child that is missing here would be killed as an
+/// orphan.
 static OWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// How often the children are looked through in one go: two rounds are the rule.
 const MAX_ROUNDS: u32 = 100;
 
 /// Has the kernel give this process what killed supervisors leave.
+///
+/// # Errors
+///
+/// Those of prctl(2). After success every unknown child of this process counts as an orphan.
 pub(crate) fn adopt() -> io::Result<()> {
     set_child_subreaper(Some(getpid()))?;
     ADOPTS.store(true, Ordering::Relaxed);
@@ -40,6 +49,12 @@ fn own() -> MutexGuard<'static, BTreeSet<i32>> {
 }
 
 /// Starts a child that is no orphan.
+///
+/// `pid` tells the number of what was started. Without adoption this only calls `start`.
+///
+/// # Errors
+///
+/// Those of `start`.
 pub(crate) fn start<T, E>(
     start: impl FnOnce() -> Result<T, E>,
     pid: impl Fn(&T) -> i32,
@@ -55,6 +70,8 @@ pub(crate) fn start<T, E>(
 }
 
 /// Takes a child off the list that was reaped.
+///
+/// Called after the child was reaped, when its number may be used again.
 pub(crate) fn forget(pid: i32) {
     if ADOPTS.load(Ordering::Relaxed) {
         own().remove(&pid);
@@ -64,6 +81,9 @@ pub(crate) fn forget(pid: i32) {
 /// Kills orphans with all that they have started, and says whether none is left. They are reaped when all are
 /// dead: until then they count against the bound on processes, so that a program that multiplies as fast as it
 /// is killed comes to a stop.
+///
+/// `true` at once where this process does not adopt orphans: then there is nothing that it could
+/// find.
 pub(super) fn end() -> bool {
     if !ADOPTS.load(Ordering::Relaxed) {
         return true;

@@ -1,4 +1,8 @@
 //! Supervisors of one kind, used again and again.
+//!
+//! A [`Kind`] says what supervisors enter before their first program; all supervisors of a [`Pool`]
+//! have entered the same, so any of them can serve any call of the pool. A call takes an idle one
+//! or starts a new one; those that serve are bounded by the calls that the handle lets start.
 
 use std::{
     io,
@@ -33,6 +37,8 @@ const PROBE_TIME: Duration = Duration::from_secs(10);
 const MAX_MEMORIES: u32 = 1000;
 
 /// What supervisors of one pool do before their first program.
+///
+/// `Default` is a supervisor without namespaces, control group of its own, or confinement.
 #[derive(Debug, Default)]
 pub(crate) struct Kind {
     /// Each program runs in a PID namespace of its own.
@@ -56,6 +62,8 @@ impl Kind {
     }
 
     /// Processes of the supervisor's that are in a group with those of its program.
+    ///
+    /// 2 where the supervisor makes a PID namespace, whose first process is its own; else 1.
     pub(crate) fn helpers(&self) -> u64 {
         1 + u64::from(self.pid_namespace)
     }
@@ -79,6 +87,8 @@ pub(crate) struct Pool {
     /// Those that have nothing to do, with those of other pools.
     idle: Arc<Idle>,
     /// How many supervisors it has started.
+    ///
+    /// Counts up to [`MAX_MEMORIES`], where it matters; it is never reset.
     n_started: AtomicU32,
     /// Where supervisors get groups for their programs, where there are some. It is dropped after those
     /// that are idle, and waits for them: a host that ends right after that leaves no group.
@@ -87,6 +97,9 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// Whether what its supervisors entered is what a new one would enter.
+    ///
+    /// `false` means that [`Linux`](crate::Linux) makes another pool; supervisors of this one go on
+    /// with their calls.
     pub(crate) fn is_current(&self) -> bool {
         let is_worn = self.kind.confinement.shared_memory.is_some()
             && self.n_started.load(Ordering::Relaxed) >= MAX_MEMORIES;
@@ -104,6 +117,8 @@ impl Pool {
     }
 
     /// A pool without supervisors.
+    ///
+    /// It gets an id of its own, under which its idle supervisors are kept.
     pub(crate) fn new(kind: Kind, groups: Arc<Cgroups>) -> Arc<Self> {
         let (id, idle, n_started) = (PoolId::new(), Arc::default(), AtomicU32::default());
         Arc::new(Self { kind, reach: None, groups, id, idle, n_started })
@@ -134,6 +149,14 @@ impl Pool {
     }
 
     /// Starts a supervisor and waits for its setup; it is the first of the pool.
+    ///
+    /// The supervisor is kept for the pool's first call. The thread is blocked for [`PROBE_TIME`]
+    /// at most.
+    ///
+    /// # Errors
+    ///
+    /// The outer error is the host's: no supervisor could be started, or it did not answer in time.
+    /// The inner [`Report`] says what a supervisor could not enter.
     pub(crate) fn probe(&self) -> io::Result<Result<(), Report>> {
         let supervisor = self.start()?;
         let report = supervisor.report_blocking(PROBE_TIME)?;
@@ -145,6 +168,13 @@ impl Pool {
     }
 
     /// A supervisor that has been given its setup. Its first report may still be the answer to that.
+    ///
+    /// The descriptors of the setup go with it in the order that the flags announce: ruleset, inner
+    /// ruleset, group, kill file, CPU time.
+    ///
+    /// # Errors
+    ///
+    /// Those of making a control group, of starting a process, and of sending to it.
     fn start(&self) -> io::Result<Supervisor> {
         self.n_started.fetch_add(1, Ordering::Relaxed);
         let leaf = self.groups.leaf(self.kind.helpers(), self.kind.own_cgroup)?;
@@ -201,6 +231,13 @@ impl Pool {
     }
 
     /// Sends a start to a supervisor that is free, or to a new one, with these bounds for its group.
+    ///
+    /// Must run in a Tokio runtime with I/O enabled: the socket is registered with it. A supervisor
+    /// that turns out to be gone or unfit is dropped, and the next one is asked.
+    ///
+    /// # Errors
+    ///
+    /// This host is short of something. Nothing was sent then.
     pub(super) fn begin(
         &self,
         record: &[u8],
@@ -249,11 +286,16 @@ impl Pool {
     }
 
     /// Lets those go that have nothing to do.
+    ///
+    /// They end after this returns; [`attend`](super::attend) waits for that.
     pub(crate) fn let_idle_go(&self) {
         drop(self.idle.take_all(self.id));
     }
 
     /// Takes back a supervisor that has nothing to do.
+    ///
+    /// One whose control group is worn is dropped instead, as the next program would have less
+    /// memory than it was promised.
     pub(super) fn give_back(&self, mut supervisor: Supervisor) {
         if supervisor.leaf().is_some_and(Leaf::is_worn) {
             return;

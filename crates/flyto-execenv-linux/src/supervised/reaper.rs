@@ -1,4 +1,13 @@
 //! Waiting for supervisors that were let go, without blocking a call and without a runtime.
+//!
+//! A supervisor that is let go needs some 100 µs to end its programs and itself, and longer where a
+//! program resists. It is waited for in one of two places: by [`attend`], where a backend is
+//! dropped and blocks for a bounded time, or by one thread of the process, which exists only as
+//! long as there is something to wait for and looks at growing intervals, [`FIRST_PAUSE`] to
+//! [`LAST_PAUSE`].
+//!
+//! A supervisor that ends with code 0 has proved that its tree is gone. One that was killed has
+//! not; what it left is searched and killed here for [`PROOF_TIME`] at most.
 
 use std::{
     cell::RefCell,
@@ -18,6 +27,9 @@ use super::{orphans, rescue};
 use crate::{cgroup::Leaf, processes::wake};
 
 /// A supervisor whose socket is closed: it ends everything it started, then itself.
+///
+/// States follow each other: `Ending`, then `Finished`, with `Killed` between them where the
+/// supervisor could not prove its end.
 #[derive(Debug)]
 pub(super) struct ClosingSupervisor {
     pidfd: OwnedFd,
@@ -59,12 +71,14 @@ static LEFT: Mutex<Left> = Mutex::new(Left { supervisors: Vec::new(), thread_of:
 /// Tells that a supervisor has finished.
 static FINISHED: Condvar = Condvar::new();
 
+/// The lock is held while supervisors are looked at, which takes system calls but no waiting.
 struct Left {
     supervisors: Vec<ClosingSupervisor>,
     /// The process whose thread waits for them; 0 for none. A fork of it has the list without the thread.
     thread_of: u32,
 }
 
+/// A poisoned lock is used on: the list is whole between any two statements that change it.
 fn left() -> MutexGuard<'static, Left> {
     LEFT.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -79,6 +93,9 @@ thread_local! {
 /// no control group. Those that take longer are waited for as ever, for as long as the host lives.
 ///
 /// A supervisor without a program takes some 100 µs.
+///
+/// `let_go` drops the supervisors; those that this thread drops meanwhile are collected. Nothing is
+/// shown where they do not finish in time.
 pub(crate) fn attend(at_most: Duration, let_go: impl FnOnce()) {
     // A thread that is ending may have no list any more, and attends to none.
     let _ = ATTENDED.try_with(|it| it.replace(Some(Vec::new())));
@@ -112,6 +129,9 @@ fn wait_for_the_thread() {
 }
 
 /// Waits for a supervisor that was let go.
+///
+/// Continues the supervisor first where it was stopped. Returns at once, with the supervisor handed
+/// to [`attend`] on this thread or to the thread of the process.
 pub(super) fn wait_for(supervisor: ClosingSupervisor) {
     wake(&supervisor.pidfd);
     let mut supervisor = Some(supervisor);
@@ -126,9 +146,14 @@ pub(super) fn wait_for(supervisor: ClosingSupervisor) {
     }
 }
 
+/// The first interval at which closing supervisors are looked at: twice what an idle one takes to
+/// end.
 const FIRST_PAUSE: Duration = Duration::from_micros(200);
+/// The longest interval between two looks.
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 
+/// Starts the thread where there is none. Where the system has no thread left, the supervisor waits
+/// in the list until the next one comes.
 fn wait_in_a_thread(supervisor: ClosingSupervisor) {
     let mut left = left();
     if left.thread_of != process::id() {
@@ -141,6 +166,7 @@ fn wait_in_a_thread(supervisor: ClosingSupervisor) {
     left.supervisors.push(supervisor);
 }
 
+/// The thread's body: ends when the list is empty.
 fn wait_for_all() {
     let mut pause = FIRST_PAUSE;
     loop {
@@ -178,6 +204,8 @@ impl ClosingSupervisor {
         self.state == State::Finished
     }
 
+    /// Asks without reaping first (`WNOWAIT`, waitid(2)): as long as the supervisor is not reaped
+    /// its number, and with it the number of its session, is no other's.
     fn look(&mut self) -> State {
         let wait = |more| {
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | more;

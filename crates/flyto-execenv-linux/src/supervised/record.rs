@@ -1,4 +1,9 @@
 //! A spec as the record that a supervisor reads.
+//!
+//! The record holds everything that the supervisor needs for one program: a head with flags, bounds
+//! and counts, then texts, each with a zero byte at its end. The order of the texts is fixed:
+//! working directory, file of the program, its arguments from argument 0 on, then the variables as
+//! `NAME=value`. No text holds a zero byte, since the spec was checked for that.
 
 use std::{os::unix::ffi::OsStrExt, path::Path, time::Duration};
 
@@ -9,9 +14,14 @@ use crate::enforcement::Plan;
 
 /// How long after the deadline the supervisor ends a tree without an order: 20 ms. The host has ordered it by
 /// then, unless something holds the host up.
+///
+/// It stands behind the host's own clock, not in its place.
 const CLOCK_MARGIN: Duration = Duration::from_millis(20);
 
 /// Appends the record of a start.
+///
+/// `program` is the file that is executed; argument 0 is the name as the spec has it. The counts of
+/// `start` are replaced by those of `spec`.
 pub(super) fn write(out: &mut Vec<u8>, spec: &Spec, program: &Path, start: Start<'_>) {
     let head = Start { n_args: spec.args.len() + 1, n_env: spec.env.iter().count(), ..start };
     head.write_head(out);
@@ -34,6 +44,8 @@ pub(super) fn write(out: &mut Vec<u8>, spec: &Spec, program: &Path, start: Start
 }
 
 /// A start with these bounds, and the deadline of its spec.
+///
+/// Numbers that do not fit become "none" for the deadline and the largest value for the grace.
 pub(super) fn bounded(flags: StartFlags, spec: &Spec, plan: &Plan) -> Start<'static> {
     let (bounds, n_bounds) = plan.all_bounds();
     let Plan { cpu_ns, memory_bytes, .. } = *plan;

@@ -2,6 +2,10 @@
 //!
 //! A program of the same user can do both, unless a sandbox's scope for signals or a PID namespace is in
 //! the way.
+//!
+//! All of it is best effort: `/proc` may be hidden, and a process that left the session of a killed
+//! supervisor is not found. The proof that a tree is gone lies elsewhere, with the supervisor's
+//! exit code or with the control group.
 
 use std::path::Path;
 
@@ -14,6 +18,8 @@ const MAX_ROUNDS: u32 = 100;
 /// Kills every process of the session that a killed supervisor led: programs that stayed in it. One
 /// that made a session of its own is not found: its descent is lost with the supervisor. The supervisor is dead
 /// and not reaped, so that no other process has its number, and with it the session's.
+///
+/// Only for supervisors that led a session: those of programs with isolation.
 pub(super) fn kill_session(leader: i32) {
     for _ in 0..MAX_ROUNDS {
         let mut is_over = true;
@@ -28,6 +34,8 @@ pub(super) fn kill_session(leader: i32) {
 
 /// Kills everything below a supervisor that is stopped: the process that stops it is there as well. Below one
 /// that is not, kills the children that are stopped, as the first process of a namespace can be.
+///
+/// One pass. The callers repeat it for as long as the supervisor does not end.
 pub(super) fn kill_below_stopped(supervisor: i32) {
     let Some(top) = Stat::of(supervisor) else { return };
     if top.is_stopped() {

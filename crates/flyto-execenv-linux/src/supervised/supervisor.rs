@@ -1,4 +1,10 @@
 //! One supervisor, as its host holds it.
+//!
+//! Records and orders go out over one socket, reports come in; each is one message. Sending never
+//! blocks, receiving is asynchronous but for the probe. The socket stays registered with the
+//! runtime that used it last, which saves two system calls for each call.
+//!
+//! Dropping a [`Supervisor`] never blocks either: its end is waited for by the [`reaper`].
 
 use std::{
     io::{self, IoSlice, IoSliceMut},
@@ -38,12 +44,17 @@ use crate::{
 };
 
 /// The largest record that goes into a message by itself: the supervisor has room for 32 KiB.
+///
+/// Larger records, with long arguments or many variables, are written to a memfd whose descriptor
+/// is sent.
 const INLINE_BYTES: usize = 32 * 1024;
 
 /// Says that the record is a file, which goes with the message as its last descriptor.
 const IN_A_FILE: &[u8] = &[0];
 
 /// Descriptors of one message.
+///
+/// More than any record has; the kernel's own bound is 253 (`SCM_MAX_FD`, unix(7)).
 const MAX_DESCRIPTORS: usize = 8;
 
 /// A supervisor. Dropping it closes its socket, and with that it ends whatever it runs, and itself.
@@ -72,6 +83,14 @@ impl Supervisor {
     /// setup.
     ///
     /// The caller's thread waits until the supervisor's image is in place, some 50 µs.
+    ///
+    /// The descriptors that the supervisor gets are moved to 4 and above first, since it has 0 to 3
+    /// for others.
+    ///
+    /// # Errors
+    ///
+    /// Those of socketpair(2), open(2), memfd_create(2) and clone3(2): this process is short of
+    /// something, or may not start it.
     pub(super) fn start(leaf: Option<Leaf>, group: Group) -> io::Result<Self> {
         let (ours, its) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
@@ -129,6 +148,8 @@ impl Supervisor {
     }
 
     /// Whether this process has started it, rather than one that this is a fork of.
+    ///
+    /// A fork has copies of the descriptors; using them would mix up two processes' calls.
     pub(super) fn is_ours(&self) -> bool {
         self.owner == getpid()
     }
@@ -149,16 +170,27 @@ impl Supervisor {
     }
 
     /// Notes that it has a program, or has none.
+    ///
+    /// Decides what the destructor does: a group is killed, and a session looked through, only
+    /// where a program may be left.
     pub(super) fn set_serves(&mut self, serves: bool) {
         self.serves = serves;
     }
 
+    /// # Panics
+    ///
+    /// Never outside of the destructor, which takes the socket last.
     pub(super) fn socket(&self) -> &Arc<OwnedFd> {
         self.socket.as_ref().expect("only the destructor takes it")
     }
 
     /// Sends a record with descriptors. Never blocks: a supervisor takes its messages one by one, and
     /// at most a handful is under way.
+    ///
+    /// # Errors
+    ///
+    /// `EPIPE` or `ECONNRESET` where the supervisor is gone, `EMFILE` and the like where this
+    /// process is short of something.
     pub(super) fn send(&self, record: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         if record.len() <= INLINE_BYTES {
             return Ok(self.send_inline(record, descriptors)?);
@@ -170,6 +202,8 @@ impl Supervisor {
         Ok(self.send_inline(IN_A_FILE, &all)?)
     }
 
+    /// The record has at most [`INLINE_BYTES`] and at least one byte: an empty message would read
+    /// as the end of the socket.
     fn send_inline(&self, record: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -189,6 +223,11 @@ impl Supervisor {
     }
 
     /// The next report, without waiting: `None` where there is none yet.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::UnexpectedEof`] where the supervisor has closed its end, `ECONNRESET` where
+    /// it did so with a message unread, [`io::ErrorKind::InvalidData`] for what is no report.
     pub(super) fn try_report(&self) -> io::Result<Option<Report>> {
         match self.receive() {
             // It has ended with a message of ours unread, which is said before what it has sent (unix(7)).
@@ -200,6 +239,8 @@ impl Supervisor {
         }
     }
 
+    /// The first report of a supervisor that left the network brings its listener as a descriptor,
+    /// which is kept here.
     fn receive(&self) -> io::Result<Option<Report>> {
         let mut record = [0; REPORT_BYTES];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -232,6 +273,8 @@ impl Supervisor {
     }
 
     /// Puts the socket into the event loop of the current runtime, where it is not there already.
+    ///
+    /// Moves the registration where the last call ran in another runtime.
     pub(super) fn watch(&mut self) -> io::Result<()> {
         let runtime = runtime::Handle::current().id();
         if self.watched.as_ref().is_none_or(|(id, _)| *id != runtime) {
@@ -248,6 +291,8 @@ impl Supervisor {
     }
 
     /// The next report, once there is one. The socket is watched; one task at a time waits.
+    ///
+    /// Needs [`watch`](Self::watch) before. Only the last task that polled is woken.
     pub(super) fn poll_report(&self, cx: &mut Context<'_>) -> Poll<io::Result<Report>> {
         let Some((_, watched)) = &self.watched else {
             return Poll::Ready(Err(io::ErrorKind::NotConnected.into()));
@@ -268,6 +313,10 @@ impl Supervisor {
     }
 
     /// Waits for the next report, blocking the thread for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::TimedOut`] after `timeout`, else those of [`try_report`](Self::try_report).
     pub(super) fn report_blocking(&self, timeout: std::time::Duration) -> io::Result<Report> {
         let give_up = Instant::now() + timeout;
         loop {
