@@ -22,6 +22,8 @@ use crate::{
 };
 
 /// The longest wait between two looks at a group that is being ended: 5 ms.
+///
+/// The first wait is 50 µs, and each is twice the one before.
 const LAST_PAUSE: Duration = Duration::from_millis(5);
 
 /// How long the supervisor of an abandoned group is left to finish: 2 s. It gives itself a quarter of that for
@@ -34,6 +36,9 @@ const END_TIME: Duration = Duration::from_secs(1);
 /// Kills everything in a group and in those below it, once; says whether nothing is left.
 ///
 /// After that the group is not to be used again: Linux kills whatever is born in it later.
+///
+/// Does not wait: a process that sleeps in the kernel may still be there, and then this says
+/// `false`.
 pub(super) fn kill(group: &Path) -> bool {
     // In a threaded group, which a program with the right to write here can make of it, this fails.
     let _ = write(&group.join("cgroup.kill"), "1");
@@ -45,6 +50,8 @@ pub(super) fn kill(group: &Path) -> bool {
 }
 
 /// Kills again and again until nothing is left; says whether it came to that in time.
+///
+/// Blocks the thread for `at_most` and the time of one round.
 pub(super) fn end(group: &Path, at_most: Duration) -> bool {
     let give_up = Instant::now() + at_most;
     let mut pause = Duration::from_micros(50);
@@ -67,6 +74,7 @@ pub(super) fn is_empty(group: &Path) -> bool {
     }
 }
 
+/// Recursive over the groups below; their depth is bounded by `cgroup.max.depth` (cgroups(7)).
 fn kill_threads_below(group: &Path) {
     let _ = kill_threads_of(group);
     subgroups(group).for_each(|it| kill_threads_below(&it));
@@ -77,6 +85,9 @@ fn kill_threads_below(group: &Path) {
 /// A supervisor that is still there ends its programs, those included that have left its group, and then itself:
 /// to kill the group would stop it half way. So it is left to finish. One that has not finished in time is held
 /// by something, and its work is done here: what is below it is killed wherever it is, then its group.
+///
+/// Blocks for [`FINISH_TIME`] and twice [`END_TIME`] at most, for one held supervisor; each further
+/// one adds [`END_TIME`].
 pub(super) fn finish_abandoned(home: &Path) {
     let groups: Vec<_> = subgroups(home).collect();
     let supervisors = || groups.iter().filter_map(|it| supervisor_of(it));

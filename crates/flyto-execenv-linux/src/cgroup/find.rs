@@ -1,4 +1,8 @@
 //! Where this process stands in the hierarchies of control groups: cgroups(7), proc_pid_mountinfo(5).
+//!
+//! Pure functions of the two files' bytes, so that each layout is tested without such a machine.
+//! `None` means that no hierarchy shows this process: nothing is mounted, or its group lies outside
+//! of what this cgroup namespace sees.
 
 use std::{
     ffi::OsString,
@@ -16,12 +20,17 @@ pub(super) struct Place {
 }
 
 /// The hierarchy of version 2: `members` is `/proc/self/cgroup`, `mounts` is `/proc/self/mountinfo`.
+///
+/// The line of version 2 begins with `0::`.
 pub(super) fn version_2(members: &[u8], mounts: &[u8]) -> Option<Place> {
     let path = lines(members).find_map(|it| it.strip_prefix(b"0::"))?;
     place(path, mounts, |kind, _| kind == b"cgroup2")
 }
 
 /// The hierarchy of version 1 with this controller.
+///
+/// A hierarchy can have several controllers, with commas between them, both in the list of members
+/// and in the options of the mount.
 pub(super) fn version_1(members: &[u8], mounts: &[u8], controller: &str) -> Option<Place> {
     let names = |list: &[u8]| list.split(|it| *it == b',').any(|it| it == controller.as_bytes());
     let path = lines(members).find_map(|line| {
@@ -32,6 +41,8 @@ pub(super) fn version_1(members: &[u8], mounts: &[u8], controller: &str) -> Opti
     place(path, mounts, |kind, options| kind == b"cgroup" && names(options))
 }
 
+/// The first mount that shows the group counts. `is_it` gets the kind of the file system and the
+/// options of the superblock.
 fn place(path: &[u8], mounts: &[u8], is_it: impl Fn(&[u8], &[u8]) -> bool) -> Option<Place> {
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
     lines(mounts).find_map(|line| {
@@ -52,6 +63,7 @@ fn place(path: &[u8], mounts: &[u8], is_it: impl Fn(&[u8], &[u8]) -> bool) -> Op
     })
 }
 
+/// Lines without their ends; empty ones are left out.
 fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|it| *it == b'\n').filter(|it| !it.is_empty())
 }

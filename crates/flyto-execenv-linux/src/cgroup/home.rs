@@ -1,4 +1,8 @@
 //! The directory of one host in one hierarchy: groups of programs are made below it.
+//!
+//! A directory is named `flyto-PID-N`. Its name alone proves nothing, since process numbers are
+//! used again: the lock on it does. The first host that comes to a place removes the directories
+//! there whose lock is free.
 
 use std::{
     ffi::OsStr,
@@ -24,6 +28,8 @@ use super::end;
 const PREFIX: &str = "flyto-";
 
 /// Names that are tried before a place counts as full of directories that cannot be removed.
+///
+/// A name can be taken by the directory of a process that had the same number.
 const MAX_NAMES: u32 = 1_000;
 
 /// The next number in a name. None is used twice, so that a name means one directory.
@@ -41,6 +47,7 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
+    /// `tried` follows "failed to" and is followed by the path.
     pub(super) fn new(tried: &'static str, path: impl Into<PathBuf>, error: io::Error) -> Self {
         Self { tried, path: path.into(), error: Arc::new(error) }
     }
@@ -73,6 +80,13 @@ pub(super) struct Home {
 
 impl Home {
     /// Makes a directory in `place`, after those that dead hosts have left there are removed.
+    ///
+    /// Blocks for some seconds where what a dead host left has to be ended first.
+    ///
+    /// # Errors
+    ///
+    /// What failed, on which path: those of mkdir(2), or [`io::ErrorKind::StorageFull`] after
+    /// [`MAX_NAMES`] names.
     pub(super) fn make(place: &Path) -> Result<Self, Refused> {
         remove_abandoned(place);
         for _ in 0..MAX_NAMES {
@@ -109,6 +123,8 @@ impl Home {
     }
 
     /// Removes it with all its groups, once no process is in them; gives up after 25 ms.
+    ///
+    /// In a fork of the process that made it, nothing happens.
     pub(super) fn clear(&self) {
         if !self.is_ours() {
             return;
@@ -121,10 +137,12 @@ impl Home {
         }
     }
 
+    /// The directory itself, in which groups are made.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
+    /// `false` in a fork.
     fn is_ours(&self) -> bool {
         self.owner == process::id()
     }
@@ -139,6 +157,10 @@ impl Home {
     }
 
     /// Makes the directory of one group, if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Those of mkdir(2), but for a directory that is there already.
     pub(super) fn make_group(&self, number: u32) -> io::Result<PathBuf> {
         let path = self.group(number);
         match fs::create_dir(&path) {
@@ -162,6 +184,9 @@ impl Drop for Home {
 const LAST_PAUSE: Duration = Duration::from_millis(20);
 
 /// Locks a directory; `None` where another process has, or has removed it meanwhile.
+///
+/// The directory is looked at again after the lock: what was locked may be another one than what
+/// has the name now.
 fn lock(path: &Path) -> Option<File> {
     let file = File::open(path).ok()?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -190,6 +215,12 @@ fn remove_abandoned(place: &Path) {
 
 /// Removes a group and the groups below it, of which some may be a nested host's. Another process may be
 /// removing them at the same time.
+///
+/// A group can be removed only when it has no processes; files in it do not count (cgroups(7)).
+///
+/// # Errors
+///
+/// `EBUSY` where a process is in one of them. Groups that were removed before that stay removed.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let unless_gone = |res: io::Result<()>| match res {
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -205,6 +236,8 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// The groups directly below a group.
+///
+/// Empty where the group is gone or cannot be listed.
 pub(super) fn subgroups(path: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries.filter(|it| it.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.path())
@@ -216,6 +249,10 @@ pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
 }
 
 /// The number after `key` in a file of lines such as `oom_kill 3`; 0 where there is none.
+///
+/// # Errors
+///
+/// Those of reading the file.
 pub(super) fn number_in(path: &Path, key: &str) -> io::Result<u64> {
     Ok(number(&fs::read_to_string(path)?, key))
 }

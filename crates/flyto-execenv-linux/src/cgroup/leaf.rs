@@ -1,4 +1,8 @@
 //! The group of one supervisor, in each hierarchy that is of use.
+//!
+//! Bounds are written before each program that has other ones than the last, and a bound that is in
+//! force is not written again. Counts of the kernel only grow, so [`Leaf::events`] gives
+//! differences.
 
 use std::{
     fs::{File, OpenOptions},
@@ -35,6 +39,7 @@ pub(crate) struct Leaf {
     seen: Events,
 }
 
+/// Descriptors that are opened once, as each call may need them.
 #[derive(Debug)]
 struct Version2 {
     dir: File,
@@ -53,6 +58,9 @@ pub(crate) struct Events {
 }
 
 impl Leaf {
+    /// # Errors
+    ///
+    /// Those of mkdir(2) and open(2). What was made until then is removed.
     pub(super) fn make(
         homes: Arc<Homes>,
         number: u32,
@@ -91,6 +99,9 @@ impl Leaf {
     }
 
     /// The directory of the group that programs alone are to be born in, where they are.
+    ///
+    /// `None` where the supervisor is in the group as well, so that programs are born there anyway,
+    /// and where version 2 is not used.
     pub(crate) fn dir_of_programs(&self) -> Option<BorrowedFd<'_>> {
         self.version_2.as_ref().filter(|_| self.own_cgroup).map(|it| it.dir.as_fd())
     }
@@ -239,6 +250,7 @@ impl Leaf {
         self.group_in_2()
     }
 
+    /// The directory in version 2; `None` where that hierarchy is not used.
     fn group_in_2(&self) -> Option<PathBuf> {
         self.homes.version_2.as_ref().map(|it| it.group(self.number))
     }
@@ -262,6 +274,7 @@ pub(super) fn members(home: &Home, number: u32) -> PathBuf {
     home.group(number).join("tasks")
 }
 
+/// The number in a file; `otherwise` where there is no file or it cannot be read.
 fn read_or(otherwise: u64, file: Option<impl AsRef<Path>>, key: &str) -> u64 {
     file.and_then(|it| number_in(it.as_ref(), key).ok()).unwrap_or(otherwise)
 }

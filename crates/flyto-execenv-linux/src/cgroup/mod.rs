@@ -46,6 +46,8 @@ pub(crate) use self::{
 use crate::bare::trial;
 
 /// What control groups are good for.
+///
+/// One [`Finding`] answers for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Use {
     /// Killing everything in a group at once.
@@ -73,6 +75,8 @@ pub(crate) struct Finding {
 /// Dropping this removes the host's directories. It is dropped after the supervisors whose groups came
 /// from it: those that are still ending are waited for, 25 ms at most; so nothing is left behind where a
 /// program ends right after that.
+///
+/// Made once for a backend and shared by its pools.
 #[derive(Debug)]
 pub(crate) struct Cgroups {
     homes: Arc<Homes>,
@@ -102,10 +106,12 @@ struct Homes {
 }
 
 impl Homes {
+    /// Those that there are: version 2 first, then `pids` of version 1.
     fn all(&self) -> impl Iterator<Item = &Home> {
         [&self.version_2, &self.pids].into_iter().flatten()
     }
 
+    /// A group that is still in use is noted, and tried again when the next one is made.
     fn remove_group(&self, number: u32) {
         let is_left = self.all().filter(|it| remove(&it.group(number)).is_err()).count() > 0;
         if is_left {
@@ -117,6 +123,9 @@ impl Homes {
 impl Cgroups {
     /// Finds out what can be used, by using it: 1 to 2 ms, and 0.2 ms where nothing can. Then nothing is
     /// made.
+    ///
+    /// Processes are bounded by version 2 where it can, else by version 1; everything else by
+    /// version 2 alone. A process is started in a group of each hierarchy, and ends at once.
     pub(crate) fn probe() -> Self {
         let members = fs::read("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
@@ -158,6 +167,8 @@ impl Cgroups {
     }
 
     /// None at all, whatever the machine has.
+    ///
+    /// [`leaf`](Self::leaf) makes nothing then, and [`can`](Self::can) says no.
     pub(crate) fn none() -> Self {
         Self { homes: Arc::default(), findings: Vec::new() }
     }
@@ -182,6 +193,8 @@ impl Cgroups {
     /// # Errors
     ///
     /// Those of mkdir(2): `ENOSPC` where the group above bounds the number of groups.
+    ///
+    /// Groups that could not be removed before are tried again first.
     pub(crate) fn leaf(&self, helpers: u64, own_cgroup: bool) -> io::Result<Option<Leaf>> {
         let homes = &self.homes;
         if homes.all().next().is_none() {
@@ -194,6 +207,7 @@ impl Cgroups {
     }
 }
 
+/// The reason where no mounted hierarchy of this kind shows the group of this process.
 fn not_mounted(kind: &str) -> Refused {
     let error = io::Error::new(io::ErrorKind::NotFound, format!("no {kind} shows this process"));
     Refused::new("find a hierarchy in", "/proc/self/mountinfo", error)
@@ -201,6 +215,13 @@ fn not_mounted(kind: &str) -> Refused {
 
 /// A directory in the hierarchy of version 2, with all the controllers that it can have, after a process
 /// was born in a group in it. That group stays, as the first one.
+///
+/// The directory is made beside this process's group where what is above was delegated, since
+/// controllers can be handed down there; else below that group.
+///
+/// # Errors
+///
+/// What was tried first without success: making a group, opening it, starting a process in it.
 fn home_in_2(place: &Place) -> Result<Home, Refused> {
     let above = place.own.parent().filter(|it| place.own != place.mount && is_delegated(it, place));
     let home = match above.map(Home::make) {
@@ -244,6 +265,9 @@ fn is_root(group: &Path) -> bool {
 
 /// Gives groups below this one the controllers that bound something, as far as there are some. One that
 /// cannot be handed down is found missing later.
+///
+/// Needs a group without processes of its own, but for the root of the hierarchy (the "no internal
+/// processes" rule, cgroups(7)).
 fn hand_down(group: &Path) {
     let there = fs::read_to_string(group.join("cgroup.controllers")).unwrap_or_default();
     for controller in ["memory", "pids"] {
@@ -276,6 +300,10 @@ fn counts_cpu_time(home: &Home) -> Result<PathBuf, Refused> {
 }
 
 /// A directory in a hierarchy of version 1, after a process joined a group in it.
+///
+/// # Errors
+///
+/// What was tried first without success: making a group, or putting a process into it.
 fn home_in_1(place: &Place) -> Result<Home, Refused> {
     let home = Home::make(&place.own)?;
     let members = leaf::members(&home, 0);
