@@ -2,6 +2,14 @@
 //!
 //! One error number has many causes: what a machine says about itself tells them apart. All of this is
 //! a function of data, so each cause is tested without such a machine.
+//!
+//! Two functions lead in: [`reason`] says why a layer fails and what helps, [`instead`] what the
+//! backend does meanwhile. Both are asked only where a layer failed or works in part, and neither
+//! reads anything of the system: a [`Machine`] has it all.
+//!
+//! A reason is the likely one. Where nothing matches, it says so and names the kernel's log. Causes
+//! that hold for every layer come first: a call without effect, a lack of resources, a stand-in for
+//! the kernel.
 
 use flyto_execenv::Capability;
 
@@ -9,13 +17,19 @@ use super::{Layer, Machine, errno_name, trials::means};
 use crate::{KillMechanism, Linux};
 
 /// A cause, and what helps.
+///
+/// One sentence without its full stop, and a command or a sentence.
 type Reason = (String, String);
 
+/// Both texts are shown to the operator as they are.
 fn because(cause: impl Into<String>, fix: impl Into<String>) -> Reason {
     (cause.into(), fix.into())
 }
 
 /// Layers without which this one cannot work.
+///
+/// Where one of these failed before, its cause is that of this layer too. They come before it in
+/// [`Layer::ALL`].
 pub(super) const fn needs(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::Supervisor => &[Layer::SealedMemory],
@@ -35,6 +49,8 @@ pub(super) const fn needs(layer: Layer) -> &'static [Layer] {
 }
 
 /// Layers that do the same on their way: where both fail with the same error, it is for the same reason.
+///
+/// They count only where both failures have an error number, and the same one.
 pub(super) const fn resembles(layer: Layer) -> &'static [Layer] {
     match layer {
         Layer::InProcessStart | Layer::SealedMemory | Layer::Proc => &[],
@@ -48,6 +64,9 @@ pub(super) const fn resembles(layer: Layer) -> &'static [Layer] {
 
 /// Why a layer fails, or works in part only, with this error number on this machine, most likely; and what
 /// helps.
+///
+/// `errno` is `None` where a trial failed without an error of the system, and 0 where a call had no
+/// effect.
 pub(super) fn reason(
     layer: Layer,
     is_partly: bool,
@@ -105,6 +124,7 @@ pub(super) fn reason(
         .unwrap_or_else(not_known)
 }
 
+/// The name of the error number, else the system's text for it.
 fn shown(errno: i32) -> String {
     let text = std::io::Error::from_raw_os_error(errno).to_string();
     errno_name(errno).map_or(text, str::to_owned)
@@ -120,6 +140,7 @@ fn untrue(errno: Option<i32>) -> Option<Reason> {
     })
 }
 
+/// A lack of processes, memory or descriptors, which says nothing about the layer.
 fn exhausted(errno: Option<i32>) -> Option<Reason> {
     let what = match errno? {
         libc::EAGAIN => "this user may have no further process",
@@ -131,6 +152,8 @@ fn exhausted(errno: Option<i32>) -> Option<Reason> {
 }
 
 /// A kernel that is none.
+///
+/// Their answers to single calls tell nothing about Linux.
 fn another_kernel(machine: &Machine) -> Option<Reason> {
     if machine.is_in("gVisor") {
         let cause = "gVisor stands in for the kernel, and does not have this";
@@ -144,6 +167,8 @@ fn another_kernel(machine: &Machine) -> Option<Reason> {
     machine.is_in("WSL 1").then(|| because(cause, fix))
 }
 
+/// The sysctl is `vm.memfd_noexec` (Linux 6.3); with 2 the kernel refuses every memfd that can be
+/// executed.
 fn sealed_memory(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     let is_forbidden = matches!(errno?, libc::EACCES | libc::EPERM);
     let cause = "vm.memfd_noexec is 2: nothing in memory may be executed";
@@ -152,6 +177,8 @@ fn sealed_memory(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
 }
 
 /// What Docker and engines with its profile allow no process to call.
+///
+/// `what` are the calls that it refuses, in words.
 fn container_filter(what: &str) -> Reason {
     because(
         format!(
@@ -164,6 +191,8 @@ fn container_filter(what: &str) -> Reason {
     )
 }
 
+/// Why a process cannot be started with shared memory. 5.11 is the first Linux with all calls that
+/// it needs.
 fn start(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     match errno? {
         // Without clone3 alone there is clone.
@@ -175,14 +204,18 @@ fn start(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     }
 }
 
+/// Known only where a filter of system calls is on this process.
 fn no_clone3(machine: &Machine) -> Option<Reason> {
     machine.is_filtered.then(|| container_filter("clone3"))
 }
 
+/// `least` is the first release that has what is missing.
 fn old(least: &str) -> Reason {
     because(format!("the kernel is older than {least}"), format!("use Linux {least} or later"))
 }
 
+/// In the order in which one hides the other: not mounted, of another namespace, mounted with
+/// `hidepid`.
 fn proc(machine: &Machine) -> Option<Reason> {
     if !machine.has_proc {
         return Some(because("/proc is not mounted", "mount -t proc proc /proc"));
@@ -201,11 +234,14 @@ fn proc(machine: &Machine) -> Option<Reason> {
     })
 }
 
+/// `/proc/PID/task/TID/children` (proc_tid_children(5)).
 fn no_list_of_children(errno: Option<i32>) -> Option<Reason> {
     let cause = "the kernel was built without lists of children (CONFIG_PROC_CHILDREN)";
     (errno == Some(libc::ENOENT)).then(|| because(cause, "use a kernel that has them"))
 }
 
+/// Settings of the machine are looked at before error numbers, since `EPERM` is the answer to
+/// several of them. Root needs no user namespace, so those of ordinary users do not matter to it.
 fn namespaces(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     let is_root = machine.user == 0;
     let is_forbidden = matches!(errno?, libc::EPERM | libc::EACCES);
@@ -246,6 +282,7 @@ fn namespaces(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     }
 }
 
+/// The bound on network namespaces is one of its own; all else is as for other namespaces.
 fn network_hosts(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     let is_full = matches!(errno?, libc::ENOSPC | libc::EUSERS);
     if is_full && machine.max_net_namespaces == Some(0) {
@@ -255,8 +292,11 @@ fn network_hosts(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     namespaces(errno, machine)
 }
 
+/// What helps where control groups of version 1 have the controllers.
 const UNIFIED: &str = "start the kernel with systemd.unified_cgroup_hierarchy=1";
 
+/// Where the groups are and who mounted them is decided first: an error number means something else
+/// in each of these places.
 fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     if !machine.has_proc {
         return proc(machine);
@@ -317,6 +357,7 @@ fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason
     }
 }
 
+/// Without an error number the bound was not there at all, or did not hold.
 fn process_limit(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     match (errno, machine.user) {
         (None, 0) => Some(because(
@@ -328,10 +369,12 @@ fn process_limit(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     }
 }
 
+/// For layers that are made of others and say nothing by themselves.
 fn depends() -> Reason {
     because("it is made of layers of which one fails", "see to those first")
 }
 
+/// `since` is the release of Linux that brought the version which the layer needs.
 fn landlock(errno: Option<i32>, machine: &Machine, since: &str) -> Option<Reason> {
     match errno {
         None => Some(old(since)),
@@ -355,6 +398,7 @@ fn landlock(errno: Option<i32>, machine: &Machine, since: &str) -> Option<Reason
     }
 }
 
+/// Filters are asked about through `/proc` first, so that its absence looks like theirs.
 fn filter(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     match errno? {
         libc::ENOENT if !machine.has_proc => proc(machine),
@@ -372,6 +416,9 @@ fn filter(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
 }
 
 /// What happens where a layer fails, or works in part only, with this backend.
+///
+/// The texts are whole clauses without a full stop; `linux` decides which, as its mechanism and its
+/// means differ.
 pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
     let trees = match linux.mechanism() {
         KillMechanism::Group => "trees are not ended, only those who stay in the process group",

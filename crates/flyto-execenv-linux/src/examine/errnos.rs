@@ -1,7 +1,21 @@
 //! The names of error numbers.
+//!
+//! Programs show a name rather than the system's text, which depends on the language of the C
+//! library.
 
 /// The name of an error number that starting or confining a program can meet, such as `EPERM`
 /// (errno(3)).
+///
+/// `None` for every other number. 0 is the code of this crate for a call that succeeded without
+/// effect.
+///
+/// ```
+/// use flyto_execenv_linux::examine::errno_name;
+///
+/// assert_eq!(errno_name(1), Some("EPERM"));
+/// assert_eq!(errno_name(0), Some("no effect"));
+/// assert_eq!(errno_name(999), None);
+/// ```
 #[must_use]
 pub const fn errno_name(errno: i32) -> Option<&'static str> {
     Some(match errno {

@@ -1,10 +1,16 @@
 //! What a machine says about itself, as far as it decides what works.
+//!
+//! All that is read is a handful of files, most of them in `/proc`. [`Machine::of`] understands
+//! their bytes, whatever machine they are of, so tests describe machines as data. Files that cannot
+//! be read leave the default: nothing is known.
 
 use std::{fs, path::Path};
 
 use crate::kernel::is_at_least;
 
 /// A machine, as this process sees it.
+///
+/// Public fields are for reports; the others are read by the search for causes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Machine {
@@ -13,18 +19,31 @@ pub struct Machine {
     /// The architecture, such as `x86_64`.
     pub architecture: &'static str,
     /// The effective user.
+    ///
+    /// As geteuid(2) has it; 0 is root, also root of a user namespace.
     pub user: u32,
     /// What is unusual about the place: `container`, `gVisor`, `WSL 1`, `user namespace`, `chroot`.
+    ///
+    /// Empty on an ordinary machine.
     pub surroundings: Vec<&'static str>,
     /// The security modules that are in use, such as `landlock`, where the kernel tells.
+    ///
+    /// In the kernel's order (`/sys/kernel/security/lsm`). `None` where securityfs is not mounted,
+    /// as in most containers.
     pub security_modules: Option<Vec<String>>,
+    /// `kernel.apparmor_restrict_unprivileged_userns`, of Ubuntu since 23.10.
     pub(super) apparmor_restricts_userns: bool,
+    /// `kernel.unprivileged_userns_clone` is 0, a setting of Debian's kernels.
     pub(super) userns_clone_off: bool,
+    /// `user.max_user_namespaces` (namespaces(7)); `None` where there is no such setting.
     pub(super) max_user_namespaces: Option<u64>,
+    /// `user.max_net_namespaces`, likewise.
     pub(super) max_net_namespaces: Option<u64>,
+    /// `vm.memfd_noexec`, since Linux 6.3: 2 forbids memory that can be executed.
     pub(super) memfd_noexec: Option<u64>,
     /// Programs of this process are filtered already (seccomp(2)).
     pub(super) is_filtered: bool,
+    /// `NoNewPrivs` of proc_pid_status(5) is 1.
     pub(super) no_new_privs: bool,
     /// `/proc` is there.
     pub(super) has_proc: bool,
@@ -48,6 +67,8 @@ pub struct Machine {
 
 impl Machine {
     /// Reads what this machine says.
+    ///
+    /// Opens some fifteen small files and starts nothing.
     #[must_use]
     pub fn read() -> Self {
         let uname = rustix::system::uname();
@@ -63,6 +84,10 @@ impl Machine {
     }
 
     /// Understands what these files say.
+    ///
+    /// `read` gives the bytes of a file, or `None` where it cannot be read. The kernel's release
+    /// and the user are those that the files say; [`read`](Self::read) replaces them by what the
+    /// system says itself.
     pub(super) fn of(read: impl Fn(&str) -> Option<Vec<u8>>) -> Self {
         let text = |path: &str| read(path).map(|it| String::from_utf8_lossy(&it).trim().to_owned());
         let number = |path: &str| text(path).and_then(|it| it.parse::<u64>().ok());
@@ -136,6 +161,7 @@ impl Machine {
         }
     }
 
+    /// Whether this is among the [`surroundings`](Self::surroundings).
     pub(super) fn is_in(&self, place: &str) -> bool {
         self.surroundings.contains(&place)
     }
@@ -146,6 +172,7 @@ impl Machine {
     }
 }
 
+/// Since Ubuntu 23.10; missing elsewhere.
 const APPARMOR: &str = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
 
 /// The second of the four user ids of proc_pid_status(5).
@@ -154,6 +181,9 @@ fn effective(ids: &str) -> Option<u32> {
 }
 
 /// A line of proc_pid_mountinfo(5).
+///
+/// What is needed of it: where it is mounted, the kind of its file system, and the options of its
+/// superblock.
 struct Mount<'a> {
     point: &'a str,
     kind: &'a str,
@@ -161,6 +191,7 @@ struct Mount<'a> {
 }
 
 impl<'a> Mount<'a> {
+    /// `None` for a line in another format. The hyphen ends the optional fields before the kind.
     fn of(line: &'a str) -> Option<Self> {
         let (place, file_system) = line.split_once(" - ")?;
         let mut file_system = file_system.split(' ');
@@ -171,6 +202,7 @@ impl<'a> Mount<'a> {
         })
     }
 
+    /// The value of an option such as `hidepid=2`.
     fn option(&self, name: &str) -> Option<&'a str> {
         self.options.split(',').find_map(|it| it.strip_prefix(name)?.strip_prefix('='))
     }

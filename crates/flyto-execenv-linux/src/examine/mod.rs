@@ -16,6 +16,13 @@
 //! println!("trees are ended by {}", found.mechanism.name());
 //! # }
 //! ```
+//!
+//! Start with [`examine`]. A [`Check`] is one [`Layer`] with its [`State`]; a [`Trouble`] is what a
+//! state has where something is wrong, with a command that helps.
+//! [`Examination::serves_by_default`] is the short answer for a program that only wants to know
+//! whether tools can run as they should.
+//!
+//! Nothing is changed on the machine, and what a trial started is gone when it is over.
 
 #[cfg(supervised)]
 mod cause; //    from what failed to why
@@ -44,6 +51,19 @@ pub use self::{errnos::errno_name, machine::Machine};
 use crate::{KillMechanism, Linux};
 
 /// Something that programs are started, ended or confined with.
+///
+/// A layer that fails need not matter: others may do the same in its place, and
+/// [`Trouble::instead`] says which. The order of the variants is that of [`Ord`] and of
+/// [`Layer::ALL`].
+///
+/// ```
+/// use flyto_execenv_linux::examine::Layer;
+///
+/// for layer in Layer::ALL {
+///     println!("{:20} {}", layer.name(), layer.gives());
+/// }
+/// assert_eq!(Layer::ALL[0], Layer::Threads);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Layer {
@@ -66,8 +86,12 @@ pub enum Layer {
     /// Ending a tree by its control group (`cgroup.kill`, cgroups(7)).
     CgroupKill,
     /// Bounding processes by a control group.
+    ///
+    /// The controller `pids`, of version 2 or of version 1.
     CgroupProcesses,
     /// Bounding memory by a control group.
+    ///
+    /// The controller `memory` of version 2, which ends a group as a whole.
     CgroupMemory,
     /// Bounding the number of processes, by whatever there is.
     ProcessLimit,
@@ -76,10 +100,16 @@ pub enum Layer {
     /// Bounding CPU time, by whatever there is.
     CpuLimit,
     /// Landlock's rules for files (landlock(7)).
+    ///
+    /// Version 3 at least, of Linux 6.2: without it a program could truncate what it may not write.
     LandlockFiles,
     /// Landlock's rules for TCP ports.
+    ///
+    /// Version 4, of Linux 6.7.
     LandlockPorts,
     /// Landlock's scopes for signals and abstract Unix sockets.
+    ///
+    /// Version 6, of Linux 6.12.
     LandlockScopes,
     /// Mounts that keep paths from being changed, in a mount namespace (mount_namespaces(7)), in a user
     /// namespace unless root asks.
@@ -152,6 +182,8 @@ impl Layer {
     }
 
     /// What it gives, in a few words.
+    ///
+    /// Follows the name in a report; without a full stop.
     #[must_use]
     pub const fn gives(self) -> &'static str {
         match self {
@@ -191,6 +223,8 @@ pub enum State {
         by: String,
     },
     /// It works, and something is less than it could be.
+    ///
+    /// A call is served all the same, with the difference that [`Trouble::instead`] names.
     Partly {
         /// As for [`State::Works`].
         by: String,
@@ -198,16 +232,23 @@ pub enum State {
         trouble: Trouble,
     },
     /// It does not work.
+    ///
+    /// The backend does not use it.
     Fails(Trouble),
 }
 
 /// What failed, and what is known about it.
+///
+/// All texts are for people; a program matches on [`errno`](Self::errno) or on the layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trouble {
     /// What was tried, in words that follow "failed to".
     pub tried: String,
     /// The error number (errno(3)), where the system gave one.
+    ///
+    /// `Some(0)` where a call succeeded and had no effect, as under a filter of system calls that
+    /// answers in the kernel's place. [`errno_name`] has names.
     pub errno: Option<i32>,
     /// The likely cause, one sentence without its full stop.
     pub cause: String,
@@ -218,6 +259,8 @@ pub struct Trouble {
 }
 
 /// One layer, tried.
+///
+/// Layers that work have one as well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Check {
@@ -239,6 +282,23 @@ impl Check {
 }
 
 /// What was found on this machine.
+///
+/// ```
+/// use flyto_execenv_linux::{Linux, examine, examine::Layer};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let found = examine(&Linux::new()).await;
+/// if !found.serves_by_default() {
+///     for capability in &found.missing {
+///         println!("missing: {}", capability.name());
+///     }
+/// }
+/// if let Some(trouble) = found.check(Layer::LandlockFiles).and_then(|it| it.failed()) {
+///     println!("failed to {}: {}; {}", trouble.tried, trouble.cause, trouble.fix);
+/// }
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Examination {
@@ -254,6 +314,8 @@ pub struct Examination {
     pub process_isolation: Option<Cow<'static, str>>,
     /// What the backend does not offer of what every tool is given unless the operator says
     /// otherwise ([`BY_DEFAULT`]), or what did not hold when it was tried.
+    ///
+    /// In the order of [`BY_DEFAULT`]; empty on a machine that has it all.
     pub missing: Vec<Capability>,
 }
 
@@ -288,6 +350,9 @@ impl Examination {
 /// `linux` is the backend in use: what it does instead of what fails, and whether that is enough, is told
 /// of it. Programs are tried with `/bin/sh`; without one, supervisors are only started.
 /// On an architecture without a supervisor nothing is tried, and every layer fails for that reason.
+///
+/// Must run in a Tokio runtime with I/O and time enabled. There is no error: what cannot be tried
+/// is a layer that fails.
 pub async fn examine(linux: &Linux) -> Examination {
     let machine = Machine::read();
     let checks = try_all(linux, &machine).await;
@@ -313,6 +378,9 @@ pub async fn examine(linux: &Linux) -> Examination {
 }
 
 /// Tries every layer, and asks why where one fails.
+///
+/// A layer that builds on one that failed has its cause, and so has one that fails with the same
+/// error for the same reason; only others are asked about by themselves.
 #[cfg(supervised)]
 async fn try_all(linux: &Linux, machine: &Machine) -> Vec<Check> {
     let mut checks: Vec<Check> = Vec::with_capacity(Layer::ALL.len());

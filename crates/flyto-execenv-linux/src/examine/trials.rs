@@ -1,4 +1,9 @@
 //! Each layer in use.
+//!
+//! Each function is one layer: it makes use of it in the smallest way that would show a fault, and
+//! says by which means it works or what failed. Programs that are started run `/bin/sh` for
+//! [`GUARD`] at most. Layers about the backend in use try [`Linux`] itself, others the single
+//! mechanism.
 
 use std::{
     error::Error, fs, io, net::TcpListener, os::fd::AsFd, path::Path, sync::Arc, thread,
@@ -29,6 +34,8 @@ use crate::{
 };
 
 /// What came of one layer, before its cause is looked for.
+///
+/// The text of `Works` and `Partly` says by which means, for [`State`](super::State).
 #[derive(Debug)]
 pub(super) enum Found {
     Works(String),
@@ -49,11 +56,15 @@ impl Failure {
         Self { tried: tried.into(), errno: None }
     }
 
+    /// With the error number of the system, where the error has one.
     fn of(tried: impl Into<String>, err: &io::Error) -> Self {
         Self { tried: tried.into(), errno: err.raw_os_error() }
     }
 
     /// Why a program did not start.
+    ///
+    /// Walks the chain of causes for an error number. A call without effect has the cause
+    /// [`failure::UNTRUE`], and gets 0.
     fn of_start(err: &ExecError) -> Self {
         let text = err.to_string();
         let tried = text.strip_prefix("failed to ").unwrap_or(&text).to_owned();
@@ -79,9 +90,13 @@ impl From<Result<String, Failure>> for Found {
 const GUARD: Duration = Duration::from_secs(10);
 
 /// The program of trials.
+///
+/// Trials of whole trees are left out where it is not there.
 const SHELL: &str = "/bin/sh";
 
 /// Tries every layer, in the order of [`Layer::ALL`]; `linux` is the backend that is used here.
+///
+/// One after the other. Groups are made once, and removed at the end.
 pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
     let groups = Cgroups::probe();
     let mut res = Vec::with_capacity(Layer::ALL.len());
@@ -128,6 +143,7 @@ fn threads() -> Result<String, Failure> {
     Ok("made by the C library".into())
 }
 
+/// Partly where clone(2) has to stand in for clone3(2).
 fn in_process_start() -> Found {
     let by = |call| format!("{call}, with the host's memory until the program is in place");
     match (direct::refusal(), clone3::refusal()) {
@@ -140,6 +156,7 @@ fn in_process_start() -> Found {
     }
 }
 
+/// The supervisor's own image, which later layers execute.
 fn sealed_memory() -> Result<String, Failure> {
     let tried = |err| Failure::of("make an executable file in memory", &err);
     supervised::image().map_err(tried)?;
@@ -147,6 +164,8 @@ fn sealed_memory() -> Result<String, Failure> {
 }
 
 /// Starts a supervisor of this kind and waits until it has entered what it is to enter.
+///
+/// Without control groups. The supervisor is let go at once.
 fn supervisor(kind: Kind) -> Result<String, Failure> {
     match Pool::new(kind, Arc::new(Cgroups::none())).probe() {
         Ok(Ok(())) => Ok("started from memory, and answers".into()),
@@ -158,6 +177,7 @@ fn supervisor(kind: Kind) -> Result<String, Failure> {
     }
 }
 
+/// Partly where `/proc` hides processes of other users.
 fn proc() -> Found {
     for file in ["/proc/self/stat", "/proc/thread-self/children"] {
         if let Err(err) = fs::read(file) {
@@ -175,6 +195,7 @@ fn proc() -> Found {
     }
 }
 
+/// `by` is the mechanism in words. Ends a real tree where there is a shell.
 async fn by_mechanism(mechanism: KillMechanism, by: &str) -> Result<String, Failure> {
     let tried = |err| Failure::of(format!("end trees by {by}"), &err);
     let linux = Linux::with_mechanism(mechanism).map_err(tried)?;
@@ -185,17 +206,20 @@ async fn by_mechanism(mechanism: KillMechanism, by: &str) -> Result<String, Fail
     })
 }
 
+/// Tried for root as well, which does not need it.
 fn user_namespace() -> Result<String, Failure> {
     supervisor(Kind { user_namespace: true, ..Kind::default() })?;
     Ok("a supervisor makes its own".into())
 }
 
+/// For an ordinary user in a user namespace of its own.
 async fn pid_namespace() -> Result<String, Failure> {
     let is_root = rustix::process::geteuid().is_root();
     supervisor(Kind { pid_namespace: true, user_namespace: !is_root, ..Kind::default() })?;
     by_mechanism(KillMechanism::PidNamespace, "a PID namespace").await
 }
 
+/// The directory that a purpose can use, or why it can use none.
 fn finding(groups: &Cgroups, purpose: Use) -> Result<&Path, Failure> {
     let is_it = |it: &&Finding| it.purpose == purpose;
     match groups.findings().iter().find(is_it).map(|it| &it.found) {
@@ -221,6 +245,7 @@ async fn cgroup_kill(groups: &Cgroups) -> Result<String, Failure> {
     Ok(place)
 }
 
+/// Makes a group, sets a bound that is far above what is in it, and removes it.
 fn cgroup_bound(
     groups: &Cgroups,
     purpose: Use,
@@ -239,6 +264,7 @@ pub(super) fn means(linux: &Linux, capability: Capability) -> Option<&'static st
     all.into_iter().find_map(|(it, means)| (it == capability).then_some(means))
 }
 
+/// Starts sixteen processes where eight may be: the script fails if the bound holds.
 async fn process_limit(linux: &Linux) -> Result<String, Failure> {
     let tried = "bound the number of processes";
     let means = means(linux, Capability::ProcessLimit).ok_or_else(|| Failure::new(tried))?;
@@ -271,6 +297,7 @@ async fn memory_limit(linux: &Linux) -> Result<String, Failure> {
     }
 }
 
+/// A bound of 1 ms for a loop without end.
 async fn cpu_limit(linux: &Linux) -> Result<String, Failure> {
     let tried = "bound CPU time";
     let means = means(linux, Capability::CpuLimit).ok_or_else(|| Failure::new(tried))?;
@@ -284,6 +311,10 @@ async fn cpu_limit(linux: &Linux) -> Result<String, Failure> {
 }
 
 /// Landlock's version, which must be this one at least.
+///
+/// # Errors
+///
+/// Landlock is not there, or older than `least`.
 fn landlock_version(least: u32) -> Result<u32, Failure> {
     let tried = |err| Failure::of("ask Landlock for its version", &err);
     match landlock::ask_version().map_err(tried)? {
@@ -325,6 +356,7 @@ fn is_refused(walls: &Walls<'_>, deed: Deed, what: &str, errno: i32) -> Result<(
     }
 }
 
+/// A ruleset that opens nothing; opening `/` must fail with `EACCES`.
 fn landlock_files() -> Result<String, Failure> {
     let version = landlock_version(LANDLOCK_FILES)?;
     let nothing = Filesystem::Grants { read: [].into(), write: [].into() };
@@ -334,6 +366,7 @@ fn landlock_files() -> Result<String, Failure> {
     Ok(format!("Landlock {version}: refused a directory"))
 }
 
+/// Binding a port must fail with `EACCES`.
 fn landlock_ports() -> Result<String, Failure> {
     let version = landlock_version(LANDLOCK_PORTS)?;
     let made = walls(&Isolation::new().network(Network::Off), version)?;
@@ -342,6 +375,7 @@ fn landlock_ports() -> Result<String, Failure> {
     Ok(format!("Landlock {version}: refused a port"))
 }
 
+/// A signal to the parent must fail with `EPERM`.
 fn landlock_scopes() -> Result<String, Failure> {
     let version = landlock_version(LANDLOCK_SCOPES)?;
     let made = walls(&Isolation::new().processes(Processes::Own), version)?;
@@ -367,6 +401,7 @@ fn read_only_paths() -> Found {
     }
 }
 
+/// personality(2) must fail with `EPERM`, as the filter answers.
 fn system_call_filter() -> Result<String, Failure> {
     const ACTIONS: &str = "/proc/sys/kernel/seccomp/actions_avail";
     fs::read(ACTIONS).map_err(|err| Failure::of(format!("read {ACTIONS}"), &err))?;
@@ -376,6 +411,7 @@ fn system_call_filter() -> Result<String, Failure> {
     Ok("seccomp: refused personality".into())
 }
 
+/// socket(2) must fail with `EPERM`.
 fn network_off() -> Result<String, Failure> {
     let made = walls(&Isolation::new().network(Network::Off), 0)?;
     let walls = Walls { filter: &made.filter, ..Walls::default() };
@@ -398,6 +434,9 @@ const ASK: &str = r#"listener=${http_proxy##*:}
         }' "$listener" "$@" 2>/dev/null || exit 4"#;
 
 /// Two addresses of this machine, of which one is named.
+///
+/// The proxy must answer 200 for the named address, and 403 for the other one. No packet leaves
+/// this machine.
 async fn network_hosts(linux: &Linux) -> Result<String, Failure> {
     let network = |hosts| Isolation::new().network(Network::Hosts(hosts));
     let confinement = walls(&network(Vec::new()), 0)?;
@@ -434,6 +473,7 @@ async fn network_hosts(linux: &Linux) -> Result<String, Failure> {
     }
 }
 
+/// Everything that an isolation can ask for but named hosts, with the end of a tree.
 async fn all_isolation(linux: &Linux) -> Result<String, Failure> {
     let files =
         Filesystem::Grants { read: ["/".into()].into(), write: ["/dev/null".into()].into() };
@@ -468,6 +508,10 @@ async fn end_a_tree(linux: &Linux, isolation: Isolation) -> Result<bool, Failure
 }
 
 /// Runs a script and ends its tree; `None` where there is no shell.
+///
+/// # Errors
+///
+/// The script did not start. How it ended is the outcome.
 async fn run(
     linux: &Linux,
     script: &str,
