@@ -48,7 +48,7 @@ const fn is_refusal(errno: Errno, flags: u64) -> bool {
 ///
 /// # Safety
 ///
-/// As for [`sys::clone3`] and [`sys::clone`].
+/// As for [`sys::clone3`] and [`sys::clone()`].
 pub(crate) unsafe fn make(
     args: &CloneArgs,
     cookie: Cookie,

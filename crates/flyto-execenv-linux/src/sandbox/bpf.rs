@@ -1,12 +1,20 @@
 //! Decisions about a system call, and the instructions of the kernel's filter machine for them
 //! (seccomp(2), `linux/filter.h`).
+//!
+//! A [`Node`] is a tree: it is made by [`seccomp`](super::seccomp) from rules, compared, and
+//! assembled into instructions that only jump forwards, as the kernel demands. A filter has at most
+//! 4,096 instructions (`BPF_MAXINSNS`). A subtree that is used twice is assembled twice.
 
 /// A decision, step by step.
+///
+/// What was loaded and masked last is what a comparison looks at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     /// The call is made.
     Allow,
     /// It fails with this error number.
+    ///
+    /// Without making the call; at most 4095, as the kernel has it.
     Errno(u16),
     /// The process is ended with `SIGSYS`.
     Kill,
@@ -41,13 +49,17 @@ pub(super) enum Word {
 /// A comparison with a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Compare {
+    /// Of all 32 bits.
     Equal,
+    /// Without a sign.
     AtLeast,
     /// Any of the number's bits is set.
     AnyOf,
 }
 
 /// An instruction, `struct sock_filter`.
+///
+/// `code` is the kind, `k` its constant: a value, an offset, or an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Instruction {
     code: u16,
@@ -58,16 +70,26 @@ struct Instruction {
     k: u32,
 }
 
+/// `BPF_LD | BPF_W | BPF_ABS`: loads 32 bits from the offset `k`.
 const LOAD_WORD: u16 = 0x20;
+/// `BPF_ALU | BPF_AND | BPF_K`.
 const AND: u16 = 0x54;
+/// `BPF_JMP | BPF_JA`: skips `k` instructions.
 const JUMP: u16 = 0x05;
+/// `BPF_JMP | BPF_JEQ | BPF_K`.
 const JUMP_EQUAL: u16 = 0x15;
+/// `BPF_JMP | BPF_JGE | BPF_K`.
 const JUMP_AT_LEAST: u16 = 0x35;
+/// `BPF_JMP | BPF_JSET | BPF_K`.
 const JUMP_ANY_OF: u16 = 0x45;
+/// `BPF_RET | BPF_K`.
 const RETURN: u16 = 0x06;
 
+/// `SECCOMP_RET_ALLOW`.
 const RETURN_ALLOW: u32 = 0x7fff_0000;
+/// `SECCOMP_RET_ERRNO`; the low 16 bits are the error number.
 const RETURN_ERRNO: u32 = 0x0005_0000;
+/// `SECCOMP_RET_KILL_PROCESS`.
 const RETURN_KILL: u32 = 0x8000_0000;
 
 impl Node {
@@ -75,6 +97,7 @@ impl Node {
         Self::Load(what, Box::new(then))
     }
 
+    /// Bits outside of `bits` are 0 in what follows.
     pub(super) fn masked(bits: u32, then: Self) -> Self {
         Self::Mask(bits, Box::new(then))
     }
@@ -102,6 +125,7 @@ impl Node {
         res
     }
 
+    /// The `no` branch comes first, since a comparison that holds can skip it with one jump.
     fn instructions(&self) -> Vec<Instruction> {
         let plain = |code, k| Instruction { code, yes: 0, no: 0, k };
         let before = |one, rest: &Self| {

@@ -9,6 +9,8 @@ use std::{
 };
 
 /// Denied paths without links.
+///
+/// Equal where the same paths are meant: a ruleset is made again when this changed meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Denied {
     /// Each path itself, with the links on the way to it followed, and where it leads if it is a link itself. What is
@@ -20,6 +22,9 @@ pub(super) struct Denied {
 
 impl Denied {
     /// Looks at the links that lead to these paths now.
+    ///
+    /// Reads each link once, however many paths lead through it. `paths` are absolute and without
+    /// `..`.
     pub(super) fn new(paths: &[PathBuf]) -> Self {
         let mut known = HashMap::new();
         let mut meant = HashSet::with_capacity(paths.len());
@@ -40,6 +45,8 @@ impl Denied {
     }
 
     /// Whether this path, or a directory above it, is denied.
+    ///
+    /// As many look-ups as the path has components.
     pub(super) fn covers(&self, path: &Path) -> bool {
         path.ancestors().any(|it| self.meant.contains(it))
     }
@@ -51,6 +58,9 @@ impl Denied {
 }
 
 /// The path without links, as far as it is there.
+///
+/// A link that leads nowhere stays as it is, and so do the names behind what is not there. `known`
+/// remembers each directory on the way.
 fn resolved<'a>(path: &'a Path, known: &mut HashMap<&'a Path, PathBuf>) -> PathBuf {
     if let Some(found) = known.get(path) {
         return found.clone();

@@ -23,6 +23,9 @@ use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags, statx};
 const MAX_PATHS: usize = 1024;
 
 /// The directories of one backend.
+///
+/// Lives as long as its [`Linux`](crate::Linux): a restart of the host forgets all of it, which is
+/// what the message of a refused call suggests.
 #[derive(Debug, Default)]
 pub(crate) struct Granted(Mutex<Known>);
 
@@ -56,6 +59,9 @@ impl Granted {
     /// # Errors
     ///
     /// It was another directory, or is none any more.
+    ///
+    /// Called for each path that is granted for writing, whenever a ruleset is made. What is not
+    /// there, or is no directory and was none before, is not remembered.
     pub(super) fn check(&self, path: &Path, opened: Option<&OwnedFd>) -> Result<(), ExecError> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.n_grants += 1;
@@ -85,6 +91,7 @@ impl Granted {
 }
 
 impl Known {
+    /// Removes one entry where there are [`MAX_PATHS`].
     fn make_room(&mut self) {
         if self.by_path.len() < MAX_PATHS {
             return;
@@ -96,6 +103,7 @@ impl Known {
     }
 }
 
+/// The type tells a directory, inode and birth time which one (statx(2)).
 const ASKED: StatxFlags = StatxFlags::TYPE.union(StatxFlags::INO).union(StatxFlags::BTIME);
 
 /// `None` for what is no directory.
@@ -109,6 +117,7 @@ fn identity(stat: Statx) -> Option<Identity> {
     })
 }
 
+/// `by_directory` tells what took its place. The cause says what the operator does.
 fn replaced(path: &Path, by_directory: bool) -> ExecError {
     let by = if by_directory { "another directory" } else { "a link or a file" };
     let what =

@@ -73,6 +73,8 @@ const SIGNALS: u64 = 2;
 const PROC: &str = "/proc";
 
 /// All rights to files that this version knows.
+///
+/// Rights that a kernel does not know must not be asked of it: it answers `EINVAL`.
 fn all_rights(version: u32) -> u64 {
     [(1, FIRST), (2, REFER), (3, TRUNCATE), (5, DEVICE_REQUESTS)]
         .into_iter()
@@ -100,6 +102,9 @@ pub(crate) enum Closed {
 }
 
 /// What these grants close, less what is denied.
+///
+/// `None` where these grants close nothing of what can be tried: then the supervisor cannot tell
+/// whether the ruleset holds.
 fn closes(filesystem: &Filesystem, denied: &Denied) -> Option<Closed> {
     let root = Path::new("/");
     let Filesystem::Grants { read, write } = filesystem else {
@@ -114,6 +119,11 @@ fn closes(filesystem: &Filesystem, denied: &Denied) -> Option<Closed> {
 
 /// The ruleset of a supervisor and all its programs; none where nothing is asked of it. Paths that cannot be
 /// changed are carved out of it if they are given.
+///
+/// # Errors
+///
+/// [`ExecErrorKind::Unsupported`] for a denied path in `/proc`, [`ExecErrorKind::Other`] where
+/// links change all the time, those of [`Granted::check`], and those of the system.
 pub(super) fn outer(
     isolation: &Isolation,
     version: u32,
@@ -178,6 +188,10 @@ pub(super) fn outer(
 
 /// The ruleset of one program, nested in the other: signals, and abstract Unix sockets where sockets are
 /// closed, do not leave it.
+///
+/// # Errors
+///
+/// Those of landlock_create_ruleset(2) and landlock_add_rule(2).
 pub(super) fn inner(isolation: &Isolation) -> Result<OwnedFd, ExecError> {
     let closed = isolation.local_sockets == LocalSockets::Off || isolation.network != Network::Host;
     let scoped = if closed { SIGNALS | ABSTRACT_SOCKETS } else { SIGNALS };
@@ -193,6 +207,7 @@ pub(super) fn inner(isolation: &Isolation) -> Result<OwnedFd, ExecError> {
     Ok(rules.ruleset)
 }
 
+/// [`ExecErrorKind::Exhausted`] where descriptors or memory are short.
 pub(super) fn unmade(err: io::Error) -> ExecError {
     let kind = match err.raw_os_error() {
         Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => ExecErrorKind::Exhausted,
@@ -202,6 +217,9 @@ pub(super) fn unmade(err: io::Error) -> ExecError {
 }
 
 /// Paths and the rights to them.
+///
+/// `/proc` can always be read, since the supervisor enters the same ruleset and looks for
+/// descendants there.
 fn grants(filesystem: &Filesystem, all: u64) -> Vec<(PathBuf, u64)> {
     let Filesystem::Grants { read, write } = filesystem else {
         return vec![("/".into(), all)];
@@ -218,6 +236,7 @@ pub(super) fn rights_to_write(version: u32) -> u64 {
     all_rights(version) & !DEVICES
 }
 
+/// Whether this is `/proc`, in it, or above it.
 fn touches_proc(denied: &Path) -> bool {
     denied.starts_with(PROC) || Path::new(PROC).starts_with(denied)
 }
@@ -235,6 +254,7 @@ pub(super) struct Seen {
 type Stamp = (i64, u32);
 
 impl Seen {
+    /// Keeps a second descriptor of the directory.
     fn new(dir: &OwnedFd) -> io::Result<Self> {
         Ok(Self { stamp: stamp(dir)?, dir: dir.try_clone()? })
     }
@@ -246,11 +266,14 @@ impl Seen {
     }
 }
 
+/// The time of its last modification: entries that come, go or are renamed change it, contents of
+/// files do not.
 fn stamp(dir: &OwnedFd) -> io::Result<Stamp> {
     let time = statx(dir, c"", AtFlags::EMPTY_PATH, StatxFlags::MTIME)?.stx_mtime;
     Ok((time.tv_sec, time.tv_nsec))
 }
 
+/// A ruleset in the making.
 struct Rules<'a> {
     ruleset: OwnedFd,
     denied: Denied,
@@ -266,6 +289,9 @@ impl Rules<'_> {
         self.open(&file, path, rights)
     }
 
+    /// Decides by what is open and not by what has the path later. A denied path gets nothing, a
+    /// link gets nothing, a directory on the way to a denied path is carved, everything else gets
+    /// one rule.
     fn open(&mut self, file: &OwnedFd, path: &Path, rights: u64) -> io::Result<()> {
         if self.denied.covers(path) {
             return Ok(());
@@ -295,6 +321,9 @@ impl Rules<'_> {
     }
 
     /// Grants rights to what is in a directory, but for what is denied.
+    ///
+    /// Opens every entry of the directory; recursive along the ways to denied and read-only paths
+    /// only.
     fn carve(&mut self, dir: &OwnedFd, path: &Path, rights: u64) -> io::Result<()> {
         // Before it is listed: what is added meanwhile makes it look changed.
         self.seen.push(Seen::new(dir)?);
@@ -315,6 +344,7 @@ impl Rules<'_> {
     }
 }
 
+/// A descriptor that only names a file, which needs no right to read it (`O_PATH`, open(2)).
 const PLACE: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// What is at this path; `None` where there is nothing to be granted.

@@ -17,6 +17,12 @@
 //! [`Network::Off`]: flyto_execenv::Network::Off
 //! [`Network::Hosts`]: flyto_execenv::Network::Hosts
 //! [`SharedMemory::Own`]: flyto_execenv::SharedMemory::Own
+//!
+//! [`confine_as_granted`] turns an [`Isolation`] into a [`Confinement`]: rulesets, a filter, mounts
+//! and flags, which one pool of supervisors enters. It refuses what [`Support`] lacks and leaves
+//! nothing out. A confinement is about paths as they were when it was made;
+//! [`Confinement::is_current`] tells whether it would be made in the same way now, and is asked
+//! before each call.
 
 mod bpf;
 mod denied;
@@ -47,6 +53,8 @@ use self::{
 use crate::bare::trial::{self, Namespace};
 
 /// What this machine can keep a program from.
+///
+/// `Default` is a machine that can confine nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Support {
     /// The version of Landlock; 0 is none.
@@ -72,6 +80,8 @@ pub(crate) const LANDLOCK_SCOPES: u32 = 6;
 
 impl Support {
     /// Asks the kernel.
+    ///
+    /// Reads one file, asks Landlock for its version, and starts a process in a namespace.
     pub(crate) fn probe() -> Self {
         // There as soon as the kernel has filters (seccomp(2)).
         let seccomp = std::fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail")
@@ -87,6 +97,9 @@ impl Support {
     }
 
     /// What may be declared: what [`confine`] can really make.
+    ///
+    /// Read-only paths and shared memory need Landlock even where mounts do the work: a program
+    /// could undo a mount otherwise, or go past it.
     pub(crate) fn capabilities(&self) -> impl Iterator<Item = Capability> {
         let files = self.landlock >= LANDLOCK_FILES;
         [
@@ -105,6 +118,8 @@ impl Support {
     }
 
     /// By which means programs are kept from signalling others, their supervisor among them.
+    ///
+    /// `None` without a filter of system calls, which has a part in it.
     pub(crate) fn process_isolation(&self) -> Option<&'static str> {
         match self.landlock {
             _ if !self.seccomp => None,
@@ -131,11 +146,14 @@ pub(crate) fn needs_user_namespace() -> bool {
     !rustix::process::geteuid().is_root()
 }
 
+/// Whether a word is among these, which blanks separate.
 fn has(words: &str, word: &str) -> bool {
     words.split_ascii_whitespace().any(|it| it == word)
 }
 
 /// What a supervisor enters once, and each of its programs.
+///
+/// `Default` keeps a program from nothing.
 #[derive(Debug, Default)]
 pub(crate) struct Confinement {
     /// The Landlock ruleset of the supervisor.
@@ -157,6 +175,8 @@ pub(crate) struct Confinement {
     /// Shared memory that the supervisor mounts for its programs.
     pub(crate) shared_memory: Option<flyto_supervision::SharedMemory>,
     /// What lets the supervisor's own clone3(2) and clone(2) through the filter.
+    ///
+    /// Secret: a program that knew it could make namespaces.
     pub(crate) cookie: [u64; 2],
     /// What the ruleset closes for sure.
     pub(crate) closes: Option<Closed>,
@@ -181,6 +201,12 @@ impl Confinement {
 }
 
 /// Two numbers that cannot be guessed.
+///
+/// Made anew for each pool.
+///
+/// # Errors
+///
+/// Those of getrandom(2).
 pub(crate) fn cookie() -> io::Result<[u64; 2]> {
     let mut bytes = [0; 16];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
@@ -271,6 +297,10 @@ pub(crate) fn confine_as_granted(
 const MAX_TRIES: u32 = 10;
 
 /// What is kept from being changed, and the ruleset that goes with that.
+///
+/// # Errors
+///
+/// Those of making a ruleset; and paths that were replaced [`MAX_TRIES`] times in a row.
 fn files(
     isolation: &Isolation,
     support: &Support,
@@ -291,6 +321,9 @@ fn files(
 /// The most that can be told to a supervisor of its mounts, in bytes: what fits into a message beside the filter.
 const MAX_MOUNTS_BYTES: usize = 20 * 1024;
 
+/// # Errors
+///
+/// [`ExecErrorKind::InvalidSpec`] for more than [`MAX_MOUNTS_BYTES`].
 fn mounts(read_only: &ReadOnly) -> Result<Vec<u8>, ExecError> {
     let res = read_only.mounts();
     if res.len() > MAX_MOUNTS_BYTES {

@@ -26,6 +26,8 @@ use rustix::{
 };
 
 /// The paths of an isolation, as they were found.
+///
+/// `Default` keeps nothing.
 #[derive(Debug, Default)]
 pub(super) struct ReadOnly {
     /// What exists of them and could be changed without this, each without a link in it.
@@ -50,6 +52,8 @@ struct Directory {
 }
 
 /// Which directory it is, and when it was changed last (`st_ctime`, which no program can set).
+///
+/// Equal states mean that nothing was added, removed or renamed between two looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     identity: Identity,
@@ -61,6 +65,8 @@ struct State {
 const TICK: Duration = Duration::from_millis(20);
 
 /// What was at a path. A link is looked at itself.
+///
+/// `found` is `None` where nothing was there, or this user may not look.
 #[derive(Debug)]
 struct Seen {
     path: PathBuf,
@@ -83,6 +89,10 @@ struct Identity {
 
 impl ReadOnly {
     /// Looks what there is.
+    ///
+    /// # Errors
+    ///
+    /// Descriptors or memory are short.
     pub(super) fn find(isolation: &Isolation) -> io::Result<Self> {
         let mut res = Self::default();
         let mut looked_at = BTreeSet::new();
@@ -118,6 +128,8 @@ impl ReadOnly {
     }
 
     /// Whether the same would be found now.
+    ///
+    /// One statx(2) for each directory where nothing has changed.
     pub(super) fn is_current(&self) -> bool {
         self.dirs.iter().all(Directory::is_current)
     }
@@ -133,6 +145,10 @@ impl ReadOnly {
     }
 
     /// What a supervisor mounts onto itself, as [`Setup::mounts`](flyto_supervision::Setup::mounts).
+    ///
+    /// Paths below another one of the list are left out: a mount keeps all that is below it. The
+    /// supervisor compares device and inode with what it finds, so a path that was replaced
+    /// meanwhile is an error and not another mount.
     pub(super) fn mounts(&self) -> Vec<u8> {
         let mut res = Vec::new();
         let way = self.way.iter().map(|it| (it, false));
@@ -157,11 +173,14 @@ impl ReadOnly {
 }
 
 impl Directory {
+    /// A directory that is not there has no identity, and is current as long as it is not there.
     fn new(path: PathBuf, entries: Vec<Seen>) -> Self {
         let identity = State::of(&path).map(|it| it.identity);
         Self { path, identity, entries, settled: Mutex::default() }
     }
 
+    /// Remembers the state only where it is older than [`TICK`], since a later change could have
+    /// the same time otherwise.
     fn is_current(&self) -> bool {
         // Before the entries: what changes meanwhile makes it look changed next time.
         let Some(now) = State::of(&self.path) else {
@@ -204,6 +223,9 @@ impl Identity {
 }
 
 impl Seen {
+    /// # Errors
+    ///
+    /// Descriptors or memory are short. What cannot be looked at counts as not there.
     fn look(path: PathBuf) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let found = match openat(CWD, &path, flags, Mode::empty()) {

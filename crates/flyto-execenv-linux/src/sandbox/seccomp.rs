@@ -5,6 +5,11 @@
 //! and need not be asked about again. So what loading costs follows the length of the way to an answer:
 //! a list of fifty comparisons took 62 µs on a small virtual machine, the same as a tree half of that.
 //! The tree here is split where half of all numbers lie on either side.
+//!
+//! Read [`filter`] first, then [`by_number`]. A filter sees numbers and not memory, so calls that
+//! have their arguments in memory are refused as a whole where an argument matters, mostly with
+//! `ENOSYS`: libraries then take an older call. Nothing is killed but programs of another
+//! architecture.
 
 use std::collections::BTreeMap;
 
@@ -13,6 +18,8 @@ use flyto_supervision::{FILTER_ERRNO, FILTER_QUESTION};
 use super::bpf::{Load, Node, Word};
 
 /// What the filter refuses.
+///
+/// `Default` refuses nothing, and then there is no filter.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Rules {
     /// What ordinary programs do not need.
@@ -37,7 +44,9 @@ const X32: u32 = 0x4000_0000;
 /// that the kernel is older, and does without.
 const UNKNOWN: u32 = 470;
 
+/// The call fails with `EPERM`.
 const PERM: Node = Node::Errno(libc::EPERM as u16);
+/// The call fails with `ENOSYS`, as on a kernel without it.
 const NOSYS: Node = Node::Errno(libc::ENOSYS as u16);
 
 /// Calls that a restricted program may not make, whatever their arguments, by what they are for.
@@ -219,6 +228,9 @@ const TYPE_MASK: u32 = 0xf;
 
 /// The instructions of the filter, for the kernel. `cookie` lets clone3(2), and clone(2) with any flags,
 /// through where it is in the last two arguments.
+///
+/// Empty where `rules` refuse nothing. The architecture is looked at before the number, since a
+/// number means another call on each.
 pub(super) fn filter(rules: Rules, cookie: [u64; 2]) -> Vec<u8> {
     if rules == Rules::default() {
         return Vec::new();
@@ -230,6 +242,9 @@ pub(super) fn filter(rules: Rules, cookie: [u64; 2]) -> Vec<u8> {
 }
 
 /// The tree of all numbers.
+///
+/// x32 calls and, for restricted programs, numbers that this version does not know are answered
+/// with `ENOSYS`.
 fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
     let mut special: BTreeMap<u32, Node> = BTreeMap::new();
     let mut rule = |number: libc::c_long, node: Node| {
@@ -296,6 +311,9 @@ fn by_number(rules: Rules, cookie: [u64; 2]) -> Node {
 }
 
 /// A tree over ranges of numbers, each from its first number to the next range and the last to `end`.
+///
+/// Split at the range whose beginning lies nearest to the middle of the numbers, then each half in
+/// the same way.
 fn tree(ranges: &[(u32, Node)], end: u32) -> Node {
     let Some((first, node)) = ranges.first() else { return Node::Allow };
     let middle = first.midpoint(end);
@@ -322,15 +340,19 @@ pub(super) fn own_question(cookie: [u64; 2], others: Node) -> Node {
     first_is(FILTER_QUESTION, is_own, others)
 }
 
+/// Looks at the lower half of the first argument: the argument is an `int` in the calls that this
+/// is for.
 fn first_is(value: u32, yes: Node, no: Node) -> Node {
     Node::load(Load::Argument(0, Word::Low), Node::equal(value, yes, no))
 }
 
+/// Allows these values of the first argument, and refuses others.
 fn first_in(values: &[u32]) -> Node {
     let any = values.iter().fold(PERM, |rest, it| Node::equal(*it, Node::Allow, rest));
     Node::load(Load::Argument(0, Word::Low), any)
 }
 
+/// Refuses these values of the second argument, and allows others.
 fn second_not_in(values: &[u32]) -> Node {
     let none = values.iter().fold(Node::Allow, |rest, it| Node::equal(*it, PERM, rest));
     Node::load(Load::Argument(1, Word::Low), none)
@@ -357,6 +379,8 @@ fn open_mode_in(flags: u8, mode: u8) -> Node {
 /// clone3(2) has its flags in memory, where a filter cannot look. Libraries that are told that there
 /// is no such call take clone(2). So does the supervisor where an outer filter tells it the same,
 /// also for a PID namespace.
+///
+/// All 128 bits have to match.
 fn with_cookie(cookie: [u64; 2], others: Node) -> Node {
     let words = [(4, cookie[0]), (5, cookie[1])].into_iter().flat_map(|(argument, half)| {
         [(argument, Word::Low, half as u32), (argument, Word::High, (half >> 32) as u32)]
@@ -391,6 +415,8 @@ fn own_priority(which: u32) -> Node {
     first_is(which, caller, PERM)
 }
 
+/// The answer to socket(2), by the first rule that says something: no network at all, then Unix
+/// sockets, then what a restricted program may have.
 fn socket(rules: Rules) -> Node {
     if rules.network_off {
         return PERM;

@@ -17,6 +17,9 @@ const PLACE: &str = "/dev/shm";
 pub(crate) const SIZE_BYTES: u64 = 64 << 20;
 
 /// What a supervisor mounts, and the isolation that goes with that: the directory of the machine is not granted in it.
+///
+/// Nothing is mounted where the program may not write there anyway, where something below it is
+/// granted by its own name, where it is denied, or where it is a link. Then it is closed instead.
 pub(super) fn plan(
     isolation: &Isolation,
     support: &Support,
