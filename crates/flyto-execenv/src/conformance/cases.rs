@@ -1,4 +1,7 @@
 //! Each clause with its case.
+//!
+//! The table is made at compile time from the list in `clauses.rs`. A row whose function has
+//! another name than its clause does not compile.
 
 use super::{
     Case, end, escape, host, isolation, left, limit, network, pinned, run, start, system, usage,
@@ -38,6 +41,7 @@ const fn named(name: &'static str, test: &str) -> &'static str {
     name
 }
 
+/// Whether a row has a mark at all; `alone` is the only one.
 const fn is_marked(marks: &[&str]) -> bool {
     !marks.is_empty()
 }

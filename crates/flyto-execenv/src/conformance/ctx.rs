@@ -1,4 +1,8 @@
 //! What cases have in common: running steps, waiting for events, proving that nothing survives.
+//!
+//! [`Ctx`] is one case at work: the backend under test, what it declares, and a scratch directory
+//! on the backend's side that is removed afterwards. Everything goes through the backend, also
+//! making directories and named pipes, so a case works where its files are not the host's.
 
 use std::{sync::Mutex, time::Duration};
 
@@ -22,6 +26,8 @@ use crate::{
 pub(super) const READY: &str = "ready";
 
 /// One case at work.
+///
+/// Made by [`Case::run`](super::Case::run) for each case anew.
 pub(super) struct Ctx<'a> {
     pub(super) env: &'a ExecEnv,
     pub(super) probe: &'a Probe,
@@ -31,12 +37,16 @@ pub(super) struct Ctx<'a> {
 }
 
 impl<'a> Ctx<'a> {
+    /// # Errors
+    ///
+    /// The handle names a backend that is not there.
     pub(super) fn new(env: &'a ExecEnv, probe: &'a Probe) -> Result<Self, Failure> {
         let capabilities = env.capabilities(&Class::PLUGIN_TOOL)?;
         let (scratch, n_names) = (OnceCell::new(), Mutex::new(0));
         Ok(Self { env, probe, capabilities, scratch, n_names })
     }
 
+    /// Whether the backend declares this.
     pub(super) fn has(&self, capability: Capability) -> bool {
         self.capabilities.has(capability)
     }
@@ -68,6 +78,9 @@ impl<'a> Ctx<'a> {
         self.probe.environment(Spec::new(program).args(steps).kill(self.scope()))
     }
 
+    /// # Errors
+    ///
+    /// The program could not be run, which no case expects of this call.
     pub(super) async fn run(&self, spec: Spec) -> Result<Outcome, Failure> {
         Ok(self.env.run(spec).await?)
     }
@@ -97,6 +110,7 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// `shown` says what was asked for, in a failure.
     pub(super) fn is_refusal(
         shown: &str,
         err: &ExecError,
@@ -112,6 +126,8 @@ impl<'a> Ctx<'a> {
     }
 
     /// The case's own directory on the backend's side.
+    ///
+    /// Made at the first call of this.
     pub(super) async fn scratch(&self) -> Result<&str, Failure> {
         let make = async || {
             let text = self.text(&["scratch", self.probe.scratch_dir()]).await?;
@@ -128,12 +144,14 @@ impl<'a> Ctx<'a> {
         Ok(format!("{scratch}/{name}{n}"))
     }
 
+    /// Gives the path of a new directory with this name and a number.
     pub(super) async fn mkdir(&self, name: &str) -> Result<String, Failure> {
         let path = self.path(name).await?;
         self.text(&["mkdir", &path]).await?;
         Ok(path)
     }
 
+    /// Gives the path of a new named pipe (fifo(7)).
     pub(super) async fn mkfifo(&self) -> Result<String, Failure> {
         let path = self.path("fifo").await?;
         self.text(&["mkfifo", &path]).await?;
@@ -160,6 +178,8 @@ impl<'a> Ctx<'a> {
     }
 
     /// How long something that ought to happen at once is waited for.
+    ///
+    /// A quarter of the guard, so that a case can wait several times.
     pub(super) fn patience(&self) -> Duration {
         self.probe.guard_time() / 4
     }
@@ -195,6 +215,9 @@ impl<'a> Ctx<'a> {
 
     /// Runs what `make` makes of a named pipe to its deadline, in which it must have printed
     /// [`READY`]; on a busy machine that takes a longer deadline.
+    ///
+    /// The deadline is doubled until the program was ready within it, up to
+    /// [`patience`](Self::patience).
     pub(super) async fn timed_out(
         &self,
         make: impl Fn(&str) -> Spec,
@@ -241,6 +264,7 @@ pub(super) async fn is_ready(chunks: &mut mpsc::Receiver<Chunk>) {
     std::future::pending().await
 }
 
+/// Whether a whole line of the output is this text.
 pub(super) fn has_line(output: &[u8], line: &str) -> bool {
     output.split(|it| *it == b'\n').any(|it| it == line.as_bytes())
 }
@@ -272,6 +296,8 @@ impl Watch {
         Ok(())
     }
 
+    /// Waits for the end of the pipe for `wait`. Gives whether it came, and what the holders wrote
+    /// into the pipe: their process numbers.
     async fn end(mut self, ctx: &Ctx<'_>, wait: Duration) -> Result<(bool, String), Failure> {
         let outcome = match timeout(wait, &mut self.task).await {
             Ok(joined) => joined,

@@ -1,4 +1,8 @@
 //! What an end promises.
+//!
+//! A descendant is seen by a named pipe that it holds open for writing
+//! ([`Watch`](super::ctx::Watch)): the call that reads the pipe ends when no process holds it any
+//! more. So no case depends on process numbers, which a backend may have of its own.
 
 use std::time::Duration;
 
@@ -19,6 +23,9 @@ const AMPLE_GRACE: Duration = Duration::from_secs(600);
 /// A grace that a program which ignores the request uses up.
 const SHORT_GRACE: Duration = Duration::from_millis(200);
 
+/// The leader exits with code 7 and leaves a child that holds its stdout. The code and the output
+/// arrive, the outcome says that the pipe was held, and the child is ended where the scope covers
+/// it.
 pub(super) async fn exited_then_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let watch = ctx.watch().await?;
     let steps =
@@ -30,6 +37,8 @@ pub(super) async fn exited_then_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if ctx.ends_children() { watch.all_gone(ctx).await } else { watch.tidy(ctx).await }
 }
 
+/// As before, with a child that prints a line each second: each new line must not start the drain
+/// time again.
 pub(super) async fn chatty_leaker_is_cut_off(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let watch = ctx.watch().await?;
     let steps = ["hold", watch.fifo(), "child", "[", "chatter", "]", "say", "kept"];
@@ -40,6 +49,8 @@ pub(super) async fn chatty_leaker_is_cut_off(ctx: &Ctx<'_>) -> Result<(), Failur
     if ctx.ends_children() { watch.all_gone(ctx).await } else { watch.tidy(ctx).await }
 }
 
+/// With no child, one, and three, all with their output closed: the count is exact where it is
+/// declared, and `None` elsewhere.
 pub(super) async fn leaked_are_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     for n_leaked in [0, 1, 3] {
         let watch = ctx.watch().await?;
@@ -64,6 +75,8 @@ pub(super) async fn leaked_are_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
 }
 
 /// A program that is `ready` with children that would rather stay, as far as they are in the scope.
+///
+/// With one child that ignores SIGTERM, and one with a child of its own.
 fn family(ctx: &Ctx<'_>, fifo: &str, scope: KillScope) -> Spec {
     let mut steps = vec!["hold", fifo];
     if scope != KillScope::Leader {
@@ -77,12 +90,14 @@ fn family(ctx: &Ctx<'_>, fifo: &str, scope: KillScope) -> Spec {
     ctx.spec(&steps).kill(scope)
 }
 
+/// What was printed until the end is kept, and the end is confirmed.
 fn ended_with_output(outcome: &Outcome, ending: Ending) -> Result<(), Failure> {
     equal("ending", outcome.ending, ending)?;
     equal("stdout", &*outcome.stdout.bytes(), b"so far\nready\n")?;
     ensure(outcome.confirmed, || format!("unconfirmed: {}", summary(outcome)))
 }
 
+/// For each kill scope that is declared.
 pub(super) async fn deadline_ends_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
     for scope in ctx.scopes() {
         let (outcome, watch) = ctx.timed_out(|fifo| family(ctx, fifo, scope)).await?;
@@ -92,6 +107,7 @@ pub(super) async fn deadline_ends_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure>
     Ok(())
 }
 
+/// A driver that first writes all of the input would never look at its clock.
 pub(super) async fn deadline_covers_stdin(ctx: &Ctx<'_>) -> Result<(), Failure> {
     // More than any pipe holds, for a program that reads none of it.
     let input = bytes::Bytes::from(vec![b'x'; 4 * 1024 * 1024]);
@@ -105,6 +121,7 @@ pub(super) async fn deadline_covers_stdin(ctx: &Ctx<'_>) -> Result<(), Failure> 
     watch.all_gone(ctx).await
 }
 
+/// For each kill scope that is declared.
 pub(super) async fn cancel_ends_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
     for scope in ctx.scopes() {
         let watch = ctx.watch().await?;
@@ -115,6 +132,9 @@ pub(super) async fn cancel_ends_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The program exits with code 3 on SIGTERM and says `bye` before; the second time it is stopped
+/// when it is asked. The grace is longer than the guard, so a backend that waits for all of it
+/// fails.
 pub(super) async fn grace_asks_first(ctx: &Ctx<'_>) -> Result<(), Failure> {
     // A stopped program hears the request as well.
     for last in [&["nap"][..], &["stop", "nap"]] {
@@ -135,6 +155,7 @@ pub(super) async fn grace_asks_first(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Leader and child ignore SIGTERM, and the grace is [`SHORT_GRACE`].
 pub(super) async fn grace_is_bounded(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let watch = ctx.watch().await?;
     let mut steps = vec!["hold", watch.fifo(), "ignore", "TERM"];
@@ -152,6 +173,7 @@ pub(super) async fn grace_is_bounded(ctx: &Ctx<'_>) -> Result<(), Failure> {
     watch.all_gone(ctx).await
 }
 
+/// A program that would print on SIGTERM and exit with code 3 must not get to it.
 pub(super) async fn no_grace_kills_at_once(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let steps = ["on", "TERM", "asked", "3", "say", READY, "nap"];
     let outcome = ctx.cancelled(ctx.spec(&steps)).await?;
@@ -159,6 +181,7 @@ pub(super) async fn no_grace_kills_at_once(ctx: &Ctx<'_>) -> Result<(), Failure>
     equal("stdout", &*outcome.stdout.bytes(), b"ready\n")
 }
 
+/// The program stops itself, and only SIGKILL ends it then.
 pub(super) async fn stopped_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let stopped = |fifo: &str| ctx.spec(&["hold", fifo, "say", READY, "stop", "nap"]);
     let (outcome, watch) = ctx.timed_out(stopped).await?;
@@ -166,6 +189,8 @@ pub(super) async fn stopped_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     watch.all_gone(ctx).await
 }
 
+/// For each kill scope that is declared, the future of a call; then the handle of a started
+/// program.
 pub(super) async fn dropped_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     for scope in ctx.scopes() {
         let watch = ctx.watch().await?;
@@ -183,6 +208,10 @@ pub(super) async fn dropped_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
 }
 
 /// Waits until each of `lines` has been printed, and gives what was printed until then.
+///
+/// # Errors
+///
+/// The output ended before.
 pub(super) async fn lines_until(
     chunks: &mut mpsc::Receiver<Chunk>,
     lines: &[&str],
@@ -198,6 +227,8 @@ pub(super) async fn lines_until(
     Ok(seen)
 }
 
+/// Leader and child print a line for each SIGHUP. One that is sent to the tree reaches both, one to
+/// the leader that alone. Where signals are not declared, the handle refuses to send one.
 pub(super) async fn signals_reach_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let mut steps = vec!["on", "HUP", "leader heard", "-"];
     if ctx.ends_children() {

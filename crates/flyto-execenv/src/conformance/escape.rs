@@ -1,4 +1,8 @@
 //! What becomes of descendants that want to stay, where the kill scope is the tree.
+//!
+//! Every case goes through all of [`STRAYS`], which between them leave the process group, the
+//! session and the parent. A backend that ends groups only declares no tree kill, and is refused
+//! here. Without a real process tree, as in memory, the ways differ in nothing but the group.
 
 use super::{
     ctx::{Ctx, READY},
@@ -31,6 +35,7 @@ const STRAYS: &[Stray] = &[
     Stray { about: "with a tree of thirty", start: &["escapee", "["], then: THIRTY },
 ];
 
+/// `about` follows "a descendant" in a failure.
 struct Stray {
     about: &'static str,
     start: &'static [&'static str],
@@ -52,6 +57,8 @@ const THIRTY: &[&str] = &{
 
 impl Stray {
     /// A program with this descendant, which does `tell` once it is in place; then the leader does `last`.
+    ///
+    /// The leader and the descendant both hold the pipe `fifo`.
     fn spec(&self, ctx: &Ctx<'_>, fifo: &str, tell: &[&str], last: &[&str]) -> Spec {
         let mut steps = vec!["hold", fifo];
         steps.extend(self.start);
@@ -63,6 +70,7 @@ impl Stray {
         ctx.spec(&steps).kill(KillScope::Tree)
     }
 
+    /// The ending is the expected one, and the backend says that nothing is left.
     fn ended(&self, outcome: &Outcome, ending: Ending) -> Result<(), Failure> {
         let about = self.about;
         equal("ending", outcome.ending, ending)?;
@@ -71,6 +79,7 @@ impl Stray {
         })
     }
 
+    /// Adds which descendant it was.
     fn explain(&self, failure: Failure) -> Failure {
         Failure::new(format!("a descendant {}: {failure}", self.about))
     }
@@ -82,6 +91,7 @@ async fn refused(ctx: &Ctx<'_>) -> Result<(), Failure> {
     ctx.refused(spec, ExecErrorKind::Unsupported).await
 }
 
+/// The leader exits by itself, once the descendant is in place and has let go of the output.
 pub(super) async fn escapees_are_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if !ctx.has(Capability::TreeKill) {
         return refused(ctx).await;
@@ -113,6 +123,7 @@ pub(super) async fn escapees_are_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     watch.all_gone(ctx).await
 }
 
+/// The leader stays, and the deadline of the call ends both.
 pub(super) async fn escapees_end_by_the_deadline(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if !ctx.has(Capability::TreeKill) {
         return refused(ctx).await;
@@ -126,6 +137,7 @@ pub(super) async fn escapees_end_by_the_deadline(ctx: &Ctx<'_>) -> Result<(), Fa
     Ok(())
 }
 
+/// The leader stays, and the call is cancelled once the descendant is in place.
 pub(super) async fn escapees_end_when_cancelled(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if !ctx.has(Capability::TreeKill) {
         return refused(ctx).await;
@@ -139,6 +151,8 @@ pub(super) async fn escapees_end_when_cancelled(ctx: &Ctx<'_>) -> Result<(), Fai
     Ok(())
 }
 
+/// The leader stays, and the future of the call is dropped. There is no outcome, so the pipe alone
+/// tells.
 pub(super) async fn escapees_end_when_dropped(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if !ctx.has(Capability::TreeKill) {
         return refused(ctx).await;

@@ -1,14 +1,20 @@
 //! Why a case failed.
+//!
+//! [`ensure`] and [`equal`] are what cases compare with. A failure is one sentence: values are cut
+//! after 200 characters, and an error of the backend is shown with its whole chain of causes.
 
 use std::{error::Error, fmt};
 
 use crate::{ExecError, Outcome};
 
 /// What a backend did instead of keeping its promise, in one sentence for a person.
+///
+/// `Display` is the sentence. There is no source: causes are part of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure(String);
 
 impl Failure {
+    /// `what` says what was expected and what came.
     pub(super) fn new(what: impl Into<String>) -> Self {
         Self(what.into())
     }
@@ -60,6 +66,8 @@ fn short(value: &impl fmt::Debug) -> String {
 }
 
 /// An outcome as far as a failure needs it.
+///
+/// The fields that tell how a call ended, and the beginning of what it printed.
 pub(super) fn summary(outcome: &Outcome) -> String {
     let Outcome { ending, exit, stdout, stderr, pipe_held, leaked, confirmed, .. } = outcome;
     let text = |bytes: &[u8]| short(&String::from_utf8_lossy(bytes));

@@ -1,4 +1,8 @@
 //! What is left of a call when its host is killed: another process of this very program plays the host.
+//!
+//! The case starts the test program again ([`Probe::start_again`]) with an environment variable
+//! that names a pipe. That process makes one call with the backend under test, says that it is
+//! ready, and is killed by SIGKILL; then the pipe must come free.
 
 use std::{
     env,
@@ -24,6 +28,7 @@ use crate::{Capability, ExecEnv, KillScope, RunOptions};
 /// Tells a process that it is the host, and which named pipe its program is to hold.
 const HOST_OF: &str = "FLYTO_CONFORMANCE_HOST_OF";
 
+/// Runs only where [`Capability::EndsWithHost`](crate::Capability::EndsWithHost) is declared.
 pub(super) async fn nothing_survives_the_host(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if !ctx.has(Capability::EndsWithHost) {
         // No spec can demand it, so there is nothing to refuse either.
@@ -44,6 +49,9 @@ pub(super) async fn nothing_survives_the_host(ctx: &Ctx<'_>) -> Result<(), Failu
     }
 }
 
+/// # Errors
+///
+/// The program cannot be started again, or ended before it was ready.
 async fn kill_while_it_calls(args: &[OsString], fifo: &str) -> Result<(), Failure> {
     let broken = |err: io::Error| Failure::new(format!("cannot start this program again: {err}"));
     let mut host = Host(start_again(args, fifo).map_err(broken)?);
@@ -66,6 +74,8 @@ fn is_line(read: io::Result<String>, line: &str) -> bool {
 }
 
 /// What it says about a failure goes to where this process says such things.
+///
+/// The new process has no input, and its stdout is read here.
 #[expect(clippy::disallowed_methods, reason = "the host is no program of the backend under test")]
 fn start_again(args: &[OsString], fifo: &str) -> io::Result<Child> {
     Command::new(env::current_exe()?)
@@ -77,6 +87,8 @@ fn start_again(args: &[OsString], fifo: &str) -> io::Result<Child> {
 }
 
 /// Is killed when it is dropped, and waited for.
+///
+/// Dropping it is the kill that the case is about.
 struct Host(Child);
 
 impl Drop for Host {
@@ -111,6 +123,8 @@ pub fn play_host(make: impl FnOnce() -> (ExecEnv, Probe)) {
     }
 }
 
+/// Where the tree is ended, it is a descendant in a session of its own that says when it is in
+/// place; else the leader. Only returns where the call ended by itself.
 async fn call_until_killed(env: &ExecEnv, probe: &Probe, fifo: &str) -> Result<String, Failure> {
     let ctx = Ctx::new(env, probe)?;
     let mut steps = vec!["hold", fifo];

@@ -1,4 +1,8 @@
 //! The programs under test as functions, for the in-memory backend.
+//!
+//! [`Scripted`] has no shell, so the steps of `probe.sh` are carried out here. A named pipe is a
+//! channel that counts its holders. What a real machine tells apart and memory does not, such as an
+//! orphan and a child, is the same step.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -23,10 +27,25 @@ use crate::{
 /// How long a program that naps stays: as long as the shell script's.
 const NAP: Duration = Duration::from_secs(100);
 
+/// One block of the step `fill`, as large as the script's.
 static BLOCK: [u8; 64 * 1024] = [0; 64 * 1024];
 
 /// Gives an in-memory machine a `/bin/sh` that understands the steps of the suite's script, and a
 /// `/usr/bin/env`: what [`Probe::posix_sh`](super::Probe::posix_sh) asks for.
+///
+/// The pipes belong to this backend and its clones.
+///
+/// ```
+/// use flyto_execenv::{ExecEnv, conformance, scripted::Scripted};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), conformance::Failure> {
+/// let backend = conformance::in_memory_probe(Scripted::new());
+/// let env = ExecEnv::new(backend.clone());
+/// conformance::run("exit-codes-are-exact", &env, &conformance::Probe::posix_sh()).await?;
+/// backend.assert_clean();
+/// # Ok(()) }
+/// ```
 #[must_use]
 pub fn in_memory_probe(backend: Scripted) -> Scripted {
     let fifos = Fifos::default();
@@ -70,6 +89,7 @@ fn steps_of(call: &Call) -> Option<VecDeque<OsString>> {
 #[derive(Clone, Default)]
 struct Fifos(Arc<Mutex<BTreeMap<OsString, watch::Sender<Fifo>>>>);
 
+/// It can be read to its end once it was opened and has no holder any more.
 #[derive(Clone, Default)]
 struct Fifo {
     was_opened: bool,
@@ -78,6 +98,7 @@ struct Fifo {
 }
 
 impl Fifos {
+    /// A path that was not used before is a new pipe.
     fn get(&self, path: &OsStr) -> watch::Sender<Fifo> {
         let mut fifos = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         fifos.entry(path.to_owned()).or_insert_with(|| watch::Sender::new(Fifo::default())).clone()
@@ -113,6 +134,8 @@ impl Drop for Held {
     }
 }
 
+/// The interpreter of the steps. `held` is the pipe that the step `hold` opened; children inherit
+/// it.
 struct Shell {
     call: Call,
     fifos: Fifos,
@@ -121,10 +144,12 @@ struct Shell {
     held: Option<Held>,
 }
 
+/// The steps still to come; each step takes its words off the front.
 type Steps = VecDeque<OsString>;
 /// `Err` ends the program.
 type Step<T> = Result<T, Exit>;
 
+/// A step that is unknown or lacks a word.
 const BAD_STEP: Exit = Exit::Code(64);
 
 impl Shell {
@@ -138,6 +163,7 @@ impl Shell {
         })
     }
 
+    /// Carries out one step that needs no files.
     async fn step(&mut self, step: &str, rest: &mut Steps) -> Step<()> {
         match step {
             "say" => self.print(line(&word(rest)?)).await,
@@ -325,6 +351,7 @@ impl Shell {
         Ok(())
     }
 
+    /// Waits, and prints the text of each signal that comes and has a trap.
     async fn nap(&mut self) -> Step<()> {
         let nap = async {
             loop {
@@ -375,14 +402,17 @@ fn line(text: &OsStr) -> Vec<u8> {
     [text.as_encoded_bytes(), b"\n"].concat()
 }
 
+/// The next word of the steps.
 fn word(rest: &mut Steps) -> Step<OsString> {
     rest.pop_front().ok_or(BAD_STEP)
 }
 
+/// The next word as a number.
 fn number(rest: &mut Steps) -> Step<u64> {
     word(rest)?.to_string_lossy().parse().map_err(|_| BAD_STEP)
 }
 
+/// The next word as a signal, by its name without `SIG`.
 fn signal(rest: &mut Steps) -> Step<Signal> {
     Ok(match &*word(rest)?.to_string_lossy() {
         "HUP" => Signal::HUP,

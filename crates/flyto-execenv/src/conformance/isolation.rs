@@ -1,4 +1,9 @@
 //! What isolation of files, processes and system calls promises. The network has a file of its own.
+//!
+//! A case lists attempts, each with the answer that is expected: what is allowed must come off,
+//! what is denied must fail. All of them are made by one isolated program, and afterwards the files
+//! that were out of reach are compared with what they were: an attempt that says that it failed and
+//! changed something is found out.
 
 use std::{future::pending, path::PathBuf};
 
@@ -18,6 +23,8 @@ use crate::{
 const SECRET: &str = "flyto-canary";
 
 /// What a program tries, and whether it is to come off.
+///
+/// The steps are those of the suite's script.
 struct Attempt {
     steps: Vec<String>,
     is_allowed: bool,
@@ -27,15 +34,21 @@ fn steps<const N: usize>(steps: [&str; N]) -> Vec<String> {
     steps.map(str::to_owned).into()
 }
 
+/// What must come off.
 fn allowed<const N: usize>(it: [&str; N]) -> Attempt {
     Attempt { steps: steps(it), is_allowed: true }
 }
 
+/// What must fail.
 fn denied<const N: usize>(it: [&str; N]) -> Attempt {
     Attempt { steps: steps(it), is_allowed: false }
 }
 
 /// Lets one isolated program try all of it, each in a shell of its own.
+///
+/// # Errors
+///
+/// The first attempt with the wrong answer.
 async fn check(ctx: &Ctx<'_>, isolation: Isolation, attempts: &[Attempt]) -> Result<(), Failure> {
     let mut all = Vec::new();
     for (n, attempt) in attempts.iter().enumerate() {
@@ -72,6 +85,8 @@ async fn is_untouched(ctx: &Ctx<'_>, dir: &str, text: &str) -> Result<(), Failur
 }
 
 /// What lets the suite's programs run, what they may read, and what they may write.
+///
+/// What the probe says that its programs need is always among it, and so is `/dev/null`.
 fn grants(ctx: &Ctx<'_>, read: &[&str], write: &[&str]) -> Filesystem {
     let paths = |all: &[&str]| all.iter().map(PathBuf::from).collect::<Vec<_>>();
     let system = ctx.probe.system_paths().iter().map(PathBuf::from);
@@ -81,6 +96,8 @@ fn grants(ctx: &Ctx<'_>, read: &[&str], write: &[&str]) -> Filesystem {
     }
 }
 
+/// One directory is granted for reading, one for writing, a third one is not. Links of both kinds,
+/// `..` and renaming are the ways around.
 pub(super) async fn files_stay_in_the_grants(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if !ctx.has(Capability::FilesystemGrants) {
         let isolation = Isolation::new().filesystem(grants(ctx, &[], &[]));
@@ -128,6 +145,8 @@ pub(super) async fn files_stay_in_the_grants(ctx: &Ctx<'_>) -> Result<(), Failur
     is_untouched(ctx, open, "may be read\n").await
 }
 
+/// With the host's files, and within a granted directory where grants are declared. Renaming the
+/// denied directory, or the one above, must not open it.
 pub(super) async fn denied_paths_are_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if !ctx.has(Capability::FilesystemDenials) {
         return refused(ctx, Isolation::new().deny("/nowhere")).await;
@@ -233,10 +252,13 @@ pub(super) async fn read_only_paths_stay_as_they_are(ctx: &Ctx<'_>) -> Result<()
     Ok(())
 }
 
+/// The last part of a path.
 fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// The program of one call keeps a secret in its environment and waits; an isolated one signals it
+/// and reads its `/proc/PID/environ`. It must end by itself afterwards.
 pub(super) async fn others_are_out_of_reach(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = || Isolation::new().processes(Processes::Own);
     if !ctx.has(Capability::ProcessIsolation) {
@@ -274,6 +296,7 @@ pub(super) async fn others_are_out_of_reach(ctx: &Ctx<'_>) -> Result<(), Failure
     })
 }
 
+/// Files and children as ever; unshare(2) fails.
 pub(super) async fn restricted_system_calls_fail(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = Isolation::new().system_calls(SystemCalls::Restricted);
     if !ctx.has(Capability::SystemCallFilter) {

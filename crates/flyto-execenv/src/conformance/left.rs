@@ -1,4 +1,8 @@
 //! Counting what many calls leave behind.
+//!
+//! A leak is something that grows with the number of calls: descriptors, threads and children of
+//! this process, as `/proc/self` counts them. Where there is no proc(5), all counts are 0 and the
+//! case passes.
 
 use std::{fmt, fs, time::Duration};
 
@@ -20,6 +24,9 @@ const CALLS: usize = 12;
 const ROUNDS: usize = 3;
 
 /// The case runs alone among the cases of this process.
+///
+/// One round out of [`ROUNDS`] that ends with the counts it began with is enough. Counts may go
+/// down with a delay, so they are looked at for some time.
 pub(super) async fn nothing_is_left_behind(ctx: &Ctx<'_>) -> Result<(), Failure> {
     // The first round fills pools and caches.
     round(ctx).await?;
@@ -45,6 +52,9 @@ pub(super) async fn nothing_is_left_behind(ctx: &Ctx<'_>) -> Result<(), Failure>
 }
 
 /// Calls that end by themselves, that are ended, and that are dropped.
+///
+/// [`CALLS`] calls at once that exit with code 3, then as many that are cancelled, each with one
+/// that is dropped.
 async fn round(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let mut calls = JoinSet::new();
     for n in 0..CALLS {
@@ -80,6 +90,7 @@ impl Counts {
         }
     }
 
+    /// Fewer is no leak.
     fn is_within(&self, before: &Self) -> bool {
         self.descriptors <= before.descriptors
             && self.threads <= before.threads

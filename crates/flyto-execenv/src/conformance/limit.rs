@@ -41,6 +41,8 @@ fn limited(outcome: &Outcome, kind: LimitKind) -> Result<(), Failure> {
     })
 }
 
+/// One second, used up by the leader, by a child, and by children that no process waits for
+/// (SIGCHLD ignored, wait(2)). The last two only where children are ended with the leader.
 pub(super) async fn cpu_time_is_limited(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let limits = || Limits::new().cpu_time(Duration::from_secs(1));
     if !ctx.has(Capability::CpuLimit) {
@@ -65,6 +67,7 @@ pub(super) async fn cpu_time_is_limited(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A bound of 32 MiB for a shell that asks for 64 MiB and keeps what it gets.
 pub(super) async fn memory_is_limited(ctx: &Ctx<'_>) -> Result<(), Failure> {
     // Room for a shell, and far less than it asks for.
     let limits = Limits::new().memory_bytes(32 * MIB);
@@ -82,6 +85,7 @@ pub(super) async fn memory_is_limited(ctx: &Ctx<'_>) -> Result<(), Failure> {
     watch.all_gone(ctx).await
 }
 
+/// A file of just the limit is written, and no file is larger afterwards.
 pub(super) async fn file_size_is_limited(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let (limit, n_blocks) = (MIB / 2, 16);
     let limits = || Limits::new().file_size_bytes(limit);
@@ -105,6 +109,7 @@ pub(super) async fn file_size_is_limited(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// 40 files with room for all, then with a limit of 24: some are opened, and fewer than 24.
 pub(super) async fn open_files_are_limited(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let (limit, tried) = (24, 40);
     let limits = |n| Limits::new().open_files(n);
@@ -133,6 +138,7 @@ pub(super) async fn open_files_are_limited(ctx: &Ctx<'_>) -> Result<(), Failure>
     })
 }
 
+/// 128 processes with a limit of 16 must not all be there.
 pub(super) async fn processes_are_limited(ctx: &Ctx<'_>) -> Result<(), Failure> {
     // A bound that counts all processes of the user is wider for a moment when others of them end;
     // the distance is for that.
@@ -159,6 +165,9 @@ pub(super) async fn processes_are_limited(ctx: &Ctx<'_>) -> Result<(), Failure> 
 
 /// Never more than 32 processes, and 128 if a backend that declares a limit keeps none: the bomb doubles
 /// six times, and then each of its ends has one child at a time, for a number of generations.
+///
+/// Once the call is dropped, once it runs to its deadline or its limit. The bomb leaves the session
+/// first.
 pub(super) async fn fork_bomb_is_ended(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let bomb = |fifo: &str| {
         let steps = ["hold", fifo, "escapee", "[", "hold", fifo, "bomb", "6", "200", "]"];

@@ -1,4 +1,9 @@
 //! What isolation of the network promises. One call listens and says what it hears of others.
+//!
+//! Both ends are programs of the backend, since its machine may be another one: [`Listener`] hears
+//! by TCP, UDP, a socket file and an abstract name, and other calls speak. A call without isolation
+//! speaks before and after the isolated one; where not even that is heard, calls of the backend do
+//! not share a network, and nothing can be tested.
 
 use tokio::{sync::mpsc, time::timeout};
 
@@ -12,8 +17,10 @@ use crate::{
     Capability, Chunk, HostPattern, Isolation, LocalSockets, Network, Process, RunOptions, Spec,
 };
 
+/// Both ends of the conversation, in Perl.
 const SCRIPT: &str = include_str!("network.pl");
 
+/// Nothing of the isolated program is heard in any way.
 pub(super) async fn network_off_is_off(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = Isolation::new().network(Network::Off);
     if !ctx.has(Capability::NetworkOff) {
@@ -22,6 +29,7 @@ pub(super) async fn network_off_is_off(ctx: &Ctx<'_>) -> Result<(), Failure> {
     is_silent(ctx, isolation, &["tcp", "udp", "named", "unix", "abstract"]).await
 }
 
+/// Nothing is heard by socket files and abstract names; the network stays open.
 pub(super) async fn local_sockets_off_are_off(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = Isolation::new().local_sockets(LocalSockets::Off);
     if !ctx.has(Capability::LocalSocketsOff) {
@@ -32,6 +40,9 @@ pub(super) async fn local_sockets_off_are_off(ctx: &Ctx<'_>) -> Result<(), Failu
 
 /// Everything is on this machine: an address of its own is named, which opens it, and a name that leads to
 /// the same address, which does not.
+///
+/// Four questions to a proxy or the network, of which one may be answered, and the direct ways,
+/// none of which may.
 pub(super) async fn named_hosts_are_all_there_is(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let hosts = |all: &[&str]| -> Result<Isolation, Failure> {
         let all = all.iter().map(|it| it.parse::<HostPattern>());
@@ -103,11 +114,13 @@ async fn is_silent(ctx: &Ctx<'_>, isolation: Isolation, ways: &[&str]) -> Result
     Ok(())
 }
 
+/// The script with these arguments.
 fn perl(ctx: &Ctx<'_>, args: &[&str]) -> Spec {
     let spec = Spec::new(ctx.probe.perl_path()).args(["-e", SCRIPT]).args(args);
     spec.kill(ctx.scope()).deadline(ctx.probe.guard_time())
 }
 
+/// Sends `text` to the listener in every way that it has.
 async fn reach(
     ctx: &Ctx<'_>,
     listener: &mut Listener,
@@ -120,10 +133,12 @@ async fn reach(
     ensure(outcome.success(), || summary(&outcome))
 }
 
+/// A program that listens and prints a line for each text: the way, a blank, the text.
 struct Listener {
     dir: String,
     /// Three ports, and the name of a socket that is no file.
     address: String,
+    /// The ways that this system has.
     ways: Vec<String>,
     chunks: mpsc::Receiver<Chunk>,
     heard: String,
@@ -132,6 +147,7 @@ struct Listener {
 }
 
 impl Listener {
+    /// Waits until it listens.
     async fn start(ctx: &Ctx<'_>) -> Result<Self, Failure> {
         let dir = ctx.mkdir("sockets").await?;
         let (observer, mut chunks) = mpsc::channel(16);
@@ -145,6 +161,7 @@ impl Listener {
         Ok(Self { dir, address: line(), ways, chunks, heard: String::new(), _process: process })
     }
 
+    /// One of the three ports, counted from 0.
     fn port(&self, n: usize) -> String {
         self.address.split(' ').nth(n).unwrap_or_default().to_owned()
     }

@@ -1,4 +1,8 @@
 //! What a start promises of pinned programs.
+//!
+//! The file is a script of the suite, so its private copy has to be found by an interpreter.
+//! Content is exchanged through the backend, by writing the file anew and by renaming another one
+//! over it.
 
 use bytes::Bytes;
 use sha2::Digest;
@@ -27,6 +31,8 @@ fn pinned(ctx: &Ctx<'_>, path: &str, content: &[u8]) -> Spec {
     Spec { program, ..ctx.tool(path, &[]) }
 }
 
+/// By an absolute path, a relative one and a bare name; each twice, since a backend may keep a
+/// copy. Arguments arrive as ever.
 pub(super) async fn pinned_bytes_run(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let dir = ctx.mkdir("dir").await?;
     let (file, content) = (format!("{dir}/tool"), ctx.probe.executable(&["say", "ran", "args"]));
@@ -47,6 +53,8 @@ pub(super) async fn pinned_bytes_run(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The digest of a beginning of the file, that of nothing, and a wrong one for the shell itself;
+/// each twice.
 pub(super) async fn pinned_mismatch_is_refused(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let (file, marker) = (ctx.path("tool").await?, ctx.path("ran").await?);
     let content = ctx.probe.executable(&["mkdir", &marker]);
@@ -68,6 +76,8 @@ pub(super) async fn pinned_mismatch_is_refused(ctx: &Ctx<'_>) -> Result<(), Fail
     nothing_ran(ctx, &marker).await
 }
 
+/// The file arrives to the byte, with bytes that are not UTF-8. One with another digest and one
+/// that is missing are refused.
 pub(super) async fn shipped_files_are_there(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let (file, marker) = (ctx.path("data").await?, ctx.path("ran").await?);
     let content = b"shipped\n\0\xff".to_vec();
@@ -85,6 +95,9 @@ pub(super) async fn shipped_files_are_there(ctx: &Ctx<'_>) -> Result<(), Failure
     nothing_ran(ctx, &marker).await
 }
 
+/// First the file is exchanged between calls and back, which must be refused and then run again.
+/// Then [`AT_ONCE`] tasks call while the file is exchanged all the time: whatever the moment, the
+/// pinned bytes run or nothing does.
 pub(super) async fn pinned_swap_is_caught(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let (file, next) = (ctx.path("tool").await?, ctx.path("next").await?);
     // Of the same length, so that no size tells.

@@ -1,4 +1,6 @@
 //! All cases at once, for harnesses of their own.
+//!
+//! A harness without `#[test]` calls [`run_all`] and prints the [`Report`].
 
 use std::fmt;
 
@@ -11,6 +13,19 @@ use crate::{Class, ExecEnv};
 const AT_ONCE: usize = 6;
 
 /// What became of each case.
+///
+/// ```
+/// use flyto_execenv::{ExecEnv, conformance::{Probe, in_memory_probe, run_some}, scripted::Scripted};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::conformance::Failure> {
+/// let env = ExecEnv::new(in_memory_probe(Scripted::new()));
+/// let wanted = |name: &str| name == "argv-verbatim";
+/// let report = run_some(&env, &Probe::posix_sh(), wanted).await?;
+/// assert_eq!(report.backend, "scripted");
+/// assert!(report.failed().is_empty(), "{report}");
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
@@ -57,6 +72,8 @@ pub async fn run_all(env: &ExecEnv, probe: &Probe) -> Result<Report, Failure> {
 /// # Errors
 ///
 /// As [`run_all`].
+///
+/// A case that panics makes this panic.
 pub async fn run_some(
     env: &ExecEnv,
     probe: &Probe,

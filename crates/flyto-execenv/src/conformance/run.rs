@@ -1,4 +1,7 @@
 //! What a run promises.
+//!
+//! Programs here end by themselves. What they print, read and return is compared to the byte, with
+//! sizes that pass every buffer on the way.
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
@@ -24,6 +27,7 @@ const BIG_BYTES: usize = 4 * 1024 * 1024;
 /// Calls at once where many are needed.
 const AT_ONCE: usize = 24;
 
+/// Both ends of the range of a code, and two between.
 pub(super) async fn exit_codes_are_exact(ctx: &Ctx<'_>) -> Result<(), Failure> {
     for code in [0, 1, 42, 255] {
         let outcome = ctx.run(ctx.spec(&["exit", &code.to_string()])).await?;
@@ -34,6 +38,8 @@ pub(super) async fn exit_codes_are_exact(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The program sends the signal to itself. A backend that runs it below a shell would report 128
+/// and the number.
 pub(super) async fn signals_are_exact(ctx: &Ctx<'_>) -> Result<(), Failure> {
     for (name, signal) in [("TERM", Signal::TERM), ("KILL", Signal::KILL), ("SEGV", Signal(11))] {
         let outcome = ctx.run(ctx.spec(&["die", name])).await?;
@@ -44,6 +50,8 @@ pub(super) async fn signals_are_exact(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// 300,000 bytes of all values go in by stdin and come back by stdout, then by stderr; the other
+/// stream stays empty.
 pub(super) async fn streams_are_bytes(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let input = bytes_of_every_kind(300_000);
     let out = ctx.run(ctx.spec(&["cat"]).stdin_bytes(input.clone())).await?;
@@ -55,6 +63,8 @@ pub(super) async fn streams_are_bytes(ctx: &Ctx<'_>) -> Result<(), Failure> {
 }
 
 /// All byte values in all sorts of neighbourhoods, without a period that a buffer could hide.
+///
+/// The same sequence in each call, by a fixed seed.
 fn bytes_of_every_kind(n: usize) -> Vec<u8> {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut next = || {
@@ -67,6 +77,7 @@ fn bytes_of_every_kind(n: usize) -> Vec<u8> {
     (0..n).map(|_| next()).collect()
 }
 
+/// Names the first byte that differs, since a dump of both would help no reader.
 fn same_bytes(about: &str, got: &[u8], expected: &[u8]) -> Result<(), Failure> {
     let differ_at = || got.iter().zip(expected).position(|(a, b)| a != b);
     ensure(got == expected, || {
@@ -78,6 +89,8 @@ fn same_bytes(about: &str, got: &[u8], expected: &[u8]) -> Result<(), Failure> {
     })
 }
 
+/// [`BIG_BYTES`] go through `cat`. A driver that writes all input before it reads output stops here
+/// for ever.
 pub(super) async fn big_input_does_not_deadlock(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let input = bytes_of_every_kind(BIG_BYTES);
     let spec = ctx.spec(&["cat"]).stdin_bytes(input.clone());
@@ -87,6 +100,8 @@ pub(super) async fn big_input_does_not_deadlock(ctx: &Ctx<'_>) -> Result<(), Fai
     same_bytes("stdout", &outcome.stdout.bytes(), &input)
 }
 
+/// The program ignores its input, or closes it; with little input and with more than a pipe holds.
+/// The broken pipe is no error of the call.
 pub(super) async fn unread_stdin_is_no_error(ctx: &Ctx<'_>) -> Result<(), Failure> {
     for steps in [&["say", "done"][..], &["close-stdin", "say", "done"]] {
         for n in [10, BIG_BYTES] {
@@ -98,6 +113,7 @@ pub(super) async fn unread_stdin_is_no_error(ctx: &Ctx<'_>) -> Result<(), Failur
     Ok(())
 }
 
+/// 8 MiB are printed and 10,000 bytes kept: the first line, the last one, and the true count.
 pub(super) async fn output_is_bounded(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let (n_blocks, limit) = (128, 10_000);
     let spec = ctx.spec(&["say", "first", "fill", &n_blocks.to_string(), "say", "last"]);
@@ -111,6 +127,8 @@ pub(super) async fn output_is_bounded(ctx: &Ctx<'_>) -> Result<(), Failure> {
     ensure(stdout.tail.ends_with(b"last\n"), || "the end is not kept".to_owned())
 }
 
+/// The program prints 1 GiB with a limit of 256 KiB and then stays; its children must be gone with
+/// it.
 pub(super) async fn output_limit_ends_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let watch = ctx.watch().await?;
     let mut steps = vec!["hold", watch.fifo()];
@@ -125,6 +143,8 @@ pub(super) async fn output_limit_ends_the_tree(ctx: &Ctx<'_>) -> Result<(), Fail
     watch.all_gone(ctx).await
 }
 
+/// Six lines alternate between both streams. Two pipes that are read one after the other lose the
+/// order.
 pub(super) async fn merged_stderr_keeps_order(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let steps = ["say", "1", "warn", "2", "say", "3", "warn", "4", "warn", "5", "say", "6"];
     let spec = ctx.spec(&steps).merge_stderr();
@@ -136,6 +156,8 @@ pub(super) async fn merged_stderr_keeps_order(ctx: &Ctx<'_>) -> Result<(), Failu
     equal("stderr", &*outcome.stderr.bytes(), b"")
 }
 
+/// The program waits for a named pipe after its first lines, and the pipe is opened only after they
+/// were observed.
 pub(super) async fn output_arrives_while_it_runs(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let gate = ctx.mkfifo().await?;
     let spec = ctx.spec(&["say", "one", "warn", "uno", "await", &gate, "say", "two"]);
@@ -167,6 +189,9 @@ pub(super) async fn output_arrives_while_it_runs(ctx: &Ctx<'_>) -> Result<(), Fa
     equal("stdout as observed", seen?.as_slice(), b"one\ntwo\n")
 }
 
+/// The observer takes one chunk and then nothing. The program notes how far it has come, and must
+/// stop within 4 MiB of what was taken; another one that nothing slows does the same work
+/// meanwhile, as a clock that a busy machine slows too.
 pub(super) async fn slow_observer_slows_the_program(ctx: &Ctx<'_>) -> Result<(), Failure> {
     // Far more than pipes and the buffers of a connection hold.
     let (n_blocks, may_be_ahead) = (128, 4 * 1024 * 1024);
@@ -204,6 +229,7 @@ pub(super) async fn slow_observer_slows_the_program(ctx: &Ctx<'_>) -> Result<(),
     equal("bytes observed", taken, n_blocks * BLOCK_BYTES)
 }
 
+/// Three lines, each answered before the next is sent, then the end of input and the exit code.
 pub(super) async fn piped_streams_talk(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let spec = ctx.spec(&["echo-lines", "exit", "7"]).stdin(Stdin::Piped).stdout(Output::Piped);
     if !ctx.has(Capability::PipedStreams) {
@@ -229,6 +255,8 @@ pub(super) async fn piped_streams_talk(ctx: &Ctx<'_>) -> Result<(), Failure> {
     equal("ending", outcome.ending, Ending::Exited(Exit::Code(7)))
 }
 
+/// [`AT_ONCE`] calls with the same command line, told apart by their input alone. Each has its own
+/// answer and its own exit code.
 pub(super) async fn calls_do_not_mix(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let mut calls = JoinSet::new();
     for n in 0..AT_ONCE {

@@ -1,4 +1,9 @@
 //! What a start promises.
+//!
+//! Most cases install their own programs through the backend, start them, and compare what they
+//! print. A case that expects a refusal also looks that nothing ran: the error says so
+//! ([`ExecError::did_start`](crate::ExecError::did_start)), and a marker that the program would
+//! have made is not there.
 
 use std::ffi::OsString;
 
@@ -15,8 +20,12 @@ use crate::{
 };
 
 /// Programs that are written and start at once.
+///
+/// Enough that one start falls between the fork and the execution of another.
 const AT_ONCE: usize = 200;
 
+/// Words that a shell would split, expand or drop, and empty ones, come back with a zero byte
+/// behind each. Bytes that are not UTF-8 are sent where they are declared, and refused elsewhere.
 pub(super) async fn argv_verbatim(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let mut words: Vec<OsString> = [
         "plain",
@@ -55,6 +64,8 @@ fn not_utf8() -> OsString {
     return OsString::from("z");
 }
 
+/// Runs `env` with no variable and with four, one of them empty and one with blanks and quotes; the
+/// sorted output must be the same. A backend that adds a variable of its own fails.
 pub(super) async fn env_starts_empty(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let env = |pairs: &[(&str, &str)]| -> Environment { pairs.iter().copied().collect() };
     let no_variable = env(&[]);
@@ -75,6 +86,9 @@ pub(super) async fn env_starts_empty(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Two directories of the `PATH` have a program of the name, and one before them a file that may
+/// not be executed: the first that may be executed runs. `cat`, `env` and `sh` must not be found in
+/// an empty directory, nor without `PATH`.
 pub(super) async fn lookup_is_the_specs(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let (first, second) = (ctx.mkdir("first").await?, ctx.mkdir("second").await?);
     let (empty, name) = (ctx.mkdir("empty").await?, "flyto-named-probe");
@@ -99,6 +113,8 @@ pub(super) async fn lookup_is_the_specs(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// `./tool`, `sub/tool` and `sub/../tool` lead to different files below the working directory, and
+/// from another directory to none.
 pub(super) async fn relative_program_is_in_the_working_dir(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let dir = ctx.mkdir("dir").await?;
     let sub = format!("{dir}/sub");
@@ -117,6 +133,7 @@ pub(super) async fn relative_program_is_in_the_working_dir(ctx: &Ctx<'_>) -> Res
     ctx.refused(elsewhere, ExecErrorKind::ProgramNotFound).await
 }
 
+/// The program prints its directory: the root, and one with blanks in its name.
 pub(super) async fn working_dir_is_the_specs(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let dir = ctx.mkdir("a directory with blanks").await?;
     for dir in ["/", &dir] {
@@ -126,6 +143,8 @@ pub(super) async fn working_dir_is_the_specs(ctx: &Ctx<'_>) -> Result<(), Failur
     Ok(())
 }
 
+/// After a call that ended, one that was cancelled and one that was dropped, the directory is
+/// empty.
 pub(super) async fn working_dir_stays_clean(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let dir = ctx.mkdir("dir").await?;
     let at = |steps: &[&str]| ctx.spec(steps).working_dir(&dir);
@@ -135,6 +154,7 @@ pub(super) async fn working_dir_stays_clean(ctx: &Ctx<'_>) -> Result<(), Failure
     equal("files in the working directory", ctx.text(&["list", &dir]).await?, String::new())
 }
 
+/// Absolute, relative, and a bare name.
 pub(super) async fn missing_program(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let scratch = ctx.scratch().await?;
     for program in [&format!("{scratch}/nothing"), "./nothing", "flyto-nothing"] {
@@ -144,6 +164,7 @@ pub(super) async fn missing_program(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A file with mode 644, by its path, relative, and by a bare name on the `PATH`.
 pub(super) async fn not_executable(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let dir = ctx.mkdir("dir").await?;
     ctx.install(&format!("{dir}/plain"), "644", ctx.probe.executable(&[])).await?;
@@ -154,6 +175,7 @@ pub(super) async fn not_executable(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// By an absolute path, and as `./`.
 pub(super) async fn directory_as_program(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let dir = ctx.mkdir("dir").await?;
     for program in [dir.as_str(), "."] {
@@ -165,12 +187,15 @@ pub(super) async fn directory_as_program(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A script whose `#!` line names a file that is not there: the system says the same as for a
+/// missing program (`ENOENT`, execve(2)), and the kinds must differ all the same.
 pub(super) async fn bad_interpreter(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let script = ctx.path("script").await?;
     ctx.install(&script, "755", format!("#!{script}-interpreter\n")).await?;
     ctx.refused(ctx.tool(&script, &[]), ExecErrorKind::BadInterpreter).await
 }
 
+/// One directory that is missing, and a file in the place of one.
 pub(super) async fn bad_working_dir(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let (missing, file) = (ctx.path("missing").await?, ctx.path("file").await?);
     ctx.install(&file, "644", "no directory").await?;
@@ -181,6 +206,9 @@ pub(super) async fn bad_working_dir(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// [`AT_ONCE`] programs are written and started beside each other. A start that forks while another
+/// thread has a file open for writing makes that file busy (`ETXTBSY`, execve(2)); a backend has to
+/// try again.
 pub(super) async fn just_written_program_runs(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let mut calls = JoinSet::new();
     for n in 0..AT_ONCE {
@@ -204,6 +232,8 @@ pub(super) async fn just_written_program_runs(ctx: &Ctx<'_>) -> Result<(), Failu
     Ok(())
 }
 
+/// Lists the open descriptors with input, without, and without error output: 0, 1 and 2 are all
+/// there is.
 pub(super) async fn no_extra_descriptors(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let with_input = ctx.spec(&["descriptors"]).stdin_bytes("input");
     let silent = ctx.spec(&["descriptors"]).stderr(Output::Null);
@@ -217,6 +247,8 @@ pub(super) async fn no_extra_descriptors(ctx: &Ctx<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A program that reads to the end of its input ends at once, without input and with an empty one.
+/// A backend that hands on the host's terminal leaves it waiting until the deadline.
 pub(super) async fn stdin_is_never_the_hosts(ctx: &Ctx<'_>) -> Result<(), Failure> {
     for stdin in [Stdin::Null, Stdin::Bytes(bytes::Bytes::new())] {
         let spec = ctx.spec(&["cat", "say", "end"]).stdin(stdin).deadline(ctx.patience());
@@ -227,6 +259,8 @@ pub(super) async fn stdin_is_never_the_hosts(ctx: &Ctx<'_>) -> Result<(), Failur
     Ok(())
 }
 
+/// Zero bytes in the program, an argument and a variable, a variable with `=` in its name and one
+/// without a name, a relative working directory.
 pub(super) async fn impossible_specs_are_refused(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let marker = ctx.path("ran").await?;
     let spec = || ctx.spec(&["mkdir", &marker]);
@@ -245,6 +279,7 @@ pub(super) async fn impossible_specs_are_refused(ctx: &Ctx<'_>) -> Result<(), Fa
     nothing_ran(ctx, &marker).await
 }
 
+/// For each capability that is not declared and that a spec can demand, one spec that demands it.
 pub(super) async fn undeclared_is_refused(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let marker = ctx.path("ran").await?;
     for capability in Capability::ALL {
@@ -264,6 +299,9 @@ pub(super) async fn undeclared_is_refused(ctx: &Ctx<'_>) -> Result<(), Failure> 
     nothing_ran(ctx, &marker).await
 }
 
+/// # Errors
+///
+/// The marker that a refused program would have made is in the scratch directory.
 pub(super) async fn nothing_ran(ctx: &Ctx<'_>, marker: &str) -> Result<(), Failure> {
     let files = ctx.text(&["list", ctx.scratch().await?]).await?;
     let name = marker.rsplit('/').next().unwrap_or(marker);

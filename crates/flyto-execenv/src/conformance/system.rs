@@ -1,4 +1,6 @@
 //! What isolation promises that takes a system call to see. A shell makes none by itself, so perl does.
+//!
+//! Each attempt is one run of a Perl script that prints `done` or `failed`.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,6 +18,7 @@ use crate::{
 
 const SCRIPT: &str = include_str!("system.pl");
 
+/// The script with these arguments.
 fn perl(ctx: &Ctx<'_>, args: &[&str]) -> Spec {
     let spec = Spec::new(ctx.probe.perl_path()).args(["-e", SCRIPT]).args(args);
     spec.kill(ctx.scope()).deadline(ctx.probe.guard_time())
@@ -31,6 +34,8 @@ async fn comes_off(ctx: &Ctx<'_>, args: &[&str], isolation: Isolation) -> Result
     }
 }
 
+/// A program in a virtual machine must not reach the machine around it by vsock(7), with no network
+/// and with named hosts.
 pub(super) async fn the_machine_around_is_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolations = [
         (Capability::NetworkOff, Network::Off),
@@ -50,6 +55,7 @@ pub(super) async fn the_machine_around_is_closed(ctx: &Ctx<'_>) -> Result<(), Fa
     Ok(())
 }
 
+/// io_uring(7) makes calls that no filter sees.
 pub(super) async fn rings_are_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = Isolation::new().system_calls(SystemCalls::Restricted);
     if !ctx.has(Capability::SystemCallFilter) {
@@ -59,6 +65,8 @@ pub(super) async fn rings_are_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
     ensure(!is_made, || "a ring for system calls was made".to_owned())
 }
 
+/// A file that others can run as this user would outlive the isolation. An ordinary mode must still
+/// be given.
 pub(super) async fn set_id_bits_are_refused(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = || Isolation::new().system_calls(SystemCalls::Restricted);
     if !ctx.has(Capability::SystemCallFilter) {
@@ -71,6 +79,7 @@ pub(super) async fn set_id_bits_are_refused(ctx: &Ctx<'_>) -> Result<(), Failure
     ensure(is_set, || "a file did not get an ordinary mode".to_owned())
 }
 
+/// ptrace(2) of a program of another call.
 pub(super) async fn others_are_not_traced(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = Isolation::new().processes(Processes::Own);
     if !ctx.has(Capability::ProcessIsolation) {
@@ -95,6 +104,8 @@ fn key() -> String {
     (0x6600_0000 | (std::process::id() & 0xffff) << 8 | n & 0xff).to_string()
 }
 
+/// System V memory, semaphores and queues, and a POSIX queue, made by a call without isolation.
+/// They are removed afterwards, which also shows that they were not changed.
 pub(super) async fn shared_objects_of_others_are_closed(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = || Isolation::new().processes(Processes::Own);
     if !ctx.has(Capability::ProcessIsolation) {
@@ -129,6 +140,8 @@ pub(super) async fn shared_objects_of_others_are_closed(ctx: &Ctx<'_>) -> Result
     ensure(is_removed, || "shared objects of another call were changed".to_owned())
 }
 
+/// A name below `/dev/shm` that another call made is not found, and one that an isolated call made
+/// is not found by the next.
 pub(super) async fn shared_memory_is_ones_own(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let isolation = || Isolation::new().shared_memory(SharedMemory::Own);
     if !ctx.has(Capability::OwnSharedMemory) {

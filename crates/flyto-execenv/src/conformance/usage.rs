@@ -11,8 +11,11 @@ use crate::{Capability, KillScope, Outcome};
 /// Rounds of a shell's loop: CPU time far above that of a shell's start, about 50 ms.
 const ROUNDS: &str = "50000";
 
+/// A Perl program that ignores SIGCHLD, so that the kernel reaps its children and hands their times
+/// to no process.
 const UNWAITED: &str = include_str!("unwaited.pl");
 
+/// Declared numbers are above zero, others are `None`.
 pub(super) async fn usage_is_reported(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let outcome = ctx.run(ctx.spec(&["burn", "20000"])).await?;
     ensure(outcome.success(), || summary(&outcome))?;
@@ -28,6 +31,8 @@ pub(super) async fn usage_is_reported(ctx: &Ctx<'_>) -> Result<(), Failure> {
     }
 }
 
+/// The same loop in the leader gives the measure: an orphan's time must be at least half of it
+/// where the outcome says that the tree is covered.
 pub(super) async fn usage_covers_the_tree(ctx: &Ctx<'_>) -> Result<(), Failure> {
     let by_leader = ctx.run(ctx.spec(&["burn", ROUNDS])).await?;
     ensure(by_leader.success(), || summary(&by_leader))?;

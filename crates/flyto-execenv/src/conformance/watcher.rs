@@ -13,6 +13,8 @@ const OWN_CODE: i32 = 7;
 
 /// The isolation that a program of this kind may have: none, and where declared, that it can reach its
 /// own processes only.
+///
+/// Both are tried, since only the second promises that the parent is out of reach.
 fn isolations(ctx: &Ctx<'_>) -> impl Iterator<Item = Isolation> + use<> {
     let own = Isolation::new().processes(Processes::Own);
     let own = ctx.has(Capability::ProcessIsolation).then_some(own);
