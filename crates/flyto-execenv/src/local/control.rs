@@ -25,6 +25,9 @@ use crate::{
 };
 
 /// A child of this process that has not been reaped, however it was started.
+///
+/// A backend implements it for its own way of starting a child, and hands the child to
+/// [`GroupControl::new`].
 pub trait Leader: fmt::Debug + Send + 'static {
     /// Its process id.
     fn id(&self) -> u32;
@@ -81,9 +84,14 @@ const CONTINUE_AFTER: Duration = Duration::from_millis(100);
 /// The leader is reaped only in [`Control::end`]. Until then its id, which is also the group's, is
 /// taken by its zombie, and no signal can hit a stranger. After that the group is signalled only
 /// while it is not empty, since its members keep the id taken as well (kill(2), credentials(7)).
+///
+/// A process that leaves the group is not ended:
+/// [`Capability::TreeKill`](crate::Capability::TreeKill) is not for a backend that uses this alone.
 #[derive(Debug)]
 pub struct GroupControl {
     leader: Pid,
+    /// `false` for [`KillScope::Leader`]: the program is in the host's group, which must not be
+    /// signalled.
     owns_group: bool,
     watch: ExitWatch,
     /// The private copy that runs: an interpreter opens it some time after the start.
@@ -92,6 +100,8 @@ pub struct GroupControl {
 }
 
 /// What is known of the leader; under one lock, so that no signal is sent to a number that was given out again.
+///
+/// `exit` is known from the first look that saw the exit; `child` is there until it is reaped.
 #[derive(Debug)]
 struct State {
     /// `None` once it was reaped.
@@ -129,11 +139,14 @@ impl GroupControl {
         }
     }
 
+    /// The state is whole between any two statements that change it.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the leader has exited and nothing else is alive in its group.
+    ///
+    /// Looks again after 1 ms, and after twice as long each time, 50 ms at most.
     async fn gone(&self) {
         let _ = self.watch.exited().await;
         let mut pause = Duration::from_millis(1);
@@ -145,6 +158,8 @@ impl GroupControl {
 
     /// Wakes what is stopped, or stops itself meanwhile: it hears the request to end only once it
     /// goes on (signal(7)).
+    ///
+    /// Never returns; the caller drops it at the end of the grace.
     async fn keep_going(&self) {
         loop {
             send(self.leader, self.owns_group, Sig::CONT);
@@ -153,6 +168,10 @@ impl GroupControl {
     }
 
     /// Reaps the leader, which has exited.
+    ///
+    /// # Errors
+    ///
+    /// It is no child of this process any more, or was reaped before.
     fn reap(&self) -> io::Result<Ended> {
         let mut state = self.state();
         let child = state.child.as_mut().ok_or(Errno::CHILD)?;
@@ -165,6 +184,8 @@ impl GroupControl {
 
     /// Ends what is left of the group of a reaped leader. Returns how many there were, where that
     /// can be counted, and whether they are known to be gone.
+    ///
+    /// Waits [`CONFIRM_TIME`] at most.
     async fn sweep(&self) -> (Option<u32>, bool) {
         // One system call for nearly every call. Between the reaping just before and this line the
         // thread does not wait for anything, so the id cannot have come round again: the kernel
@@ -264,12 +285,16 @@ impl Drop for GroupControl {
 
 /// Sends a signal to the leader or its group. A target that is gone has what it needs, and one that
 /// took another user's identity is beyond us; the end's confirmation tells.
+///
+/// Must be called only while the number is known to be the program's.
 fn send(leader: Pid, to_group: bool, signal: Sig) {
     let _ =
         if to_group { kill_process_group(leader, signal) } else { kill_process(leader, signal) };
 }
 
 /// How the leader ended, from what waitid(2) tells.
+///
+/// A code, or the signal that ended it.
 fn exit_of(status: &WaitIdStatus) -> Exit {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Exit::Code(code),

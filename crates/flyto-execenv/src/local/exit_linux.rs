@@ -1,4 +1,8 @@
 //! Learning of a program's exit through its pidfd, which leaves it to be reaped.
+//!
+//! Waiting costs no thread and no signal handler: the pidfd becomes readable at the exit
+//! (pidfd_open(2), Linux 5.3). The child is looked at with `WNOWAIT` (waitid(2)) and stays a
+//! zombie.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -13,6 +17,10 @@ pub(super) struct ExitWatch {
 
 impl ExitWatch {
     /// Watches `pid`, which must not have been reaped, through its pidfd if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The system is short of descriptors, or the runtime's event loop takes no more.
     pub(super) fn new(pid: Pid, pidfd: Option<OwnedFd>) -> io::Result<Self> {
         let pidfd = pidfd.map_or_else(|| pidfd_open(pid, PidfdFlags::empty()), Ok)?;
         #[expect(

@@ -1,4 +1,7 @@
 //! Learning of a program's exit where there is no pidfd: by `SIGCHLD`, and leaving it to be reaped.
+//!
+//! Each SIGCHLD of this process wakes every watch, which then looks at its own child only. Tokio's
+//! handler for the signal stays for the life of the process.
 
 use std::{io, os::fd::OwnedFd};
 
@@ -13,6 +16,8 @@ pub(super) struct ExitWatch {
 
 impl ExitWatch {
     /// Watches `pid`, which must not have been reaped. There is no pidfd here.
+    ///
+    /// Never fails.
     pub(super) fn new(pid: Pid, _pidfd: Option<OwnedFd>) -> io::Result<Self> {
         Ok(Self { pid })
     }

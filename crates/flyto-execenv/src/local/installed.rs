@@ -1,4 +1,13 @@
 //! Finding what a program was installed with.
+//!
+//! A program that may read only what was granted needs its interpreter, and the libraries beside
+//! it. This module finds them from the file of the program: links are followed, a `#!` line leads
+//! to an interpreter, a `pyvenv.cfg` to the interpreter's own installation. What lies in the
+//! operator's `PATH` or in a known installer's directory is trusted; what a confined program may
+//! have written leads nowhere. Nothing is started.
+//!
+//! The work of one look is bounded: [`MAX_PROGRAMS`], [`MAX_LINKS`], and the first bytes of each
+//! file.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -29,9 +38,13 @@ const MAX_SETTINGS_BYTES: u64 = 4096;
 ///
 /// A call of a known program costs its look-up in `PATH` and one stat(2) for it and for its interpreter. A program
 /// whose file is another one is looked at again; what is added beside a known one is not noticed.
+///
+/// The lock is held during a look, so that calls at the same time look once.
 #[derive(Debug, Default)]
 pub struct Installations(Mutex<Vec<Entry>>);
 
+/// Valid for the same program, `PATH`, directory, grants, denied paths and places; the stamps tell
+/// whether the files are the same.
 #[derive(Debug)]
 struct Entry {
     program: PathBuf,
@@ -45,8 +58,11 @@ struct Entry {
 }
 
 /// A file: its device, its inode, the time of its last change of content and of its attributes.
+///
+/// Seconds and nanoseconds each.
 type Stamp = (u64, u64, [(i64, i64); 2]);
 
+/// Follows links. `None` where there is no file.
 fn stamp(file: &Path) -> Option<Stamp> {
     let it = fs::metadata(file).ok()?;
     Some((it.dev(), it.ino(), [(it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec())]))
@@ -233,6 +249,8 @@ impl Look<'_> {
     }
 
     /// Opens all of an installer in whose directory of shims the program lies.
+    ///
+    /// `false` where the directory is none of an installer's shims.
     fn installer(&mut self, dir: &Path) -> bool {
         for it in INSTALLERS {
             let Some(shims) = it.shims.filter(|it| dir.ends_with(it)) else { continue };
@@ -257,6 +275,7 @@ impl Look<'_> {
         all.filter_map(|it| self.plain_dir(&it)).filter(|it| !self.places.is_wide(it))
     }
 
+    /// A path that is opened covers those below it, which are taken off the list.
     fn open(&mut self, path: &Path) {
         if !self.may_read(path) && !self.spec.isolation.is_denied(path) {
             self.res.opened.retain(|it| !it.starts_with(path));

@@ -4,6 +4,10 @@
 //! the event loop waits, it is written into the clock's hardware, and taken out again when something else
 //! came first. On a virtual machine both go through the hypervisor, and are a tenth of a call. Here a
 //! thread sleeps once for all calls of a millisecond, as long as there are many.
+//!
+//! One thread for the whole process, `flyto-late`. It exists as long as tasks come in quick
+//! succession, and ends after [`LINGER`] without any. Callers that get no [`Alarm`] use a timer of
+//! their runtime.
 
 use std::{
     collections::VecDeque,
@@ -31,6 +35,8 @@ const PATIENCE: Duration = Duration::from_millis(100);
 type Slot = Arc<Mutex<Option<Waker>>>;
 
 /// A task that will be woken, unless this is dropped before.
+///
+/// Dropping it cancels the wake-up.
 #[derive(Debug)]
 pub(super) struct Alarm(Slot);
 
@@ -49,10 +55,12 @@ impl Drop for Alarm {
     }
 }
 
+/// The slot is whole between any two statements that change it.
 fn lock(slot: &Slot) -> MutexGuard<'_, Option<Waker>> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Tasks are in the order of their times, since all wait equally long.
 struct Late {
     /// The first is the next.
     tasks: VecDeque<(Instant, Slot)>,
@@ -64,6 +72,7 @@ struct Late {
 
 static LATE: Mutex<Late> =
     Mutex::new(Late { tasks: VecDeque::new(), next_look: None, asked: None });
+/// Tells the thread that the list is no longer empty.
 static CAME: Condvar = Condvar::new();
 
 fn late() -> MutexGuard<'static, Late> {
@@ -95,6 +104,7 @@ pub(super) fn wake_after(now: Instant, waker: &Waker) -> Option<Alarm> {
     Some(Alarm(slot))
 }
 
+/// The body of the thread. Tasks are woken outside of the lock.
 fn wake_all() {
     let mut late = late();
     loop {

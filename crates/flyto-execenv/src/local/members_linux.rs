@@ -21,6 +21,8 @@ pub(super) fn alive_in(group: Pid) -> Option<u32> {
 }
 
 /// Reads `pid (name) state ppid pgrp …`; the name may hold anything, also a closing parenthesis.
+///
+/// A line in another format counts as not alive.
 fn is_alive_in(stat: &[u8], group: Pid) -> bool {
     let Some(close) = stat.iter().rposition(|it| *it == b')') else { return false };
     let mut fields = stat[close + 1..].split(u8::is_ascii_whitespace).filter(|it| !it.is_empty());

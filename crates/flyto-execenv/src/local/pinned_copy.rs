@@ -1,4 +1,9 @@
 //! Copying a program and hashing the copy.
+//!
+//! [`copy`] reads the file once, from one descriptor, into a copy that only this process can write;
+//! [`Draft::finish`] makes the copy final and hashes that, not the file. So the digest is of the
+//! bytes that will run. All of it blocks, and runs on a thread where it may; between two pieces it
+//! looks whether the call was dropped.
 
 use std::{
     ffi::OsStr,
@@ -26,12 +31,16 @@ use crate::{ExecError, ExecErrorKind, Sha256};
 
 /// Bytes read at a time: as many as stay in a core's second-level cache while they are hashed and
 /// written.
+///
+/// One such buffer is in memory for each file at work.
 const PIECE_BYTES: usize = 256 * 1024;
 
 /// Bytes of an ELF header up to and with the machine it is for (elf(5)).
 const ELF_KIND_BYTES: usize = 20;
 
 /// A private copy of a pinned program.
+///
+/// Dropping the last reference removes the copy: memory is freed, a file is deleted.
 #[derive(Debug)]
 pub struct PinnedImage(Kind);
 
@@ -103,6 +112,8 @@ pub(super) struct Copied {
 #[derive(Debug)]
 pub(super) enum Trouble {
     /// The file cannot be opened.
+    ///
+    /// As the system says it; the caller finds the kind.
     Open(io::Error),
     /// The file may not be executed.
     NotExecutable,
@@ -113,6 +124,11 @@ pub(super) enum Trouble {
 /// Copies the program at `path`, at most `limit_bytes` of it.
 ///
 /// The file is opened once; whatever its path leads to later, these are the bytes that count.
+///
+/// # Errors
+///
+/// The file cannot be opened, may not be executed, is larger than the limit, cannot be read, or the
+/// copy finds no room. Nothing is left of the copy then.
 pub(super) fn copy(
     path: &Path,
     places: &Arc<Places>,
@@ -163,6 +179,10 @@ pub(super) fn copy(
 }
 
 /// Stops where no call waits for the answer.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::Interrupted`] once the call was dropped.
 fn go_on(stop: &CancellationToken) -> io::Result<()> {
     if stop.is_cancelled() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
 }
@@ -182,6 +202,8 @@ fn digest_of(mut copy: &File, piece: &mut [u8], stop: &CancellationToken) -> io:
 }
 
 /// Opens a regular file that may be executed.
+///
+/// Follows links, as the start itself would.
 fn open(path: &Path) -> Result<File, Trouble> {
     // Opening a device can do something to it, and a socket cannot be opened.
     if !fs::metadata(path).map_err(Trouble::Open)?.is_file() {
@@ -209,6 +231,8 @@ fn open(path: &Path) -> Result<File, Trouble> {
 }
 
 /// Reads until the buffer is full or the file ends.
+///
+/// Gives how many bytes were read; less than the buffer only at the end.
 fn fill(source: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -233,6 +257,8 @@ pub(super) fn kind_of(err: &io::Error) -> ExecErrorKind {
 }
 
 /// A copy at work.
+///
+/// Dropping it before [`finish`](Self::finish) removes what was copied.
 enum Draft {
     Memory(File),
     File(PrivateFile, File),
@@ -240,6 +266,10 @@ enum Draft {
 
 impl Draft {
     /// Chooses by how the program begins: what the kernel loads by itself needs no path.
+    ///
+    /// # Errors
+    ///
+    /// No directory takes a private file.
     fn new(first: &[u8], places: &Arc<Places>, name: &OsStr) -> Result<Self, Trouble> {
         if is_native(first)
             && let Some(memory) = sealed::create(name)
@@ -291,6 +321,8 @@ impl Draft {
 
 /// Whether a program that begins like this is of the same kind as the one that runs here: then no
 /// other program has to open it.
+///
+/// Where `/proc` is missing this says no, and a private file is used.
 fn is_native(first: &[u8]) -> bool {
     let Some(first) = first.get(..ELF_KIND_BYTES) else { return false };
     let mut own = [0; ELF_KIND_BYTES];

@@ -37,6 +37,8 @@ const PREFIX: &str = "flyto-pinned-";
 const ATTEMPTS: usize = 8;
 
 /// Where private files may lie.
+///
+/// The directory is made at the first copy and used for all later ones.
 #[derive(Debug)]
 pub(super) struct Places {
     /// In order of preference.
@@ -53,6 +55,10 @@ impl Places {
     ///
     /// A directory that does not take it, or in which nothing may be executed, is passed over for the
     /// next one.
+    ///
+    /// # Errors
+    ///
+    /// Why each of the directories does not take it, in words.
     pub(super) fn create(&self, name: &OsStr) -> Result<(PrivateFile, File), Trouble> {
         let mut home = self.home.lock().unwrap_or_else(PoisonError::into_inner);
         // A program that tidies up may have removed it, whatever the lock says.
@@ -90,6 +96,8 @@ impl Places {
 }
 
 /// A directory of our own.
+///
+/// Named `flyto-pinned-` and 16 hexadecimal digits; mode 0700.
 #[derive(Debug)]
 struct Home {
     path: PathBuf,
@@ -99,6 +107,9 @@ struct Home {
 }
 
 impl Home {
+    /// # Errors
+    ///
+    /// Those of the system, and [`io::ErrorKind::AlreadyExists`] after [`ATTEMPTS`] names.
     fn make_in(dir: &Path) -> io::Result<Self> {
         if !dir.try_exists()? {
             // As the XDG Base Directory Specification has it for directories of a user.
@@ -122,6 +133,9 @@ impl Home {
     }
 
     /// `None` where nothing may be executed.
+    ///
+    /// A file in a directory of its own, so that it keeps its name whatever other copies are
+    /// called.
     fn create(self: &Arc<Self>, name: &OsStr) -> io::Result<Option<(PrivateFile, File)>> {
         let n = self.n_files.fetch_add(1, Ordering::Relaxed);
         let dir = self.path.join(n.to_string());
@@ -185,6 +199,7 @@ pub(super) struct PrivateFile {
 }
 
 impl PrivateFile {
+    /// Absolute, and without links.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

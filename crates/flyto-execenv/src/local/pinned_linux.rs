@@ -1,4 +1,8 @@
 //! Memory that holds a program and that no process can change: a sealed memfd (memfd_create(2)).
+//!
+//! The seals forbid writing, growing, shrinking and further seals (`F_ADD_SEALS`, fcntl(2)); a
+//! process that has a descriptor can read and execute, and no more. A memfd lives as long as its
+//! descriptors and mappings.
 
 use std::{
     ffi::OsStr,
@@ -33,6 +37,8 @@ pub(super) fn create(name: &OsStr) -> Option<File> {
 }
 
 /// Memory that no process can change any more.
+///
+/// The descriptor is closed on execution; a program that runs keeps its own mapping.
 #[derive(Debug)]
 pub(super) struct Sealed {
     memory: File,
@@ -41,6 +47,10 @@ pub(super) struct Sealed {
 }
 
 /// Makes what was written final.
+///
+/// # Errors
+///
+/// Those of fchmod(2) and of fcntl(2): `EBUSY` where a mapping can still write.
 pub(super) fn seal(memory: File) -> io::Result<Sealed> {
     memory.set_permissions(Permissions::from_mode(0o500))?;
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
@@ -53,11 +63,13 @@ pub(super) fn seal(memory: File) -> io::Result<Sealed> {
     Ok(Sealed { memory, seen_by })
 }
 
+/// Where the memory is found in `/proc` of a process, `self` or a number.
 fn path_of(memory: &File, process: &str) -> PathBuf {
     format!("/proc/{process}/fd/{}", memory.as_raw_fd()).into()
 }
 
 impl Sealed {
+    /// Readable; writing fails with `EPERM`.
     pub(super) fn file(&self) -> &File {
         &self.memory
     }

@@ -1,4 +1,9 @@
 //! Reading a stream that may turn out to be short, or long.
+//!
+//! A pipe of the program's output costs a place in the event loop, which a short call does not
+//! need: when it has exited, all of its output lies in the pipe. So a [`PipeReader`] begins
+//! unwatched, looks again after [`UNWATCHED`], and is watched from then on. A stream that turns out
+//! to be long gets a wider pipe.
 
 use std::{
     io,
@@ -34,12 +39,15 @@ const EARLY_BYTES: usize = 4096;
 
 /// Reads a pipe: first without the help of the event loop, then with it, and from a wider one once
 /// much has come through.
+///
+/// An [`AsyncRead`] like any other; the states are not visible from outside.
 pub(super) struct PipeReader {
     state: State,
     /// Counted until the pipe is wide.
     seen_bytes: usize,
 }
 
+/// It goes from `Unwatched` to `Watched`, and to `Closed` only where that failed.
 enum State {
     Unwatched {
         pipe: OwnedFd,
@@ -71,6 +79,9 @@ impl PipeReader {
         Ok(res)
     }
 
+    /// # Errors
+    ///
+    /// The runtime's event loop takes no more. Reading gives the end of the stream from then on.
     fn watch(&mut self) -> io::Result<()> {
         self.state = match std::mem::replace(&mut self.state, State::Closed) {
             State::Unwatched { pipe, .. } => {

@@ -1,4 +1,9 @@
 //! Finding the program, and saying why it did not start.
+//!
+//! A failed start is an error number, and several causes share each number: `ENOENT` is a missing
+//! program, interpreter or working directory. [`explain_start`] looks at the files again to tell
+//! which; the answer is a likely one, since they may have changed. [`preflight`] looks at the same
+//! things before a start.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -75,6 +80,9 @@ pub(super) fn is_executable(file: &Path) -> bool {
 
 /// Says why `program` did not start: the system's error number alone does not tell a missing
 /// program from a missing interpreter or working directory.
+///
+/// [`ExecErrorKind::Other`] where nothing tells more than the system did, with the system's error
+/// as the cause.
 #[must_use]
 pub fn explain_start(spec: &Spec, program: &Path, err: io::Error) -> ExecError {
     let errno = err.raw_os_error().map(Errno::from_raw_os_error);
@@ -161,6 +169,7 @@ pub(super) fn closed(isolation: &Isolation, program: &Path) -> Option<PathBuf> {
     None
 }
 
+/// The error names the profile that closes the path, where the spec has one.
 fn closed_error(spec: &Spec, program: &Path, path: &Path) -> ExecError {
     let is_program = program.canonicalize().is_ok_and(|it| it == path);
     let kind = match is_program {
@@ -176,6 +185,7 @@ fn closed_error(spec: &Spec, program: &Path, path: &Path) -> ExecError {
     start_error(spec, kind).with_source(why)
 }
 
+/// Whether this user may change into it.
 fn is_usable_dir(dir: &Path) -> bool {
     dir.is_dir() && accessat(CWD, dir, Access::EXEC_OK, AtFlags::EACCESS).is_ok()
 }
@@ -244,11 +254,14 @@ fn what_it_is(kind: FileType) -> &'static str {
     }
 }
 
+/// Empty where the file cannot be read.
 fn first_bytes(program: &Path) -> Vec<u8> {
     // The kernel looks at no more than 256 bytes of a script's first line (execve(2)).
     head(program, 256)
 }
 
+/// At most `n_bytes`; empty where the file cannot be read. Opening a named pipe does not wait for
+/// its writer.
 fn head(program: &Path, n_bytes: u64) -> Vec<u8> {
     let mut res = Vec::new();
     // A process with a lease on it (fcntl(2)) could keep us waiting for three quarters of a minute.
@@ -259,6 +272,7 @@ fn head(program: &Path, n_bytes: u64) -> Vec<u8> {
     res
 }
 
+/// By the first four bytes (elf(5)).
 fn is_elf(program: &Path) -> bool {
     first_bytes(program).starts_with(b"\x7fELF")
 }
@@ -287,6 +301,8 @@ fn loader(program: &Path) -> Option<PathBuf> {
 }
 
 /// What a script is run by.
+///
+/// By the first line, of which the kernel reads 256 bytes at most (execve(2)).
 pub(super) enum Script {
     /// This program.
     Interpreter(PathBuf),

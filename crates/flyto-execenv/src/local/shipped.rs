@@ -25,6 +25,8 @@ const PIECE_BYTES: usize = 256 * 1024;
 /// # Errors
 ///
 /// [`ExecErrorKind::DigestMismatch`] for a file that has another digest, is none, or cannot be read.
+///
+/// Files are hashed one after the other, each on a thread where that may take its time.
 pub async fn check_files(spec: &Spec) -> Result<(), ExecError> {
     for file in &spec.files {
         let path = file.path.clone();
@@ -40,6 +42,9 @@ pub async fn check_files(spec: &Spec) -> Result<(), ExecError> {
     Ok(())
 }
 
+/// # Errors
+///
+/// It is no regular file, or cannot be read.
 fn digest(path: &Path) -> io::Result<Sha256> {
     // A named pipe would be waited for.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).map_err(io::Error::other)?;

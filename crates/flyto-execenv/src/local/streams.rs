@@ -37,6 +37,8 @@ pub struct Streams {
 }
 
 /// The host's ends of a program's streams.
+///
+/// Dropping them closes them, and the program sees the end of its input.
 #[derive(Debug, Default)]
 pub struct HostEnds {
     stdin: Option<OwnedFd>,
@@ -114,6 +116,7 @@ fn prefilled(bytes: &[u8]) -> io::Result<Option<OwnedFd>> {
     }
 }
 
+/// The program's end; the host's goes to `host`.
 fn input_pipe(host: &mut Option<OwnedFd>) -> io::Result<OwnedFd> {
     let (reader, writer) = io::pipe()?;
     *host = Some(writer.into());
@@ -138,11 +141,15 @@ fn beyond_streams(fd: OwnedFd) -> io::Result<OwnedFd> {
     if fd.as_raw_fd() > 2 { Ok(fd) } else { Ok(fcntl_dupfd_cloexec(&fd, 3)?) }
 }
 
+/// Captured output begins unwatched, a stream that is talked over is watched from the start.
 fn reader(OutputEnd { pipe, is_talk }: OutputEnd) -> io::Result<BoxedReader> {
     ioctl_fionbio(&pipe, true)?;
     Ok(Box::new(if is_talk { PipeReader::watched(pipe)? } else { PipeReader::new(pipe) }))
 }
 
+/// # Errors
+///
+/// The runtime's event loop takes no more.
 fn writer(fd: OwnedFd) -> io::Result<BoxedWriter> {
     ioctl_fionbio(&fd, true)?;
     Ok(Box::new(pipe::Sender::from_owned_fd_unchecked(fd)?))
