@@ -1,4 +1,9 @@
 //! Ending in-memory programs, and watching that the handle keeps the contract.
+//!
+//! [`ScriptedControl`] does what [`Control`] says, and notes what the handle must not do: waiting
+//! twice at once, waiting after the end, ending twice, leaving captured output unread, writing more
+//! input than the spec has. A note is one sentence in
+//! [`Scripted::violations`](super::Scripted::violations).
 
 use std::{
     sync::{
@@ -20,14 +25,19 @@ use crate::{
     Capabilities, Capability, Control, Ended, ExecError, Exit, KillScope, Signal, Spec, Target,
 };
 
+/// Dropping it kills what is in the kill scope.
 #[derive(Debug)]
 pub(super) struct ScriptedControl {
     tree: Arc<Tree>,
     scope: KillScope,
     counts_leaked: bool,
     /// For messages.
+    ///
+    /// The name of the spec's program.
     program: String,
+    /// The streams that the handle has to read to their end.
     outputs: Vec<OutputWatch>,
+    /// `None` where the input was there before the start.
     input: Option<InputWatch>,
     is_watched: AtomicBool,
     was_ended: AtomicBool,
@@ -58,6 +68,7 @@ impl ScriptedControl {
         }
     }
 
+    /// Adds the program's name to the sentence.
     fn violation(&self, what: &str) {
         self.violations.add(format!("{}: {what}", self.program));
     }
@@ -71,6 +82,7 @@ impl ScriptedControl {
     }
 }
 
+/// Frees the place for the next call when it is dropped.
 struct Watching<'a>(&'a AtomicBool);
 
 impl Drop for Watching<'_> {

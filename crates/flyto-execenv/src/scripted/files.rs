@@ -1,4 +1,8 @@
 //! The files of the machine: what can be found, and what can be executed.
+//!
+//! A flat table of absolute paths. There are no links, owners or times; the right to execute is one
+//! flag. Looking a program up follows the rules of the contract: the spec's `PATH`, the working
+//! directory for relative paths, and the kinds of error that a real system's answers lead to.
 
 use std::{
     collections::BTreeMap,
@@ -15,9 +19,21 @@ use super::{ProgramFn, absolute, lock};
 use crate::{ExecError, ExecErrorKind, Program, Sha256, Spec};
 
 /// The files of one in-memory machine. Paths are absolute; clones share the files.
+///
+/// ```
+/// use flyto_execenv::scripted::Files;
+///
+/// let files = Files::default();
+/// files.write("/etc/motd", "hello", false);
+/// assert_eq!(files.read("/etc/motd").as_deref(), Some(&b"hello"[..]));
+/// assert_eq!(files.list("/etc"), ["motd"]);
+/// files.remove("/etc");
+/// assert!(files.read("/etc/motd").is_none());
+/// ```
 #[derive(Clone)]
 pub struct Files(Arc<Mutex<BTreeMap<PathBuf, Node>>>);
 
+/// What lies at a path.
 #[derive(Clone)]
 enum Node {
     Directory,
@@ -44,10 +60,12 @@ pub(super) struct Found {
 }
 
 impl Files {
+    /// A clone of what is there; contents are shared.
     fn get(&self, path: &Path) -> Option<Node> {
         lock(&self.0).get(path).cloned()
     }
 
+    /// Replaces what is there, and makes the directories above.
     fn put(&self, path: &Path, node: Node) {
         let path = absolute(Path::new("/"), path);
         if let Some(parent) = path.parent() {
@@ -56,11 +74,14 @@ impl Files {
         lock(&self.0).insert(path, node);
     }
 
+    /// A program has no content: it cannot be read, and has no digest.
     pub(super) fn add_program(&self, path: &Path, program: ProgramFn) {
         self.put(path, Node::Program(program));
     }
 
     /// Makes a directory and the ones above it.
+    ///
+    /// A directory that is there stays as it is.
     pub fn create_dir(&self, path: impl AsRef<Path>) {
         let path = absolute(Path::new("/"), path.as_ref());
         let mut files = lock(&self.0);
@@ -71,6 +92,8 @@ impl Files {
 
     /// Writes a file. An executable one whose first line is `#!PROGRAM` runs that program with the
     /// file's path before the arguments.
+    ///
+    /// A file that is there is replaced, directories above it are made. The path is taken from `/`.
     pub fn write(&self, path: impl AsRef<Path>, content: impl Into<Bytes>, executable: bool) {
         self.put(path.as_ref(), Node::File { content: content.into(), executable });
     }
@@ -85,6 +108,8 @@ impl Files {
     }
 
     /// The names in a directory, in order.
+    ///
+    /// Directly below it. Empty where there is no such directory.
     #[must_use]
     pub fn list(&self, dir: impl AsRef<Path>) -> Vec<OsString> {
         let files = lock(&self.0);
@@ -93,6 +118,8 @@ impl Files {
     }
 
     /// Removes a file, or a directory with all that it holds.
+    ///
+    /// Nothing happens where there is no such path.
     pub fn remove(&self, path: impl AsRef<Path>) {
         lock(&self.0).retain(|it, _| !it.starts_with(path.as_ref()));
     }
@@ -107,6 +134,11 @@ impl Files {
     }
 
     /// Finds the spec's program as a real system would.
+    ///
+    /// # Errors
+    ///
+    /// The kinds that the contract names: `ProgramNotFound`, `NotExecutable`, `IsDirectory`,
+    /// `BadInterpreter`, `BadWorkingDir` and `DigestMismatch`.
     pub(super) fn find(&self, spec: &Spec) -> Result<Found, ExecError> {
         let name = spec.program.as_os_str();
         let refuse = |kind| Err(ExecError::new(kind, format!("start {name:?}")));
@@ -173,6 +205,10 @@ impl Files {
         Ok(copy)
     }
 
+    /// # Errors
+    ///
+    /// `NotExecutable` where a file of the name was found that may not be executed, else
+    /// `ProgramNotFound`.
     fn look_up(&self, spec: &Spec, name: &OsStr) -> Result<PathBuf, ExecErrorKind> {
         let mut reason = ExecErrorKind::ProgramNotFound;
         for dir in spec.env.get("PATH").map(std::env::split_paths).into_iter().flatten() {

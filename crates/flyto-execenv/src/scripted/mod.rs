@@ -25,6 +25,10 @@
 //! backend.assert_clean();
 //! # Ok(()) }
 //! ```
+//!
+//! A program is an async function from a [`Call`] to an [`Exit`]. It runs as a task on the current
+//! Tokio runtime, and stops at its next `await` when it is killed. Deadlines go by Tokio's clock,
+//! so with `tokio::time::pause` they cost no time in a test.
 
 mod control;
 mod files;
@@ -52,6 +56,7 @@ use crate::{
 
 /// A program's future.
 type Body = Pin<Box<dyn Future<Output = Exit> + Send>>;
+/// A program can be started any number of times, also at once.
 type ProgramFn = Arc<dyn Fn(Call) -> Body + Send + Sync>;
 
 /// An in-memory backend. Clones share their files and their record of violations.
@@ -103,6 +108,9 @@ impl Scripted {
     }
 
     /// Installs a program at an absolute path; its directory comes with it.
+    ///
+    /// A program at the path before is replaced. The spec finds it by its path, or by a name on its
+    /// `PATH`.
     #[must_use]
     pub fn program<F, R>(self, path: impl AsRef<Path>, program: F) -> Self
     where
@@ -144,6 +152,8 @@ impl Scripted {
     }
 
     /// Writes down what no spec that comes here should be.
+    ///
+    /// The handle checks both before a start; a backend that is called directly shows here.
     fn inspect(&self, spec: &Spec) {
         let program = spec.program.as_os_str();
         if let Err(err) = spec.check() {
@@ -220,6 +230,8 @@ impl Executor for Scripted {
 }
 
 /// What was done against the contract.
+///
+/// In the order in which they were seen.
 #[derive(Debug, Clone, Default)]
 struct Violations(Arc<Mutex<Vec<String>>>);
 

@@ -1,4 +1,8 @@
 //! Processes that are futures: a tree of them for each call, groups, sessions and signals.
+//!
+//! A [`Tree`] is the table of the processes of one call. [`Process`] is the task that runs one of
+//! them: before each step it looks whether the process was killed or stopped. So a signal takes
+//! effect where the program waits, never in the middle of its own code.
 
 use std::{
     collections::BTreeMap,
@@ -18,7 +22,9 @@ use tokio::sync::{mpsc, watch};
 use super::{Body, Files, Writer, lock};
 use crate::{Environment, Exit, KillScope, Signal, traits::BoxedReader};
 
+/// SIGCONT of signal(7).
 const CONT: Signal = Signal(18);
+/// SIGSTOP of signal(7).
 const STOP: Signal = Signal(19);
 /// Signals that a program does not notice unless it asks for them (signal(7)).
 const CHLD: Signal = Signal(17);
@@ -36,6 +42,23 @@ pub enum Disposition {
 }
 
 /// A running program, seen from the inside: what it was given and what it can do.
+///
+/// ```
+/// use flyto_execenv::{ExecEnv, Exit, Spec, scripted::{Call, Scripted}};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+/// let backend = Scripted::new().program("/bin/greet", async |call: Call| {
+///     let name = call.env.get("NAME").and_then(|it| it.to_str()).unwrap_or("stranger");
+///     call.stdout.line(&format!("hello {name}")).await;
+///     // A child that outlives its parent is ended with the call.
+///     call.spawn(async |_| std::future::pending::<Exit>().await);
+///     Exit::Code(0)
+/// });
+/// let outcome = ExecEnv::new(backend).run(Spec::new("/bin/greet").env_var("NAME", "Ada")).await?;
+/// assert_eq!(&*outcome.stdout.bytes(), b"hello Ada\n");
+/// # Ok(()) }
+/// ```
 #[non_exhaustive]
 pub struct Call {
     /// Its arguments, without the program itself.
@@ -69,11 +92,16 @@ impl Call {
     }
 
     /// Sets what it does with a signal. Children inherit what it ignores.
+    ///
+    /// A signal that was not set does what [`Disposition::Default`] says.
     pub fn on(&self, signal: Signal, disposition: Disposition) {
         lock(&self.me.state).dispositions.insert(signal, disposition);
     }
 
     /// Waits for the next signal that it catches.
+    ///
+    /// Signals that come while the program does something else wait in a queue. Never returns where
+    /// no signal is caught.
     pub async fn caught(&mut self) -> Signal {
         // The sender is in our own state, so that the channel stays open.
         match self.me.caught.recv().await {
@@ -103,6 +131,8 @@ impl Call {
         self.spawn_in(None, body)
     }
 
+    /// `None` is a session of its own. The child has its parent's arguments, environment, directory
+    /// and outputs, and no input.
     fn spawn_in<R>(&self, group: Option<u32>, body: impl FnOnce(Call) -> R + Send + 'static) -> u32
     where
         R: Future<Output = Exit> + Send + 'static,
@@ -132,6 +162,8 @@ impl Call {
 }
 
 /// A process's own end of its entry in the table.
+///
+/// Belongs to the [`Call`] of the process.
 pub(super) struct Me {
     id: u32,
     group: Option<u32>,
@@ -140,14 +172,18 @@ pub(super) struct Me {
     caught: mpsc::UnboundedReceiver<Signal>,
 }
 
+/// Shared by the process and by those that signal it.
 struct State {
     dispositions: BTreeMap<Signal, Disposition>,
     caught: mpsc::UnboundedSender<Signal>,
+    /// The first signal that ends it; later ones change nothing.
     killed_by: Option<Signal>,
     is_stopped: bool,
+    /// The task of the process, where it waits.
     waker: Option<Waker>,
 }
 
+/// Wakes the process where something has changed for it.
 fn deliver(state: &Mutex<State>, signal: Signal) {
     let mut state = lock(state);
     let disposition = match signal {
@@ -175,11 +211,13 @@ fn deliver(state: &Mutex<State>, signal: Signal) {
 /// The processes of one call.
 pub(super) struct Tree {
     leader: u32,
+    /// By process id. An entry goes when the process ends.
     alive: Mutex<BTreeMap<u32, Entry>>,
     /// Told after each end; carries the leader's exit.
     exit: watch::Sender<Option<Exit>>,
 }
 
+/// A process without its group's leader keeps its group, as on a real system.
 struct Entry {
     group: u32,
     state: Arc<Mutex<State>>,
@@ -209,6 +247,7 @@ impl Tree {
         self.enter(self.leader, Some(self.leader), BTreeMap::new())
     }
 
+    /// An entry with a new id.
     fn register(
         self: &Arc<Self>,
         group: Option<u32>,
@@ -217,6 +256,7 @@ impl Tree {
         self.enter(NEXT_ID.fetch_add(1, Ordering::Relaxed), group, dispositions)
     }
 
+    /// `None` for the group is a group of the process's own.
     fn enter(
         self: &Arc<Self>,
         id: u32,
@@ -246,6 +286,7 @@ impl Tree {
         tokio::spawn(Process { body: Some(body), id, state, tree: Arc::clone(self) });
     }
 
+    /// The processes that a scope covers at this moment.
     fn in_scope(&self, scope: KillScope) -> Vec<Arc<Mutex<State>>> {
         let alive = lock(&self.alive);
         let in_scope = alive.iter().filter(|(id, it)| match scope {
@@ -261,12 +302,14 @@ impl Tree {
         self.in_scope(scope).len()
     }
 
+    /// Processes that start afterwards do not get it.
     pub(super) fn signal(&self, signal: Signal, scope: KillScope) {
         for state in self.in_scope(scope) {
             deliver(&state, signal);
         }
     }
 
+    /// The leader's exit, once it has ended.
     pub(super) fn exit(&self) -> Option<Exit> {
         *self.exit.borrow()
     }
@@ -289,6 +332,7 @@ impl Tree {
         }
     }
 
+    /// Takes the process out of the table and tells those that wait for it.
     fn ended(&self, id: u32, exit: Exit) {
         lock(&self.alive).remove(&id);
         self.exit.send_modify(|it| {
@@ -300,6 +344,8 @@ impl Tree {
 }
 
 /// Runs one process until it ends, is killed, or its runtime goes.
+///
+/// Dropping it, as a runtime does that shuts down, ends the process.
 struct Process {
     body: Option<Body>,
     id: u32,

@@ -1,4 +1,7 @@
 //! Streams of bounded size, with a memory of what was done to them.
+//!
+//! Each stream is a duplex channel of [`PIPE_BYTES`], so a program waits for a reader as it would
+//! on a pipe. Watches beside the streams tell the control what the handle has read and written.
 
 use std::{
     fmt, io,
@@ -52,6 +55,8 @@ impl Writer {
     }
 
     /// Writes a line, whether or not it has a reader.
+    ///
+    /// Text and a line feed, in one piece.
     pub async fn line(&self, text: &str) {
         // A closed stream is no concern of a program that does not look.
         let _ = self.write(format!("{text}\n").as_bytes()).await;
@@ -83,6 +88,7 @@ impl InputWatch {
     }
 }
 
+/// `expected` is how many bytes the handle has to write; `None` where the caller writes.
 pub(super) fn input(expected: Option<usize>) -> (BoxedWriter, BoxedReader, InputWatch) {
     let (inner, reader) = tokio::io::duplex(PIPE_BYTES);
     let written = Arc::new(AtomicUsize::new(0));
@@ -90,6 +96,7 @@ pub(super) fn input(expected: Option<usize>) -> (BoxedWriter, BoxedReader, Input
     (Box::new(writer), Box::new(reader), InputWatch { expected, written })
 }
 
+/// Counts what was accepted, not what was read.
 struct CountedWriter {
     inner: DuplexStream,
     written: Arc<AtomicUsize>,
@@ -133,6 +140,7 @@ impl OutputWatch {
     }
 }
 
+/// `must_be_drained` is set for captured output, which the handle has to read to its end.
 pub(super) fn output(must_be_drained: bool) -> (Writer, Option<BoxedReader>, Option<OutputWatch>) {
     let (writer, inner) = tokio::io::duplex(PIPE_BYTES);
     let writer = Arc::new(Mutex::new(writer));
@@ -142,6 +150,7 @@ pub(super) fn output(must_be_drained: bool) -> (Writer, Option<BoxedReader>, Opt
     (Writer(Some(writer)), Some(Box::new(WatchedReader { inner, ended })), Some(watch))
 }
 
+/// Notes the end of the stream, or an error, when the handle sees it.
 struct WatchedReader {
     inner: DuplexStream,
     ended: Arc<AtomicBool>,
