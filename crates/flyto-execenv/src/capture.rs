@@ -4,6 +4,11 @@
 //! into a ring. Nothing is copied a second time, so a capture reads as fast as a loop that throws
 //! everything away (`cargo xtask bench stream`). A ring that is smaller than a read is the exception:
 //! there a copy of the last few bytes costs less than many small reads.
+//!
+//! A [`Recorder`] keeps one stream: its first bytes in `head`, its last ones in a ring, a count of
+//! all, and where asked for a file with the whole. It is driven by the loop of
+//! [`drive`](crate::drive), one read at a time. Memory is bounded by [`Capture::limit_bytes`] and
+//! one read; the file by [`Capture::spill_limit_bytes`].
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -31,9 +36,13 @@ const LARGE_BLOCK_BYTES: usize = 256 * 1024;
 
 /// What is kept of one stream while it is read. It reads straight into its own buffers, so a byte is copied
 /// once.
+///
+/// The ring is in use once `head` is full. As long as it is not full itself it grows, and `ring_at`
+/// is 0.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     head: Vec<u8>,
+    /// Bytes that `head` may hold. It sinks to what `head` holds where the backend left bytes out.
     head_limit: usize,
     ring: Vec<u8>,
     ring_limit: usize,
@@ -41,11 +50,15 @@ pub(crate) struct Recorder {
     ring_at: usize,
     /// Takes what cannot be kept, where the limit leaves no room for a ring.
     scratch: Vec<u8>,
+    /// All bytes of the stream, those that were not kept and those that a backend left out
+    /// included.
     total_bytes: u64,
     spill: SpillState,
 }
 
 /// Where the bytes of one read are.
+///
+/// The new bytes are lent to the observer from there, without a copy.
 #[derive(Clone, Copy)]
 enum Place {
     Head,
@@ -54,16 +67,25 @@ enum Place {
 }
 
 /// The file for the whole of a stream, from before the first byte that does not fit to its end.
+///
+/// It goes from `Waiting` to `Writing` when the first byte would be lost, and to `Failed` at the
+/// first error; from there it does not come back.
 #[derive(Debug)]
 enum SpillState {
+    /// No file was asked for.
     Off,
+    /// Everything is in memory still.
     Waiting { path: PathBuf, limit_bytes: u64 },
+    /// `room_bytes` more may be written.
     Writing { file: SpillFile, room_bytes: u64 },
+    /// The file is removed; the error is told with the captured stream.
     Failed { path: PathBuf, error: io::Error },
 }
 
 /// A file that is removed unless it holds a whole stream in the end: a part under the name of the
 /// whole would mislead, and one that is not reported would stay for ever.
+///
+/// Dropped with a call that is dropped, so that no part of a stream stays.
 #[derive(Debug)]
 struct SpillFile {
     path: PathBuf,
@@ -81,6 +103,7 @@ impl Drop for SpillFile {
 }
 
 impl Recorder {
+    /// Buffers grow with the stream: a program that prints nothing costs no memory.
     pub(crate) fn new(capture: &Capture) -> Self {
         let (head_limit, ring_limit) = capture.kept_bytes();
         let bytes = |it| usize::try_from(it).unwrap_or(usize::MAX);
@@ -112,6 +135,11 @@ impl Recorder {
     /// the stream.
     ///
     /// Cancel-safe: bytes that were read are kept, whatever happens to this future.
+    ///
+    /// # Errors
+    ///
+    /// Those of the reader. An error of the file is kept for the end, since the program is not to
+    /// blame for a full disk.
     pub(crate) async fn read_from<R>(
         &mut self,
         reader: &mut R,
@@ -168,6 +196,8 @@ impl Recorder {
 
     /// Takes note that bytes are missing before those that were read last. The start of the stream ends there, and what
     /// was kept of its end so far is no part of it any more.
+    ///
+    /// A backend that skips bytes tells after the read that brought the bytes behind the gap.
     fn leave_gap(&mut self, n_skipped: u64, place: Place, new: Range<usize>) {
         self.total_bytes = self.total_bytes.saturating_add(n_skipped);
         match place {
@@ -183,6 +213,8 @@ impl Recorder {
     }
 
     /// Opens the file with what was kept so far, now that the next byte would push one out.
+    ///
+    /// An error is kept in the state.
     fn start_spill(&mut self) {
         let SpillState::Waiting { path, limit_bytes } = &mut self.spill else { return };
         let (path, room_bytes) = (std::mem::take(path), *limit_bytes);
@@ -198,6 +230,8 @@ impl Recorder {
     }
 
     /// Copies the scratch bytes to the end of the ring, over its oldest once it is full.
+    ///
+    /// Only the last `ring_limit` bytes of scratch matter.
     fn push_to_ring(&mut self) {
         if self.ring_limit == 0 {
             return;
@@ -214,6 +248,9 @@ impl Recorder {
     }
 
     /// Ends the recording. A file that does not hold the whole stream is removed.
+    ///
+    /// The head and the tail do not overlap. The file is left in place from here on, and belongs to
+    /// the caller.
     pub(crate) fn finish(mut self) -> Captured {
         // The ring's oldest byte comes first.
         if self.ring.len() == self.ring_limit {
@@ -247,6 +284,8 @@ impl SpillState {
         matches!(self, Self::Waiting { .. })
     }
 
+    /// Does nothing in every state but `Writing`. A file that would pass its limit is an error
+    /// ([`io::ErrorKind::FileTooLarge`]), and is removed.
     fn append(&mut self, bytes: &[u8]) {
         let Self::Writing { file, room_bytes } = self else { return };
         let res = match room_bytes.checked_sub(bytes.len() as u64) {
@@ -264,6 +303,11 @@ impl SpillState {
 }
 
 /// A new file that only its owner can read, with the directories above it.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::AlreadyExists`] where something has the path, so that no file of another
+/// purpose is overwritten; else those of the system.
 fn create_private(path: &Path) -> io::Result<File> {
     let mut dirs = DirBuilder::new();
     dirs.recursive(true);

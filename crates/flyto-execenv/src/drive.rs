@@ -1,5 +1,12 @@
 //! The one loop that drives a program of any backend from its start to its end: deadline, cancellation, output
 //! limit, and the drain time after its exit.
+//!
+//! [`drive`] is the same for every backend, in calls that run to their end and in programs that
+//! stay. It looks at five things at once: both outputs, the exit, the input, the clock and the
+//! cancellation. Output comes first, so that a program's last words are not lost to its end.
+//!
+//! After the ending is decided the tree is ended through [`Control::end`], also after an exit,
+//! since descendants may be left. Nothing here knows how a backend does that.
 
 use std::{
     future::pending,
@@ -33,21 +40,33 @@ const LAST_DRAIN_TIME: Duration = Duration::from_millis(200);
 
 /// Reads in a row before the loop looks at everything else: 16, at most 4 MiB of a program that
 /// prints without end. Without a pause such a program would keep the loop from its clock.
+///
+/// The clock of a runtime with one thread stands still as long as a task does not yield.
 const READS_IN_A_ROW: u32 = 16;
 
 /// What the loop needs of a spec, once the program has been started from it.
+///
+/// Made before the start; `observer` is set afterwards where there is one.
 pub(crate) struct Plan {
+    /// What is written to stdin; `None` for no input, and for piped input.
     input: Option<Bytes>,
+    /// `None` for a stream that is handed to the caller.
     stdout: Option<Recorder>,
     stderr: Option<Recorder>,
+    /// Bytes of both streams together; `u64::MAX` is no limit.
     output_limit: u64,
+    /// For an end by deadline, cancellation or a limit; zero kills at once.
     grace: Duration,
     /// The deadline as a point in time.
+    ///
+    /// `None` for no deadline.
     pub(crate) deadline: Option<Instant>,
+    /// Gets each chunk of captured output.
     pub(crate) observer: Option<mpsc::Sender<Chunk>>,
 }
 
 impl Plan {
+    /// A deadline is given as a point in time, since its clock began before the start.
     pub(crate) fn new(spec: &Spec, deadline: Option<Instant>) -> Self {
         let recorder = |output: &Output| match output {
             Output::Captured(capture) => Some(Recorder::new(capture)),
@@ -73,6 +92,8 @@ impl Plan {
 }
 
 /// The program's streams, as far as the loop has to do with them.
+///
+/// A stream is here or with the caller, never with both.
 #[derive(Default)]
 pub(crate) struct Streams {
     pub(crate) stdin: Option<BoxedWriter>,
@@ -86,23 +107,37 @@ pub(crate) struct Streams {
 }
 
 /// What the loop found out.
+///
+/// Together with the report of the handle it makes an [`Outcome`](crate::Outcome).
 pub(crate) struct Driven {
     pub(crate) ending: Ending,
     pub(crate) ended: Ended,
     pub(crate) stdout: Captured,
     pub(crate) stderr: Captured,
+    /// Some process held an output open when reading stopped.
     pub(crate) pipe_held: bool,
 }
 
 /// Why reading stopped before the end of the streams.
+///
+/// The end of a stream is no stop.
 enum Stop {
+    /// Both streams together passed the limit.
     OverLimit,
+    /// A stream could not be read, so the program is lost sight of.
     Failed(ExecError),
 }
 
 /// Drives a program that was started: feeds stdin, drains both outputs, and ends the tree when the leader has
 /// exited, the deadline has passed, the caller has cancelled or the output limit is reached. After the exit,
 /// output is waited for at most [`DRAIN_TIME`].
+///
+/// Dropping the future leaves the end of the program to the destructor of `control`.
+///
+/// # Errors
+///
+/// [`ExecErrorKind::Lost`] where a stream cannot be read, and those of [`Control::wait`] and
+/// [`Control::end`].
 pub(crate) async fn drive(
     control: &dyn Control,
     streams: Streams,
@@ -209,10 +244,13 @@ pub(crate) async fn drive(
 }
 
 /// Counts what is read, passes it on, and knows the limit of both streams together.
+///
+/// Shared by both streams, so that chunks have one order and the limit is one for both.
 struct Tap {
     observer: Option<mpsc::Sender<Chunk>>,
     /// Streams whose latest chunk waits for the observer.
     telling: AtomicU32,
+    /// The number of the next chunk.
     sequence: AtomicU64,
     total_bytes: AtomicU64,
     limit: u64,
@@ -226,6 +264,8 @@ impl Tap {
 }
 
 /// Reads one stream to its end, and hands each chunk to the observer where there is one.
+///
+/// Returns at the end of the stream, and closes it then. A stream that is not there has ended.
 async fn drain(
     reader: &mut Option<BoxedReader>,
     recorder: &mut Recorder,
@@ -267,6 +307,8 @@ async fn drain(
 }
 
 /// Writes the input and closes the stream.
+///
+/// Errors are passed over: the broken pipe of a program that does not read is its own business.
 async fn feed(stdin: Option<BoxedWriter>, input: Option<Bytes>) {
     let Some(mut stdin) = stdin else { return };
     if let Some(input) = input {
@@ -276,6 +318,7 @@ async fn feed(stdin: Option<BoxedWriter>, input: Option<Bytes>) {
     }
 }
 
+/// Waits until the caller has read each of these to its end, or dropped it.
 async fn handed_out_streams(streams: Vec<oneshot::Receiver<()>>) -> Result<(), Stop> {
     for closed in streams {
         // The sender is dropped, never used.

@@ -43,6 +43,9 @@ impl Environment {
     }
 
     /// Sets `name`, replacing a former value.
+    ///
+    /// A name with `=` or a zero byte, or an empty one, is taken here and refused by
+    /// [`Spec::check`](crate::Spec::check).
     pub fn set(&mut self, name: impl Into<OsString>, value: impl Into<OsString>) {
         self.0.insert(name.into(), value.into());
     }
@@ -97,6 +100,8 @@ impl IntoIterator for Environment {
 }
 
 /// How much of the host's environment a program sees.
+///
+/// Variables that a declaration sets itself are added to either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum EnvPolicy {

@@ -37,6 +37,7 @@ pub struct Template {
     parts: Vec<Part>,
 }
 
+/// Two literals never stand beside each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(String),
@@ -163,6 +164,8 @@ impl Template {
 }
 
 /// The length of the variable name that `text` starts with.
+///
+/// 0 where it starts with none.
 fn name_len(text: &str) -> usize {
     let is_name = |(at, it): (usize, u8)| {
         it == b'_' || it.is_ascii_alphabetic() || (at > 0 && it.is_ascii_digit())

@@ -17,6 +17,17 @@ use crate::{
 /// | limits | each bound that is set takes the place of the class's |
 /// | network, local sockets, system calls, processes | each takes the place of the class's |
 /// | read, write | are added where the class grants paths; where it leaves the file system alone, they say nothing. A path that the class denies under the same name is not denied any more; one that it keeps read-only is not any more where writing it is granted. Where the class keeps paths read-only, so are the [`PROJECT_SETTINGS`](crate::PROJECT_SETTINGS) below further directories for writing |
+///
+/// ```
+/// use flyto_execenv::{Grants, Limits, Network};
+///
+/// let grants = Grants::new()
+///     .limits(Limits::new().memory_bytes(2 << 30))
+///     .network(Network::Hosts(vec!["example.org:443".parse()?]))
+///     .write("/var/lib/notes");
+/// assert!(!grants.is_empty());
+/// # Ok::<(), flyto_execenv::HostPatternError>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Grants {
@@ -31,6 +42,8 @@ pub struct Grants {
     /// Other processes; `None` is the class's.
     pub processes: Option<Processes>,
     /// Paths that may be read and executed, with what lies below them.
+    ///
+    /// Absolute paths without `..`; others are refused by the backend that enters them.
     pub read: Vec<PathBuf>,
     /// Paths that may be read and written, with what lies below them.
     pub write: Vec<PathBuf>,
@@ -99,6 +112,8 @@ impl Grants {
     }
 
     /// The bounds of a class, with these in their place.
+    ///
+    /// Bound by bound.
     pub(crate) fn over_limits(&self, class: &Limits) -> Limits {
         let Limits { cpu_time, memory_bytes, processes, file_size_bytes, open_files, output_bytes } =
             &self.limits;

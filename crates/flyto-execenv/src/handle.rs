@@ -1,4 +1,9 @@
 //! The handle that callers hold.
+//!
+//! [`ExecEnv`] is all that a caller holds. Read [`ExecEnv::run_with`] for the order of one call:
+//! the policy narrows the spec, the backend's capabilities are compared with what it demands, a
+//! place in flight is taken, the backend starts it, and [`drive`] sees it to its end. Every refusal
+//! comes before the start.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -80,6 +85,26 @@ impl fmt::Debug for ExecEnv {
 }
 
 /// Puts an [`ExecEnv`] together.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+///
+/// use flyto_execenv::{Class, ExecEnv, Policies, Policy, Spec, scripted::Scripted};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), flyto_execenv::ExecError> {
+/// // Programs of one class run on another backend, which the policy names.
+/// let apart = Scripted::new().program("/bin/hi", async |_| flyto_execenv::Exit::Code(7));
+/// let policies = Policies::new().class(Class::EVOLVE, Policy::new().executor("apart"));
+/// let env = ExecEnv::builder(Scripted::new())
+///     .executor("apart", apart)
+///     .policies(policies)
+///     .max_in_flight(NonZeroUsize::MIN)
+///     .build();
+/// let outcome = env.run(Spec::new("/bin/hi").class(Class::EVOLVE)).await?;
+/// assert_eq!(outcome.exit, Some(flyto_execenv::Exit::Code(7)));
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct ExecEnvBuilder {
     default: Arc<dyn Executor>,

@@ -28,6 +28,7 @@ pub struct HostPattern {
     port: Option<u16>,
 }
 
+/// Names are in lower case and without a dot at their end.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Hosts {
     Address(IpAddr),
@@ -37,6 +38,8 @@ enum Hosts {
 }
 
 /// A text is no [`HostPattern`].
+///
+/// `Display` names the text and the rule that it breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPatternError {
     text: String,
@@ -79,6 +82,8 @@ impl HostPattern {
     }
 
     /// The pattern of the hosts that both name.
+    ///
+    /// `None` where no host is named by both. Used where a policy narrows a spec.
     pub(crate) fn common(&self, other: &Self) -> Option<Self> {
         let hosts = match (&self.hosts, &other.hosts) {
             (a, b) if a == b => a,
@@ -138,6 +143,12 @@ fn port_is_plain(text: &str) -> bool {
 }
 
 /// Splits off a port, behind the bracket of an IPv6 address too.
+///
+/// The text after the colon is not looked at here.
+///
+/// # Errors
+///
+/// What is wrong with the brackets.
 fn split_port(text: &str) -> Result<(&str, Option<&str>), &'static str> {
     if let Some(rest) = text.strip_prefix('[') {
         let (host, rest) = rest.split_once(']').ok_or("the bracket is not closed")?;
@@ -157,6 +168,10 @@ fn split_port(text: &str) -> Result<(&str, Option<&str>), &'static str> {
 }
 
 /// A name in lower case, if it can be that of a host.
+///
+/// # Errors
+///
+/// Which rule the name breaks, in words.
 fn checked(name: &str) -> Result<String, &'static str> {
     let is_label = |it: &str| {
         (1..=MAX_LABEL_BYTES).contains(&it.len())

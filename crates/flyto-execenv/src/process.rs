@@ -45,10 +45,17 @@ use crate::{
 /// assert!(cat.wait().await?.success());
 /// # Ok(()) }
 /// ```
+///
+/// A task on the runtime where it was started drives it; the streams that were piped are the
+/// caller's.
 pub struct Process {
     /// Where to write its input, if that is piped.
+    ///
+    /// Take it out, and drop it to end the program's input.
     pub stdin: Option<BoxedWriter>,
     /// Where to read its output, if that is piped.
+    ///
+    /// A reader that is not read makes the program wait once the pipe is full.
     pub stdout: Option<BoxedReader>,
     /// Where to read its error output, if that is piped.
     pub stderr: Option<BoxedReader>,
@@ -60,6 +67,7 @@ pub struct Process {
 }
 
 impl Process {
+    /// The three flags say which of stdin, stdout and stderr were asked for as pipes.
     pub(crate) fn new(
         running: Running,
         [stdin_piped, stdout_piped, stderr_piped]: [bool; 3],
@@ -145,6 +153,8 @@ impl Process {
 
     /// Asks for the end: with the spec's grace, then by killing. [`Process::wait`] tells when it is
     /// over.
+    ///
+    /// May be called more than once. Returns at once.
     pub fn cancel(&self) {
         self.cancel.cancel();
     }
@@ -167,6 +177,8 @@ impl fmt::Debug for Process {
 }
 
 /// A stream in the caller's hands that tells the loop when it is done with.
+///
+/// A read that brings no bytes into a buffer with room is the end of the stream.
 struct HandedOut {
     inner: BoxedReader,
     open: Option<oneshot::Sender<()>>,

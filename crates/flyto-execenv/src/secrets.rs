@@ -1,4 +1,8 @@
 //! Where programs keep secrets of their user: keys, tokens, passwords, cookies, and what was typed.
+//!
+//! [`SECRETS`] is data: one row for each place, with where it is documented. [`places`] turns it
+//! into the paths of one user and one environment. The sandbox profiles close all of them. A usual
+//! place is in the result whether it is there or not.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -10,12 +14,22 @@ use crate::Environment;
 
 /// A place that [`Profile::Workspace`](crate::Profile::Workspace) and [`Profile::Strict`](crate::Profile::Strict)
 /// close.
+///
+/// ```
+/// use flyto_execenv::{Moved, SECRETS, SecretBase};
+///
+/// let aws = SECRETS.iter().find(|it| it.path == ".aws").expect("it is in the list");
+/// assert_eq!(aws.base, SecretBase::Home);
+/// assert!(aws.moved.contains(&Moved::Path("AWS_CONFIG_FILE")));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Secret {
     /// The directory in which it lies.
     pub base: SecretBase,
     /// Its path below the base.
+    ///
+    /// Relative, without `.` and `..`. All that lies below it is closed as well.
     pub path: &'static str,
     /// Where it is documented: an address, or a page of the manual.
     pub source: &'static str,
@@ -24,6 +38,9 @@ pub struct Secret {
 }
 
 /// The directory in which a secret lies (XDG Base Directory Specification).
+///
+/// The variable counts where it is set; the directory below the home directory is closed in any
+/// case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SecretBase {
@@ -44,10 +61,16 @@ pub enum SecretBase {
 #[non_exhaustive]
 pub enum Moved {
     /// Its value is the secret's own path.
+    ///
+    /// As in `NETRC=/run/keys/netrc`.
     Path(&'static str),
     /// Its value is a directory in which the secret lies under this path.
+    ///
+    /// As in `CARGO_HOME=/opt/cargo`, where the token is `credentials.toml`.
     Below(&'static str, &'static str),
     /// Its value is a list of paths, separated as in `PATH`.
+    ///
+    /// As in `KUBECONFIG=/a:/b`.
     List(&'static str),
 }
 

@@ -3,6 +3,9 @@
 use std::{borrow::Cow, fmt};
 
 /// A signal by its number where the program ran.
+///
+/// The numbers of this crate's constants are the same on all Unix systems. 0 and numbers above
+/// those of the system are no signals; a backend refuses to send them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signal(pub i32);
 
@@ -14,6 +17,8 @@ impl Signal {
     /// Kill; cannot be caught.
     pub const KILL: Self = Self(9);
     /// A request to end.
+    ///
+    /// What a grace begins with.
     pub const TERM: Self = Self(15);
 
     /// The signal's name, such as `SIGKILL`: signal(7), the numbers that Linux gives on most
@@ -41,6 +46,7 @@ impl Signal {
     }
 }
 
+/// The names that only Linux gives to these numbers.
 #[cfg(target_os = "linux")]
 const fn linux_name(number: i32) -> Option<&'static str> {
     Some(match number {
