@@ -1,4 +1,7 @@
 //! Durations on the wire: a number of seconds, as people and other languages read them.
+//!
+//! For `#[serde(with)]` and its kin. A duration is written as a number with a fraction; one that is
+//! negative, not finite, or too large for a [`Duration`] is an error of the reader.
 
 use std::time::Duration;
 
@@ -16,6 +19,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(reader: D) -> Result<Durati
     Duration::try_from_secs_f64(f64::deserialize(reader)?).map_err(D::Error::custom)
 }
 
+/// `None` is `null`, unless the field leaves it out.
 pub(crate) fn serialize_option<S: Serializer>(
     duration: &Option<Duration>,
     serializer: S,

@@ -1,4 +1,8 @@
 //! The name table: what leads where, and how a change of it is planned.
+//!
+//! A change goes in two steps: a plan (an [`Edit`]) is made from a state that is only read, then
+//! [`State::apply`] carries it out, which cannot fail. [`State::settle`] decides all names.
+//! Invariant: every name leads to one tool at most, be it an id, an alias or a wire name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -16,6 +20,8 @@ pub(super) struct State {
     /// Every tool, by its id.
     pub(super) tools: BTreeMap<ToolId, Entry>,
     /// The ids of each owner's tools: an owner that exchanges its set does not walk over all others.
+    ///
+    /// An owner without tools has no entry.
     owned: HashMap<Owner, BTreeSet<ToolId>>,
     /// Aliases and wire names, where they are not the id itself.
     other_names: HashMap<Arc<str>, ToolId>,
@@ -23,6 +29,8 @@ pub(super) struct State {
 
 /// A tool that wants to be registered. Asked for its names before the registry is locked, because
 /// tools are foreign code.
+///
+/// Its names have been read and are valid; whether they are free is not known yet.
 #[derive(Debug)]
 pub(super) struct Candidate {
     id: ToolId,
@@ -32,6 +40,8 @@ pub(super) struct Candidate {
 }
 
 /// Ids that leave, then entries that come.
+///
+/// The default changes nothing. An id may be in both parts: then its tool is exchanged.
 #[derive(Debug, Default)]
 pub(super) struct Edit {
     pub(super) remove: BTreeSet<ToolId>,
@@ -47,6 +57,10 @@ impl Edit {
 
 impl Candidate {
     /// Reads the names of a tool; an alias that repeats another name of it is left out.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::InvalidName`] for the name or one of the aliases.
     pub(super) fn new(owner: &Owner, tool: Arc<dyn Tool>) -> Result<Self, RegistryError> {
         let parse = |name: &str| {
             ToolId::parse(name)
@@ -66,6 +80,8 @@ impl Candidate {
 
 impl State {
     /// The tool with this id, alias or wire name.
+    ///
+    /// Ids come first, so that a lookup by id costs one step.
     pub(super) fn get(&self, name: &str) -> Option<&Entry> {
         self.tools.get(name).or_else(|| self.tools.get(self.other_names.get(name)?))
     }
@@ -76,6 +92,10 @@ impl State {
     }
 
     /// What has to change so that one more tool is there; fails where one of its names is taken.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::Taken`].
     pub(super) fn addition(&self, it: Candidate) -> Result<(Entry, Edit), RegistryError> {
         let mut add = self.settle(&BTreeSet::new(), vec![it])?;
         let entry = add.pop().expect("one candidate gives one entry");
@@ -83,6 +103,8 @@ impl State {
     }
 
     /// What has to change so that `owner` has exactly these tools; fails, as a whole, where a name is taken.
+    ///
+    /// The edit is empty where every tool is the same `Arc` under the same names.
     pub(super) fn exchange(
         &self,
         owner: &Owner,

@@ -4,6 +4,9 @@
 //! The task waits for it, for the deadline and for cancellation. A thread that is abandoned ends at
 //! the next pattern or `enum`, after [`MAX_STEPS`](super::budget::MAX_STEPS) at the latest, and counts
 //! until then.
+//!
+//! There is no clock without a runtime in this crate, so each waiting check with a deadline has a
+//! second thread for that, which ends with the check.
 
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -27,15 +30,25 @@ static THREADS: Semaphore = Semaphore::const_new(MAX_THREADS);
 static CHECKS: Semaphore = Semaphore::const_new(MAX_CHECKS);
 
 /// How work ended that was not carried out to its end.
+///
+/// What the check would have answered is not known in any of these cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Abandoned {
+    /// The deadline came first.
     TimedOut,
+    /// The context of the call was cancelled.
     Cancelled,
     /// There are too many checks, the system has no thread, or the work panicked.
     Failed,
 }
 
 /// Does `work` in a thread under `budget` until `deadline` at most.
+///
+/// Works under any executor. Dropping the future abandons the work as the deadline does.
+///
+/// # Errors
+///
+/// [`Abandoned`] says why there is no answer; the thread may go on until its next step is counted.
 pub(super) async fn run<R: Send + 'static>(
     ctx: &CallContext,
     deadline: Option<Instant>,
@@ -83,6 +96,7 @@ fn clock(
     Ok(Some(sender))
 }
 
+/// Stopping a check that has ended does nothing.
 struct StopOnDrop(Arc<Budget>);
 
 impl Drop for StopOnDrop {

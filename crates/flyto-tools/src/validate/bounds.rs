@@ -84,6 +84,9 @@ const UNEVALUATED: &[&str] = &["unevaluatedProperties", "unevaluatedItems"];
 ///
 /// [`SchemaErrorKind::TooLarge`], and [`SchemaErrorKind::Circular`] where a schema leads back to
 /// itself without going into the value.
+///
+/// Takes time in proportion to the size of the schema and the number of its edges, both of which
+/// are bounded.
 pub(super) fn cost(schema: &Value) -> Result<Cost, SchemaError> {
     let survey = Survey::of(schema)?;
     let graph = Graph::of(schema, &survey)?;
@@ -96,6 +99,8 @@ pub(super) fn cost(schema: &Value) -> Result<Cost, SchemaError> {
 }
 
 /// Whether a schema is compiled in some milliseconds: nearly all are.
+///
+/// Such a schema is compiled in the task of the call, without a thread.
 pub(super) fn is_small(schema: &Value) -> bool {
     let (mut n_values, mut n_references, mut states) = (0, 0, 0_u64);
     let mut todo = vec![schema];
@@ -127,11 +132,14 @@ pub(super) fn is_small(schema: &Value) -> bool {
 }
 
 /// What stands where in a schema.
+///
+/// Made once for a schema; [`explain`](super::explain) uses it for references.
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
     root: &'a Value,
     /// Subtrees with an id, by that id.
     resources: Vec<(&'a str, &'a Value)>,
+    /// Subtrees by `$anchor` and `$dynamicAnchor`; a name may stand at several.
     anchors: HashMap<&'a str, Vec<&'a Value>>,
     has_unevaluated: bool,
     n_values: u64,
@@ -142,6 +150,9 @@ pub(super) struct Survey<'a> {
 }
 
 impl<'a> Survey<'a> {
+    /// # Errors
+    ///
+    /// [`SchemaErrorKind::TooLarge`]: levels, values, references, patterns or states.
     fn of(root: &'a Value) -> Result<Self, SchemaError> {
         let mut res = Self::new(root);
         let (mut n_values, mut n_references) = (0, 0);
@@ -194,6 +205,8 @@ impl<'a> Survey<'a> {
     }
 
     /// Surveys a schema that was found to be within bounds before.
+    ///
+    /// Where it is not, the survey is empty.
     pub(super) fn unbounded(root: &'a Value) -> Self {
         Self::of(root).unwrap_or_else(|_| Self::new(root))
     }
@@ -212,6 +225,7 @@ impl<'a> Survey<'a> {
         }
     }
 
+    /// Takes note of an object's id, anchors and `unevaluated…`.
     fn note(&mut self, map: &'a Map<String, Value>, value: &'a Value) {
         // The second is how draft 4 writes it.
         if let Some(Value::String(id)) = map.get("$id").or_else(|| map.get("id")) {
@@ -259,6 +273,8 @@ impl<'a> Survey<'a> {
 }
 
 /// One subschema: where its work goes. The numbers are places in [`Graph::nodes`].
+///
+/// The same subschema is in a list as often as it is used.
 #[derive(Debug, Default)]
 struct Node {
     /// Further schemas for the same value.
@@ -271,16 +287,21 @@ struct Node {
 }
 
 impl Node {
+    /// Schemas for parts of the value.
     fn parts(&self) -> impl Iterator<Item = usize> {
         self.either.iter().chain(&self.each).copied()
     }
 
+    /// Every schema that this one leads to.
     fn all(&self) -> impl Iterator<Item = usize> {
         self.same.iter().copied().chain(self.parts())
     }
 }
 
 /// The subschemas that can be reached from the root, which is the first.
+///
+/// `schemas` and `nodes` have the same order. A cycle in it is allowed where it goes into the
+/// value.
 #[derive(Debug)]
 struct Graph<'a> {
     root: &'a Value,
@@ -290,6 +311,10 @@ struct Graph<'a> {
 }
 
 impl<'a> Graph<'a> {
+    /// # Errors
+    ///
+    /// [`SchemaErrorKind::TooLarge`] for more than four edges for each value that a schema may
+    /// have.
     fn of(root: &'a Value, survey: &Survey<'a>) -> Result<Self, SchemaError> {
         let mut builder = Builder { places: HashMap::new(), found: Vec::new() };
         builder.place(root);
@@ -310,6 +335,10 @@ impl<'a> Graph<'a> {
         Ok(Self { root, schemas: builder.found, nodes, has_unevaluated })
     }
 
+    /// # Errors
+    ///
+    /// Those of [`innermost_first`](Self::innermost_first), and [`SchemaErrorKind::TooLarge`] for
+    /// too many visits.
     fn cost(&self) -> Result<Cost, SchemaError> {
         let order = self.innermost_first()?;
         let component = self.components();
@@ -353,11 +382,16 @@ impl<'a> Graph<'a> {
         Ok(res)
     }
 
+    /// The place of a node in the schema, as a JSON pointer.
     fn pointer(&self, at: usize) -> String {
         show::pointer_to(self.root, self.schemas[at]).unwrap_or_default()
     }
 
     /// All schemas, each after those that it applies to the same value.
+    ///
+    /// # Errors
+    ///
+    /// [`SchemaErrorKind::Circular`] at one of the schemas of the circle.
     fn innermost_first(&self) -> Result<Vec<usize>, SchemaError> {
         let mut n_waiting_for: Vec<usize> = self.nodes.iter().map(|it| it.same.len()).collect();
         let mut used_by = vec![Vec::new(); self.nodes.len()];
@@ -438,12 +472,15 @@ impl<'a> Graph<'a> {
 }
 
 /// Finds subschemas and gives each a place.
+///
+/// A subschema is known by its address, so that two references to one place are one node.
 struct Builder<'a> {
     places: HashMap<*const Value, usize>,
     found: Vec<&'a Value>,
 }
 
 impl<'a> Builder<'a> {
+    /// The same number for the same subschema.
     fn place(&mut self, schema: &'a Value) -> usize {
         let next = self.found.len();
         let place = *self.places.entry(std::ptr::from_ref(schema)).or_insert(next);
@@ -493,10 +530,12 @@ fn too_large(why: String) -> SchemaError {
     SchemaError { pointer: String::new(), kind: SchemaErrorKind::TooLarge, why }
 }
 
+/// Sums that pass the range stay at its end, which is above every bound.
 fn sum(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, u64::saturating_add)
 }
 
+/// As in the fragment of a URI (RFC 3986, 2.1). A `%` without two hexadecimal digits stays.
 fn percent_decoded(text: &str) -> String {
     let mut res = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

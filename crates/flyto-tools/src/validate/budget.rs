@@ -1,4 +1,8 @@
 //! How much work one check may still do, and the flag by which its caller abandons it.
+//!
+//! The validator's library has no place for a counter, so the budget of a check lies in a
+//! thread-local variable: keywords of this crate find it there. Outside of [`Budget::during`] there
+//! is none, and nothing is counted.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,6 +15,9 @@ pub(super) const MAX_STEPS: u64 = 2_000_000_000;
 const MAX_STEPS_OF_WORDS: u64 = 50_000_000;
 
 /// What one check has done so far. The thread that checks and the caller share it.
+///
+/// `is_stopped` is set from outside, `is_spent` by the check itself. Either makes keywords answer
+/// at once.
 #[derive(Debug)]
 pub(super) struct Budget {
     is_stopped: AtomicBool,
@@ -21,10 +28,12 @@ pub(super) struct Budget {
 }
 
 thread_local! {
+    /// The budget of the check that runs in this thread.
     static CURRENT: RefCell<Option<Arc<Budget>>> = const { RefCell::new(None) };
 }
 
 impl Budget {
+    /// All of the steps are left.
     pub(super) fn new(steps: u64) -> Arc<Self> {
         Arc::new(Self {
             is_stopped: AtomicBool::new(false),
@@ -35,6 +44,8 @@ impl Budget {
     }
 
     /// Runs `work` in this thread under this budget.
+    ///
+    /// A budget within another one takes its place until `work` has ended, also by a panic.
     pub(super) fn during<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
         let _restore = Restore(CURRENT.replace(Some(Arc::clone(self))));
         work()
@@ -56,6 +67,8 @@ impl Budget {
     }
 
     /// The keyword that was checked last.
+    ///
+    /// A JSON pointer into the schema; `None` before the first keyword that counts.
     pub(super) fn place(&self) -> Option<Arc<str>> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -69,6 +82,7 @@ impl Budget {
         self.is_spent.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the check may go on.
     fn spend(&self, steps: u64) -> bool {
         // One thread spends; the others stop it.
         match self.left.load(Ordering::Relaxed).checked_sub(steps) {
@@ -88,6 +102,7 @@ impl Drop for Restore {
     }
 }
 
+/// `default` where no check runs in this thread.
 fn with_current<R>(default: R, ask: impl FnOnce(&Budget) -> R) -> R {
     CURRENT.with_borrow(|it| it.as_deref().map_or(default, ask))
 }

@@ -15,6 +15,8 @@ use super::words::{expectation, measured, types, words};
 use super::{Validator, Violation, Violations, budget, show};
 
 /// Questions to the checker. A hundred thousand would take seconds.
+///
+/// Each is a check of a part of the value against a part of the schema.
 const MAX_QUESTIONS: usize = 2_000;
 /// Schemas inside of schemas that the walk goes into, with a margin to the stack of a thread.
 const MAX_LEVELS: usize = 96;
@@ -26,6 +28,9 @@ const MAX_ALTERNATIVES: usize = 16;
 const BASE: &str = "flyto:///schema";
 
 /// Says where `value` does not fit.
+///
+/// Never empty: where the walk finds no words, the whole value is told. The order is that of the
+/// keywords in the schema.
 pub(super) fn explain(validator: &Validator, value: &Value) -> Violations {
     let schema = validator.schema();
     let draft = validator.0.checker.draft();
@@ -62,6 +67,8 @@ pub(super) fn explain(validator: &Validator, value: &Value) -> Violations {
     Violations { shown: found, n_more }
 }
 
+/// Parts of the schema are compiled when they are first asked about, and kept for the rest of the
+/// walk.
 struct Walk<'a> {
     root: &'a Value,
     survey: Survey<'a>,
@@ -73,11 +80,15 @@ struct Walk<'a> {
     parts: HashMap<String, Option<jsonschema::Validator>>,
     patterns: Patterns,
     part_steps: u64,
+    /// Asked so far, at most [`MAX_QUESTIONS`].
     n_questions: usize,
     found: Vec<Violation>,
 }
 
 /// A subschema that the value at hand does not fit.
+///
+/// `pointer` leads to it from the root of the schema; `level` counts the schemas that the walk is
+/// in.
 struct Place<'a> {
     schema: &'a Value,
     pointer: String,
@@ -85,6 +96,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
+    /// The place of a subschema, the given steps further down.
     fn inner(&self, schema: &'a Value, steps: &[&str]) -> Self {
         let pointer = steps.iter().fold(self.pointer.clone(), |at, step| show::join(&at, step));
         Self { schema, pointer, level: self.level + 1 }
@@ -93,6 +105,9 @@ impl<'a> Place<'a> {
 
 impl<'a> Walk<'a> {
     /// Goes into a schema that `value`, which stands `at` some place, does not fit.
+    ///
+    /// Finds at least one violation: where no keyword has words, the expectation of the whole
+    /// schema is told.
     fn schema(&mut self, place: &Place<'a>, value: &Value, at: &str) {
         let n_before = self.found.len();
         match place.schema {
@@ -123,6 +138,7 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Goes through the keywords in the order of the schema. A wrong type is told alone.
     fn keywords(
         &mut self,
         place: &Place<'a>,

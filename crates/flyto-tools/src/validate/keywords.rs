@@ -1,4 +1,9 @@
 //! The keywords of which the work grows with schema and value alike, checked under a budget.
+//!
+//! `pattern` and `enum` are the only keywords whose work no count of the schema or the value alone
+//! can bound: text times automaton, and value times number of constants. Both take steps from the
+//! [`budget`] before they begin, and answer "no" once there are none left; the caller then knows
+//! that the verdict means nothing.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState};
@@ -12,6 +17,8 @@ use super::budget;
 use super::pattern::{Pattern, Patterns};
 
 /// The JSON pointer to a pattern that cannot be used.
+///
+/// The compiler's own error does not name the place.
 pub(super) type BadPattern = Arc<Mutex<Option<String>>>;
 
 /// What a schema is compiled with. A pattern that cannot be used is told in `bad`.
@@ -24,8 +31,10 @@ pub(super) fn options(patterns: &Patterns, bad: &BadPattern) -> ValidationOption
         .with_keyword("enum", |_, rule, place| constants(rule, &place))
 }
 
+/// What the library asks of a keyword: its checker, or an error at its place.
 type Compiled<'a> = Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>>;
 
+/// The same text is compiled once for a schema.
 fn pattern<'a>(
     rule: &'a Value,
     place: &Location,
@@ -41,6 +50,8 @@ fn pattern<'a>(
     }
 }
 
+/// Compiling costs one hash for each constant, a check one hash of the value and the comparisons
+/// with those of the same hash.
 fn constants<'a>(rule: &'a Value, place: &Location) -> Compiled<'a> {
     let Value::Array(values) = rule else {
         return Err(ValidationError::custom("the values are no array"));
@@ -54,6 +65,8 @@ fn constants<'a>(rule: &'a Value, place: &Location) -> Compiled<'a> {
 }
 
 /// The keyword `pattern`.
+///
+/// Values that are no text fit.
 struct OfPattern {
     pattern: Arc<Pattern>,
     place: Arc<str>,
@@ -70,6 +83,8 @@ impl<'i> Keyword<'i> for OfPattern {
 }
 
 /// The keyword `enum`.
+///
+/// Hashes are seeded at random, so that no author of a schema can make them collide.
 struct Constants {
     by_hash: HashMap<u64, Vec<Value>>,
     state: RandomState,
@@ -90,6 +105,7 @@ impl<'i> Keyword<'i> for Constants {
     }
 }
 
+/// The error has no words: [`explain`](super::explain) finds them.
 fn verdict(fits: bool) -> Result<(), ValidationError<'static>> {
     if fits { Ok(()) } else { Err(ValidationError::custom("the value does not fit")) }
 }
@@ -152,6 +168,7 @@ pub(super) fn is_equal(left: &Value, right: &Value) -> bool {
     }
 }
 
+/// The order of the keys does not matter.
 fn is_equal_map(left: &Map<String, Value>, right: &Map<String, Value>) -> bool {
     left.len() == right.len()
         && left.iter().all(|(key, a)| right.get(key).is_some_and(|b| is_equal(a, b)))

@@ -1,4 +1,8 @@
 //! Regular expressions of ECMA-262 that are matched in bounded time and memory.
+//!
+//! Two engines: one in linear time for most patterns, one that backtracks for those with
+//! look-around or back-references. Both get their size and their memory bounded when they are
+//! compiled, and [`Pattern::is_match`] counts their time beforehand by the pattern's [`weight`].
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,6 +19,9 @@ const MAX_CACHE_BYTES: usize = 32 << 20;
 const MAX_BACKTRACKS: usize = 20_000;
 
 /// The patterns of one schema, each compiled once. Clones share them.
+///
+/// A pattern that cannot be used is remembered as well, so that its error costs nothing the second
+/// time.
 #[derive(Clone)]
 pub(super) struct Patterns {
     cache_bytes: usize,
@@ -54,6 +61,8 @@ impl fmt::Debug for Patterns {
 }
 
 /// One compiled pattern.
+///
+/// `weight` is the number of states, about.
 #[derive(Debug)]
 pub(super) struct Pattern {
     matcher: Matcher,
@@ -69,6 +78,7 @@ enum Matcher {
 }
 
 impl Pattern {
+    /// `None` for a text that is no pattern of ECMA-262, or one that is too large.
     fn compile(text: &str, cache_bytes: usize) -> Option<Self> {
         let translated = jsonschema_regex::to_rust_regex(text).ok()?;
         let linear = regex::RegexBuilder::new(&translated)
@@ -92,6 +102,9 @@ impl Pattern {
     }
 
     /// Whether a text matches, for the keyword at `place`. False as well where the check is to end.
+    ///
+    /// The steps are weight times length, and weight times the square of the length where the
+    /// engine backtracks.
     pub(super) fn is_match(&self, text: &str, place: &Arc<str>) -> bool {
         let len = text.len() as u64;
         let steps = match self.matcher {

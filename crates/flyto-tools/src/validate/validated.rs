@@ -1,4 +1,9 @@
 //! A tool whose input and output are checked.
+//!
+//! A call goes through [`Validated`] in this order: the schemas are compiled if they were not yet,
+//! the input is checked, the tool runs, its structured output is checked. What is quick happens in
+//! the task of the call; everything else goes to [`background`], under the deadline of the call.
+//! One that is over its time there ends without having reached the tool.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -66,6 +71,27 @@ impl fmt::Display for SchemaRole {
 /// counts against the deadline of the call, and against the tool's own, which
 /// [`preview`](Tool::preview) tells: time over gives [`Failure::TimedOut`] and names the place in the
 /// schema. A call that is cancelled meanwhile gives [`Failure::Cancelled`].
+///
+/// ```
+/// use flyto_tools::{CallContext, Failure, Input, NativeTool, Tool, validated};
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// struct Wait {
+///     seconds: u8,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let wait = NativeTool::builder("wait", "Waits.").run(|_ctx, _: Wait| async { "done" })?;
+/// let wait = validated(wait)?;
+/// let input = Input::parse(r#"{"seconds": "3"}"#)?;
+/// let result = wait.execute(&CallContext::new(), input).await?;
+/// assert_eq!(result.failure, Some(Failure::BadInput));
+/// assert!(result.output.contains("/seconds"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Validated<T> {
     tool: T,
@@ -126,6 +152,7 @@ impl<T: Tool> Validated<T> {
         self.schemas().as_ref().map(|it| &it.input)
     }
 
+    /// Compiles them at the first call; the error is kept as well.
     fn schemas(&self) -> &Result<Schemas, InvalidSchema> {
         let (input, output) = (self.tool.input_schema(), self.tool.output_schema());
         self.schemas.get_or_init(|| Schemas::compile(self.tool.name(), input, output))
@@ -218,6 +245,7 @@ impl<T: Tool> Validated<T> {
         }
     }
 
+    /// A missing output where a schema promises one breaks it.
     async fn check_output(
         &self,
         ctx: &CallContext,
@@ -258,6 +286,7 @@ impl<T: Tool> Validated<T> {
         Ok(res.with_failure(Failure::BadOutput))
     }
 
+    /// The tool was not reached.
     fn not_checked(&self, err: &InvalidSchema) -> ToolError {
         let message = format!("failed to check the input of {}", self.name());
         ToolError::new(ToolErrorKind::InvalidSchema, message).with_source(err.clone())
@@ -296,6 +325,8 @@ impl<T: Tool> Validated<T> {
 }
 
 /// How and when a check was given up.
+///
+/// For the text and the failure of the result.
 struct Abandonment {
     why: Abandoned,
     /// The begin of the call.
@@ -312,6 +343,9 @@ impl Abandonment {
 }
 
 impl Schemas {
+    /// # Errors
+    ///
+    /// The first of the two that cannot be used.
     fn compile(tool: &str, input: &Value, output: Option<&Value>) -> Result<Self, InvalidSchema> {
         let compiled = |role, schema| {
             let tool = tool.to_owned();
@@ -372,6 +406,7 @@ impl Violations {
     }
 }
 
+/// Both texts on lines of their own.
 fn joined(first: String, rest: &str) -> String {
     if rest.is_empty() { first } else { format!("{first}\n{rest}") }
 }
