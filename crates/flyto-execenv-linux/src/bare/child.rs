@@ -1,4 +1,12 @@
 //! The steps of a child between its start and its program.
+//!
+//! The order of the steps is fixed: control group, streams, other descriptors, working directory,
+//! process group or session, bounds, signals, parent death signal, privileges, Landlock, execution.
+//! What a later step may no longer do comes before it. A step that fails ends the child with its
+//! [`Stage`] and error number; the parent reaps it and gives both as [`Failed`].
+//!
+//! The child shares memory with its parent: it allocates nothing, takes no lock, and touches only
+//! its [`Attempt`].
 
 use core::{
     cell::UnsafeCell,
@@ -38,9 +46,12 @@ pub(crate) enum Image {
 /// All that a child needs, in memory of its parent.
 ///
 /// Pointers lead to NUL-terminated strings, and to arrays of such pointers that end with a null one.
+///
+/// Made on the frame of the caller, which outlives the child's steps.
 #[derive(Debug)]
 pub(crate) struct Launch<'a> {
     pub(crate) image: Image,
+    /// Argument 0 included.
     pub(crate) args: *const *const u8,
     pub(crate) env: *const *const u8,
     /// The working directory; absolute.
@@ -50,6 +61,7 @@ pub(crate) struct Launch<'a> {
     /// What becomes descriptor 3; with it, the image's descriptor is not 3 itself.
     pub(crate) fourth: Option<i32>,
     pub(crate) group: Group,
+    /// Set by prlimit(2) and read back, since a filter may answer without making the call.
     pub(crate) bounds: &'a [Bound],
     /// The caller's process number. The program is killed when the caller's thread ends (`PR_SET_PDEATHSIG`,
     /// prctl(2)); so is not what the program starts.
@@ -82,6 +94,8 @@ pub(crate) struct Cgroup {
 }
 
 /// A child that has its program.
+///
+/// It has not been reaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Child {
     pub(crate) pid: i32,
@@ -100,6 +114,7 @@ pub(crate) struct Failed {
 /// the same steps take several times over, unoptimised.
 const STACK_BYTES: usize = 16 * 1024;
 
+/// Aligned as the x86-64 calling convention asks for.
 #[repr(C, align(16))]
 struct Stack(MaybeUninit<[u8; STACK_BYTES]>);
 
@@ -198,6 +213,7 @@ pub(crate) unsafe fn close(fd: i32) {
     let _ = unsafe { sys::numbers(number::CLOSE, &[int(fd)]) };
 }
 
+/// Where the new process begins. It never returns: it executes a program, or ends with code 127.
 extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
     // SAFETY: the process that started us lends it to us, and reads what we write once we have ended.
     let attempt = unsafe { &*arg.cast::<Attempt<'_>>() };
@@ -314,6 +330,8 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
 /// # Safety
 ///
 /// As for [`steps`].
+///
+/// Executes by path, or by a descriptor with an empty path (execveat(2), `AT_EMPTY_PATH`).
 unsafe fn execute(launch: &Launch<'_>) -> Result<usize, Errno> {
     let (args, env) = (address(launch.args), address(launch.env));
     // SAFETY: the caller's promise.
@@ -328,6 +346,7 @@ unsafe fn execute(launch: &Launch<'_>) -> Result<usize, Errno> {
     }
 }
 
+/// Sleeps for so many microseconds.
 fn pause(us: u64) {
     let time = [us / 1_000_000, us % 1_000_000 * 1_000];
     // SAFETY: the kernel reads the time; there is nothing to poll.

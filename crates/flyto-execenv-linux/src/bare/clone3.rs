@@ -19,6 +19,9 @@ use core::{
 use super::sys::{self, CloneArgs, Cookie, Entry, Errno, address, clone, errno, int, number};
 
 /// With which error clone3(2) was refused; 0 as long as it was not.
+///
+/// Process-wide: a filter of system calls holds for all threads of a host, as a rule, and is never
+/// taken off.
 static REFUSED: AtomicU32 = AtomicU32::new(0);
 
 /// With which error clone3(2) is refused to this process, as far as is known yet.
@@ -27,6 +30,9 @@ pub(crate) fn refusal() -> Option<Errno> {
 }
 
 /// From now on processes are made by clone(2).
+///
+/// Called where clone(2) has made what clone3(2) refused, and in a supervisor whose host has found
+/// that out.
 pub(crate) fn refuse(errno: Errno) {
     REFUSED.store(errno, Ordering::Relaxed);
 }
@@ -117,6 +123,10 @@ pub(crate) unsafe fn forget_handlers() -> Result<(), Errno> {
 
 /// Puts this process into the group whose list of members this file is: "0" stands for the process that writes it
 /// (cgroups(7)).
+///
+/// # Errors
+///
+/// Those of write(2).
 pub(crate) fn join(members: i32) -> Result<(), Errno> {
     let text = b"0";
     // SAFETY: the kernel reads one byte.
@@ -124,6 +134,10 @@ pub(crate) fn join(members: i32) -> Result<(), Errno> {
 }
 
 /// The list of members of a version 2 group, which a descriptor of its directory leads to.
+///
+/// # Errors
+///
+/// Those of open(2).
 pub(crate) fn members(dir: i32) -> Result<i32, Errno> {
     const WRITE_CLOEXEC: usize = 1 | 0o2_000_000;
     let path = address(c"cgroup.procs".as_ptr());

@@ -12,6 +12,13 @@ use super::child::{self, Cgroup, Failed, Group, Image, Launch};
 /// three are 4 or greater. It puts itself on the list of `members` of a group of version 1 before its first
 /// instruction, and is born in `cgroup` of version 2, which is a directory and its list of members. Gives its
 /// process and a pidfd for it.
+///
+/// The thread is blocked until the supervisor's image is in place. Its environment is empty, its
+/// working directory the root, and its name `flyto-supervisor`.
+///
+/// # Errors
+///
+/// The error number of the step that failed; nothing runs then.
 pub(crate) fn supervisor(
     image: BorrowedFd<'_>,
     (socket, null_device): (BorrowedFd<'_>, BorrowedFd<'_>),

@@ -38,6 +38,7 @@ struct PathBeneath {
     parent: i32,
 }
 
+/// The error number as an [`io::Error`].
 fn system(errno: Errno) -> io::Error {
     io::Error::from_raw_os_error(i32::try_from(errno).unwrap_or(i32::MAX))
 }
@@ -60,6 +61,11 @@ pub(crate) fn ask_version() -> io::Result<u32> {
 }
 
 /// A ruleset without rules: everything that it handles is closed.
+///
+/// # Errors
+///
+/// `EINVAL` for a right that the kernel does not know, `ENOMSG` for one that handles nothing,
+/// `EMFILE`.
 pub(crate) fn ruleset(handled: &Handled) -> io::Result<OwnedFd> {
     // SAFETY: the kernel reads the structure, with its size.
     let made = unsafe {
@@ -73,6 +79,10 @@ pub(crate) fn ruleset(handled: &Handled) -> io::Result<OwnedFd> {
 
 /// Opens `rights` to a file, or to a directory and what lies below it. They are among those that the
 /// ruleset handles, and for a file among those of files.
+///
+/// # Errors
+///
+/// `EINVAL` for rights outside of what the ruleset handles, or that a file cannot have.
 pub(crate) fn allow(ruleset: BorrowedFd<'_>, rights: u64, file: BorrowedFd<'_>) -> io::Result<()> {
     let rule = PathBeneath { allowed: rights, parent: file.as_raw_fd() };
     // SAFETY: the kernel reads the structure, whose size its kind says.

@@ -9,6 +9,10 @@
 //! child runs on memory that its parent lent it. What it lent stays where it is until the child's
 //! program is in place: a host sleeps until then (`CLONE_VFORK`), a supervisor does not leave the function
 //! that lent it before no child is left.
+//!
+//! Read `sys.rs` for single system calls, `clone3.rs` for how a process is made, `child.rs` for
+//! what it does before its program; `program.rs`, `host.rs` and `trial.rs` are what the rest of the
+//! crate calls. The supervisor is compiled from the same text of the first three.
 
 #![allow(unsafe_code, reason = "the one place for it: see the module's comment")]
 

@@ -1,4 +1,7 @@
 //! A program as a child of the host, as safe calls: types say what each side owns.
+//!
+//! [`start`] and [`try_reap`] are the two ends of a child of the host. Between them lies a pidfd,
+//! which is owned as any descriptor, and a number, which is the child's until it is reaped.
 
 use std::{
     ffi::OsStr,
@@ -17,6 +20,9 @@ use super::{
 };
 
 /// The strings that a child needs: each ends with a NUL byte, and all lie in one block.
+///
+/// Made before the start, since the child may not allocate. One block for all of them, so that a
+/// large environment costs one allocation.
 #[derive(Debug)]
 pub(crate) struct Strings {
     text: Vec<u8>,
@@ -30,6 +36,8 @@ const BEFORE_ARGS: usize = 2;
 
 impl Strings {
     /// Collects them. A NUL byte ends a string early.
+    ///
+    /// `env` is called three times, and must give the same variables each time.
     pub(crate) fn new<'a, E>(
         file: &'a OsStr,
         dir: &'a OsStr,
@@ -58,6 +66,7 @@ impl Strings {
         res
     }
 
+    /// A string of several parts, with its zero byte.
     fn push(&mut self, parts: &[&OsStr]) {
         self.starts.push(Some(self.text.len()));
         for part in parts {
@@ -85,7 +94,9 @@ pub(crate) struct Request<'a> {
     pub(crate) image: Option<BorrowedFd<'a>>,
     /// What becomes descriptors 0, 1 and 2. All are 3 or greater.
     pub(crate) streams: [BorrowedFd<'a>; 3],
+    /// The leader's own group, or that of this process.
     pub(crate) group: Group,
+    /// In force before the program's first instruction.
     pub(crate) bounds: &'a [Bound],
 }
 
@@ -97,6 +108,10 @@ pub(crate) struct Started {
 }
 
 /// Starts a process. It blocks until its program is in place.
+///
+/// # Errors
+///
+/// The step that failed. Nothing of the program ran, and the child is reaped.
 pub(crate) fn start(request: &Request<'_>) -> Result<Started, Failed> {
     let Request { strings, image, streams, group, bounds } = request;
     let pointers = strings.pointers();
@@ -140,6 +155,16 @@ pub(crate) struct Reaped {
 }
 
 /// Reaps our child `pid`; `None` while it runs.
+///
+/// Reaps this child and no other.
+///
+/// # Errors
+///
+/// `ECHILD` where it is no child of this process any more.
+///
+/// # Panics
+///
+/// `pid` is not above zero.
 pub(crate) fn try_reap(pid: i32) -> Result<Option<Reaped>, Errno> {
     // Others name groups of children.
     assert!(pid > 0, "a process id is above zero");
@@ -163,6 +188,8 @@ pub(crate) fn try_reap(pid: i32) -> Result<Option<Reaped>, Errno> {
 }
 
 /// The most memory that this process has had resident.
+///
+/// [`u64::MAX`] where the system does not tell.
 pub(crate) fn own_peak_bytes() -> u64 {
     let mut usage = RawUsage::default();
     // SAFETY: the kernel writes a `struct rusage`, for which there is room.
@@ -181,6 +208,7 @@ const RUSAGE_SELF: usize = 0;
 struct RawUsage([u64; 18]);
 
 impl RawUsage {
+    /// The time that begins at this field.
     fn duration(&self, at: usize) -> Duration {
         Duration::from_secs(self.0[at]) + Duration::from_micros(self.0[at + 1])
     }

@@ -1,6 +1,9 @@
 //! System calls without a library.
 //!
 //! Numbers and structures are those of Linux on x86-64 (syscalls(2), `asm/unistd_64.h`).
+//!
+//! [`call`] is the one way into the kernel. What it returns is the kernel's own answer: a number,
+//! or an error number that is positive here. Nothing sets `errno`, which is thread-local.
 
 #![allow(dead_code, reason = "each side needs a part of it")]
 
@@ -10,6 +13,8 @@ use core::{arch::asm, ffi::c_void};
 pub(crate) type Errno = u32;
 
 /// Error numbers that are told apart.
+///
+/// Others are passed on as they are.
 pub(crate) mod errno {
     use super::Errno;
 
@@ -31,6 +36,8 @@ pub(crate) mod errno {
 }
 
 /// Numbers of system calls.
+///
+/// Those that the host, its children, or the supervisor make by themselves.
 pub(crate) mod number {
     pub(crate) const READ: usize = 0;
     pub(crate) const WRITE: usize = 1;
@@ -151,6 +158,8 @@ pub(crate) fn address<T: ?Sized>(of: *const T) -> usize {
 }
 
 /// The argument structure of clone3(2).
+///
+/// Version 2 of the structure, of 88 bytes (Linux 5.7, `CLONE_ARGS_SIZE_VER2`).
 #[repr(C)]
 #[derive(Debug, Default)]
 pub(crate) struct CloneArgs {
@@ -192,6 +201,8 @@ pub(crate) const SIGPIPE: u32 = 13;
 pub(crate) type Cookie = [u64; 2];
 
 /// Which call made a process.
+///
+/// Handed to the new process, since it has to do by hand what clone(2) does not know.
 #[repr(usize)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MadeBy {
@@ -248,6 +259,8 @@ pub(crate) unsafe fn clone(
 /// # Safety
 ///
 /// The arguments ask for a new process on a stack of its own, see [`clone3`].
+///
+/// Returns in the parent only.
 unsafe fn new_process(
     number: usize,
     args: [usize; 6],

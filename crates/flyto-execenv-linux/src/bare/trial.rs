@@ -30,6 +30,9 @@ pub(crate) fn be_born_in(group: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// A namespace for a process alone.
+///
+/// Either shows what the user may make; the cheap one stands for all kinds that need the same
+/// capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Namespace {
     /// One for the names of hosts (uts_namespaces(7)), the cheapest.
@@ -76,6 +79,8 @@ pub(crate) fn tasks_of_user() -> io::Result<Option<u64>> {
 }
 
 /// What a confined process tries, each of which any other process may do.
+///
+/// None of them changes anything that outlives the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Deed {
     /// Open the root directory.
@@ -148,6 +153,8 @@ const STACK_BYTES: usize = 16 * 1024;
 struct Stack(MaybeUninit<[u8; STACK_BYTES]>);
 
 /// What both processes see of each other.
+///
+/// Lies on the frame of the parent, which waits.
 struct Shared {
     attempt: Attempt,
     /// The directory of the group to be born in.
@@ -157,6 +164,7 @@ struct Shared {
     res: Result<Option<u64>, Errno>,
 }
 
+/// In the namespaces of the host.
 fn run(attempt: Attempt, group: Option<i32>) -> io::Result<Option<u64>> {
     run_in(attempt, group, 0)
 }
@@ -205,6 +213,7 @@ unsafe fn spawn(
 /// `__WALL`: children of every kind, also those that end without a signal.
 const WALL: usize = 0x4000_0000;
 
+/// The status as wait(2) encodes it.
 fn wait(pid: i32) -> u32 {
     let mut status = 0_u32;
     loop {
@@ -217,6 +226,7 @@ fn wait(pid: i32) -> u32 {
     }
 }
 
+/// Where the process of a trial begins.
 extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
     let shared = arg.cast::<Shared>();
     // SAFETY: `run` lends it to us, and waits.
@@ -277,6 +287,7 @@ unsafe fn try_confined(confined: &Confined) -> Result<Option<u64>, Errno> {
     Ok(refused.err().map(u64::from))
 }
 
+/// Without reading it: what is refused is opening.
 fn open_root() -> Result<(), Errno> {
     const AT_FDCWD: i32 = -100;
     const DIRECTORY_CLOEXEC: usize = 0o200_000 | 0o2_000_000;
@@ -305,6 +316,7 @@ fn bind(socket: usize) -> Result<(), Errno> {
     unsafe { sys::call(BIND, [socket, address(&raw const local), local.len(), 0, 0, 0]) }.map(drop)
 }
 
+/// Signal 0 asks for the permission and sends nothing (kill(2)).
 fn signal_host() -> Result<(), Errno> {
     // SAFETY: numbers; signal 0 is none.
     unsafe { sys::numbers(GETPPID, &[]).and_then(|host| sys::numbers(number::KILL, &[host, 0])) }
@@ -327,6 +339,9 @@ const MOST_TASKS: u64 = 1 << 22;
 /// # Safety
 ///
 /// The stack is free.
+///
+/// Sets its own soft limit step by step and tries to make a process under each: some forty times at
+/// most, and each process ends at once.
 unsafe fn count(stack: *mut Stack) -> Result<Option<u64>, Errno> {
     let mut bounds = [0_u64; 2];
     let bounds_at = address(bounds.as_mut_ptr());
