@@ -1,4 +1,8 @@
 //! Which addresses are public.
+//!
+//! A name that a program may reach can be pointed anywhere by its owner, also to `127.0.0.1` or to
+//! a cloud's metadata. So the addresses of a name count only where they are public; an address that
+//! is meant has to be granted by number.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -38,6 +42,8 @@ const V6: &[(Ipv6Addr, u32)] = &[
 
 /// Whether this is an address that every machine reaches under it: not one of a private network, of this
 /// machine, of its link, or of a cloud's own services.
+///
+/// An IPv4 address in IPv6 form, mapped or translated (RFC 6052), is judged as the IPv4 address.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(it) => is_public_v4(it),
@@ -52,6 +58,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
+/// Whether none of [`V4`] has it.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let bits = address.to_bits();
     !V4.iter().any(|(net, n)| (bits ^ net.to_bits()) >> (32 - n) == 0)
@@ -69,6 +76,8 @@ fn translated(address: Ipv6Addr) -> Option<Ipv4Addr> {
 }
 
 /// Whether this machine itself has the address: what it sends there would come from the same one.
+///
+/// `false` where there is no route to the address.
 pub(super) fn is_ours(address: SocketAddr) -> bool {
     let any: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

@@ -1,4 +1,9 @@
 //! What may be reached, and how it is found.
+//!
+//! [`EgressPolicy::open`] is the only way out. It compares the target with the patterns, finds the
+//! addresses of a name itself, leaves out those that are not public, and connects to one of the
+//! rest. Nothing is resolved for a name that no pattern allows, so such a name carries no data out
+//! by DNS.
 
 use std::{
     fmt, io,
@@ -38,12 +43,15 @@ const MAX_ADDRESSES: usize = 6;
 pub(super) struct Target {
     /// A name without a dot at its end, or an address without brackets.
     pub(super) host: String,
+    /// Never guessed from the protocol inside; 80 is the default of `http://` targets alone.
     pub(super) port: u16,
 }
 
 impl Target {
     /// Reads `example.org:443`, `10.0.0.7:80` or `[2001:db8::1]:443`; the port may be left out where there
     /// is one by default.
+    ///
+    /// `None` for what is no host, or has no port where there is no default.
     pub(super) fn read(text: &str, default_port: Option<u16>) -> Option<Self> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -62,6 +70,8 @@ impl Target {
     }
 
     /// A target with this host, if it is one.
+    ///
+    /// The name is in lower case afterwards. At most 253 bytes (RFC 1035, 2.3.4).
     pub(super) fn new(host: &str, port: u16) -> Option<Self> {
         let host = host.strip_suffix('.').unwrap_or(host);
         let is_name = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.');
@@ -70,6 +80,7 @@ impl Target {
         is_host.then(|| Self { host: host.to_ascii_lowercase(), port })
     }
 
+    /// `None` for a name.
     pub(super) fn address(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }
@@ -85,6 +96,9 @@ impl fmt::Display for Target {
 }
 
 /// Why a target is not reached.
+///
+/// `Display` is a sentence for the program's user: what was blocked, and what the operator can
+/// grant.
 #[derive(Debug)]
 pub(super) enum Refusal {
     /// No pattern names it.
@@ -118,6 +132,8 @@ impl fmt::Display for Refusal {
 }
 
 /// The network of the machine, for names and connections.
+///
+/// Tests put a network of their own in its place.
 #[async_trait]
 pub(crate) trait Outside: fmt::Debug + Send + Sync {
     /// The addresses of a name.
@@ -143,6 +159,8 @@ impl Outside for System {
 }
 
 /// The hosts that a program may reach.
+///
+/// One for all calls of a pool, since the hosts are part of its isolation.
 #[derive(Debug)]
 pub(crate) struct EgressPolicy {
     hosts: Vec<HostPattern>,
@@ -151,6 +169,7 @@ pub(crate) struct EgressPolicy {
 }
 
 impl EgressPolicy {
+    /// No host at all is a policy that refuses everything.
     pub(crate) fn new(hosts: Vec<HostPattern>, outside: Arc<dyn Outside>) -> Self {
         Self { hosts, outside, resolving: Semaphore::new(MAX_RESOLVING) }
     }
@@ -181,17 +200,27 @@ impl EgressPolicy {
         self.hosts.iter().any(|it| it.matches(host, port))
     }
 
+    /// As it is written, and as the IPv4 address that it may stand for.
     fn names_address(&self, address: IpAddr, port: u16) -> bool {
         let written = |it: IpAddr| self.names(&it.to_string(), port);
         written(address) || written(address.to_canonical())
     }
 
+    /// Waits while [`MAX_RESOLVING`] names are being resolved.
     async fn resolve(&self, target: &Target) -> io::Result<Vec<SocketAddr>> {
         let _place = self.resolving.acquire().await.map_err(io::Error::other)?;
         self.outside.resolve(&target.host, target.port).await
     }
 
     /// A connection to the target, if that is granted.
+    ///
+    /// Tries [`MAX_ADDRESSES`] addresses, one after the other, [`CONNECT_TIME`] each.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::NotGranted`] before anything is resolved; the others say what came of the
+    /// addresses. Where one was public and did not answer, that counts more than one that was not
+    /// public.
     pub(super) async fn open(&self, target: &Target) -> Result<TcpStream, Refusal> {
         let port = target.port;
         let found = match target.address() {

@@ -1,4 +1,9 @@
 //! What an HTTP client asks of a proxy (RFC 9110, RFC 9112).
+//!
+//! A proxy that reads a request otherwise than the server behind it lets requests through that it
+//! never saw. So what is ambiguous is refused: several lengths, lengths beside chunks, other
+//! encodings. The head is written anew, fields between client and proxy are left out, and each
+//! connection serves one request.
 
 use std::io;
 
@@ -34,15 +39,22 @@ pub(super) enum Wanted {
 }
 
 /// Why something is no request to a proxy.
+///
+/// Each has an answer of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Odd {
+    /// More than [`MAX_HEAD_BYTES`] or [`MAX_FIELDS`].
     TooLong,
+    /// Not HTTP/1.
     NoRequest,
+    /// A request as to a server, or for another scheme than `http`.
     NoTarget,
+    /// The end of the body is not certain.
     Framing,
 }
 
 impl Odd {
+    /// Status 400, or 431 for a head that is too long.
     pub(super) fn answer(self) -> Vec<u8> {
         let (status, why) = match self {
             Self::TooLong => {
@@ -71,6 +83,8 @@ pub(super) fn refusal(refusal: &Refusal) -> Vec<u8> {
     answer(status, error, &refusal.to_string())
 }
 
+/// A whole response with a text body, after which the connection is closed. `error` is a name of
+/// RFC 9209, 2.3.
 fn answer(status: &str, error: &str, why: &str) -> Vec<u8> {
     format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
@@ -81,6 +95,11 @@ fn answer(status: &str, error: &str, why: &str) -> Vec<u8> {
 }
 
 /// Reads the head of a request that begins with this byte.
+///
+/// # Errors
+///
+/// The outer error is the connection's, or its end in the middle of the head. The inner one is the
+/// client's mistake.
 pub(super) async fn ask(
     inside: &mut (impl AsyncRead + Unpin),
     first: u8,
@@ -114,6 +133,10 @@ fn has_empty_line(bytes: &[u8]) -> bool {
 }
 
 /// Reads what is there of a request; `None` where its head has not ended.
+///
+/// # Errors
+///
+/// What is wrong with the head so far.
 fn read(bytes: &[u8]) -> Result<Option<Wanted>, Odd> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
@@ -168,6 +191,8 @@ fn read(bytes: &[u8]) -> Result<Option<Wanted>, Odd> {
 }
 
 /// How much of what follows a head belongs to its request (RFC 9112, 6.3).
+///
+/// A request without either field has no body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// So many bytes more.
@@ -177,6 +202,8 @@ pub(super) enum Body {
 }
 
 /// Where in a chunk the next byte is.
+///
+/// Bytes are followed and not changed: chunks go on as they come.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Chunk {
     /// In the line with the size, which so far is this.
@@ -195,6 +222,9 @@ pub(super) enum Chunk {
 const MAX_LINE_BYTES: usize = 4096;
 
 impl Body {
+    /// # Errors
+    ///
+    /// [`Odd::Framing`] where it is not certain where the body ends.
     fn of(fields: &[httparse::Header<'_>], version: u8) -> Result<Self, Odd> {
         let all = |name: &'static str| {
             fields.iter().filter(move |it| it.name.eq_ignore_ascii_case(name)).map(|it| it.value)
@@ -215,11 +245,16 @@ impl Body {
         }
     }
 
+    /// Whether the next byte is beyond the body.
     pub(super) fn is_over(&self) -> bool {
         matches!(self, Self::Length(0) | Self::Chunked(Chunk::Over))
     }
 
     /// How many of these bytes are of the body.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidData`] for chunks that are not in order.
     pub(super) fn part_of(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Length(left) => {
@@ -279,6 +314,9 @@ impl Chunk {
     }
 
     /// What follows the line with a size.
+    ///
+    /// `None` for a line that is no size: 1 to 15 hexadecimal digits, then perhaps extensions, then
+    /// CR LF.
     fn after_line(line: &[u8]) -> Option<Self> {
         let line = line.strip_suffix(b"\r")?;
         let size = line.split(|it| *it == b';').next()?.trim_ascii_end();

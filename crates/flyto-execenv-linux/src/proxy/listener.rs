@@ -1,4 +1,8 @@
 //! The socket in a network namespace, and the proxy that serves it during a call.
+//!
+//! The listener belongs to a supervisor and outlives its calls; a [`Proxy`] serves it for one call.
+//! A number tells the calls apart: connections that an earlier program left are closed before the
+//! next one starts, and a proxy that is late takes none of the next call's.
 
 use std::{
     future::poll_fn,
@@ -34,12 +38,16 @@ pub(crate) struct ProxyListener {
 }
 
 impl ProxyListener {
+    /// # Errors
+    ///
+    /// Those of fcntl(2).
     pub(crate) fn new(socket: OwnedFd) -> io::Result<Self> {
         let listener = StdListener::from(socket);
         listener.set_nonblocking(true)?;
         Ok(Self { listener, call: Mutex::default() })
     }
 
+    /// Held while a connection is accepted.
     fn call(&self) -> MutexGuard<'_, u64> {
         self.call.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -79,6 +87,8 @@ impl Proxy {
     /// # Errors
     ///
     /// Those of epoll_ctl(2).
+    ///
+    /// Must run in a Tokio runtime with I/O and time enabled.
     pub(crate) fn start(
         proxy_listener: Arc<ProxyListener>,
         policy: Arc<EgressPolicy>,
@@ -91,6 +101,8 @@ impl Proxy {
     }
 
     /// What the program was kept from so far.
+    ///
+    /// Each host once, [`MAX_DENIED`](super::session) at most.
     pub(crate) fn denied(&self) -> Vec<DeniedHost> {
         self.session.denied()
     }
@@ -102,6 +114,8 @@ impl Drop for Proxy {
     }
 }
 
+/// Runs until the call is over or the proxy is dropped. A full house leaves further connections in
+/// the kernel's queue.
 async fn serve(
     proxy_listener: Arc<ProxyListener>,
     listener: TcpListener,

@@ -15,6 +15,11 @@
 //!
 //! What is said inside of a connection after that is not looked at, since most of it is encrypted: a granted
 //! host that passes things on to others can do so.
+//!
+//! Read `listener.rs` for a call, `relay.rs` for one connection, then `egress.rs` for what may be
+//! reached. All input is hostile: heads, lines and hellos are bounded in bytes, connections in
+//! number and time. What is refused is told to the program in the protocol that it speaks, and in
+//! the outcome of the call.
 
 mod address;
 mod egress;

@@ -1,4 +1,8 @@
 //! One connection from inside, from what it asks for to its end.
+//!
+//! [`serve`] reads what the client asks for, opens the way out through the session, and moves bytes
+//! until both sides have ended. Each wait has a bound: [`ASK_TIME`], [`IDLE_TIME`],
+//! [`PARTING_TIME`]. Errors of a connection end it and are told nowhere else.
 
 use std::{
     io,
@@ -63,11 +67,13 @@ pub(super) async fn serve(mut inside: TcpStream, session: &ProxySession) {
     }
 }
 
+/// What a client wants, by the protocol that its first byte shows.
 enum Asked {
     Socks(Target),
     Http(Result<Wanted, http::Odd>),
 }
 
+/// A refusal is the reply code; SOCKS has no room for words.
 async fn socks_tunnel(
     inside: &mut TcpStream,
     session: &ProxySession,
@@ -82,6 +88,7 @@ async fn socks_tunnel(
     }
 }
 
+/// `early` is what the client sent behind its request.
 async fn http_tunnel(
     inside: &mut TcpStream,
     session: &ProxySession,
@@ -114,6 +121,8 @@ async fn part(inside: &mut TcpStream, answer: &[u8]) {
 }
 
 /// When something was last moved.
+///
+/// One for both directions: a connection is silent when neither moves.
 struct Clock(Mutex<Instant>);
 
 impl Clock {
@@ -121,6 +130,7 @@ impl Clock {
         Self(Mutex::new(Instant::now()))
     }
 
+    /// Called after each read and write.
     fn tick(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -138,6 +148,8 @@ impl Clock {
 }
 
 /// Moves bytes both ways. Each ClientHello from inside has to name the host that was asked for, or is refused.
+///
+/// A refusal inside is answered with a TLS alert.
 async fn tunnel(
     inside: &mut TcpStream,
     outside: &mut TcpStream,
@@ -208,6 +220,8 @@ fn may_greet(session: &ProxySession, target: &Target, name: Option<&str>) -> boo
 }
 
 /// What both sides of a tunnel say before a TLS connection in it is encrypted.
+///
+/// Both directions run at once; `answered` goes from the server's side to the client's.
 #[derive(Clone, Copy)]
 struct Greeting<'a> {
     /// What the server has chosen.
@@ -217,6 +231,12 @@ struct Greeting<'a> {
 
 impl Greeting<'_> {
     /// Moves bytes from inside, which begin with `early`, as long as names may be among them.
+    ///
+    /// Bytes that may be part of a ClientHello are held back until its name is known.
+    ///
+    /// # Errors
+    ///
+    /// The outer error is a connection's; the inner one says why the client is refused.
     async fn ask(
         self,
         inside: &mut ReadHalf<'_>,
@@ -253,6 +273,8 @@ impl Greeting<'_> {
     }
 
     /// Moves bytes from outside until they tell which version the server has chosen.
+    ///
+    /// Returns as soon as the version is known, or the bytes are not TLS.
     async fn answer(
         self,
         outside: &mut ReadHalf<'_>,
@@ -276,6 +298,8 @@ impl Greeting<'_> {
 }
 
 /// Moves bytes one way until their end, and ends the other side's reading then.
+///
+/// Half-closed connections stay open in the other direction.
 async fn pass(from: &mut ReadHalf<'_>, to: &mut WriteHalf<'_>, clock: &Clock) -> io::Result<()> {
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -290,6 +314,8 @@ async fn pass(from: &mut ReadHalf<'_>, to: &mut WriteHalf<'_>, clock: &Clock) ->
 }
 
 /// Sends one request, with its body and nothing that comes after it, and gives back the answer.
+///
+/// `head` is the one that was written anew. After the answer the connection is closed.
 async fn request(
     inside: &mut TcpStream,
     session: &ProxySession,

@@ -1,4 +1,7 @@
 //! What one call asks for, and what it is kept from.
+//!
+//! The policy is shared by calls; what was denied is this call's own, and ends up in its outcome
+//! ([`Outcome::denied_hosts`](flyto_execenv::Outcome::denied_hosts)).
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,6 +42,8 @@ impl ProxySession {
         opened
     }
 
+    /// The first reason for a host and port is kept. Beyond [`MAX_DENIED`] nothing is noted, and
+    /// the refusal holds all the same.
     pub(super) fn deny(&self, target: &Target, why: HostDenial) {
         let mut denied = self.denied.lock().unwrap_or_else(PoisonError::into_inner);
         let host = DeniedHost::new(&target.host, target.port, why);
@@ -48,6 +53,7 @@ impl ProxySession {
         }
     }
 
+    /// In the order in which they were first denied.
     pub(super) fn denied(&self) -> Vec<DeniedHost> {
         self.denied.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,7 @@
 //! SOCKS 5 (RFC 1928), without authentication: `CONNECT` to a name or an address.
+//!
+//! The client says its methods, then one request; both have a fixed bound by their format. Of the
+//! commands only `CONNECT` is served: `BIND` and `UDP ASSOCIATE` would open ways of their own.
 
 use std::{
     io,
@@ -16,10 +19,15 @@ const CONNECT: u8 = 1;
 /// What is answered (RFC 1928, 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reply {
+    /// The way is open, and bytes follow.
     Done = 0,
+    /// No pattern names it, or only addresses inside were found.
     NotAllowed = 2,
+    /// Not found, or not reached.
     HostUnreachable = 4,
+    /// Another command than `CONNECT`.
     UnknownCommand = 7,
+    /// No kind of address that is known, or no host.
     UnknownAddress = 8,
 }
 
@@ -35,6 +43,10 @@ impl From<&Refusal> for Reply {
 /// Reads what is asked for; the version's byte was read. `None` where it was refused already.
 ///
 /// No byte after the request is read, and a name has at most 255 bytes by its format.
+///
+/// # Errors
+///
+/// The connection's, or [`io::ErrorKind::InvalidData`] for another version in the request.
 pub(super) async fn ask(
     inside: &mut (impl AsyncRead + AsyncWrite + Unpin),
 ) -> io::Result<Option<Target>> {

@@ -32,6 +32,8 @@ const MAX_BYTES: usize = 16 * 1024;
 pub(super) const REFUSED: &[u8] = &[21, 3, 3, 0, 2, 2, 112];
 
 /// What a server has chosen.
+///
+/// All that matters here: from which point on the client's bytes are encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     Tls12OrOlder,
@@ -50,6 +52,8 @@ pub(super) enum Refused {
 }
 
 /// What a client sends, until all of it is encrypted or it turns out not to be TLS.
+///
+/// Memory is bounded by [`MAX_BYTES`] of one message and the head of one record.
 #[derive(Debug)]
 pub(super) struct Client {
     at: At,
@@ -59,6 +63,7 @@ pub(super) struct Client {
     n_held: usize,
 }
 
+/// Only `Over` is final.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     Start,
@@ -130,6 +135,10 @@ impl Client {
         Ok(bytes.len())
     }
 
+    /// # Errors
+    ///
+    /// [`Refused::Broken`] also for a record between the parts of a ClientHello, and for a message
+    /// of another kind before the server has answered.
     fn look_at_records(
         &mut self,
         bytes: &[u8],
@@ -188,6 +197,9 @@ impl Client {
     }
 }
 
+/// # Errors
+///
+/// A name that is not granted comes before one that is hidden.
 fn check(message: &[u8], is_granted: impl Fn(Option<&str>) -> bool) -> Result<(), Refused> {
     let ClientHello { name, has_hidden_name } = hello::of_client(message).ok_or(Refused::Broken)?;
     match (is_granted(name.as_deref()), has_hidden_name) {
@@ -198,6 +210,8 @@ fn check(message: &[u8], is_granted: impl Fn(Option<&str>) -> bool) -> Result<()
 }
 
 /// What a server sends, until it has chosen a version or turns out not to speak TLS.
+///
+/// It never refuses: what is not TLS ends the look.
 #[derive(Debug)]
 pub(super) struct Server {
     records: Records,

@@ -1,4 +1,7 @@
 //! What ClientHello and ServerHello say (RFC 8446, 4.1).
+//!
+//! Readers of bytes that a program or a server chose. They take what they need and leave the rest;
+//! lengths are checked against what is there, so every message is read in one pass or is none.
 
 use super::Version;
 
@@ -38,6 +41,9 @@ fn hides_name(extension: u16) -> bool {
 }
 
 /// Reads a ClientHello; `None` where it is none, or has several names.
+///
+/// Two names, or two extensions of names, are refused: servers differ in which one they take (RFC
+/// 6066, 3).
 pub(super) fn of_client(message: &[u8]) -> Option<ClientHello> {
     let mut reader = Reader(message.get(4..)?);
     reader.take(2 + 32)?;
@@ -65,6 +71,8 @@ pub(super) fn of_client(message: &[u8]) -> Option<ClientHello> {
 }
 
 /// Reads a ServerHello; `None` where it is none.
+///
+/// The version is TLS 1.3 exactly where the extension `supported_versions` is there.
 pub(super) fn of_server(message: &[u8]) -> Option<Answer> {
     let mut reader = Reader(message.get(4..)?);
     reader.take(2)?;
@@ -82,6 +90,7 @@ pub(super) fn of_server(message: &[u8]) -> Option<Answer> {
     Some(if random == RETRY { Answer::Retry } else { Answer::Chosen(version) })
 }
 
+/// Each function takes its bytes off the front; `None` where there are too few.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -99,11 +108,13 @@ impl<'a> Reader<'a> {
         self.take(2)?.try_into().ok().map(u16::from_be_bytes)
     }
 
+    /// Bytes behind a length of one byte.
     fn short(&mut self) -> Option<&'a [u8]> {
         let n = self.u8()?;
         self.take(n.into())
     }
 
+    /// Bytes behind a length of two bytes.
     fn long(&mut self) -> Option<&'a [u8]> {
         let n = self.u16()?;
         self.take(n.into())

@@ -1,4 +1,7 @@
 //! The records of a TLS connection before it is encrypted, and the handshake messages in them (RFC 8446, 5.1).
+//!
+//! [`Records`] keeps the five bytes of a head, [`Messages`] at most [`MAX_BYTES`]. Both take bytes
+//! in pieces of any size and give the same result for all of them.
 
 use std::{mem, ops::RangeInclusive};
 
@@ -43,6 +46,8 @@ pub(super) enum Piece<'a> {
 impl Records {
     /// Takes the next piece off these bytes, of which there are some. Where they are no record of TLS, the first
     /// byte of what stands in the place of its head.
+    ///
+    /// The major version must be 3, as it is from SSL 3 to TLS 1.3; the minor one is not looked at.
     pub(super) fn next<'a>(&mut self, rest: &mut &'a [u8]) -> Result<Piece<'a>, u8> {
         if self.left > 0 {
             let content = take(rest, self.left);
@@ -104,11 +109,15 @@ impl Messages {
     }
 
     /// Whether the last message has ended.
+    ///
+    /// Then a record of another kind may stand here (RFC 8446, 5.1).
     pub(super) fn is_between(&self) -> bool {
         self.bytes.is_empty() && self.left == 0
     }
 
     /// Takes bytes of one message off these, of which there are some.
+    ///
+    /// One message at a time: what is left in `rest` belongs to the next.
     pub(super) fn take(&mut self, rest: &mut &[u8]) -> Progress {
         if self.left > 0 {
             self.left -= take(rest, self.left).len();
