@@ -7,11 +7,13 @@
 /// | mechanism | leaves its group or session | kills its supervisor |
 /// | --- | --- | --- |
 /// | `Group` | escapes | there is none |
-/// | `Subreaper` | is ended | may escape, unless [`adopt_orphans`](crate::adopt_orphans) was called |
+/// | `Subreaper` | is ended | may escape, unless [`adopt_orphans`] was called |
 /// | `PidNamespace` | is ended | cannot see it |
 /// | `Cgroup` | is ended | is ended, unless it left the control group before |
 ///
 /// The order of the variants is that of [`Ord`].
+///
+/// [`adopt_orphans`]: crate::adopt_orphans
 ///
 /// ```
 /// use flyto_execenv_linux::KillMechanism;

@@ -295,8 +295,8 @@ fn network_hosts(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
 /// What helps where control groups of version 1 have the controllers.
 const UNIFIED: &str = "start the kernel with systemd.unified_cgroup_hierarchy=1";
 
-/// Where the groups are and who mounted them is decided first: an error number means something else
-/// in each of these places.
+/// Whether groups are mounted, and which version, is decided first: an error number means something
+/// else in each of these cases.
 fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     if !machine.has_proc {
         return proc(machine);
