@@ -1,6 +1,10 @@
 //! Which content of a project's configuration the operator trusts.
 //!
 //! Trust is of content and not of a directory: a tool that works on a project can write the project's files.
+//!
+//! A record holds the whole content, not only its digest: what narrowed in the trusted file goes on
+//! to narrow when the file is changed or gone. They lie below the state directory, which the
+//! profiles `workspace` and `strict` close to programs.
 
 use std::{
     error::Error,
@@ -105,6 +109,8 @@ impl TrustStore {
     /// # Errors
     ///
     /// The record cannot be written.
+    ///
+    /// A record of the same project is replaced. The file has mode 0600, its directory 0700.
     pub fn trust(&self, project: &Path, content: &str) -> io::Result<Trusted> {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let record = Record {
@@ -124,6 +130,10 @@ impl TrustStore {
     /// # Errors
     ///
     /// There is a record, and it cannot be used.
+    ///
+    /// Another project's record in this place, content that does not have its digest, and a file
+    /// that cannot be read are errors; a directory of another user that is closed to this one is no
+    /// record.
     pub fn find(&self, project: &Path) -> Result<Option<Trusted>, TrustError> {
         let path = self.path(project);
         let found = match read(&path) {
@@ -145,6 +155,8 @@ impl TrustStore {
     /// # Errors
     ///
     /// The records cannot be listed.
+    ///
+    /// Files with another ending than `.json` are passed over.
     pub fn list(&self) -> io::Result<(Vec<Trusted>, Vec<TrustError>)> {
         let (mut res, mut bad) = (Vec::new(), Vec::new());
         if self.is_empty() {
@@ -169,6 +181,8 @@ impl TrustStore {
     /// # Errors
     ///
     /// The record cannot be removed.
+    ///
+    /// `true` is returned only after the removal is on the disk.
     pub fn remove(&self, project: &Path) -> io::Result<bool> {
         match fs::remove_file(self.path(project)) {
             Ok(()) => self.sync().map(|()| true),
@@ -177,6 +191,7 @@ impl TrustStore {
         }
     }
 
+    /// The SHA-256 of the path's bytes, as 64 hexadecimal digits.
     fn path(&self, project: &Path) -> PathBuf {
         let name = digest(project.as_os_str().as_encoded_bytes());
         self.dir.join(name).with_extension(EXTENSION)
@@ -213,6 +228,7 @@ impl TrustStore {
     }
 }
 
+/// The ending of a record's file.
 const EXTENSION: &str = "json";
 
 impl Trusted {
@@ -224,6 +240,8 @@ impl Trusted {
     }
 
     /// The day on which the operator trusted it, in UTC: `2026-11-22`.
+    ///
+    /// The year has four digits at least.
     #[must_use]
     pub fn day(&self) -> String {
         let since = self.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,7 @@
 //! Where private copies of pinned scripts lie.
+//!
+//! A pinned script runs as a copy, which its interpreter opens late. So the directory of copies
+//! must be out of reach for every program that this configuration confines.
 
 use std::{
     fs,

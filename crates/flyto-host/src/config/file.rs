@@ -1,4 +1,8 @@
 //! One configuration file.
+//!
+//! The reader goes through the whole file, whatever it finds. It never passes over a key that a
+//! security rule may stand under: one that is near to such a key, or stands in the wrong section,
+//! is an error. Other unknown keys are warnings of the [`ObjectReader`].
 
 use std::{
     collections::BTreeSet,
@@ -13,6 +17,8 @@ use super::sandbox::{Sandbox, grant_path};
 use crate::{codes, places::Places};
 
 /// What one file says, and which of its keys it has.
+///
+/// Fields whose key is not in `set` have their defaults and mean nothing.
 #[derive(Debug, Default)]
 pub(crate) struct FileConfig {
     pub(crate) plugins: PluginConfig,
@@ -28,6 +34,8 @@ pub(crate) struct FileConfig {
 }
 
 /// What of a file could not be read.
+///
+/// Both are `false` for a file that was read whole.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Unread {
     /// Some protection or other.
@@ -127,6 +135,7 @@ pub(crate) fn read_project_file(
     res
 }
 
+/// Reads on after a mistake, so that a file that narrows still narrows with what can be read.
 fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -> FileConfig {
     let Ok(mut reader) = ObjectReader::new(at, findings) else { return FileConfig::unreadable() };
     let mut res = FileConfig::default();
@@ -288,6 +297,8 @@ fn refuse_misplaced_rules<'v>(
     res
 }
 
+/// `None` where the key is not there or is no list of texts. A path that cannot be expanded is an
+/// error.
 fn read_paths(
     reader: &mut ObjectReader<'_, '_>,
     key: &'static str,
@@ -310,6 +321,10 @@ fn read_paths(
 }
 
 /// A path of a configuration: `~` is a home directory, a relative path starts from `dir`.
+///
+/// # Errors
+///
+/// Why `~` or `~USER` stands for no directory, in words.
 pub(crate) fn expand_path(text: &str, dir: &Path, places: &Places) -> Result<PathBuf, String> {
     expand_home(text, places.home.as_deref(), ambient_home_of)
         .map(|path| dir.join(path))

@@ -1,4 +1,8 @@
 //! What each class of program gets, by the configuration.
+//!
+//! [`Config::policies`] turns the profiles of a configuration into the [`Policies`] of a handle:
+//! isolation and bounds for each class, and a reason where a class is refused. Links and
+//! directories are looked at when a policy is made.
 
 use std::{
     collections::BTreeSet,
@@ -125,6 +129,9 @@ impl Config {
 
     /// What the profiles in use would grant and cannot, because a link leads there: the home directory, and that for
     /// temporary files.
+    ///
+    /// Warnings with the codes [`LINK`](codes::LINK) and [`TOO_WIDE`](codes::TOO_WIDE). Empty where
+    /// no class runs under `workspace`.
     #[must_use]
     pub fn place_findings(&self, surroundings: &Surroundings) -> Findings {
         let mut res = Findings::new();
@@ -176,6 +183,9 @@ pub fn closed_paths(surroundings: &Surroundings) -> Vec<PathBuf> {
 }
 
 /// What links in a directory of plugins lead to: plugins that lie elsewhere, and manifests.
+///
+/// Two entries of a plugin can be links: its directory and its manifest. At most [`MAX_PLUGINS`]
+/// entries are looked at.
 fn linked_plugins(dir: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().take(MAX_PLUGINS);
     let paths = entries.filter_map(|it| Some(it.ok()?.path()));
@@ -246,6 +256,7 @@ pub(super) fn temp_dir(surroundings: &Surroundings) -> (&'static str, PathBuf) {
     }
 }
 
+/// Names the link, and where it leads as the value to set.
 fn not_granted(place: &str, what: &str, link: &Link) -> Diagnostic {
     let message = format!("{what} is not granted: {link}");
     let help = match &link.real {

@@ -1,4 +1,11 @@
 //! The configuration of a project: what it may do, and what holds when it has changed since it was trusted.
+//!
+//! A project's file may come from a stranger, or be written by a tool that works on the project. It
+//! is used in full only while its bytes are those that the operator trusted; in every other case it
+//! narrows. [`review_project`] shows what trust would allow, [`apply_projects`] applies what holds.
+//!
+//! No error of a project's file stops the host: it is a warning, and what could be read of the file
+//! narrows.
 
 use std::{
     error::Error as _,
@@ -20,6 +27,22 @@ use crate::{
 };
 
 /// What the configuration of a project would allow, to be read by the operator before trusting it.
+///
+/// ```
+/// use flyto_execenv::Environment;
+/// use flyto_host::{Surroundings, review_project};
+///
+/// # let dir = tempfile::tempdir()?;
+/// let file = dir.path().canonicalize()?.join(".flyto/config.json");
+/// std::fs::create_dir(file.parent().expect("it has one"))?;
+/// std::fs::write(&file, r#"{"exec_tools": ["tools.json"], "output_limit_bytes": 512}"#)?;
+///
+/// let surroundings = Surroundings::new(Environment::new(), dir.path());
+/// let review = review_project(dir.path(), &surroundings).map_err(|err| format!("{err:?}"))?;
+/// // Less output is what a project may ask for anyway.
+/// assert_eq!(review.widens, [("exec_tools", r#"["tools.json"]"#.to_owned())]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ProjectReview {
@@ -28,19 +51,28 @@ pub struct ProjectReview {
     /// Its configuration.
     pub file: PathBuf,
     /// The content of the file.
+    ///
+    /// What [`TrustStore::trust`] is given once the operator agrees, so that what was shown is what
+    /// is trusted.
     pub content: String,
     /// The keys that go beyond narrowing what the user's own configuration allows, each with its value as it is
     /// written.
     pub widens: Vec<(&'static str, String)>,
     /// What is odd about the file.
+    ///
+    /// Warnings and notes only: a file with errors is [`ReviewError::Broken`].
     pub findings: Findings,
 }
 
 /// Why the configuration of a project cannot be trusted.
+///
+/// Nothing was recorded or changed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ReviewError {
     /// There is no such file.
+    ///
+    /// Also where the project's directory is not there.
     Missing(PathBuf),
     /// A link leads to the file: what it leads to can be exchanged.
     Link(PathBuf),
@@ -55,6 +87,8 @@ fn file_of(project: &Path) -> PathBuf {
 
 /// The nearest directory, from the current one upwards, that holds a project's configuration or had one when the
 /// operator trusted it.
+///
+/// `None` where neither is the case up to the root. Nothing is read of the file.
 #[must_use]
 pub fn find_project(surroundings: &Surroundings) -> Option<PathBuf> {
     let records = TrustStore::of(&surroundings.places);
@@ -71,6 +105,9 @@ pub fn find_project(surroundings: &Surroundings) -> Option<PathBuf> {
 /// # Errors
 ///
 /// There is no such file, a link leads to it, or it is broken.
+///
+/// `dir` may be relative to [`Surroundings::current_dir`]. The user's own configuration is read
+/// too, since what it allows already is no widening.
 pub fn review_project(
     dir: &Path,
     surroundings: &Surroundings,
@@ -101,6 +138,8 @@ pub fn review_project(
 }
 
 /// The keys of a file that do more than narrow `base`, where the file is used in full.
+///
+/// Each key comes with the text of its value in the file; empty where that cannot be found.
 fn widens(base: &Config, file: FileConfig) -> Vec<(&'static str, String)> {
     let (set, text) = (file.set.clone(), file.text.clone());
     let took = narrow(&mut base.clone(), file, Path::new(""), &mut Findings::new());
@@ -208,6 +247,7 @@ enum Report {
     Silent,
 }
 
+/// The reason in a finding: what could not be read may have been a sandbox.
 const AT_LEAST: &str = "programs run under \"workspace\" at least, since it may have asked for it";
 
 fn read(

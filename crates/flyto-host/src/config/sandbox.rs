@@ -1,5 +1,10 @@
 //! How far programs are cut off, by their class: the section `sandbox` of a configuration, such as
 //! `"sandbox": "strict"`.
+//!
+//! A [`SandboxProfile`] extends one of the three that are always there (`none`, `workspace`,
+//! `strict`) by paths, a network and bounds. [`Sandbox`] says which profiles each [`Class`] runs
+//! under. What cannot be read in this section is an error and never left out: a protection that was
+//! misspelt would not hold.
 
 use std::{
     collections::BTreeMap,
@@ -21,6 +26,21 @@ use crate::{
 };
 
 /// Which profiles each class of program runs under.
+///
+/// The default has no profile for any class: programs run as the user does.
+///
+/// ```
+/// use flyto_execenv::Class;
+/// use flyto_host::Sandbox;
+///
+/// let mut sandbox = Sandbox::default();
+/// assert!(sandbox.profiles_of(&Class::PLUGIN_TOOL).is_empty());
+/// assert_eq!(sandbox.names(), ["none", "workspace", "strict"]);
+///
+/// let strict = sandbox.profile("strict").expect("it is always there");
+/// sandbox.use_for_all(&strict);
+/// assert_eq!(sandbox.profiles_of(&Class::PLUGIN_TOOL)[0].name, "strict");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sandbox {
@@ -28,12 +48,16 @@ pub struct Sandbox {
     /// stand beside the user's.
     pub classes: BTreeMap<Class, Vec<SandboxProfile>>,
     /// Those of every other class, one of the host's own included.
+    ///
+    /// Default: none.
     pub other: Vec<SandboxProfile>,
     /// Profiles of one's own, by name.
     pub profiles: BTreeMap<String, SandboxProfile>,
 }
 
 /// A profile, with what is different from the one that it extends.
+///
+/// Lists are empty and `network` is `None` where nothing is different.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SandboxProfile {
@@ -50,6 +74,8 @@ pub struct SandboxProfile {
     /// The network in place of that of the profile that it extends.
     pub network: Option<Network>,
     /// Upper bounds.
+    ///
+    /// Each `None` leaves a bound to the backend and to other profiles.
     pub limits: Limits,
 }
 
@@ -102,6 +128,8 @@ pub(crate) const CLASSES: [(&str, Class); 5] = [
 
 impl Sandbox {
     /// The profile of this name: one of the configuration's own, or one that is always there.
+    ///
+    /// `None` where there is no profile of this name.
     #[must_use]
     pub fn profile(&self, name: &str) -> Option<SandboxProfile> {
         let own = self.profiles.get(name).cloned();
@@ -116,12 +144,16 @@ impl Sandbox {
     }
 
     /// Runs programs of every class under this profile and no other.
+    ///
+    /// What classes had before is replaced.
     pub fn use_for_all(&mut self, profile: &SandboxProfile) {
         self.classes.clear();
         self.other = vec![profile.clone()];
     }
 
     /// The profiles of a class.
+    ///
+    /// Those of [`other`](Self::other) where the class has none of its own.
     #[must_use]
     pub fn profiles_of(&self, class: &Class) -> &[SandboxProfile] {
         self.classes.get(class).unwrap_or(&self.other)
@@ -202,6 +234,9 @@ impl Sandbox {
         failed.map_or(Ok(res), Err)
     }
 
+    /// # Errors
+    ///
+    /// There is no profile of this name; the finding names the nearest one.
     fn named(
         &self,
         at: At<'_>,
@@ -235,6 +270,10 @@ fn unknown(at: At<'_>, name: &str, names: &[&str]) -> Diagnostic {
     }
 }
 
+/// # Errors
+///
+/// A name that is always taken, a profile to extend that is not there, a path that is relative or
+/// has `..`, keys without effect, unknown keys.
 fn read_profile(
     at: At<'_>,
     name: &str,
@@ -345,6 +384,7 @@ fn paths<'v>(
     failed.map_or(Ok(res), Err)
 }
 
+/// Absolute, without `..` and without a zero byte.
 fn is_plain(path: &Path) -> bool {
     let climbs = path.components().any(|it| it == Component::ParentDir);
     path.is_absolute() && !climbs && !path.as_os_str().as_encoded_bytes().contains(&0)
