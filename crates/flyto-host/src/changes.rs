@@ -43,7 +43,8 @@ use crate::{
 /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
 /// assert!(host.reload().is_empty());
 ///
-/// std::fs::write(&file, r#"[{"name": "kernel", "description": "Names it.", "exec": ["uname"]}]"#)?;
+/// let tool = r#"[{"name": "kernel", "description": "Names it.", "exec": ["uname"]}]"#;
+/// std::fs::write(&file, tool)?;
 /// let changes = host.reload();
 /// assert_eq!(changes.tools.added[0].as_str(), "kernel");
 /// assert_eq!(changes.sources[0].source, SourceKind::ExecFile);

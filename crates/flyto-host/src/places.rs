@@ -26,8 +26,13 @@ use crate::links;
 #[non_exhaustive]
 pub struct Surroundings {
     /// The environment of the process.
+    ///
+    /// Programs of exec tools see all of it; plugins see what is granted to them.
     pub env: Environment,
     /// The directory it was started in; absolute.
+    ///
+    /// Relative paths of flags and variables start here, and projects are searched from here
+    /// upwards.
     pub current_dir: PathBuf,
     /// Where the user's files lie.
     pub places: Places,
@@ -59,6 +64,8 @@ impl Surroundings {
 /// Where the files of one user lie: the XDG Base Directory Specification, with its defaults below
 /// `$HOME`. A place is `None` where neither its own variable nor `HOME` says anything; relative
 /// values are ignored, as the specification demands.
+///
+/// The default has none: no file of the user is read, no record of trust, and no output is kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Places {

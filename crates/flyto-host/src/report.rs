@@ -10,6 +10,9 @@ use serde::{Serialize, Serializer, ser::SerializeStruct};
 ///
 /// Serialised, it is an object with `plugin_dirs`, `plugins`, `exec_files` and `findings`, each an array in the
 /// order of the sources.
+///
+/// A program that starts tells its user the [`findings`](Self::findings); one that lists tools
+/// takes the state of each source from here.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LoadReport {
@@ -23,6 +26,8 @@ pub struct LoadReport {
     /// this program does not start.
     pub settings: Findings,
     /// Why changes of some files are noticed late. Empty unless a host watches its sources.
+    ///
+    /// Warnings of the code [`NOT_WATCHED`](crate::codes::NOT_WATCHED).
     pub watching: Findings,
 }
 
@@ -116,6 +121,7 @@ struct Dir {
     state: &'static str,
 }
 
+/// A plugin, as it is serialised.
 #[derive(Serialize)]
 struct Plugin<'a> {
     name: Option<&'a str>,
@@ -128,6 +134,7 @@ struct Plugin<'a> {
     servers: Vec<&'a str>,
 }
 
+/// A file of tool definitions, as it is serialised.
 #[derive(Serialize)]
 struct File<'a> {
     path: String,
@@ -153,6 +160,7 @@ impl<'a> Plugin<'a> {
     }
 }
 
+/// One word; `unknown` for a state that this version does not know.
 fn dir_state(state: DirState) -> &'static str {
     match state {
         DirState::Searched => "searched",

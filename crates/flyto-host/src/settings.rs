@@ -1,5 +1,9 @@
 //! What a configuration says about plugins that are not there, and what plugins declare that is not
 //! started.
+//!
+//! A name that is granted, blocked or allowed and belongs to no plugin is most often misspelt, and
+//! then a block does not hold. Nothing is said where the plugins that were meant may lie in
+//! directories that were not searched.
 
 use std::collections::BTreeMap;
 

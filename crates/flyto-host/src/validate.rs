@@ -1,4 +1,7 @@
 //! Checking files without using them.
+//!
+//! The same readers as a start uses, at their greatest depth and without registering anything. What
+//! a file is shows in its name or its keys, so a user needs to name no kind.
 
 use std::{ffi::OsString, io, path::Path};
 
@@ -12,6 +15,8 @@ use crate::{
 };
 
 /// What was checked, and what was found.
+///
+/// [`Findings::has_errors`] tells whether something of it cannot be used.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Validation {
@@ -52,11 +57,14 @@ pub fn validate_path(path: &Path, surroundings: &Surroundings) -> io::Result<Val
     Ok(res)
 }
 
+/// Full depth: schemas are compiled, and programs are looked up in the `PATH` of the surroundings.
 fn options(surroundings: &Surroundings) -> LoadOptions {
     let path = surroundings.env.get("PATH").map_or_else(OsString::new, ToOwned::to_owned);
     LoadOptions::new().depth(Depth::Full).path(path).env(surroundings.env.clone())
 }
 
+/// A directory that is neither a plugin nor holds one is an error of the code
+/// [`UNKNOWN_FILE`](codes::UNKNOWN_FILE).
 fn validate_dir(dir: &Path, surroundings: &Surroundings, res: &mut Validation) {
     let catalogue = Catalogue::discover([dir], &Filter::new(), &options(surroundings));
     res.checked.extend(catalogue.found.iter().map(|it| (it.dir.display().to_string(), "plugin")));
@@ -72,6 +80,7 @@ fn validate_dir(dir: &Path, surroundings: &Surroundings, res: &mut Validation) {
     }
 }
 
+/// A manifest is known by its name, everything else by its keys.
 fn validate_file(path: &Path, surroundings: &Surroundings, res: &mut Validation) {
     let name = path.display().to_string();
     let Ok(source) = res.findings.take(files::open(path)) else { return };
@@ -146,6 +155,7 @@ impl Kind {
     }
 }
 
+/// The manifest's own directory is the plugin's.
 fn validate_plugin(
     source: &Source,
     path: &Path,

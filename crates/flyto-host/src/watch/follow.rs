@@ -49,6 +49,7 @@ pub(super) struct Step {
 }
 
 impl Followed {
+    /// Watches nothing yet.
     pub(super) fn new(eyes: Box<dyn Eyes>) -> Self {
         Self { eyes, watched: HashMap::new() }
     }

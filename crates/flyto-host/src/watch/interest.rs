@@ -12,6 +12,8 @@ use notify::{
 };
 
 /// The watched directories, and what matters in each.
+///
+/// Paths are absolute, as the watcher names them in its events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Interests(pub(super) BTreeMap<PathBuf, Interest>);
 
@@ -76,6 +78,7 @@ impl Interests {
         res
     }
 
+    /// An event at the root directory matters only where entries move.
     fn matters(&self, path: &Path, moves: bool) -> bool {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return moves };
         let Some(interest) = self.0.get(dir) else { return false };

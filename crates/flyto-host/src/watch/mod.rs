@@ -1,4 +1,8 @@
 //! Watching the files of all sources, so that what is edited is in use a moment later.
+//!
+//! The thread of [`Worker`] reloads the host after events; [`Pause`] decides when, [`places`] what
+//! is watched, [`interest`] which events matter. Losing events is safe: the thread then looks at
+//! everything. The configuration is not among the watched files.
 
 mod follow; //   keeping the watched directories those that matter
 mod identity; // which directory a path leads to
@@ -18,6 +22,17 @@ use crate::{
 };
 
 /// How a host watches its files.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_host::WatchOptions;
+///
+/// let mut options = WatchOptions::default();
+/// assert_eq!(options.quiet, Duration::from_millis(100));
+/// // A directory that another machine changes is looked at by the clock.
+/// options.poll = Some(Duration::from_secs(30));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WatchOptions {
@@ -31,6 +46,8 @@ pub struct WatchOptions {
     pub poll: Option<Duration>,
     /// How often the host looks where the system cannot report changes, such as where it has no
     /// watches left: every 2 s.
+    ///
+    /// A look that takes longer than a tenth of this makes the interval longer.
     pub fallback: Duration,
 }
 
@@ -77,6 +94,8 @@ pub enum WatchError {
 /// }
 /// # Ok(()) }
 /// ```
+///
+/// The thread ends soon after this value is dropped; the host goes on with what it has loaded.
 #[derive(Debug)]
 #[must_use = "the watching ends when this is dropped"]
 pub struct Watching {

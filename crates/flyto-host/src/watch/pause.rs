@@ -1,4 +1,8 @@
 //! Waiting until a flurry of events is over.
+//!
+//! A flurry begins with the first event and is over after
+//! [`WatchOptions::quiet`](super::WatchOptions::quiet) without another, or after `latest` in any
+//! case. Events are judged as they arrive and are not kept.
 
 use std::{
     collections::HashSet,
@@ -96,6 +100,7 @@ impl Pause {
         }
     }
 
+    /// Starts a flurry, or prolongs the one that is going on.
     fn note(&self, mut state: MutexGuard<'_, State>) {
         let now = Instant::now();
         let is_first = state.flurry.is_none();

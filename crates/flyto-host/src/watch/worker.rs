@@ -17,6 +17,8 @@ use super::{
 use crate::{Host, codes};
 
 /// A look takes at most this part of the time where the host has to look again and again.
+///
+/// A tenth: a slow file system is not kept busy by looking at it.
 const POLL_SHARE: u32 = 10;
 
 /// What the thread knows.
@@ -81,6 +83,7 @@ impl Worker {
         host.set_watching(findings);
     }
 
+    /// For [`NOT_WATCHED`](codes::NOT_WATCHED), with the sysctl that raises the limit.
     fn warning(&self, err: &notify::Error) -> Diagnostic {
         let what = match &err.kind {
             notify::ErrorKind::MaxFilesWatch => {
