@@ -114,7 +114,7 @@ pub struct ExecEnvBuilder {
 }
 
 impl ExecEnvBuilder {
-    /// Adds an executor that a [`Policy`](crate::Policy) can name.
+    /// Adds an executor that a [`Policy`] can name.
     #[must_use]
     pub fn executor(mut self, name: impl Into<String>, executor: impl Executor) -> Self {
         self.named.insert(name.into(), Arc::new(executor));

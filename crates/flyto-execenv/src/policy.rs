@@ -64,7 +64,7 @@ impl Policy {
         self
     }
 
-    /// Has the backend open what a program was installed with, where [`Filesystem::Grants`](crate::Filesystem::Grants)
+    /// Has the backend open what a program was installed with, where [`Filesystem::Grants`]
     /// would close it; see [`InstallPlaces`].
     #[must_use]
     pub fn open_installations(mut self, places: impl Into<Arc<InstallPlaces>>) -> Self {

@@ -142,7 +142,7 @@ impl Process {
     /// # Errors
     ///
     /// [`ExecErrorKind::Unsupported`] where the backend does not declare
-    /// [`Capability::Signals`](crate::Capability::Signals); else the signal could not be sent.
+    /// [`Capability::Signals`]; else the signal could not be sent.
     pub fn signal(&self, signal: Signal, target: Target) -> Result<(), ExecError> {
         if !self.takes_signals {
             let what = format!("send {signal}: the backend does not offer signals");

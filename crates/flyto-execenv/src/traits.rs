@@ -154,7 +154,7 @@ pub trait Control: fmt::Debug + Send + Sync + 'static {
 
     /// Sends a signal. A target that is gone is no error. Never blocks.
     ///
-    /// Where [`Capability::Signals`](crate::Capability::Signals) is not declared, the handle sends
+    /// Where [`Capability::Signals`] is not declared, the handle sends
     /// nothing but [`Signal::KILL`] to [`Target::Tree`].
     ///
     /// # Errors

@@ -31,7 +31,7 @@ mod tests;
 ///
 /// Field names, doc comments and serde attributes of the type become the schema that the model
 /// reads. Input that does not fit the type gives a result with
-/// [`Failure::BadInput`](crate::Failure::BadInput) and never reaches the function.
+/// [`Failure::BadInput`] and never reaches the function.
 ///
 /// ```
 /// use flyto_tools::{CallContext, NativeTool, Tool};
@@ -82,7 +82,7 @@ type PreviewFn = dyn Fn(&Input) -> Option<Preview> + Send + Sync;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnCancel {
-    /// Drops it where it waits. The result has [`Failure::Cancelled`](crate::Failure::Cancelled).
+    /// Drops it where it waits. The result has [`Failure::Cancelled`].
     #[default]
     Drop,
     /// Leaves it alone: it watches [`CallContext::cancellation`] itself and comes to an end.
@@ -331,7 +331,7 @@ fn schema_of<T: JsonSchema>(settings: SchemaSettings) -> Value {
 /// ```
 ///
 /// The error of
-/// a `Result` becomes a result with [`Failure::Reported`](crate::Failure::Reported) that tells the
+/// a `Result` becomes a result with [`Failure::Reported`] that tells the
 /// error with its causes, for the model to react to, unless it is a [`ToolError`], which stays one.
 pub trait IntoToolResult {
     /// Makes the result.

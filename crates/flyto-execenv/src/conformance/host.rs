@@ -28,7 +28,7 @@ use crate::{Capability, ExecEnv, KillScope, RunOptions};
 /// Tells a process that it is the host, and which named pipe its program is to hold.
 const HOST_OF: &str = "FLYTO_CONFORMANCE_HOST_OF";
 
-/// Runs only where [`Capability::EndsWithHost`](crate::Capability::EndsWithHost) is declared.
+/// Runs only where [`Capability::EndsWithHost`] is declared.
 pub(super) async fn nothing_survives_the_host(ctx: &Ctx<'_>) -> Result<(), Failure> {
     if !ctx.has(Capability::EndsWithHost) {
         // No spec can demand it, so there is nothing to refuse either.

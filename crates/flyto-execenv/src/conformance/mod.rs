@@ -123,8 +123,8 @@ pub async fn run(name: &str, env: &ExecEnv, probe: &Probe) -> Result<(), Failure
 
 /// One `#[test]` for each clause of the contract, named as the clause is.
 ///
-/// The first argument gives the [`ExecEnv`](crate::ExecEnv) and is evaluated for each test, inside a
-/// Tokio runtime. A second one gives the [`Probe`](crate::conformance::Probe), where the backend does
+/// The first argument gives the [`ExecEnv`] and is evaluated for each test, inside a
+/// Tokio runtime. A second one gives the [`Probe`], where the backend does
 /// not have a POSIX shell at its usual place.
 ///
 /// ```

@@ -15,7 +15,11 @@ const AT_ONCE: usize = 6;
 /// What became of each case.
 ///
 /// ```
-/// use flyto_execenv::{ExecEnv, conformance::{Probe, in_memory_probe, run_some}, scripted::Scripted};
+/// use flyto_execenv::{
+///     ExecEnv,
+///     conformance::{Probe, in_memory_probe, run_some},
+///     scripted::Scripted,
+/// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), flyto_execenv::conformance::Failure> {
