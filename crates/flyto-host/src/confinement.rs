@@ -1,6 +1,6 @@
 //! What holds for a tool's program while it runs.
 //!
-//! [`Host::confinement`] repeats, without starting anything, the steps that a call goes through:
+//! [`Prepared::confinement`] repeats, without starting anything, the steps that a call goes through:
 //! the class of the tool, the policy of the [`ExecEnv`] for this class, what the tool declares and
 //! is granted, what the backend keeps by itself. A program that embeds the host shows it to its
 //! user before a call.

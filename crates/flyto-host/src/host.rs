@@ -1,6 +1,6 @@
 //! All sources of tools in one registry, and the path of a call.
 //!
-//! The module holds the state of a [`Host`] and the order of the gates of [`Host::call`]; what each
+//! The module holds the state of a [`Host`]; the order of the gates of a call is that of its stages, and what each
 //! gate does lies in a module of its own. A call never takes the lock of the sources, so a reload
 //! does not delay calls.
 
@@ -77,7 +77,7 @@ impl Host {
     /// [`report`](Self::report).
     ///
     /// Every program runs under the sandbox profiles of `config`, and under the policies that `env` has already. A
-    /// profile that the backend cannot keep refuses each call, as [`ToolErrorKind::Unsupported`]: the portable
+    /// profile that the backend cannot keep refuses each call, as [`ToolErrorKind::Unsupported`](flyto_tools::ToolErrorKind::Unsupported): the portable
     /// backend keeps `none` only. Programs are ended with all their descendants where the backend can do that, else
     /// with their process group.
     ///
