@@ -41,7 +41,7 @@ pub use registry::{
     Changes, Entry, Hit, NameRole, Owner, Registry, RegistryError, Snapshot, Watch,
 };
 pub use result::{DeniedHost, Execution, Omitted, ToolResult, UndoInfo};
-pub use tool::{DescribeContext, Tool};
+pub use tool::{DescribeContext, Tool, ToolCaller};
 #[cfg(feature = "validate")]
 pub use validate::{
     Checked, InvalidSchema, SchemaChecker, SchemaError, SchemaErrorKind, SchemaRole, Validated,

@@ -133,6 +133,28 @@ impl dyn Tool {
     }
 }
 
+/// Calls tools by their names on behalf of a tool that is being called: a composite, a batch.
+///
+/// A host implements it, so that such a call goes through the same gates as any other, and a crate below the
+/// host can have tools called without knowing it. The deadline, the cancellation and the listeners are those of
+/// the parent call.
+#[async_trait]
+pub trait ToolCaller: fmt::Debug + Send + Sync {
+    /// Calls the tool with this id, alias or wire name.
+    ///
+    /// # Errors
+    ///
+    /// The tool is not there ([`ToolErrorKind::NotFound`](crate::ToolErrorKind::NotFound)), a gate refused the call
+    /// ([`ToolErrorKind::Refused`](crate::ToolErrorKind::Refused)), or it could not be tried. What it did, a failure
+    /// included, is the result.
+    async fn call_tool(
+        &self,
+        parent: &CallContext,
+        name: &str,
+        input: Input,
+    ) -> Result<ToolResult, ToolError>;
+}
+
 const _: () = {
     const fn stays_dyn(_: Option<&dyn Tool>) {}
     stays_dyn(None);
