@@ -23,14 +23,15 @@ use crate::prepared::{Prepared, Shared};
 ///
 /// use flyto_execenv::{Class, ExecEnv, local::Local};
 /// use flyto_host::{Config, Host, Surroundings};
+/// use flyto_tools::Input;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut config = Config::default();
 /// config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
 /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
 ///
-/// let tool = host.find("echo_input")?;
-/// let confinement = host.confinement(tool.id()).expect("it is a program");
+/// let call = host.prepare("echo_input", Input::empty())?;
+/// let confinement = call.confinement().expect("it is a program");
 /// assert_eq!(confinement.class, Class::USER_HOOK);
 /// // Without a section `sandbox`, programs run as the user does.
 /// assert_eq!(confinement.sandbox, ["none"]);

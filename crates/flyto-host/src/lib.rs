@@ -47,6 +47,7 @@ pub mod schema; // JSON Schemas for editors
 mod trust; //      which content of a project's file the operator trusts
 
 // what it does,
+mod batch; //       several calls of one turn, and calls on behalf of a tool
 mod bound; //       the text of a result is truncated to a limit
 mod builder; //     a host before its sources are loaded
 mod changes; //     what is different between two looks

@@ -1,5 +1,6 @@
 //! All sources in one registry: calls, and what is edited meanwhile.
 
+mod batches; // several calls of one turn
 mod calls; //  the path of a call
 mod native; // tools that are no programs
 mod reload; // looking at the sources again
