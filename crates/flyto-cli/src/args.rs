@@ -45,7 +45,7 @@ Exit codes:
     2  the command line is wrong
     3  the input breaks the tool's schema, or `validate` found errors
     4  no such tool, file or code
-    5  not allowed: the plugin is blocked or disabled, or `workspace` would open too much here
+    5  not allowed: a stage refused, the plugin is blocked, or `workspace` would open too much
     6  the call timed out
     7  the call could not be tried: program missing, backend unreachable
    69  `doctor` found that this machine lacks something that every tool needs by default
@@ -85,9 +85,9 @@ pub(crate) struct Common {
     /// Says nothing but the answer and errors
     #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Says more: what ran, how long, and under which limits
-    #[arg(short, long, help_heading = "Output")]
-    pub(crate) verbose: bool,
+    /// Says more: what ran, how long, under which limits; `-vv` times each stage of a call
+    #[arg(short, long, action = clap::ArgAction::Count, help_heading = "Output")]
+    pub(crate) verbose: u8,
 }
 
 impl Common {
@@ -101,7 +101,7 @@ impl Common {
         self.format = format.or(self.format);
         self.color = color.or(self.color);
         self.quiet |= quiet;
-        self.verbose |= verbose;
+        self.verbose = self.verbose.saturating_add(verbose);
     }
 }
 
@@ -492,7 +492,7 @@ mod tests {
         let common = args.common;
         assert_eq!(common.plugins, [PathBuf::from("a"), PathBuf::from("b")]);
         assert_eq!(common.format, Some(Format::Json));
-        assert!(common.quiet && common.verbose);
+        assert!(common.quiet && common.verbose == 1);
         let args = parse("flyto --config a --color never list --config b").unwrap();
         assert_eq!(args.common.config, Some(PathBuf::from("b")));
         assert_eq!(args.common.color, Some(When::Never));

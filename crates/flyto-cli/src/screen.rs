@@ -22,6 +22,8 @@ pub(crate) struct Screen {
     pub(crate) quiet: bool,
     /// More than usual. `--quiet` wins.
     pub(crate) verbose: bool,
+    /// Also how long each stage of a call took.
+    pub(crate) timed: bool,
     pub(crate) stdout: Page,
     pub(crate) stderr: Page,
 }
@@ -42,7 +44,8 @@ impl Screen {
         Self {
             format: common.format.unwrap_or_default(),
             quiet: common.quiet,
-            verbose: common.verbose && !common.quiet,
+            verbose: common.verbose > 0 && !common.quiet,
+            timed: common.verbose > 1 && !common.quiet,
             ..Self::before_parsing(Presets { format: Format::default(), color }, env)
         }
     }
@@ -63,6 +66,7 @@ impl Screen {
             format: presets.format,
             quiet: false,
             verbose: false,
+            timed: false,
             stdout: page(stdout.is_terminal(), terminal_size::terminal_size_of(&stdout)),
             stderr: page(stderr.is_terminal(), terminal_size::terminal_size_of(&stderr)),
         }
@@ -72,7 +76,7 @@ impl Screen {
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
         let (stdout, stderr) = (Page::default(), Page::default());
-        Self { format: Format::Human, quiet: false, verbose: false, stdout, stderr }
+        Self { format: Format::Human, quiet: false, verbose: false, timed: false, stdout, stderr }
     }
 
     pub(crate) fn is_json(&self) -> bool {

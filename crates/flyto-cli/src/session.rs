@@ -8,7 +8,8 @@ use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
 use flyto_host::stages::names;
 use flyto_host::{
-    CallError, Config, Flags, Host, LoadReport, Prepared, Surroundings, codes, load_config,
+    CallError, Config, Flags, Host, HostBuilder, LoadReport, Prepared, Surroundings, codes,
+    load_config,
 };
 use flyto_tools::{Entry, ToolErrorKind};
 
@@ -57,6 +58,16 @@ impl Session {
     /// `output_limit` is how many bytes of a result's text are kept. Without it, and where neither
     /// the environment nor a file says anything, that is all of them: a person reads it, no model.
     pub(crate) fn load(&self, output_limit: Option<u64>, backend: Backend) -> Result<Loaded, Stop> {
+        self.load_with(output_limit, backend, |host| host)
+    }
+
+    /// The same, with what `with` adds to the host.
+    pub(crate) fn load_with(
+        &self,
+        output_limit: Option<u64>,
+        backend: Backend,
+        with: impl FnOnce(HostBuilder) -> HostBuilder,
+    ) -> Result<Loaded, Stop> {
         let surroundings = self.surroundings()?;
         let (mut config, mut findings) = self.config(output_limit, &surroundings)?;
         let is_limited = config.origins.contains_key("output_limit_bytes");
@@ -79,7 +90,7 @@ impl Session {
             Backend::Unused => ExecEnv::new(Local::new()),
         };
         let dir = surroundings.current_dir.display().to_string();
-        let host = Arc::new(Host::new(env, surroundings, config));
+        let host = Arc::new(with(Host::builder(env, surroundings, config)).build());
         let report = host.report();
         Ok(Loaded { host, report, config: findings, dir, grants_file, plugins_off, is_limited })
     }

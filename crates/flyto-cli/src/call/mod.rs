@@ -1,9 +1,11 @@
 //! `call`: one call of one tool, from the words of the command line to the exit code.
 
+mod checkpoint;
 mod input;
 mod live;
 mod report;
 mod signals;
+mod stages;
 mod status;
 
 use std::io;
@@ -11,6 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
+use flyto_host::stages::CallReport;
 use flyto_host::{CallError, MissingGrants, Plan, Prepared};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Preview, Progress, ToolResult, Violation,
@@ -18,6 +21,7 @@ use flyto_tools::{
 use rustix::io::Errno;
 use serde::Serialize;
 
+use self::checkpoint::AtTerminal;
 use self::live::{Live, Shown};
 use self::signals::Signals;
 use self::status::Status;
@@ -37,7 +41,12 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     // that is there: the words of a person at a terminal are not to be lost.
     let is_from_stdin = args.json.as_deref().is_some_and(|it| it == "-");
     let early = if is_from_stdin { None } else { Some(input::input(args, io::empty())?) };
-    let loaded = session.load(args.output_limit, Backend::Used)?;
+    let status = Arc::new(Status::new(&args.name, &session.screen));
+    let handler = AtTerminal::new(session.screen, Arc::clone(&status)).filter(|_| !args.dry_run);
+    let loaded = session.load_with(args.output_limit, Backend::Used, |host| match handler {
+        Some(handler) => host.checkpoint_handler(handler),
+        None => host,
+    })?;
     // It may be why a tool is not there.
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);
@@ -51,7 +60,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     if args.dry_run {
         return dry_run(args, &loaded, &call, session);
     }
-    let made = make(args, &loaded, &call, session)?;
+    let made = make(args, &loaded, &call, status, session)?;
     report::show(args, made, session)
 }
 
@@ -71,7 +80,13 @@ struct Made {
     defaulted: Vec<String>,
 }
 
-fn make(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> Result<Made, Stop> {
+fn make(
+    args: &Call,
+    loaded: &Loaded,
+    call: &Prepared,
+    status: Arc<Status>,
+    session: &Session,
+) -> Result<Made, Stop> {
     let screen = session.screen;
     let preview = call.preview();
     check_descriptors().map_err(not_tried)?;
@@ -83,7 +98,6 @@ fn make(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> Res
     let own = preview.and_then(|it| now.checked_add(it.deadline?));
     let ends = deadline.into_iter().chain(own).min();
 
-    let status = Arc::new(Status::new(&args.name, &screen));
     let cancellation = CancellationToken::new();
     let live = Live::new(Arc::clone(&status), ends, cancellation.clone(), !screen.quiet);
     let mut ctx = CallContext::new().with_cancellation(cancellation.clone());
@@ -99,8 +113,8 @@ fn make(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> Res
     }
     let signals = Signals::listen(cancellation.clone(), live.clone()).map_err(not_tried)?;
     let res = runtime.block_on(async {
-        let res = drive(call.clone().run(&ctx), &signals, &status).await?;
-        if is_in_a_hurry(&res) || signals.first().is_some() {
+        let res = drive(call.clone().run_reported(&ctx), &signals, &status).await?;
+        if is_in_a_hurry(&res.result) || signals.first().is_some() {
             drive(loaded.host.abort(), &signals, &status).await?;
         } else {
             // The process of a session has its time to end as well, unless the user cannot wait.
@@ -116,12 +130,15 @@ fn make(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> Res
     });
     let killed = signals.call_ended();
     status.erase();
-    let res = match (res, killed) {
-        (Some(res), None) => res,
+    let CallReport { result: res, stages, .. } = match (res, killed) {
+        (Some(report), None) => report,
         // The second signal: neither a result nor a reader of it is waited for.
         (_, killed) => return Err(Stop::Killed(killed.unwrap_or(Exit::Internal))),
     };
     let shown = live.finish().map_err(Stop::output)?;
+    if screen.timed && !screen.is_json() {
+        stages::show(&stages, &screen);
+    }
     let mut result = res.map_err(|err| advice::not_called(loaded, call, err))?;
     if let Some(execution) = result.execution.as_mut().filter(|_| !loaded.host.unended().is_empty())
     {

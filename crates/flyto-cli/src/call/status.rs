@@ -99,6 +99,11 @@ impl Status {
         write_stderr(&state.stderr.take(bytes));
     }
 
+    /// A person has ended the line that was written last.
+    pub(super) fn line_ended(&self) {
+        unpoisoned(&self.state).at_line_start = true;
+    }
+
     /// Writes what was kept of the last piece: a character that was not finished.
     pub(super) fn finish(&self) -> io::Result<()> {
         let mut state = self.erased();

@@ -1,7 +1,10 @@
 //! Calls that are refused, and what is foreseen of them.
 
+use std::io::{Read as _, Write as _};
+
 use expect_test::expect;
 
+use crate::live::{read_until, terminal};
 use crate::place::Place;
 
 #[test]
@@ -80,4 +83,67 @@ fn a_dry_run_says_once_what_is_wrong_with_an_input() {
     let shown = ran.shown();
     let said = shown.lines().filter(|it| it.starts_with("input") || it.starts_with("problem"));
     assert_eq!((ran.code, said.count()), (Some(3), 1), "{shown}");
+}
+
+/// Calls a tool that needs a checkpoint at a terminal, answers, and gives the exit code and what was shown.
+fn answered(place: &Place, answer: &str) -> (Option<i32>, String) {
+    let (mut controller, user) = terminal(80);
+    let (input, output) = (user.try_clone().unwrap(), user.try_clone().unwrap());
+    let flyto = place.call(&["p:t", "--color", "never", "x=1"]).command(|it| {
+        it.stdin(input).stdout(output).stderr(user);
+    });
+    let mut flyto = flyto.start();
+    let mut seen = read_until(&mut controller, "[y/N] ");
+    controller.write_all(answer.as_bytes()).unwrap();
+    let status = flyto.wait().unwrap();
+    // A terminal whose last user is gone ends with an error on Linux.
+    let mut rest = Vec::new();
+    let _ = controller.read_to_end(&mut rest);
+    seen.push_str(&String::from_utf8_lossy(&rest));
+    (status.code(), seen.replace('\r', ""))
+}
+
+#[test]
+fn a_person_at_a_terminal_releases_a_call() {
+    let place = Place::with_tools(&[("t", "echo ran", r#""requires_checkpoint": true"#)]);
+    let (code, seen) = answered(&place, "y\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(
+        seen.contains("checkpoint   p:t\n") && seen.contains("input        {\"x\":\"1\"}"),
+        "{seen}"
+    );
+    assert!(seen.contains("runs         sh t.sh") && seen.ends_with("ran\n"), "{seen}");
+}
+
+#[test]
+fn a_person_at_a_terminal_refuses_a_call() {
+    let place = Place::with_tools(&[("t", "echo ran", r#""requires_checkpoint": true"#)]);
+    for answer in ["n\n", "\n", "yess\n"] {
+        let (code, seen) = answered(&place, answer);
+        assert_eq!(code, Some(5), "{seen}");
+        assert!(
+            seen.contains("was refused by the stage \"checkpoint\": it was not released"),
+            "{seen}"
+        );
+        assert!(!seen.contains("ran\n"), "{seen}");
+    }
+}
+
+#[test]
+fn the_stages_of_a_call_are_timed() {
+    let gated = r#""requires_checkpoint": true"#;
+    let place = Place::with_tools(&[("t", "echo ran", ""), ("g", "echo ran", gated)]);
+    let stages = |tool: &str| {
+        let shown = place.call(&[tool, "-vv"]).run().stderr();
+        let stages = shown.lines().skip_while(|it| !it.starts_with("stages"));
+        let names = stages.map_while(|it| it.split_once(" µs  ").map(|it| it.1.to_owned()));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    expect!["validate, reverse thinking, checkpoint, execute, bound"].assert_eq(&stages("p:t"));
+    // The stages behind the one that refused were not reached.
+    expect!["validate, reverse thinking, checkpoint"].assert_eq(&stages("p:g"));
+    expect![""].assert_eq(&{
+        let shown = place.call(&["p:t", "-v"]).run().stderr();
+        shown.lines().filter(|it| it.starts_with("stages")).collect::<String>()
+    });
 }

@@ -337,7 +337,7 @@ pub(crate) fn terminal(columns: u16) -> (File, OwnedFd) {
 }
 
 /// Reads from a terminal until `text` is there, and gives everything so far.
-fn read_until(terminal: &mut File, text: &str) -> String {
+pub(crate) fn read_until(terminal: &mut File, text: &str) -> String {
     let mut seen = Vec::new();
     let mut buffer = [0; 4096];
     while !String::from_utf8_lossy(&seen).contains(text) {

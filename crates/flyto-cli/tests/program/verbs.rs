@@ -209,8 +209,8 @@ fn help_fits_a_page() {
           -q, --quiet
                   Says nothing but the answer and errors
 
-          -v, --verbose
-                  Says more: what ran, how long, and under which limits
+          -v, --verbose...
+                  Says more: what ran, how long, under which limits; `-vv` times each stage of a call
 
         Examples:
           flyto --plugins plugins list
@@ -227,7 +227,7 @@ fn help_fits_a_page() {
             2  the command line is wrong
             3  the input breaks the tool's schema, or `validate` found errors
             4  no such tool, file or code
-            5  not allowed: the plugin is blocked or disabled, or `workspace` would open too much here
+            5  not allowed: a stage refused, the plugin is blocked, or `workspace` would open too much
             6  the call timed out
             7  the call could not be tried: program missing, backend unreachable
            69  `doctor` found that this machine lacks something that every tool needs by default
@@ -308,8 +308,8 @@ fn help_fits_a_page() {
           -q, --quiet
                   Says nothing but the answer and errors
 
-          -v, --verbose
-                  Says more: what ran, how long, and under which limits
+          -v, --verbose...
+                  Says more: what ran, how long, under which limits; `-vv` times each stage of a call
 
         Examples:
           flyto call text-stats:count text='a stitch in time' top:=3
