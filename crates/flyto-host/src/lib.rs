@@ -58,6 +58,7 @@ mod native; //      calls of tools that are no programs
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
 mod sources; //     the tools of each source, and reloading them
 pub mod stages; //  the path of a call, step by step
+mod trace; //       spans of calls
 #[cfg(feature = "watch")]
 mod watch; // reloading what is edited
 

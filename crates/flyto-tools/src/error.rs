@@ -62,6 +62,28 @@ pub enum ToolErrorKind {
 }
 
 impl ToolErrorKind {
+    /// The name in documents and logs: `program_missing`. It stays as it is.
+    ///
+    /// ```
+    /// assert_eq!(flyto_tools::ToolErrorKind::ProgramMissing.name(), "program_missing");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::ProgramMissing => "program_missing",
+            Self::NotStartable => "not_startable",
+            Self::Refused => "refused",
+            Self::Unsupported => "unsupported",
+            Self::DigestMismatch => "digest_mismatch",
+            Self::Unreachable => "unreachable",
+            Self::Overloaded => "overloaded",
+            Self::Cancelled => "cancelled",
+            Self::InvalidSchema => "invalid_schema",
+            Self::Internal => "internal",
+        }
+    }
+
     /// Whether the same call may well succeed a little later.
     #[must_use]
     pub fn retryable(self) -> bool {

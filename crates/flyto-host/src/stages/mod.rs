@@ -24,7 +24,9 @@ pub use self::{
     list::{StageError, Stages},
     validate::Validate,
 };
-use crate::{error::CallError, prepared::Prepared};
+use tracing::Instrument as _;
+
+use crate::{error::CallError, prepared::Prepared, trace};
 
 /// What a stage gives: the result of the call, or why there is none.
 pub type StageResult = Result<ToolResult, CallError>;
@@ -220,7 +222,8 @@ impl<'a> Next<'a> {
         };
         call.n_begun = index + 1;
         let begun = Instant::now();
-        let res = stage.run(call, Next { stages, index: index + 1 }).await;
+        let span = trace::stage(stage.name());
+        let res = stage.run(call, Next { stages, index: index + 1 }).instrument(span).await;
         call.times.push((stage.name().to_owned(), begun.elapsed()));
         res
     }
@@ -255,7 +258,9 @@ pub struct CallReport {
 
 /// Takes a call through all stages.
 pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
-    let result = Next::first(stages).run(&mut call).await;
+    let span = trace::call(&call);
+    let result = Next::first(stages).run(&mut call).instrument(span.clone()).await;
+    trace::ended(&span, &result);
     for stage in stages.iter().skip(call.n_begun) {
         stage.not_reached(&call, &result).await;
     }

@@ -7,6 +7,7 @@ mod reload; // looking at the sources again
 mod sandbox; // how far programs are cut off
 mod session; // processes that stay
 mod settings; // what is said about plugins that are not there
+mod spans; //  what a subscriber sees of a call
 mod stages; // the path of a call, step by step
 #[cfg(feature = "watch")]
 mod watch; //  the same, as it happens
