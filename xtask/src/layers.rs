@@ -17,6 +17,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("flyto-tools", &[]),
     ("flyto-execenv", &[]),
     ("flyto-supervision", &[]),
+    ("flyto-audit", &[]),
     ("flyto-execenv-linux", &["flyto-execenv", "flyto-supervision"]),
     ("flyto-program", &["flyto-tools", "flyto-execenv"]),
     ("flyto-plugin", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),

@@ -29,6 +29,7 @@ const PORTABLE: &[Portable] = &[
         builds: &[
             "-p flyto-diagnostics --all-features",
             "-p flyto-supervision --all-features",
+            "-p flyto-audit --all-features",
             "-p flyto-execenv --all-features",
             "-p flyto-execenv-linux --all-features",
             "-p flyto-host --all-features",

@@ -1,0 +1,220 @@
+//! Waiting for new records.
+
+use std::{
+    fs::File,
+    path::Path,
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::Duration,
+};
+
+use crate::{
+    AuditError, Filter, Record,
+    files::{self, CURRENT, FoundHead, Snapshot, rotated_name},
+    line::Line,
+    lines::Lines,
+    sys::{Access, Dir},
+};
+
+/// How long it sleeps between looks at the file: 50 ms, which a reader at a terminal takes for at once, and which
+/// costs some 40 system calls a second.
+const POLL: Duration = Duration::from_millis(50);
+
+/// New records as they come, from every writer and over rotations. [`next`](Iterator::next) waits until there is one;
+/// after [`Cancel::cancel`] it returns `None`.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use flyto_audit::{Log, Options, Reader};
+///
+/// let log = Log::open(dir.path(), Options::default())?;
+/// let mut follow = Reader::open(dir.path())?.follow()?;
+/// let cancel = follow.cancel_handle();
+/// log.event("", "stored", &())?;
+///
+/// let record = follow.next().expect("a record has come")?;
+/// assert_eq!(record.event, "stored");
+/// cancel.cancel();
+/// assert!(follow.next().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Follow {
+    dir: Dir,
+    filter: Filter,
+    left: usize,
+    /// Records up to this number are not given.
+    after: u64,
+    /// The number of the last record that was looked at.
+    last: u64,
+    open: Option<OpenFile>,
+    cancel: Cancel,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    name: String,
+    identity: (u64, u64),
+    lines: Lines<File>,
+    /// The file has another name now: nothing more is written to it.
+    is_closed: bool,
+}
+
+/// Ends the wait of a [`Follow`], from any thread. Clones end the same one.
+#[derive(Debug, Clone, Default)]
+pub struct Cancel {
+    shared: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl Cancel {
+    /// Ends the wait, now and for ever.
+    pub fn cancel(&self) {
+        let (is_cancelled, changed) = &*self.shared;
+        *is_cancelled.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        changed.notify_all();
+    }
+
+    /// Waits; true once it is cancelled.
+    fn wait(&self, duration: Duration) -> bool {
+        let (is_cancelled, changed) = &*self.shared;
+        let guard = is_cancelled.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = changed.wait_timeout_while(guard, duration, |it| !*it);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+impl Follow {
+    pub(crate) fn from_now(dir: &Path, filter: Filter, left: usize) -> Result<Self, AuditError> {
+        let Snapshot { dir, head, current, .. } = Snapshot::take(Dir::open(dir)?)?;
+        let (mut last, mut offset) = (0, None);
+        if let FoundHead::Known(head) = head {
+            last = head.head().seq;
+            offset = Some(head.file_bytes);
+        }
+        let cancel = Cancel::default();
+        let mut res = Self { dir, filter, left, after: 0, last, open: None, cancel };
+        if let Some((file, bytes)) = current {
+            let offset = offset.filter(|it| *it <= bytes).unwrap_or(bytes);
+            res.open = Some(res.open_at(CURRENT, file, offset)?);
+        }
+        Ok(res)
+    }
+
+    pub(crate) fn after(
+        dir: &Path,
+        filter: Filter,
+        left: usize,
+        last: u64,
+    ) -> Result<Self, AuditError> {
+        let snapshot = Snapshot::take(Dir::open(dir)?)?;
+        // The last file that begins at or before the next record.
+        let n_before = snapshot.rotated.partition_point(|first| *first <= last.saturating_add(1));
+        let index = n_before.saturating_sub(1);
+        let (name, opened) = (snapshot.name(index), snapshot.open(index)?);
+        let dir = snapshot.dir;
+        let cancel = Cancel::default();
+        let mut res = Self { dir, filter, left, after: last, last, open: None, cancel };
+        if let Some((file, _)) = opened {
+            res.open = Some(res.open_at(&name, file, 0)?);
+        }
+        Ok(res)
+    }
+
+    /// What ends the wait of this one.
+    #[must_use]
+    pub fn cancel_handle(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
+    fn open_at(&self, name: &str, file: File, offset: u64) -> Result<OpenFile, AuditError> {
+        let identity = self.dir.id_of(name, &file)?.identity;
+        let lines = Lines::new(file, offset, u64::MAX);
+        Ok(OpenFile { name: name.to_owned(), identity, lines, is_closed: name != CURRENT })
+    }
+
+    /// The next record that matches, of those that are there.
+    fn advance(&mut self) -> Result<Option<Record>, AuditError> {
+        loop {
+            let Some(open) = &mut self.open else {
+                if !self.open_next(None)? {
+                    return Ok(None);
+                }
+                continue;
+            };
+            let path = || self.dir.path_of(&open.name);
+            let found = open.lines.next_ended();
+            let Some(raw) = found.map_err(|err| AuditError::io("read", path(), err))? else {
+                if open.is_closed {
+                    let identity = open.identity;
+                    if !self.open_next(Some(identity))? {
+                        return Ok(None);
+                    }
+                } else if self.dir.find(CURRENT)?.is_some_and(|it| it.identity == open.identity) {
+                    return Ok(None);
+                } else {
+                    // What was written before the rotation has to be read first.
+                    open.is_closed = true;
+                }
+                continue;
+            };
+            let no_record = || AuditError::NoRecord { path: path(), offset: raw.offset };
+            let bytes = raw.bytes.ok_or_else(no_record)?;
+            let line = Line::parse(bytes).ok_or_else(no_record)?;
+            self.last = line.seq;
+            if line.seq <= self.after {
+                continue;
+            }
+            if self.filter.may_match(&line) {
+                let record = Record::new(&line, bytes).ok_or_else(no_record)?;
+                if self.filter.matches(&record) {
+                    return Ok(Some(record));
+                }
+            }
+        }
+    }
+
+    /// Opens the file that comes behind the one that was read; false where there is none yet.
+    fn open_next(&mut self, done: Option<(u64, u64)>) -> Result<bool, AuditError> {
+        // First the file that is written to, so that one which is rotated meanwhile is in the list.
+        let current = self.dir.open_file(CURRENT, Access::Read)?;
+        for first in files::rotated(&self.dir)?.into_iter().filter(|it| *it > self.last) {
+            let name = rotated_name(first);
+            let Some(file) = self.dir.open_file(&name, Access::Read)? else { continue };
+            let opened = self.open_at(&name, file, 0)?;
+            if done != Some(opened.identity) {
+                self.open = Some(opened);
+                return Ok(true);
+            }
+        }
+        let Some(file) = current else { return Ok(false) };
+        let opened = self.open_at(CURRENT, file, 0)?;
+        if done == Some(opened.identity) {
+            return Ok(false);
+        }
+        self.open = Some(opened);
+        Ok(true)
+    }
+}
+
+impl Iterator for Follow {
+    type Item = Result<Record, AuditError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut pause = Duration::ZERO;
+        while self.left > 0 && !self.cancel.wait(pause) {
+            match self.advance() {
+                Ok(None) => pause = POLL,
+                Ok(Some(record)) => {
+                    self.left -= 1;
+                    return Some(Ok(record));
+                }
+                Err(err) => {
+                    if !matches!(err, AuditError::NoRecord { .. }) {
+                        self.left = 0;
+                    }
+                    return Some(Err(err));
+                }
+            }
+        }
+        None
+    }
+}

@@ -1,0 +1,194 @@
+//! Going on after a writer that was killed, and after a change from outside.
+//!
+//! Nothing is taken away: each case leaves the files as they are and, where something was lost, a record that says so.
+
+use serde_json::json;
+
+use super::{events, state::Locked};
+use crate::{
+    AuditError, ChainHash, Head,
+    files::{self, CURRENT, FoundHead, rotated_name},
+    head::HeadFile,
+    line::{self, Content, Line},
+    lines::{Lines, LinesBack},
+    process,
+    sys::{Access, FileId, read_full_at},
+};
+
+/// A record about what was found.
+struct Note {
+    event: &'static str,
+    body: serde_json::Value,
+}
+
+impl Locked<'_> {
+    /// Finds the end of the chain, in three cases beside the usual one, in which another writer appended:
+    ///
+    /// - a writer was killed between the line and `head.json`: the line counts; without its newline it gets one, and
+    ///   where it is not whole, a record `torn` behind it;
+    /// - a writer was killed during a rotation: the rotation is completed;
+    /// - the file is shorter than it was, or `head.json` is lost: a record `cut` or `head_lost`.
+    pub(super) fn recover(
+        &mut self,
+        found_head: FoundHead,
+        block: Vec<u8>,
+        found: Option<FileId>,
+    ) -> Result<(), AuditError> {
+        let mut notes = Vec::new();
+        let mut head = match found_head {
+            FoundHead::Known(head) => head,
+            lost => self.rebuild_head(&lost, found, &mut notes)?,
+        };
+        let found_bytes = found.map_or(0, |it| it.bytes);
+        if found_bytes < head.file_bytes {
+            let rotated = self.dir.find(&rotated_name(head.file_first))?;
+            if rotated.is_some_and(|it| it.bytes >= head.file_bytes) {
+                head.file_first = head.head().seq + 1;
+                head.file_bytes = 0;
+            } else {
+                notes.push(cut_note(&head, found_bytes));
+                head.file_bytes = found_bytes;
+                if found_bytes == 0 {
+                    head.file_first = head.head().seq + 1;
+                }
+            }
+        }
+        self.open_current(found.map(|it| it.identity))?;
+        let after = self.scan(head, found_bytes, &mut notes)?;
+        let mut bytes = self.missing_newline(found_bytes)?;
+        let mut last = after.head();
+        for Note { event, body } in notes {
+            let body = body.to_string();
+            let content = Content { id: "", event, process: None, body: body.as_bytes() };
+            let hash = line::write(&mut bytes, last.seq + 1, &last.hash, content);
+            last = Head { seq: last.seq + 1, hash };
+        }
+        let is_as_written = after.to_block()[..] == block[..];
+        let block = if is_as_written { block } else { self.write_head(&after)? };
+        self.set_known(after, block);
+        if bytes.is_empty() { Ok(()) } else { self.write(&bytes, last) }
+    }
+
+    /// The head before the last sound record that is there.
+    fn rebuild_head(
+        &self,
+        lost: &FoundHead,
+        found: Option<FileId>,
+        notes: &mut Vec<Note>,
+    ) -> Result<HeadFile, AuditError> {
+        let rotated = files::rotated(&self.dir)?;
+        let is_new = rotated.is_empty() && found.is_none_or(|it| it.bytes == 0);
+        if is_new && *lost == FoundHead::Missing {
+            return Ok(HeadFile::new(Head::EMPTY, 1, 0));
+        }
+        let unreadable = *lost == FoundHead::Unreadable;
+        notes.push(Note { event: events::HEAD_LOST, body: json!({ "unreadable": unreadable }) });
+        let names = rotated.iter().map(|it| rotated_name(*it)).chain([CURRENT.to_owned()]);
+        for name in names.collect::<Vec<_>>().into_iter().rev() {
+            let Some((head, offset)) = self.before_last_record(&name)? else { continue };
+            if name == CURRENT {
+                // The number is needed for the name at the next rotation; lost lines before may make it a wrong one.
+                let first = self.first_record(&name)?.map_or(head.seq + 1, |it| it.seq);
+                return Ok(HeadFile::new(head, first, offset));
+            }
+            // All of the last rotated file counts: its last record is behind that head.
+            let last = self.last_of(&name)?.unwrap_or(head);
+            return Ok(HeadFile::new(last, last.seq + 1, 0));
+        }
+        Ok(HeadFile::new(Head::EMPTY, 1, 0))
+    }
+
+    /// Takes what was written behind the head.
+    fn scan(
+        &self,
+        mut head: HeadFile,
+        found_bytes: u64,
+        notes: &mut Vec<Note>,
+    ) -> Result<HeadFile, AuditError> {
+        let mut last = head.head();
+        let failed = |err| AuditError::io("read", self.dir.path_of(CURRENT), err);
+        let mut lines = Lines::new(self.current(), head.file_bytes, found_bytes);
+        while let Some(raw) = lines.next().map_err(failed)? {
+            let follows = |it: &Line<'_>| {
+                Some(it.seq) == last.seq.checked_add(1) && it.prev == last.hash && it.is_sound()
+            };
+            if let Some(line) = raw.bytes.and_then(Line::parse).filter(follows) {
+                last = Head { seq: line.seq, hash: line.hash };
+            } else if !raw.is_ended {
+                let body = json!({ "bytes": raw.len, "sha256": raw.digest() });
+                notes.push(Note { event: events::TORN, body });
+            }
+            // Another line is from another program: it stays, and `verify` names it.
+        }
+        head = HeadFile::new(last, head.file_first, found_bytes);
+        Ok(head)
+    }
+
+    /// A newline where the file ends without one.
+    fn missing_newline(&self, found_bytes: u64) -> Result<Vec<u8>, AuditError> {
+        let Some(offset) = found_bytes.checked_sub(1) else { return Ok(Vec::new()) };
+        let mut last = [0];
+        let read = read_full_at(self.current(), &mut last, offset);
+        read.map_err(|err| AuditError::io("read", self.dir.path_of(CURRENT), err))?;
+        Ok(if last == *b"\n" { Vec::new() } else { b"\n".to_vec() })
+    }
+
+    /// The head before the last sound record of a file, and where that record begins.
+    fn before_last_record(&self, name: &str) -> Result<Option<(Head, u64)>, AuditError> {
+        self.last_sound(name, |line, offset| (Head { seq: line.seq - 1, hash: line.prev }, offset))
+    }
+
+    fn last_of(&self, name: &str) -> Result<Option<Head>, AuditError> {
+        self.last_sound(name, |line, _| Head { seq: line.seq, hash: line.hash })
+    }
+
+    fn last_sound<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&Line<'_>, u64) -> T,
+    ) -> Result<Option<T>, AuditError> {
+        let Some(file) = self.dir.open_file(name, Access::Read)? else { return Ok(None) };
+        let bytes = self.dir.id_of(name, &file)?.bytes;
+        let mut lines = LinesBack::new(file, bytes);
+        let failed = |err| AuditError::io("read", self.dir.path_of(name), err);
+        while let Some(raw) = lines.next().map_err(failed)? {
+            let line = raw.bytes.as_deref().and_then(Line::parse);
+            if let Some(line) = line.filter(|it| it.seq > 0 && it.is_sound()) {
+                return Ok(Some(read(&line, raw.offset)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first record of a file: its number, and what it says of the one before. `None` where its first line is
+    /// no sound record.
+    pub(super) fn first_record(&self, name: &str) -> Result<Option<First>, AuditError> {
+        let Some(file) = self.dir.open_file(name, Access::Read)? else { return Ok(None) };
+        let bytes = self.dir.id_of(name, &file)?.bytes;
+        let mut lines = Lines::new(&file, 0, bytes);
+        let raw =
+            lines.next().map_err(|err| AuditError::io("read", self.dir.path_of(name), err))?;
+        let line = raw.and_then(|it| it.bytes).and_then(Line::parse).filter(Line::is_sound);
+        Ok(line.map(|it| First { seq: it.seq, prev: it.prev, at: it.at }))
+    }
+}
+
+/// The first record of a file.
+pub(super) struct First {
+    pub(super) seq: u64,
+    pub(super) prev: ChainHash,
+    pub(super) at: crate::Timestamp,
+}
+
+/// The file is shorter than it was. After a restart of the machine that may be for want of power.
+fn cut_note(head: &HeadFile, found_bytes: u64) -> Note {
+    let restarted = head.boot.is_some() && head.boot != process::boot();
+    let body = json!({
+        "seq": head.head().seq,
+        "hash": head.head().hash,
+        "expected_bytes": head.file_bytes,
+        "found_bytes": found_bytes,
+        "restarted": restarted,
+    });
+    Note { event: events::CUT, body }
+}
