@@ -73,6 +73,9 @@ pub(crate) struct HeadFile {
     pub(crate) file_first: u64,
     /// How long `audit.jsonl` is.
     pub(crate) file_bytes: u64,
+    /// The number of the first record in the file before, for the name in [`Record::follows`](crate::Record::follows).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) previous_first: Option<u64>,
     /// [`Process::boot`](crate::Process::boot) at the last append.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) boot: Option<String>,
@@ -98,9 +101,30 @@ impl From<Version> for u32 {
 }
 
 impl HeadFile {
-    pub(crate) fn new(head: Head, file_first: u64, file_bytes: u64) -> Self {
-        let Head { seq, hash } = head;
-        Self { version: Version, seq, hash, file_first, file_bytes, boot: process::boot() }
+    /// A log without a record.
+    pub(crate) fn empty() -> Self {
+        let Head { seq, hash } = Head::EMPTY;
+        Self {
+            version: Version,
+            seq,
+            hash,
+            file_first: 1,
+            file_bytes: 0,
+            previous_first: None,
+            boot: process::boot(),
+        }
+    }
+
+    /// The same file with another last record and length.
+    pub(crate) fn with_last(&self, head: Head, file_bytes: u64) -> Self {
+        let (seq, hash, boot) = (head.seq, head.hash, process::boot());
+        Self { seq, hash, file_bytes, boot, ..self.clone() }
+    }
+
+    /// The file behind, without a record.
+    pub(crate) fn rotated(&self) -> Self {
+        let (file_first, previous_first) = (self.seq + 1, Some(self.file_first));
+        Self { file_first, file_bytes: 0, previous_first, ..self.clone() }
     }
 
     pub(crate) fn head(&self) -> Head {
@@ -112,7 +136,7 @@ impl HeadFile {
         let mut res = [b' '; BLOCK_BYTES];
         let mut rest = &mut res[..BLOCK_BYTES - 1];
         serde_json::to_writer(&mut rest, self)
-            .expect("its numbers and hash have 300 digits at most");
+            .expect("its numbers and its hash have 200 digits at most");
         res[BLOCK_BYTES - 1] = b'\n';
         res
     }
@@ -138,7 +162,11 @@ mod tests {
     #[test]
     fn the_longest_head_fits() {
         let head = Head::new(u64::MAX, ChainHash::of_bytes(b""));
-        let file = HeadFile::new(head, u64::MAX, u64::MAX);
+        let file = HeadFile {
+            file_first: u64::MAX,
+            previous_first: Some(u64::MAX),
+            ..HeadFile::empty().with_last(head, u64::MAX)
+        };
         let block = file.to_block();
         assert_eq!(block.len(), BLOCK_BYTES);
         assert_eq!(HeadFile::from_block(&block), Some(file));
@@ -146,7 +174,7 @@ mod tests {
 
     #[test]
     fn another_version_is_not_read() {
-        let block = HeadFile::new(Head::EMPTY, 1, 0).to_block();
+        let block = HeadFile::empty().to_block();
         let text = String::from_utf8(block.to_vec()).unwrap();
         assert!(HeadFile::from_block(text.as_bytes()).is_some());
         let newer = text.replace(r#""version":1"#, r#""version":2"#);

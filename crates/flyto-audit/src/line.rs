@@ -27,15 +27,20 @@ pub(crate) struct Content<'a> {
     pub(crate) body: &'a [u8],
 }
 
+/// The place of a record in the chain.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) seq: u64,
+    pub(crate) prev: &'a ChainHash,
+    /// The name of the file before, for the first record of a file.
+    pub(crate) follows: Option<&'a str>,
+}
+
 /// Appends the line of a record with its newline.
-pub(crate) fn write(
-    out: &mut Vec<u8>,
-    seq: u64,
-    prev: &ChainHash,
-    content: Content<'_>,
-) -> ChainHash {
+pub(crate) fn write(out: &mut Vec<u8>, place: Place<'_>, content: Content<'_>) -> ChainHash {
     const FITS: &str = "a vector takes all, and texts are JSON";
     let start = out.len();
+    let Place { seq, prev, follows } = place;
     let Content { id, event, process, body } = content;
     write!(out, r#"{{"seq":{seq},"at":"{}","id":"#, Timestamp::now()).expect(FITS);
     serde_json::to_writer(&mut *out, id).expect(FITS);
@@ -44,6 +49,10 @@ pub(crate) fn write(
     if let Some(process) = process {
         out.extend_from_slice(br#","process":"#);
         serde_json::to_writer(&mut *out, process).expect(FITS);
+    }
+    if let Some(name) = follows {
+        out.extend_from_slice(br#","follows":"#);
+        serde_json::to_writer(&mut *out, name).expect(FITS);
     }
     out.extend_from_slice(br#","body":"#);
     out.extend_from_slice(body);
@@ -69,6 +78,9 @@ pub(crate) struct Line<'a> {
     pub(crate) event: Cow<'a, str>,
     #[serde(default)]
     pub(crate) process: Option<Process>,
+    /// The name of the file before, in the first record of a file.
+    #[serde(default, borrow)]
+    pub(crate) follows: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(crate) body: &'a RawValue,
     pub(crate) prev: ChainHash,
@@ -124,7 +136,7 @@ pub(crate) fn is_deeper_than(json: &[u8], limit: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Content, Line, flatten, is_deeper_than, write};
+    use super::{Content, Line, Place, flatten, is_deeper_than, write};
     use crate::{ChainHash, Process};
 
     fn line(id: &str, body: &str) -> Vec<u8> {
@@ -132,7 +144,9 @@ mod tests {
         let content =
             Content { id, event: "begin", process: Some(&process), body: body.as_bytes() };
         let mut res = Vec::new();
-        write(&mut res, 7, &ChainHash::of_bytes(b"before"), content);
+        let place =
+            Place { seq: 7, prev: &ChainHash::of_bytes(b"before"), follows: Some("audit-1") };
+        write(&mut res, place, content);
         assert_eq!(res.pop(), Some(b'\n'));
         res
     }
@@ -145,6 +159,7 @@ mod tests {
         assert_eq!(read.body.get(), r#"{"x":[1,{"y":2,"hash":"z"}]}"#);
         assert_eq!(read.prev, ChainHash::of_bytes(b"before"));
         assert_eq!(read.process, Some(Process::current()));
+        assert_eq!(read.follows.as_deref(), Some("audit-1"));
         assert!(read.is_sound());
     }
 

@@ -20,6 +20,9 @@ pub struct Record {
     /// With `begin`: the process that wrote it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
+    /// In the first record of a file: the name of the file before, so that a removed file shows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follows: Option<String>,
     /// What the caller recorded. A number of more digits than a `u64` or an `f64` holds is exact in
     /// [`line`](Self::line) only.
     pub body: Value,
@@ -47,6 +50,7 @@ impl Record {
             id: line.id.clone().into_owned(),
             event: line.event.clone().into_owned(),
             process: line.process.clone(),
+            follows: line.follows.as_deref().map(str::to_owned),
             body: serde_json::from_str(line.body.get()).ok()?,
             prev: line.prev,
             hash: line.hash,

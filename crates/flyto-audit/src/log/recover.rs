@@ -9,7 +9,7 @@ use crate::{
     AuditError, ChainHash, Head,
     files::{self, CURRENT, FoundHead, rotated_name},
     head::HeadFile,
-    line::{self, Content, Line},
+    line::{self, Content, Line, Place},
     lines::{Lines, LinesBack},
     process,
     sys::{Access, FileId, read_full_at},
@@ -43,13 +43,12 @@ impl Locked<'_> {
         if found_bytes < head.file_bytes {
             let rotated = self.dir.find(&rotated_name(head.file_first))?;
             if rotated.is_some_and(|it| it.bytes >= head.file_bytes) {
-                head.file_first = head.head().seq + 1;
-                head.file_bytes = 0;
+                head = head.rotated();
             } else {
                 notes.push(cut_note(&head, found_bytes));
                 head.file_bytes = found_bytes;
                 if found_bytes == 0 {
-                    head.file_first = head.head().seq + 1;
+                    head = head.rotated();
                 }
             }
         }
@@ -60,7 +59,10 @@ impl Locked<'_> {
         for Note { event, body } in notes {
             let body = body.to_string();
             let content = Content { id: "", event, process: None, body: body.as_bytes() };
-            let hash = line::write(&mut bytes, last.seq + 1, &last.hash, content);
+            let previous = after.previous_first.filter(|_| found_bytes == 0 && bytes.is_empty());
+            let follows = previous.map(rotated_name);
+            let place = Place { seq: last.seq + 1, prev: &last.hash, follows: follows.as_deref() };
+            let hash = line::write(&mut bytes, place, content);
             last = Head { seq: last.seq + 1, hash };
         }
         let is_as_written = after.to_block()[..] == block[..];
@@ -79,7 +81,7 @@ impl Locked<'_> {
         let rotated = files::rotated(&self.dir)?;
         let is_new = rotated.is_empty() && found.is_none_or(|it| it.bytes == 0);
         if is_new && *lost == FoundHead::Missing {
-            return Ok(HeadFile::new(Head::EMPTY, 1, 0));
+            return Ok(HeadFile::empty());
         }
         let unreadable = *lost == FoundHead::Unreadable;
         notes.push(Note { event: events::HEAD_LOST, body: json!({ "unreadable": unreadable }) });
@@ -89,19 +91,25 @@ impl Locked<'_> {
             if name == CURRENT {
                 // The number is needed for the name at the next rotation; lost lines before may make it a wrong one.
                 let first = self.first_record(&name)?.map_or(head.seq + 1, |it| it.seq);
-                return Ok(HeadFile::new(head, first, offset));
+                let previous_first = rotated.last().copied();
+                let mut res = HeadFile::empty().with_last(head, offset);
+                (res.file_first, res.previous_first) = (first, previous_first);
+                return Ok(res);
             }
             // All of the last rotated file counts: its last record is behind that head.
             let last = self.last_of(&name)?.unwrap_or(head);
-            return Ok(HeadFile::new(last, last.seq + 1, 0));
+            let file_first = rotated.last().copied().unwrap_or(1);
+            let mut res = HeadFile::empty().with_last(last, 0);
+            res.file_first = file_first;
+            return Ok(res.rotated());
         }
-        Ok(HeadFile::new(Head::EMPTY, 1, 0))
+        Ok(HeadFile::empty())
     }
 
     /// Takes what was written behind the head.
     fn scan(
         &self,
-        mut head: HeadFile,
+        head: HeadFile,
         found_bytes: u64,
         notes: &mut Vec<Note>,
     ) -> Result<HeadFile, AuditError> {
@@ -120,8 +128,7 @@ impl Locked<'_> {
             }
             // Another line is from another program: it stays, and `verify` names it.
         }
-        head = HeadFile::new(last, head.file_first, found_bytes);
-        Ok(head)
+        Ok(head.with_last(last, found_bytes))
     }
 
     /// A newline where the file ends without one.

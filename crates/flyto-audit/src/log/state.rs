@@ -14,7 +14,7 @@ use crate::{
     AuditError, Head, MAX_RECORD_BYTES,
     files::{self, CURRENT, FoundHead, HEAD, rotated_name},
     head::HeadFile,
-    line::{self, Content},
+    line::{self, Content, Place},
     sys::{self, Access, Dir},
 };
 
@@ -244,17 +244,21 @@ impl Locked<'_> {
 
     /// Makes the line of the next record in the buffer.
     fn line(&mut self, content: Content<'_>) -> (Head, &[u8]) {
-        let Head { seq, hash } = self.head();
-        self.buf.clear();
-        let hash = line::write(&mut self.buf, seq + 1, &hash, content);
-        (Head { seq: seq + 1, hash }, &self.buf)
+        let known = self.known.as_ref().expect(CAUGHT_UP);
+        let Head { seq, hash } = known.head.head();
+        let follows = known.head.previous_first.filter(|_| known.head.file_bytes == 0);
+        let follows = follows.map(rotated_name);
+        self.state.buf.clear();
+        let place = Place { seq: seq + 1, prev: &hash, follows: follows.as_deref() };
+        let hash = line::write(&mut self.state.buf, place, content);
+        (Head { seq: seq + 1, hash }, &self.state.buf)
     }
 
     /// Writes bytes behind the end of the file, and notes `head` for it; after an error the file is as before.
     pub(super) fn write(&mut self, bytes: &[u8], head: Head) -> Result<(), AuditError> {
         let before = self.known.take().expect(CAUGHT_UP);
         let old_bytes = before.head.file_bytes;
-        let after = HeadFile::new(head, before.head.file_first, old_bytes + bytes.len() as u64);
+        let after = before.head.with_last(head, old_bytes + bytes.len() as u64);
         let written = self.try_write(bytes, &after);
         match written {
             Ok(block) => {
@@ -310,8 +314,7 @@ impl Locked<'_> {
         }
         self.dir.rename(CURRENT, &name)?;
         let before = self.known.take().expect(CAUGHT_UP);
-        let head = before.head.head();
-        let after = HeadFile::new(head, head.seq + 1, 0);
+        let after = before.head.rotated();
         let begun = open(&self.dir, CURRENT, Access::Append).and_then(|opened| {
             self.current = Some(opened);
             self.write_head(&after)

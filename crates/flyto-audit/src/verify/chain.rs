@@ -56,8 +56,8 @@ struct Gap {
     place: Place,
     /// The hash that this record names.
     hash: ChainHash,
-    /// Whether it begins a file.
-    at_start: bool,
+    /// The file that this record says it comes behind.
+    follows: Option<String>,
     /// Whether a writer found the records missing.
     is_cut: bool,
 }
@@ -221,10 +221,10 @@ impl Chain {
         self.settle_rival(Some(line.prev));
         if line.seq > self.next {
             let (first, last) = (self.next, line.seq - 1);
-            let at_start = self.at.line == 1;
+            let follows = line.follows.as_deref().map(str::to_owned);
             let (place, hash) = (self.at.clone(), line.prev);
             let is_cut = line.event == events::CUT;
-            let gap = Gap { first, last, place, hash, at_start, is_cut };
+            let gap = Gap { first, last, place, hash, follows, is_cut };
             if self.gaps.len() < MAX_FINDINGS { self.gaps.push(gap) } else { self.missing(gap) }
         } else if self.prev.is_some_and(|it| it != line.prev) {
             self.broken_link(line);
@@ -262,20 +262,14 @@ impl Chain {
             let detail = format!("record {seq} stands behind record {}", self.next - 1);
             self.add(FindingKind::Reordered, self.at.clone(), Some((seq, seq)), detail);
             self.count(line);
-            let (place, hash, at_start, is_cut) = (gap.place, gap.hash, gap.at_start, gap.is_cut);
             if gap.first < seq {
-                let (first, last, place) = (gap.first, seq - 1, place.clone());
-                self.gaps.push(Gap { first, last, place, hash: line.prev, at_start, is_cut });
+                // What is missing before it stood before it.
+                let (first, last, is_cut) = (gap.first, seq - 1, gap.is_cut);
+                let (place, hash, follows) = (gap.place.clone(), line.prev, gap.follows.clone());
+                self.gaps.push(Gap { first, last, place, hash, follows, is_cut });
             }
             if seq < gap.last {
-                self.gaps.push(Gap {
-                    first: seq + 1,
-                    last: gap.last,
-                    place,
-                    hash,
-                    at_start,
-                    is_cut,
-                });
+                self.gaps.push(Gap { first: seq + 1, ..gap });
             }
             return;
         }
@@ -350,13 +344,8 @@ impl Chain {
         }
     }
 
-    /// Settles what waits for the end. `exists` tells whether there is a rotated file with that first record.
-    pub(super) fn finish(
-        mut self,
-        head: &FoundHead,
-        exists: impl Fn(u64) -> bool,
-        name_of: impl Fn(u64) -> String,
-    ) -> Verification {
+    /// Settles what waits for the end.
+    pub(super) fn finish(mut self, head: &FoundHead) -> Verification {
         let head = match head {
             FoundHead::Known(head) => Some((head.head(), head.boot.clone())),
             _ => None,
@@ -366,11 +355,8 @@ impl Chain {
             match (bad.is_ended, self.next <= expected) {
                 (true, true) => self.changed_record(bad),
                 (true, false) => self.inserted_bad(bad),
-                (false, true) => {
-                    let detail = format!("{} B are left of record {}", bad.len, self.next);
-                    let seqs = Some((self.next, self.next));
-                    self.add(FindingKind::Cut, bad.place, seqs, detail);
-                }
+                // A part of what is missing at the end.
+                (false, true) => self.at = Place { line: bad.place.line - 1, ..bad.place },
                 (false, false) => {
                     let detail = format!("{} B of a record that was never acknowledged", bad.len);
                     self.add(FindingKind::Torn, bad.place, None, detail);
@@ -382,7 +368,7 @@ impl Chain {
             if gap.first == 1 && !self.pruned_from(&mut gap) {
                 continue;
             }
-            self.missing_file(gap, &exists, &name_of);
+            self.missing_file(gap);
         }
         let restarted =
             head.is_some_and(|(_, boot)| boot.is_some() && boot != crate::process::boot());
@@ -413,18 +399,16 @@ impl Chain {
     }
 
     /// Records are missing before a record, maybe with their file.
-    fn missing_file(
-        &mut self,
-        gap: Gap,
-        exists: impl Fn(u64) -> bool,
-        name_of: impl Fn(u64) -> String,
-    ) {
-        if gap.is_cut || !gap.at_start || exists(gap.first) {
-            return self.missing(gap);
+    fn missing_file(&mut self, gap: Gap) {
+        let is_gone = |name: &String| !self.files.contains(name);
+        match gap.follows.as_ref().filter(|it| is_gone(it)) {
+            Some(name) if !gap.is_cut => {
+                let Gap { first, last, ref place, .. } = gap;
+                let detail = format!("{name}; {}", records(first, last));
+                self.add(FindingKind::FileRemoved, place.clone(), Some((first, last)), detail);
+            }
+            _ => self.missing(gap),
         }
-        let Gap { first, last, place, .. } = gap;
-        let detail = format!("{}, with records {first} to {last}", name_of(first));
-        self.add(FindingKind::FileRemoved, place, Some((first, last)), detail);
     }
 
     fn missing(&mut self, gap: Gap) {
@@ -441,14 +425,15 @@ impl Chain {
         }
         let first = self.next;
         let mut detail = records(first, last);
+        // One line behind the last one.
+        if self.files.last().is_none_or(|it| it != CURRENT) {
+            self.begin_file(CURRENT);
+            detail.push_str(", with the file");
+        }
         if restarted {
             detail.push_str(
                 "; the machine was restarted since, so a loss of power explains it, unless fsync was `Each`",
             );
-        }
-        // One line behind the last one.
-        if self.files.last().is_none_or(|it| it != CURRENT) {
-            self.begin_file(CURRENT);
         }
         let place = Place { line: self.at.line + 1, ..self.at };
         self.add(FindingKind::Cut, place, Some((first, last)), detail);

@@ -15,7 +15,7 @@ pub use self::{
 };
 use crate::{
     AuditError, Head,
-    files::{FoundHead, HEAD, Snapshot, rotated_name},
+    files::{FoundHead, HEAD, Snapshot},
     lines::Lines,
     sys::Dir,
 };
@@ -161,8 +161,7 @@ fn verify_snapshot(
             chain.line(&line);
         }
     }
-    let exists = |first: u64| snapshot.rotated.binary_search(&first).is_ok();
-    let mut res = chain.finish(&snapshot.head, exists, rotated_name);
+    let mut res = chain.finish(&snapshot.head);
     res.files = n_files;
     res.bytes = n_bytes;
     if snapshot.head == FoundHead::Missing && res.records == 0 && res.n_findings == 0 {
