@@ -216,24 +216,30 @@ impl Locked<'_> {
     /// Appends a record, and rotates before where it is time.
     pub(super) fn append(&mut self, content: Content<'_>) -> Result<u64, AuditError> {
         let rotate_bytes = self.options.rotate_bytes;
-        let HeadFile { file_bytes, .. } = *self.head_file_content();
-        // The hash does not change the length.
-        let line_bytes = self.line(content).1.len() as u64;
-        if line_bytes - 1 > MAX_RECORD_BYTES {
-            let bytes = line_bytes - 1;
+        let file_bytes = self.head_file_content().file_bytes;
+        let (head, line) = self.line(content);
+        let line_bytes = line.len() as u64;
+        // Without its newline.
+        let bytes = line_bytes - 1;
+        if bytes > MAX_RECORD_BYTES {
             return Err(AuditError::TooLarge { bytes, limit: MAX_RECORD_BYTES });
         }
         if file_bytes > 0 && file_bytes + line_bytes > rotate_bytes && self.rotate()? {
             self.prune()?;
-            // Its number may be another one now.
-            self.line(content);
+            // It begins a file now, or comes behind the record of what was pruned.
+            return self.append_here(content);
         }
-        self.append_here(content)
+        self.write_line(head)
     }
 
     /// Appends a record without a rotation.
     pub(super) fn append_here(&mut self, content: Content<'_>) -> Result<u64, AuditError> {
         let (head, _) = self.line(content);
+        self.write_line(head)
+    }
+
+    /// Appends the line in the buffer.
+    fn write_line(&mut self, head: Head) -> Result<u64, AuditError> {
         let line = mem::take(&mut self.buf);
         let res = self.write(&line, head);
         self.buf = line;
