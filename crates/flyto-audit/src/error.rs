@@ -3,6 +3,19 @@
 use std::{io, path::PathBuf, time::Duration};
 
 /// What can go wrong with a log. A failed append leaves the files as they were.
+///
+/// A caller that has to record before it acts refuses the act for every kind; one that would rather act unrecorded tells
+/// [`NoSpace`](Self::NoSpace) and [`Locked`](Self::Locked) from the others, which do not pass by themselves.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use flyto_audit::{AuditError, Log, Options};
+///
+/// let log = Log::open(dir.path(), Options::default())?;
+/// let err = log.event("", "torn", &()).expect_err("the log writes that itself");
+/// assert!(matches!(err, AuditError::InvalidName { .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuditError {

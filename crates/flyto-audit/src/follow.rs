@@ -60,6 +60,16 @@ struct OpenFile {
 }
 
 /// Ends the wait of a [`Follow`], from any thread. Clones end the same one.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// let mut follow = flyto_audit::Reader::open(dir.path())?.follow()?;
+/// let cancel = follow.cancel_handle();
+/// let waiting = std::thread::spawn(move || follow.next().is_none());
+/// cancel.cancel();
+/// assert!(waiting.join().expect("it does not panic"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Cancel {
     shared: Arc<(Mutex<bool>, Condvar)>,
@@ -83,6 +93,7 @@ impl Cancel {
 }
 
 impl Follow {
+    /// Behind the last record that is there, by `head.json`.
     pub(crate) fn from_now(dir: &Path, filter: Filter, left: usize) -> Result<Self, AuditError> {
         let Snapshot { dir, head, current, .. } = Snapshot::take(Dir::open(dir)?)?;
         let (mut last, mut offset) = (0, None);
@@ -99,6 +110,7 @@ impl Follow {
         Ok(res)
     }
 
+    /// Behind the record of a number.
     pub(crate) fn after(
         dir: &Path,
         filter: Filter,

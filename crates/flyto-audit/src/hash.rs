@@ -75,7 +75,7 @@ impl Hasher {
 
 impl fmt::Display for ChainHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|it| write!(f, "{it:02x}"))
+        f.pad(str::from_utf8(&self.hex()).expect("digits are ASCII"))
     }
 }
 

@@ -6,6 +6,20 @@ use serde_json::Value;
 use crate::{ChainHash, Process, Timestamp, line::Line};
 
 /// A record. It serializes as its line reads.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let log = flyto_audit::Log::open(dir.path(), flyto_audit::Options::default())?;
+/// use flyto_audit::Reader;
+///
+/// # let begun = log.begin("call-1", &serde_json::json!({"tool": "sort"}))?;
+/// # begun.end(&())?;
+/// let record = Reader::open(dir.path())?.records()?.next().expect("a call has begun")?;
+/// assert_eq!((record.seq, record.id.as_str(), record.event.as_str()), (1, "call-1", "begin"));
+/// assert_eq!(record.body["tool"], "sort");
+/// assert_eq!(record.process.expect("it is a begin").pid, std::process::id());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Record {

@@ -1,4 +1,12 @@
 //! Writing: [`Log`] and [`Begun`].
+//!
+//! An append goes through three hands. [`Gate`] lets one thread of this process at a time have the [`State`], which
+//! holds the descriptors. [`State::lock`] keeps other processes out, by a lock on `head.json`. Then `catch_up` compares
+//! `head.json` and the length of `audit.jsonl` with what this process wrote last: where both are the same, which costs
+//! two system calls, the next line follows at once; else [`recover`] looks at the files.
+//!
+//! The order of the writes is the line, then `head.json`. So a writer that is killed leaves a head that is behind by one
+//! append, never one that is ahead: a head that is ahead means that the file lost something.
 
 mod gate;
 mod prune;
@@ -61,6 +69,9 @@ pub enum Fsync {
 }
 
 /// Which rotated files stay.
+///
+/// Files are removed by writers, after a record `prune` that names the last record in them; so [`verify`](crate::verify())
+/// tells them from files that another program removed. A file that was changed stays, as do those behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Keep {
     /// All of them. [`Log::size`] tells what they take.
@@ -138,6 +149,15 @@ impl Default for Options {
 }
 
 /// What a log takes on the disk.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// let log = flyto_audit::Log::open(dir.path(), flyto_audit::Options::default())?;
+/// log.event("", "stored", &1)?;
+/// assert_eq!(log.size()?.files, 1);
+/// assert!(log.size()?.bytes > 200);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Size {
@@ -149,6 +169,23 @@ pub struct Size {
 
 /// A log that is written to. Clones share it, also between threads; other processes may write to the same directory
 /// at the same time.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use flyto_audit::{Fsync, Keep, Log, Options};
+/// use serde_json::json;
+///
+/// let options = Options::default().with_fsync(Fsync::Each).with_keep(Keep::Files(50));
+/// let log = Log::open(dir.path(), options)?;
+/// std::thread::scope(|scope| {
+///     for n in 0..4 {
+///         let log = &log;
+///         scope.spawn(move || log.event("", "stored", &json!({"n": n})));
+///     }
+/// });
+/// assert_eq!(log.head()?.seq, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// A record is acknowledged, which is to say that a function here returns `Ok`, once its line is whole in the file and
 /// `head.json` names it. A function that returns an error has left the files as they were.

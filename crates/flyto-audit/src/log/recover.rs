@@ -1,6 +1,11 @@
 //! Going on after a writer that was killed, and after a change from outside.
 //!
 //! Nothing is taken away: each case leaves the files as they are and, where something was lost, a record that says so.
+//! The bytes of a torn line stay where they are, behind them a newline and a record `torn` with their length and their
+//! SHA-256, all in one write. To move them elsewhere would take three steps, between which a writer can be killed.
+//!
+//! After a cut the chain goes on from `head.json`, not from the last record that is there: so the next record's number
+//! and hash show for ever that something is missing.
 
 use serde_json::json;
 
@@ -145,10 +150,13 @@ impl Locked<'_> {
         self.last_sound(name, |line, offset| (Head { seq: line.seq - 1, hash: line.prev }, offset))
     }
 
+    /// The last sound record of a file.
     fn last_of(&self, name: &str) -> Result<Option<Head>, AuditError> {
         self.last_sound(name, |line, _| Head { seq: line.seq, hash: line.hash })
     }
 
+    /// What `read` makes of the last sound record of a file and of the place where it begins. Lines behind it, of which
+    /// none is a record, are passed over; each is looked at once.
     fn last_sound<T>(
         &self,
         name: &str,

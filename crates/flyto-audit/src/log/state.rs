@@ -24,6 +24,10 @@ const BATCH_RECORDS: u32 = 128;
 /// With [`Fsync::Batch`]: time after which the next record forces the file onto the disk.
 const BATCH_TIME: Duration = Duration::from_millis(100);
 
+/// The descriptors of one writer, and what it knows of the files.
+///
+/// Both descriptors may become those of files that have other names by now, since another process may rotate, and an
+/// operator may remove `head.json`. Each append compares them with the names.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) dir: Dir,
@@ -39,12 +43,15 @@ pub(super) struct State {
     last_sync: Instant,
 }
 
+/// An open file.
 #[derive(Debug)]
 struct Opened {
     file: File,
+    /// [`FileId::identity`](sys::FileId::identity), for comparison with what the name leads to.
     identity: (u64, u64),
 }
 
+/// What the files say, by the last look or the last write.
 #[derive(Debug)]
 struct Known {
     head: HeadFile,
@@ -53,6 +60,7 @@ struct Known {
 }
 
 impl State {
+    /// Opens the directory and `head.json`; both are made where they do not exist.
     pub(super) fn open(path: &Path, options: Options) -> Result<Self, AuditError> {
         let dir = Dir::create(path)?;
         let head_file = open(&dir, HEAD, Access::Rewrite)?;
@@ -99,6 +107,8 @@ impl State {
         drop(self.head_file.file.unlock());
     }
 
+    /// Forces `audit.jsonl` onto the disk (fdatasync(2)). `head.json` is left to the system: a head that is behind is
+    /// caught up with.
     pub(super) fn sync(&mut self) -> Result<(), AuditError> {
         let Some(current) = &self.current else { return Ok(()) };
         let synced = current.file.sync_data();
@@ -109,6 +119,7 @@ impl State {
         Ok(())
     }
 
+    /// What all files take. One that goes away meanwhile counts nothing.
     pub(super) fn size(&self) -> Result<Size, AuditError> {
         let rotated = files::rotated(&self.dir)?;
         let names = rotated.into_iter().map(rotated_name).chain([CURRENT.to_owned()]);
@@ -184,10 +195,12 @@ impl Locked<'_> {
         self.recover(FoundHead::of_block(&block), block, found)
     }
 
+    /// The last record.
     pub(super) fn head(&self) -> Head {
         self.head_file_content().head()
     }
 
+    /// What `head.json` says.
     pub(super) fn head_file_content(&self) -> &HeadFile {
         &self.known.as_ref().expect(CAUGHT_UP).head
     }
@@ -281,6 +294,7 @@ impl Locked<'_> {
         }
     }
 
+    /// Writes bytes, forces them onto the disk where it is time, and notes `after`. Returns what is in `head.json` then.
     fn try_write(&mut self, bytes: &[u8], after: &HeadFile) -> Result<Vec<u8>, AuditError> {
         let written = write_whole(self.current(), bytes);
         written.map_err(|err| AuditError::io("append to", self.dir.path_of(CURRENT), err))?;

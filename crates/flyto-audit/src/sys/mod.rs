@@ -1,5 +1,8 @@
 //! Files of one directory, as the system gives them.
 //!
+//! The lock is flock(2) on Unix: it belongs to the open file, so that two logs in one process keep each other out, and
+//! the end of the process opens it. Its wait has no bound of its own, hence the attempts in [`lock`].
+//!
 //! `unix.rs` opens everything relative to a descriptor of the directory and follows no link. Other systems use paths.
 
 #[cfg(not(unix))]

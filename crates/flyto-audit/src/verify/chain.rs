@@ -76,6 +76,13 @@ struct Torn {
     sha256: ChainHash,
 }
 
+/// What is known between two lines. Its memory is bounded by [`MAX_FINDINGS`] and the bound on open calls.
+///
+/// A line is judged in this order. No record: it waits for the next line, which has the number behind it (it was a
+/// record) or the same (it was inserted) or vouches for it (it is torn). Not fit for its own hash: it is changed, and
+/// stands for the record that is expected, so that the next line is not blamed. A number that is ahead: records are
+/// missing, until they come later. A number that has been: it fills such a gap (it was moved) or is a second one (it
+/// was inserted). Another hash of the record before: that one was replaced.
 #[derive(Debug)]
 pub(super) struct Chain {
     /// Heads to compare with; each goes once its number has come.
@@ -97,6 +104,7 @@ pub(super) struct Chain {
 }
 
 impl Chain {
+    /// Before the first line.
     pub(super) fn new(anchors: Vec<Head>) -> Self {
         Self {
             anchors,
@@ -129,11 +137,13 @@ impl Chain {
         }
     }
 
+    /// The lines that come now are those of this file.
     pub(super) fn begin_file(&mut self, name: &str) {
         self.at = Place { file: self.files.len(), line: 0 };
         self.files.push(name.to_owned());
     }
 
+    /// Takes the next line.
     pub(super) fn line(&mut self, raw: &RawLine<'_>) {
         self.at.line += 1;
         let Some(line) = raw.bytes.and_then(Line::parse) else {
@@ -182,6 +192,7 @@ impl Chain {
         }
     }
 
+    /// A line that is no record stands between two that follow each other.
     fn inserted_bad(&mut self, bad: Bad) {
         let detail = format!("{} B that are no record", bad.len);
         self.add(FindingKind::Inserted, bad.place, None, detail);
@@ -213,6 +224,7 @@ impl Chain {
         self.last = None;
     }
 
+    /// A record that fits its own hash.
     fn sound(&mut self, line: &Line<'_>) {
         if line.seq < self.next {
             self.earlier(line);
@@ -298,6 +310,7 @@ impl Chain {
         self.add(FindingKind::Inserted, place, Some((seq, seq)), detail);
     }
 
+    /// Compares a record with the heads that name its number.
     fn check_anchors(&mut self, line: &Line<'_>) {
         let n_anchors = self.anchors.len();
         let mut is_same = true;
@@ -312,6 +325,7 @@ impl Chain {
         }
     }
 
+    /// Counts a record, and reads those that the log wrote itself.
     fn count(&mut self, line: &Line<'_>) {
         match &*line.event {
             events::BEGIN => {
@@ -411,6 +425,7 @@ impl Chain {
         }
     }
 
+    /// Records are missing before a record.
     fn missing(&mut self, gap: Gap) {
         let Gap { first, last, place, is_cut, .. } = gap;
         let kind = if is_cut { FindingKind::Cut } else { FindingKind::Removed };

@@ -49,7 +49,9 @@ impl FindingKind {
     }
 }
 
-/// One thing that was found, and where. As text: `audit.jsonl:17: changed: record 17 does not fit its hash`.
+/// One thing that was found, and where.
+///
+/// A program reads `kind`, `file`, `line` and `seqs`; `detail` is for people. As text: `audit.jsonl:17: changed: record 17 does not fit its hash`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Finding {

@@ -27,6 +27,20 @@ pub(crate) const MAX_FINDINGS: usize = 1000;
 const MAX_ATTEMPTS: u32 = 3;
 
 /// What [`verify_with`] compares a log with.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let log = flyto_audit::Log::open(dir.path(), flyto_audit::Options::default())?;
+/// # log.event("", "stored", &1)?;
+/// use flyto_audit::{VerifyOptions, verify_with};
+///
+/// // Noted elsewhere, every day for example.
+/// let noted = log.head()?.to_string();
+///
+/// let options = VerifyOptions::default().with_anchor(noted.parse()?);
+/// assert!(verify_with(dir.path(), &options)?.is_intact());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct VerifyOptions {
@@ -44,6 +58,20 @@ impl VerifyOptions {
 }
 
 /// What [`verify`](crate::verify()) found.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// # let log = flyto_audit::Log::open(dir.path(), flyto_audit::Options::default())?;
+/// let running = log.begin("call-1", &())?;
+/// let found = flyto_audit::verify(dir.path())?;
+/// assert!(found.is_intact());
+/// for call in &found.open_calls {
+///     println!("{} has not ended; its process is alive: {:?}", call.id, call.is_alive);
+/// }
+/// assert_eq!((found.begins, found.ends, found.n_open_calls), (1, 0, 1));
+/// # running.end(&())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Verification {
@@ -59,7 +87,8 @@ pub struct Verification {
     pub ends: u64,
     /// Records up to this number were removed by a writer, as [`Keep`](crate::Keep) says.
     pub pruned_through: Option<u64>,
-    /// The last record; [`Head::EMPTY`] without one.
+    /// The last record; [`Head::EMPTY`] without one. The hash is [`ChainHash::ZERO`](crate::ChainHash::ZERO) where the last
+    /// record does not fit its own.
     pub last: Head,
     /// What was found, in the order of the files; at most 1,000.
     pub findings: Vec<Finding>,
