@@ -89,11 +89,10 @@ fn pid_namespace() -> Option<u64> {
     link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::Process;
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn another_process_with_the_number_is_not_the_one() {
         let current = Process::current();
