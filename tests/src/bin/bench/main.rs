@@ -16,6 +16,7 @@ use std::{env, error::Error, process::ExitCode};
 mod call; //       what does one call cost, and how many fit into a second?
 mod discover; //   what does finding plugins cost?
 mod fds; //        … with many open descriptors?
+mod host; //       … through all stages of a host?
 mod program; //    what does `flyto call` add to its tool?
 mod rss; //        … in a host with much memory?
 mod session; //    what does a call cost whose program stays?
@@ -55,6 +56,7 @@ const BENCHES: &[Bench] = &[
     ("flight", "how many fit into a second", &["--in-flight"], call::flight),
     ("rss", "… beside host memory", &["--gib"], rss::run),
     ("fds", "… beside open descriptors", &["--descriptors"], fds::run),
+    ("host", "what a host adds to its executor", &[], host::run),
     ("session", "what a call costs whose program stays", &[], session::run),
     ("stream", "how fast much output is captured", &["--mib"], stream::run),
     ("verify", "what a pinned program costs", &["--kib"], verify::run),

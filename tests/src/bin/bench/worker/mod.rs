@@ -13,6 +13,7 @@ use crate::{
 mod calls; //        the clock around the calls
 mod discovery; //    plugins, and the same files without a look at what they say
 mod exec_env; //     what is measured …
+mod host; //         … through a host …
 mod posix_spawn; //  … and what it is compared with
 mod session; //      … where a process stays
 mod std_process;
@@ -76,6 +77,8 @@ pub(crate) enum Variant {
     Session,
     /// The same, all on one thread.
     SessionOneThread,
+    /// A tool of a definition file, through all stages of a host, on one thread.
+    HostOneThread,
     /// The standard library, and bubblewrap in front of the child.
     Bubblewrap,
     /// Finding plugins.
@@ -85,7 +88,7 @@ pub(crate) enum Variant {
 }
 
 impl Variant {
-    const ALL: [Self; 24] = [
+    const ALL: [Self; 25] = [
         Self::Baseline,
         Self::Std,
         Self::StdForking,
@@ -107,6 +110,7 @@ impl Variant {
         Self::ExecEnvPinnedFirst,
         Self::Session,
         Self::SessionOneThread,
+        Self::HostOneThread,
         Self::Bubblewrap,
         Self::Discovery,
         Self::Reload,
@@ -136,6 +140,7 @@ impl Variant {
             Self::ExecEnvPinnedFirst => "ExecEnv + Local, pinned, first call",
             Self::Session => "PluginTool, 2 workers",
             Self::SessionOneThread => "PluginTool, current_thread",
+            Self::HostOneThread => "Host + Local, current_thread",
             Self::Bubblewrap => "std::process + bubblewrap",
             Self::Discovery => "Catalogue::discover",
             Self::Reload => "Catalogue::reload",
@@ -200,6 +205,7 @@ fn call(variant: Variant, job: &Job) -> Result<Sample> {
         | Variant::Cgroup
         | Variant::Confined
         | Variant::Namespace => linux::call(variant, job, &workers(2)?),
+        Variant::HostOneThread => host::calls(job, &one_thread()?),
         Variant::Bubblewrap => calls::blocking(job, std_process::bubblewrap_call),
         Variant::ExecEnvPinned => {
             let (env, program) = (exec_env::env(), exec_env::pinned(job)?);
