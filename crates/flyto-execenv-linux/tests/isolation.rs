@@ -161,7 +161,7 @@ async fn what_a_program_was_kept_from_is_told_once_each() {
         let spec = spec.env_var("PATH", "/usr/bin:/bin").isolation(isolation).deadline(GUARD);
         let outcome = env.run(spec).await.expect("there is a bash");
         let denied = outcome.denied_hosts.iter();
-        denied.map(|it| format!("{} {}\n", it.place(), it.why)).collect::<String>()
+        denied.map(|it| format!("{}: {}\n", it.place(), it.why)).collect::<String>()
     };
     if !env.capabilities(&Class::PLUGIN_TOOL).expect("one").has(Capability::NetworkHosts) {
         println!("skipped: this user makes no network namespaces here");
@@ -171,9 +171,9 @@ async fn what_a_program_was_kept_from_is_told_once_each() {
     let hosts = ["localhost:9", "127.0.0.1:9"];
     // The address is named, and no program listens there, which is no denial.
     expect![[r#"
-        a.test:443 is not among the named hosts
-        [::1]:80 is not among the named hosts
-        a.test:80 is not among the named hosts
+        a.test:443: host not allowed
+        [::1]:80: host not allowed
+        a.test:80: host not allowed
     "#]]
     .assert_eq(&run(asked, isolation(&hosts)).await);
     // The next call below the same supervisor begins anew.

@@ -235,7 +235,7 @@ impl Usage {
     }
 }
 
-/// A host that a program asked for and was kept from, where its network is limited to named hosts.
+/// A host that a program was blocked from connecting to, where its network is limited to named hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct DeniedHost {
@@ -243,11 +243,11 @@ pub struct DeniedHost {
     pub host: String,
     /// The port.
     pub port: u16,
-    /// Why it was kept from it.
+    /// Why it was blocked.
     pub why: HostDenial,
 }
 
-/// Why a program was kept from a host.
+/// Why a program was blocked from connecting to a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HostDenial {
@@ -263,7 +263,7 @@ pub enum HostDenial {
 }
 
 impl DeniedHost {
-    /// A host, and why a program was kept from it.
+    /// A host, and why a program was blocked from connecting to it.
     #[must_use]
     pub fn new(host: impl Into<String>, port: u16, why: HostDenial) -> Self {
         Self { host: host.into(), port, why }
@@ -280,16 +280,16 @@ impl DeniedHost {
 }
 
 impl fmt::Display for HostDenial {
-    /// Words that follow the host: `is not among the named hosts`.
+    /// What follows the host and a colon: `host not allowed`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotNamed => f.write_str("is not among the named hosts"),
+            Self::NotNamed => f.write_str("host not allowed"),
             Self::Inside(address) => {
-                write!(f, "leads to {address}, which is inside of a network and not named itself")
+                write!(f, "its name leads to {address}, an internal address that is not allowed")
             }
-            Self::OtherName => f.write_str("was asked for under the name of another host"),
+            Self::OtherName => f.write_str("the TLS connection named another host"),
             Self::HiddenName => f.write_str(
-                "was asked for with an encrypted name (ECH), which may be another host's",
+                "the TLS connection had an encrypted name (ECH), which may be that of another host",
             ),
         }
     }
@@ -311,7 +311,7 @@ pub struct Ended {
     pub timed_out: bool,
     /// What was used.
     pub usage: Usage,
-    /// Hosts that the program was kept from: the first of them, each once.
+    /// Hosts that the program was blocked from connecting to: the first of them, each once.
     pub denied_hosts: Vec<DeniedHost>,
 }
 
@@ -357,7 +357,7 @@ impl Ended {
         self
     }
 
-    /// Sets which hosts the program was kept from.
+    /// Sets which hosts the program was blocked from connecting to.
     #[must_use]
     pub fn denied_hosts(mut self, hosts: Vec<DeniedHost>) -> Self {
         self.denied_hosts = hosts;
@@ -409,7 +409,7 @@ pub struct Outcome {
     pub queued: Duration,
     /// What was used.
     pub usage: Usage,
-    /// Hosts that the program asked for and was kept from, the first of them, each once; nothing where
+    /// Hosts that the program was blocked from connecting to, the first of them, each once; nothing where
     /// its network is not limited to named hosts, or the backend does not see what it asks for.
     pub denied_hosts: Vec<DeniedHost>,
     /// The backend that ran it.

@@ -247,7 +247,7 @@ pub struct Execution {
     /// outlives the call, for example.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmed: Option<bool>,
-    /// Hosts that the program asked for and was kept from, where its network is limited to named hosts:
+    /// Hosts that the program was blocked from connecting to, where its network is limited to named hosts:
     /// the first of them, each once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied_hosts: Vec<DeniedHost>,
@@ -263,19 +263,19 @@ impl Execution {
     }
 }
 
-/// A host that a program was kept from.
+/// A host that a program was blocked from connecting to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct DeniedHost {
     /// The host and the port, as in `example.org:443` and `[::1]:80`.
     pub host: String,
-    /// Why, in words that follow the host: `is not among the named hosts`.
+    /// Why, in words that follow the host and a colon: `host not allowed`.
     pub why: String,
 }
 
 impl DeniedHost {
-    /// A host with its port, and why a program was kept from it.
+    /// A host with its port, and why a program was blocked from connecting to it.
     #[must_use]
     pub fn new(host: impl Into<String>, why: impl Into<String>) -> Self {
         Self { host: host.into(), why: why.into() }

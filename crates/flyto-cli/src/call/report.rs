@@ -187,10 +187,11 @@ fn ends(text: &str) -> Option<(&str, &str)> {
     Some((head, tail))
 }
 
-/// What kept the tool from a host. The name of that is the tool's own words.
+/// Why the tool was blocked from connecting to a host. The name of that is the tool's own words.
 fn denied(it: &DeniedHost, name: &str) -> String {
     let DeniedHost { host, why, .. } = it;
-    format!("\"{}\" was kept from {}, which {}", one_line(name), one_line(host), one_line(why))
+    let (name, host, why) = (one_line(name), one_line(host), one_line(why));
+    format!("blocked \"{name}\" from connecting to {host}: {why}")
 }
 
 /// That something of the call may still run. What was ended is left to `--verbose`: a child that ends
@@ -279,8 +280,8 @@ mod tests {
 
     #[test]
     fn hosts_that_are_out_of_reach_are_told() {
-        let it = DeniedHost::new("a.org:443", "is not among the named hosts");
-        expect![[r#""p:t" was kept from a.org:443, which is not among the named hosts"#]]
+        let it = DeniedHost::new("a.org:443", "host not allowed");
+        expect![[r#"blocked "p:t" from connecting to a.org:443: host not allowed"#]]
             .assert_eq(&denied(&it, "p:t"));
     }
 

@@ -140,7 +140,7 @@ keep something: yes
 }
 
 #[test]
-fn hosts_that_a_tool_was_kept_from_are_told() {
+fn blocked_hosts_are_reported() {
     let place = place();
     let asks = r#"exec 3<>/dev/tcp/127.0.0.1/880 &&
         printf 'CONNECT a.test:443 HTTP/1.1\r\n\r\n' >&3 && read -r line <&3"#;
@@ -156,10 +156,10 @@ fn hosts_that_a_tool_was_kept_from_are_told() {
         println!("skipped: networks are not limited to hosts here: {}", ran.stderr());
         return;
     }
-    let told = "\"p:t\" was kept from a.test:443, which is not among the named hosts";
+    let told = "blocked \"p:t\" from connecting to a.test:443: host not allowed";
     assert!(ran.stderr().contains(told), "{}", ran.stderr());
     let document = call(&place, &["--format", "json"]).run().json();
-    expect![[r#"[{"host":"a.test:443","why":"is not among the named hosts"}]"#]]
+    expect![[r#"[{"host":"a.test:443","why":"host not allowed"}]"#]]
         .assert_eq(&document["execution"]["denied_hosts"].to_string());
 }
 

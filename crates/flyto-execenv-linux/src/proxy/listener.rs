@@ -100,7 +100,7 @@ impl Proxy {
         Ok(Self { task: task.abort_handle(), session })
     }
 
-    /// What the program was kept from so far.
+    /// What the program was blocked from connecting to so far.
     ///
     /// Each host once, [`MAX_DENIED`](super::session) at most.
     pub(crate) fn denied(&self) -> Vec<DeniedHost> {

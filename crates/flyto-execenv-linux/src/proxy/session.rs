@@ -1,4 +1,4 @@
-//! What one call asks for, and what it is kept from.
+//! Which connections one call asks for, and which of them are blocked.
 //!
 //! The policy is shared by calls; what was denied is this call's own, and ends up in its outcome
 //! ([`Outcome::denied_hosts`](flyto_execenv::Outcome::denied_hosts)).
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::egress::{EgressPolicy, Refusal, Target};
 
-/// Hosts that are told of: 16. A program that is kept from more of them looks for something that is open.
+/// Blocked hosts that a call reports: 16. A program that asks for more of them looks for something that is open.
 const MAX_DENIED: usize = 16;
 
 /// The way out during one call.
