@@ -123,7 +123,7 @@ pub(crate) enum Verb {
     Trust(Trust),
     /// Writes something new to start from
     New(New),
-    /// Tries what tools are run with on this machine, and says why something fails
+    /// Checks which process controls and sandboxes work here, and suggests fixes
     Doctor(Doctor),
     /// Explains the code of a finding
     Explain(Explain),

@@ -166,7 +166,7 @@ fn help_fits_a_page() {
           config       Shows the configuration that holds, and where each value comes from
           trust        Records that you trust the content of a project's configuration
           new          Writes something new to start from
-          doctor       Tries what tools are run with on this machine, and says why something fails
+          doctor       Checks which process controls and sandboxes work here, and suggests fixes
           explain      Explains the code of a finding
           completions  Prints a completion script for a shell
 
