@@ -239,7 +239,7 @@ pub struct Execution {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sandbox: Vec<String>,
     /// How many processes were still there when the program had ended, and were ended. `None` where
-    /// they cannot be counted, or where not all of them are known to have ended.
+    /// they cannot be counted, or where some of them may still be running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leaked: Option<u32>,
     /// Whether everything that the backend was to end is known to be gone; `false` means that a

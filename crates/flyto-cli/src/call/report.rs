@@ -201,7 +201,7 @@ fn unended(it: &Execution, name: &str) -> Option<String> {
         return None;
     }
     let name = one_line(name);
-    Some(format!("not everything that \"{name}\" started is known to have ended; {DOCTOR}"))
+    Some(format!("processes started by \"{name}\" may still be running; {DOCTOR}"))
 }
 
 /// What ran and how long, for `--verbose`.
@@ -300,7 +300,7 @@ mod tests {
             Some(false),
             "p\n:t",
             expect![[
-                r#"not everything that "p :t" started is known to have ended; `flyto doctor` tells what works on this machine, and why something does not"#
+                r#"processes started by "p :t" may still be running; `flyto doctor` tells what works on this machine, and why something does not"#
             ]],
         );
     }
