@@ -159,23 +159,23 @@ impl<'a> Link<'a> {
         let Some(stdout) = &mut self.stdout else { return Poll::Pending };
         let read = pin!(stdout.read_buf(self.lines.room())).poll(cx);
         let Poll::Ready(read) = read else { return Poll::Pending };
-        let (ear, shared) = (&mut self.responses, self.shared);
+        let (responses, shared) = (&mut self.responses, self.shared);
         // A stream that cannot be read has ended as well.
         let is_end = read.unwrap_or(0) == 0;
         if is_end {
             self.stdout = None;
-            self.lines.finish(|line| ear.take(shared, line));
+            self.lines.finish(|line| responses.take(shared, line));
         } else {
-            self.lines.take(|line| ear.take(shared, line));
+            self.lines.take(|line| responses.take(shared, line));
         }
-        let n_answers = ear.answers.len();
+        let n_answers = responses.answers.len();
         if n_answers > 0 {
             self.is_busy = n_answers > 1;
-            if !shared.answer(&mut ear.answers) {
+            if !shared.answer(&mut responses.answers) {
                 self.last_use = Instant::now();
             }
         }
-        let stuck = ear.lost_thread.take().map(Stop::Stuck);
+        let stuck = responses.lost_thread.take().map(Stop::Stuck);
         Poll::Ready(stuck.or(is_end.then_some(Stop::Closed)))
     }
 
