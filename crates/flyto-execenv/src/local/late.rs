@@ -138,9 +138,10 @@ mod tests {
 
     use super::*;
 
-    struct Told(mpsc::Sender<Instant>);
+    /// A waker that sends the time at which it is called.
+    struct TimedWaker(mpsc::Sender<Instant>);
 
-    impl Wake for Told {
+    impl Wake for TimedWaker {
         fn wake(self: Arc<Self>) {
             let _ = self.0.send(Instant::now());
         }
@@ -149,7 +150,7 @@ mod tests {
     #[test]
     fn a_task_is_woken_and_not_too_early_also_after_the_thread_has_gone() {
         let (sender, woken) = mpsc::channel();
-        let waker = Waker::from(Arc::new(Told(sender)));
+        let waker = Waker::from(Arc::new(TimedWaker(sender)));
         for _ in 0..2 {
             let now = Instant::now();
             while wake_after(now, &waker).is_none() {}
@@ -165,7 +166,7 @@ mod tests {
             while late().next_look.is_some() {
                 thread::yield_now();
             }
-            assert!(woken.try_recv().is_err(), "nobody waits for the fourth");
+            assert!(woken.try_recv().is_err(), "the fourth was dropped");
         }
     }
 }
