@@ -142,7 +142,7 @@ pub(crate) enum Ending<'a> {
         is_refused: bool,
         /// The input does not fit the schema.
         is_invalid: bool,
-        /// The tool foresees that it would fail.
+        /// The tool's preflight found that it would fail.
         has_problems: bool,
     },
     /// Files were checked.

@@ -79,7 +79,7 @@ pub(crate) fn sweep_for_good(context: &SupervisorContext) {
     while !sweep(context, 0, &mut Used::default()).confirmed {}
 }
 
-/// Ends everything, and this process, which is of no use any more.
+/// Ends everything, and then this process.
 pub(crate) fn end_all(context: &SupervisorContext) -> ! {
     if context.is_in_group() && !sweep_for(LAST_SWEEP_NS, context, 0, &mut Used::default()).confirmed {
         // Those are gone that had left the group. What is left is not ours to signal, or comes too fast.

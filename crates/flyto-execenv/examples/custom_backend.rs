@@ -71,7 +71,7 @@ impl Executor for Threads {
 }
 
 /// Starts the program; with a merged stderr, the stream that both go to comes along.
-#[expect(clippy::disallowed_methods, reason = "a backend is the door that others go through")]
+#[expect(clippy::disallowed_methods, reason = "a backend starts programs for all other code")]
 fn spawn(spec: &Spec, program: &Path) -> io::Result<(Child, Option<OwnedFd>)> {
     let mut command = Command::new(program);
     command.arg0(spec.program.as_os_str()).args(&spec.args);

@@ -206,7 +206,7 @@ impl Registry {
         }
     }
 
-    /// The one door for changes. `plan` looks at the state and says what to change; only then is
+    /// The only function that changes the state. `plan` looks at it and says what to change; only then is
     /// anything touched, so a plan that fails leaves no trace. The state is copied only while a
     /// snapshot of it is alive, and foreign code (a tool's `Drop`) runs after the lock is released.
     fn modify<T, E>(&self, plan: impl FnOnce(&State) -> Result<(T, Edit), E>) -> Result<T, E> {

@@ -1,4 +1,4 @@
-//! Calls that are refused, and what is foreseen of them.
+//! Calls that are refused, and what their preflight says.
 
 use std::io::{Read as _, Write as _};
 
@@ -43,7 +43,7 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
 }
 
 #[test]
-fn a_dry_run_foresees_what_keeps_a_call_from_starting() {
+fn a_dry_run_says_what_keeps_a_call_from_starting() {
     let place = Place::with_tools(&[("nowhere", "", r#""work_dir": "gone""#)]);
     place.write("plugins/q/no-right", "#!/bin/sh\n");
     place.write(

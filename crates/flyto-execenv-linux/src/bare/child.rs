@@ -24,7 +24,7 @@ use super::{
 
 /// Where the new process belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(dead_code, reason = "a supervisor leaves nobody in its own group")]
+#[allow(dead_code, reason = "a supervisor starts each program in another process group")]
 pub(crate) enum Group {
     /// In the group of its parent.
     Stay,

@@ -218,7 +218,7 @@ fn is_busy(err: &io::Error) -> bool {
 }
 
 /// Starts the program by posix_spawn(3), as the leader of a process group of its own where the kill scope asks for one.
-#[expect(clippy::disallowed_methods, reason = "this backend is the door that others go through")]
+#[expect(clippy::disallowed_methods, reason = "a backend starts programs for all other code")]
 fn spawn(spec: &Spec, program: &Path) -> io::Result<(Child, HostEnds)> {
     let mut command = Command::new(program);
     command
