@@ -12,6 +12,7 @@ use crate::{
 mod codes; //    each code of a finding has its explanation in a file
 mod manifests; // each manifest inherits from the workspace and says what the crate is
 mod modules; //  each source file belongs to a target
+mod phrases; //   phrases that were replaced by plain ones
 mod prose; //    names in prose exist
 mod sources; //  what source text must not hold
 mod strays; //   files that were left behind
@@ -73,6 +74,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     problems.extend(sources::check(&metadata, &files));
     problems.extend(prose::check(&metadata, &files, &paths));
     problems.extend(codes::check(&files));
+    problems.extend(phrases::check(&files));
     let words = words::check(&files);
     problems.extend(words.problems());
     problems.sort();
