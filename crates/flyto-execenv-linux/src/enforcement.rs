@@ -101,12 +101,12 @@ pub(crate) struct Plan {
     pub(crate) cpu_ns: u64,
     /// Memory of the tree, in bytes, likewise: resident, in open files, in segments.
     pub(crate) memory_bytes: u64,
-    /// Whether the spec bounds what a group counts the refusals of.
+    /// Whether the spec bounds what a cgroup counts the refusals of.
     pub(crate) is_counted: bool,
-    /// Processes and threads of the program's group (`pids.max`), without helpers.
-    group_processes: Option<u64>,
-    /// Memory of the program's group in bytes (`memory.max`).
-    group_memory: Option<u64>,
+    /// Processes and threads of the program's cgroup (`pids.max`), without helpers.
+    cgroup_processes: Option<u64>,
+    /// Memory of the program's cgroup in bytes (`memory.max`).
+    cgroup_memory: Option<u64>,
 }
 
 impl Plan {
@@ -121,14 +121,14 @@ impl Plan {
         (self.bounds, self.n_bounds)
     }
 
-    /// Sets the group's part of it. A group that has it already is left alone.
+    /// Sets the cgroup's part of it. A cgroup that has it already is left alone.
     ///
     /// # Errors
     ///
     /// Those of [`Leaf::set_processes`] and [`Leaf::set_memory`].
     pub(crate) fn set_in(&self, leaf: &mut Leaf) -> io::Result<()> {
-        leaf.set_processes(self.group_processes)?;
-        leaf.set_memory(self.group_memory)
+        leaf.set_processes(self.cgroup_processes)?;
+        leaf.set_memory(self.cgroup_memory)
     }
 
     /// Sets a bound, or the tighter one that this process has itself.
@@ -145,7 +145,7 @@ impl Plan {
 }
 
 impl LimitEnforcement {
-    /// Finds out what enforces each bound, for supervisors that use these groups and namespaces.
+    /// Finds out what enforces each bound, for supervisors that use these cgroups and namespaces.
     ///
     /// Reads the kernel's release, counts the tasks of the user, and asks whether `/proc` shows
     /// trees. The count takes most of the time.
@@ -181,7 +181,7 @@ impl LimitEnforcement {
 
     /// Whether a control group bounds memory.
     ///
-    /// Then a program with a bound on memory needs a group without its supervisor.
+    /// Then a program with a bound on memory needs a cgroup without its supervisor.
     pub(crate) const fn has_memory_in_cgroup(&self) -> bool {
         self.memory_in_cgroup
     }
@@ -265,7 +265,7 @@ impl LimitEnforcement {
         }
         if let Some(limit) = *memory_bytes {
             if self.memory_in_cgroup {
-                res.group_memory = Some(limit);
+                res.cgroup_memory = Some(limit);
             } else {
                 res.memory_bytes = limit.max(1);
                 let most = limit.saturating_add(data_beyond());
@@ -275,7 +275,7 @@ impl LimitEnforcement {
         let by_default = (kill == KillScope::Tree).then_some(DEFAULT_PROCESSES);
         if let Some(limit) = processes.or(by_default) {
             match (self.processes, namespace) {
-                (ProcessEnforcement::Cgroup, _) => res.group_processes = Some(limit),
+                (ProcessEnforcement::Cgroup, _) => res.cgroup_processes = Some(limit),
                 (
                     ProcessEnforcement::Namespace | ProcessEnforcement::User,
                     Namespace::Own { helpers },
@@ -349,9 +349,9 @@ const SIGXCPU: u32 = 24;
 const SIGXFSZ: u32 = 25;
 
 /// Which of `limits` ended a program: what its supervisor ended it for, its status as wait(2) encodes
-/// it, and what happened in its group.
+/// it, and what happened in its cgroup.
 ///
-/// A program that had a process refused and still succeeded was not ended by that. Where no group counts
+/// A program that had a process refused and still succeeded was not ended by that. Where no cgroup counts
 /// refusals, they are not reported: the program has seen `EAGAIN` and said what it wanted.
 ///
 /// The order decides where several are true: what the supervisor says comes first, since it has
@@ -361,9 +361,9 @@ const SIGXFSZ: u32 = 25;
 /// | bound | known by |
 /// | --- | --- |
 /// | CPU time | the supervisor's word, or the signal `SIGXCPU` |
-/// | memory | the supervisor's word, or a kill for memory in the group and a failed program |
+/// | memory | the supervisor's word, or a kill for memory in the cgroup and a failed program |
 /// | file size | the signal `SIGXFSZ` |
-/// | processes | a fork that was refused in the group and a failed program |
+/// | processes | a fork that was refused in the cgroup and a failed program |
 pub(crate) fn reached(
     limits: &Limits,
     by_supervisor: Reached,

@@ -4,7 +4,7 @@
 ///
 /// What holds against a program that tries to escape:
 ///
-/// | mechanism | leaves its group or session | kills its supervisor |
+/// | mechanism | leaves its process group or session | kills its supervisor |
 /// | --- | --- | --- |
 /// | `Group` | escapes | there is none |
 /// | `Subreaper` | is ended | may escape, unless [`adopt_orphans`] was called |
@@ -38,7 +38,7 @@ pub enum KillMechanism {
     PidNamespace,
     /// A supervisor, and a control group that the kernel ends as a whole (`cgroup.kill`, cgroups(7)).
     ///
-    /// Needs Linux 5.14 and a group that was delegated to this user.
+    /// Needs Linux 5.14 and a cgroup that was delegated to this user.
     Cgroup,
 }
 

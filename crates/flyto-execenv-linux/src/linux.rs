@@ -128,10 +128,10 @@ struct Supervision {
     outside: Arc<dyn Outside>,
     /// Supervisors for programs without isolation.
     plain: Arc<Pool>,
-    /// Those for programs with isolation, or in a group by themselves. The one used last is at the end.
+    /// Those for programs with isolation, or in a cgroup by themselves. The one used last is at the end.
     ///
     /// At most [`MAX_SPECIAL`]. A pool is found by its isolation, compared by value, and by whether
-    /// its programs have a group of their own.
+    /// its programs have a cgroup of their own.
     special: Mutex<Vec<(Isolation, Arc<Pool>)>>,
 }
 
@@ -155,11 +155,12 @@ impl Linux {
     /// takes some milliseconds, in which one supervisor is started and kept for the first call.
     #[must_use]
     pub fn new() -> Self {
-        let groups = Arc::new(Cgroups::probe());
-        let by =
-            |mechanism| Some(Self::of(mechanism, Some(Supervision::new(mechanism, &groups).ok()?)));
+        let cgroups = Arc::new(Cgroups::probe());
+        let by = |mechanism| {
+            Some(Self::of(mechanism, Some(Supervision::new(mechanism, &cgroups).ok()?)))
+        };
         by(KillMechanism::Cgroup)
-            .or_else(|| Self::by_supervisor(&groups))
+            .or_else(|| Self::by_supervisor(&cgroups))
             .or_else(|| by(KillMechanism::PidNamespace))
             .unwrap_or_else(|| Self::of(KillMechanism::Group, None))
     }
@@ -167,7 +168,7 @@ impl Linux {
     /// A backend for a program that makes one call and ends. Where an ordinary user runs it, it leaves
     /// control groups alone, which take longer to be made and removed again than a supervisor takes to
     /// be there (0.5 ms); a supervisor and `RLIMIT_NPROC` (setrlimit(2)) stand in for them. Elsewhere it
-    /// is that of [`Linux::new`]: nothing but a group bounds the processes of root.
+    /// is that of [`Linux::new`]: nothing but a cgroup bounds the processes of root.
     ///
     /// ```
     /// use flyto_execenv::{ExecEnv, Spec};
@@ -188,8 +189,8 @@ impl Linux {
     }
 
     /// A backend that ends trees by a supervisor alone, where the number of processes is bounded.
-    fn by_supervisor(groups: &Arc<Cgroups>) -> Option<Self> {
-        let supervision = Supervision::new(KillMechanism::Subreaper, groups).ok()?;
+    fn by_supervisor(cgroups: &Arc<Cgroups>) -> Option<Self> {
+        let supervision = Supervision::new(KillMechanism::Subreaper, cgroups).ok()?;
         Some(Self::of(KillMechanism::Subreaper, Some(supervision)))
     }
 
@@ -322,21 +323,21 @@ impl Supervision {
     /// What failed: no control group can kill, `/proc` does not show this process's children,
     /// nothing bounds the number of processes, a supervisor could not enter what it is to enter, or
     /// did so without effect.
-    fn new(mechanism: KillMechanism, groups: &Arc<Cgroups>) -> io::Result<Self> {
+    fn new(mechanism: KillMechanism, cgroups: &Arc<Cgroups>) -> io::Result<Self> {
         let kind = kind(mechanism, Confinement::default());
-        if kind.kill_by_group && !groups.can(Use::Kill) {
-            let finding = groups.findings().iter().find(|it| it.purpose == Use::Kill);
+        if kind.kill_by_cgroup && !cgroups.can(Use::Kill) {
+            let finding = cgroups.findings().iter().find(|it| it.purpose == Use::Kill);
             let refused = finding.and_then(|it| it.found.as_ref().err());
             let why = refused.map_or("no control groups".to_owned(), ToString::to_string);
             return Err(io::Error::other(why));
         }
         if mechanism == KillMechanism::Subreaper {
-            // Where it finds the processes to end. A namespace and a group are ended by the kernel.
+            // Where it finds the processes to end. A namespace and a cgroup are ended by the kernel.
             sees_trees()?;
         }
-        let enforcement = LimitEnforcement::find(groups, kind.namespace());
+        let enforcement = LimitEnforcement::find(cgroups, kind.namespace());
         let in_user_namespace = kind.user_namespace;
-        let plain = Pool::new(kind, Arc::clone(groups));
+        let plain = Pool::new(kind, Arc::clone(cgroups));
         if mechanism == KillMechanism::Subreaper
             && enforcement.processes() == ProcessEnforcement::Unavailable
         {
@@ -393,7 +394,7 @@ impl Supervision {
         Ok(running)
     }
 
-    /// Supervisors for programs with the isolation of this spec, in the group of their programs or apart.
+    /// Supervisors for programs with the isolation of this spec, in the cgroup of their programs or apart.
     ///
     /// A pool whose confinement is no more current, such as one whose granted directories were
     /// replaced, is exchanged for a new one. Its calls under way keep it alive.
@@ -497,7 +498,7 @@ fn kind(mechanism: KillMechanism, confinement: Confinement) -> Kind {
     Kind {
         pid_namespace,
         user_namespace: needs_namespaces && needs_user_namespace(),
-        kill_by_group: mechanism == KillMechanism::Cgroup,
+        kill_by_cgroup: mechanism == KillMechanism::Cgroup,
         own_cgroup: false,
         confinement,
     }

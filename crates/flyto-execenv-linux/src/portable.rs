@@ -63,7 +63,8 @@ impl Linux {
         match mechanism {
             KillMechanism::Group => Ok(Self::new()),
             KillMechanism::Subreaper | KillMechanism::PidNamespace | KillMechanism::Cgroup => {
-                let why = format!("there is no supervisor for {ARCH}, so only groups are ended");
+                let why =
+                    format!("there is no supervisor for {ARCH}, so only process groups are ended");
                 Err(io::Error::new(io::ErrorKind::Unsupported, why))
             }
         }

@@ -130,16 +130,16 @@ pub(crate) fn entries(dir: &Path) -> impl Iterator<Item = i32> {
     entries.filter_map(|it| it.file_name().to_str()?.parse().ok())
 }
 
-/// Kills every process that has a thread in this group (`cgroup.threads`, cgroups(7)), by its process rather
+/// Kills every process that has a thread in this cgroup (`cgroup.threads`, cgroups(7)), by its process rather
 /// than by its thread.
 ///
 /// # Errors
 ///
-/// Those of reading the list; a group that is gone is no error.
+/// Those of reading the list; a cgroup that is gone is no error.
 ///
 /// This reaches processes that `cgroup.kill` misses: those whose first thread has ended before.
-pub(crate) fn kill_threads_of(group: &Path) -> io::Result<()> {
-    let list = group.join("cgroup.threads");
+pub(crate) fn kill_threads_of(cgroup: &Path) -> io::Result<()> {
+    let list = cgroup.join("cgroup.threads");
     let threads = match fs::read_to_string(&list) {
         Err(err) if err.kind() == ErrorKind::NotFound => return Ok(()),
         res => res?,
@@ -147,7 +147,7 @@ pub(crate) fn kill_threads_of(group: &Path) -> io::Result<()> {
     for thread in numbers(&threads) {
         let Some(process) = process_of(thread) else { continue };
         kill_held(process, || {
-            // The thread is in the group, and of the process that is held.
+            // The thread is in the cgroup, and of the process that is held.
             let now = fs::read_to_string(&list).unwrap_or_default();
             numbers(&now).any(|it| it == thread) && process_of(thread) == Some(process)
         });

@@ -6,9 +6,9 @@
 //!
 //! | call | what is read | when |
 //! | --- | --- | --- |
-//! | in a group, without a bound on CPU time | the group's count | once, at the end |
-//! | in a group, with one | the group's count and this process's own time | at the start, every 20 ms, at the end |
-//! | without a group, with a bound | `/proc/PID/stat` of each process that is alive | every 20 ms |
+//! | in a cgroup, without a bound on CPU time | the cgroup's count | once, at the end |
+//! | in a cgroup, with one | the cgroup's count and this process's own time | at the start, every 20 ms, at the end |
+//! | without a cgroup, with a bound | `/proc/PID/stat` of each process that is alive | every 20 ms |
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -36,16 +36,16 @@ impl Times {
     }
 }
 
-/// `cpu.stat` of the group that programs are in.
-pub(crate) struct GroupTime {
+/// `cpu.stat` of the cgroup that programs are in.
+pub(crate) struct CgroupTime {
     fd: i32,
-    /// Whether the supervisor is in that group as well.
+    /// Whether the supervisor is in that cgroup as well.
     counts_supervisor: bool,
     /// What it had counted when it was last read at the end of a call.
     last: [AtomicU64; 3],
 }
 
-impl GroupTime {
+impl CgroupTime {
     /// Reads it for the first time. The descriptor stays open.
     pub(crate) fn new(fd: i32, counts_supervisor: bool) -> Result<Self, Errno> {
         let res = Self { fd, counts_supervisor, last: Default::default() };
@@ -95,33 +95,33 @@ impl GroupTime {
     }
 }
 
-/// What a group may have counted beyond what was waited for without a process having got lost: 1 ms. The work of
+/// What a cgroup may have counted beyond what was waited for without a process having got lost: 1 ms. The work of
 /// the supervisor for a call is in it, some 50 µs.
 const OWN_WORK_US: u64 = 1_000;
 
 /// The CPU time of the tree of one call.
 pub(crate) struct TreeTime<'a> {
-    group: Option<&'a GroupTime>,
+    cgroup: Option<&'a CgroupTime>,
     start: Times,
-    /// Where the call has a bound and the supervisor is in the group: what this process had used at the start.
+    /// Where the call has a bound and the supervisor is in the cgroup: what this process had used at the start.
     own_start_us: Option<u64>,
-    /// Where the call has a bound and no group counts.
+    /// Where the call has a bound and no cgroup counts.
     seen: Option<Seen>,
 }
 
 impl<'a> TreeTime<'a> {
     /// Begins to count for a call, with a bound on CPU time or without.
-    pub(crate) fn begin(group: Option<&'a GroupTime>, is_bounded: bool) -> Self {
+    pub(crate) fn begin(cgroup: Option<&'a CgroupTime>, is_bounded: bool) -> Self {
         let mut res = Self {
-            group,
-            start: group.map_or_else(Times::default, GroupTime::last),
+            cgroup,
+            start: cgroup.map_or_else(Times::default, CgroupTime::last),
             own_start_us: None,
             seen: None,
         };
-        match group {
-            Some(group) if is_bounded => {
-                res.own_start_us = group.counts_supervisor.then(own_us);
-                res.start = group.read().unwrap_or(res.start);
+        match cgroup {
+            Some(cgroup) if is_bounded => {
+                res.own_start_us = cgroup.counts_supervisor.then(own_us);
+                res.start = cgroup.read().unwrap_or(res.start);
             }
             None if is_bounded => res.seen = Seen::new().ok(),
             _ => {}
@@ -134,19 +134,19 @@ impl<'a> TreeTime<'a> {
         self.seen.as_mut()
     }
 
-    /// What the tree has used until now, in microseconds, as far as the group or earlier looks tell.
+    /// What the tree has used until now, in microseconds, as far as the cgroup or earlier looks tell.
     pub(crate) fn now_us(&self) -> u64 {
-        let counted = self.group.and_then(|it| it.read().ok()).map(|it| self.counted(it).all_us);
+        let counted = self.cgroup.and_then(|it| it.read().ok()).map(|it| self.counted(it).all_us);
         counted.or(self.seen.as_ref().map(|it| it.times.all_us)).unwrap_or(0)
     }
 
     /// Completes what was used by processes that were waited for. Called once, when nothing is left of the call.
     pub(crate) fn complete(&self, used: &mut Used) {
         let waited_us = used.user_us + used.system_us;
-        let other = match self.group {
-            Some(group) => {
-                let Ok(now) = group.read() else { return };
-                group.set_last(now);
+        let other = match self.cgroup {
+            Some(cgroup) => {
+                let Ok(now) = cgroup.read() else { return };
+                cgroup.set_last(now);
                 used.covers_tree = true;
                 let other = self.counted(now);
                 if self.own_start_us.is_none() && other.all_us <= waited_us + OWN_WORK_US {
@@ -166,7 +166,7 @@ impl<'a> TreeTime<'a> {
         }
     }
 
-    /// What the group has counted for this call.
+    /// What the cgroup has counted for this call.
     fn counted(&self, now: Times) -> Times {
         let mut res = now.since(self.start);
         let own = self.own_start_us.map_or(0, |it| own_us().saturating_sub(it));

@@ -12,7 +12,7 @@ use crate::{
     exit,
     process::{
         Descriptor, O_RDONLY, Polled, SIGKILL, Used, Wait, has_ended, now_ns, poll, reap, signal,
-        signal_group, sleep_ns, watch,
+        signal_pgrp, sleep_ns, watch,
     },
     setup::SupervisorContext,
     tree::signal_descendants,
@@ -22,7 +22,7 @@ use crate::{
 /// in microseconds unless it sleeps uninterruptibly in the kernel.
 const CONFIRM_NS: u64 = 5_000_000_000;
 
-/// How long a supervisor without a host ends what it can find, before it has its group killed and itself in
+/// How long a supervisor without a host ends what it can find, before it has its cgroup killed and itself in
 /// it: 500 ms.
 const LAST_SWEEP_NS: u64 = 500_000_000;
 
@@ -34,8 +34,8 @@ pub(crate) struct Swept {
     pub(crate) killed: u32,
     /// Whether no child is left.
     pub(crate) confirmed: bool,
-    /// Whether the programs' group was killed: what is started in it later would be killed as well.
-    pub(crate) group_is_spent: bool,
+    /// Whether the programs' cgroup was killed: what is started in it later would be killed as well.
+    pub(crate) cgroup_is_spent: bool,
 }
 
 /// Kills all children and their descendants, and waits for them.
@@ -45,12 +45,12 @@ pub(crate) fn sweep(context: &SupervisorContext, leader: i32, used: &mut Used) -
 
 fn sweep_for(at_most_ns: u64, context: &SupervisorContext, leader: i32, used: &mut Used) -> Swept {
     let give_up = now_ns() + at_most_ns;
-    let mut res = Swept { leader: None, killed: 0, confirmed: false, group_is_spent: false };
+    let mut res = Swept { leader: None, killed: 0, confirmed: false, cgroup_is_spent: false };
     if context.is_namespace() {
         // To the first process of a namespace, -1 is everything else in it; no fork gets by.
         signal(-1, SIGKILL);
     } else {
-        res.group_is_spent = kill_group(context);
+        res.cgroup_is_spent = kill_cgroup(context);
         kill_children(context, give_up);
     }
     let mut pause_ns = 20_000;
@@ -81,21 +81,21 @@ pub(crate) fn sweep_for_good(context: &SupervisorContext) {
 
 /// Ends everything, and then this process.
 pub(crate) fn end_all(context: &SupervisorContext) -> ! {
-    if context.is_in_group() && !sweep_for(LAST_SWEEP_NS, context, 0, &mut Used::default()).confirmed {
-        // Those are gone that had left the group. What is left is not ours to signal, or comes too fast.
+    if context.is_in_cgroup() && !sweep_for(LAST_SWEEP_NS, context, 0, &mut Used::default()).confirmed {
+        // Those are gone that had left the cgroup. What is left is not ours to signal, or comes too fast.
         write_kill(context);
     }
     sweep_for_good(context);
     exit(0)
 }
 
-/// Kills the programs' group, where that is how programs are killed and we are not in it.
-fn kill_group(context: &SupervisorContext) -> bool {
-    !context.is_in_group() && write_kill(context)
+/// Kills the programs' cgroup, where that is how programs are killed and we are not in it.
+fn kill_cgroup(context: &SupervisorContext) -> bool {
+    !context.is_in_cgroup() && write_kill(context)
 }
 
 fn write_kill(context: &SupervisorContext) -> bool {
-    let Some(fd) = context.group_kill else { return false };
+    let Some(fd) = context.cgroup_kill else { return false };
     // SAFETY: the context keeps the descriptor open, and the copy is not dropped.
     let file = ManuallyDrop::new(unsafe { Descriptor::new(fd) });
     file.write(b"1").is_ok()
@@ -170,9 +170,9 @@ impl Alive {
     }
 }
 
-/// Kills a child, and its group.
+/// Kills a child, and its process group.
 fn kill(pid: i32) {
-    signal_group(pid, SIGKILL);
+    signal_pgrp(pid, SIGKILL);
     signal(pid, SIGKILL);
 }
 

@@ -234,16 +234,16 @@ pub(crate) fn signal_held(process: &Descriptor, signal: u32) {
     };
 }
 
-/// Sends a signal to the whole process group of a child, unless that is ours. No process of a group
+/// Sends a signal to the whole process group of a child, unless that is ours. No process of a process group
 /// forks past a signal to all of it (kill(2)), so that most programs which make new processes as fast
 /// as old ones are killed end here.
-pub(crate) fn signal_group(child: i32, signal: u32) {
-    // SAFETY: numbers. A group has members of one session only, so all of them are descendants.
+pub(crate) fn signal_pgrp(child: i32, signal: u32) {
+    // SAFETY: numbers. A process group has members of one session only, so all of them are descendants.
     unsafe {
         let own = sys::numbers(number::GETPGID, &[0]);
-        let Ok(group @ 2..) = sys::numbers(number::GETPGID, &[int(child)]) else { return };
-        if own != Ok(group) {
-            let _ = sys::numbers(number::KILL, &[group.wrapping_neg(), signal as usize]);
+        let Ok(pgrp @ 2..) = sys::numbers(number::GETPGID, &[int(child)]) else { return };
+        if own != Ok(pgrp) {
+            let _ = sys::numbers(number::KILL, &[pgrp.wrapping_neg(), signal as usize]);
         }
     }
 }

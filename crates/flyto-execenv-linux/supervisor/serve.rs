@@ -78,9 +78,9 @@ fn attempt(context: &SupervisorContext, message: Message<'_>) -> Result<(), Fail
         let reports_start = wanted.flags.has(StartFlags::REPORT_START);
         // To wait for a program to be in place is two more changes of the process that runs, which
         // are not needed. But Linux spares a child that is waited for when memory runs out, and ends with
-        // another one all that share its memory: where its group has little, it is waited for.
+        // another one all that share its memory: where its cgroup has little, it is waited for.
         let is_waited_for = reports_start || context.cgroup.is_some();
-        let time = TreeTime::begin(context.group_time.as_ref(), wanted.cpu_ns > 0);
+        let time = TreeTime::begin(context.cgroup_time.as_ref(), wanted.cpu_ns > 0);
         let attempt = Attempt::new(launch, if is_waited_for { clone::VFORK } else { 0 });
         // SAFETY: the record was checked, the descriptors are open, and all of it stays until no child
         // is left.
@@ -107,7 +107,7 @@ fn attempt(context: &SupervisorContext, message: Message<'_>) -> Result<(), Fail
             held: if wanted.memory_bytes > 0 { Held::new().ok() } else { None },
             reached: Reached::Nothing,
             leaked: 0,
-            group_is_spent: false,
+            cgroup_is_spent: false,
         };
         call.attend(context);
         Ok(())
@@ -134,8 +134,8 @@ struct Call<'a> {
     reached: Reached,
     /// Processes that outlived the program and were killed.
     leaked: u32,
-    /// Whether what is started in the programs' group from now on would be killed at once.
-    group_is_spent: bool,
+    /// Whether what is started in the programs' cgroup from now on would be killed at once.
+    cgroup_is_spent: bool,
 }
 
 /// What is left after a look at children that ended.
@@ -235,7 +235,7 @@ impl Call<'_> {
                         sweep_for_good(context);
                     }
                     self.leaked += swept.killed;
-                    self.group_is_spent = swept.group_is_spent;
+                    self.cgroup_is_spent = swept.cgroup_is_spent;
                     self.cpu_ns = 0;
                     self.memory_bytes = 0;
                 }
@@ -316,7 +316,7 @@ impl Call<'_> {
         self.status = self.status.or(swept.leader);
         // What was killed together with the program did not outlive it.
         self.leaked += if was_over { swept.killed } else { 0 };
-        self.group_is_spent |= swept.group_is_spent;
+        self.cgroup_is_spent |= swept.cgroup_is_spent;
         self.tell_end(context, swept.confirmed);
         if !swept.confirmed {
             end_all(context);
@@ -326,7 +326,7 @@ impl Call<'_> {
     /// Whether the tree is over one of its bounds; remembers which.
     fn is_over(&mut self, context: &SupervisorContext) -> bool {
         let load = load(context, self.time.seen(), self.held.as_mut());
-        // The larger of what was waited for with what is alive, and what the group or all looks tell.
+        // The larger of what was waited for with what is alive, and what the cgroup or all looks tell.
         let used_ns = (self.used.user_us + self.used.system_us) * 1_000 + load.cpu_ns;
         let used_ns = used_ns.max(self.time.now_us() * 1_000);
         if self.cpu_ns > 0 && used_ns > self.cpu_ns {
@@ -355,7 +355,7 @@ impl Call<'_> {
             status: self.status(),
             reached: self.reached,
             confirmed,
-            serves_on: confirmed && !self.group_is_spent && is_untouched,
+            serves_on: confirmed && !self.cgroup_is_spent && is_untouched,
             leaked: self.leaked,
             ..Report::new(ReportKind::Ended)
         };
@@ -406,7 +406,7 @@ fn serve_in_namespace(context: &SupervisorContext, stack: &Pages, message: Messa
         Err(errno) => return report(&failure(Failed { stage: Stage::Namespace, errno })),
     };
     let mut used = Used::default();
-    let time = TreeTime::begin(context.group_time.as_ref(), false);
+    let time = TreeTime::begin(context.cgroup_time.as_ref(), false);
     let ended = loop {
         let mut polled = [Polled::readable(context.host), Polled::hung_up(SOCKET), context.ends.polled()];
         poll(&mut polled, backstop.map(|it| it.saturating_sub(now_ns())));

@@ -10,7 +10,7 @@ use crate::{
         child::{Failed, close},
         sys::{self, Cookie, Errno, address, clone, errno, int, number},
     },
-    cpu::GroupTime,
+    cpu::CgroupTime,
     end::{children, for_each_child},
     memory::Pages,
     mounts, network,
@@ -44,9 +44,9 @@ pub(crate) struct SupervisorContext {
     pub(crate) members: Option<Descriptor>,
     /// The file that kills what is in that cgroup; without that, the cgroup is one that programs are in
     /// with their supervisor.
-    pub(crate) group_kill: Option<i32>,
+    pub(crate) cgroup_kill: Option<i32>,
     /// What that cgroup counts, or the one that programs are in with their supervisor.
-    pub(crate) group_time: Option<GroupTime>,
+    pub(crate) cgroup_time: Option<CgroupTime>,
     /// The socket in the network namespace, until the host has it.
     pub(crate) listener: Option<Descriptor>,
     /// Shared memory of the programs' own.
@@ -54,9 +54,9 @@ pub(crate) struct SupervisorContext {
 }
 
 impl SupervisorContext {
-    /// Whether to kill the programs' group is to kill us as well.
-    pub(crate) const fn is_in_group(&self) -> bool {
-        self.group_kill.is_some() && self.cgroup.is_none()
+    /// Whether to kill the programs' cgroup is to kill us as well.
+    pub(crate) const fn is_in_cgroup(&self) -> bool {
+        self.cgroup_kill.is_some() && self.cgroup.is_none()
     }
 
     pub(crate) const fn is_namespace(&self) -> bool {
@@ -111,13 +111,13 @@ pub(crate) fn enter(
         inner_ruleset: take(SetupFlags::INNER_RULESET)?,
         cgroup: take(SetupFlags::CGROUP)?,
         members: None,
-        group_kill: take(SetupFlags::CGROUP_KILL)?,
-        group_time: None,
+        cgroup_kill: take(SetupFlags::CGROUP_KILL)?,
+        cgroup_time: None,
         listener: None,
         shared_memory: None,
     };
     let cpu_stat = take(SetupFlags::CPU_STAT)?;
-    if let Some(kill) = context.group_kill.filter(|_| context.is_in_group()) {
+    if let Some(kill) = context.cgroup_kill.filter(|_| context.is_in_cgroup()) {
         claim(kill).map_err(failed(Stage::Cgroup))?;
     }
     if has(SetupFlags::CLONE3_REFUSED) {
@@ -181,15 +181,15 @@ pub(crate) fn enter(
     trial::entered(setup, &context)?;
     if let Some(cpu_stat) = cpu_stat {
         let counts_supervisor = context.cgroup.is_none();
-        context.group_time =
-            Some(GroupTime::new(cpu_stat, counts_supervisor).map_err(failed(Stage::Cgroup))?);
+        context.cgroup_time =
+            Some(CgroupTime::new(cpu_stat, counts_supervisor).map_err(failed(Stage::Cgroup))?);
     }
     descriptors.keep();
     Ok(context)
 }
 
-/// Claims the group for as long as this process lives, by a lock that tells others its number (`F_GETLK`,
-/// fcntl_locking(2)). A host that finds the group abandoned lets its supervisor finish. The lock goes with the
+/// Claims the cgroup for as long as this process lives, by a lock that tells others its number (`F_GETLK`,
+/// fcntl_locking(2)). A host that finds the cgroup abandoned lets its supervisor finish. The lock goes with the
 /// process, and is neither a child's nor that of what a child executes.
 fn claim(kill: i32) -> Result<(), Errno> {
     const F_SETLK: usize = 6;

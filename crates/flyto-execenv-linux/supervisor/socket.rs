@@ -242,7 +242,7 @@ pub(crate) fn report(report: &Report) {
 }
 
 /// How often a report is sent again that the system had no memory for, each time after twice the pause,
-/// from 1 ms on: for a second altogether. Programs that hold all memory of their group are ended meanwhile.
+/// from 1 ms on: for a second altogether. Programs that hold all memory of their cgroup are ended meanwhile.
 const SEND_AGAIN: u32 = 10;
 
 /// Sends until that is done. A host that is never told would wait for ever: where it cannot be told, the

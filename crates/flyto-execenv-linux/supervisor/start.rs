@@ -6,7 +6,7 @@ use flyto_supervision::{Stage, Start, StartFlags};
 
 use crate::{
     bare::{
-        child::{Cgroup, Failed, Group, Image, Launch},
+        child::{Cgroup, Failed, ProcessGroup, Image, Launch},
         sys::{self, errno, number},
     },
     memory::Pages,
@@ -67,7 +67,7 @@ pub(crate) fn with_launch<T>(
         dir,
         streams: *streams,
         fourth: None,
-        group: if has(StartFlags::NEW_SESSION) { Group::Session } else { Group::Own },
+        pgrp: if has(StartFlags::NEW_SESSION) { ProcessGroup::Session } else { ProcessGroup::Own },
         bounds: start.bounds.get(..start.n_bounds).unwrap_or_default(),
         // SAFETY: asks for a number.
         ends_with: unsafe { sys::numbers(number::GETPID, &[]) }.ok().map(|it| it as i32),

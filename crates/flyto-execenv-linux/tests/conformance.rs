@@ -36,7 +36,7 @@ mod by_cgroup {
     flyto_execenv::executor_conformance!(supervised(KillMechanism::Cgroup));
 }
 
-mod by_group {
+mod by_process_group {
     use super::*;
 
     flyto_execenv::executor_conformance!(ExecEnv::new(

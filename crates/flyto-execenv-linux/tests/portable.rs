@@ -18,7 +18,7 @@ mod contract {
 }
 
 #[test]
-fn only_groups_are_ended() {
+fn only_process_groups_are_ended() {
     for mechanism in [KillMechanism::Subreaper, KillMechanism::PidNamespace, KillMechanism::Cgroup]
     {
         let err = Linux::with_mechanism(mechanism).expect_err("it needs a supervisor");

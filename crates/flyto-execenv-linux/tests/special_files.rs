@@ -15,8 +15,8 @@ async fn check(program: &str, expect: Expect) {
     mkfifo(&dir.path().join("pipe"), Mode::S_IRWXU).expect("it is ours");
     let program = dir.path().join(program);
     let pinned = Program::Pinned { path: program.clone(), sha256: Sha256([0; 32]) };
-    let group = Linux::with_mechanism(KillMechanism::Group).expect("it needs nothing");
-    for env in [ExecEnv::new(Linux::new()), ExecEnv::new(group)] {
+    let by_process_group = Linux::with_mechanism(KillMechanism::Group).expect("it needs nothing");
+    for env in [ExecEnv::new(Linux::new()), ExecEnv::new(by_process_group)] {
         for program in [Program::from(program.clone()), pinned.clone()] {
             let err = env.run(Spec::new(program)).await.expect_err("it cannot start");
             assert_eq!((err.kind(), err.did_start()), (ExecErrorKind::NotExecutable, false));

@@ -41,7 +41,7 @@ fn alive(marker: &str) -> Vec<Pid> {
 }
 
 #[tokio::test]
-async fn a_group_ends_with_its_call_also_when_its_supervisor_was_killed() {
+async fn a_cgroup_ends_with_its_call_also_when_its_supervisor_was_killed() {
     let Ok(linux) = Linux::with_mechanism(KillMechanism::Cgroup) else {
         // Control groups are the host's to make or not; other mechanisms promise less.
         assert_ne!(Linux::new().mechanism(), KillMechanism::Cgroup);

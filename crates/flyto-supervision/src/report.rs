@@ -49,7 +49,7 @@ pub enum Stage {
     /// The working directory.
     Dir,
     /// The process group or session.
-    Group,
+    ProcessGroup,
     /// The bounds of setrlimit(2).
     Bounds,
     /// Giving up privileges.
@@ -74,7 +74,7 @@ impl Stage {
         Self::Cgroup,
         Self::Streams,
         Self::Dir,
-        Self::Group,
+        Self::ProcessGroup,
         Self::Bounds,
         Self::Privileges,
         Self::Exec,
@@ -97,7 +97,7 @@ impl Stage {
             Self::Cgroup => "put the process into its control group",
             Self::Streams => "put the streams in place",
             Self::Dir => "enter the working directory",
-            Self::Group => "make the process group",
+            Self::ProcessGroup => "make the process group",
             Self::Bounds => "set the bounds",
             Self::Privileges => "give up privileges",
             Self::Exec => "execute the program",

@@ -26,6 +26,35 @@ const PHRASES: &[(&str, &str)] = &[
     ("foreseen", "`preflight`"),
 ];
 
+/// Where "group" says which kind it is, since both kinds are spoken of.
+const OF_BOTH_GROUPS: &[&str] =
+    &["crates/flyto-execenv-linux/", "crates/flyto-supervision/", "docs/linux.md", "SECURITY.md"];
+
+/// What stands before "group" there: the kind, a name of the public API or of the system, the group of a file
+/// or of a key.
+const BEFORE_GROUP: &[&str] = &[
+    "process ",
+    "process_",
+    "process-",
+    "control ",
+    "control_",
+    "killmechanism::",
+    "killscope::",
+    "self::",
+    "runs no supervisor. ", // a variant under its documentation
+    "`",
+    "\"",
+    "exit_",
+    "oom.",
+    "oom_",
+    "clear-",
+    "set-",
+    "mode, ",
+    "given to another ",
+    "as its owner or as its ",
+    "begin with a key of another ",
+];
+
 /// Finds them. A changelog tells of things that have gone, and this file lists them.
 pub(super) fn check(files: &[TextFile]) -> Vec<Problem> {
     let is_checked =
@@ -47,7 +76,25 @@ fn check_file(file: &TextFile) -> Vec<Problem> {
             res.push(Problem::new(&file.path, line, message));
         }
     }
+    if OF_BOTH_GROUPS.iter().any(|it| file.path.starts_with(it)) {
+        for at in unnamed_groups(&text) {
+            let line = starts.partition_point(|start| *start <= at);
+            let message = "say which group: `pgrp` or process group, `cgroup` or control group";
+            res.push(Problem::new(&file.path, line, message));
+        }
+    }
     res
+}
+
+/// Where "group" stands for a group of either kind.
+fn unnamed_groups(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices("group").map(|(at, _)| at).filter(|at| {
+        let (before, after) = (&text[..*at], &text[at + "group".len()..]);
+        let after = after.strip_prefix('s').unwrap_or(after);
+        !before.ends_with(char::is_alphabetic)
+            && !after.starts_with(char::is_alphabetic)
+            && !BEFORE_GROUP.iter().any(|it| before.ends_with(it))
+    })
 }
 
 /// The text in lower case as one line, without what begins a comment and ends an unfinished line of a
@@ -98,6 +145,20 @@ mod tests {
                 a.rs:3: `graveyard` is not plain: `reaper`
                 a.rs:4: `foreseen` is not plain: `preflight`"#]],
         );
+    }
+
+    #[test]
+    fn a_group_has_a_kind_where_there_are_two() {
+        let text = "fn kill_group() {}\n/// A process\n/// group, control groups, a cgroup and\n/// its group.\nlet groups = KillScope::Group;";
+        check_text(
+            "crates/flyto-execenv-linux/src/a.rs",
+            text,
+            expect![[r#"
+                crates/flyto-execenv-linux/src/a.rs:1: say which group: `pgrp` or process group, `cgroup` or control group
+                crates/flyto-execenv-linux/src/a.rs:4: say which group: `pgrp` or process group, `cgroup` or control group
+                crates/flyto-execenv-linux/src/a.rs:5: say which group: `pgrp` or process group, `cgroup` or control group"#]],
+        );
+        check_text("crates/flyto-cli/src/a.rs", text, expect![""]);
     }
 
     #[test]

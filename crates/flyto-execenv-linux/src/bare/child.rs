@@ -25,8 +25,8 @@ use super::{
 /// Where the new process belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(dead_code, reason = "a supervisor starts each program in another process group")]
-pub(crate) enum Group {
-    /// In the group of its parent.
+pub(crate) enum ProcessGroup {
+    /// In the process group of its parent.
     Stay,
     /// At the head of a process group of its own.
     Own,
@@ -60,7 +60,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) streams: [i32; 3],
     /// What becomes descriptor 3; with it, the image's descriptor is not 3 itself.
     pub(crate) fourth: Option<i32>,
-    pub(crate) group: Group,
+    pub(crate) pgrp: ProcessGroup,
     /// Set by prlimit(2) and read back, since a filter may answer without making the call.
     pub(crate) bounds: &'a [Bound],
     /// The caller's process number. The program is killed when the caller's thread ends (`PR_SET_PDEATHSIG`,
@@ -272,10 +272,10 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
         step!(Streams: sys::numbers(number::DUP3, &[int(fd), 3, 0]));
     }
     step!(Dir: sys::numbers(number::CHDIR, &[address(launch.dir)]));
-    match launch.group {
-        Group::Stay => {}
-        Group::Own => drop(step!(Group: sys::numbers(number::SETPGID, &[0, 0]))),
-        Group::Session => drop(step!(Group: sys::numbers(number::SETSID, &[]))),
+    match launch.pgrp {
+        ProcessGroup::Stay => {}
+        ProcessGroup::Own => drop(step!(ProcessGroup: sys::numbers(number::SETPGID, &[0, 0]))),
+        ProcessGroup::Session => drop(step!(ProcessGroup: sys::numbers(number::SETSID, &[]))),
     }
     for bound in launch.bounds {
         let values = [bound.soft, bound.hard];
@@ -290,20 +290,20 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
         }
     }
     if by_hand {
-        step!(Group: clone3::forget_handlers());
+        step!(ProcessGroup: clone3::forget_handlers());
     }
     // Handlers are gone (`CLONE_CLEAR_SIGHAND`, or just now). Rust's runtime ignores SIGPIPE, which would be
     // inherited; what else is ignored was so on purpose, as by nohup(1).
     if !launch.is_clean {
         let default = [0_usize; 4];
         let pipe = sys::SIGPIPE as usize;
-        step!(Group: sys::call(number::RT_SIGACTION, [pipe, address(&default), 0, 8, 0, 0]));
+        step!(ProcessGroup: sys::call(number::RT_SIGACTION, [pipe, address(&default), 0, 8, 0, 0]));
     }
     clone3::set_mask(0);
     if let Some(parent) = launch.ends_with {
-        step!(Group: sys::numbers(number::PRCTL, &[PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0]));
+        step!(ProcessGroup: sys::numbers(number::PRCTL, &[PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0]));
         // It may have ended before that.
-        if step!(Group: sys::numbers(number::GETPPID, &[])) != parent as usize {
+        if step!(ProcessGroup: sys::numbers(number::GETPPID, &[])) != parent as usize {
             return Failed { stage: Stage::Clone, errno: sys::errno::SRCH };
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn refuse(errno: Errno) {
 /// Whether this answer is that of a filter, and not the kernel's to these flags.
 ///
 /// Docker refuses clone3(2) with `ENOSYS` since 20.10.10, so that libraries take clone(2), and refused it
-/// with `EPERM` before, as it does with everything else. To the kernel that means namespaces and groups
+/// with `EPERM` before, as it does with everything else. To the kernel that means namespaces and cgroups
 /// which this user may not have.
 const fn is_refusal(errno: Errno, flags: u64) -> bool {
     const FORBIDDEN_TO_SOME: u64 =
@@ -50,7 +50,7 @@ const fn is_refusal(errno: Errno, flags: u64) -> bool {
 
 /// Makes a process by clone3(2), or else by clone(2). What a child by clone(2) has to do for itself is
 /// told by the second argument of `entry`: all signals are blocked, handlers are its parent's, and so is
-/// its group.
+/// its cgroup.
 ///
 /// # Safety
 ///
@@ -121,7 +121,7 @@ pub(crate) unsafe fn forget_handlers() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Puts this process into the group whose list of members this file is: "0" stands for the process that writes it
+/// Puts this process into the cgroup whose list of members this file is: "0" stands for the process that writes it
 /// (cgroups(7)).
 ///
 /// # Errors
@@ -133,7 +133,7 @@ pub(crate) fn join(members: i32) -> Result<(), Errno> {
     unsafe { sys::call(number::WRITE, [int(members), address(text), 1, 0, 0, 0]) }.map(drop)
 }
 
-/// The list of members of a version 2 group, which a descriptor of its directory leads to.
+/// The list of members of a version 2 cgroup, which a descriptor of its directory leads to.
 ///
 /// # Errors
 ///

@@ -6,10 +6,10 @@ use std::{
     ptr::null,
 };
 
-use super::child::{self, Cgroup, Failed, Group, Image, Launch};
+use super::child::{self, Cgroup, Failed, Image, Launch, ProcessGroup};
 
 /// Starts a supervisor from `image`, with a socket as its descriptor 3 and a null device as 0, 1 and 2. All
-/// three are 4 or greater. It puts itself on the list of `members` of a group of version 1 before its first
+/// three are 4 or greater. It puts itself on the list of `members` of a cgroup of version 1 before its first
 /// instruction, and is born in `cgroup` of version 2, which is a directory and its list of members. Gives its
 /// process and a pidfd for it.
 ///
@@ -22,7 +22,7 @@ use super::child::{self, Cgroup, Failed, Group, Image, Launch};
 pub(crate) fn supervisor(
     image: BorrowedFd<'_>,
     (socket, null_device): (BorrowedFd<'_>, BorrowedFd<'_>),
-    group: Group,
+    pgrp: ProcessGroup,
     members: Option<BorrowedFd<'_>>,
     cgroup: Option<(BorrowedFd<'_>, BorrowedFd<'_>)>,
 ) -> io::Result<(i32, OwnedFd)> {
@@ -36,7 +36,7 @@ pub(crate) fn supervisor(
         dir: c"/".as_ptr().cast(),
         streams: [null_device; 3],
         fourth: Some(socket.as_raw_fd()),
-        group,
+        pgrp,
         bounds: &[],
         ends_with: None,
         no_new_privs: false,

@@ -1,6 +1,6 @@
 //! Which process has locked a file.
 //!
-//! A supervisor locks the `cgroup.kill` of its group. The lock goes with the process, and tells its
+//! A supervisor locks the `cgroup.kill` of its cgroup. The lock goes with the process, and tells its
 //! number to every process that may open the file.
 
 use std::{fs::File, io, os::fd::AsRawFd};

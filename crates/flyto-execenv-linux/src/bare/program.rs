@@ -15,7 +15,7 @@ use std::{
 use flyto_supervision::Bound;
 
 use super::{
-    child::{self, Failed, Group, Image, Launch},
+    child::{self, Failed, Image, Launch, ProcessGroup},
     sys::{self, Cookie, Errno, address, int, number},
 };
 
@@ -94,8 +94,8 @@ pub(crate) struct Request<'a> {
     pub(crate) image: Option<BorrowedFd<'a>>,
     /// What becomes descriptors 0, 1 and 2. All are 3 or greater.
     pub(crate) streams: [BorrowedFd<'a>; 3],
-    /// The leader's own group, or that of this process.
-    pub(crate) group: Group,
+    /// The leader's own process group, or that of this process.
+    pub(crate) pgrp: ProcessGroup,
     /// In force before the program's first instruction.
     pub(crate) bounds: &'a [Bound],
 }
@@ -113,7 +113,7 @@ pub(crate) struct Started {
 ///
 /// The step that failed. Nothing of the program ran, and the child is reaped.
 pub(crate) fn start(request: &Request<'_>) -> Result<Started, Failed> {
-    let Request { strings, image, streams, group, bounds } = request;
+    let Request { strings, image, streams, pgrp, bounds } = request;
     let pointers = strings.pointers();
     let args = &pointers[BEFORE_ARGS..];
     let env = &args[strings.n_args + 1..];
@@ -124,7 +124,7 @@ pub(crate) fn start(request: &Request<'_>) -> Result<Started, Failed> {
         dir: pointers[1],
         streams: streams.map(|it| it.as_raw_fd()),
         fourth: None,
-        group: *group,
+        pgrp: *pgrp,
         bounds,
         ends_with: None,
         no_new_privs: false,
@@ -166,7 +166,7 @@ pub(crate) struct Reaped {
 ///
 /// `pid` is not above zero.
 pub(crate) fn try_reap(pid: i32) -> Result<Option<Reaped>, Errno> {
-    // Others name groups of children.
+    // Others name process groups of children.
     assert!(pid > 0, "a process id is above zero");
     let mut status = 0_u32;
     let mut usage = RawUsage::default();

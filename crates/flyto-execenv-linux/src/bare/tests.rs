@@ -20,7 +20,7 @@ use flyto_supervision::Stage;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::{
-    child::{self, Cgroup, Child, Failed, Group, Image, Launch},
+    child::{self, Cgroup, Child, Failed, Image, Launch, ProcessGroup},
     clone3,
     program::try_reap,
     sys::errno,
@@ -78,8 +78,8 @@ fn the_contract_holds_by_cgroup() {
 }
 
 #[test]
-fn the_contract_holds_by_group() {
-    check_contract("bare::tests::the_contract_holds_by_group", KillMechanism::Group);
+fn the_contract_holds_by_process_group() {
+    check_contract("bare::tests::the_contract_holds_by_process_group", KillMechanism::Group);
 }
 
 fn sh(script: &str) -> Spec {
@@ -138,16 +138,16 @@ async fn a_strict_program_has_programs_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_program_is_in_its_group_and_a_restricted_one_in_its_namespace() {
-    let test = "bare::tests::a_program_is_in_its_group_and_a_restricted_one_in_its_namespace";
+async fn a_program_is_in_its_cgroup_and_a_restricted_one_in_its_namespace() {
+    let test = "bare::tests::a_program_is_in_its_cgroup_and_a_restricted_one_in_its_namespace";
     if !is_without_clone3(test) {
         return;
     }
-    let groups = by(KillMechanism::Cgroup).run(sh("cat /proc/self/cgroup")).await;
-    let groups = text(&groups.expect("there is a shell"));
+    let cgroups = by(KillMechanism::Cgroup).run(sh("cat /proc/self/cgroup")).await;
+    let cgroups = text(&cgroups.expect("there is a shell"));
     let own = format!("flyto-{}-", std::process::id());
-    let version_2 = groups.lines().find(|it| it.starts_with("0::"));
-    assert!(version_2.is_some_and(|it| it.contains(&own)), "{groups}");
+    let version_2 = cgroups.lines().find(|it| it.starts_with("0::"));
+    assert!(version_2.is_some_and(|it| it.contains(&own)), "{cgroups}");
 
     // By clone(2) with a flag that the program's own filter refuses to all other processes.
     let restricted = Isolation::new().system_calls(SystemCalls::Restricted);
@@ -188,7 +188,7 @@ fn launch<'a>(path: &'a [u8], dir: &'a [u8], streams: [i32; 3]) -> Launch<'a> {
         dir: dir.as_ptr(),
         streams,
         fourth: None,
-        group: Group::Stay,
+        pgrp: ProcessGroup::Stay,
         bounds: &[],
         ends_with: None,
         no_new_privs: false,
@@ -225,12 +225,12 @@ fn a_start_that_fails_tells_its_stage_and_leaves_no_child() {
     }
     let (_null, streams) = streams();
     let fine = launch(b"/bin/true\0", b"/\0", streams);
-    let no_group = Cgroup { dir: -1, members: -1 };
+    let no_cgroup = Cgroup { dir: -1, members: -1 };
     for (launch, stage, errno) in [
         (launch(b"/no/such/program\0", b"/\0", streams), Stage::Exec, libc::ENOENT),
         (launch(b"/bin/true\0", b"/no/such/dir\0", streams), Stage::Dir, libc::ENOENT),
         (Launch { streams: [99; 3], ..fine }, Stage::Streams, libc::EBADF),
-        (Launch { cgroup: Some(no_group), ..fine }, Stage::Cgroup, libc::EBADF),
+        (Launch { cgroup: Some(no_cgroup), ..fine }, Stage::Cgroup, libc::EBADF),
     ] {
         let before = fs::read_dir("/proc/self/fd").expect("proc(5)").count();
         // SAFETY: its strings are there, and what is no descriptor is meant to be none.
@@ -335,7 +335,7 @@ fn no_handler_of_the_host_runs_in_a_child() {
         move || {
             begun.wait();
             while !is_over.load(Ordering::Relaxed) {
-                // To all of the group, which this process made: children that stay in it hear it too.
+                // To all of the process group, which this process made: children that stay in it hear it too.
                 let _ = rustix::process::kill_current_process_group(rustix::process::Signal::USR1);
             }
         }

@@ -17,16 +17,16 @@ use super::{
     sys::{self, CloneArgs, Entry, Errno, MadeBy, address, clone, int, number},
 };
 
-/// A process can be born in the group with this directory (`CLONE_INTO_CGROUP`, clone3(2)), and lives. Where
-/// clone3(2) is refused, it can put itself into that group.
+/// A process can be born in the cgroup with this directory (`CLONE_INTO_CGROUP`, clone3(2)), and lives. Where
+/// clone3(2) is refused, it can put itself into that cgroup.
 ///
 /// # Errors
 ///
 /// Those of clone3(2), else of open(2) and write(2). Of kind [`io::ErrorKind::Other`] where the process was killed at once: Linux does
-/// that in a group that was killed before.
-pub(crate) fn be_born_in(group: BorrowedFd<'_>) -> io::Result<()> {
-    let group = Some(group.as_raw_fd());
-    run(Attempt::Nothing, group).map(drop)
+/// that in a cgroup that was killed before.
+pub(crate) fn be_born_in(cgroup: BorrowedFd<'_>) -> io::Result<()> {
+    let cgroup = Some(cgroup.as_raw_fd());
+    run(Attempt::Nothing, cgroup).map(drop)
 }
 
 /// A namespace for a process alone.
@@ -56,7 +56,7 @@ pub(crate) fn be_born_apart(namespace: Namespace, in_user_namespace: bool) -> io
     run_in(Attempt::Nothing, None, own | user).map(drop)
 }
 
-/// A process can put itself into the group whose list of members this file is.
+/// A process can put itself into the cgroup whose list of members this file is.
 ///
 /// # Errors
 ///
@@ -157,27 +157,27 @@ struct Stack(MaybeUninit<[u8; STACK_BYTES]>);
 /// Lies on the frame of the parent, which waits.
 struct Shared {
     attempt: Attempt,
-    /// The directory of the group to be born in.
-    group: Option<i32>,
+    /// The directory of the cgroup to be born in.
+    cgroup: Option<i32>,
     /// The stack of a child's child.
     inner: *mut Stack,
     res: Result<Option<u64>, Errno>,
 }
 
 /// In the namespaces of the host.
-fn run(attempt: Attempt, group: Option<i32>) -> io::Result<Option<u64>> {
-    run_in(attempt, group, 0)
+fn run(attempt: Attempt, cgroup: Option<i32>) -> io::Result<Option<u64>> {
+    run_in(attempt, cgroup, 0)
 }
 
 /// The same, in these namespaces of the process's own.
-fn run_in(attempt: Attempt, group: Option<i32>, namespaces: u64) -> io::Result<Option<u64>> {
+fn run_in(attempt: Attempt, cgroup: Option<i32>, namespaces: u64) -> io::Result<Option<u64>> {
     let mut stack = MaybeUninit::<Stack>::uninit();
     let mut inner = MaybeUninit::<Stack>::uninit();
-    let mut shared = Shared { attempt, group, inner: inner.as_mut_ptr(), res: Ok(None) };
+    let mut shared = Shared { attempt, cgroup, inner: inner.as_mut_ptr(), res: Ok(None) };
     let shared_at = &raw mut shared;
     let failed = |errno: Errno| io::Error::from_raw_os_error(errno.cast_signed());
     // SAFETY: this frame, with both stacks, stays until the child has ended: `CLONE_VFORK` holds us here.
-    let pid = unsafe { spawn(stack.as_mut_ptr(), group, namespaces, child, shared_at.cast()) }
+    let pid = unsafe { spawn(stack.as_mut_ptr(), cgroup, namespaces, child, shared_at.cast()) }
         .map_err(failed)?;
     let was_killed = wait(pid) & 0x7f != 0;
     if was_killed {
@@ -193,17 +193,17 @@ fn run_in(attempt: Attempt, group: Option<i32>, namespaces: u64) -> io::Result<O
 /// returns.
 unsafe fn spawn(
     stack: *mut Stack,
-    group: Option<i32>,
+    cgroup: Option<i32>,
     namespaces: u64,
     entry: Entry,
     arg: *mut c_void,
 ) -> Result<i32, Errno> {
-    let into_group = if group.is_some() { clone::INTO_CGROUP } else { 0 };
+    let into_cgroup = if cgroup.is_some() { clone::INTO_CGROUP } else { 0 };
     let args = CloneArgs {
-        flags: clone::VM | clone::VFORK | clone::CLEAR_SIGHAND | into_group | namespaces,
+        flags: clone::VM | clone::VFORK | clone::CLEAR_SIGHAND | into_cgroup | namespaces,
         stack: address(stack) as u64,
         stack_size: STACK_BYTES as u64,
-        cgroup: group.map_or(0, |it| it as u64),
+        cgroup: cgroup.map_or(0, |it| it as u64),
         ..CloneArgs::default()
     };
     // SAFETY: the caller's promise.
@@ -230,8 +230,9 @@ fn wait(pid: i32) -> u32 {
 extern "C" fn child(arg: *mut c_void, made_by: MadeBy) -> ! {
     let shared = arg.cast::<Shared>();
     // SAFETY: `run` lends it to us, and waits.
-    let (attempt, group, inner) = unsafe { ((*shared).attempt, (*shared).group, (*shared).inner) };
-    let joined = match (made_by, group) {
+    let (attempt, cgroup, inner) =
+        unsafe { ((*shared).attempt, (*shared).cgroup, (*shared).inner) };
+    let joined = match (made_by, cgroup) {
         (MadeBy::Clone, Some(dir)) => clone3::members(dir).and_then(clone3::join),
         _ => Ok(()),
     };

@@ -1,7 +1,7 @@
 //! Where this process stands in the hierarchies of control groups: cgroups(7), proc_pid_mountinfo(5).
 //!
 //! Pure functions of the two files' bytes, so that each layout is tested without such a machine.
-//! `None` means that no hierarchy shows this process: nothing is mounted, or its group lies outside
+//! `None` means that no hierarchy shows this process: nothing is mounted, or its cgroup lies outside
 //! of what this cgroup namespace sees.
 
 use std::{
@@ -15,7 +15,7 @@ use std::{
 pub(super) struct Place {
     /// The root of what is visible.
     pub(super) mount: PathBuf,
-    /// The directory of this process's group.
+    /// The directory of this process's cgroup.
     pub(super) own: PathBuf,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn version_1(members: &[u8], mounts: &[u8], controller: &str) -> Opti
     place(path, mounts, |kind, options| kind == b"cgroup" && names(options))
 }
 
-/// The first mount that shows the group counts. `is_it` gets the kind of the file system and the
+/// The first mount that shows the cgroup counts. `is_it` gets the kind of the file system and the
 /// options of the superblock.
 fn place(path: &[u8], mounts: &[u8], is_it: impl Fn(&[u8], &[u8]) -> bool) -> Option<Place> {
     let path = PathBuf::from(OsString::from_vec(path.to_vec()));
@@ -54,7 +54,7 @@ fn place(path: &[u8], mounts: &[u8], is_it: impl Fn(&[u8], &[u8]) -> bool) -> Op
             return None;
         }
         let (root, mount) = (unescaped(fields.get(3)?), unescaped(fields.get(4)?));
-        // A path that leaves the root belongs to a group outside of this cgroup namespace.
+        // A path that leaves the root belongs to a cgroup outside of this cgroup namespace.
         let below = path.strip_prefix(root).ok()?;
         let is_visible = below.components().all(|it| matches!(it, Component::Normal(_)));
         // Joining an empty path would add a slash.
@@ -110,7 +110,7 @@ mod tests {
     /// Version 1 in a container that sees its part of each hierarchy.
     const PART: (&str, &str) = (
         "8:pids:/docker/ab\n",
-        "39 31 0:36 /docker/ab /sys/fs/my\\040groups ro - cgroup cgroup rw,pids\n",
+        "39 31 0:36 /docker/ab /sys/fs/my\\040place ro - cgroup cgroup rw,pids\n",
     );
 
     /// A process that was moved away, seen from its old namespace.
@@ -157,7 +157,7 @@ mod tests {
             PART,
             expect![[r#"
             2 none
-            pids /sys/fs/my groups /sys/fs/my groups
+            pids /sys/fs/my place /sys/fs/my place
             memory none
             cpuacct none
         "#]],
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_outside_of_what_is_visible_is_no_place() {
+    fn a_cgroup_outside_of_what_is_visible_is_no_place() {
         check(
             OUTSIDE,
             expect![[r#"

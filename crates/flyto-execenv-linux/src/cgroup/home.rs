@@ -1,4 +1,4 @@
-//! The directory of one host in one hierarchy: groups of programs are made below it.
+//! The directory of one host in one hierarchy: cgroups of programs are made below it.
 //!
 //! A directory is named `flyto-PID-N`. Its name alone proves nothing, since process numbers are
 //! used again: the lock on it does. The first host that comes to a place removes the directories
@@ -38,7 +38,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 /// Why control groups are of no use for something.
 #[derive(Debug, Clone)]
 pub(crate) struct Refused {
-    /// What was tried, in words: `make a group in`.
+    /// What was tried, in words: `make a cgroup in`.
     pub(crate) tried: &'static str,
     /// On which file or directory.
     pub(crate) path: PathBuf,
@@ -54,7 +54,7 @@ impl Refused {
 }
 
 impl fmt::Display for Refused {
-    /// `failed to make a group in /sys/fs/cgroup/x`; the cause is the source.
+    /// `failed to make a cgroup in /sys/fs/cgroup/x`; the cause is the source.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "failed to {} {}", self.tried, self.path.display())
     }
@@ -95,7 +95,7 @@ impl Home {
             match fs::create_dir(&path) {
                 Ok(()) => {}
                 Err(err) if err.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(err) => return Err(Refused::new("make a group in", place, err)),
+                Err(err) => return Err(Refused::new("make a cgroup in", place, err)),
             }
             match lock(&path) {
                 Some(lock) => return Ok(Self { path, owner: process::id(), _lock: lock }),
@@ -122,7 +122,7 @@ impl Home {
         path
     }
 
-    /// Removes it with all its groups, once no process is in them; gives up after 25 ms.
+    /// Removes it with all its cgroups, once no process is in them; gives up after 25 ms.
     ///
     /// In a fork of the process that made it, nothing happens.
     pub(super) fn clear(&self) {
@@ -137,7 +137,7 @@ impl Home {
         }
     }
 
-    /// The directory itself, in which groups are made.
+    /// The directory itself, in which cgroups are made.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -147,22 +147,22 @@ impl Home {
         self.owner == process::id()
     }
 
-    /// The directory of one group. In a fork of the process that made this, the numbers go on where
-    /// they were, so that its groups have names of their own.
-    pub(super) fn group(&self, number: u32) -> PathBuf {
+    /// The directory of one cgroup. In a fork of the process that made this, the numbers go on where
+    /// they were, so that its cgroups have names of their own.
+    pub(super) fn cgroup(&self, number: u32) -> PathBuf {
         match self.is_ours() {
             true => self.path.join(number.to_string()),
             false => self.path.join(format!("{number}-{}", process::id())),
         }
     }
 
-    /// Makes the directory of one group, if it is not there.
+    /// Makes the directory of one cgroup, if it is not there.
     ///
     /// # Errors
     ///
     /// Those of mkdir(2), but for a directory that is there already.
-    pub(super) fn make_group(&self, number: u32) -> io::Result<PathBuf> {
-        let path = self.group(number);
+    pub(super) fn make_cgroup(&self, number: u32) -> io::Result<PathBuf> {
+        let path = self.cgroup(number);
         match fs::create_dir(&path) {
             Err(err) if err.kind() != io::ErrorKind::AlreadyExists => Err(err),
             _ => Ok(path),
@@ -179,7 +179,7 @@ impl Drop for Home {
     }
 }
 
-/// Supervisors that were just let go are in their groups for some 100 µs more. They are waited for at
+/// Supervisors that were just let go are in their cgroups for some 100 µs more. They are waited for at
 /// intervals that double up to this one, 25 ms in all.
 const LAST_PAUSE: Duration = Duration::from_millis(20);
 
@@ -213,14 +213,14 @@ fn remove_abandoned(place: &Path) {
     }
 }
 
-/// Removes a group and the groups below it, of which some may be a nested host's. Another process may be
+/// Removes a cgroup and the cgroups below it, of which some may be a nested host's. Another process may be
 /// removing them at the same time.
 ///
-/// A group can be removed only when it has no processes; files in it do not count (cgroups(7)).
+/// A cgroup can be removed only when it has no processes; files in it do not count (cgroups(7)).
 ///
 /// # Errors
 ///
-/// `EBUSY` where a process is in one of them. Groups that were removed before that stay removed.
+/// `EBUSY` where a process is in one of them. Cgroups that were removed before that stay removed.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let unless_gone = |res: io::Result<()>| match res {
         Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -229,21 +229,21 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     if unless_gone(fs::remove_dir(path)).is_ok() {
         return Ok(());
     }
-    for group in subgroups(path) {
-        remove(&group)?;
+    for cgroup in cgroups_below(path) {
+        remove(&cgroup)?;
     }
     unless_gone(fs::remove_dir(path))
 }
 
-/// The groups directly below a group.
+/// The cgroups directly below a cgroup.
 ///
-/// Empty where the group is gone or cannot be listed.
-pub(super) fn subgroups(path: &Path) -> impl Iterator<Item = PathBuf> {
+/// Empty where the cgroup is gone or cannot be listed.
+pub(super) fn cgroups_below(path: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries.filter(|it| it.file_type().is_ok_and(|it| it.is_dir())).map(|it| it.path())
 }
 
-/// Writes a value to a file of a group, in one piece. Files of groups are not made by us.
+/// Writes a value to a file of a cgroup, in one piece. Files of cgroups are not made by us.
 pub(super) fn write(path: &Path, value: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(value.as_bytes())
 }
@@ -273,10 +273,10 @@ mod tests {
     }
 
     #[test]
-    fn a_home_goes_with_its_groups() {
+    fn a_home_goes_with_its_cgroups() {
         let place = tempfile::tempdir().expect("there is room");
         let home = Home::make(place.path()).expect("the place is ours");
-        fs::create_dir(home.make_group(3).expect("the home is ours").join("nested")).expect("so");
+        fs::create_dir(home.make_cgroup(3).expect("the home is ours").join("nested")).expect("so");
         assert_eq!(names(place.path()).len(), 1);
         drop(home);
         assert_eq!(names(place.path()), [""; 0]);
@@ -286,12 +286,12 @@ mod tests {
     fn only_what_nobody_holds_is_removed() {
         let place = tempfile::tempdir().expect("there is room");
         let alive = Home::make(place.path()).expect("the place is ours");
-        let group = alive.make_group(0).expect("the home is ours");
+        let cgroup = alive.make_cgroup(0).expect("the home is ours");
         fs::create_dir_all(place.path().join("flyto-1-0/7")).expect("the place is ours");
         let others = ["other-1-0", "flyto-x-1", "flyto-1"].map(|it| place.path().join(it));
         others.iter().for_each(|it| fs::create_dir(it).expect("the place is ours"));
         let second = Home::make(place.path()).expect("the place is ours");
-        assert!(group.is_dir());
+        assert!(cgroup.is_dir());
         assert!(!place.path().join("flyto-1-0").exists());
         assert!(others.iter().all(|it| it.is_dir()));
         assert_ne!(alive.path(), second.path());

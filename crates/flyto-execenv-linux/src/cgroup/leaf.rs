@@ -1,4 +1,4 @@
-//! The group of one supervisor, in each hierarchy that is of use.
+//! The cgroup of one supervisor, in each hierarchy that is of use.
 //!
 //! Bounds are written before each program that has other ones than the last, and a bound that is in
 //! force is not written again. Counts of the kernel only grow, so [`Leaf::events`] gives
@@ -17,19 +17,19 @@ use super::{
     home::{Home, number_in, write},
 };
 
-/// A group for one supervisor and its programs. Removed when dropped: after its supervisor has ended and
+/// A cgroup for one supervisor and its programs. Removed when dropped: after its supervisor has ended and
 /// was waited for, else it stays until the next one is made.
 ///
 /// In version 2 the supervisor is born into it, and what it starts is there with it, at no cost. A
-/// group with a bound on memory is for the programs alone: it would be the supervisor's bound too, and the
-/// kernel kills every process in the group. To be born into another group than one's parent's is a
+/// cgroup with a bound on memory is for the programs alone: it would be the supervisor's bound too, and the
+/// kernel kills every process in the cgroup. To be born into another cgroup than one's parent's is a
 /// twentieth of a call (`CLONE_INTO_CGROUP`, clone3(2)).
 #[derive(Debug)]
 pub(crate) struct Leaf {
     homes: Arc<Homes>,
     number: u32,
     helpers: u64,
-    /// Whether programs are alone in the group of version 2.
+    /// Whether programs are alone in the cgroup of version 2.
     own_cgroup: bool,
     version_2: Option<Version2>,
     /// The bounds that are in force.
@@ -44,11 +44,11 @@ pub(crate) struct Leaf {
 struct Version2 {
     dir: File,
     kill: File,
-    /// Where the kernel counts CPU time in groups.
+    /// Where the kernel counts CPU time in cgroups.
     cpu_stat: Option<File>,
 }
 
-/// What happened in a group since it was last asked.
+/// What happened in a cgroup since it was last asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Events {
     /// Processes that were killed because memory ran out.
@@ -79,66 +79,66 @@ impl Leaf {
             seen: Events::default(),
         };
         for home in res.homes.all() {
-            home.make_group(number)?;
+            home.make_cgroup(number)?;
         }
-        if let Some(group) = res.group_in_2() {
-            let open_to_write = |name| OpenOptions::new().write(true).open(group.join(name));
+        if let Some(cgroup) = res.cgroup_in_2() {
+            let open_to_write = |name| OpenOptions::new().write(true).open(cgroup.join(name));
             let cpu_stat = match res.homes.cpu_in_2 {
-                true => Some(File::open(group.join(CPU_STAT))?),
+                true => Some(File::open(cgroup.join(CPU_STAT))?),
                 false => None,
             };
-            let (dir, kill) = (File::open(&group)?, open_to_write("cgroup.kill")?);
+            let (dir, kill) = (File::open(&cgroup)?, open_to_write("cgroup.kill")?);
             res.version_2 = Some(Version2 { dir, kill, cpu_stat });
             if res.homes.memory_in_2 && own_cgroup {
                 // A part of a program is of no use, and swap is no way around the bound.
-                write(&group.join("memory.oom.group"), "1")?;
-                ignore_missing(write(&group.join("memory.swap.max"), "0"))?;
+                write(&cgroup.join("memory.oom.group"), "1")?;
+                ignore_missing(write(&cgroup.join("memory.swap.max"), "0"))?;
             }
         }
         Ok(res)
     }
 
-    /// The directory of the group that programs alone are to be born in, where they are.
+    /// The directory of the cgroup that programs alone are to be born in, where they are.
     ///
-    /// `None` where the supervisor is in the group as well, so that programs are born there anyway,
+    /// `None` where the supervisor is in the cgroup as well, so that programs are born there anyway,
     /// and where version 2 is not used.
     pub(crate) fn dir_of_programs(&self) -> Option<BorrowedFd<'_>> {
         self.version_2.as_ref().filter(|_| self.own_cgroup).map(|it| it.dir.as_fd())
     }
 
-    /// The directory of the group that the supervisor is to be born in, and its list of members.
+    /// The directory of the cgroup that the supervisor is to be born in, and its list of members.
     ///
     /// # Errors
     ///
     /// Those of opening `cgroup.procs`.
     pub(crate) fn dir_of_supervisor(&self) -> io::Result<Option<(BorrowedFd<'_>, File)>> {
-        let group = self.group_in_2().zip(self.version_2.as_ref()).filter(|_| !self.own_cgroup);
-        let Some((path, version_2)) = group else { return Ok(None) };
+        let cgroup = self.cgroup_in_2().zip(self.version_2.as_ref()).filter(|_| !self.own_cgroup);
+        let Some((path, version_2)) = cgroup else { return Ok(None) };
         let members = OpenOptions::new().write(true).open(path.join("cgroup.procs"))?;
         Ok(Some((version_2.dir.as_fd(), members)))
     }
 
-    /// The file that kills everything in the group when "1" is written to it (`cgroup.kill`).
+    /// The file that kills everything in the cgroup when "1" is written to it (`cgroup.kill`).
     ///
-    /// After that this leaf is to be dropped: Linux kills whatever is born in such a group later.
+    /// After that this leaf is to be dropped: Linux kills whatever is born in such a cgroup later.
     pub(crate) fn kill_file(&self) -> Option<BorrowedFd<'_>> {
         self.version_2.as_ref().map(|it| it.kill.as_fd())
     }
 
-    /// The file that tells the CPU time of all that is and was in the group (`cpu.stat`), where the kernel counts it.
+    /// The file that tells the CPU time of all that is and was in the cgroup (`cpu.stat`), where the kernel counts it.
     pub(crate) fn cpu_stat(&self) -> Option<BorrowedFd<'_>> {
         self.version_2.as_ref()?.cpu_stat.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether killing the group leaves the supervisor alone.
+    /// Whether killing the cgroup leaves the supervisor alone.
     pub(crate) fn spares_supervisor(&self) -> bool {
         self.own_cgroup
     }
 
-    /// Kills everything that was born in the group, and says whether nothing of it is left: a write to
+    /// Kills everything that was born in the cgroup, and says whether nothing of it is left: a write to
     /// `cgroup.kill` is no proof. This leaf is to be dropped then, see above.
     pub(crate) fn kill(&self) -> bool {
-        let Some((path, version_2)) = self.group_in_2().zip(self.version_2.as_ref()) else {
+        let Some((path, version_2)) = self.cgroup_in_2().zip(self.version_2.as_ref()) else {
             return true;
         };
         // Also where this process may not open another file.
@@ -175,17 +175,17 @@ impl Leaf {
             all.map_or("max".to_owned(), |it| it.to_string())
         };
         if let Some(home) = &self.homes.pids {
-            write(&home.group(self.number).join("pids.max"), &text(self.helpers))?;
-        } else if let Some(group) = self.group_in_2().filter(|_| self.homes.pids_in_2) {
+            write(&home.cgroup(self.number).join("pids.max"), &text(self.helpers))?;
+        } else if let Some(cgroup) = self.cgroup_in_2().filter(|_| self.homes.pids_in_2) {
             let helpers = if self.own_cgroup { 0 } else { self.helpers };
-            write(&group.join("pids.max"), &text(helpers))?;
+            write(&cgroup.join("pids.max"), &text(helpers))?;
         }
         self.processes = limit;
         Ok(())
     }
 
     /// Bounds memory, with swap, in bytes; otherwise as [`Leaf::set_processes`]. The kernel rounds down to
-    /// whole pages. When there is too much, it kills every process in a group of version 2, and in one of
+    /// whole pages. When there is too much, it kills every process in a cgroup of version 2, and in one of
     /// version 1 the largest process; what that one's parent makes of it is left to it.
     ///
     /// # Errors
@@ -195,9 +195,9 @@ impl Leaf {
         if limit == self.memory_bytes {
             return Ok(());
         }
-        if let Some(group) = self.group_in_2().filter(|_| self.homes.memory_in_2) {
+        if let Some(cgroup) = self.cgroup_in_2().filter(|_| self.homes.memory_in_2) {
             let text = limit.map_or("max".to_owned(), |it| it.to_string());
-            write(&group.join("memory.max"), &text)?;
+            write(&cgroup.join("memory.max"), &text)?;
         }
         self.memory_bytes = limit;
         Ok(())
@@ -207,15 +207,15 @@ impl Leaf {
     pub(crate) fn events(&mut self) -> Events {
         let mut now = self.seen;
         if self.memory_bytes.is_some() {
-            let file = self.group_in_2().map(|it| it.join("memory.events"));
+            let file = self.cgroup_in_2().map(|it| it.join("memory.events"));
             now.oom_kills = read_or(now.oom_kills, file, "oom_kill");
         }
         if self.processes.is_some() {
-            let group = match &self.homes.pids {
-                Some(home) => Some(home.group(self.number)),
-                None => self.group_in_2(),
+            let cgroup = match &self.homes.pids {
+                Some(home) => Some(home.cgroup(self.number)),
+                None => self.cgroup_in_2(),
             };
-            let file = group.map(|it| it.join("pids.events"));
+            let file = cgroup.map(|it| it.join("pids.events"));
             now.refused_forks = read_or(now.refused_forks, file, "max");
         }
         let before = std::mem::replace(&mut self.seen, now);
@@ -227,38 +227,38 @@ impl Leaf {
 
     /// Whether files in memory (tmpfs(5)), left by programs that are gone, count against the bound on
     /// memory. They cannot be reclaimed, so the next program would have less than it was promised: the
-    /// group is to be dropped, and its charges go to the one above. Without a bound nothing is read.
+    /// cgroup is to be dropped, and its charges go to the one above. Without a bound nothing is read.
     pub(crate) fn is_worn(&self) -> bool {
         let file = self
-            .group_in_2()
+            .cgroup_in_2()
             .filter(|_| self.memory_bytes.is_some())
             .map(|it| it.join("memory.stat"));
         let limit = self.memory_bytes.unwrap_or(u64::MAX);
         read_or(0, file, "shmem") > limit / MOST_WORN
     }
 
-    /// The files that a process writes to when it moves itself into the group.
+    /// The files that a process writes to when it moves itself into the cgroup.
     #[cfg(test)]
     pub(super) fn lists_of_members(&self) -> Vec<PathBuf> {
         let version_1 = self.homes.pids.iter().map(|it| members(it, self.number));
-        version_1.chain(self.group_in_2().map(|it| it.join("cgroup.procs"))).collect()
+        version_1.chain(self.cgroup_in_2().map(|it| it.join("cgroup.procs"))).collect()
     }
 
     /// Its directory in version 2.
     #[cfg(test)]
     pub(crate) fn path(&self) -> Option<PathBuf> {
-        self.group_in_2()
+        self.cgroup_in_2()
     }
 
     /// The directory in version 2; `None` where that hierarchy is not used.
-    fn group_in_2(&self) -> Option<PathBuf> {
-        self.homes.version_2.as_ref().map(|it| it.group(self.number))
+    fn cgroup_in_2(&self) -> Option<PathBuf> {
+        self.homes.version_2.as_ref().map(|it| it.cgroup(self.number))
     }
 }
 
 impl Drop for Leaf {
     fn drop(&mut self) {
-        self.homes.remove_group(self.number);
+        self.homes.remove_cgroup(self.number);
     }
 }
 
@@ -268,10 +268,10 @@ const MOST_PROCESSES: u64 = 1 << 22;
 /// A sixteenth of the memory that a program was promised may be taken already.
 const MOST_WORN: u64 = 16;
 
-/// The list of members of a group of version 1, thread by thread: a thread that adds itself to it is
+/// The list of members of a cgroup of version 1, thread by thread: a thread that adds itself to it is
 /// moved without a wait.
 pub(super) fn members(home: &Home, number: u32) -> PathBuf {
-    home.group(number).join("tasks")
+    home.cgroup(number).join("tasks")
 }
 
 /// The number in a file; `otherwise` where there is no file or it cannot be read.

@@ -1,8 +1,8 @@
 //! Control groups, where this user may make some: what kills a tree at once, and what bounds it.
 //!
-//! Below the group that this process is in, so that bounds that it lives under hold on, each host makes
-//! one directory, and in it one group (a [`Leaf`]) for each supervisor. What can be used is found out by
-//! using it ([`Cgroups::probe`]): a process is born into a group, and joins one.
+//! Below the cgroup that this process is in, so that bounds that it lives under hold on, each host makes
+//! one directory, and in it one cgroup (a [`Leaf`]) for each supervisor. What can be used is found out by
+//! using it ([`Cgroups::probe`]): a process is born into a cgroup, and joins one.
 //!
 //! | hierarchy | good for | how a program gets in |
 //! | --- | --- | --- |
@@ -10,17 +10,17 @@
 //! | … where its controllers were handed down | also processes; and memory | likewise; and by itself |
 //! | version 1, `pids` | processes | its supervisor is born there |
 //!
-//! Version 2 hands controllers down only from a group without processes of its own. So they are there
-//! where this process stands in a group made for it within a delegated one: `Delegate=yes` with
-//! `DelegateSubgroup=` in systemd.exec(5), or a container whose start moved its processes one group
-//! down. The controller of version 1 for memory is left alone: it kills the largest process of a group
-//! and not the group. A program can leave its group where it may write to the groups above; a profile that denies
+//! Version 2 hands controllers down only from a cgroup without processes of its own. So they are there
+//! where this process stands in a cgroup made for it within a delegated one: `Delegate=yes` with
+//! `DelegateSubgroup=` in systemd.exec(5), or a container whose start moved its processes one cgroup
+//! down. The controller of version 1 for memory is left alone: it kills the largest process of a cgroup
+//! and not the cgroup. A program can leave its cgroup where it may write to the cgroups above; a profile that denies
 //! that is part of a bound on hostile programs.
 
-mod end; //   the end of all that is in a group
+mod end; //   the end of all that is in a cgroup
 mod find; //  where this process stands
 mod home; //  a host's directory
-mod leaf; //  the group of one supervisor
+mod leaf; //  the cgroup of one supervisor
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -50,7 +50,7 @@ use crate::bare::trial;
 /// One [`Finding`] answers for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Use {
-    /// Killing everything in a group at once.
+    /// Killing everything in a cgroup at once.
     Kill,
     /// Bounding the number of processes.
     Processes,
@@ -65,14 +65,14 @@ pub(crate) enum Use {
 pub(crate) struct Finding {
     /// For what.
     pub(crate) purpose: Use,
-    /// The directory in which groups are made, or why there is none.
+    /// The directory in which cgroups are made, or why there is none.
     pub(crate) found: Result<PathBuf, Refused>,
 }
 
 /// The control groups that this host can use. What a killed host leaves is removed by the next one, after its
 /// supervisors have ended what they run.
 ///
-/// Dropping this removes the host's directories. It is dropped after the supervisors whose groups came
+/// Dropping this removes the host's directories. It is dropped after the supervisors whose cgroups came
 /// from it: those that are still ending are waited for, 25 ms at most; so nothing is left behind where a
 /// program ends right after that.
 ///
@@ -101,7 +101,7 @@ struct Homes {
     /// The controller for processes of version 1.
     pids: Option<Home>,
     next: AtomicU32,
-    /// Groups that were still in use when they were to be removed.
+    /// Cgroups that were still in use when they were to be removed.
     left: Mutex<Vec<u32>>,
 }
 
@@ -111,9 +111,9 @@ impl Homes {
         [&self.version_2, &self.pids].into_iter().flatten()
     }
 
-    /// A group that is still in use is noted, and tried again when the next one is made.
-    fn remove_group(&self, number: u32) {
-        let is_left = self.all().filter(|it| remove(&it.group(number)).is_err()).count() > 0;
+    /// A cgroup that is still in use is noted, and tried again when the next one is made.
+    fn remove_cgroup(&self, number: u32) {
+        let is_left = self.all().filter(|it| remove(&it.cgroup(number)).is_err()).count() > 0;
         if is_left {
             self.left.lock().unwrap_or_else(PoisonError::into_inner).push(number);
         }
@@ -125,7 +125,7 @@ impl Cgroups {
     /// made.
     ///
     /// Processes are bounded by version 2 where it can, else by version 1; everything else by
-    /// version 2 alone. A process is started in a group of each hierarchy, and ends at once.
+    /// version 2 alone. A process is started in a cgroup of each hierarchy, and ends at once.
     pub(crate) fn probe() -> Self {
         let members = fs::read("/proc/self/cgroup").unwrap_or_default();
         let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
@@ -178,50 +178,50 @@ impl Cgroups {
         &self.findings
     }
 
-    /// Whether groups can be used for this.
+    /// Whether cgroups can be used for this.
     pub(crate) fn can(&self, purpose: Use) -> bool {
         self.findings.iter().any(|it| it.purpose == purpose && it.found.is_ok())
     }
 
-    /// Makes a group for a supervisor, without bounds; `None` where there are none.
+    /// Makes a cgroup for a supervisor, without bounds; `None` where there are none.
     ///
     /// `helpers` is how many processes that are none of a program's will be in it: the supervisor, and
     /// the first one of its PID namespace if it makes one. They are allowed in addition to what
-    /// [`Leaf::set_processes`] allows, where they are in the same group. `own_cgroup` asks for one in which
+    /// [`Leaf::set_processes`] allows, where they are in the same cgroup. `own_cgroup` asks for one in which
     /// programs are alone: those with a bound on memory.
     ///
     /// # Errors
     ///
-    /// Those of mkdir(2): `ENOSPC` where the group above bounds the number of groups.
+    /// Those of mkdir(2): `ENOSPC` where the cgroup above bounds the number of cgroups.
     ///
-    /// Groups that could not be removed before are tried again first.
+    /// Cgroups that could not be removed before are tried again first.
     pub(crate) fn leaf(&self, helpers: u64, own_cgroup: bool) -> io::Result<Option<Leaf>> {
         let homes = &self.homes;
         if homes.all().next().is_none() {
             return Ok(None);
         }
         let left = std::mem::take(&mut *homes.left.lock().unwrap_or_else(PoisonError::into_inner));
-        left.into_iter().for_each(|it| homes.remove_group(it));
+        left.into_iter().for_each(|it| homes.remove_cgroup(it));
         let number = homes.next.fetch_add(1, Ordering::Relaxed);
         Leaf::make(homes.clone(), number, helpers, own_cgroup).map(Some)
     }
 }
 
-/// The reason where no mounted hierarchy of this kind shows the group of this process.
+/// The reason where no mounted hierarchy of this kind shows the cgroup of this process.
 fn not_mounted(kind: &str) -> Refused {
     let error = io::Error::new(io::ErrorKind::NotFound, format!("no {kind} shows this process"));
     Refused::new("find a hierarchy in", "/proc/self/mountinfo", error)
 }
 
 /// A directory in the hierarchy of version 2, with all the controllers that it can have, after a process
-/// was born in a group in it. That group stays, as the first one.
+/// was born in a cgroup in it. That cgroup stays, as the first one.
 ///
-/// The directory is made beside this process's group where what is above was delegated, since
-/// controllers can be handed down there; else below that group.
+/// The directory is made beside this process's cgroup where what is above was delegated, since
+/// controllers can be handed down there; else below that cgroup.
 ///
 /// # Errors
 ///
-/// What was tried first without success: making a group, opening it, starting a process in it.
+/// What was tried first without success: making a cgroup, opening it, starting a process in it.
 fn home_in_2(place: &Place) -> Result<Home, Refused> {
     let above = place.own.parent().filter(|it| place.own != place.mount && is_delegated(it, place));
     let home = match above.map(Home::make) {
@@ -230,7 +230,7 @@ fn home_in_2(place: &Place) -> Result<Home, Refused> {
     };
     let from = home.path().parent().unwrap_or(&place.own);
     // Only where no process is: one controller could be handed down beside processes, and would make
-    // the groups below unfit for any (cgroups(7), "threaded").
+    // the cgroups below unfit for any (cgroups(7), "threaded").
     if Some(from) == above || is_root(from) {
         hand_down(from);
     }
@@ -239,15 +239,15 @@ fn home_in_2(place: &Place) -> Result<Home, Refused> {
         let path = path.to_owned();
         move |err| Refused::new(tried, path, err)
     };
-    let group = home.make_group(0).map_err(refused("make a group in", home.path()))?;
-    let dir = File::open(&group).map_err(refused("open", &group))?;
-    trial::be_born_in(dir.as_fd()).map_err(refused("start a process in", &group))?;
-    let kill = group.join("cgroup.kill");
+    let cgroup = home.make_cgroup(0).map_err(refused("make a cgroup in", home.path()))?;
+    let dir = File::open(&cgroup).map_err(refused("open", &cgroup))?;
+    trial::be_born_in(dir.as_fd()).map_err(refused("start a process in", &cgroup))?;
+    let kill = cgroup.join("cgroup.kill");
     OpenOptions::new().write(true).open(&kill).map_err(refused("open", &kill))?;
     Ok(home)
 }
 
-/// Whether the directory above this process's group was handed to it: systemd marks what it delegates,
+/// Whether the directory above this process's cgroup was handed to it: systemd marks what it delegates,
 /// and the topmost directory that a container sees is the container's.
 fn is_delegated(above: &Path, place: &Place) -> bool {
     let marked = ["user.delegate", "trusted.delegate"].iter().any(|name| {
@@ -259,39 +259,39 @@ fn is_delegated(above: &Path, place: &Place) -> bool {
 }
 
 /// Whether this is the root of the machine's hierarchy, the only one without a type.
-fn is_root(group: &Path) -> bool {
-    !group.join("cgroup.type").exists()
+fn is_root(cgroup: &Path) -> bool {
+    !cgroup.join("cgroup.type").exists()
 }
 
-/// Gives groups below this one the controllers that bound something, as far as there are some. One that
+/// Gives cgroups below this one the controllers that bound something, as far as there are some. One that
 /// cannot be handed down is found missing later.
 ///
-/// Needs a group without processes of its own, but for the root of the hierarchy (the "no internal
+/// Needs a cgroup without processes of its own, but for the root of the hierarchy (the "no internal
 /// processes" rule, cgroups(7)).
-fn hand_down(group: &Path) {
-    let there = fs::read_to_string(group.join("cgroup.controllers")).unwrap_or_default();
+fn hand_down(cgroup: &Path) {
+    let there = fs::read_to_string(cgroup.join("cgroup.controllers")).unwrap_or_default();
     for controller in ["memory", "pids"] {
         if there.split_whitespace().any(|it| it == controller) {
-            let _ = write(&group.join("cgroup.subtree_control"), &format!("+{controller}"));
+            let _ = write(&cgroup.join("cgroup.subtree_control"), &format!("+{controller}"));
         }
     }
 }
 
-/// Whether groups in this directory bound what `controller` counts.
+/// Whether cgroups in this directory bound what `controller` counts.
 fn bound_in_2(home: &Home, controller: &str) -> Result<PathBuf, Refused> {
-    let file = home.group(0).join(format!("{controller}.max"));
+    let file = home.cgroup(0).join(format!("{controller}.max"));
     match OpenOptions::new().write(true).open(&file) {
         Ok(_) => Ok(home.path().to_owned()),
         Err(err) => Err(Refused::new("open", file, err)),
     }
 }
 
-/// The file in which a group of version 2 tells its CPU time. It is there without a controller, since Linux 4.15.
+/// The file in which a cgroup of version 2 tells its CPU time. It is there without a controller, since Linux 4.15.
 const CPU_STAT: &str = "cpu.stat";
 
-/// Whether groups in this directory count CPU time.
+/// Whether cgroups in this directory count CPU time.
 fn counts_cpu_time(home: &Home) -> Result<PathBuf, Refused> {
-    let file = home.group(0).join(CPU_STAT);
+    let file = home.cgroup(0).join(CPU_STAT);
     match fs::read_to_string(&file) {
         Ok(text) if text.starts_with("usage_usec ") => Ok(home.path().to_owned()),
         Ok(_) => Err(Refused::new("find usage_usec in", file, io::ErrorKind::InvalidData.into())),
@@ -299,16 +299,16 @@ fn counts_cpu_time(home: &Home) -> Result<PathBuf, Refused> {
     }
 }
 
-/// A directory in a hierarchy of version 1, after a process joined a group in it.
+/// A directory in a hierarchy of version 1, after a process joined a cgroup in it.
 ///
 /// # Errors
 ///
-/// What was tried first without success: making a group, or putting a process into it.
+/// What was tried first without success: making a cgroup, or putting a process into it.
 fn home_in_1(place: &Place) -> Result<Home, Refused> {
     let home = Home::make(&place.own)?;
     let members = leaf::members(&home, 0);
     let joined = home
-        .make_group(0)
+        .make_cgroup(0)
         .and_then(|_| OpenOptions::new().write(true).open(&members))
         .and_then(|it| trial::join(it.as_fd()));
     joined.map_err(|err| Refused::new("put a process into", members, err))?;

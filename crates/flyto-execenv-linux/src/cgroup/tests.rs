@@ -1,4 +1,4 @@
-//! By real use: on a machine where no process may make groups they show that nothing is made.
+//! By real use: on a machine where no process may make cgroups they show that nothing is made.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,7 @@ use tokio::io::AsyncReadExt;
 
 use super::*;
 use crate::{
-    bare::{child::Group, host},
+    bare::{child::ProcessGroup, host},
     ordinary::{GUARD, is_ordinary, run},
     supervised::image,
 };
@@ -42,7 +42,7 @@ fn ours() -> BTreeSet<PathBuf> {
     res
 }
 
-/// Runs a shell script in the group, by its own hand: it waits for no supervisor.
+/// Runs a shell script in the cgroup, by its own hand: it waits for no supervisor.
 async fn run_in(leaf: &Leaf, script: &str) -> Outcome {
     let lists =
         leaf.lists_of_members().into_iter().map(|it| format!("echo $$ > {} && ", it.display()));
@@ -106,25 +106,26 @@ fn a_supervisor_is_born_inside() {
     let Some(leaf) = cgroups.leaf(1, false).expect("there is room") else { return };
     let own = || fs::read_to_string("/proc/thread-self/cgroup").expect("proc is there");
     let before = own();
-    let members = leaf.members().expect("the group is ours");
+    let members = leaf.members().expect("the cgroup is ours");
     let (ours, its) = UnixStream::pair().expect("there are descriptors");
     let null = File::options().read(true).write(true).open("/dev/null").expect("it is there");
     // Copies that are not in the way of the places that a child takes.
     let (its, null) = (above_3(&its), above_3(&null));
     let image = image().expect("there is memory");
     let members = members.as_ref().map(AsFd::as_fd);
-    let cgroup = leaf.dir_of_supervisor().expect("the group is ours");
+    let cgroup = leaf.dir_of_supervisor().expect("the cgroup is ours");
     let cgroup = cgroup.as_ref().map(|(dir, list)| (*dir, list.as_fd()));
     let (pid, pidfd) =
-        host::supervisor(image, (its.as_fd(), null.as_fd()), Group::Own, members, cgroup)
+        host::supervisor(image, (its.as_fd(), null.as_fd()), ProcessGroup::Own, members, cgroup)
             .expect("it starts");
     let inside = fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("it lives");
     drop((ours, its));
     rustix::process::waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED).expect("it ends");
     assert_eq!(own(), before);
     let is_in = |hierarchy: &str, home: &Home| {
-        let group = format!("{}/0", home.path().file_name().expect("it has one").to_string_lossy());
-        inside.lines().any(|it| it.contains(hierarchy) && it.ends_with(&group))
+        let cgroup =
+            format!("{}/0", home.path().file_name().expect("it has one").to_string_lossy());
+        inside.lines().any(|it| it.contains(hierarchy) && it.ends_with(&cgroup))
     };
     assert!(cgroups.homes.pids.as_ref().is_none_or(|it| is_in(":pids:", it)), "{inside}");
     assert!(cgroups.homes.version_2.as_ref().is_none_or(|it| is_in("0::", it)), "{inside}");
@@ -136,8 +137,8 @@ async fn a_bound_on_processes_holds() {
     if !cgroups.can(Use::Processes) {
         return;
     }
-    let mut leaf = cgroups.leaf(0, true).expect("there is room").expect("groups can be used");
-    leaf.set_processes(Some(10)).expect("the group is ours");
+    let mut leaf = cgroups.leaf(0, true).expect("there is room").expect("cgroups can be used");
+    leaf.set_processes(Some(10)).expect("the cgroup is ours");
     let script = "n=0; while [ $n -lt 20 ]; do sleep 60 >/dev/null 2>&1 & n=$((n+1)); done; wait";
     let outcome = run_in(&leaf, script).await;
     assert!(!outcome.success(), "{outcome:?}");
@@ -151,28 +152,28 @@ async fn a_bound_on_memory_holds() {
     if !cgroups.can(Use::Memory) {
         return;
     }
-    let mut leaf = cgroups.leaf(0, true).expect("there is room").expect("groups can be used");
-    leaf.set_memory(Some(64 << 20)).expect("the group is ours");
+    let mut leaf = cgroups.leaf(0, true).expect("there is room").expect("cgroups can be used");
+    leaf.set_memory(Some(64 << 20)).expect("the cgroup is ours");
     // tail(1) keeps what may be the last line, and there is no line.
     let outcome = run_in(&leaf, "head -c 256M /dev/zero | tail -n 1 | wc -c").await;
     assert_ne!(text(&outcome).trim(), (256 << 20).to_string());
     assert!(leaf.events().oom_kills > 0, "{outcome:?}");
     // Wider and away again.
-    leaf.set_memory(Some(128 << 20)).expect("the group is ours");
-    leaf.set_memory(None).expect("the group is ours");
+    leaf.set_memory(Some(128 << 20)).expect("the cgroup is ours");
+    leaf.set_memory(None).expect("the cgroup is ours");
     let outcome = run_in(&leaf, "head -c 128M /dev/zero | tail -n 1 | wc -c").await;
     assert_eq!(text(&outcome).trim(), (128 << 20).to_string());
 }
 
 #[tokio::test]
-async fn files_in_memory_wear_a_group_out() {
+async fn files_in_memory_wear_a_cgroup_out() {
     let cgroups = Cgroups::probe();
     let Ok(dir) = tempfile::tempdir_in("/dev/shm") else { return };
     if !cgroups.can(Use::Memory) {
         return;
     }
-    let mut leaf = cgroups.leaf(0, true).expect("there is room").expect("groups can be used");
-    leaf.set_memory(Some(64 << 20)).expect("the group is ours");
+    let mut leaf = cgroups.leaf(0, true).expect("there is room").expect("cgroups can be used");
+    leaf.set_memory(Some(64 << 20)).expect("the cgroup is ours");
     let file = dir.path().join("file");
     let script = format!("head -c 8M /dev/zero > {}", file.display());
     assert!(run_in(&leaf, &script).await.success());
@@ -182,19 +183,19 @@ async fn files_in_memory_wear_a_group_out() {
 }
 
 #[test]
-fn a_group_that_was_killed_takes_nobody() {
+fn a_cgroup_that_was_killed_takes_no_process() {
     let cgroups = Cgroups::probe();
     let Some(leaf) = cgroups.leaf(0, true).expect("there is room") else { return };
     let (Some(dir), Some(kill)) = (leaf.dir_of_programs(), leaf.kill_file()) else {
         return;
     };
     trial::be_born_in(dir).expect("nobody has killed it");
-    rustix::io::write(kill, b"1").expect("the group is ours");
-    // FIXME: Linux 6.18 kills each process that is started in the group from now on, though it should not.
+    rustix::io::write(kill, b"1").expect("the cgroup is ours");
+    // FIXME: Linux 6.18 kills each process that is started in the cgroup from now on, though it should not.
     let after = trial::be_born_in(dir).map_err(|it| it.kind());
     assert!(matches!(after, Ok(()) | Err(io::ErrorKind::Other)), "{after:?}");
     drop(leaf);
-    let next = cgroups.leaf(0, true).expect("there is room").expect("groups can be used");
+    let next = cgroups.leaf(0, true).expect("there is room").expect("cgroups can be used");
     trial::be_born_in(next.dir_of_programs().expect("as before")).expect("this one is new");
 }
 
@@ -206,7 +207,7 @@ fn what_a_killed_host_leaves_goes_with_the_next() {
         .all()
         .map(|it| {
             let left = Home::make(it.path().parent().expect("it has one")).expect("as before");
-            fs::create_dir_all(left.group(3).join("nested")).expect("groups can be made there");
+            fs::create_dir_all(left.cgroup(3).join("nested")).expect("cgroups can be made there");
             left.abandon()
         })
         .collect();
@@ -220,9 +221,9 @@ fn what_a_killed_host_leaves_goes_with_the_next() {
 fn version_2_is_told_and_asked_in_its_own_words() {
     let place = tempfile::tempdir().expect("there is room");
     let home = Home::make(place.path()).expect("the place is ours");
-    let group = home.make_group(0).expect("the home is ours");
-    let put = |name: &str, text: &str| fs::write(group.join(name), text).expect("it is ours");
-    let got = |name: &str| fs::read_to_string(group.join(name)).expect("it is there");
+    let cgroup = home.make_cgroup(0).expect("the home is ours");
+    let put = |name: &str, text: &str| fs::write(cgroup.join(name), text).expect("it is ours");
+    let got = |name: &str| fs::read_to_string(cgroup.join(name)).expect("it is there");
     for name in ["cgroup.kill", "pids.max", "memory.max", "memory.oom.group"] {
         put(name, "");
     }
@@ -231,7 +232,7 @@ fn version_2_is_told_and_asked_in_its_own_words() {
     let mut leaf = Leaf::make(Arc::new(homes), 0, 2, true).expect("all files are there");
     assert_eq!(got("memory.oom.group"), "1");
 
-    // Helpers are in no group of version 2.
+    // Helpers are in no cgroup of version 2.
     leaf.set_processes(Some(10)).expect("the file is there");
     leaf.set_memory(Some(4096)).expect("the file is there");
     assert_eq!([got("pids.max"), got("memory.max")], ["10", "4096"]);

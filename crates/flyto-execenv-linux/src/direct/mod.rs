@@ -30,7 +30,7 @@ pub(crate) use self::bounds::bounds_of;
 use self::leader::DirectChild;
 use crate::{
     bare::{
-        child::{Failed, Group},
+        child::{Failed, ProcessGroup},
         program::{self, Request, Started, Strings},
         sys::errno,
     },
@@ -137,7 +137,7 @@ fn spawn(
         strings: &strings,
         image: image.and_then(PinnedImage::fd),
         streams: child.each_ref().map(AsFd::as_fd),
-        group: if spec.kill == KillScope::Leader { Group::Stay } else { Group::Own },
+        pgrp: if spec.kill == KillScope::Leader { ProcessGroup::Stay } else { ProcessGroup::Own },
         bounds,
     };
     let started =

@@ -115,9 +115,9 @@ async fn a_bound_that_is_reached_is_told() {
 }
 
 #[tokio::test]
-async fn a_program_has_its_group_or_stays_in_ours() {
+async fn a_program_has_its_process_group_or_stays_in_ours() {
     for (kill, own) in [(KillScope::Group, true), (KillScope::Leader, false)] {
-        // The fifth field of proc(5) is the group.
+        // The fifth field of proc(5) is the process group.
         let outcome = run(sh("read line < /proc/self/stat; echo $line").kill(kill)).await;
         let text = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
         let fields: Vec<&str> = text.split(' ').collect();

@@ -62,10 +62,10 @@ fn check(enforcement: &LimitEnforcement, limits: &Limits, kill: KillScope, expec
             false => format!("{} {}:{}", option(it.resource), it.soft, it.hard),
         })
         .collect();
-    let Plan { cpu_ns, memory_bytes, group_processes, group_memory, .. } = plan;
+    let Plan { cpu_ns, memory_bytes, cgroup_processes, cgroup_memory, .. } = plan;
     let watched = format!("watched {cpu_ns} {memory_bytes}");
-    let group = format!("group {group_processes:?} {group_memory:?}");
-    expect.assert_eq(&format!("{}\n{watched}\n{group}\n", bounds.join(", ")));
+    let cgroup = format!("cgroup {cgroup_processes:?} {cgroup_memory:?}");
+    expect.assert_eq(&format!("{}\n{watched}\n{cgroup}\n", bounds.join(", ")));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn each_bound_has_its_mechanism() {
         expect![[r#"
         cpu 3:4, fsize 1000:1000, nofile 20:20
         watched 1500000000 0
-        group Some(10) Some(67108864)
+        cgroup Some(10) Some(67108864)
     "#]],
     );
     check(
@@ -124,7 +124,7 @@ fn each_bound_has_its_mechanism() {
         expect![[r#"
         cpu 3:4, data, nproc 12:12, fsize 1000:1000, nofile 20:20
         watched 1500000000 67108864
-        group None None
+        cgroup None None
     "#]],
     );
     check(
@@ -134,7 +134,7 @@ fn each_bound_has_its_mechanism() {
         expect![[r#"
         cpu 3:4, data, nproc 310:310, fsize 1000:1000, nofile 20:20
         watched 1500000000 67108864
-        group None None
+        cgroup None None
     "#]],
     );
     check(
@@ -144,7 +144,7 @@ fn each_bound_has_its_mechanism() {
         expect![[r#"
         cpu 3:4, data, fsize 1000:1000, nofile 20:20
         watched 1500000000 67108864
-        group None None
+        cgroup None None
     "#]],
     );
 }
@@ -171,7 +171,7 @@ fn a_tree_has_a_bound_on_processes_also_without_one() {
         expect![[r#"
 
         watched 0 0
-        group Some(1024) None
+        cgroup Some(1024) None
     "#]],
     );
     check(
@@ -181,7 +181,7 @@ fn a_tree_has_a_bound_on_processes_also_without_one() {
         expect![[r#"
         nproc 1324:1324
         watched 0 0
-        group None None
+        cgroup None None
     "#]],
     );
     check(
@@ -191,7 +191,7 @@ fn a_tree_has_a_bound_on_processes_also_without_one() {
         expect![[r#"
 
         watched 0 0
-        group None None
+        cgroup None None
     "#]],
     );
 }

@@ -295,7 +295,7 @@ fn network_hosts(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
 /// What helps where control groups of version 1 have the controllers.
 const UNIFIED: &str = "start the kernel with systemd.unified_cgroup_hierarchy=1";
 
-/// Whether groups are mounted, and which version, is decided first: an error number means something
+/// Whether cgroups are mounted, and which version, is decided first: an error number means something
 /// else in each of these cases.
 fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason> {
     if !machine.has_proc {
@@ -310,7 +310,7 @@ fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason
     let needs_2 = layer != Layer::CgroupProcesses;
     if layer == Layer::CgroupMemory && machine.memory_in_cgroup1 {
         let cause =
-            "memory belongs to control groups of version 1, which end one process of a group";
+            "memory belongs to control groups of version 1, which end one process of a cgroup";
         return Some(because(cause, UNIFIED));
     }
     if !machine.has_cgroup2 && (needs_2 || !machine.has_cgroup1) {
@@ -323,7 +323,7 @@ fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason
                 because("no control groups are mounted", "mount -t cgroup2 none /sys/fs/cgroup")
             }
             (true, _) => because(
-                "control groups are those of version 1, which cannot end a group at once",
+                "control groups are those of version 1, which cannot end a cgroup at once",
                 UNIFIED,
             ),
         });
@@ -337,11 +337,11 @@ fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason
         libc::EACCES | libc::EPERM => {
             let fix = match machine.has_systemd {
                 true => {
-                    "start it in a group of its own: systemd-run --user --scope -p Delegate=yes \
+                    "start it in a cgroup of its own: systemd-run --user --scope -p Delegate=yes \
                          flyto"
                 }
                 false => {
-                    "let root make a group, give it to this user (chown), and start flyto in it"
+                    "let root make a cgroup, give it to this user (chown), and start flyto in it"
                 }
             };
             Some(because("this process's control group is not delegated to its user", fix))
@@ -350,7 +350,7 @@ fn cgroups(layer: Layer, errno: Option<i32>, machine: &Machine) -> Option<Reason
             Some(old("5.14"))
         }
         libc::ENOENT => Some(because(
-            "this controller is not handed down to the group of this process",
+            "this controller is not handed down to the cgroup of this process",
             "start it in a unit with Delegate=yes and DelegateSubgroup=main (systemd.exec(5))",
         )),
         _ => None,

@@ -150,12 +150,12 @@ impl Machine {
             memory_in_cgroup1: mounts.iter().any(|it| {
                 it.kind == "cgroup" && it.options.split(',').any(|option| option == "memory")
             }),
-            cgroups_are_covered: mounts.iter().enumerate().any(|(at, group)| {
+            cgroups_are_covered: mounts.iter().enumerate().any(|(at, cgroup)| {
                 let mut later = mounts.iter().skip(at + 1);
                 let covers = |it: &Mount<'_>| {
-                    it.kind != group.kind && Path::new(group.point).starts_with(it.point)
+                    it.kind != cgroup.kind && Path::new(cgroup.point).starts_with(it.point)
                 };
-                group.kind.starts_with("cgroup") && later.any(covers)
+                cgroup.kind.starts_with("cgroup") && later.any(covers)
             }),
             has_systemd: false,
         }

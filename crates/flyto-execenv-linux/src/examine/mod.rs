@@ -91,7 +91,7 @@ pub enum Layer {
     CgroupProcesses,
     /// Bounding memory by a control group.
     ///
-    /// The controller `memory` of version 2, which ends a group as a whole.
+    /// The controller `memory` of version 2, which ends a cgroup as a whole.
     CgroupMemory,
     /// Bounding the number of processes, by whatever there is.
     ProcessLimit,
@@ -192,7 +192,7 @@ impl Layer {
             Self::SealedMemory => "nobody can exchange the supervisor or a pinned program",
             Self::Supervisor => "trees are ended, bounded and confined",
             Self::Proc => "descendants are found, and what they use",
-            Self::Subreaper => "a tree is ended whoever leaves its group or session",
+            Self::Subreaper => "a tree is ended whoever leaves its process group or session",
             Self::UserNamespace => "an ordinary user can make other namespaces",
             Self::PidNamespace => "a tree is ended as a whole, by the kernel",
             Self::CgroupKill => "a tree is ended as a whole, also without its supervisor",

@@ -259,7 +259,7 @@ fn what_stands_in_for_a_kernel_is_named() {
 }
 
 #[test]
-fn control_groups_are_missing_read_only_or_somebody_elses() {
+fn control_groups_are_missing_read_only_or_of_another_user() {
     let with = |mounts| machine(1000, "6.8", &[("/proc/self/mountinfo", mounts)]);
     let version_1 = with(
         "22 27 0:21 / / rw - ext4 x rw\n24 22 0:23 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n",
@@ -269,7 +269,7 @@ fn control_groups_are_missing_read_only_or_somebody_elses() {
         0,
         &version_1,
         expect![[r#"
-        control groups are those of version 1, which cannot end a group at once
+        control groups are those of version 1, which cannot end a cgroup at once
         start the kernel with systemd.unified_cgroup_hierarchy=1"#]],
     );
     let hybrid = with(HYBRID);
@@ -278,7 +278,7 @@ fn control_groups_are_missing_read_only_or_somebody_elses() {
         libc::ENOENT,
         &hybrid,
         expect![[r#"
-        memory belongs to control groups of version 1, which end one process of a group
+        memory belongs to control groups of version 1, which end one process of a cgroup
         start the kernel with systemd.unified_cgroup_hierarchy=1"#]],
     );
     let none = with("22 27 0:21 / / rw - ext4 x rw\n");
@@ -303,7 +303,7 @@ fn control_groups_are_missing_read_only_or_somebody_elses() {
         libc::ENOENT,
         &with(MOUNTS),
         expect![[r#"
-        this controller is not handed down to the group of this process
+        this controller is not handed down to the cgroup of this process
         start it in a unit with Delegate=yes and DelegateSubgroup=main (systemd.exec(5))"#]],
     );
     check(
@@ -312,7 +312,7 @@ fn control_groups_are_missing_read_only_or_somebody_elses() {
         &with(MOUNTS),
         expect![[r#"
         this process's control group is not delegated to its user
-        let root make a group, give it to this user (chown), and start flyto in it"#]],
+        let root make a cgroup, give it to this user (chown), and start flyto in it"#]],
     );
     let systemd = Machine { has_systemd: true, ..with(MOUNTS) };
     check(
@@ -321,7 +321,7 @@ fn control_groups_are_missing_read_only_or_somebody_elses() {
         &systemd,
         expect![[r#"
         this process's control group is not delegated to its user
-        start it in a group of its own: systemd-run --user --scope -p Delegate=yes flyto"#]],
+        start it in a cgroup of its own: systemd-run --user --scope -p Delegate=yes flyto"#]],
     );
     check(
         Layer::CgroupKill,

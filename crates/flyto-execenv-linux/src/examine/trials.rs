@@ -96,9 +96,9 @@ const SHELL: &str = "/bin/sh";
 
 /// Tries every layer, in the order of [`Layer::ALL`]; `linux` is the backend that is used here.
 ///
-/// One after the other. Groups are made once, and removed at the end.
+/// One after the other. Cgroups are made once, and removed at the end.
 pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
-    let groups = Cgroups::probe();
+    let cgroups = Cgroups::probe();
     let mut res = Vec::with_capacity(Layer::ALL.len());
     for layer in Layer::ALL {
         let found = match layer {
@@ -110,14 +110,14 @@ pub(super) async fn all(linux: &Linux) -> Vec<(Layer, Found)> {
             Layer::Subreaper => by_mechanism(KillMechanism::Subreaper, "a supervisor").await.into(),
             Layer::UserNamespace => user_namespace().into(),
             Layer::PidNamespace => pid_namespace().await.into(),
-            Layer::CgroupKill => cgroup_kill(&groups).await.into(),
+            Layer::CgroupKill => cgroup_kill(&cgroups).await.into(),
             Layer::CgroupProcesses => {
                 let set = |leaf: &mut Leaf| leaf.set_processes(Some(64));
-                cgroup_bound(&groups, Use::Processes, set).into()
+                cgroup_bound(&cgroups, Use::Processes, set).into()
             }
             Layer::CgroupMemory => {
                 let set = |leaf: &mut Leaf| leaf.set_memory(Some(64 << 20));
-                cgroup_bound(&groups, Use::Memory, set).into()
+                cgroup_bound(&cgroups, Use::Memory, set).into()
             }
             Layer::ProcessLimit => process_limit(linux).await.into(),
             Layer::MemoryLimit => memory_limit(linux).await.into(),
@@ -220,9 +220,9 @@ async fn pid_namespace() -> Result<String, Failure> {
 }
 
 /// The directory that a purpose can use, or why it can use none.
-fn finding(groups: &Cgroups, purpose: Use) -> Result<&Path, Failure> {
+fn finding(cgroups: &Cgroups, purpose: Use) -> Result<&Path, Failure> {
     let is_it = |it: &&Finding| it.purpose == purpose;
-    match groups.findings().iter().find(is_it).map(|it| &it.found) {
+    match cgroups.findings().iter().find(is_it).map(|it| &it.found) {
         Some(Ok(path)) => Ok(path),
         Some(Err(refused)) => {
             let tried = format!("{} {}", refused.tried, refused.path.display());
@@ -232,28 +232,28 @@ fn finding(groups: &Cgroups, purpose: Use) -> Result<&Path, Failure> {
     }
 }
 
-/// Where groups are made, in words.
+/// Where cgroups are made, in words.
 fn place(home: &Path) -> String {
     let version = if home.join("cgroup.controllers").exists() { 2 } else { 1 };
     let above = home.parent().unwrap_or(home);
     format!("version {version}, below {}", above.display())
 }
 
-async fn cgroup_kill(groups: &Cgroups) -> Result<String, Failure> {
-    let place = place(finding(groups, Use::Kill)?);
+async fn cgroup_kill(cgroups: &Cgroups) -> Result<String, Failure> {
+    let place = place(finding(cgroups, Use::Kill)?);
     by_mechanism(KillMechanism::Cgroup, "a control group").await?;
     Ok(place)
 }
 
-/// Makes a group, sets a bound that is far above what is in it, and removes it.
+/// Makes a cgroup, sets a bound that is far above what is in it, and removes it.
 fn cgroup_bound(
-    groups: &Cgroups,
+    cgroups: &Cgroups,
     purpose: Use,
     set: impl FnOnce(&mut Leaf) -> io::Result<()>,
 ) -> Result<String, Failure> {
-    let home = finding(groups, purpose)?;
+    let home = finding(cgroups, purpose)?;
     let tried = |err| Failure::of(format!("set a bound below {}", home.display()), &err);
-    let leaf = groups.leaf(1, true).map_err(tried)?;
+    let leaf = cgroups.leaf(1, true).map_err(tried)?;
     leaf.map_or(Ok(()), |mut it| set(&mut it)).map_err(tried)?;
     Ok(place(home))
 }

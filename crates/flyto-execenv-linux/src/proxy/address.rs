@@ -24,7 +24,7 @@ const V4: &[(Ipv4Addr, u32)] = &[
     (Ipv4Addr::new(198, 18, 0, 0), 15),
     (Ipv4Addr::new(198, 51, 100, 0), 24),
     (Ipv4Addr::new(203, 0, 113, 0), 24),
-    // Groups, what is reserved, and broadcast.
+    // Multicast, what is reserved, and broadcast.
     (Ipv4Addr::new(224, 0, 0, 0), 3),
     // The host of Azure's virtual machines, with their keys.
     (Ipv4Addr::new(168, 63, 129, 16), 32),

@@ -142,7 +142,7 @@ impl Confined {
         let (_, pidfd) = host::supervisor(
             image.as_fd(),
             (above(its).as_fd(), null.as_fd()),
-            crate::bare::child::Group::Session,
+            crate::bare::child::ProcessGroup::Session,
             None,
             None,
         )

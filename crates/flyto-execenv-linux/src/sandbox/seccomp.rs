@@ -155,7 +155,7 @@ const SHARED: &[libc::c_long] = &[
     libc::SYS_mq_getsetattr,
 ];
 
-/// `PRIO_PROCESS` of `linux/resource.h`: one thread, where others are a group or all of a user.
+/// `PRIO_PROCESS` of `linux/resource.h`: one thread, where others are a process group or all of a user.
 const PRIO_PROCESS: u32 = 0;
 
 /// `IOPRIO_WHO_PROCESS` of `linux/ioprio.h`: the same of ioprio_set(2).

@@ -198,7 +198,7 @@ async fn other_processes_are_out_of_reach() {
             assert_eq!(without_buffers(call, &args), libc::EPERM as u32, "{other:?} call {call}");
         }
     }
-    // Groups and users are others too: PRIO_PGRP, PRIO_USER; IOPRIO_WHO_PGRP, IOPRIO_WHO_USER.
+    // Process groups and users are others too: PRIO_PGRP, PRIO_USER; IOPRIO_WHO_PGRP, IOPRIO_WHO_USER.
     for (call, which) in [(libc::SYS_setpriority, [1, 2]), (libc::SYS_ioprio_set, [2, 3])] {
         for which in which {
             let refused = without_buffers(call, &[which, 0, UNCHANGED_IO]);
@@ -337,8 +337,8 @@ async fn what_is_known_about_a_closed_file_can_still_be_changed_by_its_owner() {
     for file in ["home/.ssh/key", "home/file", "outside/file"] {
         let file = scene.path(file);
         fs::set_permissions(&file, fs::Permissions::from_mode(0o604)).expect("it is not bounded");
-        let group = rustix::process::getegid().as_raw();
-        chown(&file, None, Some(group)).expect("it is not bounded");
+        let gid = rustix::process::getegid().as_raw();
+        chown(&file, None, Some(gid)).expect("it is not bounded");
         let epoch = Timespec { tv_sec: 0, tv_nsec: 0 };
         let times = Timestamps { last_access: epoch, last_modification: epoch };
         utimensat(CWD, &file, &times, AtFlags::empty()).expect("it is not bounded");

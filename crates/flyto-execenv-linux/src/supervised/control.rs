@@ -371,7 +371,7 @@ impl Control for Supervised {
 impl Supervised {
     /// Ends the tree, and waits for the supervisor's word on it.
     ///
-    /// Waits for the grace and [`ANSWER_TIME`] at most, then gives up: the group is killed where
+    /// Waits for the grace and [`ANSWER_TIME`] at most, then gives up: the cgroup is killed where
     /// there is one, and the result is [`Ended::default`], which confirms nothing.
     async fn end_tree(&self, grace: Duration) -> Result<Ended, ExecError> {
         if let Some(ended) = self.state().ended.clone() {
@@ -395,7 +395,7 @@ impl Supervised {
                     let mut state = self.state();
                     state.proxy = None;
                     if let Some(supervisor) = state.supervisor.take() {
-                        supervisor.kill_group();
+                        supervisor.kill_cgroup();
                     }
                     return Ok(Ended::default());
                 }

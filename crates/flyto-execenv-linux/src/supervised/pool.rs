@@ -21,7 +21,7 @@ use super::{
     supervisor::Supervisor,
 };
 use crate::{
-    bare::{child::Group, clone3},
+    bare::{child::ProcessGroup, clone3},
     cgroup::{Cgroups, Leaf},
     enforcement::{Namespace, Plan},
     proxy::EgressPolicy,
@@ -45,9 +45,9 @@ pub(crate) struct Kind {
     pub(crate) pid_namespace: bool,
     /// The supervisor makes a user namespace, in which this user is itself.
     pub(crate) user_namespace: bool,
-    /// The programs' group is what kills them, at once (`cgroup.kill`, cgroups(7)).
-    pub(crate) kill_by_group: bool,
-    /// Programs are in a group without their supervisor, which has a bound on memory.
+    /// The programs' cgroup is what kills them, at once (`cgroup.kill`, cgroups(7)).
+    pub(crate) kill_by_cgroup: bool,
+    /// Programs are in a cgroup without their supervisor, which has a bound on memory.
     pub(crate) own_cgroup: bool,
     /// What they enter.
     pub(crate) confinement: Confinement,
@@ -57,11 +57,11 @@ impl Kind {
     /// Where supervisors belong. Those of programs with isolation lead a session each, so that no terminal
     /// of the host's is in reach. Others do without: Linux schedules each session by itself
     /// (`sched_autogroup_enabled`, sched(7)), which costs a twentieth of a call.
-    fn group(&self) -> Group {
-        if self.confinement.no_new_privs { Group::Session } else { Group::Own }
+    fn pgrp(&self) -> ProcessGroup {
+        if self.confinement.no_new_privs { ProcessGroup::Session } else { ProcessGroup::Own }
     }
 
-    /// Processes of the supervisor's that are in a group with those of its program.
+    /// Processes of the supervisor's that are in a cgroup with those of its program.
     ///
     /// 2 where the supervisor makes a PID namespace, whose first process is its own; else 1.
     pub(crate) fn helpers(&self) -> u64 {
@@ -90,9 +90,9 @@ pub(crate) struct Pool {
     ///
     /// Counts up to [`MAX_MEMORIES`], where it matters; it is never reset.
     n_started: AtomicU32,
-    /// Where supervisors get groups for their programs, where there are some. It is dropped after those
-    /// that are idle, and waits for them: a host that ends right after that leaves no group.
-    groups: Arc<Cgroups>,
+    /// Where supervisors get cgroups for their programs, where there are some. It is dropped after those
+    /// that are idle, and waits for them: a host that ends right after that leaves no cgroup.
+    cgroups: Arc<Cgroups>,
 }
 
 impl Pool {
@@ -111,7 +111,7 @@ impl Pool {
         self.kind.confinement.makes_mounts()
     }
 
-    /// Whether its programs are in a group without their supervisor.
+    /// Whether its programs are in a cgroup without their supervisor.
     pub(crate) fn own_cgroup(&self) -> bool {
         self.kind.own_cgroup
     }
@@ -119,19 +119,19 @@ impl Pool {
     /// A pool without supervisors.
     ///
     /// It gets an id of its own, under which its idle supervisors are kept.
-    pub(crate) fn new(kind: Kind, groups: Arc<Cgroups>) -> Arc<Self> {
+    pub(crate) fn new(kind: Kind, cgroups: Arc<Cgroups>) -> Arc<Self> {
         let (id, idle, n_started) = (PoolId::new(), Arc::default(), AtomicU32::default());
-        Arc::new(Self { kind, reach: None, groups, id, idle, n_started })
+        Arc::new(Self { kind, reach: None, cgroups, id, idle, n_started })
     }
 
     /// A pool beside this one, for programs of another kind; with `reach`, they reach that and nothing else.
     /// One bound holds for the supervisors of both that have nothing to do.
     pub(crate) fn beside(&self, kind: Kind, reach: Option<Arc<EgressPolicy>>) -> Arc<Self> {
-        let (groups, idle) = (Arc::clone(&self.groups), Arc::clone(&self.idle));
+        let (cgroups, idle) = (Arc::clone(&self.cgroups), Arc::clone(&self.idle));
         Arc::new(Self {
             kind,
             reach,
-            groups,
+            cgroups,
             id: PoolId::new(),
             idle,
             n_started: AtomicU32::default(),
@@ -170,20 +170,20 @@ impl Pool {
     /// A supervisor that has been given its setup. Its first report may still be the answer to that.
     ///
     /// The descriptors of the setup go with it in the order that the flags announce: ruleset, inner
-    /// ruleset, group, kill file, CPU time.
+    /// ruleset, cgroup, kill file, CPU time.
     ///
     /// # Errors
     ///
     /// Those of making a control group, of starting a process, and of sending to it.
     fn start(&self) -> io::Result<Supervisor> {
         self.n_started.fetch_add(1, Ordering::Relaxed);
-        let leaf = self.groups.leaf(self.kind.helpers(), self.kind.own_cgroup)?;
-        let supervisor = Supervisor::start(leaf, self.kind.group())?;
+        let leaf = self.cgroups.leaf(self.kind.helpers(), self.kind.own_cgroup)?;
+        let supervisor = Supervisor::start(leaf, self.kind.pgrp())?;
         let same = |id: u32| format!("{id} {id} 1");
         let uid_map = same(rustix::process::geteuid().as_raw());
         let gid_map = same(rustix::process::getegid().as_raw());
-        let (group, kill) = match supervisor.leaf() {
-            Some(leaf) if self.kind.kill_by_group || !self.kind.own_cgroup => {
+        let (cgroup, kill) = match supervisor.leaf() {
+            Some(leaf) if self.kind.kill_by_cgroup || !self.kind.own_cgroup => {
                 (leaf.dir_of_programs(), leaf.kill_file())
             }
             Some(leaf) => (leaf.dir_of_programs(), None),
@@ -200,7 +200,7 @@ impl Pool {
                 .with_if(inner.is_some(), SetupFlags::INNER_RULESET)
                 .with_if(self.kind.user_namespace, SetupFlags::USER_NAMESPACE)
                 .with_if(self.kind.pid_namespace, SetupFlags::PID_NAMESPACE)
-                .with_if(group.is_some(), SetupFlags::CGROUP)
+                .with_if(cgroup.is_some(), SetupFlags::CGROUP)
                 .with_if(kill.is_some(), SetupFlags::CGROUP_KILL)
                 // The start has found it out.
                 .with_if(clone3::refusal().is_some(), SetupFlags::CLONE3_REFUSED)
@@ -225,12 +225,12 @@ impl Pool {
         let mut record = Vec::with_capacity(64);
         setup.write(&mut record);
         let descriptors: Vec<_> =
-            [ruleset, inner, group, kill, cpu_stat].into_iter().flatten().collect();
+            [ruleset, inner, cgroup, kill, cpu_stat].into_iter().flatten().collect();
         supervisor.send(&record, &descriptors)?;
         Ok(supervisor)
     }
 
-    /// Sends a start to a supervisor that is free, or to a new one, with these bounds for its group.
+    /// Sends a start to a supervisor that is free, or to a new one, with these bounds for its cgroup.
     ///
     /// Must run in a Tokio runtime with I/O enabled: the socket is registered with it. A supervisor
     /// that turns out to be gone or unfit is dropped, and the next one is asked.

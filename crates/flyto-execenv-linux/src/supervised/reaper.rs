@@ -53,8 +53,8 @@ enum State {
     Finished,
 }
 
-/// How long a supervisor has to end its programs and itself, where their group can be killed: 2 s. It also finds
-/// those that have left the group.
+/// How long a supervisor has to end its programs and itself, where their cgroup can be killed: 2 s. It also finds
+/// those that have left the cgroup.
 const FINISH_TIME: Duration = Duration::from_secs(2);
 
 /// How long the proof is waited for that a killed supervisor has left nothing: 10 s, as long as the end of a
@@ -62,7 +62,7 @@ const FINISH_TIME: Duration = Duration::from_secs(2);
 const PROOF_TIME: Duration = Duration::from_secs(10);
 
 /// How long a backend that is dropped waits for supervisors that were let go before, and for the end of what a
-/// killed one has left: 4 s, twice the time after which their groups are killed.
+/// killed one has left: 4 s, twice the time after which their cgroups are killed.
 const LAST_WAIT: Duration = Duration::from_secs(4);
 
 /// The supervisors that have not finished.
@@ -227,7 +227,7 @@ impl ClosingSupervisor {
         if has_proved_it { State::Finished } else { State::Killed }
     }
 
-    /// Lets one go on that a program has stopped; kills its group where it takes too long.
+    /// Lets one go on that a program has stopped; kills its cgroup where it takes too long.
     fn help(&self) {
         if self.state != State::Ending {
             return;

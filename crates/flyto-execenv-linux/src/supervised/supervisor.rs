@@ -37,7 +37,7 @@ use super::{
     reaper::{self, ClosingSupervisor},
 };
 use crate::{
-    bare::{child::Group, host},
+    bare::{child::ProcessGroup, host},
     cgroup::Leaf,
     processes::wake,
     proxy::ProxyListener,
@@ -64,7 +64,7 @@ pub(super) struct Supervisor {
     socket: Option<Arc<OwnedFd>>,
     pub(super) pidfd: Option<OwnedFd>,
     pid: i32,
-    /// The group of its programs. It goes after the supervisor.
+    /// The cgroup of its programs. It goes after the supervisor.
     leaf: Option<Leaf>,
     /// Where its programs come in, once it has said that it is ready.
     listener: OnceLock<Arc<ProxyListener>>,
@@ -79,7 +79,7 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Starts one for programs of this group. It does nothing before its first message, which must be its
+    /// Starts one for programs of this cgroup. It does nothing before its first message, which must be its
     /// setup.
     ///
     /// The caller's thread waits until the supervisor's image is in place, some 50 µs.
@@ -91,7 +91,7 @@ impl Supervisor {
     ///
     /// Those of socketpair(2), open(2), memfd_create(2) and clone3(2): this process is short of
     /// something, or may not start it.
-    pub(super) fn start(leaf: Option<Leaf>, group: Group) -> io::Result<Self> {
+    pub(super) fn start(leaf: Option<Leaf>, pgrp: ProcessGroup) -> io::Result<Self> {
         let (ours, its) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         // A host without standard streams must not write into this instead.
@@ -112,7 +112,7 @@ impl Supervisor {
         let cgroup = leaf.as_ref().map(Leaf::dir_of_supervisor).transpose()?.flatten();
         let cgroup = cgroup.as_ref().map(|(dir, list)| (*dir, list.as_fd()));
         let streams = (its.as_fd(), null.as_fd());
-        let start = || host::supervisor(image, streams, group, members, cgroup);
+        let start = || host::supervisor(image, streams, pgrp, members, cgroup);
         let (pid, pidfd) = orphans::start(start, |it| it.0)?;
         Ok(Self {
             socket: Some(Arc::new(ours)),
@@ -121,7 +121,7 @@ impl Supervisor {
             leaf,
             listener: OnceLock::new(),
             owner: getpid(),
-            leads_session: group == Group::Session,
+            leads_session: pgrp == ProcessGroup::Session,
             serves: false,
             watched: None,
         })
@@ -132,7 +132,7 @@ impl Supervisor {
         self.pid
     }
 
-    /// The group of its programs.
+    /// The cgroup of its programs.
     pub(super) fn leaf(&self) -> Option<&Leaf> {
         self.leaf.as_ref()
     }
@@ -160,7 +160,7 @@ impl Supervisor {
     }
 
     /// Kills its programs, and it with them if need be: it does not do that any more.
-    pub(super) fn kill_group(&self) {
+    pub(super) fn kill_cgroup(&self) {
         self.leaf.iter().for_each(|it| _ = it.kill());
     }
 
@@ -171,7 +171,7 @@ impl Supervisor {
 
     /// Notes that it has a program, or has none.
     ///
-    /// Decides what the destructor does: a group is killed, and a session looked through, only
+    /// Decides what the destructor does: a cgroup is killed, and a session looked through, only
     /// where a program may be left.
     pub(super) fn set_serves(&mut self, serves: bool) {
         self.serves = serves;

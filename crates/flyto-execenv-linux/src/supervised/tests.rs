@@ -41,7 +41,7 @@ fn a_host_that_cannot_be_told_hears_that_its_supervisor_is_gone() {
     assert_eq!(err.kind(), io::ErrorKind::UnexpectedEof, "{err}");
 }
 
-/// Starts a shell script below a supervisor that is in a group with it.
+/// Starts a shell script below a supervisor that is in a cgroup with it.
 fn begin(pool: &Pool, script: &str) -> Supervisor {
     let spec = Spec::new("/bin/sh").args(["-c", script]).env_var("PATH", "/usr/bin:/bin");
     let spec = spec.stdout(Output::Null).merge_stderr();
@@ -73,17 +73,17 @@ fn with_argument(marker: &str) -> Vec<i32> {
 
 #[tokio::test]
 async fn the_next_host_lets_an_abandoned_supervisor_finish() {
-    let groups = Arc::new(Cgroups::probe());
-    if !groups.can(crate::cgroup::Use::Kill) {
+    let cgroups = Arc::new(Cgroups::probe());
+    if !cgroups.can(crate::cgroup::Use::Kill) {
         return;
     }
-    let kind = Kind { kill_by_group: true, ..Kind::default() };
-    let pool = Pool::new(kind, Arc::clone(&groups));
+    let kind = Kind { kill_by_cgroup: true, ..Kind::default() };
+    let pool = Pool::new(kind, Arc::clone(&cgroups));
     let marker = format!("71{}", std::process::id());
-    // One that leaves its group and its session, as root may, and one that stays.
-    let group = |it: &Supervisor| it.leaf().and_then(Leaf::path).expect("it has one");
+    // One that leaves its cgroup and its session, as root may, and one that stays.
+    let cgroup = |it: &Supervisor| it.leaf().and_then(Leaf::path).expect("it has one");
     let supervisor = begin(&pool, &format!("sleep {marker} & exec sleep {marker}"));
-    let above = group(&supervisor).parent().and_then(Path::parent).expect("so deep").to_owned();
+    let above = cgroup(&supervisor).parent().and_then(Path::parent).expect("so deep").to_owned();
     let leaver = format!("echo 0 > {}/cgroup.procs; exec setsid sleep {marker}", above.display());
     let second = begin(&pool, &format!("({leaver}) & exec sleep {marker}"));
     wait_for(&marker, 4);
@@ -93,7 +93,7 @@ async fn the_next_host_lets_an_abandoned_supervisor_finish() {
         rustix::process::pidfd_send_signal(held, rustix::process::Signal::STOP).expect("ours");
         rustix::net::shutdown(it.socket(), rustix::net::Shutdown::Both).expect("it is open");
     }
-    groups.abandon();
+    cgroups.abandon();
     let next = Cgroups::probe();
     // Nothing of either is left when the next host is there.
     assert_eq!(with_argument(&marker), [0; 0], "processes outlive their supervisor");

@@ -22,13 +22,13 @@ const END_TIME: Duration = Duration::from_secs(20);
 /// Memory of a host and all below it: 1 GiB, several times of what the largest has.
 const MEMORY_BYTES: u64 = 1 << 30;
 
-/// Groups (cgroups(7)), which bind root as well: one in each hierarchy that bounds something, or in which
-/// a backend makes groups of its own.
+/// Cgroups (cgroups(7)), which bind root as well: one in each hierarchy that bounds something, or in which
+/// a backend makes cgroups of its own.
 pub(crate) struct Limit {
     dirs: Vec<PathBuf>,
 }
 
-/// Where such groups can be made: in the hierarchies of the controllers and beside them, or in the one of
+/// Where such cgroups can be made: in the hierarchies of the controllers and beside them, or in the one of
 /// all.
 const HIERARCHIES: [&str; 4] =
     ["/sys/fs/cgroup/pids", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/unified", "/sys/fs/cgroup"];
@@ -57,7 +57,7 @@ impl Limit {
         bounded.map(|()| res)
     }
 
-    /// Lets this user make groups below, as a system's manager does that hands over a group (cgroups(7),
+    /// Lets this user make cgroups below, as a system's manager does that hands over a cgroup (cgroups(7),
     /// "Delegation").
     pub(crate) fn delegate(&self, user: u32) -> io::Result<()> {
         for dir in self.dirs.iter().filter(|it| it.join("cgroup.kill").exists()) {
@@ -90,7 +90,7 @@ impl Limit {
         res
     }
 
-    /// Ends all of them, and removes the groups with those that were made below; says what stays.
+    /// Ends all of them, and removes the cgroups with those that were made below; says what stays.
     pub(crate) fn end(&mut self, marker: &str) -> Result<(), String> {
         let give_up = Instant::now() + END_TIME;
         // No process makes another one any more.
@@ -100,7 +100,7 @@ impl Limit {
             for pid in members.iter().filter_map(|it| Pid::from_raw(*it)) {
                 let _ = kill_process(pid, Signal::KILL);
             }
-            // A process that has ended may still be on its way out of its group.
+            // A process that has ended may still be on its way out of its cgroup.
             self.dirs.retain(|it| remove(it).is_err());
             if members.is_empty() && self.dirs.is_empty() {
                 return Ok(());
@@ -154,7 +154,7 @@ fn members_below(dir: &Path, res: &mut BTreeSet<i32>) {
     dirs_in(dir).for_each(|it| members_below(&it, res));
 }
 
-/// Removes a group, after those below it.
+/// Removes a cgroup, after those below it.
 fn remove(dir: &Path) -> io::Result<()> {
     dirs_in(dir).for_each(|it| _ = remove(&it));
     match fs::remove_dir(dir) {

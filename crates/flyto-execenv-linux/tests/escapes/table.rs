@@ -74,7 +74,7 @@ const fn means(mechanism: KillMechanism) -> Means {
 }
 
 pub(crate) const MEANS: [(Means, &str); 5] = [
-    (means(KillMechanism::Group), "group"),
+    (means(KillMechanism::Group), "process group"),
     (means(KillMechanism::Subreaper), "subreaper"),
     (Means { mechanism: KillMechanism::Subreaper, adopts: true }, "subreaper, host adopts"),
     (means(KillMechanism::PidNamespace), "PID namespace"),
@@ -132,12 +132,12 @@ pub(crate) const ATTACKS: &[&str] = &[
 /// Whether nothing may be left of the call.
 pub(crate) fn is_promised(user: User, means: Means, way: Way, kind: &str) -> bool {
     match means.mechanism {
-        // No process is left that knows of the group.
+        // No process is left that knows of the process group.
         KillMechanism::Group if !way.leaves_the_host() => false,
         KillMechanism::Group => match kind {
             // A process of root's is not ours to kill.
             "another user" => user == User::Root,
-            _ => STAY_IN_THE_GROUP.contains(&kind),
+            _ => STAY_IN_THE_PROCESS_GROUP.contains(&kind),
         },
         KillMechanism::Subreaper => match (kind, user) {
             // Only a host that adopts them knows of them: isolation and other mechanisms prevent that.
@@ -146,9 +146,9 @@ pub(crate) fn is_promised(user: User, means: Means, way: Way, kind: &str) -> boo
             ("another user", User::Ordinary) => false,
             _ => is_promised_of_a_stopped_supervisor(user, way, kind),
         },
-        // A user that may write to the groups above its own leaves it: root, and the one they were delegated to.
+        // A user that may write to the cgroups above its own leaves it: root, and the one they were delegated to.
         KillMechanism::Cgroup if kind == "another cgroup, kills its parent" => false,
-        // Of both that know of the group, none is left: the next host ends it.
+        // Of both that know of the cgroup, none is left: the next host ends it.
         KillMechanism::Cgroup if KILLERS.contains(&kind) => way.leaves_the_host(),
         KillMechanism::Cgroup => is_promised_of_a_stopped_supervisor(user, way, kind),
         _ => true,
@@ -170,7 +170,8 @@ fn is_promised_of_a_stopped_supervisor(user: User, way: Way, kind: &str) -> bool
 /// Whether something has to be left: where nothing ever is, the table would show a ladder that is not
 /// climbed. Elsewhere what is not promised may hold all the same.
 pub(crate) fn is_left(user: User, means: Means, way: Way, kind: &str) -> bool {
-    // A look can miss every process of a chain, and a bomb that may have no more processes can be all in the group.
+    // A look can miss every process of a chain, and a bomb that may have no more processes can be all in the process
+    // group.
     let is_certain = !BOMBS.contains(&kind);
     means.mechanism == KillMechanism::Group && is_certain && !is_promised(user, means, way, kind)
 }
@@ -184,7 +185,7 @@ const KILLERS: &[&str] = &[
 ];
 
 /// The kinds that stay in the process group of their call.
-const STAY_IN_THE_GROUP: &[&str] =
+const STAY_IN_THE_PROCESS_GROUP: &[&str] =
     &["child", "holds the pipes", "double fork", "fork bomb", "fork and exit"];
 
 /// Where a cell stands.

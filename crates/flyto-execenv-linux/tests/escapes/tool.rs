@@ -78,7 +78,7 @@ fn tell(arrive: &std::io::PipeWriter) {
 }
 
 fn new_session() {
-    setsid().expect("a child leads no group");
+    setsid().expect("a child leads no process group");
 }
 
 /// Does it, and says how many processes will arrive.
@@ -208,12 +208,12 @@ fn begin(kind: &str, host: i32, arrive: &std::io::PipeWriter, said: &mut String)
             2
         }
         "another cgroup" => {
-            said.push_str(&leave_groups());
+            said.push_str(&leave_cgroups());
             daemon(arrive);
             1
         }
         "another cgroup, kills its parent" => {
-            said.push_str(&leave_groups());
+            said.push_str(&leave_cgroups());
             daemon(arrive);
             said.push_str(&outcome(kill(parent, Signal::SIGKILL)));
             1
@@ -344,16 +344,16 @@ fn daemon(arrive: &std::io::PipeWriter) {
     });
 }
 
-/// Moves this process as far up as the system lets it, in the hierarchies where a backend makes groups
+/// Moves this process as far up as the system lets it, in the hierarchies where a backend makes cgroups
 /// (cgroups(7)); says of each whether it did.
-fn leave_groups() -> String {
+fn leave_cgroups() -> String {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mut said = String::new();
     for (prefix, mount) in [("0::", "/sys/fs/cgroup/unified"), (":pids:", "/sys/fs/cgroup/pids")] {
-        let Some((_, group)) = own.lines().find_map(|it| it.split_once(prefix)) else { continue };
+        let Some((_, cgroup)) = own.lines().find_map(|it| it.split_once(prefix)) else { continue };
         let mount = Path::new(mount);
         let mount = if mount.exists() { mount } else { Path::new("/sys/fs/cgroup") };
-        let mut above: Vec<_> = Path::new(group).ancestors().skip(1).collect();
+        let mut above: Vec<_> = Path::new(cgroup).ancestors().skip(1).collect();
         above.reverse();
         let enter = |it: &Path| {
             let dir = mount.join(it.strip_prefix("/").unwrap_or(it));

@@ -1,4 +1,4 @@
-//! No control group is left. In a program of its own, so that all groups of this process are its own.
+//! No control group is left. In a program of its own, so that all cgroups of this process are its own.
 
 #![cfg(supervised)]
 
@@ -8,19 +8,19 @@ use flyto_execenv::{ExecEnv, KillScope, Limits, Spec};
 use flyto_execenv_linux::Linux;
 
 /// Directories of this process.
-fn n_groups(below: &Path) -> usize {
+fn n_cgroups(below: &Path) -> usize {
     let own = format!("flyto-{}-", std::process::id());
     let dirs = fs::read_dir(below).into_iter().flatten().flatten();
     dirs.filter(|it| it.file_type().is_ok_and(|it| it.is_dir()))
         .map(|it| {
             let is_own = it.file_name().as_encoded_bytes().starts_with(own.as_bytes());
-            usize::from(is_own) + n_groups(&it.path())
+            usize::from(is_own) + n_cgroups(&it.path())
         })
         .sum()
 }
 
 #[tokio::test]
-async fn no_group_outlives_its_host() {
+async fn no_cgroup_outlives_its_host() {
     let env = ExecEnv::new(Linux::new());
     let spec = |script| {
         Spec::new("/bin/sh")
@@ -43,5 +43,5 @@ async fn no_group_outlives_its_host() {
         }
     }
     drop(env);
-    assert_eq!(n_groups(Path::new("/sys/fs/cgroup")), 0);
+    assert_eq!(n_cgroups(Path::new("/sys/fs/cgroup")), 0);
 }
