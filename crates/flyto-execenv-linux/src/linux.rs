@@ -353,7 +353,7 @@ impl Supervision {
         })?;
         if mechanism == KillMechanism::PidNamespace {
             // A supervisor makes one for each program, and none before.
-            trial::be_born_apart(Namespace::Processes, in_user_namespace)?;
+            trial::clone_into_namespace(Namespace::Processes, in_user_namespace)?;
         }
         let mut support = Support::probe();
         support.pid_namespaces = mechanism == KillMechanism::PidNamespace;

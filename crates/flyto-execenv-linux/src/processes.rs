@@ -32,7 +32,7 @@ pub(crate) struct Stat {
     pub(crate) session: i32,
     n_threads: u32,
     /// The clock tick of its start, which tells it from others that have had its number.
-    pub(crate) born: u64,
+    pub(crate) start_tick: u64,
 }
 
 impl Stat {
@@ -49,7 +49,7 @@ impl Stat {
             parent: fields.next()?.parse().ok()?,
             session: fields.nth(1)?.parse().ok()?,
             n_threads: fields.nth(13)?.parse().ok()?,
-            born: fields.nth(1)?.parse().ok()?,
+            start_tick: fields.nth(1)?.parse().ok()?,
         })
     }
 
@@ -114,7 +114,7 @@ pub(crate) fn kill_below(top: i32) -> bool {
         // A parent that is still the same process had its number all the while. An orphan has become a child of `top`.
         let is_below = |it: &Stat| {
             [(parent, parents), (top, stat)].into_iter().any(|(pid, stat)| {
-                it.parent == pid && Stat::of(pid).is_some_and(|it| it.born == stat.born)
+                it.parent == pid && Stat::of(pid).is_some_and(|it| it.start_tick == stat.start_tick)
             })
         };
         let Some(stat) = Stat::of(pid).filter(is_below) else { continue };

@@ -211,7 +211,7 @@ pub(crate) struct Seen {
 #[derive(Clone, Copy)]
 struct Sample {
     pid: i32,
-    born: u32,
+    start_tick: u32,
     /// The look that saw it last.
     look: u32,
     user: u32,
@@ -231,13 +231,13 @@ impl Seen {
 
     /// Takes in the own time of a process that is alive, in ticks. A process for which there is no slot, because
     /// all of those that it can be in hold processes that are alive, is left out.
-    pub(crate) fn add(&mut self, pid: i32, born: u32, user: u64, system: u64) {
+    pub(crate) fn add(&mut self, pid: i32, start_tick: u32, user: u64, system: u64) {
         let (look, times) = (self.look, &mut self.times);
         let first = pid.unsigned_abs() as usize;
         let place = |n: usize| (first + n) % SLOTS;
         // SAFETY: a page holds zeroes or samples, which any bytes are, and is aligned for both.
         let slots: &mut [Sample] = unsafe { self.slots.as_mut_slice() };
-        let is_same = |it: &Sample| (it.pid, it.born) == (pid, born);
+        let is_same = |it: &Sample| (it.pid, it.start_tick) == (pid, start_tick);
         let is_free = |it: &Sample| it.pid == 0 || look.wrapping_sub(it.look) > STALE_LOOKS;
         let same = (0..TRIES).map(place).find(|at| is_same(&slots[*at]));
         let Some(at) = same.or_else(|| (0..TRIES).map(place).find(|at| is_free(&slots[*at])))
@@ -248,7 +248,7 @@ impl Seen {
             if same.is_some() { slots[at] } else { Sample { user: 0, system: 0, ..slots[at] } };
         let user = (user as u32).max(before.user);
         let system = (system as u32).max(before.system);
-        slots[at] = Sample { pid, born, look, user, system };
+        slots[at] = Sample { pid, start_tick, look, user, system };
         times.user_us += u64::from(user - before.user) * TICK_US;
         times.system_us += u64::from(system - before.system) * TICK_US;
         times.all_us = times.user_us + times.system_us;

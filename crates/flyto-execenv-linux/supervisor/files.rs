@@ -152,7 +152,7 @@ impl Held {
             Some(Kind::Secret) => file.size_bytes,
             Some(Kind::Other) | None => return,
         };
-        let is_ours = file.born.map_or(file.n_links == 0, |it| it >= self.began);
+        let is_ours = file.made_at.map_or(file.n_links == 0, |it| it >= self.began);
         let fresh_base = if is_ours { 0 } else { held_bytes };
         let look = self.look;
         // SAFETY: zeroes at first, which are empty slots, and slots.
@@ -278,7 +278,7 @@ struct Stat {
     size_bytes: u64,
     held_bytes: u64,
     /// When it was made, in seconds and nanoseconds, where its file system knows.
-    born: Option<[u64; 2]>,
+    made_at: Option<[u64; 2]>,
 }
 
 impl Stat {
@@ -286,14 +286,14 @@ impl Stat {
     fn of(dir: &Descriptor, name: &core::ffi::CStr) -> Option<Self> {
         const DONT_SYNC: usize = 0x4000;
         const BASIC_STATS: usize = 0x7ff;
-        const BIRTH: u32 = 0x800;
+        const BTIME: u32 = 0x800;
         const TYPE_MASK: u32 = 0o170_000;
         const REGULAR: u32 = 0o100_000;
         // `struct statx`, in numbers of four bytes.
         let mut all = [0_u32; 64];
         // SAFETY: the name ends with a NUL byte, and there is room for the structure.
         unsafe {
-            let mask = BASIC_STATS | BIRTH as usize;
+            let mask = BASIC_STATS | BTIME as usize;
             let args = [
                 int(dir.fd()),
                 address(name.as_ptr()),
@@ -312,7 +312,7 @@ impl Stat {
             is_regular: all[7] & TYPE_MASK == REGULAR,
             size_bytes: long(10),
             held_bytes: long(12) * 512,
-            born: (all[0] & BIRTH != 0).then(|| [long(20), u64::from(all[22])]),
+            made_at: (all[0] & BTIME != 0).then(|| [long(20), u64::from(all[22])]),
         })
     }
 }

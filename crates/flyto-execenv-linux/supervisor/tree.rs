@@ -35,16 +35,16 @@ pub(crate) fn signal_descendants(context: &SupervisorContext, number: u32) {
     for_each_descendant(context, |pid, parent| {
         let Some(parent) = parent else {
             signal(pid, number);
-            return Stat::of(pid).map(|it| it.born);
+            return Stat::of(pid).map(|it| it.start_tick);
         };
         let held = watch(pid).ok()?;
         let stat = Stat::of(pid)?;
         let is_childs = stat.parent == parent.pid
-            && Stat::of(parent.pid).is_some_and(|it| it.born == parent.born);
+            && Stat::of(parent.pid).is_some_and(|it| it.start_tick == parent.start_tick);
         // One whose parent has ended since is a child of ours.
         (is_childs || stat.parent == own).then(|| {
             signal_held(&held, number);
-            stat.born
+            stat.start_tick
         })
     });
 }
@@ -53,7 +53,7 @@ pub(crate) fn signal_descendants(context: &SupervisorContext, number: u32) {
 struct Stat {
     parent: i32,
     /// The clock tick of its start, without the upper half.
-    born: u32,
+    start_tick: u32,
 }
 
 impl Stat {
@@ -61,7 +61,7 @@ impl Stat {
         let mut text = [0_u8; 1024];
         // The state, field 3, is the first; field 4 is the parent, field 22 the start.
         let mut fields = fields(pid, &mut text)?.skip(1);
-        Some(Self { parent: decimal(fields.next()?) as i32, born: decimal(fields.nth(17)?) as u32 })
+        Some(Self { parent: decimal(fields.next()?) as i32, start_tick: decimal(fields.nth(17)?) as u32 })
     }
 }
 
@@ -120,8 +120,8 @@ pub(crate) fn load(context: &SupervisorContext, mut seen: Option<&mut Seen>, mut
             let waited: u64 = times.sum();
             res.cpu_ns += (user + system + waited) * TICK_NS;
             // Field 22 is the tick of its start.
-            if let (Some(seen), Some(born)) = (&mut seen, fields.nth(4)) {
-                seen.add(pid, decimal(born) as u32, user, system);
+            if let (Some(seen), Some(start_tick)) = (&mut seen, fields.nth(4)) {
+                seen.add(pid, decimal(start_tick) as u32, user, system);
             }
         }
         Some(0)
@@ -195,17 +195,17 @@ struct Listed {
     /// The place of its parent among those that were listed, from 1 on; 0 is this process.
     parent: u16,
     /// What its visitor said of it.
-    born: u32,
+    start_tick: u32,
 }
 
-/// ProxySessions descendants, parents before children: with the parent, unless that is this process. One that
-/// comes or goes meanwhile may be missed. Those below it are visited if the visitor says when it was born.
-fn for_each_descendant(context: &SupervisorContext, mut session: impl FnMut(i32, Option<Listed>) -> Option<u32>) {
+/// Visits descendants, parents before children: with the parent, unless that is this process. One that
+/// comes or goes meanwhile may be missed. Those below it are visited if the visitor says when it was started.
+fn for_each_descendant(context: &SupervisorContext, mut visit: impl FnMut(i32, Option<Listed>) -> Option<u32>) {
     let mut all = [Listed::default(); MAX_DESCENDANTS];
     let mut n = 0;
     let list = |all: &mut [Listed; MAX_DESCENDANTS], n: &mut usize, pid, parent| {
         if let Some(slot) = all.get_mut(*n) {
-            *slot = Listed { pid, parent: parent as u16, born: 0 };
+            *slot = Listed { pid, parent: parent as u16, start_tick: 0 };
             *n += 1;
         }
     };
@@ -214,11 +214,11 @@ fn for_each_descendant(context: &SupervisorContext, mut session: impl FnMut(i32,
     while next < n {
         let Listed { pid, parent, .. } = all[next];
         let parent = usize::from(parent).checked_sub(1).and_then(|it| all.get(it).copied());
-        let born = session(pid, parent);
+        let start_tick = visit(pid, parent);
         let at = next;
         next += 1;
-        let Some(born) = born else { continue };
-        all[at].born = born;
+        let Some(start_tick) = start_tick else { continue };
+        all[at].start_tick = start_tick;
         for_each_thread(pid, |thread| {
             let mut path = Path::new();
             path.add(b"/proc/").add_number(pid).add(b"/task/").add_number(thread).add(b"/children");

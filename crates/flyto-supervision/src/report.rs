@@ -42,7 +42,7 @@ pub enum Stage {
     Landlock,
     /// The new process.
     Clone,
-    /// The cgroup that the new process puts itself into, where it could not be born there.
+    /// The cgroup that the new process puts itself into, where it could not be cloned into it.
     Cgroup,
     /// stdin, stdout and stderr.
     Streams,

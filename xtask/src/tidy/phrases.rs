@@ -20,6 +20,8 @@ const PHRASES: &[(&str, &str)] = &[
     ("graveyard", "`reaper`"),
     ("killrung", "`KillMechanism`"),
     ("rung", "`mechanism`"),
+    ("born", "`cloned`, `started`; of a file: `created`"),
+    ("birth", "`clone`, `start`; of a file: `creation`"),
     ("door", "name the type or function, such as `ProxyListener`"),
     ("foresee", "`preflight`"),
     ("foresees", "`preflight`"),

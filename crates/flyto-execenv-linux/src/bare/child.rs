@@ -89,7 +89,7 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Cgroup {
     /// Its directory.
     pub(crate) dir: i32,
-    /// Its list of members, open for writing; -1 where clone3(2) is not refused, and a child is born there.
+    /// Its list of members, open for writing; -1 where clone3(2) is not refused, and clones a child into it.
     pub(crate) members: i32,
 }
 
@@ -253,9 +253,9 @@ unsafe fn steps(launch: &Launch<'_>, made_by: MadeBy) -> Failed {
     }
 
     let by_hand = made_by == MadeBy::Clone;
-    let in_place_of_birth = launch.cgroup.filter(|_| by_hand).map(|it| it.members);
+    let in_place_of_clone3 = launch.cgroup.filter(|_| by_hand).map(|it| it.members);
     // Before anything takes the places of these descriptors.
-    for members in launch.members.into_iter().chain(in_place_of_birth) {
+    for members in launch.members.into_iter().chain(in_place_of_clone3) {
         if let Err(errno) = clone3::join(members) {
             return Failed { stage: Stage::Cgroup, errno };
         }

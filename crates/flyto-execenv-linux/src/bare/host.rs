@@ -10,7 +10,7 @@ use super::child::{self, Cgroup, Failed, Image, Launch, ProcessGroup};
 
 /// Starts a supervisor from `image`, with a socket as its descriptor 3 and a null device as 0, 1 and 2. All
 /// three are 4 or greater. It puts itself on the list of `members` of a cgroup of version 1 before its first
-/// instruction, and is born in `cgroup` of version 2, which is a directory and its list of members. Gives its
+/// instruction, and is cloned into `cgroup` of version 2, which is a directory and its list of members. Gives its
 /// process and a pidfd for it.
 ///
 /// The thread is blocked until the supervisor's image is in place. Its environment is empty, its

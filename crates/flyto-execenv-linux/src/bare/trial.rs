@@ -17,14 +17,14 @@ use super::{
     sys::{self, CloneArgs, Entry, Errno, MadeBy, address, clone, int, number},
 };
 
-/// A process can be born in the cgroup with this directory (`CLONE_INTO_CGROUP`, clone3(2)), and lives. Where
+/// A process can be cloned into the cgroup with this directory (`CLONE_INTO_CGROUP`, clone3(2)), and lives. Where
 /// clone3(2) is refused, it can put itself into that cgroup.
 ///
 /// # Errors
 ///
 /// Those of clone3(2), else of open(2) and write(2). Of kind [`io::ErrorKind::Other`] where the process was killed at once: Linux does
 /// that in a cgroup that was killed before.
-pub(crate) fn be_born_in(cgroup: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn clone_into_cgroup(cgroup: BorrowedFd<'_>) -> io::Result<()> {
     let cgroup = Some(cgroup.as_raw_fd());
     run(Attempt::Nothing, cgroup).map(drop)
 }
@@ -41,13 +41,16 @@ pub(crate) enum Namespace {
     Processes,
 }
 
-/// A process can be born in a namespace that is its own, in a user namespace that is its own as well if that
+/// A process can be cloned into a namespace that is its own, in a user namespace that is its own as well if that
 /// is wanted (user_namespaces(7)).
 ///
 /// # Errors
 ///
 /// Those of clone3(2): `EPERM` where the user may not, `ENOSPC` where there may be no more.
-pub(crate) fn be_born_apart(namespace: Namespace, in_user_namespace: bool) -> io::Result<()> {
+pub(crate) fn clone_into_namespace(
+    namespace: Namespace,
+    in_user_namespace: bool,
+) -> io::Result<()> {
     let user = if in_user_namespace { clone::NEWUSER } else { 0 };
     let own = match namespace {
         Namespace::Names => clone::NEWUTS,
@@ -157,7 +160,7 @@ struct Stack(MaybeUninit<[u8; STACK_BYTES]>);
 /// Lies on the frame of the parent, which waits.
 struct Shared {
     attempt: Attempt,
-    /// The directory of the cgroup to be born in.
+    /// The directory of the cgroup to clone into.
     cgroup: Option<i32>,
     /// The stack of a child's child.
     inner: *mut Stack,
@@ -181,7 +184,7 @@ fn run_in(attempt: Attempt, cgroup: Option<i32>, namespaces: u64) -> io::Result<
         .map_err(failed)?;
     let was_killed = wait(pid) & 0x7f != 0;
     if was_killed {
-        return Err(io::Error::other("the kernel killed the process at its birth"));
+        return Err(io::Error::other("the kernel killed the process when it was cloned"));
     }
     // SAFETY: the child has written it or left it alone, through a pointer that we gave away.
     unsafe { (&raw const (*shared_at).res).read_volatile() }.map_err(failed)
@@ -430,7 +433,7 @@ mod tests {
     fn no_child_is_left_behind() {
         tasks_of_user().expect("there is room for two processes");
         for namespace in [Namespace::Names, Namespace::Processes] {
-            let apart = be_born_apart(namespace, true).map_err(|it| it.raw_os_error());
+            let apart = clone_into_namespace(namespace, true).map_err(|it| it.raw_os_error());
             assert!(matches!(apart, Ok(()) | Err(Some(libc::EPERM | libc::ENOSPC))), "{apart:?}");
         }
         let children = fs::read_to_string("/proc/thread-self/children").expect("proc is there");

@@ -35,7 +35,7 @@ const END_TIME: Duration = Duration::from_secs(1);
 
 /// Kills everything in a cgroup and in those below it, once; says whether nothing is left.
 ///
-/// After that the cgroup is not to be used again: Linux kills whatever is born in it later.
+/// After that the cgroup is not to be used again: Linux kills whatever is started in it later.
 ///
 /// Does not wait: a process that sleeps in the kernel may still be there, and then this says
 /// `false`.

@@ -20,10 +20,10 @@ use super::{
 /// A cgroup for one supervisor and its programs. Removed when dropped: after its supervisor has ended and
 /// was waited for, else it stays until the next one is made.
 ///
-/// In version 2 the supervisor is born into it, and what it starts is there with it, at no cost. A
+/// In version 2 the supervisor is cloned into it, and what it starts is there with it, at no cost. A
 /// cgroup with a bound on memory is for the programs alone: it would be the supervisor's bound too, and the
-/// kernel kills every process in the cgroup. To be born into another cgroup than one's parent's is a
-/// twentieth of a call (`CLONE_INTO_CGROUP`, clone3(2)).
+/// kernel kills every process in the cgroup. To clone a process into another cgroup than that of its
+/// parent is a twentieth of a call (`CLONE_INTO_CGROUP`, clone3(2)).
 #[derive(Debug)]
 pub(crate) struct Leaf {
     homes: Arc<Homes>,
@@ -98,15 +98,15 @@ impl Leaf {
         Ok(res)
     }
 
-    /// The directory of the cgroup that programs alone are to be born in, where they are.
+    /// The directory of the cgroup that programs alone are to be started in, where they are.
     ///
-    /// `None` where the supervisor is in the cgroup as well, so that programs are born there anyway,
+    /// `None` where the supervisor is in the cgroup as well, so that programs are started there anyway,
     /// and where version 2 is not used.
     pub(crate) fn dir_of_programs(&self) -> Option<BorrowedFd<'_>> {
         self.version_2.as_ref().filter(|_| self.own_cgroup).map(|it| it.dir.as_fd())
     }
 
-    /// The directory of the cgroup that the supervisor is to be born in, and its list of members.
+    /// The directory of the cgroup that the supervisor is to be cloned into, and its list of members.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Leaf {
 
     /// The file that kills everything in the cgroup when "1" is written to it (`cgroup.kill`).
     ///
-    /// After that this leaf is to be dropped: Linux kills whatever is born in such a cgroup later.
+    /// After that this leaf is to be dropped: Linux kills whatever is started in such a cgroup later.
     pub(crate) fn kill_file(&self) -> Option<BorrowedFd<'_>> {
         self.version_2.as_ref().map(|it| it.kill.as_fd())
     }
@@ -135,7 +135,7 @@ impl Leaf {
         self.own_cgroup
     }
 
-    /// Kills everything that was born in the cgroup, and says whether nothing of it is left: a write to
+    /// Kills everything that was started in the cgroup, and says whether nothing of it is left: a write to
     /// `cgroup.kill` is no proof. This leaf is to be dropped then, see above.
     pub(crate) fn kill(&self) -> bool {
         let Some((path, version_2)) = self.cgroup_in_2().zip(self.version_2.as_ref()) else {

@@ -2,13 +2,13 @@
 //!
 //! Below the cgroup that this process is in, so that bounds that it lives under hold on, each host makes
 //! one directory, and in it one cgroup (a [`Leaf`]) for each supervisor. What can be used is found out by
-//! using it ([`Cgroups::probe`]): a process is born into a cgroup, and joins one.
+//! using it ([`Cgroups::probe`]): a process is cloned into a cgroup, and joins one.
 //!
 //! | hierarchy | good for | how a program gets in |
 //! | --- | --- | --- |
-//! | version 2 | killing all at once | its supervisor is born there (`CLONE_INTO_CGROUP`), or puts itself there where clone3(2) is refused |
+//! | version 2 | killing all at once | its supervisor is cloned into it (`CLONE_INTO_CGROUP`), or puts itself there where clone3(2) is refused |
 //! | … where its controllers were handed down | also processes; and memory | likewise; and by itself |
-//! | version 1, `pids` | processes | its supervisor is born there |
+//! | version 1, `pids` | processes | its supervisor is cloned into it |
 //!
 //! Version 2 hands controllers down only from a cgroup without processes of its own. So they are there
 //! where this process stands in a cgroup made for it within a delegated one: `Delegate=yes` with
@@ -214,7 +214,7 @@ fn not_mounted(kind: &str) -> Refused {
 }
 
 /// A directory in the hierarchy of version 2, with all the controllers that it can have, after a process
-/// was born in a cgroup in it. That cgroup stays, as the first one.
+/// was cloned into a cgroup in it. That cgroup stays, as the first one.
 ///
 /// The directory is made beside this process's cgroup where what is above was delegated, since
 /// controllers can be handed down there; else below that cgroup.
@@ -241,7 +241,7 @@ fn home_in_2(place: &Place) -> Result<Home, Refused> {
     };
     let cgroup = home.make_cgroup(0).map_err(refused("make a cgroup in", home.path()))?;
     let dir = File::open(&cgroup).map_err(refused("open", &cgroup))?;
-    trial::be_born_in(dir.as_fd()).map_err(refused("start a process in", &cgroup))?;
+    trial::clone_into_cgroup(dir.as_fd()).map_err(refused("start a process in", &cgroup))?;
     let kill = cgroup.join("cgroup.kill");
     OpenOptions::new().write(true).open(&kill).map_err(refused("open", &kill))?;
     Ok(home)

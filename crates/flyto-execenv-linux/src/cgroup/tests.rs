@@ -101,7 +101,7 @@ fn above_3(fd: &impl AsFd) -> OwnedFd {
 }
 
 #[test]
-fn a_supervisor_is_born_inside() {
+fn a_supervisor_is_cloned_into_its_cgroup() {
     let cgroups = Cgroups::probe();
     let Some(leaf) = cgroups.leaf(1, false).expect("there is room") else { return };
     let own = || fs::read_to_string("/proc/thread-self/cgroup").expect("proc is there");
@@ -189,14 +189,14 @@ fn a_cgroup_that_was_killed_takes_no_process() {
     let (Some(dir), Some(kill)) = (leaf.dir_of_programs(), leaf.kill_file()) else {
         return;
     };
-    trial::be_born_in(dir).expect("nobody has killed it");
+    trial::clone_into_cgroup(dir).expect("it was not killed");
     rustix::io::write(kill, b"1").expect("the cgroup is ours");
     // FIXME: Linux 6.18 kills each process that is started in the cgroup from now on, though it should not.
-    let after = trial::be_born_in(dir).map_err(|it| it.kind());
+    let after = trial::clone_into_cgroup(dir).map_err(|it| it.kind());
     assert!(matches!(after, Ok(()) | Err(io::ErrorKind::Other)), "{after:?}");
     drop(leaf);
     let next = cgroups.leaf(0, true).expect("there is room").expect("cgroups can be used");
-    trial::be_born_in(next.dir_of_programs().expect("as before")).expect("this one is new");
+    trial::clone_into_cgroup(next.dir_of_programs().expect("as before")).expect("this one is new");
 }
 
 #[test]

@@ -103,7 +103,7 @@ impl Known {
     }
 }
 
-/// The type tells a directory, inode and birth time which one (statx(2)).
+/// The type tells a directory, inode and creation time which one (statx(2)).
 const ASKED: StatxFlags = StatxFlags::TYPE.union(StatxFlags::INO).union(StatxFlags::BTIME);
 
 /// `None` for what is no directory.

@@ -137,7 +137,7 @@ fn has_network_namespaces() -> bool {
     let kernel_has = Path::new("/proc/self/ns/net").exists();
     let some_may_be = std::fs::read_to_string("/proc/sys/user/max_net_namespaces")
         .is_ok_and(|it| it.trim_ascii() != "0");
-    let made = || trial::be_born_apart(Namespace::Names, needs_user_namespace());
+    let made = || trial::clone_into_namespace(Namespace::Names, needs_user_namespace());
     kernel_has && some_may_be && made().is_ok()
 }
 

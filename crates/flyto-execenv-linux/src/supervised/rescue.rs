@@ -44,7 +44,7 @@ pub(super) fn kill_below_stopped(supervisor: i32) {
     }
     for child in children(supervisor) {
         let is_stopped_child = |it: &Stat| {
-            let is_ours = || Stat::of(supervisor).is_some_and(|it| it.born == top.born);
+            let is_ours = || Stat::of(supervisor).is_some_and(|it| it.start_tick == top.start_tick);
             it.is_stopped() && it.parent == supervisor && is_ours()
         };
         if Stat::of(child).is_some_and(|it| is_stopped_child(&it)) {
