@@ -194,8 +194,11 @@ fn lock(path: &Path) -> Option<File> {
     (ours.ino() == there.ino() && ours.dev() == there.dev()).then_some(file)
 }
 
-/// Removes directories whose host is gone. What is in one is ended first, by its supervisor where that is left:
-/// this can take 3 s where a supervisor is held by something, and takes microseconds otherwise.
+/// Removes directories whose host is gone. What is in one is ended first, by its supervisor where that is left.
+///
+/// That takes microseconds where nothing holds a process. Else each such directory can take 2 s in which its
+/// supervisors may finish, 1 s for each supervisor that is held, and 1 s for the end of the cgroup
+/// ([`end::finish_abandoned`]).
 fn remove_abandoned(place: &Path) {
     let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
     let is_ours = |name: &OsStr| {
