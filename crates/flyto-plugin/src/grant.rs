@@ -133,7 +133,7 @@ fn read(at: At<'_>, expand: Expand<'_>, findings: &mut Findings) -> Result<Grant
 }
 
 /// Why an unknown key of a grant is an error.
-const NOT_READ: &str = "a bound that is not read would not hold, and nobody would notice";
+const NOT_READ: &str = "a bound that is not read would not hold, and no message would say so";
 
 /// The names of variables, each checked by [`ungrantable`].
 fn env(reader: &mut ObjectReader<'_, '_>) -> Result<BTreeSet<String>, Reported> {
@@ -192,7 +192,8 @@ fn path(at: At<'_>, text: &str, expand: Expand<'_>) -> Result<PathBuf, Box<Diagn
         true => "a granted path is blank".to_owned(),
         false => format!("the granted path {} is relative", quoted(text)),
     };
-    let reason = "a program runs in more than one directory, so nobody could tell what is granted";
+    let reason =
+        "a program runs in more than one directory, so only an absolute path says what is granted";
     Err(Box::new(at.error(codes::GRANTED_PATH, what).with_reason(reason).with_help(HELP)))
 }
 

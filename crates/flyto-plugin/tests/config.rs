@@ -172,7 +172,7 @@ fn what_has_no_effect_is_told() {
                 "enable" -> "enabled"
             1:35: error[F0021]: unknown key "hosts"
                 at /grants/a/hosts
-                because a bound that is not read would not hold, and nobody would notice
+                because a bound that is not read would not hold, and no message would say so
                 help: the keys here are "env", "limits", "network", "read", "write"
             None
         "#]],
@@ -203,12 +203,12 @@ fn a_misspelt_protection_is_an_error() {
                 help: "strict_env" is there as well; remove this key
             2:30: error[F0021]: unknown key "netwrok"
                 at /grants/p/netwrok
-                because a bound that is not read would not hold, and nobody would notice
+                because a bound that is not read would not hold, and no message would say so
                 help: did you mean "network"?
                 "netwrok" -> "network"
             2:59: error[F0021]: unknown key "memroy_bytes"
                 at /grants/p/limits/memroy_bytes
-                because a bound that is not read would not hold, and nobody would notice
+                because a bound that is not read would not hold, and no message would say so
                 help: did you mean "memory_bytes"?
                 "memroy_bytes" -> "memory_bytes"
             None
@@ -254,14 +254,14 @@ fn a_grant_that_cannot_be_read_refuses_all() {
                 true -> "on"
             1:45: error[F0142]: the granted path "models" is relative
                 at /grants/a/read/0
-                because a program runs in more than one directory, so nobody could tell what is granted
+                because a program runs in more than one directory, so only an absolute path says what is granted
                 help: write the whole path, or one that begins with `~/`
             1:55: error[F0142]: failed to expand "~eve/x": there is no user "eve"
                 at /grants/a/read/1
                 help: write the whole path, or one that begins with `~/`
             1:65: error[F0142]: a granted path is blank
                 at /grants/a/read/2
-                because a program runs in more than one directory, so nobody could tell what is granted
+                because a program runs in more than one directory, so only an absolute path says what is granted
                 help: write the whole path, or one that begins with `~/`
             1:72: error[F0115]: the path holds a NUL character
                 at /grants/a/read/3

@@ -266,7 +266,7 @@ fn verdict(found: &Examination) -> String {
         KillMechanism::Cgroup => "Trees are ended by a control group.",
         KillMechanism::PidNamespace => "Trees are ended by a PID namespace.",
         KillMechanism::Subreaper => "Trees are ended by their supervisor.",
-        _ => "Trees are not ended: only who stays in the process group is.",
+        _ => "Trees are not ended: only processes that stay in the process group are.",
     };
     let kept = match (found.mechanism, found.process_isolation.as_deref()) {
         (KillMechanism::Group, _) => "",

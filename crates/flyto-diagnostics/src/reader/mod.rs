@@ -59,7 +59,7 @@ const N_KEYS: usize = 32;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-#[must_use = "`finish` reports the keys that nobody asked for"]
+#[must_use = "`finish` reports the keys that were not asked for"]
 pub struct ObjectReader<'v, 'f> {
     at: At<'v>,
     members: &'v [Member<'v>],

@@ -421,14 +421,16 @@ fn filter(errno: Option<i32>, machine: &Machine) -> Option<Reason> {
 /// means differ.
 pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
     let trees = match linux.mechanism() {
-        KillMechanism::Group => "trees are not ended, only those who stay in the process group",
+        KillMechanism::Group => {
+            "trees are not ended, only processes that stay in the process group"
+        }
         KillMechanism::Subreaper => "trees are ended by their supervisor",
         KillMechanism::PidNamespace => "trees are ended by a PID namespace",
         KillMechanism::Cgroup => "trees are ended by a control group",
     };
     let bounded = |what, capability| match means(linux, capability) {
         Some(means) => format!("{what} is bounded: {means}"),
-        None => format!("nobody bounds {what}; a call that asks for that is refused"),
+        None => format!("{what} is not bounded; a call that asks for that is refused"),
     };
     match layer {
         Layer::InProcessStart if is_partly => {
@@ -442,7 +444,7 @@ pub(super) fn instead(layer: Layer, is_partly: bool, linux: &Linux) -> String {
         }
         Layer::Proc if is_partly => "programs of other users in a tree do not count in its bounds",
         Layer::Proc => {
-            "a supervisor finds nobody; a call that asks for bounds that it would watch is refused"
+            "a supervisor finds no process; a call that asks for bounds that it would watch is refused"
         }
         Layer::UserNamespace => "only root has PID namespaces",
         Layer::Subreaper | Layer::PidNamespace | Layer::CgroupKill => trees,

@@ -189,10 +189,12 @@ impl Layer {
         match self {
             Self::Threads => "calls can be made at all",
             Self::InProcessStart => "programs start faster than by posix_spawn",
-            Self::SealedMemory => "nobody can exchange the supervisor or a pinned program",
+            Self::SealedMemory => "the supervisor and a pinned program cannot be exchanged",
             Self::Supervisor => "trees are ended, bounded and confined",
             Self::Proc => "descendants are found, and what they use",
-            Self::Subreaper => "a tree is ended whoever leaves its process group or session",
+            Self::Subreaper => {
+                "a tree is ended, also processes that leave its process group or session"
+            }
             Self::UserNamespace => "an ordinary user can make other namespaces",
             Self::PidNamespace => "a tree is ended as a whole, by the kernel",
             Self::CgroupKill => "a tree is ended as a whole, also without its supervisor",

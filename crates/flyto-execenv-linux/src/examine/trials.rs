@@ -160,7 +160,7 @@ fn in_process_start() -> Found {
 fn sealed_memory() -> Result<String, Failure> {
     let tried = |err| Failure::of("make an executable file in memory", &err);
     supervised::image().map_err(tried)?;
-    Ok("an executable file that nobody can change".into())
+    Ok("an executable file that cannot be changed".into())
 }
 
 /// Starts a supervisor of this kind and waits until it has entered what it is to enter.

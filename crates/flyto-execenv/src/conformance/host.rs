@@ -118,7 +118,7 @@ pub fn play_host(make: impl FnOnce() -> (ExecEnv, Probe)) {
         call_until_killed(&env, &probe, &fifo.to_string_lossy()).await
     });
     match res {
-        Ok(end) => panic!("nobody killed this host: {end}"),
+        Ok(end) => panic!("this host was not killed: {end}"),
         Err(failure) => panic!("{failure}"),
     }
 }

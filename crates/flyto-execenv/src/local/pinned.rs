@@ -221,7 +221,8 @@ impl PinnedPrograms {
                 Checked::Other(got) => return Err(mismatch(spec, program, wanted, got)),
             }
         }
-        let why = format!("each private copy of {} was changed by someone", program.display());
+        let why =
+            format!("each private copy of {} was changed by another process", program.display());
         Err(start_error(spec, ExecErrorKind::Other).with_source(why))
     }
 

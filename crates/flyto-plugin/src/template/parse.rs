@@ -14,7 +14,7 @@ use super::{
     words::{Gap, Item, Parsed, Part, Placeholder, Quote, Word},
 };
 
-/// How deep commands stand within commands, as in `$(a $(b))`: deeper than anybody writes by hand,
+/// How deep commands stand within commands, as in `$(a $(b))`: deeper than people write by hand,
 /// and far from the end of a thread's stack.
 const MAX_DEPTH: usize = 32;
 
@@ -204,7 +204,7 @@ impl<'a> Reader<'a> {
             }
             if let Some(found) = self.placeholder_at(at) {
                 let what =
-                    format!("`{{{{{}}}}}` stands in a comment, which nobody reads", found.name);
+                    format!("`{{{{{}}}}}` stands in a comment, which is not run", found.name);
                 let help = "quote the `#` if the program is to see it";
                 let mut fault = Fault::syntax(found.span, what);
                 fault.help = Some(help.to_owned());

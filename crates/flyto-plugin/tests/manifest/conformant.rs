@@ -160,9 +160,9 @@ fn servers_stand_beside_it_and_a_bad_one_costs_itself() {
             12:41: error[F0163]: what is sent to "http://example.org" can be read on its way
                 at /mcpServers/j/url
                 help: write `https://`, unless the server runs on this machine
-            13:76: warning[F0163]: Authorization looks like a secret, and everybody can read this file
+            13:76: warning[F0163]: Authorization looks like a secret, and every user can read this file
                 at /mcpServers/k/headers/Authorization
-                help: leave the header out; what proves who asks is for each user to set
+                help: leave the header out; each user sets credentials of their own
             a-b by nobody: []
             - a: program, reads {"PLUGIN_DATA", "PLUGIN_ROOT"}
             - b: Streamable, reads {}

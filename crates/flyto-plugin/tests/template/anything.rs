@@ -1,4 +1,4 @@
-//! Texts of which nobody knows what they are.
+//! Texts without a known meaning.
 
 use flyto_plugin::ToolDef;
 use proptest::prelude::*;

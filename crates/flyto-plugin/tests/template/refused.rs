@@ -1,4 +1,4 @@
-//! Texts that are more than one command, or that nobody can read.
+//! Texts that are more than one command, or that cannot be read.
 
 use expect_test::expect;
 
@@ -202,7 +202,7 @@ b"#,
                 "sh"
                 "X Y"
             p # {{x}}
-                failed to read the command "p # {{x}}": `{{x}}` stands in a comment, which nobody reads (byte 4); quote the `#` if the program is to see it
+                failed to read the command "p # {{x}}": `{{x}}` stands in a comment, which is not run (byte 4); quote the `#` if the program is to see it
             p a\
             b
                 failed to read the command "p a\\\nb": the line is continued in the middle of a word (byte 3); put a blank in front of the backslash, or join the lines

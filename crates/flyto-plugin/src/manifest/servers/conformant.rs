@@ -273,9 +273,9 @@ fn http(reader: &mut ObjectReader<'_, '_>, kind: HttpKind) -> Result<Transport, 
         }
         let secret = ["authorization", "proxy-authorization", "cookie", "x-api-key"];
         if secret.contains(&name.to_ascii_lowercase().as_str()) {
-            let what = format!("{name} looks like a secret, and everybody can read this file");
+            let what = format!("{name} looks like a secret, and every user can read this file");
             let diag = about_key(object, name, codes::SERVER_ADDRESS, what);
-            let help = "leave the header out; what proves who asks is for each user to set";
+            let help = "leave the header out; each user sets credentials of their own";
             reader.push(as_warning(diag).with_help(help));
         }
         headers.insert(name.to_owned(), literal(text));

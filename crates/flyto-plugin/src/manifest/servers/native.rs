@@ -45,7 +45,7 @@ const FOREIGN: [(&str, &str); 13] = [
     ("env_keys", "declare each variable in \"env\", as `${NAME}`"),
     ("env_vars", "declare each variable in \"env\", as `${NAME}`"),
     ("headersHelper", "no program is run for headers; write them into \"headers\""),
-    ("oauth", "write what proves who asks into \"headers\", from a variable of the host"),
+    ("oauth", "write the credentials into \"headers\", from a variable of the host"),
     ("description", "a server describes itself; remove the key"),
 ];
 

@@ -25,7 +25,7 @@ pub(super) fn fault(at: At<'_>, text: &str, strict: bool) -> Option<Diagnostic> 
     }
     if authority.contains('@') {
         let diag = at.error(codes::SERVER_ADDRESS, "the address holds the name of a user");
-        let help = "put what proves who asks into \"headers\", from a variable of the host";
+        let help = "put the credentials into \"headers\", from a variable of the host";
         return Some(diag.with_help(help));
     }
     if is_http && !is_loopback(authority) {
