@@ -33,6 +33,20 @@ pub(crate) fn comments(text: &str) -> Vec<(usize, &str)> {
     res
 }
 
+/// The string literals with their offsets, each with its quotes.
+pub(crate) fn strings(text: &str) -> Vec<(usize, &str)> {
+    let mut res = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let len = skip_len(text, at);
+        if len > 0 && matches!(text.as_bytes()[at], b'"' | b'r' | b'b' | b'c') {
+            res.push((at, &text[at..at + len]));
+        }
+        at += len.max(1);
+    }
+    res
+}
+
 /// The length of the comment or literal that begins at `at`, or 0 where code stands.
 fn skip_len(text: &str, at: usize) -> usize {
     let rest = &text.as_bytes()[at..];
@@ -133,7 +147,7 @@ pub(crate) fn find_word(code: &str, word: &str) -> Option<usize> {
 mod tests {
     use expect_test::{Expect, expect};
 
-    use super::{code_only, comments, find_word};
+    use super::{code_only, comments, find_word, strings};
 
     #[track_caller]
     fn check(text: &str, expect: Expect) {
@@ -168,6 +182,12 @@ mod tests {
     fn comments_are_found() {
         let text = "a // b\n\"// c\" /* d\ne */ f 'ß' // g";
         assert_eq!(comments(text), [(2, "// b"), (14, "/* d\ne */"), (31, "// g")]);
+    }
+
+    #[test]
+    fn strings_are_found() {
+        let text = "f(\"a \\\" b\", r#\"c\"#, '\"') // \"d\"\nb\"e\"";
+        assert_eq!(strings(text), [(2, "\"a \\\" b\""), (12, "r#\"c\"#"), (33, "\"e\"")]);
     }
 
     #[test]

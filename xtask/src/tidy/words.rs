@@ -1,12 +1,15 @@
-//! Plain words: a comment names the process, the caller or the operator, and no pronoun in its place.
+//! Plain words: a sentence names the process, the caller or the operator, and no pronoun in its place.
 //!
-//! [`check`] counts such pronouns in comments and papers, and [`doc_ratios`] tells how much of a crate is
-//! documentation.
+//! [`check`] counts such pronouns in comments, in texts of the programs and in papers, and [`doc_ratios`] tells
+//! how much of a crate is documentation.
 
 use std::fmt::Write as _;
 
 use super::{Problem, TextFile, parent, relative};
-use crate::{metadata::Metadata, rust_source::comments};
+use crate::{
+    metadata::Metadata,
+    rust_source::{comments, strings},
+};
 
 /// Words that stand for a role without naming it.
 const PRONOUNS: &[&str] = &[
@@ -53,13 +56,14 @@ impl Count {
         let Self { n_words, found } = self;
         let n_allowed = n_words / WORDS_PER_PRONOUN;
         format!(
-            "{} role pronouns in {n_words} words of comments and papers, at most {n_allowed}",
+            "{} role pronouns in {n_words} words of comments, texts and papers, at most {n_allowed}",
             found.len()
         )
     }
 }
 
-/// Counts the pronouns in the comments of Rust files and in the prose of Markdown files.
+/// Counts the pronouns in the comments of Rust files, in the string literals of those that are no tests, and in the
+/// prose of Markdown files.
 pub(super) fn check(files: &[TextFile]) -> Count {
     let mut res = Count { n_words: 0, found: Vec::new() };
     for file in files {
@@ -69,6 +73,12 @@ pub(super) fn check(files: &[TextFile]) -> Count {
                 for (i, line) in comment.lines().enumerate() {
                     res.add(file, first + i, line);
                 }
+            }
+            for (offset, text) in strings(untested(file)) {
+                // A single word is a name or a key.
+                let lines = text.lines().enumerate().filter(|_| text.contains(char::is_whitespace));
+                let first = file.line_of(offset);
+                lines.for_each(|(i, line)| res.add(file, first + i, &line.replace("\\n", " ")));
             }
         } else if file.path.ends_with(".md") {
             let mut in_block = false;
@@ -84,6 +94,18 @@ pub(super) fn check(files: &[TextFile]) -> Count {
     res
 }
 
+/// The text of a file up to its tests; nothing of a file that is for tests.
+fn untested(file: &TextFile) -> &str {
+    let is_test = |part: &str| matches!(part, "tests" | "tests.rs" | "fixtures" | "benches");
+    if file.path.split('/').any(is_test) { "" } else { before_tests(&file.text) }
+}
+
+/// The text up to its module of tests.
+fn before_tests(text: &str) -> &str {
+    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+    &text[..end]
+}
+
 impl Count {
     /// Counts one line of prose; what stands in backticks is a name.
     fn add(&mut self, file: &TextFile, line: usize, text: &str) {
@@ -91,7 +113,9 @@ impl Count {
             let words = prose.split(|it: char| !it.is_alphabetic() && it != '\'');
             for word in words.filter(|it| !it.is_empty()) {
                 self.n_words += 1;
-                if PRONOUNS.contains(&word.to_lowercase().as_str()) {
+                // Also where it is quoted, possessive or short for two words: `who's`.
+                let bare = word.trim_matches('\'').split('\'').next().unwrap_or_default();
+                if PRONOUNS.contains(&bare.to_lowercase().as_str()) {
                     let message = format!("`{word}` names no role: write which process or person");
                     self.found.push(Problem::new(&file.path, line, message));
                 }
@@ -129,9 +153,8 @@ pub(super) fn doc_ratios(metadata: &Metadata, files: &[TextFile]) -> String {
 
 /// Lines of documentation and lines of code.
 fn lines(text: &str) -> (usize, usize) {
-    let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     let mut res = (0, 0);
-    for line in text[..end].lines().map(str::trim) {
+    for line in before_tests(text).lines().map(str::trim) {
         if line.starts_with("///") || line.starts_with("//!") {
             res.0 += 1;
         } else if !line.is_empty() && !line.starts_with("//") {
@@ -160,12 +183,46 @@ mod tests {
     fn comments_are_counted_and_code_is_not() {
         check_file(
             "a.rs",
-            "/// Nobody waits.\nfn who() {} // \"someone\" calls\nconst A: &str = \"// who\";\n/* Two\nlines: whom? */",
+            "/// Nobody waits.\nfn who() {} // \"someone\" calls\nconst A: &str = \"who\";\n/* Two\nlines: whom? */",
             expect![[r#"
-                3 role pronouns in 7 words of comments and papers, at most 0
+                3 role pronouns in 7 words of comments, texts and papers, at most 0
                 a.rs:1: `Nobody` names no role: write which process or person
                 a.rs:2: `someone` names no role: write which process or person
                 a.rs:5: `whom` names no role: write which process or person"#]],
+        );
+    }
+
+    #[test]
+    fn texts_are_counted_outside_of_tests() {
+        let text = "f(\"a comment,\\nwhich \\\n  nobody reads\\nwhom\", r#\"of `who` and who\"#, \"nobody\");\n#[cfg(test)]\nmod tests {\n\"who is it\"}";
+        check_file(
+            "src/a.rs",
+            text,
+            expect![[r#"
+                3 role pronouns in 10 words of comments, texts and papers, at most 0
+                src/a.rs:2: `nobody` names no role: write which process or person
+                src/a.rs:2: `whom` names no role: write which process or person
+                src/a.rs:2: `who` names no role: write which process or person"#]],
+        );
+        check_file(
+            "src/a/tests.rs",
+            text,
+            expect![[r#"
+            0 role pronouns in 0 words of comments, texts and papers, at most 0
+        "#]],
+        );
+    }
+
+    #[test]
+    fn possessives_are_counted() {
+        check_file(
+            "a.md",
+            "Nobody's, the operator's, 'who' and who's.",
+            expect![[r#"
+            3 role pronouns in 6 words of comments, texts and papers, at most 0
+            a.md:1: `Nobody's` names no role: write which process or person
+            a.md:1: `'who'` names no role: write which process or person
+            a.md:1: `who's` names no role: write which process or person"#]],
         );
     }
 
@@ -175,7 +232,7 @@ mod tests {
             "a.md",
             "The user `nobody`.\n```sh\nwho | wc -l\n```\nWhoever it is.",
             expect![[r#"
-                1 role pronouns in 5 words of comments and papers, at most 0
+                1 role pronouns in 5 words of comments, texts and papers, at most 0
                 a.md:5: `Whoever` names no role: write which process or person"#]],
         );
     }
@@ -187,7 +244,7 @@ mod tests {
             "a.md",
             &text,
             expect![[r#"
-                1 role pronouns in 5001 words of comments and papers, at most 1
+                1 role pronouns in 5001 words of comments, texts and papers, at most 1
             "#]],
         );
     }
