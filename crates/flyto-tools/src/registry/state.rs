@@ -4,7 +4,7 @@
 //! [`State::apply`] carries it out, which cannot fail. [`State::settle`] decides all names.
 //! Invariant: every name leads to one tool at most, be it an id, an alias or a wire name.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Changes, Entry, NameRole, Owner, Registered, RegistryError};
@@ -67,10 +67,11 @@ impl Candidate {
                 .map_err(|source| RegistryError::InvalidName { owner: owner.clone(), source })
         };
         let id = parse(tool.name())?;
+        let mut seen = HashSet::from([id.clone()]);
         let mut aliases = Vec::new();
         for alias in &tool.metadata().aliases {
             let alias = parse(alias)?;
-            if alias != id && !aliases.contains(&alias) {
+            if seen.insert(alias.clone()) {
                 aliases.push(alias);
             }
         }

@@ -126,6 +126,17 @@ fn own_names_may_repeat() {
     );
 }
 
+/// A list that is searched once for each alias would take minutes here.
+#[test]
+fn a_hundred_thousand_aliases_are_names_of_one_tool() {
+    let names: Vec<_> = (0..100_000).map(|it| format!("a:n{it}")).collect();
+    let registry = Registry::new();
+    let entry =
+        registry.register("plugin a", tool(&format!("a:x = {}", names.join(", ")))).unwrap();
+    assert_eq!(entry.aliases().len(), names.len());
+    assert_eq!(registry.get("a:n99999").unwrap().id(), entry.id());
+}
+
 #[test]
 fn wire_names_give_way_to_names_that_authors_chose() {
     // The id of the second tool is the wire name that the third one would have.
