@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::{Map, Value};
 
+use crate::manifest::MAX_ALIASES;
+
 /// The JSON Schema (draft 2020-12) of a `plugin.json`.
 ///
 /// It accepts what loads without a finding, so that an editor that knows it underlines a misspelt
@@ -303,7 +305,7 @@ struct Tool {
     #[schemars(regex(pattern = r"\S"))]
     title: Option<String>,
     /// Further names within the plugin.
-    #[schemars(inner(regex(pattern = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")))]
+    #[schemars(length(max = MAX_ALIASES), inner(regex(pattern = r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")))]
     aliases: Option<Vec<String>>,
     /// A few words that a search should find the tool by.
     #[schemars(regex(pattern = r"\S"))]

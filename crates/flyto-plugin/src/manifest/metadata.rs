@@ -4,11 +4,15 @@
 //! them changes how the program runs. What the author leaves out stays unknown (`None`), which a
 //! gate judges by its own rules.
 
-use flyto_diagnostics::{Diagnostic, ObjectReader, Reported, closest, quoted};
+use flyto_diagnostics::{Diagnostic, ObjectReader, Reported, closest, codes::BAD_VALUE, quoted};
 use flyto_tools::{AuditOperation, Metadata, PermissionClass};
 
 use super::{field::non_blank, meant::flag};
 use crate::{codes, names::NameKind};
+
+/// The most aliases of one tool: 256, far more than a tool had under former names. A registry keeps
+/// each of them for as long as the tool is there.
+pub(crate) const MAX_ALIASES: usize = 256;
 
 /// The classes of Flyto itself, in the order in which a help lists them.
 const CLASSES: [PermissionClass; 5] = [
@@ -24,7 +28,8 @@ const CLASSES: [PermissionClass; 5] = [
 ///
 /// # Errors
 ///
-/// [`Reported`] when one of them has a wrong type, or an alias is no name of a tool.
+/// [`Reported`] when one of them has a wrong type, an alias is no name of a tool, or there are more than
+/// [`MAX_ALIASES`].
 pub(super) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Metadata, Reported> {
     let title = non_blank(reader, "title");
     let aliases = aliases(reader);
@@ -57,10 +62,15 @@ pub(super) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Metadata, Report
     Ok(res)
 }
 
-/// Further names of the tool, within the plugin. All forms may have `-` in them. Whether they
-/// are free is checked once all entries are read.
+/// Further names of the tool, within the plugin: at most [`MAX_ALIASES`]. All forms may have `-` in
+/// them. Whether they are free is checked once all entries are read.
 fn aliases(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<String>, Reported> {
     let Some(names) = reader.optional_string_array("aliases")? else { return Ok(Vec::new()) };
+    if let Some(first_beyond) = reader.at("aliases").item(MAX_ALIASES) {
+        let what = format!("the tool has {} aliases, and {MAX_ALIASES} are the most", names.len());
+        let help = "keep the names that callers still use";
+        return Err(reader.push(first_beyond.error(BAD_VALUE, what).with_help(help)));
+    }
     let mut failed = None;
     for (name, at) in names.iter().zip(reader.at("aliases").items()) {
         if let Err(fault) = NameKind::ArgvTool.check(name) {

@@ -62,5 +62,6 @@ pub(crate) use self::{
     field::{refuse_nul, start_dir},
     head::{declared_name, read},
     meant::flag,
+    metadata::MAX_ALIASES,
     place::{Place, Seen},
 };

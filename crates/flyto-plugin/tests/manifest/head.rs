@@ -401,6 +401,25 @@ fn a_bad_tool_costs_itself() {
 }
 
 #[test]
+fn a_tool_has_at_most_256_aliases() {
+    let tool = |n: usize| {
+        let names: Vec<_> = (0..n).map(|it| format!("\"a{it}\"")).collect();
+        with_tool(&format!("\"command\": \"ls\", \"aliases\": [{}]", names.join(", ")))
+    };
+    let most = loaded(&tool(256), Depth::Quick).plugin.expect("as many as there may be");
+    assert_eq!(most.tools()[0].metadata.aliases.len(), 256);
+    check(
+        &tool(257),
+        expect![[r#"
+            5:1968: error[F0024]: the tool has 257 aliases, and 256 are the most
+                at /tools/0/aliases/256
+                help: keep the names that callers still use
+            p: loaded [] refused [t (argv)]
+        "#]],
+    );
+}
+
+#[test]
 fn names_of_a_plugin_stand_for_one_tool() {
     check(
         r#"{"name": "p", "tools": [
