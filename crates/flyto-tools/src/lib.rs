@@ -38,7 +38,8 @@ pub use name::{InvalidName, InvalidNameKind, ToolId};
 pub use native::{Builder, IntoToolResult, Json, NativeTool, NativeToolError, NoInput, OnCancel};
 pub use preview::{Access, PathUse, Preview};
 pub use registry::{
-    Changes, Entry, Hit, NameRole, Owner, Registry, RegistryError, Snapshot, Watch,
+    Changes, Entry, Hit, LeftOut, NameRole, Owner, Registry, RegistryError, Replaced, Snapshot,
+    Watch,
 };
 pub use result::{DeniedHost, Execution, Omitted, ToolResult, UndoInfo};
 pub use tool::{DescribeContext, Tool, ToolCaller};

@@ -103,6 +103,26 @@ pub enum RegistryError {
     },
 }
 
+/// What came of [`Registry::replace_owner_where_free`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Replaced {
+    /// What is different from the set of the owner before.
+    pub changes: Changes,
+    /// The tools that are not registered, in the order in which they were given.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A tool that a registry left out of a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftOut {
+    /// Its place among the tools that were given, counted from 0.
+    pub index: usize,
+    /// Why: one of its names is no name, or leads to another tool.
+    pub error: RegistryError,
+}
+
 /// What a name is to the tool it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -133,7 +153,7 @@ impl Registry {
         owner: impl Into<Owner>,
         tool: Arc<dyn Tool>,
     ) -> Result<Entry, RegistryError> {
-        let candidate = Candidate::new(&owner.into(), tool)?;
+        let candidate = Candidate::new(&owner.into(), 0, tool)?;
         self.modify(|state| state.addition(candidate))
     }
 
@@ -153,9 +173,58 @@ impl Registry {
         let owner = owner.into();
         let candidates = tools
             .into_iter()
-            .map(|tool| Candidate::new(&owner, tool))
+            .enumerate()
+            .map(|(index, tool)| Candidate::new(&owner, index, tool))
             .collect::<Result<Vec<_>, _>>()?;
-        self.modify(|state| state.exchange(&owner, candidates))
+        self.modify(|state| state.exchange(&owner, candidates, |it| Err(it.error)))
+    }
+
+    /// Exchanges all tools of `owner` for those of `tools` whose names are free, in one step, and says
+    /// which were left out. As [`replace_owner`](Self::replace_owner) otherwise.
+    ///
+    /// Of two tools that want one name, the one whose id comes first has it, and of two with one id the
+    /// one that comes first in `tools`. All clashes are found in one pass.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use flyto_tools::{NativeTool, NoInput, Registry, Tool};
+    ///
+    /// let tool = |name: &str| -> Result<Arc<dyn Tool>, Box<dyn std::error::Error>> {
+    ///     let tool = NativeTool::builder(name, "Answers.").run(|_ctx, _: NoInput| async { "hi" })?;
+    ///     Ok(Arc::new(tool))
+    /// };
+    /// let registry = Registry::new();
+    /// registry.register("host", tool("ping")?)?;
+    /// let replaced = registry.replace_owner_where_free("demo", [tool("ping")?, tool("pong")?]);
+    /// assert_eq!(replaced.left_out[0].index, 0);
+    /// assert_eq!(replaced.changes.added[0].as_str(), "pong");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn replace_owner_where_free(
+        &self,
+        owner: impl Into<Owner>,
+        tools: impl IntoIterator<Item = Arc<dyn Tool>>,
+    ) -> Replaced {
+        let owner = owner.into();
+        let mut left_out = Vec::new();
+        let mut candidates = Vec::new();
+        for (index, tool) in tools.into_iter().enumerate() {
+            match Candidate::new(&owner, index, tool) {
+                Ok(it) => candidates.push(it),
+                Err(error) => left_out.push(LeftOut { index, error }),
+            }
+        }
+        let keep = |it| {
+            left_out.push(it);
+            Ok::<_, Infallible>(())
+        };
+        let changes = match self.modify(|state| state.exchange(&owner, candidates, keep)) {
+            Ok(changes) => changes,
+            Err(never) => match never {},
+        };
+        left_out.sort_by_key(|it| it.index);
+        Replaced { changes, left_out }
     }
 
     /// Removes all tools of `owner`, and returns them. Calls that run go on.

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::{Changes, Entry, NameRole, Owner, Registered, RegistryError};
+use super::{Changes, Entry, LeftOut, NameRole, Owner, Registered, RegistryError};
 use crate::name::ToolId;
 use crate::tool::Tool;
 
@@ -33,6 +33,8 @@ pub(super) struct State {
 /// Its names have been read and are valid; whether they are free is not known yet.
 #[derive(Debug)]
 pub(super) struct Candidate {
+    /// Its place among the tools that were offered with it.
+    index: usize,
     id: ToolId,
     aliases: Vec<ToolId>,
     owner: Owner,
@@ -61,7 +63,11 @@ impl Candidate {
     /// # Errors
     ///
     /// [`RegistryError::InvalidName`] for the name or one of the aliases.
-    pub(super) fn new(owner: &Owner, tool: Arc<dyn Tool>) -> Result<Self, RegistryError> {
+    pub(super) fn new(
+        owner: &Owner,
+        index: usize,
+        tool: Arc<dyn Tool>,
+    ) -> Result<Self, RegistryError> {
         let parse = |name: &str| {
             ToolId::parse(name)
                 .map_err(|source| RegistryError::InvalidName { owner: owner.clone(), source })
@@ -75,7 +81,7 @@ impl Candidate {
                 aliases.push(alias);
             }
         }
-        Ok(Self { id, aliases, owner: owner.clone(), tool })
+        Ok(Self { index, id, aliases, owner: owner.clone(), tool })
     }
 }
 
@@ -98,21 +104,25 @@ impl State {
     ///
     /// [`RegistryError::Taken`].
     pub(super) fn addition(&self, it: Candidate) -> Result<(Entry, Edit), RegistryError> {
-        let mut add = self.settle(&BTreeSet::new(), vec![it])?;
+        let mut add = self.settle(&BTreeSet::new(), vec![it], |it| Err(it.error))?;
         let entry = add.pop().expect("one candidate gives one entry");
         Ok((entry.clone(), Edit { remove: BTreeSet::new(), add: vec![entry] }))
     }
 
-    /// What has to change so that `owner` has exactly these tools; fails, as a whole, where a name is taken.
+    /// What has to change so that `owner` has exactly these tools, but for those that `leave_out` passes
+    /// over. The edit is empty where every tool is the same `Arc` under the same names.
     ///
-    /// The edit is empty where every tool is the same `Arc` under the same names.
-    pub(super) fn exchange(
+    /// # Errors
+    ///
+    /// Those of `leave_out`.
+    pub(super) fn exchange<E>(
         &self,
         owner: &Owner,
         candidates: Vec<Candidate>,
-    ) -> Result<(Changes, Edit), RegistryError> {
+        leave_out: impl FnMut(LeftOut) -> Result<(), E>,
+    ) -> Result<(Changes, Edit), E> {
         let remove: BTreeSet<ToolId> = self.owned_by(owner).map(|it| it.id().clone()).collect();
-        let add = self.settle(&remove, candidates)?;
+        let add = self.settle(&remove, candidates, leave_out)?;
         let after = add.iter().map(|it| (it.id().clone(), it.clone())).collect();
         let before = self.owned_by(owner).map(|it| (it.id().clone(), it.clone())).collect();
         let changes = Changes::between(&before, &after);
@@ -124,21 +134,26 @@ impl State {
     ///
     /// Ids and aliases are what their authors wrote: a clash is an error. Wire names give way:
     /// first to those that stay, then plain ones before hashed ones, so that the outcome does not
-    /// depend on the order of the candidates.
-    fn settle(
+    /// depend on the order of the candidates. A candidate that is left out gives its names back, so
+    /// one pass finds every clash.
+    fn settle<E>(
         &self,
         leaving: &BTreeSet<ToolId>,
         mut candidates: Vec<Candidate>,
-    ) -> Result<Vec<Entry>, RegistryError> {
+        mut leave_out: impl FnMut(LeftOut) -> Result<(), E>,
+    ) -> Result<Vec<Entry>, E> {
         candidates.sort_by(|a, b| a.id.cmp(&b.id));
         let mut claims = Claims { state: self, leaving, claimed: HashMap::new() };
-        for it in &candidates {
-            claims.claim(it, it.id.as_str(), NameRole::Id)?;
-        }
-        for it in &candidates {
-            for alias in &it.aliases {
-                claims.claim(it, alias.as_str(), NameRole::Alias)?;
+        let steps: [ClaimNames<'_>; 2] = [Claims::claim_id, Claims::claim_aliases];
+        for claim_names in steps {
+            let mut kept = Vec::with_capacity(candidates.len());
+            for it in candidates {
+                match claim_names(&mut claims, &it) {
+                    Ok(()) => kept.push(it),
+                    Err(error) => leave_out(LeftOut { index: it.index, error })?,
+                }
             }
+            candidates = kept;
         }
 
         let mut wire_names: BTreeMap<ToolId, Arc<str>> = BTreeMap::new();
@@ -166,7 +181,7 @@ impl State {
 
         let entries = candidates.into_iter().map(|it| {
             let wire_name = wire_names.remove(&it.id).expect("every candidate was given one");
-            let Candidate { id, aliases, owner, tool } = it;
+            let Candidate { index: _, id, aliases, owner, tool } = it;
             Entry(Arc::new(Registered { id, wire_name, aliases, owner, tool }))
         });
         Ok(entries.collect())
@@ -212,7 +227,27 @@ struct Claims<'a> {
     claimed: HashMap<Arc<str>, (ToolId, Owner, NameRole)>,
 }
 
+/// Takes names of one kind for a candidate: all of them or none.
+type ClaimNames<'a> = fn(&mut Claims<'a>, &Candidate) -> Result<(), RegistryError>;
+
 impl Claims<'_> {
+    fn claim_id(&mut self, it: &Candidate) -> Result<(), RegistryError> {
+        self.claim(it, it.id.as_str(), NameRole::Id)
+    }
+
+    /// Takes all aliases of a candidate that has its id; else takes none, and gives the id back.
+    fn claim_aliases(&mut self, it: &Candidate) -> Result<(), RegistryError> {
+        for (n_claimed, alias) in it.aliases.iter().enumerate() {
+            if let Err(err) = self.claim(it, alias.as_str(), NameRole::Alias) {
+                for name in it.aliases[..n_claimed].iter().chain([&it.id]) {
+                    self.claimed.remove(name.as_str());
+                }
+                return Err(err);
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a name that the author of the tool chose.
     fn claim(&mut self, it: &Candidate, name: &str, role: NameRole) -> Result<(), RegistryError> {
         if let Some((holder, holder_owner, role)) = self.holder(name) {

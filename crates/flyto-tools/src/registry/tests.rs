@@ -208,6 +208,46 @@ fn an_owner_exchanges_its_tools_in_one_step() {
 }
 
 #[test]
+fn an_exchange_leaves_out_what_clashes() {
+    let registry = Registry::new();
+    registry.register("host", tool("Read = Cat")).unwrap();
+    let tools = [
+        "a:x = Cat, free",
+        "a:y = free, a:x",
+        "Read",
+        "a:z",
+        "a:z = late",
+        "bad name",
+        "a:v = bad name",
+    ];
+    let replaced = registry.replace_owner_where_free("plugin a", tools.map(tool));
+    let left_out = replaced.left_out.iter().map(|it| format!("{}: {}\n", it.index, it.error));
+    expect![[r#"
+        0: failed to register a:x of plugin a: Cat is an alias of Read, which belongs to host
+        2: failed to register Read of plugin a: Read is the id of Read, which belongs to host
+        4: failed to register a:z of plugin a: a:z is the id of a:z, which belongs to plugin a
+        5: failed to register a tool of plugin a
+        6: failed to register a tool of plugin a
+        Read of host: Read, Cat
+        a:y of plugin a: a__y, free, a:x
+        a:z of plugin a: a__z
+    "#]]
+    .assert_eq(&(left_out.collect::<String>() + &render(&registry.snapshot())));
+    // The names of those that were left out are free.
+    registry.register("host", tool("late")).unwrap();
+}
+
+/// One clash at a time would take minutes here.
+#[test]
+fn many_clashes_are_found_in_one_pass() {
+    let tools = || (0..20_000).map(|it| tool(&format!("t{it}")));
+    let registry = Registry::new();
+    registry.replace_owner("file a", tools()).unwrap();
+    let replaced = registry.replace_owner_where_free("file b", tools().chain([tool("own")]));
+    assert_eq!((replaced.left_out.len(), replaced.changes.added.len()), (20_000, 1));
+}
+
+#[test]
 fn an_exchange_that_fails_changes_nothing() {
     let registry = Registry::new();
     registry.register("host", tool("Read")).unwrap();
