@@ -5,7 +5,7 @@
 //! then a block does not hold. Nothing is said where the plugins that were meant may lie in
 //! directories that were not searched.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use flyto_diagnostics::{Diagnostic, Findings, Location, Pointer, closest, quoted};
 use flyto_plugin::{Catalogue, DirState, Plugin, SearchedDir, check_plugin_name};
@@ -57,27 +57,27 @@ pub(crate) fn check(
 ) -> Findings {
     let mut res = Findings::new();
     let names = || catalogue.found.iter().filter_map(|it| it.name.as_deref());
-    for (name, place) in granted.iter().filter(|it| names().all(|found| found != it.0)) {
+    let found: HashSet<&str> = names().collect();
+    // A plugin with a grant of its own was not meant.
+    let others = some(names().filter(|it| !granted.contains_key(*it)));
+    for (name, place) in granted.iter().filter(|it| !found.contains(it.0.as_str())) {
         let what = format!("there is no plugin {}, to which something is granted", quoted(name));
         let mut diag = Diagnostic::warning(codes::UNKNOWN_GRANTED, place.clone(), what);
         diag.pointer = Pointer::parse("/plugins/grants").ok().map(|it| it.join(name));
-        // A plugin with a grant of its own was not meant.
-        let others = names().filter(|it| !granted.contains_key(*it));
-        res.push(match (closest(name, others), place.span()) {
-            (Some(near), Some(span)) => diag
-                .with_help(format!("did you mean {}?", quoted(near)))
-                .with_suggestion(span, quoted(near)),
-            (Some(near), None) => diag.with_help(format!("did you mean {}?", quoted(near))),
-            (None, _) => diag.with_help("write the name of a plugin as its manifest does"),
-        });
+        let near = meant(name, &others, &res);
+        res.push(with_help(diag, place, near));
     }
     let was_searched = |it: &SearchedDir| matches!(it.state, DirState::Searched | DirState::Plugin);
     if catalogue.dirs.iter().any(was_searched) {
-        for it in listed.iter().filter(|it| names().all(|found| found != it.name)) {
+        let in_list: HashSet<_> = listed.iter().map(|it| (it.list, it.name.as_str())).collect();
+        let mut others: HashMap<&str, Vec<&str>> = HashMap::new();
+        for it in listed.iter().filter(|it| !found.contains(it.name.as_str())) {
             // A plugin that the list names as well was not meant.
-            let has =
-                |name: &str| listed.iter().any(|other| other.list == it.list && other.name == name);
-            res.push(unknown(it, closest(&it.name, names().filter(|name| !has(name)))));
+            let others = others.entry(it.list).or_insert_with(|| {
+                some(names().filter(|name| !in_list.contains(&(it.list, name))))
+            });
+            let near = meant(&it.name, others, &res);
+            res.push(unknown(it, near));
         }
     }
     for plugin in catalogue.plugins() {
@@ -88,12 +88,30 @@ pub(crate) fn check(
     res
 }
 
+/// The most names of plugins that a misspelt one is compared with: 256, as many as [`closest`] takes.
+const MOST_OTHERS: usize = 256;
+
+/// The first [`MOST_OTHERS`] names.
+fn some<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    names.take(MOST_OTHERS).collect()
+}
+
+/// The name that was meant. Not looked for where one more finding is only counted.
+fn meant<'a>(name: &str, others: &[&'a str], findings: &Findings) -> Option<&'a str> {
+    if findings.is_full() { None } else { closest(name, others.iter().copied()) }
+}
+
 /// A warning about a name in a list that no plugin has.
 fn unknown(listed: &Listed, near: Option<&str>) -> Diagnostic {
     let Listed { list, index, name, place } = listed;
     let what = format!("there is no plugin {}, which {} names", quoted(name), quoted(list));
     let mut diag = Diagnostic::warning(codes::UNKNOWN_LISTED, place.clone(), what);
     diag.pointer = Pointer::parse(&format!("/plugins/{list}/{index}")).ok();
+    with_help(diag, place, near)
+}
+
+/// The help for a name of no plugin that stands at a place.
+fn with_help(diag: Diagnostic, place: &Location, near: Option<&str>) -> Diagnostic {
     let Some(near) = near else {
         return diag.with_help("write the name of a plugin as its manifest does");
     };

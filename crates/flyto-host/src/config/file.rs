@@ -245,10 +245,10 @@ fn leave_out_links(
     places: &Places,
     findings: &mut Findings,
 ) {
-    for (name, grant) in &mut plugins.grants {
-        let written = section.member("grants").and_then(|it| it.member(name));
+    for (name, written) in section.member("grants").into_iter().flat_map(|it| it.members()) {
+        let Some(grant) = plugins.grants.get_mut(name) else { continue };
         for (key, paths) in [("read", &mut grant.read), ("write", &mut grant.write)] {
-            let Some(list) = written.and_then(|it| it.member(key)) else { continue };
+            let Some(list) = written.member(key) else { continue };
             let each = mem::take(paths).into_iter().zip(list.items());
             let grant = |(path, at)| grant_path(at, path, places, findings);
             paths.extend(each.filter_map(grant));
@@ -264,7 +264,8 @@ fn refuse_misplaced_rules<'v>(
 ) -> BTreeSet<&'static str> {
     let mut res = BTreeSet::new();
     let all = || KEYS.into_iter().chain(RULES.iter().map(|it| it.0));
-    for (key, value) in at.members().filter(|it| !KEYS.contains(&it.0)) {
+    let spans = at.value().as_object().unwrap_or_default().iter().map(|it| it.key.span);
+    for ((key, value), span) in at.members().zip(spans).filter(|it| !KEYS.contains(&it.0.0)) {
         let meant = all().find(|it| *it == key).or_else(|| closest(key, all()));
         let Some(&(meant, section)) = RULES.iter().find(|it| Some(it.0) == meant) else { continue };
         if !res.insert(meant) && key == meant {
@@ -286,11 +287,9 @@ fn refuse_misplaced_rules<'v>(
                 "" => format!("write {}", quoted(meant)),
                 section => format!("write {} within {}", quoted(meant), quoted(section)),
             });
-        if let Some(member) = at.value().member(key) {
-            diag.location = Location::text(at.source(), member.key.span);
-            if section.is_empty() && meant != PERMISSIONS {
-                diag = diag.with_suggestion(member.key.span, quoted(meant));
-            }
+        diag.location = Location::text(at.source(), span);
+        if section.is_empty() && meant != PERMISSIONS {
+            diag = diag.with_suggestion(span, quoted(meant));
         }
         reader.push(diag);
     }

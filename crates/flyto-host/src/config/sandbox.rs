@@ -7,7 +7,7 @@
 //! misspelt would not hold.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     path::{Component, Path, PathBuf},
 };
 
@@ -103,13 +103,14 @@ impl SandboxProfile {
             // What is granted by its own name is not kept.
             let settings = more_write.iter().flat_map(|it| project_settings(it));
             let kept = res.read_only.iter().cloned().chain(settings);
-            res.read_only = kept.filter(|it| !more_write.contains(it)).collect();
+            let by_name: HashSet<&PathBuf> = more_write.iter().collect();
+            res.read_only = kept.filter(|it| !by_name.contains(it)).collect();
         }
         // A path and what it leads to, if it is a link.
-        res = deny
-            .iter()
-            .flat_map(|it| [it.clone(), real(it)])
-            .fold(res, |res, path| if res.denied.contains(&path) { res } else { res.deny(path) });
+        let denied = deny.iter().flat_map(|it| [it.clone(), real(it)]);
+        let mut seen = HashSet::new();
+        let denied = res.denied.iter().cloned().chain(denied);
+        res.denied = denied.filter(|it| seen.insert(it.clone())).collect();
         if let Some(network) = network {
             res.network.clone_from(network);
         }

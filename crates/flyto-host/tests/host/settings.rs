@@ -112,3 +112,25 @@ fn servers_are_declared_and_not_started() {
     let unset = host.report().findings().any(|it| it.code == flyto_plugin::codes::SERVER_UNSET);
     assert!(unset, "the host knows its environment");
 }
+
+/// Lists that are searched once for each name would take minutes here.
+#[test]
+fn a_large_configuration_is_read_in_time() {
+    const N: usize = 30_000;
+    let world = World::new();
+    let list = |name: &str, item: &dyn Fn(usize) -> String| {
+        let items: Vec<_> = (0..N).map(item).collect();
+        format!("\"{name}\": {}", items.join(", "))
+    };
+    for it in 0..300 {
+        world.add_plugin(&format!("other{it}"), "true");
+    }
+    let blocked =
+        list("blocked_plugins", &|it| format!("\"b{it}\"")).replacen(": ", ": [", 1) + "]";
+    let read = world.path("plugins").display().to_string();
+    let grants = list("grants", &|it| format!("\"p{it}\": {{\"read\": [{read:?}]}}"));
+    let grants = grants.replacen(": ", ": {", 1) + "}";
+    let host = host(&world, &format!("{blocked}, {grants}"), &Flags::default());
+    let n_warnings = host.report().settings.count(flyto_diagnostics::Severity::Warning);
+    assert_eq!(n_warnings, 2 * N);
+}
