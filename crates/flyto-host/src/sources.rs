@@ -10,7 +10,7 @@
 //! Nothing here starts a program. The lock in [`Host`](crate::Host) allows one update at a time.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     mem,
     path::{Path, PathBuf},
     sync::Arc,
@@ -22,7 +22,7 @@ use flyto_diagnostics::{Diagnostic, Findings, Location, Pointer, Source, files, 
 use flyto_execenv::ExecEnv;
 use flyto_exectool::{ExecTool, ExecToolDef, HostContext};
 use flyto_plugin::{Catalogue, Invocation, Lifetime, Plugin, PluginContext, PluginTool, ToolDef};
-use flyto_tools::{Owner, Registry, RegistryError, Tool, ToolId, Validated};
+use flyto_tools::{LeftOut, Owner, Registry, Tool, Validated};
 
 use crate::{
     codes,
@@ -67,19 +67,11 @@ struct Slot {
     version: Version,
     /// All of them, also those that another tool keeps out of the registry.
     tools: Vec<Arc<dyn Tool>>,
-    /// The tools that are not in the registry, and why.
+    /// The tools that are not in the registry, and why. They are offered again at each update, since
+    /// a name may be free by then.
     left_out: Vec<LeftOut>,
     /// Whether the registry has still the tools of another version.
     is_new: bool,
-}
-
-/// A tool that the registry does not take. It is offered again at each update, since the name may
-/// be free by then.
-#[derive(Debug)]
-struct LeftOut {
-    /// The name by which the source declares the tool, where the error is about one of its tools.
-    tool: Option<String>,
-    error: RegistryError,
 }
 
 /// What the tools of a source were made from.
@@ -99,13 +91,9 @@ impl Sources {
         exec_ctx: HostContext,
         config: &Config,
     ) -> Self {
-        let mut files: Vec<PathBuf> = Vec::with_capacity(config.exec_tools.len());
-        for path in &config.exec_tools {
-            // A file that is given twice has its tools once.
-            if !files.contains(path) {
-                files.push(path.clone());
-            }
-        }
+        // A file that is given twice has its tools once.
+        let mut seen = HashSet::new();
+        let files = config.exec_tools.iter().filter(|it| seen.insert(*it)).cloned().collect();
         let exec_ctx = Arc::new(exec_ctx);
         let granted = settings::granted(config);
         let listed = settings::listed(config);
@@ -261,26 +249,10 @@ impl Slot {
 
     /// Puts the tools into the registry in place of those that the source had, in one step. A tool
     /// whose name leads to another one is left out.
-    ///
-    /// On an error the registry is as it was, so the tool that the error is about is taken out, and
-    /// the rest is offered again: at most one round for each tool. An error about none of the tools
-    /// leaves all of them out.
     fn offer(&mut self, registry: &Registry) {
         self.is_new = false;
-        self.left_out.clear();
-        let mut tools = self.tools.clone();
-        while let Err(err) = registry.replace_owner(&self.owner, tools.iter().cloned()) {
-            let culprit = tools.iter().rposition(|it| is_about(&err, it.as_ref()));
-            let tool = match culprit {
-                Some(index) => Some(tools.remove(index).name().to_owned()),
-                // An error about none of them is no reason to ask for the same again.
-                None => {
-                    tools.clear();
-                    None
-                }
-            };
-            self.left_out.push(LeftOut { tool, error: err });
-        }
+        let tools = self.tools.iter().cloned();
+        self.left_out = registry.replace_owner_where_free(&self.owner, tools).left_out;
     }
 
     /// One error of the code [`NAME_TAKEN`](codes::NAME_TAKEN) for each tool that was left out, at
@@ -292,10 +264,11 @@ impl Slot {
             // It is read once more, since names are seldom taken.
             Version::File(_) => files::open(Path::new(&self.place)).ok(),
         };
+        let places = source.as_ref().map(declarations).unwrap_or_default();
         self.left_out.iter().map(move |it| {
-            let declared = source.as_ref().zip(it.tool.as_deref());
-            let place = declared.and_then(|(source, tool)| declaration(source, tool));
-            let (place, pointer) = place.unzip();
+            let name = self.tools[it.index].name();
+            let name = name.split_once(':').map_or(name, |(_, tool)| tool);
+            let (place, pointer) = places.get(name).cloned().unzip();
             let place = place.unwrap_or_else(|| Location::file(self.place.as_str()));
             let found = Diagnostic::error(codes::NAME_TAKEN, place, it.error.to_string());
             let found = pointer.into_iter().fold(found, Diagnostic::with_pointer);
@@ -304,28 +277,26 @@ impl Slot {
     }
 }
 
-/// The place of the last tool in a file that has this name, with or without its plugin's.
+/// Where the names of a file's tools stand, by the name without its plugin's; of equal names the last.
 ///
 /// Handles the three shapes of a file: an object with `tools`, an array of tools, and a single
-/// tool. `None` where the text is no JSON any more, or has no tool of the name.
-fn declaration(source: &Source, name: &str) -> Option<(Location, Pointer)> {
-    let document = json::parse(source).ok()?;
+/// tool. Empty where the text is no JSON any more.
+fn declarations(source: &Source) -> HashMap<String, (Location, Pointer)> {
+    let Ok(document) = json::parse(source) else { return HashMap::new() };
     let mut pointer = Pointer::root();
     let in_plugin = document.get("tools").inspect(|_| pointer.push("tools"));
-    let name = name.split_once(':').map_or(name, |(_, tool)| tool);
-    let of = |it: &json::Value<'_>| {
-        let name = it.get("name").filter(|it| it.as_str() == Some(name));
-        name.map(|it| it.span)
+    let name_of = |it: &json::Value<'_>, pointer: Pointer| {
+        let name = it.get("name")?;
+        let place = Location::text(source, name.span);
+        Some((name.as_str()?.to_owned(), (place, pointer.join("name"))))
     };
-    let span = match in_plugin.unwrap_or(&document).as_array() {
+    match in_plugin.unwrap_or(&document).as_array() {
         Some(tools) => {
-            let index = tools.iter().rposition(|it| of(it).is_some())?;
-            pointer.push_index(index);
-            of(&tools[index])?
+            let tools = tools.iter().enumerate();
+            tools.filter_map(|(index, it)| name_of(it, pointer.join(&index.to_string()))).collect()
         }
-        None => of(&document)?,
-    };
-    Some((Location::text(source, span), pointer.join("name")))
+        None => name_of(&document, pointer).into_iter().collect(),
+    }
 }
 
 /// The owner under whose name the tools of a file are registered.
@@ -352,19 +323,4 @@ fn is_alike(old: &Plugin, new: &Plugin) -> bool {
 /// Whether the tool shares a process with others of its plugin. Then all of them move to the next one.
 fn has_session(def: &ToolDef) -> bool {
     matches!(def.invocation, Invocation::Rpc { lifetime: Lifetime::Session { .. }, .. })
-}
-
-/// Whether it is this tool that the registry does not take.
-///
-/// The first tool for which this holds is the one to leave out. Where two tools of one source share
-/// a name, [`Slot::offer`] asks from the end, so that the first one stays.
-fn is_about(err: &RegistryError, candidate: &dyn Tool) -> bool {
-    match err {
-        RegistryError::Taken { tool, .. } => tool.as_str() == candidate.name(),
-        _ => {
-            let aliases = candidate.metadata().aliases.iter().map(String::as_str);
-            let mut names = std::iter::once(candidate.name()).chain(aliases);
-            names.any(|it| ToolId::parse(it).is_err())
-        }
-    }
 }
