@@ -122,13 +122,20 @@ fn with_help(diag: Diagnostic, place: &Location, near: Option<&str>) -> Diagnost
     }
 }
 
+/// The most servers of a plugin that are named.
+const MOST_SERVERS: usize = 10;
+
 /// A note about the servers of a plugin.
 fn unstarted(plugin: &Plugin) -> Option<Diagnostic> {
-    let names: Vec<_> = plugin.manifest().servers.iter().map(|it| quoted(&it.name)).collect();
-    if names.is_empty() {
+    let servers = &plugin.manifest().servers;
+    if servers.is_empty() {
         return None;
     }
-    let noun = if names.len() == 1 { "server" } else { "servers" };
+    let mut names: Vec<_> = servers.iter().take(MOST_SERVERS).map(|it| quoted(&it.name)).collect();
+    if let n_more @ 1.. = servers.len() - names.len() {
+        names.push(format!("and {n_more} more"));
+    }
+    let noun = if servers.len() == 1 { "server" } else { "servers" };
     let what = format!(
         "the plugin {} declares the {noun} {}, and this program starts none",
         quoted(plugin.name()),

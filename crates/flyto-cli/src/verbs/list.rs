@@ -142,6 +142,9 @@ fn short(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> {
     res
 }
 
+/// The most servers of a plugin that are named.
+const MOST_SERVERS: usize = 10;
+
 /// What is to be said about plugins that are held back, and about servers.
 fn remarks(loaded: &Loaded) -> Vec<String> {
     let mut res = Vec::new();
@@ -153,10 +156,14 @@ fn remarks(loaded: &Loaded) -> Vec<String> {
         if let Some(plugin) = &found.plugin
             && !plugin.manifest().servers.is_empty()
         {
-            let servers: Vec<_> =
-                plugin.manifest().servers.iter().map(|it| one_line(&it.name)).collect();
+            let servers = &plugin.manifest().servers;
             let noun = if servers.len() == 1 { "server" } else { "servers" };
-            let (name, servers) = (one_line(plugin.name()), servers.join(", "));
+            let mut names: Vec<_> =
+                servers.iter().take(MOST_SERVERS).map(|it| one_line(&it.name)).collect();
+            if let n_more @ 1.. = servers.len() - names.len() {
+                names.push(format!("and {n_more} more"));
+            }
+            let (name, servers) = (one_line(plugin.name()), names.join(", "));
             res.push(format!("the plugin {name} has the {noun} {servers}, not started here"));
         }
     }

@@ -113,6 +113,21 @@ fn servers_are_declared_and_not_started() {
     assert!(unset, "the host knows its environment");
 }
 
+#[test]
+fn many_servers_of_a_plugin_are_counted() {
+    let world = World::new();
+    let servers: Vec<_> =
+        (0..12).map(|it| format!("\"s{it:02}\": {{\"command\": \"x\"}}")).collect();
+    let text = format!("{{\"name\": \"many\", \"mcpServers\": {{{}}}}}", servers.join(", "));
+    world.write("plugins/many/plugin.json", &text);
+    check(
+        &host(&world, r#""strict_env": false"#, &Flags::default()),
+        expect![[
+            r#"1:10 note[F0309] the plugin "many" declares the servers "s00", "s01", "s02", "s03", "s04", "s05", "s06", "s07", "s08", "s09", and 2 more, and this program starts none; a client of the Model Context Protocol can be told to start it "#
+        ]],
+    );
+}
+
 /// Lists that are searched once for each name would take minutes here.
 #[test]
 fn a_large_configuration_is_read_in_time() {
