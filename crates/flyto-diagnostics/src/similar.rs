@@ -44,72 +44,113 @@ pub(crate) fn nearest<'a>(
 /// How many names one is compared with: those of a long list are rather looked up in it.
 const MOST_NAMES: usize = 256;
 
-/// The longest name, in bytes, that is compared at all; a longer one is no slip of the pen.
-const LONGEST: usize = 256;
+/// The longest name, in bytes, that is compared at all. Keys and parameters that people write by hand are
+/// shorter.
+const LONGEST: usize = 64;
+
+/// How many mistyped letters are looked for at most.
+const MOST_EDITS: usize = 3;
 
 /// A name without the differences that count for nothing.
 struct Folded {
-    letters: String,
-    n_letters: usize,
-    words: Vec<String>,
+    letters: Vec<char>,
+    /// Where in `letters` each word ends.
+    word_ends: Vec<usize>,
 }
 
 impl Folded {
     fn new(name: &str) -> Option<Self> {
-        if name.len() > LONGEST {
-            return None;
-        }
-        let words = words(name);
-        let letters = words.concat();
-        Some(Self { n_letters: letters.chars().count(), letters, words })
+        (name.len() <= LONGEST).then(|| fold(name))
+    }
+
+    fn words(&self) -> impl Iterator<Item = &[char]> + Clone {
+        let starts = std::iter::once(0).chain(self.word_ends.iter().copied());
+        starts.zip(&self.word_ends).map(|(start, &end)| &self.letters[start..end])
     }
 
     /// How far `name` is from this one, or nothing when it is too far. Smaller is nearer.
     fn distance(&self, name: &str, reach: Reach) -> Option<usize> {
         let other = Self::new(name)?;
-        let allowed = (self.n_letters.max(other.n_letters) / 3).clamp(1, 3);
-        if self.n_letters.abs_diff(other.n_letters) <= allowed {
-            let n_edits = strsim::damerau_levenshtein(&self.letters, &other.letters);
-            // An edit distance as long as the word itself would replace the word, not mend it.
-            if n_edits <= allowed && n_edits < self.n_letters.min(other.n_letters) {
-                return Some(n_edits);
-            }
+        let (n_self, n_other) = (self.letters.len(), other.letters.len());
+        let allowed = (n_self.max(n_other) / 3).clamp(1, MOST_EDITS);
+        // An edit distance as long as the word itself would replace the word, not mend it.
+        let near =
+            edits(&self.letters, &other.letters, allowed).filter(|it| *it < n_self.min(n_other));
+        if near.is_some() || reach == Reach::Letters {
+            return near;
         }
-        if reach == Reach::Letters {
-            return None;
-        }
-        let (short, long) = if self.words.len() < other.words.len() {
-            (&self.words, &other.words)
+        let (short, long) = if self.word_ends.len() < other.word_ends.len() {
+            (self, &other)
         } else {
-            (&other.words, &self.words)
+            (&other, self)
         };
-        if short.len() >= long.len() {
+        let n_added = long.word_ends.len() - short.word_ends.len();
+        if n_added == 0 || short.word_ends.is_empty() {
             return None;
         }
-        let telling = short.iter().any(|word| word.len() >= 3);
-        let n_added = long.len() - short.len();
+        let is_telling = short.words().any(|word| word.len() >= 3);
+        let is_there = |word: &[char]| long.words().any(|it| it == word);
         // Behind every name that is only mistyped.
-        if telling && short.iter().all(|it| long.contains(it)) {
+        if is_telling && short.words().all(is_there) {
             return Some(10 + n_added);
         }
-        let is_there = |it: &String| long.iter().any(|other| it == other || is_slip(it, other));
-        (!short.is_empty() && short.iter().all(is_there)).then_some(20 + n_added)
+        let is_meant = |word: &[char]| long.words().any(|it| it == word || is_slip(word, it));
+        short.words().all(is_meant).then_some(20 + n_added)
     }
 }
 
 /// Whether one word is the other with a letter or two mistyped. Short words are too near to each other
 /// to tell.
-fn is_slip(a: &str, b: &str) -> bool {
-    let (n_a, n_b) = (a.chars().count(), b.chars().count());
-    if n_a.min(n_b) < 5 || n_a.abs_diff(n_b) > 2 {
-        return false;
+fn is_slip(a: &[char], b: &[char]) -> bool {
+    a.len().min(b.len()) >= 5 && edits(a, b, (a.len().max(b.len()) / 4).clamp(1, 2)).is_some()
+}
+
+/// How many letters to replace, add, remove or swap with their neighbour make one word the other, or nothing
+/// when they are more than `most`.
+///
+/// Only the cells of the table that at most `most` edits reach are worked out, so that the steps grow with the
+/// length of a word and not with its square.
+fn edits(a: &[char], b: &[char], most: usize) -> Option<usize> {
+    let n_equal = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a[n_equal..], &b[n_equal..]);
+    if a.len().abs_diff(b.len()) > most {
+        return None;
     }
-    strsim::damerau_levenshtein(a, b) <= (n_a.max(n_b) / 4).clamp(1, 2)
+    // Each row is that of the letters of `a` before it, moved so that the cell of equal length is in the middle.
+    const MIDDLE: usize = MOST_EDITS;
+    let far = most + 1;
+    let mut before = [far; 2 * MOST_EDITS + 1];
+    let mut last = std::array::from_fn(|cell| cell.checked_sub(MIDDLE).unwrap_or(far).min(far));
+    for row in 1..=a.len() {
+        let mut this = [far; 2 * MOST_EDITS + 1];
+        for cell in MIDDLE - most..=MIDDLE + most {
+            // How many letters of `b`.
+            let Some(column) = (row + cell).checked_sub(MIDDLE).filter(|it| *it <= b.len()) else {
+                continue;
+            };
+            let removed = last.get(cell + 1).map_or(far, |it| it + 1);
+            let Some(left) = column.checked_sub(1) else {
+                this[cell] = removed.min(far);
+                continue;
+            };
+            let added = cell.checked_sub(1).map_or(far, |it| this[it] + 1);
+            let replaced = last[cell] + usize::from(a[row - 1] != b[left]);
+            let is_swap = row > 1 && left > 0 && a[row - 1] == b[left - 1] && a[row - 2] == b[left];
+            let swapped = if is_swap { before[cell] + 1 } else { far };
+            this[cell] = removed.min(added).min(replaced).min(swapped).min(far);
+        }
+        if this.iter().all(|it| *it == far) && last.iter().all(|it| *it == far) {
+            return None;
+        }
+        (before, last) = (last, this);
+    }
+    let n_edits = last[MIDDLE + b.len() - a.len()];
+    (n_edits <= most).then_some(n_edits)
 }
 
 /// Splits at `-`, `_`, blanks and where a capital follows a small letter; folds case.
-fn words(name: &str) -> Vec<String> {
-    let mut res: Vec<String> = Vec::new();
+fn fold(name: &str) -> Folded {
+    let mut res = Folded { letters: Vec::with_capacity(name.len()), word_ends: Vec::new() };
     let mut new_word = true;
     let mut after_small = false;
     for c in name.chars() {
@@ -117,20 +158,23 @@ fn words(name: &str) -> Vec<String> {
             new_word = true;
             continue;
         }
-        if new_word || (after_small && c.is_uppercase()) {
-            res.push(String::new());
+        if (new_word || (after_small && c.is_uppercase())) && !res.letters.is_empty() {
+            res.word_ends.push(res.letters.len());
         }
         new_word = false;
         after_small = c.is_lowercase();
-        if let Some(word) = res.last_mut() {
-            word.extend(c.to_lowercase());
-        }
+        res.letters.extend(c.to_lowercase());
+    }
+    if !res.letters.is_empty() {
+        res.word_ends.push(res.letters.len());
     }
     res
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const KNOWN: &[&str] = &[
@@ -188,8 +232,25 @@ mod tests {
 
     #[test]
     fn long_names_are_not_compared() {
-        let long = "command_".repeat(1000);
-        check(&long, None);
-        assert_eq!(closest("command", [long.as_str()]), None);
+        let name = "n".repeat(LONGEST);
+        let near = name.replacen("nn", "n", 1);
+        assert_eq!(closest(&near, [name.as_str()]), Some(name.as_str()));
+        let longer = name.clone() + "n";
+        assert_eq!(closest(&name, [longer.as_str()]), None);
+        assert_eq!(closest(&longer, [name.as_str()]), None);
+    }
+
+    proptest! {
+        /// The cells that are left out never change an answer.
+        #[test]
+        fn edits_are_those_of_the_whole_table(
+            a in "[abc]{0,12}",
+            b in "[abc]{0,12}",
+            most in 1..=MOST_EDITS,
+        ) {
+            let all = strsim::osa_distance(&a, &b);
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(edits(&chars(&a), &chars(&b), most), (all <= most).then_some(all));
+        }
     }
 }
