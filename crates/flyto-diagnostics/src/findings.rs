@@ -81,13 +81,44 @@ impl Findings {
                 self.list.push(left_out.diagnostic());
                 self.left_out.push(left_out);
             }
-            if let Some(left_out) = self.left_out.last_mut() {
-                *left_out.count_mut(diagnostic.severity) += 1;
-                self.list[left_out.at] = left_out.diagnostic();
-            }
+            self.count_one(diagnostic.severity);
         }
         self.n_pushed += 1;
         Reported(())
+    }
+
+    fn count_one(&mut self, severity: Severity) {
+        if let Some(left_out) = self.left_out.last_mut() {
+            *left_out.count_mut(severity) += 1;
+            self.list[left_out.at] = left_out.diagnostic();
+        }
+    }
+
+    /// Counts a finding of this severity where findings are [only counted](Self::is_full), so that what it would
+    /// say need not be worked out. `None` where it is still to be [pushed](Self::push).
+    ///
+    /// ```
+    /// use flyto_diagnostics::{Code, Diagnostic, Findings, Location, Severity};
+    ///
+    /// let mut findings = Findings::new();
+    /// let mut n_built = 0;
+    /// for _ in 0..5_000 {
+    ///     if findings.count_only(Severity::Warning).is_none() {
+    ///         n_built += 1;
+    ///         findings.push(Diagnostic::warning(Code::new("F9001"), Location::file("a"), "odd"));
+    ///     }
+    /// }
+    /// assert_eq!(findings.count(Severity::Warning), 5_000);
+    /// // One more than are kept: it names the file in which the others are.
+    /// assert_eq!(n_built, Findings::MOST + 1);
+    /// ```
+    pub fn count_only(&mut self, severity: Severity) -> Option<Reported> {
+        if self.n_pushed <= Self::MOST {
+            return None;
+        }
+        self.n_pushed += 1;
+        self.count_one(severity);
+        Some(Reported(()))
     }
 
     /// Whether further findings are only counted. What costs time to say about one can be left out then, such as which

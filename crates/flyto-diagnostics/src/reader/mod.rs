@@ -459,7 +459,10 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
         shape: Shape,
         read: fn(At<'v>) -> Result<T, Misfit>,
     ) -> Result<T, Reported> {
-        read(at).map_err(|misfit| self.findings.push(shape.misfit(at, misfit)))
+        read(at).map_err(|misfit| {
+            let counted = self.findings.count_only(Severity::Error);
+            counted.unwrap_or_else(|| self.findings.push(shape.misfit(at, misfit)))
+        })
     }
 
     /// The strings of many places, or a finding for each place that holds something else.

@@ -50,8 +50,11 @@ impl ObjectReader<'_, '_> {
         let names = rest.map(|(_, member)| &member.key);
         let unknown: Vec<_> = names.filter(|name| !self.is_known(&name.value)).collect();
         for name in unknown.iter().take(MOST_FINDINGS) {
-            let finding = as_meant(self.unknown(name));
-            last = Some(self.findings.push(finding));
+            let severity = if why.is_some() { Severity::Error } else { Severity::Warning };
+            last = self.findings.count_only(severity).or_else(|| {
+                let finding = as_meant(self.unknown(name));
+                Some(self.findings.push(finding))
+            });
         }
         if let Some(name) = unknown.get(MOST_FINDINGS) {
             let n_more = unknown.len() - MOST_FINDINGS;

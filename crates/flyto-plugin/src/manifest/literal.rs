@@ -11,9 +11,14 @@ use flyto_diagnostics::{At, Span};
 /// a neighbour.
 pub(crate) fn span_within(at: At<'_>, start: usize, end: usize) -> Span {
     let whole = at.span();
-    let (Some(_), Some(literal)) = (at.value().as_str(), at.source().slice(whole)) else {
+    let (Some(text), Some(literal)) = (at.value().as_str(), at.source().slice(whole)) else {
         return whole;
     };
+    // Every escape is longer than what it stands for, so here are only the quotes and the text itself.
+    if literal.len() == text.len() + 2 {
+        let offset = |at: usize| whole.start + 1 + at.min(text.len());
+        return Span::new(offset(start), offset(end));
+    }
     Span::new(whole.start + offset(literal, start), whole.start + offset(literal, end))
 }
 

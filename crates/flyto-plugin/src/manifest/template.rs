@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, closest, quoted};
+use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, Severity, closest, quoted};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     codes,
-    place::moved,
+    place::{as_warning, moved},
     template::{Fault, Template},
 };
 
@@ -121,26 +121,22 @@ pub(super) fn read(
             .with_help("write a command that needs no shell, or remove the digest");
         return Err(reader.push(diag));
     }
-    for warning in odd(at, &template, &names, &declared) {
-        reader.push(warning);
-    }
+    report_odd(reader, at, &template, &names, &declared);
     let mut mentioned: Vec<&str> = template.parameters().iter().map(|it| &**it).collect();
     mentioned.sort_unstable();
     for (name, property) in properties.into_iter().flat_map(|it| it.members()) {
-        if mentioned.binary_search(&name).is_err() {
-            let what = format!("the command never uses the parameter {}", quoted(name));
-            let object = reader.at("parameters").member("properties").unwrap_or(property);
-            let code = codes::UNUSED_PARAMETER;
-            // One that is only counted needs no place.
-            let diag = if reader.findings().is_full() {
-                object.warning(code, what)
-            } else {
-                crate::place::about_key(object, name, code, what)
-            };
-            reader.push(as_warning(diag).with_help(format!(
-                "put `{{{{{name}}}}}` into the command, or remove the parameter"
-            )));
+        let is_mentioned = mentioned.binary_search(&name).is_ok();
+        if is_mentioned || reader.findings().count_only(Severity::Warning).is_some() {
+            continue;
         }
+        let what = format!("the command never uses the parameter {}", quoted(name));
+        let object = reader.at("parameters").member("properties").unwrap_or(property);
+        let diag = crate::place::about_key(object, name, codes::UNUSED_PARAMETER, what);
+        reader.push(
+            as_warning(diag).with_help(format!(
+                "put `{{{{{name}}}}}` into the command, or remove the parameter"
+            )),
+        );
     }
     let program = template.program();
     if let Some(warning) = program.and_then(|it| program::check_installed(at, &it, place)) {
@@ -190,15 +186,23 @@ fn escaped(text: &str) -> String {
     literal[1..literal.len() - 1].to_owned()
 }
 
-/// Placeholders that work and are written in an odd way, each name where it stands first.
+/// Warns about placeholders that work and are written in an odd way, each name where it stands first.
 /// `declared` holds the same names as `names`, sorted. `names` is in the order of the text, in
 /// which near names are looked for.
-fn odd(at: At<'_>, template: &Template, names: &[&str], declared: &[&str]) -> Vec<Diagnostic> {
-    let mut res = Vec::new();
+fn report_odd(
+    reader: &mut ObjectReader<'_, '_>,
+    at: At<'_>,
+    template: &Template,
+    names: &[&str],
+    declared: &[&str],
+) {
     let mut seen = BTreeSet::new();
     for (name, span, spaced) in template.placeholders() {
         let is_known = declared.binary_search(&name).is_ok();
         if is_known && !spaced || !seen.insert(name) {
+            continue;
+        }
+        if reader.findings().count_only(Severity::Warning).is_some() {
             continue;
         }
         let span = span_within(at, span.start, span.end);
@@ -206,30 +210,22 @@ fn odd(at: At<'_>, template: &Template, names: &[&str], declared: &[&str]) -> Ve
         if spaced {
             let what = format!("`{plain}` is written with blanks");
             let diag = moved(at.warning(codes::SPACED_PLACEHOLDER, what), at, span);
-            res.push(diag.with_help(format!("write `{plain}`")).with_suggestion(span, plain));
-        } else {
-            let what = format!("`{plain}` names no parameter");
-            let diag = moved(at.warning(codes::UNDECLARED_PARAMETER, what), at, span).with_reason(
-                "a model does not know of it, and without a value its word is left out",
-            );
-            res.push(match closest(name, names.iter().copied()) {
-                Some(near) => {
-                    let near = format!("{{{{{near}}}}}");
-                    diag.with_help(format!("did you mean `{near}`?")).with_suggestion(span, near)
-                }
-                None => diag.with_help(format!(
-                    "add {} to \"properties\" of \"parameters\"; for the braces themselves, \
-                     part them by quotes, as in `'{{''{{{name}}}}}'`",
-                    quoted(name)
-                )),
-            });
+            reader.push(diag.with_help(format!("write `{plain}`")).with_suggestion(span, plain));
+            continue;
         }
+        let what = format!("`{plain}` names no parameter");
+        let diag = moved(at.warning(codes::UNDECLARED_PARAMETER, what), at, span)
+            .with_reason("a model does not know of it, and without a value its word is left out");
+        reader.push(match closest(name, names.iter().copied()) {
+            Some(near) => {
+                let near = format!("{{{{{near}}}}}");
+                diag.with_help(format!("did you mean `{near}`?")).with_suggestion(span, near)
+            }
+            None => diag.with_help(format!(
+                "add {} to \"properties\" of \"parameters\"; for the braces themselves, \
+                 part them by quotes, as in `'{{''{{{name}}}}}'`",
+                quoted(name)
+            )),
+        });
     }
-    res
-}
-
-/// The same finding with the severity of a warning.
-fn as_warning(mut finding: Diagnostic) -> Diagnostic {
-    finding.severity = flyto_diagnostics::Severity::Warning;
-    finding
 }
