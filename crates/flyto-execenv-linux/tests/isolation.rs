@@ -179,7 +179,7 @@ async fn what_a_program_was_kept_from_is_told_once_each() {
     // The next call below the same supervisor begins anew.
     expect![""].assert_eq(&run("127.0.0.1:9", isolation(&hosts)).await);
     let denied = run("localhost:9", isolation(&["localhost"])).await;
-    assert!(denied.contains("which is inside of a network and not named itself"), "{denied}");
+    assert!(denied.contains("an internal address that is not allowed"), "{denied}");
     let many: Vec<_> = (1..=40).map(|it| format!("a.test:{it}")).collect();
     assert_eq!(run(&many.join(" "), isolation(&[])).await.lines().count(), 16);
 }
