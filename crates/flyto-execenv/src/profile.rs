@@ -1,4 +1,6 @@
 //! Isolation under a name: the sandbox profiles `none`, `workspace` and `strict`.
+//!
+//! [`Profile::isolation`] decides what sandbox strict and the others allow and deny; a backend enforces it.
 
 use std::{
     collections::BTreeSet,

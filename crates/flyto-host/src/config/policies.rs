@@ -3,6 +3,9 @@
 //! [`Config::policies`] turns the profiles of a configuration into the [`Policies`] of a handle:
 //! isolation and bounds for each class, and a reason where a class is refused. Links and
 //! directories are looked at when a policy is made.
+//!
+//! This file puts sandbox strict, or any other profile, into force for the programs of a class. What the built-in
+//! profiles allow and deny is decided by [`Profile::isolation`] in flyto-execenv.
 
 use std::{
     collections::BTreeSet,

@@ -5,6 +5,9 @@
 //! `strict`) by paths, a network and bounds. [`Sandbox`] says which profiles each [`Class`] runs
 //! under. What cannot be read in this section is an error and never left out: a protection that was
 //! misspelt would not hold.
+//!
+//! This file reads which profile holds. What sandbox strict allows and denies is decided by
+//! [`Profile::isolation`] in flyto-execenv, and [`Config::policies`](super::Config::policies) applies it.
 
 use std::{
     collections::{BTreeMap, HashSet},
