@@ -1,4 +1,9 @@
-//! What the program's exit code says, and the one function that decides it: [`Exit::of`].
+//! What the program's exit code says. [`Exit`] has one variant for each kind of end, and [`Exit::code`] is
+//! the one function that gives a kind its number.
+//!
+//! The kind is chosen in two places. Where a verb came to its end, such as a call with a result, a dry run or a
+//! check of files, [`Exit::of`] chooses it. Where a verb stops early, the code that found the reason names the
+//! kind with it in a [`Stop`](crate::stop::Stop): only that code knows whether a file is missing or cannot be read.
 
 use std::process::ExitCode;
 
@@ -36,6 +41,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// The exit code. No other code of this program has a number for one.
     pub(crate) const fn code(self) -> u8 {
         match self {
             Self::Ok => 0,
@@ -75,10 +81,10 @@ impl Exit {
         }
     }
 
-    /// Decides the exit code of a verb that came to its end, and of a call that gave no result.
+    /// Chooses the kind for a verb that came to its end, and for a call that gave no result.
     ///
-    /// What keeps a verb from its end beside that, such as a file that is not there, names its kind where
-    /// it is found, see [`Stop`](crate::stop::Stop).
+    /// A verb that stops early beside that, as where a file is not there, has its kind from the
+    /// [`Stop`](crate::stop::Stop).
     pub(crate) fn of(ending: &Ending<'_>) -> Self {
         match ending {
             Ending::Called { result, signal } => match &result.failure {
@@ -176,6 +182,27 @@ mod tests {
         result.failure = failure;
         let ending = Ending::Called { result: &result, signal: None };
         assert_eq!(Exit::of(&ending).code(), expect, "{:?}", result.failure);
+    }
+
+    #[test]
+    fn each_kind_has_a_code_of_its_own() {
+        let kinds = [
+            Exit::Ok,
+            Exit::ToolFailed,
+            Exit::Usage,
+            Exit::Invalid,
+            Exit::NotFound,
+            Exit::NotAllowed,
+            Exit::TimedOut,
+            Exit::NotTried,
+            Exit::Internal,
+            Exit::OutputLost,
+            Exit::Signal(SIGINT),
+        ];
+        let codes = kinds.map(Exit::code);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 70, 74, 130]);
+        let words: std::collections::BTreeSet<_> = kinds.map(Exit::word).into();
+        assert_eq!(words.len(), kinds.len());
     }
 
     #[test]

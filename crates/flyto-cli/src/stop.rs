@@ -35,6 +35,7 @@ pub(crate) struct Trouble {
 }
 
 impl Stop {
+    /// A reason of this kind, which decides the exit code.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self::Error(Box::new(Trouble {
             exit,
