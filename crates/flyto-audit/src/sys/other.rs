@@ -112,11 +112,11 @@ impl Dir {
     }
 }
 
-/// No number of a file is to be had: its birth stands in.
+/// No number of a file is to be had: its creation stands in.
 fn file_id(found: &fs::Metadata) -> FileId {
-    let born = found.created().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-    let born = born.unwrap_or_default();
-    FileId { identity: (born.as_secs(), u64::from(born.subsec_nanos())), bytes: found.len() }
+    let created = found.created().ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    let created = created.unwrap_or_default();
+    FileId { identity: (created.as_secs(), u64::from(created.subsec_nanos())), bytes: found.len() }
 }
 
 /// Reads at an offset.
