@@ -20,12 +20,15 @@ pub(crate) fn name(name: &str) -> Result<(), &'static str> {
     })
 }
 
+/// What is wrong with the words of a command, and which of them is wrong.
 pub(crate) struct CommandFault {
     /// The string that is at fault; `None` where there is none at all.
     pub(crate) index: Option<usize>,
     pub(crate) why: &'static str,
 }
 
+/// Looks at the program and its arguments. Each becomes a string of execve(2), which ends at a NUL character; the
+/// first names a program and cannot be empty.
 pub(crate) fn command<'a>(words: impl Iterator<Item = &'a OsStr>) -> Result<(), CommandFault> {
     let mut n_words = 0;
     for (index, word) in words.enumerate() {
@@ -50,6 +53,10 @@ pub(crate) fn command<'a>(words: impl Iterator<Item = &'a OsStr>) -> Result<(), 
     }
 }
 
+/// What is wrong with a schema, at which of its places, and what to write there.
+///
+/// The reader of a file turns the pointer into a line and a column; a host that makes a definition by itself is
+/// given the pointer.
 pub(crate) struct SchemaFault {
     /// JSON Pointer into the schema.
     pub(crate) pointer: String,
