@@ -283,7 +283,7 @@ struct Node {
     either: Vec<usize>,
     /// Each of these may apply to a part of the value.
     each: Vec<usize>,
-    unevaluated: bool,
+    unevaluated: Option<&'static str>,
 }
 
 impl Node {
@@ -360,7 +360,7 @@ impl<'a> Graph<'a> {
             let each = sum(node.each.iter().map(|it| of(*it)));
             let same = sum(node.same.iter().map(|it| visits[*it]));
             // `unevaluated…` goes through the others once more, to find what they looked at.
-            let rounds = if node.unevaluated { 3 } else { 1 };
+            let rounds = if node.unevaluated.is_some() { 3 } else { 1 };
             visits[at] = sum([1, either, each, same.saturating_mul(rounds)]);
         }
 
@@ -374,10 +374,18 @@ impl<'a> Graph<'a> {
         };
         let max = if self.has_unevaluated { MAX_VISITS_UNEVALUATED } else { MAX_VISITS };
         if res.visits > max {
-            let why = format!(
-                "its parts refer to each other so that one value is looked at more than {max} times"
-            );
-            return Err(too_large(why));
+            let keywords = self.nodes.iter().map(|it| it.unevaluated).enumerate();
+            return Err(match keywords.filter_map(|(at, key)| Some((at, key?))).next() {
+                Some((at, key)) => SchemaError {
+                    pointer: show::join(&self.pointer(at), key),
+                    ..too_large(format!(
+                        "with {key:?}, one value may be looked at {max} times, and it is more here"
+                    ))
+                },
+                None => too_large(format!(
+                    "its parts refer to each other so that one value is looked at more than {max} times"
+                )),
+            });
         }
         Ok(res)
     }
@@ -492,8 +500,7 @@ impl<'a> Builder<'a> {
 
     fn node(&mut self, map: &'a Map<String, Value>, survey: &Survey<'a>) -> Node {
         let mut res = Node {
-            unevaluated: map.contains_key("unevaluatedProperties")
-                || map.contains_key("unevaluatedItems"),
+            unevaluated: UNEVALUATED.iter().copied().find(|key| map.contains_key(*key)),
             ..Node::default()
         };
         for (key, value) in map {

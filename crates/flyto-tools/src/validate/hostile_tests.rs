@@ -165,6 +165,24 @@ fn a_pattern_that_takes_too_many_steps_is_named() {
 }
 
 #[test]
+fn the_keyword_that_costs_much_is_named() {
+    for (key, inner) in [
+        ("unevaluatedProperties", json!({"allOf": [{}, {}, {}]})),
+        ("unevaluatedItems", json!({"anyOf": [{}, {}, {}]})),
+    ] {
+        let schema = linked(40, json!({"type": "integer"}), |next| {
+            let mut it = inner.clone();
+            it["if"] = next;
+            it[key] = json!(false);
+            it
+        });
+        let err = compile(&schema).map(drop).unwrap_err();
+        assert_eq!(err.pointer, format!("/$defs/d0/{key}"));
+        assert!(err.why.contains(key), "{err}");
+    }
+}
+
+#[test]
 fn a_check_that_is_stopped_ends() {
     let schema = json!({"items": {"pattern": "a[ab]{900}c"}});
     let validator = compile(&schema).unwrap();
