@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Steps of one check. A step is one state of an automaton for one byte of text, 15 ns in the slowest
 /// engine, so a check ends after half a minute in the worst of cases.
 pub(super) const MAX_STEPS: u64 = 2_000_000_000;
-/// Steps of the walk that finds words for a refusal.
-const MAX_STEPS_OF_WORDS: u64 = 50_000_000;
+/// Steps that the walk which finds words for a refusal may take in any case.
+const MIN_STEPS_OF_WORDS: u64 = 50_000_000;
+/// How often that walk may do what the check did: a part is asked about once for each level above it.
+const ROUNDS_OF_WORDS: u64 = 4;
 
 /// What one check has done so far. The thread that checks and the caller share it.
 ///
@@ -22,6 +24,8 @@ const MAX_STEPS_OF_WORDS: u64 = 50_000_000;
 pub(super) struct Budget {
     is_stopped: AtomicBool,
     is_spent: AtomicBool,
+    /// Steps that there were at the start.
+    all: u64,
     left: AtomicU64,
     /// JSON pointer to the keyword that was checked last.
     place: Mutex<Option<Arc<str>>>,
@@ -38,6 +42,7 @@ impl Budget {
         Arc::new(Self {
             is_stopped: AtomicBool::new(false),
             is_spent: AtomicBool::new(false),
+            all: steps,
             left: AtomicU64::new(steps),
             place: Mutex::new(None),
         })
@@ -56,9 +61,11 @@ impl Budget {
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Leaves to the words of a refusal what they may take.
+    /// Leaves to the words of a refusal what they may take of the steps that are left.
     pub(super) fn limit_to_words(&self) {
-        self.left.fetch_min(MAX_STEPS_OF_WORDS, Ordering::Relaxed);
+        let taken = self.all.saturating_sub(self.left.load(Ordering::Relaxed));
+        let most = taken.saturating_mul(ROUNDS_OF_WORDS).max(MIN_STEPS_OF_WORDS);
+        self.left.fetch_min(most, Ordering::Relaxed);
     }
 
     /// Whether the steps did not suffice.

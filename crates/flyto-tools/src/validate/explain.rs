@@ -2,16 +2,17 @@
 //!
 //! The checker decides; this walk only finds words. It asks the checker about each part of the
 //! schema, and goes down where the answer is no. Its steps are counted: where they run out, the
-//! places found so far are told.
+//! places found so far are told, or the part of the schema that the value is known not to fit. An
+//! answer that was cut short is never told as one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value, json};
 
 use super::bounds::Survey;
 use super::keywords::{self, is_equal, options, size};
 use super::pattern::Patterns;
-use super::words::{expectation, measured, types, words};
+use super::words::{UNSURE, can_fail, expectation, measured, types, words};
 use super::{Validator, Violation, Violations, budget, show};
 
 /// Questions to the checker. A hundred thousand would take seconds.
@@ -110,8 +111,11 @@ impl<'a> Walk<'a> {
     /// schema is told.
     fn schema(&mut self, place: &Place<'a>, value: &Value, at: &str) {
         let n_before = self.found.len();
+        let mut unasked = Vec::new();
         match place.schema {
-            Value::Object(map) if place.level < MAX_LEVELS => self.keywords(place, map, value, at),
+            Value::Object(map) if place.level < MAX_LEVELS => {
+                unasked = self.keywords(place, map, value, at);
+            }
             Value::Bool(false) => self.found.push(violation(at, "nothing", value)),
             _ => {}
         }
@@ -119,7 +123,11 @@ impl<'a> Walk<'a> {
             self.unevaluated(place, value, at);
         }
         if self.found.len() == n_before {
-            self.found.push(violation(at, expectation(place.schema), value));
+            let expected = match self.is_spent() {
+                true => part_of_schema(place, &unasked),
+                false => expectation(place.schema),
+            };
+            self.found.push(violation(at, expected, value));
         }
     }
 
@@ -130,7 +138,7 @@ impl<'a> Walk<'a> {
         let mut rest = given.clone();
         for (name, part) in given {
             rest.shift_remove(name);
-            if !self.fails(place, &Value::Object(rest.clone())) {
+            if !self.fails(place, &Value::Object(rest.clone())) && !self.is_spent() {
                 let expected = "no such property".to_owned();
                 self.found.push(violation(&show::join(at, name), expected, part));
                 return;
@@ -139,130 +147,149 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes through the keywords in the order of the schema. A wrong type is told alone.
+    ///
+    /// Gives those of which one may be what does not fit, where the steps ran out.
     fn keywords(
         &mut self,
         place: &Place<'a>,
         map: &'a Map<String, Value>,
         value: &Value,
         at: &str,
-    ) {
+    ) -> Vec<&'a str> {
         if let Some(kind) = map.get("type")
             && self.alone_fails(map, "type", value)
         {
             // Of what has the wrong type, nothing else is worth saying.
             self.found.push(violation(at, types(kind), value));
-            return;
+            return Vec::new();
         }
-        for (key, rule) in map {
+        let is_typed = !self.is_spent();
+        for (nth, (key, rule)) in map.iter().enumerate() {
+            self.keyword(place, map, (key, rule), value, at);
             if self.is_spent() {
-                return;
+                let was_asked = |at: usize, key: &str| match key {
+                    "type" => is_typed,
+                    _ => at < nth && !UNSURE.contains(&key),
+                };
+                let keys = map.keys().map(String::as_str).enumerate();
+                let keys = keys.filter(|(at, key)| can_fail(key, value) && !was_asked(*at, key));
+                return keys.map(|(_, key)| key).collect();
             }
-            match (key.as_str(), value) {
-                ("$ref" | "$dynamicRef", _) => self.reference(place, rule, value, at),
-                ("allOf", _) => {
-                    for (inner, schema) in alternatives(place, key, rule) {
-                        if self.fails(&inner, value) {
-                            self.schema(&Place { schema, ..inner }, value, at);
-                        }
+        }
+        Vec::new()
+    }
+
+    /// Tells what is wrong by one keyword.
+    fn keyword(
+        &mut self,
+        place: &Place<'a>,
+        map: &'a Map<String, Value>,
+        (key, rule): (&'a str, &'a Value),
+        value: &Value,
+        at: &str,
+    ) {
+        match (key, value) {
+            ("$ref" | "$dynamicRef", _) => self.reference(place, rule, value, at),
+            ("allOf", _) => {
+                for (inner, schema) in alternatives(place, key, rule) {
+                    if self.fails(&inner, value) {
+                        self.schema(&Place { schema, ..inner }, value, at);
                     }
                 }
-                ("anyOf" | "oneOf", _) => self.choice(place, key, rule, value, at),
-                ("not", _) => {
-                    if !self.fails(&place.inner(rule, &["not"]), value) && !self.is_spent() {
-                        let expected = format!("anything but {}", expectation(rule));
-                        self.found.push(violation(at, expected, value));
+            }
+            ("anyOf" | "oneOf", _) => self.choice(place, key, rule, value, at),
+            ("not", _) => {
+                if !self.fails(&place.inner(rule, &["not"]), value) && !self.is_spent() {
+                    let expected = format!("anything but {}", expectation(rule));
+                    self.found.push(violation(at, expected, value));
+                }
+            }
+            ("if", _) => {
+                let branch =
+                    if self.fails(&place.inner(rule, &["if"]), value) { "else" } else { "then" };
+                if let Some(schema) = map.get(branch) {
+                    self.go(place.inner(schema, &[branch]), value, at);
+                }
+            }
+            ("dependentSchemas" | "dependencies", Value::Object(given)) => {
+                for (name, schema) in entries(rule) {
+                    if given.contains_key(name) && !schema.is_array() {
+                        self.go(place.inner(schema, &[key, name]), value, at);
                     }
                 }
-                ("if", _) => {
-                    let branch = if self.fails(&place.inner(rule, &["if"]), value) {
-                        "else"
-                    } else {
-                        "then"
-                    };
-                    if let Some(schema) = map.get(branch) {
-                        self.go(place.inner(schema, &[branch]), value, at);
+                self.dependent(rule, given, at);
+            }
+            ("dependentRequired", Value::Object(given)) => self.dependent(rule, given, at),
+            ("required", Value::Object(given)) => {
+                let properties = map.get("properties");
+                for name in strings(rule).filter(|it| !given.contains_key(*it)) {
+                    let schema = properties.and_then(|it| it.get(name));
+                    let expected = schema.map_or("a value".into(), expectation);
+                    self.missing(at, name, format!("{expected} (it is required)"));
+                }
+            }
+            ("properties", Value::Object(given)) => {
+                for (name, schema) in entries(rule) {
+                    if let Some(part) = given.get(name) {
+                        let inner = place.inner(schema, &[key, name]);
+                        self.go(inner, part, &show::join(at, name));
                     }
                 }
-                ("dependentSchemas" | "dependencies", Value::Object(given)) => {
-                    for (name, schema) in entries(rule) {
-                        if given.contains_key(name) && !schema.is_array() {
-                            self.go(place.inner(schema, &[key, name]), value, at);
-                        }
-                    }
-                    self.dependent(rule, given, at);
-                }
-                ("dependentRequired", Value::Object(given)) => self.dependent(rule, given, at),
-                ("required", Value::Object(given)) => {
-                    let properties = map.get("properties");
-                    for name in strings(rule).filter(|it| !given.contains_key(*it)) {
-                        let schema = properties.and_then(|it| it.get(name));
-                        let expected = schema.map_or("a value".into(), expectation);
-                        self.missing(at, name, format!("{expected} (it is required)"));
+            }
+            ("patternProperties", Value::Object(given)) => {
+                for (pattern, schema) in entries(rule) {
+                    for (name, part) in self.matching(given, pattern) {
+                        let inner = place.inner(schema, &[key, pattern]);
+                        self.go(inner, part, &show::join(at, name));
                     }
                 }
-                ("properties", Value::Object(given)) => {
-                    for (name, schema) in entries(rule) {
-                        if let Some(part) = given.get(name) {
-                            let inner = place.inner(schema, &[key, name]);
-                            self.go(inner, part, &show::join(at, name));
-                        }
+            }
+            ("additionalProperties", Value::Object(given)) => {
+                self.additional(place, map, rule, given, at);
+            }
+            ("propertyNames", Value::Object(given)) => {
+                for name in given.keys() {
+                    let name = Value::String(name.clone());
+                    if self.fails(&place.inner(rule, &[key]), &name) {
+                        let names = expectation(rule);
+                        let expected = format!("{names} as the name of each property");
+                        self.found.push(violation(at, expected, &name));
                     }
                 }
-                ("patternProperties", Value::Object(given)) => {
-                    for (pattern, schema) in entries(rule) {
-                        for (name, part) in self.matching(given, pattern) {
-                            let inner = place.inner(schema, &[key, pattern]);
-                            self.go(inner, part, &show::join(at, name));
-                        }
-                    }
-                }
-                ("additionalProperties", Value::Object(given)) => {
-                    self.additional(place, map, rule, given, at);
-                }
-                ("propertyNames", Value::Object(given)) => {
-                    for name in given.keys() {
-                        let name = Value::String(name.clone());
-                        if self.fails(&place.inner(rule, &[key]), &name) {
-                            let names = expectation(rule);
-                            let expected = format!("{names} as the name of each property");
-                            self.found.push(violation(at, expected, &name));
-                        }
-                    }
-                }
-                ("prefixItems" | "items", Value::Array(given)) if rule.is_array() => {
-                    for (nth, (inner, schema)) in alternatives(place, key, rule).enumerate() {
-                        if let Some(part) = given.get(nth) {
-                            let inner = Place { schema, ..inner };
-                            self.go(inner, part, &show::join(at, &nth.to_string()));
-                        }
-                    }
-                }
-                ("items" | "additionalItems", Value::Array(given)) => {
-                    let lead = if key == "items" { "prefixItems" } else { "items" };
-                    let n_lead = match map.get(lead) {
-                        Some(Value::Array(schemas)) => schemas.len(),
-                        // Without a list before it, there is nothing additional.
-                        _ if key == "additionalItems" => given.len(),
-                        _ => 0,
-                    };
-                    for (nth, part) in given.iter().enumerate().skip(n_lead) {
-                        let inner = place.inner(rule, &[key]);
+            }
+            ("prefixItems" | "items", Value::Array(given)) if rule.is_array() => {
+                for (nth, (inner, schema)) in alternatives(place, key, rule).enumerate() {
+                    if let Some(part) = given.get(nth) {
+                        let inner = Place { schema, ..inner };
                         self.go(inner, part, &show::join(at, &nth.to_string()));
                     }
                 }
-                ("contains", Value::Array(given)) => {
-                    self.contains(&place.inner(rule, &[key]), map, given, at);
+            }
+            ("items" | "additionalItems", Value::Array(given)) => {
+                let lead = if key == "items" { "prefixItems" } else { "items" };
+                let n_lead = match map.get(lead) {
+                    Some(Value::Array(schemas)) => schemas.len(),
+                    // Without a list before it, there is nothing additional.
+                    _ if key == "additionalItems" => given.len(),
+                    _ => 0,
+                };
+                for (nth, part) in given.iter().enumerate().skip(n_lead) {
+                    let inner = place.inner(rule, &[key]);
+                    self.go(inner, part, &show::join(at, &nth.to_string()));
                 }
-                _ => {
-                    if let Some(expected) = words(key, rule, map)
-                        && self.alone_fails(map, key, value)
-                    {
-                        self.found.push(Violation {
-                            pointer: at.to_owned(),
-                            expected,
-                            got: measured(key, value),
-                        });
-                    }
+            }
+            ("contains", Value::Array(given)) => {
+                self.contains(&place.inner(rule, &[key]), map, given, at);
+            }
+            _ => {
+                if let Some(expected) = words(key, rule, map)
+                    && self.alone_fails(map, key, value)
+                {
+                    self.found.push(Violation {
+                        pointer: at.to_owned(),
+                        expected,
+                        got: measured(key, value),
+                    });
                 }
             }
         }
@@ -286,6 +313,9 @@ impl<'a> Walk<'a> {
     fn contains(&mut self, inner: &Place<'a>, map: &Map<String, Value>, given: &[Value], at: &str) {
         let bound = |key: &str| map.get(key).and_then(Value::as_f64);
         let n_fitting = given.iter().filter(|part| !self.fails(inner, part)).count();
+        if self.is_spent() {
+            return;
+        }
         let (min, max) = (bound("minContains").unwrap_or(1.0), bound("maxContains"));
         let wanted = if (n_fitting as f64) < min {
             format!("at least {}", show::count(&json!(min as u64), "item", "items"))
@@ -312,6 +342,9 @@ impl<'a> Walk<'a> {
             .filter(|(_, inner)| !self.fails(inner, value))
             .map(|(nth, _)| nth.to_string())
             .collect();
+        if self.is_spent() {
+            return;
+        }
         if !fitting.is_empty() {
             if key == "oneOf" && fitting.len() > 1 {
                 let got = format!("one that fits the alternatives {}", show::list(fitting, "and"));
@@ -417,14 +450,14 @@ impl<'a> Walk<'a> {
     ) {
         let known: Vec<&str> =
             map.get("properties").into_iter().flat_map(entries).map(|(name, _)| name).collect();
-        let mut by_pattern: Vec<&str> = Vec::new();
+        let mut has_rule: HashSet<&str> = known.iter().copied().collect();
         for (pattern, _) in map.get("patternProperties").into_iter().flat_map(entries) {
-            by_pattern.extend(self.matching(given, pattern).into_iter().map(|(name, _)| name));
+            has_rule.extend(self.matching(given, pattern).into_iter().map(|(name, _)| name));
         }
-        for (name, part) in given {
-            if known.contains(&name.as_str()) || by_pattern.contains(&name.as_str()) {
-                continue;
-            }
+        if self.is_spent() {
+            return;
+        }
+        for (name, part) in given.iter().filter(|it| !has_rule.contains(it.0.as_str())) {
             let part_at = show::join(at, name);
             if *rule == Value::Bool(false) {
                 let expected = match known.as_slice() {
@@ -473,7 +506,7 @@ impl<'a> Walk<'a> {
                 return false;
             }
             let reference =
-                json!({ "$ref": format!("{}#{}", self.base, percent_encoded(&place.pointer)) });
+                json!({ "$ref": format!("{}#{}", self.base, show::fragment(&place.pointer)) });
             let part = self
                 .options()
                 .with_draft(self.draft)
@@ -535,6 +568,19 @@ fn violation(at: &str, expected: impl Into<String>, value: &Value) -> Violation 
     Violation { pointer: at.to_owned(), expected: expected.into(), got: show::value(value) }
 }
 
+/// The part of the schema that a value is known not to fit: the one keyword that is in question, or
+/// all of the place.
+fn part_of_schema(place: &Place<'_>, unasked: &[&str]) -> String {
+    let pointer = match unasked {
+        [only] => show::join(&place.pointer, only),
+        _ => place.pointer.clone(),
+    };
+    match pointer.as_str() {
+        "" => "a value that fits the schema".to_owned(),
+        pointer => format!("a value that fits {} of the schema", show::pointer(pointer)),
+    }
+}
+
 fn entries(rule: &Value) -> impl Iterator<Item = (&str, &Value)> {
     rule.as_object().into_iter().flatten().map(|(name, it)| (name.as_str(), it))
 }
@@ -550,17 +596,4 @@ fn alternatives<'a>(
 ) -> impl Iterator<Item = (Place<'a>, &'a Value)> {
     let schemas = rule.as_array().into_iter().flatten().enumerate();
     schemas.map(move |(nth, schema)| (place.inner(schema, &[key, &nth.to_string()]), schema))
-}
-
-/// A JSON pointer as the fragment of a URI.
-fn percent_encoded(pointer: &str) -> String {
-    let mut res = String::with_capacity(pointer.len());
-    for byte in pointer.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            res.push(byte.into());
-        } else {
-            res.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    res
 }

@@ -164,6 +164,73 @@ fn a_pattern_that_takes_too_many_steps_is_named() {
     );
 }
 
+#[track_caller]
+fn check_words(schema: &Value, value: &Value, expect: expect_test::Expect) {
+    let err = compile(schema).unwrap().check(value).unwrap_err();
+    expect.assert_eq(&err.to_string());
+}
+
+#[test]
+fn a_large_value_is_refused_with_its_place() {
+    let schema = json!({"properties": {"a": {"type": "string", "pattern": "a[ab]{900}c"}}});
+    check_words(
+        &schema,
+        &json!({"a": "a".repeat(100_000)}),
+        expect_test::expect![[
+            r#"/a: expected a string that matches a[ab]{900}c, got the string "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…" (100000 characters)"#
+        ]],
+    );
+    let patterns: Vec<_> =
+        (0..50).map(|nth| json!({"pattern": format!("[ab]{{{}}}c", 400 + nth)})).collect();
+    let schema = json!({"properties": {"a": {"type": "array", "items": {"allOf": patterns}}}});
+    let value = json!({"a": vec!["ab".repeat(50_000); 300]});
+    check_words(
+        &schema,
+        &value,
+        expect_test::expect![[
+            r#"/a/0: expected a value that fits /properties/a/items/allOf/0/pattern of the schema, got the string "abababababababababababababababababababab…" (100000 characters)"#
+        ]],
+    );
+}
+
+/// However few steps there are for the words, only what does not fit is named.
+#[test]
+fn words_that_are_cut_short_say_nothing_false() {
+    let text = |pattern: &str| json!({"type": "string", "pattern": pattern});
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "one": {"oneOf": [text("^a"), text("^b"), {"type": "integer"}]},
+            "any": {"anyOf": [text("^b"), text("^a")]},
+            "has": {"contains": text("^a"), "maxContains": 1},
+            "not": {"not": text("^b")},
+            "bad": {"type": "object", "properties": {"x": {
+                "type": "string", "minLength": 1, "pattern": "^b", "maxLength": 9,
+            }}},
+        },
+        "patternProperties": {"^o": {"type": ["string", "integer"]}, "^p": {}},
+        "additionalProperties": false,
+    });
+    let value = json!({
+        "one": "a", "any": "a", "has": ["a", "b"], "not": "a", "p": 1, "bad": {"x": "a"},
+    });
+    let validator = compile(&schema).unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for steps in (0..200_000).step_by(1_000) {
+        let budget = Budget::new(steps);
+        let err = validator.check_within(&value, &budget).unwrap_err();
+        seen.insert(err.to_string());
+    }
+    let seen: Vec<_> = seen.into_iter().collect();
+    expect_test::expect![[r#"
+        (root): expected a value that fits the schema, got an object with one, any, has, not, p and bad
+        (root): expected less text for the pattern at /properties/one/oneOf/0/pattern of the schema, which takes too many steps, got more
+        /bad/x: expected a string that matches ^b, got the string "a"
+        /bad/x: expected a value that fits /properties/bad/properties/x of the schema, got the string "a"
+        /bad: expected a value that fits /properties/bad of the schema, got an object with x
+        /bad: expected a value that fits /properties/bad/properties of the schema, got an object with x"#]].assert_eq(&seen.join("\n"));
+}
+
 #[test]
 fn the_keyword_that_costs_much_is_named() {
     for (key, inner) in [

@@ -46,6 +46,19 @@ pub(super) fn join(pointer: &str, step: &str) -> String {
     format!("{pointer}/{}", step.replace('~', "~0").replace('/', "~1"))
 }
 
+/// A JSON pointer as the fragment of a URI.
+pub(super) fn fragment(pointer: &str) -> String {
+    let mut res = String::with_capacity(pointer.len());
+    for byte in pointer.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            res.push(byte.into());
+        } else {
+            res.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    res
+}
+
 /// The pointer to a part of a document, found by its address.
 pub(super) fn pointer_to(root: &Value, part: &Value) -> Option<String> {
     let mut todo = vec![(root, String::new())];

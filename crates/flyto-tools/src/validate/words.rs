@@ -23,6 +23,76 @@ pub(super) fn expectation(schema: &Value) -> String {
     }
 }
 
+/// Keywords that any value may fail.
+const OF_ANY: &[&str] = &[
+    "type",
+    "enum",
+    "const",
+    "$ref",
+    "$dynamicRef",
+    "$recursiveRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+];
+/// Keywords that a text may fail.
+const OF_STRINGS: &[&str] =
+    &["pattern", "minLength", "maxLength", "format", "contentEncoding", "contentMediaType"];
+/// Keywords that a number may fail.
+const OF_NUMBERS: &[&str] =
+    &["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"];
+/// Keywords that an array may fail.
+const OF_ARRAYS: &[&str] = &[
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "contains",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "unevaluatedItems",
+];
+/// Keywords that an object may fail.
+const OF_OBJECTS: &[&str] = &[
+    "properties",
+    "patternProperties",
+    "additionalProperties",
+    "propertyNames",
+    "required",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "minProperties",
+    "maxProperties",
+    "unevaluatedProperties",
+];
+
+/// Keywords that a value may fail although no words were found for it.
+pub(super) const UNSURE: &[&str] = &[
+    "$ref",
+    "$dynamicRef",
+    "$recursiveRef",
+    "anyOf",
+    "oneOf",
+    "format",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+
+/// Whether a value may fail a keyword; most keywords say something about one type only.
+pub(super) fn can_fail(key: &str, value: &Value) -> bool {
+    let of_type = match value {
+        Value::String(_) => OF_STRINGS,
+        Value::Number(_) => OF_NUMBERS,
+        Value::Array(_) => OF_ARRAYS,
+        Value::Object(_) => OF_OBJECTS,
+        Value::Null | Value::Bool(_) => &[],
+    };
+    OF_ANY.contains(&key) || of_type.contains(&key)
+}
+
 /// The types of a `type` keyword.
 pub(super) fn types(kind: &Value) -> String {
     match kind {
