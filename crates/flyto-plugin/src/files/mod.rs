@@ -17,7 +17,7 @@ use flyto_diagnostics::{
     files::{ReadError, read, unreadable},
 };
 
-pub(crate) use self::platform::{Identity, create_private_dir, is_executable};
+pub(crate) use self::platform::{Identity, create_private_dir, is_executable, other_kind};
 use crate::codes;
 
 /// Why there is no text.

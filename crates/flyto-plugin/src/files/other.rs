@@ -12,6 +12,15 @@ pub(crate) fn is_executable(_: &Metadata) -> bool {
     true
 }
 
+/// What lies there, with an article; `None` for a regular file.
+pub(crate) fn other_kind(metadata: &Metadata) -> Option<&'static str> {
+    match (metadata.is_file(), metadata.is_dir()) {
+        (true, _) => None,
+        (_, true) => Some("a directory"),
+        _ => Some("no regular file"),
+    }
+}
+
 /// What tells one state of a file from another: it is replaced, or written to.
 ///
 /// Without the number of the file, a replacement of the same size and time goes unnoticed.

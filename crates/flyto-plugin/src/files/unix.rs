@@ -3,7 +3,7 @@
 use std::{
     fs::{DirBuilder, Metadata},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt},
     path::Path,
 };
 
@@ -12,6 +12,18 @@ use std::{
 /// Which user will run it is not known here, so one bit of the three is enough.
 pub(crate) fn is_executable(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & 0o111 != 0
+}
+
+/// What lies there, with an article; `None` for a regular file.
+pub(crate) fn other_kind(metadata: &Metadata) -> Option<&'static str> {
+    let kind = metadata.file_type();
+    Some(match () {
+        () if kind.is_file() => return None,
+        () if kind.is_dir() => "a directory",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_fifo() => "a named pipe",
+        () => "a device",
+    })
 }
 
 /// What tells one state of a file from another: it is replaced, or written to.

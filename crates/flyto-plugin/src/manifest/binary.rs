@@ -241,10 +241,9 @@ fn file_fault(at: At<'_>, path: &str, file: &Path) -> Option<Diagnostic> {
                 .with_help("build it before the first call"),
         );
     };
-    if metadata.is_file() {
+    let Some(kind) = files::other_kind(&metadata) else {
         return (!files::is_executable(&metadata)).then(|| not_executable(at, path, file));
-    }
-    let kind = if metadata.is_dir() { "a directory" } else { "no regular file" };
+    };
     let diag = at.warning(codes::NO_PROGRAM, format!("the program {program} is {kind}"));
     Some(diag.with_help("write the path of an executable file"))
 }

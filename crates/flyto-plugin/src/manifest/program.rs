@@ -127,16 +127,15 @@ pub(super) fn check_installed(at: At<'_>, command: &str, place: Place<'_>) -> Op
 
 /// A warning where something is at the path that is no executable file.
 fn cannot_run(at: At<'_>, command: &str, path: &Path, metadata: &Metadata) -> Option<Diagnostic> {
-    if metadata.is_file() && files::is_executable(metadata) {
-        return None;
-    }
-    let shown = quoted(command);
-    if metadata.is_dir() {
-        let help = "write the path of a file in it, or the name of a program in the PATH";
-        let what = format!("{shown} is a directory");
-        return Some(at.warning(codes::NO_PROGRAM, what).with_help(help));
-    }
-    Some(not_executable(at, command, path))
+    let Some(kind) = files::other_kind(metadata) else {
+        return (!files::is_executable(metadata)).then(|| not_executable(at, command, path));
+    };
+    let what = format!("{} is {kind}", quoted(command));
+    let help = match metadata.is_dir() {
+        true => "write the path of a file in it, or the name of a program in the PATH",
+        false => "write the path of an executable file, or the name of a program in the PATH",
+    };
+    Some(at.warning(codes::NO_PROGRAM, what).with_help(help))
 }
 
 /// A warning about the file `path`, which is written as `program`, with the command that helps.

@@ -438,3 +438,41 @@ fn a_slip_in_the_other_spelling() {
     "#]],
     );
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_that_is_no_file_is_named_by_its_kind() {
+    use std::os::unix::net::UnixListener;
+
+    let dir = tempfile::tempdir().expect("a directory");
+    let _listener = UnixListener::bind(dir.path().join("socket")).expect("bound");
+    rustix::fs::mkfifoat(rustix::fs::CWD, dir.path().join("pipe"), 0o644.into()).expect("made");
+    let mut found = String::new();
+    for (command, section) in
+        [("./socket", false), ("./pipe", false), ("/dev/null", false), ("pipe", true)]
+    {
+        let text = match section {
+            false => with_tool(&format!("\"command\": {command:?}")),
+            true => format!(
+                "{{\"name\": \"p\", \"execution\": \"binary\", \"binary\": {{\"path\": {command:?}}}, \
+                 \"tools\": [{{\"name\": \"t\", \"description\": \"d\"}}]}}"
+            ),
+        };
+        let loaded =
+            load_source(&Source::new("plugin.json", text), dir.path(), &LoadOptions::default());
+        for it in loaded.findings.iter() {
+            found += &format!(
+                "{}: {}; {}\n",
+                it.code,
+                it.message,
+                it.help.as_deref().unwrap_or_default()
+            );
+        }
+    }
+    expect![[r#"
+        F0114: "./socket" is a socket; write the path of an executable file, or the name of a program in the PATH
+        F0114: "./pipe" is a named pipe; write the path of an executable file, or the name of a program in the PATH
+        F0114: "/dev/null" is a device; write the path of an executable file, or the name of a program in the PATH
+        F0114: the program "pipe" is a named pipe; write the path of an executable file
+    "#]].assert_eq(&found);
+}
