@@ -66,7 +66,8 @@ const TABLE: &[Row] = &[
     row("script expect npx", Free, "c command call", ""),
     row("eval trap let watch parallel", Code(0), "", "n interval"),
     row("export readonly declare typeset local unset read alias mapfile readarray", Code(0), "", ""),
-    row("printf test [", End, "v R", ""),
+    row("printf", End, "v", ""),
+    row("test [", Free, "-v -R", ""),
     row(". source exec command builtin", Program(0), "", "a"),
     // Interpreters.
     row("python pypy ipython", End, "c", "W X m"),
@@ -233,8 +234,8 @@ fn kind(text: &str, word: &Word) -> Kind {
 impl Args<'_, '_> {
     /// Refuses a placeholder in a word that is code.
     fn refuse(&self, word: &Word) -> Result<(), Box<Fault>> {
-        let place = format!("in the code that `{}` runs", self.name);
-        self.checker.refuse(word, &place, &instead(self.name))
+        let (place, help) = words_for(self.name);
+        self.checker.refuse(word, &place, &help)
     }
 
     /// Refuses values in code; gives the place of the program that this one runs. Words up to it, to code, or to the
@@ -316,24 +317,43 @@ impl Args<'_, '_> {
     }
 }
 
-/// How to hand a value to code.
+/// Where a value stands that a program would take for more than data, and what to write in its place.
 /// `{{x}}` stands for the placeholder, whose name the caller puts in.
-fn instead(name: &str) -> String {
+fn words_for(name: &str) -> (String, String) {
+    const ARG: &str = "hand the value over as an argument, as in";
+    const SH: &str = "`sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\"";
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let code = format!("in the code that `{name}` runs");
     let own = match plain {
+        "export" | "readonly" | "declare" | "typeset" | "local" => {
+            let help = format!("set the variable under \"env\" in the manifest, or {ARG} {SH}");
+            return (format!("in an assignment that `{name}` makes"), help);
+        }
+        "unset" | "read" | "mapfile" | "readarray" | "printf" | "test" | "[" => {
+            let place = format!("where `{name}` takes the name of a variable");
+            return (place, "write a name of your own".to_owned());
+        }
+        "git" => {
+            let place = format!("in a setting of `{name}`, and some of them run programs");
+            return (place, "write the setting itself, as in `git -c core.pager=cat`".to_owned());
+        }
+        "sed" | "gsed" => {
+            let help =
+                "write the script itself; a value can be the file, as in `sed 's/a/b/' {{x}}`";
+            return (code, help.to_owned());
+        }
         "python" | "pypy" | "ipython" => "`python3 -c '…' {{x}}`, where it is `sys.argv[1]`",
         "perl" => "`perl -e '…' -- {{x}}`, where it is `$ARGV[0]`",
         "ruby" | "jruby" => "`ruby -e '…' -- {{x}}`, where it is `ARGV[0]`",
         "node" | "nodejs" | "bun" => "`node -e '…' -- {{x}}`, where it is `process.argv[1]`",
         "php" => "`php -r '…' -- {{x}}`, where it is `$argv[1]`",
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" | "sed" | "gsed" => {
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => {
             "`awk 'BEGIN { x = ARGV[1]; ARGV[1] = \"\" } …' {{x}} FILE`, where it is the variable `x`"
         }
         _ => "",
     };
-    let sh = "`sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\"";
     let or = if own.is_empty() { "" } else { ", or in " };
-    format!("hand the value over as an argument, as in {own}{or}{sh}")
+    (code, format!("{ARG} {own}{or}{SH}"))
 }
 
 #[cfg(test)]

@@ -184,9 +184,9 @@ fn refused_as_code() {
             for {{x}} in a
                 failed to read the command "for {{x}} in a": `{{x}}` stands where a variable is named (byte 4); write a name of your own
             read {{x}}
-                failed to read the command "read {{x}}": `{{x}}` stands in the code that `read` runs (byte 5); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "read {{x}}": `{{x}}` stands where `read` takes the name of a variable (byte 5); write a name of your own
             export {{x}}
-                failed to read the command "export {{x}}": `{{x}}` stands in the code that `export` runs (byte 7); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "export {{x}}": `{{x}}` stands in an assignment that `export` makes (byte 7); set the variable under "env" in the manifest, or hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             p $((1 + {{x}}))
                 failed to read the command "p $((1 + {{x}}))": `{{x}}` stands within `$((…))` (byte 9); set a variable in `sh -c '…' _ {{name}}`, where the value is "$1"
             p ${HOME:-{{x}}}
@@ -383,6 +383,51 @@ fn refused_as_scripts_options_and_programs() {
         "a[0]=1 {{x}}",
         "c+=d {{x}}",
     ]);
+}
+
+/// Bash calculates the index of `a[$(p)]` where it asks whether that is set.
+#[test]
+fn refused_where_test_takes_a_name() {
+    check_refused(&[
+        "[ -v {{x}} ]",
+        "[ ! -v {{x}} ]",
+        "[ a = a -a -v {{x}} ]",
+        "[ {{y}} = a -o ! -v {{x}} ]",
+        "test ! -R {{x}}",
+        "test ! -v a[{{x}}]",
+        "[ ! -{{x}} {{y}} ]",
+    ]);
+    let schema = json!({"type": "object", "properties": {"x": {}, "y": {}}});
+    for command in ["[ ! -f {{x}} ]", "[ {{x}} = {{y}} ]", "test 1 -lt {{x}} -a -n {{y}}"] {
+        ToolDef::template("t", command, schema.clone()).expect(command);
+    }
+}
+
+#[test]
+fn what_is_refused_has_words_of_its_own() {
+    let schema = json!({"type": "object", "properties": {"x": {}}});
+    let mut shown = String::new();
+    for command in [
+        "export V={{x}}",
+        "unset {{x}}",
+        "printf -v {{x}} a",
+        "[ ! -v {{x}} ]",
+        "sed -e {{x}} f",
+        "git -c {{x}} log",
+        "alias a={{x}}",
+    ] {
+        let err = ToolDef::template("t", command, schema.clone()).expect_err(command);
+        shown += &format!("{err}\n");
+    }
+    expect![[r#"
+        failed to read the command "export V={{x}}": `{{x}}` stands in an assignment that `export` makes (byte 9); set the variable under "env" in the manifest, or hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+        failed to read the command "unset {{x}}": `{{x}}` stands where `unset` takes the name of a variable (byte 6); write a name of your own
+        failed to read the command "printf -v {{x}} a": `{{x}}` stands where `printf` takes the name of a variable (byte 10); write a name of your own
+        failed to read the command "[ ! -v {{x}} ]": `{{x}}` stands where `[` takes the name of a variable (byte 7); write a name of your own
+        failed to read the command "sed -e {{x}} f": `{{x}}` stands in the code that `sed` runs (byte 7); write the script itself; a value can be the file, as in `sed 's/a/b/' {{x}}`
+        failed to read the command "git -c {{x}} log": `{{x}}` stands in a setting of `git`, and some of them run programs (byte 7); write the setting itself, as in `git -c core.pager=cat`
+        failed to read the command "alias a={{x}}": `{{x}}` stands in the code that `alias` runs (byte 8); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+    "#]].assert_eq(&shown);
 }
 
 #[test]

@@ -218,7 +218,7 @@ p {{x}}"#,
                 "X Y"
             export A={{x}}
             p
-                failed to read the command "export A={{x}}\np": `{{x}}` stands in the code that `export` runs (byte 9); hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
+                failed to read the command "export A={{x}}\np": `{{x}}` stands in an assignment that `export` makes (byte 9); set the variable under "env" in the manifest, or hand the value over as an argument, as in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             set -eu -o noglob
             p {{x}}
                 "sh"
