@@ -7,8 +7,8 @@ mod support;
 use std::{thread, time::Duration};
 
 use flyto_execenv::{
-    DEFAULT_GRACE, Ending, ExecEnv, Exit, KillScope, Output, RunOptions, Signal, Spec, Stdin,
-    Target,
+    DEFAULT_GRACE, Ending, ExecEnv, ExecErrorKind, Exit, KillScope, Output, RunOptions, Signal,
+    Spec, Stdin, Target,
 };
 use support::{GUARD, assert_gone, cancelled, env, ready, sh, text};
 use tokio::{
@@ -217,8 +217,16 @@ async fn a_started_program_has_a_deadline() {
 }
 
 #[tokio::test]
-async fn a_signal_that_does_not_exist_is_refused() {
+async fn a_signal_that_cannot_be_sent_is_refused_with_the_reason() {
     let process = env().start(sh("exec sleep 100"), RunOptions::new()).await.expect("it starts");
-    let err = process.signal(Signal(1000), Target::Tree).expect_err("there is none");
-    assert_eq!(err.kind(), flyto_execenv::ExecErrorKind::InvalidSpec);
+    let refused = |number| process.signal(Signal(number), Target::Tree).expect_err("it is refused");
+    for number in [0, -1, 65, 1000] {
+        assert_eq!(refused(number).kind(), ExecErrorKind::InvalidSpec, "{number}");
+        assert!(refused(number).to_string().contains("no such signal"), "{number}");
+    }
+    #[cfg(target_os = "linux")]
+    for number in [34, 64] {
+        assert_eq!(refused(number).kind(), ExecErrorKind::Unsupported, "{number}");
+        assert!(refused(number).to_string().contains("no real-time signals"), "{number}");
+    }
 }

@@ -24,6 +24,10 @@ use crate::{
     Usage,
 };
 
+/// The last signal of the system: Linux has 64 (signal(7)), and other systems no real-time signals that
+/// would count here.
+const LAST_SIGNAL: i32 = if cfg!(target_os = "linux") { 64 } else { 0 };
+
 /// A child of this process that has not been reaped, however it was started.
 ///
 /// A backend implements it for its own way of starting a child, and hands the child to
@@ -231,8 +235,14 @@ impl Control for GroupControl {
             return Ok(());
         }
         let sig = Sig::from_named_raw(signal.0).ok_or_else(|| {
-            let what = format!("send {signal}: this system has no such signal");
-            ExecError::new(ExecErrorKind::InvalidSpec, what).started()
+            let (kind, why) = match signal.0 {
+                // Without `unsafe`, rustix makes no value for one without a name (signal(7)).
+                it if (1..=LAST_SIGNAL).contains(&it) => {
+                    (ExecErrorKind::Unsupported, "this backend sends no real-time signals")
+                }
+                _ => (ExecErrorKind::InvalidSpec, "this system has no such signal"),
+            };
+            ExecError::new(kind, format!("send {signal}: {why}")).started()
         })?;
         send(self.leader, self.owns_group && target == Target::Tree, sig);
         Ok(())
