@@ -16,7 +16,8 @@ pub struct Text {
     /// The bytes, where all of them were kept and they are not UTF-8; `None` where the text says
     /// everything.
     pub raw: Option<Vec<u8>>,
-    /// How many bytes were left out, and the file with all of them; `None` where nothing was.
+    /// How many bytes were left out, and the file with all of them, or why there is none; `None` where
+    /// nothing was.
     pub omitted: Option<Omitted>,
 }
 
@@ -37,8 +38,12 @@ impl Text {
         let tail = without_cut_start(&captured.tail);
         let bytes = captured.total_bytes - (head.len() + tail.len()) as u64;
         let mut omitted = Omitted::new(bytes);
-        if let Some(whole) = captured.whole() {
-            omitted = omitted.with_whole(whole.to_string_lossy());
+        if let Some(spill) = &captured.spill {
+            let path = spill.path.to_string_lossy();
+            omitted = match &spill.error {
+                None => omitted.with_whole(path),
+                Some(err) => omitted.with_not_kept(format!("{path}: {err}")),
+            };
         }
         let text = format!(
             "{}\n{}\n{}",
@@ -92,6 +97,7 @@ fn without_cut_start(bytes: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
+    use flyto_execenv::{Capture, ExecEnv, Output, Spec, local::Local};
     use proptest::prelude::*;
 
     use super::*;
@@ -128,6 +134,18 @@ mod tests {
                 r#"Text { text: "ab\n[… 22 bytes omitted …]\nyz", raw: None, omitted: Some(Omitted { bytes: 22, whole: None, not_kept: None }) }"#
             ]],
         );
+    }
+
+    #[tokio::test]
+    async fn why_there_is_no_file_with_the_whole_is_said() {
+        let capture = Capture::limit(4).spill_to("/dev/null/out");
+        let spec = Spec::new("/bin/sh").args(["-c", "printf 0123456789"]);
+        let spec = spec.stdout(Output::Captured(capture));
+        let outcome = ExecEnv::new(Local::new()).run(spec).await.expect("it ran");
+        let omitted = Text::new(&outcome.stdout).omitted.expect("something is left out");
+        assert_eq!((omitted.bytes, omitted.whole), (6, None));
+        let why = omitted.not_kept.expect("it was not kept");
+        assert!(why.starts_with("/dev/null/out: "), "{why}");
     }
 
     proptest! {
