@@ -59,7 +59,12 @@ const COMMANDS: &[Command] = &[
         "each feature alone, none, all; lean builds; other architectures",
         features::run,
     ),
-    ("targets", "", "crates compile for the systems that they are meant for", targets::run),
+    (
+        "targets",
+        "[--missing]",
+        "crates compile for the systems that they are meant for",
+        targets::run,
+    ),
     ("docs", "", "rustdoc with warnings denied", docs::run),
     ("package", "", "every publishable crate makes a complete package", package::run),
     ("test", "[FILTER]…", "all tests; the last line counts them", test::run),

@@ -1,9 +1,10 @@
 //! `targets`: each crate compiles for the systems that it is meant for.
 //!
 //! Only `cargo check` is run, which needs no linker and no system of that kind. A target whose standard
-//! library is not installed is skipped, and the output says so.
+//! library is not installed is skipped, and the output says so. Where `CI` is set, a skip is a failure
+//! unless [`LISTED`] names the target. `targets --missing` prints what is not installed.
 
-use std::path::Path;
+use std::{env, path::Path};
 
 use crate::{
     no_args,
@@ -39,11 +40,28 @@ const PORTABLE: &[Portable] = &[
     Portable { triple: "aarch64-apple-darwin", builds: &["--workspace"] },
 ];
 
+/// The variable with the targets that may be skipped, separated by blanks.
+const LISTED: &str = "FLYTO_MISSING_TARGETS";
+
 pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
+    if args == ["--missing"] {
+        for Portable { triple, .. } in PORTABLE {
+            if !is_installed(triple)? {
+                println!("{triple}");
+            }
+        }
+        return Ok(());
+    }
     no_args("targets", args)?;
+    let listed = env::var(LISTED).unwrap_or_default();
+    let must_pass = env::var_os("CI").is_some_and(|it| !it.is_empty() && it != "false");
     for Portable { triple, builds } in PORTABLE {
         if !is_installed(triple)? {
-            println!("targets: skipped {triple}, not installed (rustup target add {triple})");
+            let line = format!("skipped {triple}, not installed (rustup target add {triple})");
+            if must_pass && !lists(&listed, triple) {
+                return Err(Stop::failed(format!("{line}; {LISTED} lists what may be skipped")));
+            }
+            println!("targets: {line}");
             continue;
         }
         for build in *builds {
@@ -54,10 +72,27 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     Ok(())
 }
 
+/// Whether a list separated by blanks or line feeds names a target.
+fn lists(listed: &str, triple: &str) -> bool {
+    listed.split_whitespace().any(|it| it == triple)
+}
+
 /// Whether the standard library of a target is there.
 fn is_installed(triple: &str) -> Result<bool, Stop> {
-    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut command = process::program(rustc);
     command.args(["--print", "target-libdir", "--target", triple]);
     Ok(Path::new(process::read(command)?.trim()).is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_names_are_listed() {
+        let listed = "wasm32-unknown-unknown\nx86_64-pc-windows-msvc";
+        assert!(lists(listed, "wasm32-unknown-unknown") && lists(listed, "x86_64-pc-windows-msvc"));
+        assert!(!lists(listed, "wasm32") && !lists("", "wasm32-unknown-unknown"));
+    }
 }
