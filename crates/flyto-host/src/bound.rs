@@ -57,11 +57,12 @@ pub(crate) fn bound(
     let cut = tail_start - head_end - n_of_notice(&result, head_end..tail_start);
     let cut = cut as u64;
 
-    let (before, kept) = match result.omitted.take() {
-        Some(it) => (it.bytes, it.whole),
-        None => (0, None),
+    let (before, kept, not_kept) = match result.omitted.take() {
+        Some(it) => (it.bytes, it.whole, it.not_kept),
+        None => (0, None, None),
     };
     let mut omitted = Omitted::new(before + cut);
+    omitted.not_kept = not_kept;
     // An output of which the program's runner already left something out is no whole.
     match (kept, dir) {
         (Some(whole), _) => omitted = omitted.with_whole(whole),
@@ -189,6 +190,15 @@ mod tests {
         assert_eq!((omitted.bytes, omitted.whole), (6, None));
         let why = omitted.not_kept.expect("it was not kept");
         assert!(why.starts_with(&format!("{}: ", file.display())), "{why}");
+    }
+
+    #[test]
+    fn why_the_runner_kept_no_whole_is_passed_on() {
+        let before = Omitted::new(1000).with_not_kept("/full/out: No space left on device");
+        let text = format!("01234\n{}\n56789", omission_notice(&before));
+        let res = bound(ToolResult::text(text).with_omitted(before), 4, None, &call_id());
+        let why = res.omitted.expect("something was cut").not_kept;
+        assert_eq!(why.as_deref(), Some("/full/out: No space left on device"));
     }
 
     #[test]
