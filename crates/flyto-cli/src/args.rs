@@ -225,7 +225,7 @@ pub(crate) struct Call {
     #[arg(long, value_name = "PROFILE")]
     pub(crate) sandbox: Option<String>,
     /// Gives the call SECONDS at most; the tool's own limit holds if it is shorter
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) timeout: Option<std::time::Duration>,
     /// Cuts the middle out of an output that is longer than BYTES, as for a model
     ///
@@ -464,12 +464,34 @@ fn shape() -> impl TypedValueParser<Value = export::Format> {
 /// clocks that cannot add more.
 fn seconds(text: &str) -> Result<std::time::Duration, String> {
     const LONGEST_SECONDS: f64 = 366.0 * 24.0 * 60.0 * 60.0;
-    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds".to_owned())?;
+    let Ok(seconds) = text.parse::<f64>() else {
+        return Err(match with_unit(text) {
+            Some(seconds) if seconds > 0.0 => {
+                format!("expected a number of seconds; write {seconds}")
+            }
+            Some(_) => "expected more than 0 seconds".to_owned(),
+            None => "expected a number of seconds".to_owned(),
+        });
+    };
     if seconds > 0.0 {
         Ok(std::time::Duration::from_secs_f64(seconds.min(LONGEST_SECONDS)))
     } else {
         Err("expected more than 0 seconds".to_owned())
     }
+}
+
+/// The seconds in a time that is written with a unit, as other programs take it: `90s`, `2m`.
+fn with_unit(text: &str) -> Option<f64> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match text[number.len()..].to_ascii_lowercase().as_str() {
+        "ms" => 0.001,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
+        "h" | "hour" | "hours" => 3600.0,
+        "d" | "day" | "days" => 86400.0,
+        _ => return None,
+    };
+    Some(number.trim_end().parse::<f64>().ok()? * unit)
 }
 
 #[cfg(test)]

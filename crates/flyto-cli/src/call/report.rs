@@ -123,21 +123,13 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
     let execution = result.execution.as_ref();
     if let Some(stdout) = execution.and_then(|it| it.stdout.as_deref()).filter(|_| !shown.stdout) {
         screen.note("until then it had printed:");
-        let end = if stdout.ends_with('\n') { "" } else { "\n" };
         let whole = result.omitted.as_ref().and_then(|it| it.whole.as_ref());
-        match whole.and_then(|_| ends(stdout)) {
-            Some((head, tail)) => {
-                let n = bytes((stdout.len() - head.len() - tail.len()) as u64);
-                screen.output_beside(&format!("{head}\n[… {n} omitted here …]\n{tail}{end}"));
-            }
-            None => screen.output_beside(&format!("{stdout}{end}")),
-        }
+        screen.output_beside(&shortened(stdout, whole.is_some()));
     }
     let stderr = execution.and_then(|it| it.stderr.as_deref());
     let is_told = |text: &str| result.output.contains(text.trim_end());
     if let Some(stderr) = stderr.filter(|it| !shown.stderr && !is_told(it)) {
-        let end = if stderr.ends_with('\n') { "" } else { "\n" };
-        screen.output_beside(&format!("{stderr}{end}"));
+        screen.output_beside(&shortened(stderr, false));
     }
     if let Some(lacks) = &made.lacks {
         screen.complain(facts(screen.stderr, &missing_facts(lacks)));
@@ -173,6 +165,16 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
     if let Some(remark) = execution.and_then(|it| unended(it, name)) {
         screen.note(remark);
     }
+}
+
+/// What a program printed, ended by a line feed: of a long text both ends. The line between them says
+/// where the rest is, unless the file that holds it is told as well.
+fn shortened(text: &str, is_file_told: bool) -> String {
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    let Some((head, tail)) = ends(text) else { return format!("{text}{end}") };
+    let n = bytes((text.len() - head.len() - tail.len()) as u64);
+    let rest = if is_file_told { "" } else { "; `--format json` has them" };
+    format!("{head}\n[… {n} omitted here{rest} …]\n{tail}{end}")
 }
 
 /// The first and the last lines of a text that is longer than what is shown; `None` for a shorter one.

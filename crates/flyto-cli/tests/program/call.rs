@@ -405,6 +405,18 @@ fn a_wrong_command_line_is_explained() {
 
         For more information, try '--help'.
     "#]]);
+    for (value, why) in [
+        ("-1", "expected more than 0 seconds"),
+        ("-1s", "expected more than 0 seconds"),
+        ("90s", "expected a number of seconds; write 90"),
+        ("1.5m", "expected a number of seconds; write 90"),
+        ("soon", "expected a number of seconds"),
+    ] {
+        let ran = place.call(&["p:cat", "--timeout", value]).run();
+        assert_eq!(ran.code, Some(2), "{value}");
+        let line = format!("error: invalid value '{value}' for '--timeout <SECONDS>': {why}\n");
+        assert!(ran.stderr().starts_with(&line), "{}", ran.stderr());
+    }
     place.call(&["p:cat", "--dry-rnu"]).check(expect![[r#"
         exit code 2
         -- stderr
@@ -568,4 +580,23 @@ fn a_chatty_tool_that_times_out_shows_both_ends() {
     let (_, path) = text.split_once("the whole is in ").expect("it was kept");
     let path = place.path().join(path.lines().next().unwrap_or_default().replace("DIR/", ""));
     assert!(path.is_file(), "{text}");
+}
+
+#[test]
+fn a_chatty_tool_shows_both_ends_where_nothing_was_kept() {
+    let script = "yes \"$(printf %01000d 0)\" | head -n 300; echo last
+        yes \"$(printf %01000d 0)\" | head -n 300 >&2; echo last of it >&2; exec sleep 600";
+    let place = Place::with_tools(&[("t", script, r#""timeout_seconds": 2"#)]);
+    let ran = place.call(&["p:t"]).run();
+    assert_eq!(ran.code, Some(6), "{}", ran.stderr());
+    let text = ran.stderr();
+    assert!(text.len() < 16 * 1024, "{} bytes", text.len());
+    assert!(text.contains("KiB omitted here; `--format json` has them …]\n000"), "{text}");
+    assert!(text.contains("\nlast\n") && text.contains("\nlast of it\n"), "{text}");
+    let ran = place.call(&["p:t", "--format", "json"]).run().json();
+    let execution = &ran["execution"];
+    for stream in ["stdout", "stderr"] {
+        let n_bytes = execution[stream].as_str().map(str::len);
+        assert!(n_bytes.is_some_and(|it| it > 8 * 1024), "{stream}: {n_bytes:?}");
+    }
 }
