@@ -6,6 +6,11 @@
 
 use std::fmt::Write as _;
 
+use unicode_general_category::{GeneralCategory, get_general_category};
+
+/// The variation selector that asks for a picture in place of a sign.
+const PICTURE: char = '\u{fe0f}';
+
 /// What the characters of a text become that act on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -18,42 +23,76 @@ pub(crate) enum Form {
     Json,
 }
 
-/// Whether `c` moves the cursor, starts an escape sequence, reorders text or hides it: control
-/// characters but line feed and tab, bidirectional marks, line and paragraph separators, invisible
-/// characters and tags (Unicode Technical Report 36, section 3.1).
+/// Whether `c` moves the cursor, starts an escape sequence, reorders text, hides it or shows as nothing: the
+/// characters whose general category is control but line feed and tab, format, private use, line separator or
+/// paragraph separator; those with the property `Default_Ignorable_Code_Point` (Unicode Standard Annex 44); the
+/// empty Braille pattern; noncharacters (Unicode Technical Report 36, section 3.1).
 ///
 /// The joiners U+200C and U+200D are left alone: Persian, the scripts of India and many emoji are
 /// written with them, and they change the shape of their neighbours only.
 pub(crate) fn acts(c: char) -> bool {
-    match c {
-        '\n' | '\t' | '\u{200c}' | '\u{200d}' => false,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' => {
-            true
-        }
-        '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' => true,
-        '\u{e0000}'..='\u{e007f}' => true,
-        c => c.is_control(),
+    if c.is_ascii() {
+        return c.is_ascii_control() && !matches!(c, '\n' | '\t');
     }
+    let is_joiner = matches!(c, '\u{200c}' | '\u{200d}');
+    let is_empty_braille = c == '\u{2800}';
+    // The two at the end of each plane, and one block of them.
+    let is_noncharacter = u32::from(c) & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}');
+    let by_category = || {
+        matches!(
+            get_general_category(c),
+            GeneralCategory::Control
+                | GeneralCategory::Format
+                | GeneralCategory::PrivateUse
+                | GeneralCategory::LineSeparator
+                | GeneralCategory::ParagraphSeparator
+        )
+    };
+    !is_joiner && (is_ignorable(c) || is_empty_braille || is_noncharacter || by_category())
 }
 
-/// `text` with every character escaped that acts on a terminal. Line feeds and tabs stay, as does a
-/// carriage return before a line feed.
+/// The characters of `Default_Ignorable_Code_Point` that are of another category than format: fillers, variation
+/// selectors and places kept for more of them. A test compares them with the tables of another crate.
+fn is_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{2065}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether a sign may have U+FE0F behind it, which makes it a coloured picture: ❤️, ↔️. It hides nothing there.
+fn may_be_picture(before: Option<char>) -> bool {
+    before.is_some_and(|it| {
+        let category = get_general_category(it);
+        !acts(it) && matches!(category, GeneralCategory::OtherSymbol | GeneralCategory::MathSymbol)
+    })
+}
+
+/// `text` with every character escaped that acts on a terminal. Line feeds and tabs stay, as do a
+/// carriage return before a line feed and U+FE0F behind a sign.
 pub(crate) fn escape(text: &str, form: Form) -> String {
+    escape_behind(None, text, form)
+}
+
+/// The same for a text that has a character before it.
+fn escape_behind(mut last: Option<char>, text: &str, form: Form) -> String {
     let mut res = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(acts) {
         let (before, from) = rest.split_at(at);
         res.push_str(before);
-        let kept = kept_bytes(from, form);
+        last = before.chars().next_back().or(last);
         let mut chars = from.chars();
-        rest = match kept {
+        rest = match kept_bytes(last, from, form) {
             0 => {
                 let c = chars.next().unwrap_or_default();
                 push(&mut res, c, form);
+                last = Some(c);
                 chars.as_str()
             }
             n => {
                 res.push_str(&from[..n]);
+                last = from[..n].chars().next_back();
                 &from[n..]
             }
         };
@@ -72,10 +111,13 @@ pub(crate) fn escaped_offset(text: &str, at: usize) -> usize {
     }
 }
 
-/// Bytes at the start of `text` that stay although they act.
-fn kept_bytes(text: &str, form: Form) -> usize {
+/// Bytes at the start of `text` that stay although they act; `last` is the character before them.
+fn kept_bytes(last: Option<char>, text: &str, form: Form) -> usize {
     if text.starts_with("\r\n") {
         return 2;
+    }
+    if text.starts_with(PICTURE) && may_be_picture(last) {
+        return PICTURE.len_utf8();
     }
     let Some(sequence) = text.strip_prefix("\u{1b}[").filter(|_| form == Form::Styled) else {
         return 0;
@@ -107,11 +149,13 @@ pub(crate) struct Passage {
     to_terminal: bool,
     /// The end of the last piece: a character or a line break of which more may follow.
     held: Vec<u8>,
+    /// The last character that was written.
+    last: Option<char>,
 }
 
 impl Passage {
     pub(crate) fn new(to_terminal: bool) -> Self {
-        Self { to_terminal, held: Vec::new() }
+        Self { to_terminal, held: Vec::new(), last: None }
     }
 
     /// What is to be written now that `bytes` have come.
@@ -123,13 +167,20 @@ impl Passage {
         let whole = self.held.len() - unfinished_bytes(&self.held);
         let rest = self.held.split_off(whole);
         let whole = std::mem::replace(&mut self.held, rest);
-        escape(&String::from_utf8_lossy(&whole), Form::Text).into_bytes()
+        self.escaped(&whole)
     }
 
     /// What is to be written now that nothing more comes.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         let rest = std::mem::take(&mut self.held);
-        escape(&String::from_utf8_lossy(&rest), Form::Text).into_bytes()
+        self.escaped(&rest)
+    }
+
+    fn escaped(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let text = String::from_utf8_lossy(bytes);
+        let res = escape_behind(self.last, &text, Form::Text);
+        self.last = text.chars().next_back().or(self.last);
+        res.into_bytes()
     }
 }
 
@@ -178,6 +229,34 @@ mod tests {
     }
 
     #[test]
+    fn signs_may_be_pictures() {
+        check("❤\u{fe0f} ↔\u{fe0f}", ["❤\u{fe0f} ↔\u{fe0f}"; 3]);
+        check("a\u{fe0f}", ["a\\u{fe0f}", "a\\u{fe0f}", "a\\ufe0f"]);
+        check(
+            "❤\u{fe0f}\u{fe0f}",
+            ["❤\u{fe0f}\\u{fe0f}", "❤\u{fe0f}\\u{fe0f}", "❤\u{fe0f}\\ufe0f"],
+        );
+        check("\u{2800}\u{fe0f}", ["\\u{2800}\\u{fe0f}", "\\u{2800}\\u{fe0f}", "\\u2800\\ufe0f"]);
+    }
+
+    /// The rule, by the tables of another crate.
+    #[test]
+    fn no_character_of_the_class_passes() {
+        let class = r"\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\p{Co}\p{Zl}\p{Zp}\u{2800}";
+        let but = r"\n\t\u{200c}\u{200d}";
+        let class = regex::Regex::new(&format!("^[[{class}]--[{but}]]$")).unwrap();
+        for c in '\0'..=char::MAX {
+            let is_noncharacter =
+                matches!(c, '\u{fdd0}'..='\u{fdef}') || u32::from(c) % 0x10000 >= 0xfffe;
+            let text = c.to_string();
+            let expect = class.is_match(&text) || is_noncharacter;
+            assert_eq!(acts(c), expect, "{c:?}");
+            assert_eq!(escape(&text, Form::Text) != text, expect, "{c:?}");
+            assert_eq!(escape(&text, Form::Json) != text, expect, "{c:?}");
+        }
+    }
+
+    #[test]
     fn bytes_for_a_file_stay_as_they_are() {
         let mut passage = Passage::new(false);
         assert_eq!(passage.take(b"\x1b\xff\r"), b"\x1b\xff\r");
@@ -202,11 +281,11 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_acts_is_left(text in any::<String>()) {
-            let left = escape(&text, Form::Text).replace("\r\n", "");
+            let left = escape(&text, Form::Text).replace("\r\n", "").replace(PICTURE, "");
             prop_assert!(!left.contains(acts), "{left:?}");
             let json = serde_json::to_string(&text).unwrap();
             let escaped = escape(&json, Form::Json);
-            prop_assert!(!escaped.contains(acts), "{escaped:?}");
+            prop_assert!(!escaped.replace(PICTURE, "").contains(acts), "{escaped:?}");
             prop_assert_eq!(serde_json::from_str::<String>(&escaped).unwrap(), text);
         }
 
@@ -215,8 +294,10 @@ mod tests {
             bytes in proptest::collection::vec(prop_oneof![
                 any::<u8>(), Just(b'\r'), Just(b'\n'), Just(0xf0), Just(0x9f), Just(0x80), Just(0xc2),
             ], 0..60),
+            signs in "[❤\u{fe0f}a\r]{0,6}",
             n in 1usize..8,
         ) {
+            let bytes = [signs.as_bytes(), &bytes].concat();
             let whole = escape(&String::from_utf8_lossy(&bytes), Form::Text);
             prop_assert_eq!(pieces(&bytes, n), whole);
         }
