@@ -14,6 +14,12 @@ use crate::words::{counted, tame};
 const WIDTH: usize = 100;
 /// A related place this many lines away is drawn by itself, so that what lies between is not shown.
 const FAR_LINES: usize = 12;
+/// A related place this many bytes away is drawn by itself as well: a manifest may be one line.
+const FAR_BYTES: usize = 2_000;
+/// Bytes of a text of a finding that are shown, such as a path into a document whose keys are very long.
+const SHOWN_BYTES: usize = 4_000;
+/// Related places that are shown.
+const MOST_PLACES: usize = 8;
 /// Bytes around a place that are looked at: a line may be megabytes long, and only what fits the
 /// terminal is drawn of it.
 const AROUND_BYTES: usize = 400;
@@ -38,12 +44,12 @@ impl Drawing {
             Severity::Warning => Level::WARNING,
             _ => Level::NOTE,
         };
-        let title = level.primary_title(tame(&finding.message)).id(finding.code.as_str());
+        let title = level.primary_title(shown(&finding.message)).id(finding.code.as_str());
         let mut group = Group::with_title(title);
 
         let mut near = Vec::new();
         let mut far = Vec::new();
-        for related in &finding.related {
+        for related in finding.related.iter().take(MOST_PLACES) {
             if is_near(&finding.location, &related.location) {
                 near.push(related);
             } else {
@@ -56,24 +62,25 @@ impl Drawing {
         if let Some(pointer) = finding.pointer.as_ref().map(ToString::to_string)
             && !pointer.is_empty()
         {
-            group = group.element(Level::NOTE.with_name("at").message(tame(&pointer)));
+            group = group.element(Level::NOTE.with_name("at").message(shown(&pointer)));
         }
         if let Some(reason) = &finding.reason {
-            group = group.element(Level::NOTE.message(tame(reason)));
+            group = group.element(Level::NOTE.message(shown(reason)));
         }
         let fix = finding.suggestion.as_ref().zip(finding.location.source());
+        let fix = fix.filter(|(suggestion, _)| suggestion.replacement.len() <= SHOWN_BYTES);
         if let (Some(help), None) = (&finding.help, fix) {
-            group = group.element(Level::HELP.message(tame(help)));
+            group = group.element(Level::HELP.message(shown(help)));
         }
         let mut report = vec![group];
 
         for related in far {
-            let title = Level::NOTE.secondary_title(tame(&related.message));
+            let title = Level::NOTE.secondary_title(shown(&related.message));
             let group = Group::with_title(title);
             report.push(place(group, &related.location, AnnotationKind::Context, &[]));
         }
         if let Some((suggestion, source)) = fix {
-            let title = tame(finding.help.as_deref().unwrap_or("write this"));
+            let title = shown(finding.help.as_deref().unwrap_or("write this"));
             let excerpt = Excerpt::around(source, suggestion.span, []);
             let patch = Patch::new(excerpt.within(suggestion.span), tame(&suggestion.replacement));
             report.push(Level::HELP.secondary_title(title).element(
@@ -125,7 +132,7 @@ fn place<'a>(
     };
     let excerpt = Excerpt::around(source, span, context.iter().map(|(span, _)| *span));
     let context = context.iter().map(|(span, message)| {
-        AnnotationKind::Context.span(excerpt.within(*span)).label(tame(message))
+        AnnotationKind::Context.span(excerpt.within(*span)).label(shown(message))
     });
     let marked = kind.span(excerpt.within(span));
     let snippet = excerpt.snippet().annotation(marked).annotations(context);
@@ -140,12 +147,22 @@ fn place<'a>(
 
 fn is_near(a: &Location, b: &Location) -> bool {
     let lines = |it: &Location| Some((it.place()?.line, it.end_place()?.line));
+    let start = |it: &Location| it.span().map_or(0, |span| span.start);
     match (lines(a), lines(b)) {
         (Some((a_start, a_end)), Some((b_start, b_end))) => {
-            a.source() == b.source() && a_end.max(b_end) - a_start.min(b_start) <= FAR_LINES
+            a.source() == b.source()
+                && a_end.max(b_end) - a_start.min(b_start) <= FAR_LINES
+                && start(a).abs_diff(start(b)) <= FAR_BYTES
         }
         _ => false,
     }
+}
+
+/// A text of a finding, cut where it is too long to be read.
+fn shown(text: &str) -> String {
+    let end = text.floor_char_boundary(SHOWN_BYTES);
+    let cut = if end < text.len() { "…" } else { "" };
+    tame(&text[..end]) + cut
 }
 
 /// The part of a text that is drawn.
@@ -195,7 +212,7 @@ impl<'a> Excerpt<'a> {
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
-    use flyto_diagnostics::{Code, codes};
+    use flyto_diagnostics::{Code, Pointer, codes};
     use proptest::prelude::*;
 
     use super::*;
@@ -343,6 +360,53 @@ mod tests {
             1 | ...xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"here"yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy...
               |                                              ^^^^^^"#]],
         );
+    }
+
+    #[test]
+    fn what_lies_between_two_places_of_a_line_is_left_out() {
+        let text = format!("{{\"one\": {}, \"two\": 2}}", "x".repeat(1 << 20));
+        let source = Source::new("f", text);
+        let finding = Diagnostic::error(CODE, location(&source, "\"two\""), "the name is taken")
+            .with_related(location(&source, "\"one\""), "it is here first");
+        check(
+            &finding,
+            expect![[r#"
+            error[F0024]: the name is taken
+             --> f:1:1048587
+              |
+            1 | ...xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, "two": 2}
+              |                                              ^^^^^
+              |
+            note: it is here first
+             --> f:1:2
+              |
+            1 | {"one": xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...
+              |  -----"#]],
+        );
+    }
+
+    /// However long what is said and what stands in the file, and however many places there are.
+    #[test]
+    fn a_finding_has_a_bound() {
+        let long = "x\u{1b}".repeat(1 << 19);
+        let source = Source::new("f", format!("{long}{long}"));
+        for line_breaks in [false, true] {
+            let text = source.text().to_owned();
+            let text = if line_breaks { text.replace('\u{1b}', "\n") } else { text };
+            let source = Source::new("f", text);
+            let span = |at: usize, n: usize| Span::new(at * 1500, at * 1500 + n);
+            let mut finding =
+                Diagnostic::error(CODE, Location::text(&source, span(20, 1 << 20)), &*long)
+                    .with_pointer(Pointer::root().join(&long))
+                    .with_reason(&*long)
+                    .with_help(&*long)
+                    .with_suggestion(span(20, 1 << 19), &*long);
+            for at in 0..300 {
+                finding = finding.with_related(Location::text(&source, span(at, 1 << 20)), &*long);
+            }
+            let drawn = Drawing::new(Page::default()).draw(&finding);
+            assert!(drawn.len() < 200_000, "{} bytes", drawn.len());
+        }
     }
 
     #[test]
