@@ -203,7 +203,7 @@ stdout is the tool's output and nothing else, also when the call fails. What the
 beside it follows on stderr, unless --quiet.
 
 With --dry-run the exit code is 5 for a call that would be refused, 3 for an input that breaks the
-schema, and 1 if a problem is shown that would keep the call from starting.")]
+schema, and else that of the call where a problem is shown that would keep it from starting.")]
 pub(crate) struct Call {
     /// Id, alias or wire name
     pub(crate) name: String,

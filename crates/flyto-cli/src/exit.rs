@@ -8,7 +8,7 @@
 use std::process::ExitCode;
 
 use flyto_host::CallError;
-use flyto_tools::{Failure, ToolErrorKind, ToolResult};
+use flyto_tools::{Failure, ProblemKind, ToolErrorKind, ToolResult};
 
 /// Why the program ends. The numbers are a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,19 +99,18 @@ impl Exit {
             Ending::NotCalled(err) => match err {
                 CallError::NotFound { .. } => Self::NotFound,
                 CallError::PluginHeldBack { .. } | CallError::Refused(_) => Self::NotAllowed,
-                CallError::Tool(err) => match err.kind() {
-                    ToolErrorKind::NotFound => Self::NotFound,
-                    ToolErrorKind::Refused => Self::NotAllowed,
-                    ToolErrorKind::Internal => Self::Internal,
-                    _ => Self::NotTried,
-                },
+                CallError::Tool(err) => Self::of_error(err.kind()),
                 // What a later host refuses for a reason of its own did not take place either.
                 _ => Self::NotTried,
             },
             Ending::DryRun { is_refused: true, .. } => Self::NotAllowed,
             Ending::DryRun { is_invalid: true, .. } => Self::Invalid,
-            Ending::DryRun { has_problems: true, .. } => Self::ToolFailed,
-            Ending::DryRun { .. } => Self::Ok,
+            Ending::DryRun { problem, .. } => match problem {
+                None => Self::Ok,
+                Some(ProblemKind::BadInput) => Self::Invalid,
+                Some(ProblemKind::Error(kind)) => Self::of_error(*kind),
+                Some(_) => Self::ToolFailed,
+            },
             Ending::Validated { has_errors } => {
                 if *has_errors {
                     Self::Invalid
@@ -127,6 +126,15 @@ impl Exit {
                     Self::Lacking
                 }
             }
+        }
+    }
+
+    const fn of_error(kind: ToolErrorKind) -> Self {
+        match kind {
+            ToolErrorKind::NotFound => Self::NotFound,
+            ToolErrorKind::Refused => Self::NotAllowed,
+            ToolErrorKind::Internal => Self::Internal,
+            _ => Self::NotTried,
         }
     }
 }
@@ -148,8 +156,8 @@ pub(crate) enum Ending<'a> {
         is_refused: bool,
         /// The input does not fit the schema.
         is_invalid: bool,
-        /// The tool's preflight found that it would fail.
-        has_problems: bool,
+        /// What the tool knows of that would keep it from running; the first where there are several.
+        problem: Option<ProblemKind>,
     },
     /// Files were checked.
     Validated { has_errors: bool },
@@ -244,13 +252,17 @@ mod tests {
 
     #[test]
     fn a_dry_run_names_the_first_obstacle() {
-        let of = |is_refused, is_invalid, has_problems| {
-            Exit::of(&Ending::DryRun { is_refused, is_invalid, has_problems }).code()
+        let of = |is_refused, is_invalid, problem| {
+            Exit::of(&Ending::DryRun { is_refused, is_invalid, problem }).code()
         };
-        assert_eq!(of(true, true, true), 5);
-        assert_eq!(of(false, true, true), 3);
-        assert_eq!(of(false, false, true), 1);
-        assert_eq!(of(false, false, false), 0);
+        let error = |kind| Some(ProblemKind::Error(kind));
+        assert_eq!(of(true, true, Some(ProblemKind::Failed)), 5);
+        assert_eq!(of(false, true, Some(ProblemKind::Failed)), 3);
+        assert_eq!(of(false, false, Some(ProblemKind::BadInput)), 3);
+        assert_eq!(of(false, false, Some(ProblemKind::Failed)), 1);
+        assert_eq!(of(false, false, error(ToolErrorKind::NotStartable)), 7);
+        assert_eq!(of(false, false, error(ToolErrorKind::Refused)), 5);
+        assert_eq!(of(false, false, None), 0);
     }
 
     #[test]

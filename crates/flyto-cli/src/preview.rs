@@ -44,7 +44,7 @@ pub(crate) fn facts(
         res.push(("stdin", bytes(stdin.len() as u64)));
     }
     for problem in &preview.problems {
-        res.push(("problem", tame(problem)));
+        res.push(("problem", tame(&problem.text)));
     }
     res
 }
@@ -107,7 +107,7 @@ mod tests {
     use std::time::Duration;
 
     use expect_test::expect;
-    use flyto_tools::Access;
+    use flyto_tools::{Access, Problem, ProblemKind};
 
     use super::*;
     use crate::screen::Page;
@@ -124,7 +124,7 @@ mod tests {
             .with_env_names(["HOME", "PATH"])
             .with_deadline(Duration::from_secs(90))
             .with_stdin("{}")
-            .with_problem("TOKEN has no value");
+            .with_problem(Problem::new(ProblemKind::Failed, "TOKEN has no value"));
         expect![[r#"
             runs         ./count.py $'a b\x1b[31m'
             in           /plugins/text stats

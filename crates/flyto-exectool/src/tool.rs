@@ -13,10 +13,10 @@ use flyto_execenv::{
     Capture, Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, ExecErrorKind, Output,
     Spec, Stdin,
 };
-use flyto_program::{Ran, Streaming, chain, spill_path, tool_error};
+use flyto_program::{Ran, Streaming, chain, spill_path, tool_error, tool_error_kind};
 use flyto_tools::{
     AuditOperation, CallContext, DescribeContext, Failure, Input, Metadata, Omitted, Origin,
-    PermissionClass, Preview, Tool, ToolError, ToolResult,
+    PermissionClass, Preview, Problem, ProblemKind, Tool, ToolError, ToolResult,
 };
 use serde_json::Value;
 
@@ -234,6 +234,22 @@ fn with_omitted(mut result: ToolResult, omitted: Option<Omitted>) -> ToolResult 
     result
 }
 
+/// Whether the reason that nothing ran is nothing that a model could mend. A call is an error then, and otherwise has a
+/// result that says it.
+fn is_for_operators(err: &ExecError) -> bool {
+    matches!(err.kind(), ExecErrorKind::Refused | ExecErrorKind::Unsupported)
+}
+
+/// The reason that nothing would run.
+fn problem(err: &ExecError) -> Problem {
+    let kind = if is_for_operators(err) {
+        ProblemKind::Error(tool_error_kind(err.kind()))
+    } else {
+        ProblemKind::Failed
+    };
+    Problem::new(kind, chain(err))
+}
+
 #[async_trait]
 impl Tool for ExecTool {
     fn name(&self) -> &str {
@@ -264,12 +280,12 @@ impl Tool for ExecTool {
         let preview = if input.is_empty() { preview } else { preview.with_stdin(input.text()) };
         Some(match self.env.check(self.spec(input)) {
             Ok(_) => preview,
-            Err(err) => preview.with_problem(chain(&err)),
+            Err(err) => preview.with_problem(problem(&err)),
         })
     }
 
-    async fn preflight(&self, input: &Input) -> Vec<String> {
-        self.env.preflight(self.spec(input)).await.err().iter().map(|it| chain(it)).collect()
+    async fn preflight(&self, input: &Input) -> Vec<Problem> {
+        self.env.preflight(self.spec(input)).await.err().iter().map(problem).collect()
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
@@ -277,9 +293,7 @@ impl Tool for ExecTool {
         match ran {
             Ok(ran) => Ok(self.result(&ran)),
             // The operator asked for what the backend cannot do, which is nothing for a model to mend.
-            Err(err)
-                if matches!(err.kind(), ExecErrorKind::Refused | ExecErrorKind::Unsupported) =>
-            {
+            Err(err) if is_for_operators(&err) => {
                 let what = format!("exec_tool {:?} cannot be run", self.def.name());
                 Err(tool_error(what, err))
             }

@@ -280,7 +280,7 @@ fn a_preview_starts_nothing_and_tells_all() {
     let tool = ExecTool::new(def(), ExecEnv::new(Player::new(Play::default())), nowhere);
     let preview = tool.preview(&Input::empty()).expect("it can tell");
     expect![[r#"failed to start "bin/stock": working directory "srv" is not absolute"#]]
-        .assert_eq(&preview.problems.join("\n"));
+        .assert_eq(&preview.problems[0].text);
 }
 
 #[test]

@@ -16,8 +16,8 @@ use std::{
 use flyto_execenv::DEFAULT_GRACE;
 use flyto_program::duration_text;
 use flyto_tools::{
-    CallContext, Entry, Failure, Input, Preview, Tool, ToolError, ToolErrorKind, ToolResult,
-    Validated,
+    CallContext, Entry, Failure, Input, Preview, Problem, ProblemKind, Tool, ToolError,
+    ToolErrorKind, ToolResult, Validated,
 };
 use tokio::{
     runtime::Handle,
@@ -86,7 +86,8 @@ pub(crate) async fn execute(
 pub(crate) fn preview(entry: &Entry, input: &Input) -> Option<Preview> {
     catch_unwind(AssertUnwindSafe(|| entry.tool().preview(input))).unwrap_or_else(|panic| {
         let what = format!("its preview panicked: {}", message(&*panic));
-        Some(Preview::new().with_problem(what))
+        let kind = ProblemKind::Error(ToolErrorKind::Internal);
+        Some(Preview::new().with_problem(Problem::new(kind, what)))
     })
 }
 

@@ -187,13 +187,13 @@ impl Prepared {
         if let Some(preview) = &mut preview {
             for problem in self.entry.tool().preflight(&self.input).await {
                 // The preview may know it already.
-                if !preview.problems.contains(&problem) {
+                if !preview.problems.iter().any(|it| it.text == problem.text) {
                     preview.problems.push(problem);
                 }
             }
             if let Some(reason) = &refused {
                 // Said once.
-                preview.problems.retain(|it| !it.contains(reason));
+                preview.problems.retain(|it| !it.text.contains(reason));
             }
         }
         Ok(Plan {

@@ -15,13 +15,13 @@ use std::{
 use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
-    Capability, Capture, Class, Environment, ExecErrorKind, Installed, Isolation, KillScope,
-    Limits, Output, Spec, Stdin,
+    Capability, Capture, Class, Environment, ExecError, ExecErrorKind, Installed, Isolation,
+    KillScope, Limits, Output, Spec, Stdin,
 };
-use flyto_program::{Streaming, chain, spill_path, tool_error};
+use flyto_program::{Streaming, chain, spill_path, tool_error, tool_error_kind};
 use flyto_tools::{
-    CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Tool, ToolError,
-    ToolErrorKind, ToolResult, UndoInfo,
+    CallContext, DescribeContext, Failure, Input, Metadata, Origin, Preview, Problem, ProblemKind,
+    Tool, ToolError, ToolErrorKind, ToolResult, UndoInfo,
 };
 use serde_json::Value;
 
@@ -357,6 +357,22 @@ impl PluginTool {
         format!("plugin tool {:?} exec failed", self.name)
     }
 
+    /// Whether the program did not start because of what the input says. Of a template, the values are among the
+    /// arguments.
+    fn blames_values(&self, err: &ExecError) -> bool {
+        err.kind() == ExecErrorKind::TooLong && self.def.form() == ToolForm::Template
+    }
+
+    /// The reason that nothing would be started.
+    fn problem(&self, err: &ExecError) -> Problem {
+        let kind = if self.blames_values(err) {
+            ProblemKind::BadInput
+        } else {
+            ProblemKind::Error(tool_error_kind(err.kind()))
+        };
+        Problem::new(kind, chain(err))
+    }
+
     fn unresolved(&self, err: &Unresolved) -> ToolResult {
         result::unresolved(&self.name, err)
     }
@@ -390,11 +406,7 @@ impl PluginTool {
             Err(err) if err.kind() == ExecErrorKind::Lost => {
                 return Ok(result::lost(&self.name, &err));
             }
-            // Of a template, the values are among the arguments.
-            Err(err)
-                if err.kind() == ExecErrorKind::TooLong
-                    && self.def.form() == ToolForm::Template =>
-            {
+            Err(err) if self.blames_values(&err) => {
                 return Ok(ToolResult::failed(
                     Failure::BadInput,
                     refused(&[Refusal::too_long(&err)]),
@@ -471,7 +483,8 @@ impl Tool for PluginTool {
 
     fn preview(&self, input: &Input) -> Option<Preview> {
         let built = self.start().env();
-        let unresolved = built.as_ref().err().map(ToString::to_string);
+        let unresolved =
+            built.as_ref().err().map(|it| Problem::new(ProblemKind::Failed, it.to_string()));
         let spec = match self.spec(built.unwrap_or_default(), input) {
             Ok(spec) => spec,
             Err(unfit) => {
@@ -482,21 +495,21 @@ impl Tool for PluginTool {
                 if let Invocation::Template(template) = &self.def.invocation {
                     res = res.with_command_line(template.as_written());
                 }
-                let problem = match unfit {
+                // In the order in which a call comes to them.
+                res.problems.extend(unresolved);
+                res.problems.extend(match unfit {
                     Unfit::Input(mut refusals) => {
                         // A look without any input asks about the tool, not about a call.
                         refusals.retain(|it| !(it.required && input.is_empty()));
-                        (!refusals.is_empty()).then(|| refused(&refusals))
+                        let text = || Problem::new(ProblemKind::BadInput, refused(&refusals));
+                        (!refusals.is_empty()).then(text)
                     }
-                    Unfit::Program(escape) => Some(self.not_ours(escape).chain()),
-                };
-                if let Some(problem) = problem {
-                    res = res.with_problem(problem);
-                }
-                return Some(match unresolved {
-                    Some(problem) => res.with_problem(problem),
-                    None => res,
+                    Unfit::Program(escape) => {
+                        let err = self.not_ours(escape);
+                        Some(Problem::new(ProblemKind::Error(err.kind()), err.chain()))
+                    }
                 });
+                return Some(res);
             }
         };
         let words = std::iter::once(spec.program.as_os_str())
@@ -525,15 +538,16 @@ impl Tool for PluginTool {
         };
         Some(match known {
             Ok(()) => res,
-            Err(err) => res.with_problem(chain(&err)),
+            Err(err) => res.with_problem(self.problem(&err)),
         })
     }
 
-    async fn preflight(&self, input: &Input) -> Vec<String> {
+    async fn preflight(&self, input: &Input) -> Vec<Problem> {
         let Ok(env) = self.start().env() else { return Vec::new() };
         match self.spec(env, input) {
             Ok(spec) => {
-                self.ctx.exec_env.preflight(spec).await.err().iter().map(|it| chain(it)).collect()
+                let err = self.ctx.exec_env.preflight(spec).await.err();
+                err.iter().map(|it| self.problem(it)).collect()
             }
             // The preview says why.
             Err(_) => Vec::new(),

@@ -139,7 +139,7 @@ async fn what_is_asked_for_is_required() {
         assert_eq!(err.kind(), ToolErrorKind::Unsupported);
         assert!(err.chain().contains(part), "{}", err.chain());
         let preview = tool.preview(&Input::empty()).expect("a program");
-        assert!(preview.problems.iter().any(|it| it.contains(part)), "{:?}", preview.problems);
+        assert!(preview.problems.iter().any(|it| it.text.contains(part)), "{:?}", preview.problems);
     };
     check(|def| def.network = Some(Network::Off), "does not offer network-off").await;
     check(|def| def.sandbox = Some("absent".into()), "find the sandbox profile \"absent\"").await;

@@ -36,7 +36,7 @@ pub use input::{Input, InputError};
 pub use metadata::{AuditOperation, Metadata, Origin, PermissionClass};
 pub use name::{InvalidName, InvalidNameKind, ToolId};
 pub use native::{Builder, IntoToolResult, Json, NativeTool, NativeToolError, NoInput, OnCancel};
-pub use preview::{Access, PathUse, Preview};
+pub use preview::{Access, PathUse, Preview, Problem, ProblemKind};
 pub use registry::{
     Changes, Entry, Hit, LeftOut, NameRole, Owner, Registry, RegistryError, Replaced, Snapshot,
     Watch,

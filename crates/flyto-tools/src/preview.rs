@@ -1,9 +1,12 @@
 //! What a call would touch, known without making it.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
+
+use crate::ToolErrorKind;
 
 /// What a call would touch, as far as the tool can tell from the input alone.
 ///
@@ -54,7 +57,59 @@ pub struct Preview {
     /// What would keep the call from starting, as far as is known: a variable without a value, a
     /// program that is not there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub problems: Vec<String>,
+    pub problems: Vec<Problem>,
+}
+
+/// What would keep a call from starting. Serialised as its text.
+///
+/// ```
+/// use flyto_tools::{Preview, Problem, ProblemKind, ToolErrorKind};
+///
+/// let kind = ProblemKind::Error(ToolErrorKind::ProgramMissing);
+/// let preview = Preview::new().with_problem(Problem::new(kind, "\"wc\" is not there"));
+/// assert_eq!(preview.problems[0].kind, kind);
+/// assert_eq!(serde_json::to_value(&preview)?["problems"][0], "\"wc\" is not there");
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Problem {
+    /// What the call would give in place of a result of the program.
+    pub kind: ProblemKind,
+    /// For people.
+    pub text: String,
+}
+
+/// What a call with a [`Problem`] would give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// A result that is [`Failure::BadInput`](crate::Failure::BadInput).
+    BadInput,
+    /// A result that is another failure, such as [`Failure::Environment`](crate::Failure::Environment).
+    Failed,
+    /// A [`ToolError`](crate::ToolError) of this kind.
+    Error(ToolErrorKind),
+}
+
+impl Problem {
+    /// What the call would give, and the reason for people.
+    #[must_use]
+    pub fn new(kind: ProblemKind, text: impl Into<String>) -> Self {
+        Self { kind, text: text.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Serialize for Problem {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
+    }
 }
 
 impl Preview {
@@ -119,8 +174,8 @@ impl Preview {
 
     /// Adds something that would keep the call from starting.
     #[must_use]
-    pub fn with_problem(mut self, problem: impl Into<String>) -> Self {
-        self.problems.push(problem.into());
+    pub fn with_problem(mut self, problem: Problem) -> Self {
+        self.problems.push(problem);
         self
     }
 }
@@ -176,7 +231,7 @@ mod tests {
             .with_working_dir("/tmp")
             .with_deadline(Duration::from_millis(1500))
             .with_stdin("{}")
-            .with_problem("TOKEN has no value");
+            .with_problem(Problem::new(ProblemKind::Failed, "TOKEN has no value"));
         expect![[r#"
             {
               "command_line": [

@@ -13,7 +13,7 @@ use crate::call::CallContext;
 use crate::error::ToolError;
 use crate::input::Input;
 use crate::metadata::Metadata;
-use crate::preview::Preview;
+use crate::preview::{Preview, Problem};
 use crate::registry::Snapshot;
 use crate::result::ToolResult;
 
@@ -96,7 +96,7 @@ pub trait Tool: Any + fmt::Debug + Send + Sync {
     /// is not there, say. None promises nothing.
     ///
     /// Nothing is started. Unlike a preview it may wait for an answer, of the machine on which a program would run.
-    async fn preflight(&self, input: &Input) -> Vec<String> {
+    async fn preflight(&self, input: &Input) -> Vec<Problem> {
         let _ = input;
         Vec::new()
     }
@@ -188,7 +188,7 @@ impl<T: Tool + ?Sized> Tool for Arc<T> {
         (**self).preview(input)
     }
 
-    async fn preflight(&self, input: &Input) -> Vec<String> {
+    async fn preflight(&self, input: &Input) -> Vec<Problem> {
         (**self).preflight(input).await
     }
 

@@ -16,7 +16,7 @@ use std::time::Instant;
 use flyto_host::stages::CallReport;
 use flyto_host::{CallError, MissingGrants, Plan, Prepared};
 use flyto_tools::{
-    CallContext, CancellationToken, Failure, Preview, Progress, ToolResult, Violation,
+    CallContext, CancellationToken, Failure, Preview, ProblemKind, Progress, ToolResult, Violation,
 };
 use rustix::io::Errno;
 use serde::Serialize;
@@ -234,7 +234,7 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
     }
     if let (Some(preview), Some(_)) = (&mut preview, &violations) {
         // The schema ends the call before a template is filled with such values.
-        preview.problems.retain(|it| !it.starts_with("invalid input: "));
+        preview.problems.retain(|it| it.kind != ProblemKind::BadInput);
     }
     let screen = session.screen;
     if screen.is_json() {
@@ -261,10 +261,10 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));
         screen.answer(facts(screen.stdout, &rows))?;
     }
-    let has_problems = preview.is_some_and(|it| !it.problems.is_empty());
+    let problem = preview.and_then(|it| it.problems.first().map(|it| it.kind));
     Ok(Exit::of(&Ending::DryRun {
         is_refused: refused.is_some(),
         is_invalid: violations.is_some(),
-        has_problems,
+        problem,
     }))
 }

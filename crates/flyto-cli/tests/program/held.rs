@@ -61,11 +61,11 @@ fn a_dry_run_says_what_keeps_a_call_from_starting() {
         problems.for_each(|it| res.push_str(&format!("{it}\n")));
     }
     expect![[r#"
-        p:nowhere: Some(1)
+        p:nowhere: Some(7)
         problem      failed to start "sh": its working directory is DIR/plugins/p/gone
-        q:missing: Some(1)
+        q:missing: Some(7)
         problem      failed to start "no-such-program": no such program in PATH=/usr/local/bin:/usr/bin:/bin
-        q:closed: Some(1)
+        q:closed: Some(7)
         problem      failed to start "./no-right": DIR/plugins/q/./no-right lacks the right to execute
     "#]].assert_eq(&res);
 }
@@ -146,4 +146,39 @@ fn the_stages_of_a_call_are_timed() {
         let shown = place.call(&["p:t", "-v"]).run().stderr();
         shown.lines().filter(|it| it.starts_with("stages")).collect::<String>()
     });
+}
+
+#[test]
+fn a_dry_run_ends_with_the_exit_code_of_the_call() {
+    let place = Place::with_tools(&[("nowhere", "", r#""work_dir": "gone""#), ("fine", "", "")]);
+    place.write("plugins/q/no-right", "#!/bin/sh\n");
+    place.write(
+        "plugins/q/plugin.json",
+        r#"{"name": "q", "version": "1", "description": "x", "tools": [
+            {"name": "missing", "description": "x", "command": "no-such-program"},
+            {"name": "closed", "description": "x", "command": "./no-right"},
+            {"name": "unset", "description": "x", "command": "true", "env": {"A": "${NOT_SET_ANYWHERE}"}},
+            {"name": "value", "description": "x", "command": "echo {{n}}", "parameters": {
+            "type": "object", "properties": {"n": {"type": "string"}}, "required": ["n"]}}]}"#,
+    );
+    place.write(
+        "exec.json",
+        r#"[{"name": "gone", "description": "x", "input_schema": {"type": "object"}, "exec": ["no-such-program"]}]"#,
+    );
+    for (words, code) in [
+        (&["p:fine"][..], 0),
+        (&["p:nowhere"], 7),
+        (&["q:missing"], 7),
+        (&["q:closed"], 7),
+        (&["q:unset"], 1),
+        (&["q:value"], 3),
+        (&["q:value", "n=-x"], 3),
+        (&["q:value", "n=x"], 0),
+        (&["gone", "--exec-tools", "exec.json"], 1),
+    ] {
+        let ran = place.call(words).run();
+        assert_eq!(ran.code, Some(code), "{words:?}: {}", ran.shown());
+        let dry = place.call(&[words, &["--dry-run"]].concat()).run();
+        assert_eq!(dry.code, Some(code), "{words:?}: {}", dry.shown());
+    }
 }

@@ -522,7 +522,7 @@ fn a_closed_program_is_named_with_the_profile_and_the_grant() {
     "#]]
     .assert_eq(&shown);
     let ran = says(&["call", "p:private", "--sandbox", "strict", "--dry-run"]);
-    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    assert_eq!(ran.code, Some(7), "{}", ran.shown());
     let row =
         format!("closed       {home}/private/bin/tool (without it, the program does not start)");
     assert!(ran.stdout().contains(&row), "{}", ran.shown());

@@ -321,7 +321,7 @@ fn help_fits_a_page() {
         beside it follows on stderr, unless --quiet.
 
         With --dry-run the exit code is 5 for a call that would be refused, 3 for an input that breaks the
-        schema, and 1 if a problem is shown that would keep the call from starting."#]].assert_eq(&help(&["call", "--help"]));
+        schema, and else that of the call where a problem is shown that would keep it from starting."#]].assert_eq(&help(&["call", "--help"]));
     assert_eq!(
         place.flyto(&["--version"]).run().stdout(),
         concat!("flyto ", env!("CARGO_PKG_VERSION"), "\n")

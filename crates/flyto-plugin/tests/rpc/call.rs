@@ -10,7 +10,7 @@ use std::{
 use expect_test::expect;
 use flyto_execenv::{Sha256, Template};
 use flyto_plugin::ToolDef;
-use flyto_tools::{CallContext, Input, OutputChunk, Progress, Tool, ToolErrorKind};
+use flyto_tools::{CallContext, Input, OutputChunk, ProblemKind, Progress, Tool, ToolErrorKind};
 use serde_json::json;
 
 use crate::{Host, def, shown};
@@ -111,7 +111,8 @@ async fn a_link_out_of_the_plugin_is_looked_for_at_every_call() {
     let chain = err.chain().replace(&host.dir.path().display().to_string(), "DIR");
     expect![[r#"plugin tool "p:t" exec failed: "DIR/bin/tool" leads to "SH", out of the plugin's directory"#]].assert_eq(&chain.replace(&sh, "SH"));
     let preview = host.tool(def()).preview(&Input::empty()).expect("one");
-    assert_eq!(preview.problems, [err.chain()]);
+    assert_eq!(preview.problems[0].text, err.chain());
+    assert_eq!(preview.problems[0].kind, ProblemKind::Error(err.kind()));
 
     fs::remove_file(&file).expect("removed");
     let err = host.try_call(def(), "").await.expect_err("not tried");

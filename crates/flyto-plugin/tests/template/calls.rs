@@ -4,7 +4,7 @@ use std::fs;
 
 use expect_test::expect;
 use flyto_plugin::ToolDef;
-use flyto_tools::{Failure, Input, Tool};
+use flyto_tools::{Failure, Input, Problem, ProblemKind, Tool};
 use serde_json::json;
 
 use crate::{Host, template};
@@ -53,9 +53,10 @@ fn a_preview_without_input_shows_the_command_as_it_is_written() {
         let tool = Host::new().tool(def);
         let preview = tool.preview(&Input::empty()).expect("it has one");
         assert_eq!(preview.command_line.expect("words"), shown);
-        assert_eq!(preview.problems, [""; 0]);
+        assert_eq!(preview.problems, []);
         let preview = tool.preview(&Input::parse("{}").expect("JSON")).expect("it has one");
-        assert_eq!(preview.problems, ["invalid input: /x: is required"]);
+        let problem = Problem::new(ProblemKind::BadInput, "invalid input: /x: is required");
+        assert_eq!(preview.problems, [problem]);
     }
 }
 

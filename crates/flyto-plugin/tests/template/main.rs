@@ -68,7 +68,7 @@ impl Host {
         let words =
             preview.command_line.iter().flatten().map(|it| format!("{}\n", Value::from(&**it)));
         // Which programs a machine has does not matter here.
-        let problems = preview.problems.iter().filter(|it| !it.starts_with("failed to start"));
+        let problems = preview.problems.iter().filter(|it| !it.text.starts_with("failed to start"));
         let problems = problems.map(|it| format!("! {it}\n"));
         words.chain(problems).collect()
     }

@@ -21,7 +21,7 @@ use crate::error::{ToolError, ToolErrorKind};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::metadata::{Metadata, Origin};
-use crate::preview::Preview;
+use crate::preview::{Preview, Problem};
 use crate::result::ToolResult;
 use crate::tool::{DescribeContext, Tool};
 
@@ -384,7 +384,7 @@ impl<T: Tool> Tool for Validated<T> {
         self.tool.preview(input)
     }
 
-    async fn preflight(&self, input: &Input) -> Vec<String> {
+    async fn preflight(&self, input: &Input) -> Vec<Problem> {
         self.tool.preflight(input).await
     }
 
