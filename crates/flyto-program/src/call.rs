@@ -2,13 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use flyto_execenv::{Ending, ExecEnv, ExecError, Exit, Outcome, RunOptions, Signal, Spec};
+use flyto_execenv::{
+    Capture, Ending, ErrorOutput, ExecEnv, ExecError, Exit, Outcome, Output, RunOptions, Signal,
+    Spec,
+};
 use flyto_tools::{CallContext, DeniedHost, Execution, Failure, Progress};
 use tokio::sync::mpsc;
 
 use crate::{
     duration::duration_text,
-    lines::{Shown, without_progress},
+    lines::{KeptStderr, Shown},
     text::Text,
 };
 
@@ -36,10 +39,9 @@ pub enum Streaming {
 }
 
 impl Streaming {
-    /// Whether a call with these listeners has something to tell them.
-    fn tells(self, ctx: &CallContext) -> bool {
-        let shows = self.shows_stderr() && (ctx.wants_output() || ctx.wants_progress());
-        shows || matches!(self, Self::Messages { .. } if ctx.wants_progress())
+    /// Whether output is looked at while it comes: to take progress out of stderr, or for the listeners.
+    fn reads_along(self, ctx: &CallContext) -> bool {
+        self.shows_stderr() || matches!(self, Self::Messages { .. } if ctx.wants_progress())
     }
 
     pub(crate) const fn shows_stderr(self) -> bool {
@@ -109,26 +111,25 @@ pub async fn run(
         .collect();
     let options = RunOptions::new().cancel(ctx.cancellation().clone());
 
-    let outcome = if streaming.tells(ctx) {
-        let (sender, mut chunks) = mpsc::channel(CHUNKS_UNDERWAY);
-        let mut shown = Shown::new(ctx, streaming);
-        let (outcome, ()) = tokio::join!(env.run_with(spec, options.observer(sender)), async {
-            while let Some(chunk) = chunks.recv().await {
-                shown.take(&chunk);
-            }
-            shown.finish();
-        });
-        outcome
-    } else {
-        env.run_with(spec, options).await
+    if !streaming.reads_along(ctx) {
+        let outcome = env.run_with(spec, options).await?;
+        return Ok(Ran { outcome, command_line, deadline });
+    }
+    let (sender, mut chunks) = mpsc::channel(CHUNKS_UNDERWAY);
+    let kept = match &spec.stderr {
+        ErrorOutput::Separate(Output::Captured(capture)) => KeptStderr::new(capture),
+        _ => KeptStderr::new(&Capture::limit(0)),
     };
+    let mut shown = Shown::new(ctx, streaming, kept);
+    let (outcome, kept) = tokio::join!(env.run_with(spec, options.observer(sender)), async {
+        while let Some(chunk) = chunks.recv().await {
+            shown.take(&chunk);
+        }
+        shown.finish()
+    });
     let mut outcome = outcome?;
     if streaming.shows_stderr() {
-        let stderr = &mut outcome.stderr;
-        let omitted = stderr.omitted_bytes();
-        stderr.head = without_progress(&stderr.head);
-        stderr.tail = without_progress(&stderr.tail);
-        stderr.total_bytes = omitted + (stderr.head.len() + stderr.tail.len()) as u64;
+        kept.replace(&mut outcome.stderr);
     }
     Ok(Ran { outcome, command_line, deadline })
 }
