@@ -61,7 +61,11 @@ impl From<io::Error> for ReadError {
 ///
 /// [`ReadError`] says why there are no bytes.
 pub fn read(path: &Path) -> Result<Vec<u8>, ReadError> {
-    let mut file = platform::open_at_once(path)?;
+    let mut file = platform::open_at_once(path).map_err(|err| match path.metadata() {
+        // A device without hardware, or a socket, says no more than that it cannot be opened.
+        Ok(it) if !it.is_file() => ReadError::NotAFile(platform::kind_of_file(it.file_type())),
+        _ => err.into(),
+    })?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
         return Err(ReadError::NotAFile(platform::kind_of_file(metadata.file_type())));
@@ -160,5 +164,11 @@ mod tests {
         let fifo = dir.path().join("fifo");
         rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).expect("made");
         check(&fifo, expect!["the file cannot be read: it is a pipe"]);
+        let socket = dir.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
+        check(&socket, expect!["the file cannot be read: it is a socket"]);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&socket, &link).expect("linked");
+        check(&link, expect!["the file cannot be read: it is a socket"]);
     }
 }
