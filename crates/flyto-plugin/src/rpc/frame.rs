@@ -276,7 +276,12 @@ fn rpc_error(error: &RawValue) -> Result<RpcError, String> {
         serde_json::from_str(error.get()).map_err(|err| format!("\"error\" is wrong: {err}"))?;
     let Some(code) = parts.code.and_then(|it| integer(it.get())) else {
         let found = parts.code.map_or("none", kind);
-        return Err(format!("\"code\" of the error must be a whole number, found {found}"));
+        let what = if found == "a number" {
+            format!("a whole number from {} to {}, found another number", i64::MIN, i64::MAX)
+        } else {
+            format!("a whole number, found {found}")
+        };
+        return Err(format!("\"code\" of the error must be {what}"));
     };
     let Some(message) = parts.message.and_then(text) else {
         let found = parts.message.map_or("none", kind);

@@ -120,7 +120,7 @@ fn malformed_answers_say_why() {
         "error":"text": "error" must be an object with "code" and "message", found a string
         "error":{"message":"m"}: "code" of the error must be a whole number, found none
         "error":{"code":"1","message":"m"}: "code" of the error must be a whole number, found a string
-        "error":{"code":1.5,"message":"m"}: "code" of the error must be a whole number, found a number
+        "error":{"code":1.5,"message":"m"}: "code" of the error must be a whole number from -9223372036854775808 to 9223372036854775807, found another number
         "error":{"code":1}: "message" of the error must be a string, found none
         "error":{"code":1,"message":{}}: "message" of the error must be a string, found an object
         "error":false: "error" must be an object with "code" and "message", found a truth value
