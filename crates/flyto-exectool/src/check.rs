@@ -39,6 +39,12 @@ pub(crate) fn command<'a>(words: impl Iterator<Item = &'a OsStr>) -> Result<(), 
                 why: "begins with an empty string, which names no program",
             });
         }
+        if word.len() > flyto_program::MAX_ARGUMENT_BYTES {
+            return Err(CommandFault {
+                index: Some(index),
+                why: "is longer than 131071 bytes, the most that a program can get as one argument",
+            });
+        }
         if word.as_encoded_bytes().contains(&0) {
             return Err(CommandFault {
                 index: Some(index),

@@ -145,6 +145,13 @@ fn commands() {
         "#]],
     );
     check(
+        &text(&format!(r#"["b", "{}"]"#, "c".repeat(1 << 17))),
+        expect![[r#"
+            t.json:1:49: error[F0204]: the command is longer than 131071 bytes, the most that a program can get as one argument (the file was read as one object)
+              at: /exec/1
+        "#]],
+    );
+    check(
         &text(r#"["b", 7, null]"#),
         expect![[r#"
         t.json:1:49: error[F0023]: "exec[1]" must be a string, found the number 7 (the file was read as one object)

@@ -23,7 +23,7 @@ use flyto_execenv::{Grants, Limits, Network};
 use crate::{
     codes,
     home::HomeError,
-    manifest::{is_reserved, name_fault, read_limits, read_network, refuse_nul},
+    manifest::{check_system_text, is_reserved, name_fault, read_limits, read_network},
     names::check_plugin_name,
     place::moved,
 };
@@ -182,7 +182,7 @@ fn paths(
 
 /// One path: expanded, and absolute after that.
 fn path(at: At<'_>, text: &str, expand: Expand<'_>) -> Result<PathBuf, Box<Diagnostic>> {
-    refuse_nul(at, "the path")?;
+    check_system_text(at, "the path")?;
     let path = expand(text)
         .map_err(|err| Box::new(at.error(codes::GRANTED_PATH, err.to_string()).with_help(HELP)))?;
     if path.is_absolute() {

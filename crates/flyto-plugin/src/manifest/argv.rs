@@ -11,7 +11,7 @@ use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
 use super::{
     command,
     def::Invocation,
-    field::refuse_nul,
+    field::check_system_text,
     meant,
     program::{self, Looks},
     within,
@@ -53,7 +53,7 @@ fn check_command(
         let help = "write the name of a program, or the path of one, such as `./run.sh`";
         return Err(reader.push(diag.with_help(help)));
     }
-    if let Err(diagnostic) = refuse_nul(at, "\"command\"") {
+    if let Err(diagnostic) = check_system_text(at, "\"command\"") {
         return Err(reader.push(diagnostic));
     }
     if looks.place.is_confined
@@ -86,7 +86,7 @@ fn check_args(
 ) -> Result<Vec<OsString>, Reported> {
     let mut failed = None;
     for (index, at) in reader.at("args").items().take(args.len()).enumerate() {
-        if let Err(diagnostic) = refuse_nul(at, format_args!("argument {}", index + 1)) {
+        if let Err(diagnostic) = check_system_text(at, format_args!("argument {}", index + 1)) {
             failed = Some(reader.push(diagnostic));
         }
     }

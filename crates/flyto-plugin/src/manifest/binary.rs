@@ -16,7 +16,7 @@ use flyto_execenv::Sha256;
 
 use super::{
     def::{DEFAULT_IDLE, Invocation, Lifetime, MAX_TIMEOUT},
-    field::{refuse_nul, seconds, sha256},
+    field::{check_system_text, seconds, sha256},
     meant,
     place::Place,
     program::{looked_for_at, not_executable, other_digest},
@@ -190,7 +190,7 @@ fn check_path<'v>(
     place: Place<'_>,
 ) -> Result<&'v str, Reported> {
     let at = reader.at("path");
-    if let Err(diagnostic) = refuse_nul(at, "\"path\"") {
+    if let Err(diagnostic) = check_system_text(at, "\"path\"") {
         return Err(reader.push(diagnostic));
     }
     if let Some(diagnostic) = path_fault(at, path) {

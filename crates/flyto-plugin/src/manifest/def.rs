@@ -282,10 +282,10 @@ impl ToolDef {
         let (command, parameters) = (command.as_ref(), parameters.into());
         let properties = parameters.value().get("properties");
         let is_declared = |name: &str| properties.is_some_and(|it| it.get(name).is_some());
-        let template = Template::read(command, &is_declared)
+        let reading = Template::read(command, &is_declared)
             .map_err(|fault| TemplateError::new(command, fault))?;
         let mut res = Self::argv(name, "", [] as [&str; 0]);
-        res.invocation = Invocation::Template(template);
+        res.invocation = Invocation::Template(reading.template);
         res.input_schema = parameters;
         Ok(res)
     }

@@ -10,6 +10,7 @@ use std::{
 
 use flyto_diagnostics::{At, Diagnostic, ObjectReader, Reported, quoted};
 use flyto_execenv::{Limits, Sha256};
+use flyto_program::MAX_ARGUMENT_BYTES;
 
 use super::{
     def::{DEFAULT_TIMEOUT, MAX_TIMEOUT},
@@ -42,10 +43,26 @@ pub(super) fn non_blank(
     Ok(Some(text.to_owned()))
 }
 
-/// Refuses a NUL character, which no argument and no path can hold.
+/// Refuses a text that the system hands to no program: one with a NUL character, which no argument and no path can
+/// hold, and one that is longer than any argument ([`MAX_ARGUMENT_BYTES`]).
 /// `label` names the value in the message. A value that is no string passes.
-pub(crate) fn refuse_nul(at: At<'_>, label: impl fmt::Display) -> Result<(), Box<Diagnostic>> {
-    let Some(nul) = at.value().as_str().and_then(|it| it.find('\0')) else { return Ok(()) };
+pub(crate) fn check_system_text(
+    at: At<'_>,
+    label: impl fmt::Display,
+) -> Result<(), Box<Diagnostic>> {
+    let text = at.value().as_str().unwrap_or_default();
+    if text.len() > MAX_ARGUMENT_BYTES {
+        let n_bytes = text.len();
+        let what = format!(
+            "{label} has {n_bytes} bytes, and at most {MAX_ARGUMENT_BYTES} can be handed over"
+        );
+        let diag = at
+            .error(flyto_diagnostics::codes::BAD_VALUE, what)
+            .with_reason("the system bounds each argument of a program (execve(2))")
+            .with_help("put it into a file of the plugin");
+        return Err(Box::new(diag));
+    }
+    let Some(nul) = text.find('\0') else { return Ok(()) };
     let what = format!("{label} holds a NUL character");
     let span = span_within(at, nul, nul + 1);
     let diag = at

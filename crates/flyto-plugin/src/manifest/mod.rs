@@ -59,7 +59,7 @@ pub use self::{
 };
 pub(crate) use self::{
     env::{is_reserved, name_fault},
-    field::{refuse_nul, start_dir},
+    field::{check_system_text, start_dir},
     head::{declared_name, read},
     meant::flag,
     metadata::MAX_ALIASES,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     command,
     def::{Invocation, any_object},
-    field::refuse_nul,
+    field::check_system_text,
     lazy::Schema,
     literal::span_within,
     place::Place,
@@ -20,7 +20,7 @@ use super::{
 use crate::{
     codes,
     place::{as_warning, moved},
-    template::{Fault, Template},
+    template::{Fault, Reading, Template},
 };
 
 /// The schema of the parameters, as an object whatever it leaves out: an author of one for
@@ -100,7 +100,7 @@ pub(super) fn read(
     exclusive?;
     let text = text?;
     let at = reader.at("command");
-    if let Err(diagnostic) = refuse_nul(at, "\"command\"") {
+    if let Err(diagnostic) = check_system_text(at, "\"command\"") {
         return Err(reader.push(diagnostic));
     }
     let properties = reader.at("parameters").member("properties");
@@ -108,10 +108,11 @@ pub(super) fn read(
         properties.into_iter().flat_map(|it| it.members()).map(|(name, _)| name).collect();
     let mut declared = names.clone();
     declared.sort_unstable();
-    let template = match Template::read(text, &|name| declared.binary_search(&name).is_ok()) {
-        Ok(template) => template,
+    let reading = match Template::read(text, &|name| declared.binary_search(&name).is_ok()) {
+        Ok(reading) => reading,
         Err(fault) => return Err(reader.push(finding(at, *fault))),
     };
+    let template = &reading.template;
     if template.uses_shell() && reader.is_present("sha256") {
         let digest = reader.at("sha256");
         let what = "\"sha256\" is the digest of a program, and a shell runs this command";
@@ -121,7 +122,7 @@ pub(super) fn read(
             .with_help("write a command that needs no shell, or remove the digest");
         return Err(reader.push(diag));
     }
-    report_odd(reader, at, &template, &names, &declared);
+    report_odd(reader, at, &reading, &names, &declared);
     let mut mentioned: Vec<&str> = template.parameters().iter().map(|it| &**it).collect();
     mentioned.sort_unstable();
     for (name, property) in properties.into_iter().flat_map(|it| it.members()) {
@@ -140,10 +141,10 @@ pub(super) fn read(
     }
     let program = template.program();
     if let Some(warning) = program.and_then(|it| program::check_installed(at, &it, place)) {
-        let span = template.program_span();
+        let span = reading.program_span();
         reader.push(moved(warning, at, span_within(at, span.start, span.end)));
     }
-    Ok(Invocation::Template(template))
+    Ok(Invocation::Template(reading.template))
 }
 
 /// The words of a program as an array, which is a template without quotes.
@@ -192,12 +193,12 @@ fn escaped(text: &str) -> String {
 fn report_odd(
     reader: &mut ObjectReader<'_, '_>,
     at: At<'_>,
-    template: &Template,
+    reading: &Reading,
     names: &[&str],
     declared: &[&str],
 ) {
     let mut seen = BTreeSet::new();
-    for (name, span, spaced) in template.placeholders() {
+    for (name, span, spaced) in reading.placeholders() {
         let is_known = declared.binary_search(&name).is_ok();
         if is_known && !spaced || !seen.insert(name) {
             continue;

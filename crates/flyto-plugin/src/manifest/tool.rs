@@ -18,7 +18,7 @@ use super::{
     category,
     def::{DEFAULT_TIMEOUT, Invocation, MAX_GRACE, ToolDef, ToolForm, any_object},
     env,
-    field::{limits, non_blank, refuse_nul, seconds, sha256, start_dir},
+    field::{check_system_text, limits, non_blank, seconds, sha256, start_dir},
     lazy::Schema,
     meant, metadata, narrowing,
     place::Place,
@@ -298,7 +298,7 @@ fn work_dir(
         return Ok(None);
     };
     let at = reader.at(key);
-    if let Err(diagnostic) = refuse_nul(at, format_args!("{key:?}")) {
+    if let Err(diagnostic) = check_system_text(at, format_args!("{key:?}")) {
         return Err(reader.push(diagnostic));
     }
     if place.is_confined {

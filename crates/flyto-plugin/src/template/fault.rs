@@ -7,6 +7,7 @@
 use std::{error::Error, fmt, ops::Range};
 
 use flyto_diagnostics::{Code, quoted};
+use flyto_program::MAX_ARGUMENT_BYTES;
 
 use crate::codes;
 
@@ -159,6 +160,14 @@ impl Fault {
     }
 
     /// A text without a word, or whose program is the empty word.
+    pub(super) fn too_long(n_bytes: usize) -> Self {
+        let what =
+            format!("the command has {n_bytes} bytes, and at most {MAX_ARGUMENT_BYTES} can be run");
+        Self::new(flyto_diagnostics::codes::BAD_VALUE, 0..n_bytes, what)
+            .because("a shell gets it as one argument, which the system bounds (execve(2))")
+            .help("put it into a script of the plugin")
+    }
+
     pub(super) fn empty(span: Range<usize>) -> Self {
         Self::new(flyto_diagnostics::codes::BAD_VALUE, span, "the command names no program")
             .help("write the command line that runs, such as `git -C {{path}} status`")

@@ -4,9 +4,15 @@
 //! only what the author wrote and names of variables, and the values behind it as arguments. In
 //! both cases a value that is no text is written as compact JSON.
 
-use std::{borrow::Cow, collections::HashMap, fmt, ops::Range};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, HashMap},
+    fmt,
+    ops::Range,
+};
 
 use flyto_diagnostics::{Pointer, quoted};
+use flyto_program::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS_BYTES};
 use flyto_tools::Input;
 use serde_json::{Value, value::RawValue};
 
@@ -20,10 +26,6 @@ const DASH: &str = "x-flyto-dash";
 
 /// The most references that lead from one part of a schema to another.
 const MOST_REFERENCES: usize = 16;
-
-/// The bytes of the longest argument of a program: on Linux 32 pages of 4 KiB with the zero byte at the end
-/// (`MAX_ARG_STRLEN`, execve(2)). Other systems bound all of them together, which the start of the program tells.
-const MAX_WORD_BYTES: usize = 32 * 4096 - 1;
 
 /// What the variables of the shell that hold values are called, each with a number behind it.
 pub(super) const VARIABLE: &str = "flyto_value_";
@@ -48,6 +50,11 @@ impl Refusal {
     pub(crate) fn too_long(err: &dyn std::error::Error) -> Self {
         let cause = err.source().map(|it| format!(": {it}")).unwrap_or_default();
         let why = format!("the values are longer than the system lets arguments be{cause}");
+        Self::of_command(why)
+    }
+
+    /// No single value is to blame.
+    pub(super) fn of_command(why: String) -> Self {
         Self { pointer: String::new(), why, required: false }
     }
 }
@@ -102,7 +109,8 @@ pub(super) fn fill(
         }
         values.push(given);
     }
-    let mut filler = Filler { text, names: &parsed.params, values, refusals, args: Vec::new() };
+    let names = &parsed.params;
+    let mut filler = Filler { text, names, values, refusals, args: Vec::new(), n_bytes: 0 };
     let filled = if parsed.needs_shell { filler.shell(parsed) } else { filler.direct(parsed) };
     if filler.refusals.is_empty() { Ok(filled) } else { Err(filler.refusals) }
 }
@@ -193,6 +201,8 @@ struct Filler<'a> {
     refusals: Vec<Refusal>,
     /// Which parameter each variable of the shell holds.
     args: Vec<usize>,
+    /// Of all arguments so far.
+    n_bytes: usize,
 }
 
 impl Filler<'_> {
@@ -264,17 +274,53 @@ impl Filler<'_> {
         }
     }
 
-    /// Refuses values that make a word too long for any program. A shell gets each value by itself.
-    /// Linux only; the longest of the values is named.
-    fn measure(&mut self, params: impl Iterator<Item = usize>, n_bytes: usize) {
-        if n_bytes <= MAX_WORD_BYTES || !cfg!(target_os = "linux") {
-            return;
+    /// Refuses values that make an argument too long for any program, or all of them together. Called before the
+    /// argument is put together, and says whether it can be.
+    /// Linux only; of the values in the argument, the one that takes most of its bytes is named.
+    fn measure(&mut self, parts: &[Part]) -> bool {
+        let n_bytes = parts.iter().map(|it| self.n_bytes(it)).fold(0, usize::saturating_add);
+        self.n_bytes = self.n_bytes.saturating_add(n_bytes);
+        if !cfg!(target_os = "linux") {
+            return true;
         }
-        if let Some(longest) = params.max_by_key(|it| self.value(*it).len()) {
-            let n = self.value(longest).len();
-            let why =
-                format!("has {n} bytes, and an argument of a program has at most {MAX_WORD_BYTES}");
-            self.refuse(refusal(&self.names[longest], why));
+        if n_bytes > MAX_ARGUMENT_BYTES {
+            self.refuse_long(parts, n_bytes);
+            return false;
+        }
+        let fits = self.n_bytes <= MAX_ARGUMENTS_BYTES;
+        if !fits {
+            self.refuse(Refusal::of_command(format!(
+                "the arguments together have more than {MAX_ARGUMENTS_BYTES} bytes, which no program can get"
+            )));
+        }
+        fits
+    }
+
+    fn refuse_long(&mut self, parts: &[Part], n_bytes: usize) {
+        let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
+        for part in parts {
+            if let Some(param) = part.param() {
+                *taken.entry(param).or_default() += self.n_bytes(part);
+            }
+        }
+        let Some((param, _)) = taken.into_iter().max_by_key(|(_, n_bytes)| *n_bytes) else {
+            return;
+        };
+        let n_own = self.value(param).len();
+        let most = format!("an argument of a program has at most {MAX_ARGUMENT_BYTES}");
+        let why = if n_own > MAX_ARGUMENT_BYTES {
+            format!("has {n_own} bytes, and {most}")
+        } else {
+            format!("has {n_own} bytes and makes an argument of {n_bytes}, and {most}")
+        };
+        self.refuse(refusal(&self.names[param], why));
+    }
+
+    /// How long a part is without a shell.
+    fn n_bytes(&self, part: &Part) -> usize {
+        match part {
+            Part::Value { param, .. } => self.value(*param).len(),
+            part => part.literal(self.text).unwrap_or_default().len(),
         }
     }
 
@@ -295,6 +341,9 @@ impl Filler<'_> {
                 continue;
             }
             self.guard(word);
+            if !self.measure(&word.parts) {
+                continue;
+            }
             let parts = word.parts.iter().map(|it| match it {
                 Part::Literal { .. } => it.literal(self.text).unwrap_or_default(),
                 Part::Value { param, .. } => self.value(*param),
@@ -302,10 +351,7 @@ impl Filler<'_> {
                     unreachable!("a text with these needs a shell")
                 }
             });
-            let filled = parts.collect::<String>();
-            let params = word.parts.iter().filter_map(Part::param);
-            self.measure(params, filled.len());
-            words.push(filled);
+            words.push(parts.collect::<String>());
         }
         let mut words = words.into_iter();
         Filled { program: words.next().unwrap_or_default(), args: words.collect() }
@@ -327,9 +373,18 @@ impl Filler<'_> {
             text.insert(0, ' ');
         }
         let mut args = vec!["-c".to_owned(), text, "sh".to_owned()];
+        if cfg!(target_os = "linux") && args[1].len() > MAX_ARGUMENT_BYTES {
+            let n_bytes = args[1].len();
+            self.refuse(Refusal::of_command(format!(
+                "the command has {n_bytes} bytes with the names of variables in place of values, and an argument of a \
+                 program has at most {MAX_ARGUMENT_BYTES}"
+            )));
+        }
         for param in self.args.clone() {
-            self.measure([param].into_iter(), self.value(param).len());
-            args.push(self.value(param).to_owned());
+            let value = Part::Value { param, quote: Quote::None, span: 0..0 };
+            if self.measure(&[value]) {
+                args.push(self.value(param).to_owned());
+            }
         }
         Filled { program: "sh".to_owned(), args }
     }

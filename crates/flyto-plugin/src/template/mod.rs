@@ -1,7 +1,8 @@
 //! Commands with placeholders: what they say, and what runs when values are put in.
 //!
-//! A text is parsed once, when it is read ([`parse`]). Then its words are checked: by rules that hold for every command
-//! ([`rules`]), and by what is known of common programs ([`lint`]). A call only fills in values ([`fill`]).
+//! A text is parsed when it is read ([`parse`]). Then its words are checked: by rules that hold for every command
+//! ([`rules`]), and by what is known of common programs ([`lint`]). A call does the same and fills in values
+//! ([`fill`]): between calls the text alone is kept, since its parts take many times its bytes.
 //!
 //! Every value stands in one word as data, and there are three fences for that: `parse` refuses
 //! text that shells read in different ways, `rules` refuses values where a program or a variable
@@ -15,13 +16,14 @@ mod parse;
 mod rules;
 mod words;
 
-use std::ops::Range;
+use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
+use flyto_program::MAX_ARGUMENT_BYTES;
 use flyto_tools::Input;
 use serde_json::Value;
 
 pub use self::fault::TemplateError;
-use self::words::{Item, Parsed, Part, Placeholder, Word};
+use self::words::{Parsed, Part, Placeholder};
 pub(crate) use self::{fault::Fault, fill::Refusal};
 
 /// A command line in which `{{name}}` stands for a parameter.
@@ -48,6 +50,18 @@ pub(crate) use self::{fault::Fault, fill::Refusal};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     text: String,
+    /// The names of the placeholders, each once.
+    params: Vec<String>,
+    needs_shell: bool,
+    program: Option<String>,
+}
+
+/// A template that was just read, with all that was found in its text.
+///
+/// The parts of a text take up to fifty times its bytes, so they are worked out anew for each call.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    pub(crate) template: Template,
     parsed: Parsed,
 }
 
@@ -63,11 +77,24 @@ pub(crate) struct Filled {
 impl Template {
     /// Reads a command. What stands in double braces is a placeholder if it looks like a name
     /// (letters, digits, `_` and `-`) or is that of a parameter; anything else is text.
-    /// `is_declared` tells the names of parameters. The first fault is returned.
-    pub(crate) fn read(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Self, Box<Fault>> {
-        let mut parsed = parse::parse(text, is_declared)?;
-        rules::check(text, &mut parsed)?;
-        Ok(Self { text: text.to_owned(), parsed })
+    /// `is_declared` tells the names of parameters. The first fault is returned, which may be that the text is
+    /// longer than any argument ([`MAX_ARGUMENT_BYTES`]).
+    pub(crate) fn read(
+        text: &str,
+        is_declared: &dyn Fn(&str) -> bool,
+    ) -> Result<Reading, Box<Fault>> {
+        if text.len() > MAX_ARGUMENT_BYTES {
+            return Err(Fault::too_long(text.len()).into());
+        }
+        let parsed = parsed(text, is_declared)?;
+        let first = || parsed.words().next()?.fixed(text).map(Cow::into_owned);
+        let template = Self {
+            text: text.to_owned(),
+            params: parsed.params.clone(),
+            needs_shell: parsed.needs_shell,
+            program: if parsed.needs_shell { None } else { first() },
+        };
+        Ok(Reading { template, parsed })
     }
 
     /// The command as it is written.
@@ -81,7 +108,7 @@ impl Template {
     /// Also those that no parameter has; at most 1024.
     #[must_use]
     pub fn parameters(&self) -> &[String] {
-        &self.parsed.params
+        &self.params
     }
 
     /// Whether the command is run by a shell.
@@ -89,50 +116,32 @@ impl Template {
     /// Known from the text: no value of a call changes it.
     #[must_use]
     pub fn uses_shell(&self) -> bool {
-        self.parsed.needs_shell
+        self.needs_shell
     }
 
     /// The program that is started; nothing where the shell decides.
     #[must_use]
     pub fn program(&self) -> Option<String> {
-        if self.uses_shell() {
-            None
-        } else {
-            Some(self.words().next()?.fixed(&self.text)?.into_owned())
-        }
+        self.program.clone()
     }
 
-    /// The words at the top, without those in substitutions.
-    fn words(&self) -> impl Iterator<Item = &Word> {
-        self.parsed.items.iter().filter_map(|it| match it {
-            Item::Word(word) => Some(word),
-            Item::Gap(..) => None,
-        })
-    }
-
-    /// The bytes of the program's name.
-    pub(crate) fn program_span(&self) -> Range<usize> {
-        self.words().next().map_or(0..self.text.len(), |it| it.span.clone())
-    }
-
-    /// Every placeholder: its name, its bytes, and whether there are blanks within its braces.
-    pub(crate) fn placeholders(&self) -> impl Iterator<Item = (&str, Range<usize>, bool)> {
-        let each = |it: &'_ Placeholder| it.span.clone();
-        let name = |it: &Placeholder| self.parsed.params.get(it.param).map_or("", |name| name);
-        self.parsed.placeholders.iter().map(move |it| (name(it), each(it), it.spaced))
+    /// What the text consists of, as it was when it was read: the same names are placeholders.
+    fn parsed(&self) -> Result<Parsed, Box<Fault>> {
+        let names: BTreeSet<&str> = self.params.iter().map(String::as_str).collect();
+        parsed(&self.text, &|name| names.contains(name))
     }
 
     /// The words that would run, with the placeholders as they are written.
     /// For a preview of a call whose values are missing or wrong.
     pub(crate) fn as_written(&self) -> Vec<String> {
-        if self.uses_shell() {
+        let Some(parsed) = self.parsed().ok().filter(|it| !it.needs_shell) else {
             return ["sh", "-c", &self.text].map(str::to_owned).into();
-        }
-        let words = self.words().map(|word| {
+        };
+        let words = parsed.words().map(|word| {
             let parts = word.parts.iter().map(|it| match it {
                 Part::Literal { .. } => it.literal(&self.text).unwrap_or_default().to_owned(),
                 Part::Value { param, .. } => {
-                    format!("{{{{{}}}}}", self.parsed.params[*param])
+                    format!("{{{{{}}}}}", parsed.params[*param])
                 }
                 Part::Expansion(span) | Part::Substitution(span, _) => {
                     self.text[span.clone()].to_owned()
@@ -146,6 +155,27 @@ impl Template {
     /// Puts in the values of a call. `schema` describes the parameters.
     /// Fails with every value that cannot stand in its place, not only the first.
     pub(crate) fn fill(&self, schema: &Value, input: &Input) -> Result<Filled, Vec<Refusal>> {
-        fill::fill(&self.text, &self.parsed, schema, input)
+        let parsed = self.parsed().map_err(|fault| vec![Refusal::of_command(fault.what)])?;
+        fill::fill(&self.text, &parsed, schema, input)
     }
+}
+
+impl Reading {
+    /// The bytes of the program's name.
+    pub(crate) fn program_span(&self) -> Range<usize> {
+        self.parsed.words().next().map_or(0..self.template.text.len(), |it| it.span.clone())
+    }
+
+    /// Every placeholder: its name, its bytes, and whether there are blanks within its braces.
+    pub(crate) fn placeholders(&self) -> impl Iterator<Item = (&str, Range<usize>, bool)> {
+        let name = |it: &Placeholder| self.parsed.params.get(it.param).map_or("", |name| name);
+        self.parsed.placeholders.iter().map(move |it| (name(it), it.span.clone(), it.spaced))
+    }
+}
+
+/// What a text consists of, where no rule speaks against it.
+fn parsed(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Parsed, Box<Fault>> {
+    let mut parsed = parse::parse(text, is_declared)?;
+    rules::check(text, &mut parsed)?;
+    Ok(parsed)
 }

@@ -111,6 +111,16 @@ pub(super) struct Parsed {
     pub(super) needs_shell: bool,
 }
 
+impl Parsed {
+    /// The words at the top, without those in substitutions.
+    pub(super) fn words(&self) -> impl Iterator<Item = &Word> {
+        self.items.iter().filter_map(|it| match it {
+            Item::Word(word) => Some(word),
+            Item::Gap(..) => None,
+        })
+    }
+}
+
 impl Word {
     /// The word, if nothing in it changes from call to call.
     pub(super) fn fixed<'a>(&'a self, text: &'a str) -> Option<Cow<'a, str>> {

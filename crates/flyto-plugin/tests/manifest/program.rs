@@ -6,7 +6,7 @@ use expect_test::expect;
 use flyto_diagnostics::Source;
 use flyto_plugin::{Depth, Invocation, LoadOptions, load_source};
 
-use crate::{check_tool, check_tool_in_full, shown, with_tool};
+use crate::{check_tool, check_tool_in_full, load_in, plugin_dir, shown, with_tool};
 
 #[test]
 fn commands() {
@@ -475,4 +475,42 @@ fn a_program_that_is_no_file_is_named_by_its_kind() {
         F0114: "/dev/null" is a device; write the path of an executable file, or the name of a program in the PATH
         F0114: the program "pipe" is a named pipe; write the path of an executable file
     "#]].assert_eq(&found);
+}
+
+#[test]
+fn what_no_program_can_get_is_refused() {
+    let long = "x ".repeat(70_000);
+    let check = |tool: String, expect: expect_test::Expect| {
+        let dir = plugin_dir();
+        let text = format!(
+            r#"{{"name": "p", "version": "1.0.0", "description": "d", "tools": [{{"name": "t", "description": "d", {tool}}}]}}"#
+        );
+        let loaded = load_in(&dir, &text, Depth::Quick);
+        let findings: Vec<_> = loaded.findings.iter().map(ToString::to_string).collect();
+        expect.assert_eq(&findings.join("\n"));
+    };
+    check(
+        format!(r#""parameters": {{}}, "command": "echo {long}""#),
+        expect![[
+            r#"plugin.json:1:128: error[F0024]: "command" has 140005 bytes, and at most 131071 can be handed over"#
+        ]],
+    );
+    check(
+        format!(r#""command": "{long}""#),
+        expect![[
+            r#"plugin.json:1:110: error[F0024]: "command" has 140000 bytes, and at most 131071 can be handed over"#
+        ]],
+    );
+    check(
+        format!(r#""command": "ls", "args": ["-l", "{long}"]"#),
+        expect![
+            "plugin.json:1:131: error[F0024]: argument 2 has 140000 bytes, and at most 131071 can be handed over"
+        ],
+    );
+    check(
+        format!(r#""command": "ls", "work_dir": "{long}""#),
+        expect![[
+            r#"plugin.json:1:128: error[F0024]: "work_dir" has 140000 bytes, and at most 131071 can be handed over"#
+        ]],
+    );
 }

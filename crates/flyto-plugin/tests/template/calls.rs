@@ -85,17 +85,46 @@ async fn what_no_argument_can_hold_is_bad_input() {
             "invalid input: /x: has 131072 bytes, and an argument of a program has at most 131071";
         assert_eq!(res.output, why);
     }
-    // Each is short enough, and all together are too long.
+    // One that is short enough, many times.
+    let many = format!("printf %s {{{{x}}}}{{{{y}}}}{}", "{{x}}".repeat(9));
+    let input = json!({"x": "v".repeat(20_000), "y": "w".repeat(30_000)});
+    let res = host.call(template(&many, json!({"x": {}, "y": {}})), input).await;
+    assert_eq!(res.failure, Some(Failure::BadInput));
+    expect!["invalid input: /x: has 20000 bytes and makes an argument of 230000, and an argument of a program has at most 131071"]
+        .assert_eq(&res.output);
+}
+
+/// Each is short enough, and all together are too long.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn what_the_arguments_together_cannot_hold_is_bad_input() {
+    let host = Host::new();
     let names: Vec<String> = (0..100).map(|it| format!("n{it}")).collect();
     let properties =
         names.iter().map(|it| (it.clone(), json!({}))).collect::<serde_json::Map<_, _>>();
     let command = names.iter().fold("true".to_owned(), |res, it| res + &format!(" {{{{{it}}}}}"));
-    let input = names.iter().map(|it| (it.clone(), json!("v".repeat(100_000))));
-    let input = serde_json::Value::Object(input.collect());
-    let res = host.call(template(&command, properties.into()), input).await;
+    let def = |command: &str| template(command, properties.clone().into());
+    let input = |n_bytes: usize| {
+        let members = names.iter().map(|it| (it.clone(), json!("v".repeat(n_bytes))));
+        serde_json::Value::Object(members.collect())
+    };
+    let res = host.call(def(&command), input(50_000)).await;
     assert_eq!(res.failure, Some(Failure::BadInput));
     expect!["invalid input: (root): the values are longer than the system lets arguments be: Argument list too long (os error 7)"]
         .assert_eq(&res.output);
+    // Not even put together: as many arguments as a command has room for are gigabytes.
+    for command in
+        [&*command, &(command.clone() + " $HOME"), &("true".to_owned() + &" {{n0}}".repeat(18_000))]
+    {
+        let res = host.call(def(command), input(100_000)).await;
+        assert_eq!(res.failure, Some(Failure::BadInput));
+        expect!["invalid input: (root): the arguments together have more than 6291456 bytes, which no program can get"]
+            .assert_eq(&res.output);
+    }
+    let command = "true \"{{n0}}".to_owned() + &" {{n1}}".repeat(10_000) + "$HOME\"";
+    let res = host.call(def(&command), input(1)).await;
+    assert_eq!(res.failure, Some(Failure::BadInput));
+    expect!["invalid input: (root): the command has 170076 bytes with the names of variables in place of values, and an argument of a program has at most 131071"].assert_eq(&res.output);
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ use crate::{
     files::{self, Unread},
     manifest::{
         env,
-        field::refuse_nul,
+        field::check_system_text,
         place::Place,
         within::{leaves, stays_within},
     },
@@ -167,7 +167,7 @@ fn closed<'v>(
 fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transport, Reported> {
     let command = reader.required_string("command").and_then(|text| {
         let at = reader.at("command");
-        refuse_nul(at, "\"command\"").map_err(|diag| reader.push(diag))?;
+        check_system_text(at, "\"command\"").map_err(|diag| reader.push(diag))?;
         match command_fault(at, text, place) {
             Some(diagnostic) => Err(reader.push(diagnostic)),
             None => Ok(literal(text)),
@@ -178,7 +178,7 @@ fn stdio(reader: &mut ObjectReader<'_, '_>, place: Place<'_>) -> Result<Transpor
     let cwd = reader.optional_string("cwd").and_then(|text| {
         let Some(text) = text else { return Ok(None) };
         let at = reader.at("cwd");
-        refuse_nul(at, "\"cwd\"").map_err(|diag| reader.push(diag))?;
+        check_system_text(at, "\"cwd\"").map_err(|diag| reader.push(diag))?;
         match dir_fault(at, text, place) {
             Some(diagnostic) => Err(reader.push(diagnostic)),
             None => Ok(Some(own_only(text))),
@@ -231,7 +231,7 @@ fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
     let texts = reader.optional_string_array("args")?.unwrap_or_default();
     let mut failed = None;
     for (index, at) in reader.at("args").items().take(texts.len()).enumerate() {
-        if let Err(diagnostic) = refuse_nul(at, format_args!("argument {}", index + 1)) {
+        if let Err(diagnostic) = check_system_text(at, format_args!("argument {}", index + 1)) {
             failed = Some(reader.push(diagnostic));
         }
     }

@@ -16,7 +16,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, 
 use flyto_execenv::{Environment, Template};
 
 use self::def::ServerDef;
-use super::{env, field::refuse_nul, literal::span_within};
+use super::{env, field::check_system_text, literal::span_within};
 use crate::{
     codes,
     environment::{PLUGIN_DATA, PLUGIN_ROOT},
@@ -121,7 +121,7 @@ fn report_unset(
 /// A value with references to variables.
 /// `label` names the value in a message: `"url"`, `argument 2`.
 fn template(at: At<'_>, label: &str, text: &str) -> Result<Template, Box<Diagnostic>> {
-    refuse_nul(at, label)?;
+    check_system_text(at, label)?;
     Template::parse(text).map_err(|err| Box::new(env::bad_template(at, label, text, &err)))
 }
 
