@@ -148,7 +148,7 @@ async fn what_appears_beside_a_secret_is_there_for_the_next_call() {
 }
 
 #[tokio::test]
-async fn what_a_program_was_kept_from_is_told_once_each() {
+async fn each_blocked_host_is_reported_once() {
     let env = ExecEnv::new(Linux::new());
     let isolation = |hosts: &[&str]| {
         let hosts = hosts.iter().map(|it| it.parse().expect("a pattern")).collect();
