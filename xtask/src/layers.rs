@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("flyto-audit", &[]),
     ("flyto-execenv-linux", &["flyto-execenv", "flyto-supervision"]),
     ("flyto-program", &["flyto-tools", "flyto-execenv"]),
+    ("flyto-permission", &["flyto-diagnostics", "flyto-tools"]),
     ("flyto-plugin", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),
     ("flyto-exectool", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),
     ("flyto-host", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program", "flyto-plugin", "flyto-exectool"]),

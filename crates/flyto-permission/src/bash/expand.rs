@@ -1,0 +1,285 @@
+//! Expansions: what starts with a dollar sign or a backquote.
+
+use super::{
+    Word,
+    parse::{Context, Parsed, Parser, read},
+    variables,
+};
+
+impl Parser<'_> {
+    /// Reads from `$` on.
+    pub(super) fn dollar(&mut self, word: &mut Word, quoted: bool) -> Parsed {
+        if self.at("$((") {
+            self.pos += 3;
+            self.arithmetic()?;
+            word.expansion(quoted);
+            return Ok(());
+        }
+        match self.byte(1) {
+            Some(b'(') => {
+                self.pos += 2;
+                self.substitution(false)?;
+                word.expansion(quoted);
+            }
+            Some(b'{') => {
+                self.pos += 2;
+                self.deeper(|it| it.parameter(quoted))?;
+                word.expansion(quoted);
+            }
+            Some(b'[') => return Err(self.unclear("arithmetic with more than numbers")),
+            Some(b'\'') if !quoted => self.ansi_c_quotes(word)?,
+            Some(b'"') if !quoted => return Err(self.unclear("a text that is translated")),
+            Some(b'\\') if self.byte(2) == Some(b'\n') => {
+                return Err(self.unclear("a line that is continued inside a word"));
+            }
+            Some(b'0'..=b'9' | b'*' | b'@' | b'#' | b'?' | b'-' | b'$' | b'!') => {
+                // `"$@"` is several words although it is quoted.
+                let many = self.byte(1) == Some(b'@');
+                self.pos += 2;
+                word.expansion(quoted && !many);
+            }
+            Some(it) if it.is_ascii_alphabetic() || it == b'_' => {
+                self.pos += 1;
+                let rest = self.text[self.pos..].bytes();
+                self.pos += rest.take_while(|it| it.is_ascii_alphanumeric() || *it == b'_').count();
+                word.expansion(quoted);
+            }
+            _ => {
+                self.pos += 1;
+                word.push('$');
+            }
+        }
+        Ok(())
+    }
+
+    /// Commands up to a closing bracket.
+    pub(super) fn substitution(&mut self, piped: bool) -> Parsed {
+        let outer = self.context;
+        let waiting = std::mem::take(&mut self.heredocs);
+        self.context.piped = piped;
+        let res = self.deeper(|it| {
+            it.list()?;
+            it.no_open_heredoc()?;
+            it.expect(")")
+        });
+        self.context = outer;
+        self.heredocs = waiting;
+        res
+    }
+
+    /// `` `…` ``: the text has one layer of backslashes taken off and is then read by itself.
+    pub(super) fn backquotes(&mut self, word: &mut Word, quoted: bool) -> Parsed {
+        let start = self.pos;
+        self.pos += 1;
+        let mut inner = String::new();
+        loop {
+            match self.peek() {
+                None => {
+                    self.pos = start;
+                    return Err(self.unclear("a backquote that is not closed"));
+                }
+                Some(b'`') => break,
+                Some(b'\\') => {
+                    self.pos += 1;
+                    match self.peek() {
+                        Some(it @ (b'`' | b'\\' | b'$')) => {
+                            inner.push(char::from(it));
+                            self.pos += 1;
+                        }
+                        Some(b'"') if quoted => {
+                            inner.push('"');
+                            self.pos += 1;
+                        }
+                        _ => inner.push('\\'),
+                    }
+                }
+                Some(_) => {
+                    let it = self.next_char();
+                    inner.push(it);
+                }
+            }
+        }
+        self.pos += 1;
+        let context = Context { depth: self.context.depth + 1, piped: false, ..self.context };
+        read(&inner, self.out, context)?;
+        word.expansion(quoted);
+        Ok(())
+    }
+
+    /// `${…}`, from behind the opening brace.
+    fn parameter(&mut self, quoted: bool) -> Parsed {
+        let is_length = self.byte(1) != Some(b'}') && self.take("#");
+        if self.peek() == Some(b'!') {
+            return Err(self.unclear("an expansion by the name in a variable"));
+        }
+        let rest = &self.text[self.pos..];
+        let n_name = match rest.bytes().next() {
+            Some(b'*' | b'@' | b'#' | b'?' | b'-' | b'$') => 1,
+            _ => rest.bytes().take_while(|it| it.is_ascii_alphanumeric() || *it == b'_').count(),
+        };
+        let name = &rest[..n_name];
+        if name.is_empty() {
+            return Err(self.unclear("an expansion that is not read"));
+        }
+        self.pos += n_name;
+        if self.take("[") {
+            if !self.take("@") && !self.take("*") {
+                while self.peek().is_some_and(|it| it.is_ascii_digit()) {
+                    self.pos += 1;
+                }
+            }
+            if !self.take("]") {
+                return Err(self.unclear("arithmetic with more than numbers"));
+            }
+        }
+        if self.take("}") {
+            return Ok(());
+        }
+        if is_length {
+            return Err(self.unclear("an expansion that is not read"));
+        }
+        let assigns = self.at("=") || self.at(":=");
+        if assigns && !variables::is_harmless_inside(name) {
+            return Err(self.unclear("an expansion that sets a variable"));
+        }
+        let is_slice = self.at(":") && !matches!(self.byte(1), Some(b'-' | b'=' | b'?' | b'+'));
+        if is_slice {
+            while self.peek().is_some_and(|it| matches!(it, b':' | b' ' | b'-' | b'0'..=b'9')) {
+                self.pos += 1;
+            }
+            return match self.take("}") {
+                true => Ok(()),
+                false => Err(self.unclear("arithmetic with more than numbers")),
+            };
+        }
+        if !matches!(
+            self.peek(),
+            Some(b':' | b'-' | b'=' | b'?' | b'+' | b'#' | b'%' | b'/' | b'^' | b',')
+        ) {
+            return Err(self.unclear("an expansion that is not read"));
+        }
+        self.parameter_word(quoted)
+    }
+
+    /// The text behind an operator, up to the closing brace. Quotes within quotes are read
+    /// differently by shells, so they are not read here.
+    fn parameter_word(&mut self, quoted: bool) -> Parsed {
+        let mut ignored = Word::default();
+        loop {
+            match self.peek() {
+                Some(b'}') => {
+                    self.pos += 1;
+                    return Ok(());
+                }
+                Some(b'$') => self.dollar(&mut ignored, quoted)?,
+                Some(b'`') => self.backquotes(&mut ignored, quoted)?,
+                Some(b'\'') if !quoted => self.single_quotes(&mut ignored)?,
+                Some(b'"') if !quoted => self.double_quotes(&mut ignored)?,
+                Some(b'\\') if !quoted && self.byte(1).is_some_and(|it| it != b'\n') => {
+                    self.pos += 1;
+                    self.next_char();
+                }
+                None | Some(b'\'' | b'"' | b'\\' | b'\n' | b'{') => {
+                    return Err(self.unclear("an expansion that is not read"));
+                }
+                Some(b'<' | b'>') if self.byte(1) == Some(b'(') => {
+                    return Err(self.unclear("an expansion that is not read"));
+                }
+                Some(_) => {
+                    self.next_char();
+                }
+            }
+        }
+    }
+
+    /// `$'…'`, [ANSI-C quoting](https://www.gnu.org/software/bash/manual/html_node/ANSI_002dC-Quoting.html).
+    fn ansi_c_quotes(&mut self, word: &mut Word) -> Parsed {
+        let start = self.pos;
+        self.pos += 2;
+        word.quote();
+        loop {
+            if self.peek().is_none() {
+                self.pos = start;
+                return Err(self.unclear("a quote that is not closed"));
+            }
+            match self.next_char() {
+                '\'' => return Ok(()),
+                '\\' => {
+                    let decoded = match self.peek() {
+                        Some(b'a') => '\x07',
+                        Some(b'b') => '\x08',
+                        Some(b'e' | b'E') => '\x1b',
+                        Some(b'f') => '\x0c',
+                        Some(b'n') => '\n',
+                        Some(b'r') => '\r',
+                        Some(b't') => '\t',
+                        Some(b'v') => '\x0b',
+                        Some(it @ (b'\\' | b'\'' | b'"' | b'?')) => char::from(it),
+                        Some(b'0'..=b'7') => {
+                            let it = self.number(8, 3)?;
+                            word.push(it);
+                            continue;
+                        }
+                        Some(it @ (b'x' | b'u' | b'U')) => {
+                            self.pos += 1;
+                            let n_digits = match it {
+                                b'x' => 2,
+                                b'u' => 4,
+                                _ => 8,
+                            };
+                            let it = self.number(16, n_digits)?;
+                            word.push(it);
+                            continue;
+                        }
+                        _ => return Err(self.unclear("an escape that is not read")),
+                    };
+                    self.pos += 1;
+                    word.push(decoded);
+                }
+                it => word.push(it),
+            }
+        }
+    }
+
+    /// Up to `max` digits. Only ASCII: beyond that the result depends on the locale, and a NUL
+    /// ends the text.
+    fn number(&mut self, radix: u32, max: usize) -> Parsed<char> {
+        let mut value = 0_u32;
+        let mut n_digits = 0;
+        while let Some(digit) = self.peek().and_then(|it| char::from(it).to_digit(radix)) {
+            if n_digits == max {
+                break;
+            }
+            value = value.saturating_mul(radix).saturating_add(digit);
+            n_digits += 1;
+            self.pos += 1;
+        }
+        match u8::try_from(value) {
+            Ok(it) if n_digits > 0 && it.is_ascii() && it != 0 => Ok(char::from(it)),
+            _ => Err(self.unclear("an escape that is not read")),
+        }
+    }
+
+    /// The lines of a here-document that are expanded; whether they stay as they are written.
+    pub(super) fn expand_body(&mut self) -> Parsed<bool> {
+        let mut word = Word::default();
+        let mut escapes = false;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'\\' => {
+                    escapes = true;
+                    self.pos += 1;
+                    if self.peek().is_some() {
+                        self.next_char();
+                    }
+                }
+                b'$' => self.dollar(&mut word, true)?,
+                b'`' => self.backquotes(&mut word, true)?,
+                _ => {
+                    self.next_char();
+                }
+            }
+        }
+        Ok(!escapes && word.literal().is_some())
+    }
+}

@@ -1,0 +1,79 @@
+//! Here-documents: lines behind the command that reads them.
+
+use super::parse::{Parsed, Parser};
+
+/// A here-document whose lines are still to come.
+#[derive(Debug)]
+pub(super) struct Pending {
+    delimiter: String,
+    /// The delimiter was quoted, so nothing in the lines is expanded.
+    quoted: bool,
+    strip_tabs: bool,
+    slot: usize,
+}
+
+impl Parser<'_> {
+    /// Reads the delimiter behind `<<`; gives the number of the document.
+    pub(super) fn heredoc(&mut self, strip_tabs: bool) -> Parsed<usize> {
+        self.skip_blanks()?;
+        let word = self.some_word()?;
+        let Some(delimiter) = word.literal() else {
+            return Err(self.unclear("a here-document whose delimiter is not plain"));
+        };
+        if delimiter.contains('\n') {
+            return Err(self.unclear("a here-document whose delimiter is not plain"));
+        }
+        let slot = self.out.heredocs.len();
+        self.out.heredocs.push(None);
+        let delimiter = delimiter.to_owned();
+        self.heredocs.push(Pending { delimiter, quoted: word.is_quoted(), strip_tabs, slot });
+        Ok(slot)
+    }
+
+    /// Reads the lines of all documents that wait for a line end.
+    pub(super) fn read_heredocs(&mut self) -> Parsed {
+        for pending in std::mem::take(&mut self.heredocs) {
+            let start = self.pos;
+            let end = loop {
+                let rest = &self.text[self.pos..];
+                if rest.is_empty() {
+                    self.pos = start;
+                    return Err(self.unclear("a here-document that does not end"));
+                }
+                let (line, skipped) = match rest.split_once('\n') {
+                    Some((line, _)) => (line, line.len() + 1),
+                    None => (rest, rest.len()),
+                };
+                let line_start = self.pos;
+                self.pos += skipped;
+                let line = if pending.strip_tabs { line.trim_start_matches('\t') } else { line };
+                if line == pending.delimiter {
+                    break line_start;
+                }
+            };
+            let body = &self.text[start..end];
+            if pending.quoted {
+                self.out.heredocs[pending.slot] = Some(body.to_owned());
+            } else {
+                if body.contains("\\\n") {
+                    return Err(self.unclear("a continued line in a here-document"));
+                }
+                let context = self.context;
+                let mut inner = Parser::new(body, self.out, context)?;
+                inner.context.depth += 1;
+                let is_known = inner.expand_body()?;
+                if is_known {
+                    self.out.heredocs[pending.slot] = Some(body.to_owned());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn no_open_heredoc(&self) -> Parsed {
+        match self.heredocs.is_empty() {
+            true => Ok(()),
+            false => Err(self.unclear("a here-document that does not end")),
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! Lists, pipelines and compound commands.
+
+use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, cut, variables};
+
+pub(super) type Parsed<T = ()> = Result<T, Unclear>;
+
+/// What surrounds a text.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Context {
+    pub(super) depth: usize,
+    /// Standard input is a pipe.
+    pub(super) piped: bool,
+    /// The command that holds the text as a word.
+    pub(super) parent: Option<usize>,
+}
+
+/// Reads a whole text. On `Err`, the commands before the unclear place are in `out`.
+pub(super) fn read(text: &str, out: &mut Analysis, context: Context) -> Parsed {
+    let mut parser = Parser::new(text, out, context)?;
+    parser.list()?;
+    match parser.peek() {
+        None => parser.no_open_heredoc(),
+        Some(_) => Err(parser.unclear("this stands where no command can")),
+    }
+}
+
+/// A place in a text, and what was found so far.
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    pub(super) pos: usize,
+    pub(super) out: &'a mut Analysis,
+    pub(super) context: Context,
+    pub(super) heredocs: Vec<super::heredoc::Pending>,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, out: &'a mut Analysis, context: Context) -> Parsed<Self> {
+        out.n_bytes = out.n_bytes.saturating_add(text.len());
+        if out.n_bytes > MAX_BYTES {
+            return Err(Unclear::new("the command line is too long to be read", ""));
+        }
+        if context.depth > MAX_DEPTH {
+            return Err(Unclear::new("commands lie too deep in each other", text));
+        }
+        if text.contains('\0') {
+            return Err(Unclear::new("a NUL byte", ""));
+        }
+        Ok(Self { text, pos: 0, out, context, heredocs: Vec::new() })
+    }
+
+    pub(super) fn unclear(&self, why: &'static str) -> Unclear {
+        Unclear::new(why, self.text.get(self.pos..).unwrap_or(""))
+    }
+
+    pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
+        self.text.as_bytes().get(self.pos + ahead).copied()
+    }
+
+    pub(super) fn peek(&self) -> Option<u8> {
+        self.byte(0)
+    }
+
+    pub(super) fn at(&self, text: &str) -> bool {
+        self.text.as_bytes()[self.pos..].starts_with(text.as_bytes())
+    }
+
+    pub(super) fn take(&mut self, text: &str) -> bool {
+        let res = self.at(text);
+        if res {
+            self.pos += text.len();
+        }
+        res
+    }
+
+    /// Counts one command or word.
+    pub(super) fn count(&mut self) -> Parsed {
+        self.out.n_items += 1;
+        if self.out.n_items > MAX_ITEMS {
+            return Err(self.unclear("the command line has too many parts"));
+        }
+        Ok(())
+    }
+
+    /// Goes one level down for `read`.
+    pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.context.depth >= MAX_DEPTH {
+            return Err(self.unclear("commands lie too deep in each other"));
+        }
+        self.context.depth += 1;
+        let res = read(self);
+        self.context.depth -= 1;
+        res
+    }
+
+    /// Skips blanks and a comment.
+    pub(super) fn skip_blanks(&mut self) -> Parsed {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\t') => self.pos += 1,
+                Some(b'\\') if self.byte(1) == Some(b'\n') => {
+                    // The shell joins the lines before it looks for words and operators: only
+                    // beside a blank is that the same as a blank.
+                    let before = self.pos.checked_sub(1).map(|it| self.text.as_bytes()[it]);
+                    let is_blank = |it| matches!(it, None | Some(b' ' | b'\t' | b'\n'));
+                    if !is_blank(before) && !is_blank(self.byte(2)) {
+                        return Err(self.unclear("a line that is continued inside a word"));
+                    }
+                    self.pos += 2;
+                }
+                Some(b'#') => {
+                    let rest = &self.text.as_bytes()[self.pos..];
+                    self.pos += rest.iter().position(|it| *it == b'\n').unwrap_or(rest.len());
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Skips blanks, comments and line ends; here-documents start behind a line end.
+    pub(super) fn skip_lines(&mut self) -> Parsed {
+        loop {
+            self.skip_blanks()?;
+            if self.peek() != Some(b'\n') {
+                return Ok(());
+            }
+            self.pos += 1;
+            self.read_heredocs()?;
+        }
+    }
+
+    /// The next word if it is written without quotes and expansions, as reserved words are.
+    pub(super) fn plain_word(&self) -> Option<&'a str> {
+        let rest = &self.text[self.pos..];
+        let end = rest
+            .bytes()
+            .position(|it| is_meta(it) || matches!(it, b'\'' | b'"' | b'\\' | b'$' | b'`'))
+            .unwrap_or(rest.len());
+        let whole = rest.as_bytes().get(end).is_none_or(|it| is_meta(*it));
+        (whole && end > 0).then(|| &rest[..end])
+    }
+
+    fn at_reserved(&self, word: &str) -> bool {
+        self.plain_word() == Some(word)
+    }
+
+    fn take_reserved(&mut self, word: &str) -> bool {
+        let res = self.at_reserved(word);
+        if res {
+            self.pos += word.len();
+        }
+        res
+    }
+
+    fn expect_reserved(&mut self, word: &str) -> Parsed {
+        self.skip_lines()?;
+        match self.take_reserved(word) {
+            true => Ok(()),
+            false => Err(self.unclear("a compound command that does not end")),
+        }
+    }
+
+    pub(super) fn expect(&mut self, text: &str) -> Parsed {
+        match self.take(text) {
+            true => Ok(()),
+            false => Err(self.unclear("a bracket that is not closed")),
+        }
+    }
+
+    /// Commands up to the end, a closing bracket or a reserved word that ends them.
+    pub(super) fn list(&mut self) -> Parsed {
+        loop {
+            self.skip_lines()?;
+            let ends = matches!(self.peek(), None | Some(b')'))
+                || self.at(";;")
+                || self.at(";&")
+                || self.plain_word().is_some_and(ends_list);
+            if ends {
+                return Ok(());
+            }
+            self.and_or()?;
+            self.skip_blanks()?;
+            match self.peek() {
+                Some(b';') if matches!(self.byte(1), Some(b';' | b'&')) => return Ok(()),
+                Some(b';' | b'&') => self.pos += 1,
+                Some(b'\n') => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    fn and_or(&mut self) -> Parsed {
+        loop {
+            self.pipeline()?;
+            self.skip_blanks()?;
+            if !self.take("&&") && !self.take("||") {
+                return Ok(());
+            }
+            self.skip_lines()?;
+        }
+    }
+
+    fn pipeline(&mut self) -> Parsed {
+        loop {
+            self.skip_blanks()?;
+            if self.take_reserved("!") {
+                continue;
+            }
+            if !self.at_reserved("time") {
+                break;
+            }
+            // `time -f` is a program; `time` and `time -p` are the shell's.
+            let before = self.pos;
+            self.pos += "time".len();
+            self.skip_blanks()?;
+            if self.take_reserved("-p") {
+                self.skip_blanks()?;
+            }
+            if self.peek() == Some(b'-') {
+                self.pos = before;
+                break;
+            }
+        }
+        let piped = self.context.piped;
+        let mut parts = Vec::new();
+        let res = loop {
+            let first = self.out.commands.len();
+            if let Err(err) = self.command() {
+                break Err(err);
+            }
+            parts.push(first..self.out.commands.len());
+            self.skip_blanks()?;
+            if self.at("||") || !self.take("|") {
+                break Ok(());
+            }
+            self.take("&");
+            self.context.piped = true;
+            self.skip_lines()?;
+        };
+        self.context.piped = piped;
+        if parts.len() > 1 {
+            self.out.pipelines.push(parts);
+        }
+        res
+    }
+
+    pub(super) fn command(&mut self) -> Parsed {
+        self.count()?;
+        self.deeper(|it| {
+            it.skip_blanks()?;
+            match it.compound()? {
+                true => it.redirects_of_compound(),
+                false => it.simple(),
+            }
+        })
+    }
+
+    /// Reads a compound command, if one starts here.
+    pub(super) fn compound(&mut self) -> Parsed<bool> {
+        if self.at("((") {
+            self.pos += 2;
+            self.arithmetic()?;
+            return Ok(true);
+        }
+        if self.take("(") {
+            self.list()?;
+            self.expect(")")?;
+            return Ok(true);
+        }
+        let Some(word) = self.plain_word() else { return Ok(false) };
+        if ends_list(word) {
+            return Err(self.unclear("this stands where no command can"));
+        }
+        let read: fn(&mut Self) -> Parsed = match word {
+            "{" => |it| {
+                it.list()?;
+                it.expect_reserved("}")
+            },
+            "if" => Self::if_command,
+            "while" | "until" => |it| {
+                it.list()?;
+                it.do_group()
+            },
+            "for" | "select" => Self::for_command,
+            "case" => Self::case_command,
+            "function" => Self::function_keyword,
+            "[[" => Self::test_command,
+            "coproc" => return Err(self.unclear("`coproc` is not read")),
+            _ => return Ok(false),
+        };
+        self.pos += word.len();
+        read(self)?;
+        Ok(true)
+    }
+
+    fn if_command(&mut self) -> Parsed {
+        self.list()?;
+        self.expect_reserved("then")?;
+        self.list()?;
+        loop {
+            self.skip_lines()?;
+            if self.take_reserved("elif") {
+                self.list()?;
+                self.expect_reserved("then")?;
+                self.list()?;
+            } else if self.take_reserved("else") {
+                self.list()?;
+            } else {
+                return self.expect_reserved("fi");
+            }
+        }
+    }
+
+    fn do_group(&mut self) -> Parsed {
+        self.expect_reserved("do")?;
+        self.list()?;
+        self.expect_reserved("done")
+    }
+
+    fn for_command(&mut self) -> Parsed {
+        self.skip_blanks()?;
+        let name = self.plain_word().filter(|it| variables::is_name(it));
+        let Some(name) = name else { return Err(self.unclear("a loop without a plain name")) };
+        if !variables::is_harmless_inside(name) {
+            return Err(self.unclear("a loop over a variable that may change what runs"));
+        }
+        self.pos += name.len();
+        self.skip_lines()?;
+        if self.take_reserved("in") {
+            loop {
+                self.skip_blanks()?;
+                if matches!(self.peek(), None | Some(b';' | b'\n')) {
+                    break;
+                }
+                self.some_word()?;
+            }
+        }
+        self.skip_blanks()?;
+        self.take(";");
+        self.skip_lines()?;
+        self.do_group()
+    }
+
+    fn case_command(&mut self) -> Parsed {
+        self.skip_blanks()?;
+        self.some_word()?;
+        self.expect_reserved("in")?;
+        loop {
+            self.skip_lines()?;
+            if self.take_reserved("esac") {
+                return Ok(());
+            }
+            self.take("(");
+            loop {
+                self.skip_blanks()?;
+                self.some_word()?;
+                self.skip_blanks()?;
+                if !self.take("|") {
+                    break;
+                }
+            }
+            self.expect(")")?;
+            self.list()?;
+            self.skip_lines()?;
+            if !self.take(";;&") && !self.take(";;") && !self.take(";&") {
+                return self.expect_reserved("esac");
+            }
+        }
+    }
+
+    fn function_keyword(&mut self) -> Parsed {
+        self.skip_blanks()?;
+        let Some(name) = self.plain_word() else {
+            return Err(self.unclear("a function without a plain name"));
+        };
+        self.pos += name.len();
+        self.skip_blanks()?;
+        if self.take("(") {
+            self.skip_blanks()?;
+            self.expect(")")?;
+        }
+        self.function_body()
+    }
+
+    /// The body counts as run: which call would reach it is not followed.
+    pub(super) fn function_body(&mut self) -> Parsed {
+        self.skip_lines()?;
+        self.deeper(|it| match it.compound()? {
+            true => it.redirects_of_compound(),
+            false => Err(it.unclear("a function without a body in brackets")),
+        })
+    }
+
+    /// `[[ … ]]`. Numbers are compared by evaluating both sides, which can run commands.
+    fn test_command(&mut self) -> Parsed {
+        const EVALUATED: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "=~"];
+        loop {
+            self.skip_lines()?;
+            if self.take_reserved("]]") {
+                return Ok(());
+            }
+            let is_operator = ["&&", "||", "(", ")"].iter().any(|it| self.take(it));
+            let compares = matches!(self.peek(), Some(b'<' | b'>')) && self.byte(1) != Some(b'(');
+            if is_operator {
+                continue;
+            }
+            if compares {
+                self.pos += 1;
+                continue;
+            }
+            let word = self.some_word()?;
+            if EVALUATED.contains(&word.known_text()) {
+                return Err(self.unclear("a comparison that evaluates its sides"));
+            }
+        }
+    }
+
+    /// Numbers and operators up to `))`. Names are not read: the shell evaluates what they hold.
+    pub(super) fn arithmetic(&mut self) -> Parsed {
+        let mut n_open = 0_usize;
+        loop {
+            match self.peek() {
+                Some(b')') if n_open == 0 => return self.expect("))"),
+                Some(b')') => n_open -= 1,
+                Some(b'(') => n_open += 1,
+                Some(
+                    b'0'..=b'9'
+                    | b' '
+                    | b'+'
+                    | b'-'
+                    | b'*'
+                    | b'/'
+                    | b'%'
+                    | b'<'
+                    | b'>'
+                    | b'='
+                    | b'!'
+                    | b'&'
+                    | b'|'
+                    | b'^'
+                    | b'~'
+                    | b'?'
+                    | b':'
+                    | b',',
+                ) => {}
+                _ => return Err(self.unclear("arithmetic with more than numbers")),
+            }
+            self.pos += 1;
+        }
+    }
+
+    fn redirects_of_compound(&mut self) -> Parsed {
+        let mut command = Command::default();
+        let start = self.pos;
+        loop {
+            self.skip_blanks()?;
+            if !self.redirect(&mut command)? {
+                break;
+            }
+        }
+        let ends = matches!(self.peek(), None | Some(b'\n' | b';' | b'&' | b'|' | b')'))
+            || self.plain_word().is_some_and(ends_list);
+        if !ends {
+            return Err(self.unclear("this stands where no command can"));
+        }
+        if !command.redirects.is_empty() {
+            command.text = cut(&self.text[start..self.pos]);
+            command.parent = self.context.parent;
+            let n = self.out.commands.len();
+            command.contains = n..n;
+            self.out.commands.push(command);
+        }
+        Ok(())
+    }
+}
+
+/// Characters that end a word.
+pub(super) fn is_meta(it: u8) -> bool {
+    matches!(it, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
+}
+
+/// Reserved words that cannot start a command.
+fn ends_list(word: &str) -> bool {
+    matches!(word, "then" | "else" | "elif" | "fi" | "do" | "done" | "esac" | "}")
+}

@@ -1,0 +1,244 @@
+//! Simple commands and the words they are made of.
+
+use super::{
+    Command, Stdin, Word, cut,
+    parse::{Parsed, Parser, is_meta},
+    variables,
+};
+
+impl Parser<'_> {
+    /// A command of words, assignments and redirections, or a function by `name ()`.
+    pub(super) fn simple(&mut self) -> Parsed {
+        let start = self.pos;
+        let first = self.out.commands.len();
+        let mut command = Command { parent: self.context.parent, ..Command::default() };
+        if self.context.piped {
+            command.stdin = Stdin::Unknown;
+        }
+        let mut n_redirects = 0_usize;
+        let mut end = start;
+        let mut res = Ok(());
+        loop {
+            match self.simple_part(&mut command, &mut n_redirects) {
+                Ok(true) => end = self.pos,
+                Ok(false) => break,
+                Err(err) => {
+                    res = Err(err);
+                    break;
+                }
+            }
+        }
+        if res.is_ok() && self.peek() == Some(b'(') {
+            let is_function = command.words.len() == 1
+                && command.n_assignments == 0
+                && n_redirects == 0
+                && command.words[0].literal().is_some();
+            if !is_function {
+                return Err(self.unclear("a bracket inside a command"));
+            }
+            self.pos += 1;
+            self.skip_blanks()?;
+            self.expect(")")?;
+            return self.function_body();
+        }
+        if command.words.is_empty() && n_redirects == 0 {
+            return res.and_then(|()| Err(self.unclear("a command is missing")));
+        }
+        // Also a command that could not be read to its end is compared with rules that deny.
+        command.text = cut(&self.text[start..end]);
+        command.contains = first..self.out.commands.len();
+        self.out.commands.push(command);
+        res
+    }
+
+    /// Reads the next assignment, word or redirection; `false` at the end of the command.
+    fn simple_part(&mut self, command: &mut Command, n_redirects: &mut usize) -> Parsed<bool> {
+        self.skip_blanks()?;
+        if self.redirect(command)? {
+            *n_redirects += 1;
+            return Ok(true);
+        }
+        if matches!(self.peek(), None | Some(b'\n' | b';' | b'&' | b'|' | b'(' | b')')) {
+            return Ok(false);
+        }
+        if command.words.len() == command.n_assignments
+            && let Some(word) = self.assignment()?
+        {
+            command.words.push(word);
+            command.n_assignments += 1;
+            return Ok(true);
+        }
+        let start = self.pos;
+        let word = self.some_word()?;
+        let names_descriptor = self.text.as_bytes()[start] == b'{'
+            && self.text.as_bytes()[self.pos - 1] == b'}'
+            && matches!(self.peek(), Some(b'<' | b'>'));
+        if names_descriptor {
+            return Err(self.unclear("a file descriptor in a variable"));
+        }
+        command.words.push(word);
+        Ok(true)
+    }
+
+    /// `NAME=value`, `NAME+=value` or `NAME=(…)`, as one word.
+    fn assignment(&mut self) -> Parsed<Option<Word>> {
+        let rest = &self.text[self.pos..];
+        let n_name =
+            rest.bytes().take_while(|it| it.is_ascii_alphanumeric() || *it == b'_').count();
+        if !variables::is_name(&rest[..n_name]) {
+            return Ok(None);
+        }
+        let behind = &rest[n_name..];
+        let n_operator = match behind.as_bytes() {
+            [b'=', ..] => 1,
+            [b'+', b'=', ..] => 2,
+            [b'[', ..] => return Err(self.unclear("an assignment to an element of an array")),
+            _ => return Ok(None),
+        };
+        let start = &rest[..n_name + n_operator];
+        self.pos += start.len();
+        if self.take("(") {
+            loop {
+                self.skip_lines()?;
+                if self.take(")") {
+                    break;
+                }
+                if self.peek() == Some(b'[') {
+                    return Err(self.unclear("an assignment to an element of an array"));
+                }
+                self.some_word()?;
+            }
+            let mut word = Word::literal_of(start);
+            word.forget();
+            return Ok(Some(word));
+        }
+        let mut word = Word::literal_of(start);
+        self.word_into(&mut word)?;
+        Ok(Some(word))
+    }
+
+    /// A word, which must be there.
+    pub(super) fn some_word(&mut self) -> Parsed<Word> {
+        let start = self.pos;
+        let mut word = Word::default();
+        if self.peek() == Some(b'~') {
+            word.set_tilde();
+        }
+        self.word_into(&mut word)?;
+        match self.pos > start {
+            true => Ok(word),
+            false => Err(self.unclear("a word is missing")),
+        }
+    }
+
+    fn word_into(&mut self, word: &mut Word) -> Parsed {
+        self.count()?;
+        let start = self.pos;
+        let mut in_braces = false;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'<' | b'>' if self.byte(1) == Some(b'(') => {
+                    let is_first = self.pos == start;
+                    self.pos += 2;
+                    self.substitution(byte == b'>')?;
+                    word.expansion(true);
+                    if is_first && self.peek().is_none_or(is_meta) {
+                        word.set_process();
+                    }
+                }
+                it if is_meta(it) => break,
+                b'\'' => self.single_quotes(word)?,
+                b'"' => self.double_quotes(word)?,
+                b'\\' => {
+                    self.pos += 1;
+                    match self.peek() {
+                        None => return Err(self.unclear("a backslash at the end")),
+                        Some(b'\n') => {
+                            self.pos -= 1;
+                            return Err(self.unclear("a line that is continued inside a word"));
+                        }
+                        Some(_) => {
+                            word.quote();
+                            let it = self.next_char();
+                            word.push(it);
+                        }
+                    }
+                }
+                b'$' => self.dollar(word, false)?,
+                b'`' => self.backquotes(word, false)?,
+                _ => {
+                    // `{a,b}` and `{1..3}` are several words; a star, a question mark or a bracket
+                    // stands for names of files.
+                    in_braces |= byte == b'{';
+                    let expands = in_braces && (byte == b',' || self.at(".."));
+                    if expands || matches!(byte, b'*' | b'?' | b'[') {
+                        word.expansion(false);
+                    }
+                    let it = self.next_char();
+                    if it.is_control() || (!it.is_ascii() && it.is_whitespace()) {
+                        self.pos -= it.len_utf8();
+                        return Err(self.unclear("a control character or an unusual blank"));
+                    }
+                    word.push(it);
+                }
+            }
+        }
+        if !self.heredocs.is_empty() && self.text[start..self.pos].contains('\n') {
+            return Err(self.unclear("a line break between a here-document and its lines"));
+        }
+        Ok(())
+    }
+
+    /// Takes one character; only called where there is one.
+    pub(super) fn next_char(&mut self) -> char {
+        let it = self.text[self.pos..].chars().next().unwrap_or('\0');
+        self.pos += it.len_utf8();
+        it
+    }
+
+    pub(super) fn single_quotes(&mut self, word: &mut Word) -> Parsed {
+        let rest = &self.text[self.pos + 1..];
+        let Some((inner, _)) = rest.split_once('\'') else {
+            return Err(self.unclear("a quote that is not closed"));
+        };
+        inner.chars().for_each(|it| word.push(it));
+        word.quote();
+        self.pos += inner.len() + 2;
+        Ok(())
+    }
+
+    pub(super) fn double_quotes(&mut self, word: &mut Word) -> Parsed {
+        let start = self.pos;
+        self.pos += 1;
+        word.quote();
+        loop {
+            match self.peek() {
+                None => {
+                    self.pos = start;
+                    return Err(self.unclear("a quote that is not closed"));
+                }
+                Some(b'"') => {
+                    self.pos += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => {
+                    self.pos += 1;
+                    match self.peek() {
+                        Some(b'\n') => self.pos += 1,
+                        Some(it @ (b'$' | b'`' | b'"' | b'\\')) => {
+                            word.push(char::from(it));
+                            self.pos += 1;
+                        }
+                        _ => word.push('\\'),
+                    }
+                }
+                Some(b'$') => self.dollar(word, true)?,
+                Some(b'`') => self.backquotes(word, true)?,
+                Some(_) => {
+                    let it = self.next_char();
+                    word.push(it);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Programs that run other programs: what a command runs in the end.
+
+mod builtins;
+mod wrappers;
+
+use flyto_tools::Access;
+
+use self::wrappers::Wrapper;
+use super::{
+    Analysis, Command, Level, MAX_DEPTH, Redirect, Stdin, Unclear, Word,
+    parse::{Context, read},
+    variables::{self, assigned_name},
+};
+
+/// Fills in the levels of each command, and adds the commands in texts that a command runs.
+pub(super) fn unwrap_all(out: &mut Analysis) {
+    let mut next = 0;
+    while next < out.commands.len() {
+        let mut command = std::mem::take(&mut out.commands[next]);
+        let unwrapped = unwrap_one(&mut command);
+        let text = command.text.clone();
+        let stdin = command.stdin.clone();
+        out.commands[next] = command;
+        let fail = |out: &mut Analysis, mut unclear: Unclear| {
+            unclear.command = Some(next);
+            out.unclear.push(unclear);
+        };
+        match unwrapped {
+            Ok(Runs::Known) => {}
+            Ok(Runs::Commands(inner)) => {
+                for words in inner {
+                    let text = text.clone();
+                    let more_from = Some(0);
+                    let parent = Some(next);
+                    let depth = out.commands[next].depth;
+                    let inner =
+                        Command { words, text, more_from, parent, depth, ..Command::default() };
+                    out.commands.push(inner);
+                }
+            }
+            Ok(Runs::Text(script)) => {
+                run_text(out, next, Some(next), &script).unwrap_or_else(|err| fail(out, err));
+            }
+            Ok(Runs::Stdin) => {
+                let script = match stdin {
+                    Stdin::Text(text) => Some(text),
+                    Stdin::Heredoc(slot) => out.heredocs.get(slot).cloned().flatten(),
+                    Stdin::Inherited | Stdin::Unknown => None,
+                };
+                // No rule for the words of the shell answers for what it reads.
+                const FROM_INPUT: &str = "a shell that reads its commands from input";
+                let res = match script {
+                    Some(script) => run_text(out, next, None, &script),
+                    None => Err(Unclear::new(FROM_INPUT, &text)),
+                };
+                out.unclear.extend(res.err());
+            }
+            Err(why) => fail(out, Unclear::new(why, &text)),
+        }
+        next += 1;
+    }
+    // A loop runs what stands before a change of directory behind it too.
+    if out.commands.iter().any(|it| it.moved) {
+        out.commands.iter_mut().for_each(|it| it.moved = true);
+    }
+}
+
+/// Reads a text that the command `runner` runs. A rule for the words of `parent` may answer for it.
+fn run_text(
+    out: &mut Analysis,
+    runner: usize,
+    parent: Option<usize>,
+    script: &str,
+) -> Result<(), Unclear> {
+    let depth = out.commands[runner].depth + 1;
+    if depth > MAX_DEPTH {
+        return Err(Unclear::new("commands lie too deep in each other", script));
+    }
+    let n_before = out.commands.len();
+    let res = read(script, out, Context { depth, piped: false, parent });
+    for command in &mut out.commands[n_before..] {
+        command.depth = depth;
+    }
+    if out.commands.len() == n_before {
+        // Nothing was found that could be judged in its place.
+        out.commands[runner].levels.iter_mut().for_each(|it| it.needs_rule = true);
+    }
+    res
+}
+
+/// What a command runs beside the programs at its levels.
+enum Runs {
+    Known,
+    /// A text, as `sh -c` does.
+    Text(String),
+    /// What comes on standard input, as `sh` does.
+    Stdin,
+    /// Further commands, as `find -exec` does; unknown words follow each.
+    Commands(Vec<Vec<Word>>),
+}
+
+const UNKNOWN_NAME: &str = "the name of the command is known only when it runs";
+const UNKNOWN_WORD: &str = "which command is run depends on a word that is known only when it runs";
+
+fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
+    let has_program = command.words.len() > command.n_assignments;
+    for i in 0..command.n_assignments {
+        let name = assigned_name(command.words[i].known_text()).unwrap_or("");
+        let harmless = match has_program {
+            true => variables::is_harmless(name),
+            false => variables::is_harmless_inside(name),
+        };
+        if !harmless {
+            command.risky.push(i);
+        }
+    }
+    let mut start = command.n_assignments;
+    while start < command.words.len() {
+        let program = command.words[start].literal().map(str::to_owned);
+        let Some(program) = program.as_deref() else {
+            command.levels.push(Level { start, needs_rule: true });
+            return Err(UNKNOWN_NAME);
+        };
+        let name = program.rsplit('/').next().unwrap_or(program);
+        let is_path = program.len() > name.len();
+        // A file of that name elsewhere can be any program.
+        let trusted_name = !is_path
+            || ["/bin/", "/usr/bin/"].iter().any(|it| program.strip_prefix(it) == Some(name));
+        let words = command.words_from(start);
+        let runs = match name {
+            "sh" | "bash" | "dash" | "ash" | "zsh" | "ksh" | "mksh" | "rbash" => {
+                shell(words).map(|(runs, at)| {
+                    command.script = at.map_or(0..0, |at| start + at..start + at + 1);
+                    runs
+                })
+            }
+            "eval" => {
+                let text = joined(&words[1..]).map(Runs::Text);
+                command.script = start + 1..command.words.len();
+                text
+            }
+            "find" => {
+                command.levels.push(Level { start, needs_rule: true });
+                return find(command, start);
+            }
+            "cd" | "pushd" | "popd" => {
+                command.moved = true;
+                Ok(Runs::Known)
+            }
+            _ => {
+                let Some(wrapper) = wrappers::named(name, words) else {
+                    command.levels.push(Level { start, needs_rule: true });
+                    return builtins::check(name, command, start).map(|()| Runs::Known);
+                };
+                let needs_rule = wrapper.needs_rule || !trusted_name;
+                command.levels.push(Level { start, needs_rule });
+                match inner(command, start, wrapper)? {
+                    Inner::At(inner) => {
+                        start = inner;
+                        continue;
+                    }
+                    Inner::Text(text) => return Ok(Runs::Text(text)),
+                    Inner::Nothing => {
+                        if let Some(level) = command.levels.last_mut() {
+                            level.needs_rule = true;
+                        }
+                        return Ok(Runs::Known);
+                    }
+                }
+            }
+        };
+        let needs_rule = !matches!(runs, Ok(Runs::Text(_) | Runs::Stdin)) || !trusted_name;
+        command.levels.push(Level { start, needs_rule });
+        return runs;
+    }
+    Ok(Runs::Known)
+}
+
+enum Inner {
+    At(usize),
+    Text(String),
+    Nothing,
+}
+
+/// Skips the options of a wrapper, and finds what it runs.
+fn inner(command: &mut Command, start: usize, wrapper: &Wrapper) -> Result<Inner, &'static str> {
+    let options = wrapper.options(command.words_from(start))?;
+    let mut at = start + options.n_words;
+    command.moved |= options.moves;
+    if wrapper.assignments {
+        while let Some(name) = command.words.get(at).and_then(|it| assigned_name(it.known_text())) {
+            if !variables::is_harmless(name) {
+                command.risky.push(at);
+            }
+            at += 1;
+        }
+    }
+    if at >= command.words.len() {
+        return Ok(Inner::Nothing);
+    }
+    if wrapper.joins {
+        command.script = at..command.words.len();
+        return joined(&command.words[at..]).map(Inner::Text);
+    }
+    if wrapper.appends {
+        command.more_from.get_or_insert(at);
+    }
+    if let Some(replaced) = options.replaced {
+        for word in &mut command.words[at..] {
+            if word.known_text().contains(&replaced) {
+                word.forget();
+            }
+        }
+    }
+    Ok(Inner::At(at))
+}
+
+/// Words as the one text that a shell reads.
+fn joined(words: &[Word]) -> Result<String, &'static str> {
+    let texts: Option<Vec<_>> = words.iter().map(Word::literal).collect();
+    texts.map(|it| it.join(" ")).ok_or(UNKNOWN_WORD)
+}
+
+/// A shell: with `-c` it runs a text, whose place is given; with a file that file, else its input.
+fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
+    const HARMLESS: &[&str] =
+        &["--login", "--norc", "--noprofile", "--posix", "--restricted", "--verbose"];
+    const UNREAD: &str = "an option of a shell that is not read";
+    let mut has_text = false;
+    let mut from_input = false;
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let option = word.literal().ok_or(UNKNOWN_WORD)?;
+        if option == "--" || option == "-" {
+            at += 1;
+            break;
+        }
+        if HARMLESS.contains(&option) {
+            at += 1;
+            continue;
+        }
+        let Some(letters) = option.strip_prefix(['-', '+']) else { break };
+        at += 1;
+        for letter in letters.chars() {
+            match letter {
+                'c' if option.starts_with('-') => has_text = true,
+                's' => from_input = true,
+                // The option of a shell by name is the next word.
+                'o' => at += 1,
+                'a' | 'b' | 'e' | 'f' | 'h' | 'l' | 'm' | 'n' | 'p' | 'r' | 'u' | 'v' | 'x'
+                | 'B' | 'C' | 'E' | 'H' | 'P' | 'T' => {}
+                _ => return Err(UNREAD),
+            }
+        }
+    }
+    match words.get(at) {
+        Some(text) if has_text => {
+            let text = text.literal().ok_or(UNKNOWN_WORD)?;
+            Ok((Runs::Text(text.to_owned()), Some(at)))
+        }
+        None if has_text => Err(UNREAD),
+        None => Ok((Runs::Stdin, None)),
+        Some(_) if from_input => Ok((Runs::Stdin, None)),
+        Some(file) => match file.literal() {
+            Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") | None => Err(UNKNOWN_WORD),
+            Some(_) => Ok((Runs::Known, None)),
+        },
+    }
+}
+
+/// `find`, which runs commands and writes files on its own.
+fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
+    let words = &command.words[start..];
+    // A word that is nothing but an expansion can become `-exec` and a command.
+    if words.iter().any(|it| it.may_split() && it.known_text().is_empty()) {
+        return Err(UNKNOWN_WORD);
+    }
+    let mut res = Vec::new();
+    let mut targets = Vec::new();
+    let mut at = 1;
+    while at < words.len() {
+        match words[at].literal() {
+            Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
+                let rest = &words[at + 1..];
+                let end = rest.iter().position(|it| matches!(it.literal(), Some(";" | "+")));
+                let end = end.ok_or("`find -exec` without an end")?;
+                let mut inner = rest[..end].to_vec();
+                for word in &mut inner {
+                    if word.known_text().contains("{}") {
+                        word.forget();
+                    }
+                }
+                if !inner.is_empty() {
+                    res.push(inner);
+                }
+                at += end + 2;
+            }
+            Some("-fprint" | "-fprint0" | "-fprintf" | "-fls") => {
+                targets.extend(words.get(at + 1).cloned());
+                at += 2;
+            }
+            _ => at += 1,
+        }
+    }
+    let write = |target| Redirect { target, access: Access::Write };
+    command.redirects.extend(targets.into_iter().map(write));
+    Ok(Runs::Commands(res))
+}

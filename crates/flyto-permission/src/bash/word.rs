@@ -1,0 +1,79 @@
+//! One word of a command line, as far as it is known before the line runs.
+
+/// A word after quote removal.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Word {
+    /// What is known of the text; expansions are left out.
+    text: String,
+    /// Some of it is known only when the line runs.
+    unknown: bool,
+    /// It may become several words, or none.
+    splits: bool,
+    /// It starts with a tilde that the shell replaces with a home directory.
+    tilde: bool,
+    /// Something in it is quoted or escaped.
+    quoted: bool,
+    /// It is one process substitution and nothing else.
+    process: bool,
+}
+
+impl Word {
+    /// A word that no shell reads.
+    pub(crate) fn literal_of(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// The text, where all of it is known. A quoted tilde is another text than a tilde, and rules
+    /// cannot say so: such a word counts as not known.
+    pub(crate) fn literal(&self) -> Option<&str> {
+        let hidden_tilde = self.text.starts_with('~') && !self.tilde && self.quoted;
+        (!self.unknown && !hidden_tilde).then_some(&*self.text)
+    }
+
+    /// The text as it is known, for people and for finding dangers.
+    pub(crate) fn known_text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the word may become several words, or none.
+    pub(crate) fn may_split(&self) -> bool {
+        self.splits
+    }
+
+    /// Whether the word is a pipe to a command and nothing else.
+    pub(crate) fn is_process(&self) -> bool {
+        self.process
+    }
+
+    /// Whether a part was quoted.
+    pub(crate) fn is_quoted(&self) -> bool {
+        self.quoted
+    }
+
+    /// Takes what the shell would know away: another program replaces part of the word.
+    pub(crate) fn forget(&mut self) {
+        self.unknown = true;
+    }
+
+    pub(super) fn push(&mut self, it: char) {
+        self.text.push(it);
+    }
+
+    pub(super) fn quote(&mut self) {
+        self.quoted = true;
+    }
+
+    pub(super) fn set_tilde(&mut self) {
+        self.tilde = true;
+    }
+
+    pub(super) fn set_process(&mut self) {
+        self.process = true;
+    }
+
+    /// An expansion whose result is one word at most.
+    pub(super) fn expansion(&mut self, quoted: bool) {
+        self.unknown = true;
+        self.splits |= !quoted;
+    }
+}

@@ -1,0 +1,292 @@
+//! Command lines.
+
+use flyto_tools::Access;
+
+use super::{Judge, file::Purpose, protected::may_touch_keys};
+use crate::{
+    Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
+    bash::{self, Analysis, Command, Word},
+    location::{self, locate},
+    rules::{Hits, Matched},
+};
+
+/// Most words of one command that are looked up as paths.
+const MAX_PATH_WORDS: usize = 256;
+
+impl<'a> Judge<'a> {
+    /// The words that a program would get.
+    pub(super) fn judge_words(&mut self, words: &[String]) {
+        let analysis = bash::analyse_words(words);
+        let n_before = self.reasons.len();
+        let any = self.index.any_command();
+        if let Some(rule) = any.narrowing() {
+            let subject = self.tool();
+            self.reasons.push(Reason::rule(subject, rule));
+        }
+        let blanket = self.of_tool.allow.or(any.allow);
+        let mut exact = vec![false; analysis.commands.len()];
+        for (i, command) in analysis.commands.iter().enumerate() {
+            // A parent stands before what it runs.
+            exact[i] = command.parent.is_some_and(|it| it < i && exact[it]);
+            let judged =
+                self.judge_command(command, blanket, any.kept.or(self.of_tool.kept), exact[i]);
+            exact[i] |= judged;
+        }
+        for (i, danger) in bash::find_dangers(&analysis) {
+            if danger.kind.is_asked() && !exact[i] {
+                let standing = Standing::Danger { danger: danger.kind };
+                let subject = Subject::Command { text: danger.command.clone() };
+                self.reasons.push(Reason::default(Verdict::Ask, subject, standing));
+            }
+            self.dangers.push(danger);
+        }
+        for it in &analysis.unclear {
+            if it.command.is_none_or(|at| !exact[at]) {
+                let text = it.command.map_or("", |at| &analysis.commands[at].text);
+                let subject = match text {
+                    "" => self.tool(),
+                    text => Subject::Command { text: text.to_owned() },
+                };
+                let near = if text == it.near { "" } else { &*it.near };
+                self.unclear(subject, it.why, near);
+            }
+        }
+        if self.reasons.len() == n_before {
+            let subject = self.tool();
+            self.unclear(subject, "no command was found in the command line", "");
+        }
+    }
+
+    /// A text that is probably a command line: only rules that ask or deny count.
+    pub(super) fn narrow_text(&mut self, text: &str) {
+        let analysis: Analysis = bash::analyse_text(text);
+        for command in &analysis.commands {
+            self.narrow_command(command);
+            self.narrow_path_words(command);
+        }
+        self.dangers.extend(bash::find_dangers(&analysis).into_iter().map(|(_, it)| it));
+    }
+
+    /// Judges a command; whether a rule names all its words exactly.
+    fn judge_command(
+        &mut self,
+        command: &Command,
+        blanket: Option<&'a Rule>,
+        kept: Option<&'a Rule>,
+        is_covered: bool,
+    ) -> bool {
+        let subject = || Subject::Command { text: command.text.clone() };
+        let mut hits = Hits::default();
+        let mut is_exact = false;
+        let mut covered = vec![false; command.words.len()];
+        let mut kept = kept;
+        for (start, matched) in self.narrow_command(command) {
+            if let Some(rule) = matched.hits.allow.filter(|_| matched.n_allowed > 0) {
+                covered[start..start + matched.n_allowed].fill(true);
+                hits.allow = Some(rule);
+            }
+            if let Some(rule) = matched.exact {
+                // Only from the first word on: `sudo` is not part of a rule for what it runs.
+                is_exact |= start == 0
+                    || command
+                        .levels
+                        .first()
+                        .is_some_and(|it| it.start == start && command.n_assignments == 0);
+                covered[start..].fill(true);
+                hits.allow = Some(rule);
+            }
+            kept = kept.or(matched.hits.kept);
+        }
+        self.judge_redirects(command);
+        if self.narrow_path_words(command) && !is_exact && !is_covered {
+            let standing = Standing::Danger { danger: DangerKind::TouchesKeys };
+            self.reasons.push(Reason::default(Verdict::Ask, subject(), standing));
+        }
+        if is_covered {
+            return true;
+        }
+        let mut is_allowed = true;
+        for at in &command.risky {
+            if !covered[*at] {
+                is_allowed = false;
+                let text = command.words[*at].known_text();
+                let variable = text.split(['=', '+']).next().unwrap_or(text).to_owned();
+                let standing = Standing::Variable { variable };
+                let reason = Reason::default(Verdict::Ask, subject(), standing);
+                self.reasons.push(reason.suggest(suggestion(command, true)));
+            }
+        }
+        let needs = command.levels.iter().filter(|it| it.needs_rule);
+        if needs.clone().count() == 0 {
+            // What it runs is judged by itself, unless this rule answers for that too.
+            if let Some(rule) = hits.allow.filter(|_| is_exact && is_allowed) {
+                self.reasons.push(Reason::rule(subject(), rule));
+            }
+            return is_exact;
+        }
+        let is_open = needs.clone().any(|it| !covered[it.start]);
+        if is_open && blanket.is_none() {
+            let cause = match kept {
+                Some(rule) => Cause::KeptOnly { rule: rule.clone() },
+                None => Cause::Default { default: Standing::NoRule },
+            };
+            let reason = Reason::new(Verdict::Ask, subject(), cause);
+            self.reasons.push(reason.suggest(suggestion(command, false)));
+        } else if let Some(rule) = hits.allow.or(blanket).filter(|_| is_allowed) {
+            self.reasons.push(Reason::rule(subject(), rule));
+        }
+        is_exact
+    }
+
+    /// Rules that ask or deny, at every program of a command. Gives what matched, by the word it
+    /// starts at.
+    fn narrow_command(&mut self, command: &Command) -> Vec<(usize, Matched<'a>)> {
+        let index = self.index;
+        let mut starts: Vec<usize> = command.levels.iter().map(|it| it.start).collect();
+        if command.n_assignments > 0 {
+            starts.insert(0, 0);
+        }
+        let mut res = Vec::new();
+        let mut reasons = Vec::new();
+        for start in starts {
+            let words = command.words_from(start);
+            let has_more = command.more_from.is_some();
+            // A rule with the words of `xargs` itself knows that it appends some.
+            let exact_fits = command.more_from.is_none_or(|it| start < it);
+            let literal = || words.iter().map(|it| it.literal().filter(|_| !it.may_split()));
+            let mut matched = index.by_words(literal(), has_more && !exact_fits);
+            if has_more && exact_fits {
+                matched.possible = matched.possible.or(index.by_words(literal(), true).possible);
+            }
+            let mut narrow = vec![matched.hits.narrowing(), None];
+            let mut possible = matched.possible;
+            let name = words.first().and_then(Word::literal).unwrap_or("");
+            if let Some((_, base)) = name.rsplit_once('/') {
+                let by_base = std::iter::once(Some(base)).chain(literal().skip(1));
+                let by_base = index.by_words(by_base, has_more);
+                narrow[1] = by_base.hits.narrowing();
+                possible = possible.or(by_base.possible);
+            }
+            let subject = || Subject::Command { text: command.text.clone() };
+            for rule in narrow.into_iter().flatten() {
+                reasons.push(Reason::rule(subject(), rule));
+            }
+            if let Some(rule) = possible {
+                let cause = Cause::Possible { rule: rule.clone() };
+                reasons.push(Reason::new(Verdict::Ask, subject(), cause));
+            }
+            res.push((start, matched));
+        }
+        self.reasons.append(&mut reasons);
+        res
+    }
+
+    /// Words that may be paths: rules for files that ask or deny hold for them, and places of keys
+    /// are a danger: whether there is one.
+    fn narrow_path_words(&mut self, command: &Command) -> bool {
+        let mut touches_keys = false;
+        let narrows = self.index.paths.narrows();
+        let dir = self.request.working_dir_text().filter(|_| !command.moved);
+        let home = self.request.home_text();
+        for (i, word) in command.words.iter().enumerate().take(MAX_PATH_WORDS) {
+            if command.script.contains(&i) {
+                continue;
+            }
+            let text = word.known_text();
+            let path = match text.split_once('=') {
+                Some((_, value)) => value,
+                None if text.starts_with('-') => continue,
+                None => text,
+            };
+            let is_plain_path = path.contains('/') || path.starts_with(['~', '.']);
+            if !narrows && !is_plain_path {
+                continue;
+            }
+            let located =
+                locate(path, dir, home).ok().or_else(|| location::by_text(path, dir, home));
+            let leads_to_keys = located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
+            touches_keys |= may_touch_keys(text) || leads_to_keys;
+            if let (true, Some(location)) = (narrows, located) {
+                self.narrow_location(path, &location);
+            }
+        }
+        if touches_keys {
+            let kind = DangerKind::TouchesKeys;
+            self.dangers.push(Danger { kind, command: command.text.clone() });
+        }
+        touches_keys
+    }
+
+    fn judge_redirects(&mut self, command: &Command) {
+        for redirect in &command.redirects {
+            let Some(path) = redirect.target.literal() else {
+                let text = redirect.target.known_text();
+                if redirect.access != Access::Read {
+                    let subject = Subject::Command { text: command.text.clone() };
+                    self.unclear(subject, "where it writes is known only when it runs", text);
+                } else if may_touch_keys(text) {
+                    let subject = Subject::Command { text: command.text.clone() };
+                    let danger = DangerKind::TouchesKeys;
+                    let standing = Standing::Danger { danger };
+                    self.reasons.push(Reason::default(Verdict::Ask, subject, standing));
+                }
+                continue;
+            };
+            let subject =
+                || Subject::Path { path: path.to_owned(), resolved: None, access: redirect.access };
+            if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
+                let danger = DangerKind::Connects;
+                let standing = Standing::Danger { danger };
+                self.reasons.push(Reason::default(Verdict::Ask, subject(), standing));
+                self.dangers.push(Danger { kind: danger, command: command.text.clone() });
+                continue;
+            }
+            let is_stream =
+                matches!(path, "/dev/null" | "/dev/stdin" | "/dev/stdout" | "/dev/stderr")
+                    || path
+                        .strip_prefix("/dev/fd/")
+                        .is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()));
+            if is_stream {
+                continue;
+            }
+            if command.moved && !path.starts_with(['/', '~']) {
+                self.unclear(subject(), "the directory it is relative to is not known", "");
+                continue;
+            }
+            match redirect.access {
+                Access::Read => self.judge_path(path, Access::Read, Purpose::Narrow),
+                _ => self.judge_path(path, Access::Write, Purpose::Redirect),
+            }
+        }
+    }
+}
+
+/// A rule that names the words of a command, where all are known.
+fn suggestion(command: &Command, with_assignments: bool) -> Option<String> {
+    const MAX_WORDS: usize = 12;
+    let start = if with_assignments { 0 } else { command.innermost() };
+    let words = command.words_from(start);
+    if command.more_from.is_some() || words.is_empty() || words.len() > MAX_WORDS {
+        return None;
+    }
+    let mut text = String::from("Bash(");
+    for (i, word) in words.iter().enumerate() {
+        let word =
+            word.literal().filter(|it| !it.contains('\'') && !it.contains(char::is_control))?;
+        if i > 0 {
+            text.push(' ');
+        }
+        let is_plain = !word.is_empty()
+            && word.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_./:=@%+,~^".contains(&it));
+        match is_plain {
+            true => text.push_str(word),
+            false => {
+                text.push('\'');
+                text.push_str(word);
+                text.push('\'');
+            }
+        }
+    }
+    text.push(')');
+    crate::rule::Form::parse(&text).is_ok().then_some(text)
+}

@@ -1,0 +1,63 @@
+//! Addresses.
+
+use super::Judge;
+use crate::{Cause, Reason, Standing, Subject, Verdict, host};
+
+impl Judge<'_> {
+    /// A tool of class `webfetch`.
+    pub(super) fn fetch(&mut self) {
+        let urls = self.request.preview.map(|it| &it.urls).filter(|it| !it.is_empty());
+        let Some(urls) = urls else { return self.whole(Standing::Unpreviewed) };
+        for url in urls {
+            self.judge_url(url);
+        }
+    }
+
+    /// Only rules that ask or deny.
+    pub(super) fn narrow_url(&mut self, url: &str) {
+        let Ok(address) = host::read(url) else { return };
+        let (wide, exact) = self.index.by_host(&address);
+        for rule in [wide.narrowing(), exact.narrowing()].into_iter().flatten() {
+            let subject = Subject::Url { url: cut(url), host: Some(address.host.clone()) };
+            self.reasons.push(Reason::rule(subject, rule));
+        }
+    }
+
+    /// Rules that narrow were looked at before.
+    fn judge_url(&mut self, url: &str) {
+        let address = match host::read(url) {
+            Ok(it) => it,
+            Err(why) => {
+                return self.unclear(Subject::Url { url: cut(url), host: None }, why, "");
+            }
+        };
+        let subject = Subject::Url { url: cut(url), host: Some(address.host.clone()) };
+        if let Some(why) = address.unclear {
+            return self.unclear(subject, why, "");
+        }
+        let (wide, exact) = self.index.by_host(&address);
+        let suggestion = Some(format!("WebFetch(domain:{})", address.host));
+        let allow = match address.is_local {
+            true => exact.allow,
+            false => exact.allow.or(wide.allow).or(self.of_tool.allow),
+        };
+        let kept = exact.kept.or(wide.kept);
+        self.reasons.push(match (allow, kept) {
+            (Some(rule), _) => Reason::rule(subject, rule),
+            (None, Some(rule)) => {
+                let cause = Cause::KeptOnly { rule: rule.clone() };
+                Reason::new(Verdict::Ask, subject, cause).suggest(suggestion)
+            }
+            (None, None) => {
+                let standing =
+                    if address.is_local { Standing::LocalHost } else { Standing::NoRule };
+                Reason::default(Verdict::Ask, subject, standing).suggest(suggestion)
+            }
+        });
+    }
+}
+
+fn cut(text: &str) -> String {
+    const MAX: usize = 512;
+    text[..text.floor_char_boundary(MAX)].to_owned()
+}

@@ -1,0 +1,196 @@
+//! Paths.
+
+use flyto_tools::Access;
+
+use super::{
+    Judge,
+    protected::{Protected, protection},
+};
+use crate::{
+    Cause, Reason, Standing, Subject, Verdict,
+    glob::Glob,
+    location::{self, Location, locate},
+    rules::{Hits, paths::below},
+};
+
+/// Why a path is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A file tool touches it.
+    Tool,
+    /// A shell writes to it: roots do not allow that, only rules.
+    Redirect,
+    /// Only rules that ask or deny, and protected places, count.
+    Narrow,
+}
+
+impl<'a> Judge<'a> {
+    /// A tool of class `file`.
+    pub(super) fn file(&mut self) {
+        let paths = self.request.preview.map(|it| &it.paths).filter(|it| !it.is_empty());
+        let Some(paths) = paths else { return self.whole(Standing::Unpreviewed) };
+        for it in paths {
+            self.judge_path(&it.path, it.access, Purpose::Tool);
+        }
+    }
+
+    /// Judges one path, for each kind of access that is meant.
+    pub(crate) fn judge_path(&mut self, path: &str, access: Access, purpose: Purpose) {
+        let located = locate(path, self.request.working_dir_text(), self.request.home_text());
+        let kinds: &[bool] = match access {
+            Access::Read => &[false],
+            Access::Write => &[true],
+            _ => &[false, true],
+        };
+        let location = match located {
+            Ok(it) => it,
+            Err(why) => {
+                let (dir, home) = (self.request.working_dir_text(), self.request.home_text());
+                if let Some(location) = location::by_text(path, dir, home) {
+                    for writes in kinds {
+                        self.judge_access(path, &location, *writes, Purpose::Narrow);
+                    }
+                }
+                if purpose != Purpose::Narrow {
+                    let subject = Subject::Path { path: cut(path), resolved: None, access };
+                    self.unclear(subject, why, "");
+                }
+                return;
+            }
+        };
+        for writes in kinds {
+            self.judge_access(path, &location, *writes, purpose);
+        }
+    }
+
+    fn judge_access(&mut self, path: &str, location: &Location, writes: bool, purpose: Purpose) {
+        let access = if writes { Access::Write } else { Access::Read };
+        let resolved = (location.resolved != path).then(|| cut(&location.resolved));
+        let subject = || Subject::Path { path: cut(path), resolved: resolved.clone(), access };
+        let hits = self.path_hits(location, writes);
+        if let Some(rule) = hits.narrowing() {
+            self.reasons.push(Reason::rule(subject(), rule));
+            if rule.effect() == Verdict::Deny {
+                return;
+            }
+        }
+        if let Some(protected) = self.protected(location, access) {
+            let named = self.allow_that_names(location, writes, protected);
+            let place = protected.place;
+            self.reasons.push(match named {
+                Some(reason_rule) if purpose != Purpose::Narrow => {
+                    Reason::rule(subject(), reason_rule)
+                }
+                Some(_) => return,
+                None => {
+                    let standing = Standing::Protected { place };
+                    Reason::default(protected.verdict, subject(), standing)
+                }
+            });
+            return;
+        }
+        if purpose == Purpose::Narrow {
+            return;
+        }
+        let suggestion = || {
+            let head = if writes { "Edit" } else { "Read" };
+            let text = format!("{head}({})", location.resolved);
+            crate::rule::Form::parse(&text).is_ok().then_some(text)
+        };
+        let allow = hits.allow.or(self.of_tool.allow.filter(|_| purpose == Purpose::Tool));
+        let reason = if let Some(rule) = allow {
+            Reason::rule(subject(), rule)
+        } else if purpose == Purpose::Tool && self.in_roots(&location.resolved) {
+            Reason::default(Verdict::Allow, subject(), Standing::InsideRoots)
+        } else if let Some(rule) = hits.kept {
+            let cause = Cause::KeptOnly { rule: rule.clone() };
+            Reason::new(Verdict::Ask, subject(), cause).suggest(suggestion())
+        } else {
+            let standing = match purpose {
+                Purpose::Redirect => Standing::NoRule,
+                _ => Standing::OutsideRoots,
+            };
+            Reason::default(Verdict::Ask, subject(), standing).suggest(suggestion())
+        };
+        self.reasons.push(reason);
+    }
+
+    /// Rules that ask or deny the path, for reading and for writing.
+    pub(super) fn narrow_location(&mut self, path: &str, location: &Location) {
+        for writes in [false, true] {
+            let access = if writes { Access::Write } else { Access::Read };
+            if let Some(rule) = self.path_hits(location, writes).narrowing() {
+                let resolved = (location.resolved != path).then(|| cut(&location.resolved));
+                let subject = Subject::Path { path: cut(path), resolved, access };
+                let reason = Reason::rule(subject, rule);
+                self.reasons.push(reason);
+            }
+        }
+    }
+
+    /// Rules that narrow count for the path as it is written and as it leads; rules that allow only
+    /// as it leads.
+    fn path_hits(&self, location: &Location, writes: bool) -> Hits<'a> {
+        let index = self.index;
+        let mut res = index.any_path(writes);
+        let anchors = self.anchors();
+        index.paths.find(index, &location.resolved, writes, anchors, |_, _| true, &mut res);
+        if location.written != location.resolved {
+            let narrows = |_: &Glob, narrows: bool| narrows;
+            index.paths.find(index, &location.written, writes, anchors, narrows, &mut res);
+        }
+        // Links above a home directory or a root lead there from both names.
+        let resolved_home = anchors.home.and_then(real_dir);
+        let resolved_dir = anchors.working_dir.and_then(real_dir);
+        if resolved_home.is_some() || resolved_dir.is_some() {
+            let anchors = crate::rules::paths::Anchors {
+                home: resolved_home.as_deref(),
+                working_dir: resolved_dir.as_deref(),
+                roots: &[],
+            };
+            index.paths.find(index, &location.resolved, writes, anchors, |_, _| true, &mut res);
+        }
+        res
+    }
+
+    fn protected(&self, location: &Location, access: Access) -> Option<Protected> {
+        let home = self.request.home_text();
+        let written = protection(&location.written, access, home);
+        let resolved = protection(&location.resolved, access, home);
+        let resolved_home = home.and_then(real_dir);
+        let real = resolved_home.and_then(|it| protection(&location.resolved, access, Some(&it)));
+        [written, resolved, real].into_iter().flatten().max_by_key(|it| it.verdict)
+    }
+
+    /// A rule that allows the path and names the protected place in words.
+    fn allow_that_names(
+        &self,
+        location: &Location,
+        writes: bool,
+        protected: Protected,
+    ) -> Option<&'a crate::Rule> {
+        let mut hits = Hits::default();
+        let names = |glob: &Glob, _: bool| glob.names(protected.parts);
+        let (path, anchors) = (&location.resolved, self.anchors());
+        self.index.paths.find(self.index, path, writes, anchors, names, &mut hits);
+        hits.allow
+    }
+
+    fn in_roots(&self, resolved: &str) -> bool {
+        self.index.roots.iter().any(|root| {
+            below(resolved, root).is_some()
+                || real_dir(root).is_some_and(|root| below(resolved, &root).is_some())
+        })
+    }
+}
+
+/// Where a directory leads, if that is another place.
+fn real_dir(dir: &str) -> Option<String> {
+    let location = locate(dir, None, None).ok()?;
+    (location.resolved != location.written).then_some(location.resolved)
+}
+
+fn cut(text: &str) -> String {
+    const MAX: usize = 512;
+    text[..text.floor_char_boundary(MAX)].to_owned()
+}

@@ -1,0 +1,198 @@
+//! The parts of a call, judged.
+
+#[cfg(feature = "bash")]
+mod command;
+mod fetch;
+mod file;
+mod protected;
+
+use flyto_tools::{Access, PermissionClass, ToolId};
+use serde_json::Value;
+
+use self::file::Purpose;
+use crate::{
+    Cause, ClassTrust, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
+    rules::{Hits, Index, paths::Anchors},
+};
+
+/// Most parts of one preview that are judged; a call with more is asked.
+const MAX_PARTS: usize = 4096;
+
+/// Gathers the reasons of one decision.
+pub(crate) struct Judge<'a> {
+    pub(crate) index: &'a Index,
+    pub(crate) request: &'a Request<'a>,
+    pub(crate) reasons: Vec<Reason>,
+    pub(crate) dangers: Vec<Danger>,
+    /// What rules say of the tool as a whole.
+    pub(crate) of_tool: Hits<'a>,
+}
+
+pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision {
+    let of_tool = of_tool(index, request);
+    let mut judge = Judge { index, request, reasons: Vec::new(), dangers: Vec::new(), of_tool };
+    if let Some(rule) = of_tool.narrowing() {
+        let subject = judge.tool();
+        judge.reasons.push(Reason::rule(subject, rule));
+    }
+    let class = request.effective_class();
+    let n_parts = request.preview.map_or(0, |it| {
+        it.paths.len() + it.urls.len() + it.command_line.as_ref().map_or(0, Vec::len)
+    });
+    if n_parts > MAX_PARTS * 4 {
+        let why = "the call touches more than can be judged";
+        judge.unclear(judge.tool(), why, "");
+        return judge.finish();
+    }
+    judge.narrow();
+    match class.as_str() {
+        _ if *class == PermissionClass::BASH => judge.bash(),
+        _ if *class == PermissionClass::FILE => judge.file(),
+        _ if *class == PermissionClass::WEBFETCH => judge.fetch(),
+        _ if *class == PermissionClass::READONLY => {
+            let subject = judge.tool();
+            judge.reasons.push(match of_tool.allow {
+                Some(rule) => Reason::rule(subject, rule),
+                None => Reason::default(Verdict::Allow, subject, Standing::ReadOnly),
+            });
+        }
+        _ => judge.whole(Standing::NoRule),
+    }
+    judge.finish()
+}
+
+/// Rules that name the tool or its class.
+fn of_tool<'a>(index: &'a Index, request: &Request<'_>) -> Hits<'a> {
+    let mut res = index.by_name(request.id.as_str());
+    let merge = |res: &mut Hits<'a>, other: Hits<'a>| {
+        res.deny = res.deny.or(other.deny);
+        res.ask = res.ask.or(other.ask);
+        res.allow = res.allow.or(other.allow);
+        res.kept = res.kept.or(other.kept);
+    };
+    // `mcp__a__b` names the tool `b` of a server `a`, and as a wire name also `a__b` of a plugin `mcp`.
+    if let (Some("mcp"), Some((server, tool))) =
+        (request.id.owner(), request.id.tool().split_once("__"))
+        && let Ok(id) = ToolId::with_owner(server, tool)
+    {
+        merge(&mut res, index.by_name(id.as_str()).without_allow());
+    }
+    for alias in request.aliases {
+        let hits = index.by_name(alias);
+        merge(
+            &mut res,
+            match request.class_trust {
+                ClassTrust::Named => hits,
+                ClassTrust::Unnamed => hits.without_allow(),
+            },
+        );
+    }
+    merge(&mut res, index.by_class(request.effective_class().as_str()));
+    if request.effective_class() != request.class {
+        merge(&mut res, index.by_class(request.class.as_str()).without_allow());
+    }
+    res
+}
+
+impl<'a> Judge<'a> {
+    pub(crate) fn tool(&self) -> Subject {
+        Subject::Tool { name: self.request.id.as_str().to_owned() }
+    }
+
+    pub(crate) fn unclear(&mut self, subject: Subject, why: &'static str, near: &str) {
+        let standing = Standing::Unclear { why, near: near.to_owned() };
+        self.reasons.push(Reason::default(Verdict::Ask, subject, standing));
+    }
+
+    pub(crate) fn anchors(&self) -> Anchors<'a> {
+        Anchors {
+            home: self.request.home_text(),
+            working_dir: self.request.working_dir_text(),
+            roots: &self.index.roots,
+        }
+    }
+
+    /// The tool as a whole, by its name and class.
+    fn whole(&mut self, standing: Standing) {
+        let subject = self.tool();
+        let reason = match (self.of_tool.allow, self.of_tool.kept) {
+            (Some(rule), _) => Reason::rule(subject, rule),
+            (None, Some(rule)) => {
+                let cause = Cause::KeptOnly { rule: rule.clone() };
+                Reason::new(Verdict::Ask, subject, cause).suggest(self.tool_rule())
+            }
+            (None, None) => {
+                Reason::default(Verdict::Ask, subject, standing).suggest(self.tool_rule())
+            }
+        };
+        self.reasons.push(reason);
+    }
+
+    /// A rule that names this tool.
+    pub(crate) fn tool_rule(&self) -> Option<String> {
+        let id = self.request.id.as_str();
+        crate::rule::Form::parse(id)
+            .is_ok_and(|it| it == crate::rule::Form::Tool(id.to_owned()))
+            .then(|| id.to_owned())
+    }
+
+    /// Rules that ask or deny hold for everything that a call touches, whatever its class.
+    fn narrow(&mut self) {
+        if let Some(preview) = self.request.preview {
+            for it in &preview.paths {
+                self.judge_path(&it.path, it.access, Purpose::Narrow);
+            }
+            for url in &preview.urls {
+                self.narrow_url(url);
+            }
+            return;
+        }
+        // Names of parameters that tools without a preview commonly have. They are a guess, so
+        // nothing is allowed by them.
+        let Some(Value::Object(input)) = self.request.input else { return };
+        for name in ["path", "file_path", "file", "directory"] {
+            if let Some(Value::String(path)) = input.get(name) {
+                self.judge_path(path, Access::Unknown, Purpose::Narrow);
+            }
+        }
+        if let Some(Value::String(url)) = input.get("url") {
+            self.narrow_url(url);
+        }
+        #[cfg(feature = "bash")]
+        for name in ["command", "cmd", "script"] {
+            if let Some(Value::String(text)) = input.get(name) {
+                self.narrow_text(text);
+            }
+        }
+    }
+
+    fn bash(&mut self) {
+        let Some(words) = self.request.preview.and_then(|it| it.command_line.as_ref()) else {
+            return self.bash_without_words();
+        };
+        #[cfg(feature = "bash")]
+        self.judge_words(words);
+        #[cfg(not(feature = "bash"))]
+        {
+            let near = words.first().map_or("", String::as_str);
+            let subject = Subject::Command { text: near.to_owned() };
+            self.unclear(subject, "this build does not read command lines", "");
+        }
+    }
+
+    fn bash_without_words(&mut self) {
+        let any = self.index.any_command();
+        let subject = self.tool();
+        if let Some(rule) = any.narrowing() {
+            self.reasons.push(Reason::rule(subject, rule));
+        } else if let (None, Some(rule)) = (self.of_tool.allow, any.allow) {
+            self.reasons.push(Reason::rule(subject, rule));
+        } else {
+            self.whole(Standing::Unpreviewed);
+        }
+    }
+
+    fn finish(self) -> Decision {
+        Decision::new(self.reasons, self.dangers)
+    }
+}

@@ -1,0 +1,106 @@
+//! Places that are protected by themselves.
+
+use flyto_tools::Access;
+
+use crate::{Verdict, rules::paths::below};
+
+/// A protected place that a path leads into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Protected {
+    pub(crate) verdict: Verdict,
+    pub(crate) place: &'static str,
+    /// What a pattern must hold to mean this place.
+    pub(crate) parts: &'static [&'static str],
+}
+
+/// Directories and files of keys, anywhere.
+const KEYS: &[(&str, &[&str])] = &[
+    (".ssh", &[".ssh"]),
+    (".gnupg", &[".gnupg"]),
+    (".aws", &[".aws"]),
+    (".kube", &[".kube"]),
+    (".netrc", &[".netrc"]),
+    (".git-credentials", &[".git-credentials"]),
+    ("/etc/shadow", &["etc", "shadow"]),
+    ("/etc/gshadow", &["etc", "gshadow"]),
+    ("/etc/sudoers", &["etc", "sudoers"]),
+];
+
+/// Directories of the system, as [hier(7)] has them, that are not for tools to write to.
+///
+/// [hier(7)]: https://man7.org/linux/man-pages/man7/hier.7.html
+const SYSTEM: &[(&str, &[&str])] = &[
+    ("/etc", &["etc"]),
+    ("/boot", &["boot"]),
+    ("/usr", &["usr"]),
+    ("/bin", &["bin"]),
+    ("/sbin", &["sbin"]),
+    ("/lib", &["lib"]),
+    ("/lib64", &["lib64"]),
+    ("/var/spool/cron", &["var", "spool", "cron"]),
+    ("/Library", &["Library"]),
+    ("/System", &["System"]),
+];
+
+/// Kernel interfaces: also reading has effects or shows secrets of processes.
+const KERNEL: &[(&str, &[&str])] = &[("/dev", &["dev"]), ("/proc", &["proc"]), ("/sys", &["sys"])];
+
+/// Files in a home directory from which programs start, without slashes.
+const START_FILES: &[(&str, &[&str])] = &[
+    (".bashrc", &[".bashrc"]),
+    (".bash_profile", &[".bash_profile"]),
+    (".bash_login", &[".bash_login"]),
+    (".bash_logout", &[".bash_logout"]),
+    (".profile", &[".profile"]),
+    (".zshrc", &[".zshrc"]),
+    (".zshenv", &[".zshenv"]),
+    (".zprofile", &[".zprofile"]),
+    (".gitconfig", &[".gitconfig"]),
+    (".config/flyto", &[".config", "flyto"]),
+    (".config/git", &[".config", "git"]),
+    (".config/autostart", &[".config", "autostart"]),
+    (".config/systemd", &[".config", "systemd"]),
+];
+
+/// Directories of a project whose files decide what programs run.
+const PROJECT: &[(&str, &[&str])] = &[(".git", &[".git"]), (".flyto", &[".flyto"])];
+
+/// The strongest protection of an absolute path.
+pub(crate) fn protection(path: &str, access: Access, home: Option<&str>) -> Option<Protected> {
+    let writes = access != Access::Read;
+    let with = |verdict, (place, parts): &(&'static str, &'static [&'static str])| Protected {
+        verdict,
+        place,
+        parts,
+    };
+    let has_part = |name: &str| path.split('/').any(|it| it.eq_ignore_ascii_case(name));
+    let lies_in = |place: &str| match place.starts_with('/') {
+        true => below(path, place).is_some(),
+        false => has_part(place),
+    };
+    if let Some(it) = KEYS.iter().find(|(place, _)| lies_in(place)) {
+        return Some(with(Verdict::Deny, it));
+    }
+    if let Some(it) = KERNEL.iter().find(|(place, _)| lies_in(place)) {
+        return Some(with(Verdict::Ask, it));
+    }
+    if !writes {
+        return None;
+    }
+    let in_home = |name: &str| {
+        home.and_then(|it| below(path, it)).is_some_and(|it| below(it, name).is_some())
+    };
+    let mut system = SYSTEM.iter().filter(|(place, _)| lies_in(place));
+    let mut start = START_FILES.iter().filter(|(place, _)| in_home(place));
+    let mut project = PROJECT.iter().filter(|(place, _)| has_part(place));
+    let found = system.next().or_else(|| start.next()).or_else(|| project.next())?;
+    Some(with(Verdict::Ask, found))
+}
+
+/// Whether a word that may be a path, as far as it is known, leads to keys.
+pub(crate) fn may_touch_keys(word: &str) -> bool {
+    KEYS.iter().any(|(place, _)| match place.starts_with('/') {
+        true => word.contains(place),
+        false => word.split(['/', '=', ':', '@']).any(|it| it.eq_ignore_ascii_case(place)),
+    })
+}

@@ -1,0 +1,270 @@
+//! Patterns of paths.
+
+/// Longest pattern in bytes.
+pub(crate) const MAX_BYTES: usize = 1024;
+/// Most parts of a pattern.
+const MAX_PARTS: usize = 64;
+
+/// Where a pattern starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Anchor {
+    /// At the root of the file system.
+    Root,
+    /// At the home directory.
+    Home,
+    /// At each allowed root and the working directory.
+    Relative,
+    /// At any directory.
+    Anywhere,
+}
+
+/// A pattern, taken apart at its slashes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Glob {
+    pub(crate) anchor: Anchor,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(Box<str>),
+    /// With `*`, `?` or `[…]`.
+    Wild(Box<[Token]>),
+    /// `**`: any number of directories.
+    Any,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Token {
+    Char(char),
+    One,
+    Many,
+    Set { negated: bool, ranges: Box<[(char, char)]> },
+}
+
+impl Glob {
+    /// Reads a pattern. On `Err`: what is wrong, with the range of bytes.
+    pub(crate) fn parse(text: &str) -> Result<Self, (&'static str, std::ops::Range<usize>)> {
+        let whole = 0..text.len();
+        if text.len() > MAX_BYTES {
+            return Err(("the pattern is longer than 1,024 bytes", whole));
+        }
+        if let Some(at) = text.find(|it: char| it.is_control() || it == '\\') {
+            return Err(("a pattern holds no backslash and no control character", at..at + 1));
+        }
+        if let Some(at) = text.find(['{', '}']) {
+            return Err(("braces are not read: write one rule for each case", at..at + 1));
+        }
+        let (anchor, rest) = if let Some(rest) = text.strip_prefix('~') {
+            match rest {
+                "" => (Anchor::Home, ""),
+                _ => match rest.strip_prefix('/') {
+                    Some(rest) => (Anchor::Home, rest),
+                    None => return Err(("`~` stands for your own home directory only", 0..1)),
+                },
+            }
+        } else if let Some(rest) = text.strip_prefix('/') {
+            (Anchor::Root, rest.trim_start_matches('/'))
+        } else if let Some(rest) = text.strip_prefix("**/") {
+            (Anchor::Anywhere, rest)
+        } else if let Some(rest) = text.strip_prefix("./") {
+            (Anchor::Relative, rest)
+        } else if text.contains('/') || text == "**" || text == "." {
+            (Anchor::Relative, text)
+        } else {
+            (Anchor::Anywhere, text)
+        };
+        let mut parts = Vec::new();
+        for part in rest.split('/').filter(|it| !it.is_empty() && *it != ".") {
+            match part {
+                ".." => {
+                    let at = text.find("..").unwrap_or(0);
+                    return Err(("`..` cannot be part of a pattern", at..at + 2));
+                }
+                "**" => {
+                    if parts.last() != Some(&Part::Any) {
+                        parts.push(Part::Any);
+                    }
+                }
+                _ if part.contains(['*', '?', '[']) => match tokens(part) {
+                    Some(tokens) => parts.push(Part::Wild(tokens)),
+                    None => return Err(("a bracket that is not closed", whole)),
+                },
+                _ => parts.push(Part::Literal(part.into())),
+            }
+        }
+        if rest.ends_with('/') && !parts.is_empty() {
+            parts.push(Part::Any);
+        }
+        if parts.len() > MAX_PARTS {
+            return Err(("the pattern has more than 64 parts", whole));
+        }
+        if parts.is_empty() && text != "." && text != "./" && !matches!(text, "~" | "~/") {
+            return Err(("the pattern names nothing below the root: write `/**`", whole));
+        }
+        Ok(Self { anchor, parts })
+    }
+
+    /// The literal parts before the first wildcard, with slashes between.
+    pub(crate) fn base(&self) -> String {
+        let literal = self.parts.iter().map_while(|it| match it {
+            Part::Literal(it) => Some(&**it),
+            Part::Wild(_) | Part::Any => None,
+        });
+        literal.collect::<Vec<_>>().join("/")
+    }
+
+    /// The only part, if it is a plain name.
+    pub(crate) fn plain_name(&self) -> Option<&str> {
+        match (&self.anchor, &*self.parts) {
+            (Anchor::Anywhere, [Part::Literal(name)]) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether the literal parts before the first wildcard hold `place` in one piece.
+    pub(crate) fn names(&self, place: &[&str]) -> bool {
+        let literal: Vec<&str> = self
+            .parts
+            .iter()
+            .map_while(|it| match it {
+                Part::Literal(it) => Some(&**it),
+                Part::Wild(_) | Part::Any => None,
+            })
+            .collect();
+        literal.windows(place.len().max(1)).any(|it| it == place)
+    }
+
+    /// Whether a path, relative to the anchor, fits. With `below`, so does all below what fits.
+    ///
+    /// A pattern that ends in a plain name always covers what lies below it. The work is at most
+    /// parts of the pattern times parts of the path times the lengths of two parts.
+    pub(crate) fn matches(&self, path: &[&str], below: bool) -> bool {
+        let below = below || matches!(self.parts.last(), None | Some(Part::Literal(_)));
+        let anywhere = self.anchor == Anchor::Anywhere;
+        // `reached[i]`: the first `i` parts of the path fit the parts of the pattern so far.
+        let mut reached = vec![anywhere; path.len() + 1];
+        reached[0] = true;
+        for part in &self.parts {
+            let mut next = vec![false; path.len() + 1];
+            for i in 0..=path.len() {
+                next[i] = match part {
+                    Part::Any => reached[i] || (i > 0 && next[i - 1]),
+                    Part::Literal(it) => i > 0 && reached[i - 1] && &**it == path[i - 1],
+                    Part::Wild(tokens) => i > 0 && reached[i - 1] && fits(tokens, path[i - 1]),
+                };
+            }
+            reached = next;
+        }
+        reached[path.len()] || (below && reached.contains(&true))
+    }
+}
+
+fn tokens(part: &str) -> Option<Box<[Token]>> {
+    let mut res = Vec::new();
+    let mut rest = part.chars();
+    while let Some(it) = rest.next() {
+        res.push(match it {
+            '*' => Token::Many,
+            '?' => Token::One,
+            '[' => {
+                let (inner, behind) = rest.as_str().split_once(']')?;
+                let negated = inner.starts_with(['!', '^']);
+                let chars: Vec<char> = inner.chars().skip(usize::from(negated)).collect();
+                let mut ranges = Vec::new();
+                let mut i = 0;
+                while i < chars.len() {
+                    let is_range = chars.get(i + 1) == Some(&'-') && i + 2 < chars.len();
+                    let last = if is_range { i + 2 } else { i };
+                    ranges.push((chars[i], chars[last]));
+                    i = last + 1;
+                }
+                if ranges.is_empty() {
+                    return None;
+                }
+                rest = behind.chars();
+                Token::Set { negated, ranges: ranges.into() }
+            }
+            it => Token::Char(it),
+        });
+    }
+    Some(res.into())
+}
+
+/// Whether a name fits: the last star is the only place to go back to.
+fn fits(tokens: &[Token], name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let (mut t, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        let fits = match tokens.get(t) {
+            Some(Token::Many) => {
+                star = Some((t, n));
+                t += 1;
+                continue;
+            }
+            Some(Token::Char(it)) => *it == name[n],
+            Some(Token::One) => true,
+            Some(Token::Set { negated, ranges }) => {
+                ranges.iter().any(|(from, to)| (*from..=*to).contains(&name[n])) != *negated
+            }
+            None => false,
+        };
+        if fits {
+            t += 1;
+            n += 1;
+        } else if let Some((at, from)) = star {
+            star = Some((at, from + 1));
+            t = at + 1;
+            n = from + 1;
+        } else {
+            return false;
+        }
+    }
+    tokens[t..].iter().all(|it| *it == Token::Many)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, path: &str, narrow: bool, fits: bool) {
+        let glob = Glob::parse(pattern).unwrap();
+        let path: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+        assert_eq!(glob.matches(&path, narrow), fits, "{pattern} against {path:?}");
+    }
+
+    #[test]
+    fn stars_stay_within_a_directory() {
+        check("/src/*.rs", "/src/a.rs", false, true);
+        check("/src/*.rs", "/src/b/a.rs", false, false);
+        check("/src/**", "/src/b/a.rs", false, true);
+        check("/src/**/a.rs", "/src/a.rs", false, true);
+        check("/src/**/a.rs", "/src/b/c/a.rs", false, true);
+        check("/a/[a-c]?/x", "/a/bz/x", false, true);
+        check("/a/[!a-c]?/x", "/a/bz/x", false, false);
+    }
+
+    #[test]
+    fn a_name_covers_what_lies_below() {
+        check("/data", "/data/x/y", false, true);
+        check("/data", "/database", false, false);
+        check("/d*", "/data/x", false, false);
+        check("/d*", "/data/x", true, true);
+    }
+
+    #[test]
+    fn a_bare_name_is_found_anywhere() {
+        check(".env", "/srv/app/.env", false, true);
+        check("*.pem", "/srv/app/a.pem", false, true);
+        check("**/keys/*", "/srv/app/keys/a", false, true);
+        check("**/keys/*", "/srv/keys", false, false);
+    }
+
+    #[test]
+    fn many_stars_cost_little() {
+        let glob = Glob::parse(&format!("/{}b", "*a".repeat(400))).unwrap();
+        assert!(!glob.matches(&[&"a".repeat(4000)], false));
+    }
+}

@@ -1,0 +1,161 @@
+//! Addresses, and patterns of hosts.
+
+use url::{Host, Url};
+
+/// Longest address that is read, in bytes.
+const MAX_BYTES: usize = 8 * 1024;
+
+/// A host as programs that follow the [URL standard](https://url.spec.whatwg.org/) see it: small
+/// letters, Punycode, IP addresses in one form, without a dot at the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    pub(crate) host: String,
+    /// This machine, its network, or a name that only such networks use.
+    pub(crate) is_local: bool,
+    pub(crate) is_ip: bool,
+    /// Why programs may read the address differently, where they may.
+    pub(crate) unclear: Option<&'static str>,
+}
+
+/// Reads an address. `Err`: why it has no host that a rule could name.
+pub(crate) fn read(text: &str) -> Result<Address, &'static str> {
+    if text.len() > MAX_BYTES {
+        return Err("the address is too long to be read");
+    }
+    let url = Url::parse(text).map_err(|_| "it is no address that can be read")?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("the address is neither http nor https");
+    }
+    let host = url.host().ok_or("the address has no host")?;
+    let mut res = address(&host);
+    // What parsers disagree about. `http://good.org\@bad.org` has either host.
+    res.unclear = if text.contains(['\\', '\t', '\n', '\r', ' ']) || text.contains(char::is_control)
+    {
+        Some("the address holds characters that programs read differently")
+    } else if !url.username().is_empty() || url.password().is_some() {
+        Some("the address holds a user name, which can pass for a host")
+    } else {
+        None
+    };
+    Ok(res)
+}
+
+fn address(host: &Host<&str>) -> Address {
+    let (text, is_local, is_ip) = match host {
+        Host::Domain(name) => {
+            let name = name.strip_suffix('.').unwrap_or(name).to_owned();
+            let last = name.rsplit('.').next().unwrap_or("");
+            let is_local = matches!(last, "localhost" | "local" | "internal" | "lan" | "home")
+                || !name.contains('.');
+            (name, is_local, false)
+        }
+        Host::Ipv4(ip) => (ip.to_string(), is_local_v4(*ip), true),
+        Host::Ipv6(ip) => {
+            let is_local = match ip.to_ipv4() {
+                Some(ip) => is_local_v4(ip),
+                None => ip.is_unique_local() || ip.is_unicast_link_local() || ip.is_multicast(),
+            };
+            (format!("[{ip}]"), is_local || ip.is_loopback() || ip.is_unspecified(), true)
+        }
+    };
+    Address { host: text, is_local, is_ip, unclear: None }
+}
+
+/// [RFC 6890](https://www.rfc-editor.org/rfc/rfc6890): everything that is not on the internet.
+fn is_local_v4(ip: std::net::Ipv4Addr) -> bool {
+    let [a, b, ..] = ip.octets();
+    ip.is_loopback()
+        || ip.is_private()
+        || ip.is_link_local()
+        || ip.is_unspecified()
+        || ip.is_broadcast()
+        || ip.is_multicast()
+        || a == 0
+        || (a == 100 && (64..128).contains(&b))
+}
+
+/// What `domain:` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Pattern {
+    /// `*`.
+    All,
+    /// This host.
+    Exact(String),
+    /// `*.`: every host below this one, not itself.
+    Below(String),
+}
+
+impl Pattern {
+    /// Reads what stands behind `domain:`.
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
+        const WHAT: &str = "this is no name of a host";
+        if text == "*" {
+            return Ok(Self::All);
+        }
+        let (below, name) = match text.strip_prefix("*.") {
+            Some(name) => (true, name),
+            None => (false, text),
+        };
+        let is_ipv6 = name.starts_with('[') && name.ends_with(']');
+        let odd = |it: char| it.is_whitespace() || it.is_control() || "/\\@?#*%".contains(it);
+        if name.contains(odd) || (name.contains(':') && !is_ipv6) {
+            return Err(WHAT);
+        }
+        let url = Url::parse(&format!("http://{name}/")).map_err(|_| WHAT)?;
+        let address = address(&url.host().ok_or(WHAT)?);
+        match (below, address.is_ip) {
+            (true, true) => Err("an IP address has no hosts below it"),
+            (true, false) => Ok(Self::Below(address.host)),
+            (false, _) => Ok(Self::Exact(address.host)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: &str) {
+        let shown = match read(text) {
+            Ok(it) => format!(
+                "{}{}{}",
+                it.host,
+                if it.is_local { " local" } else { "" },
+                if it.unclear.is_some() { " unclear" } else { "" }
+            ),
+            Err(why) => format!("error: {why}"),
+        };
+        assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn one_host_has_one_form() {
+        check("https://EXAMPLE.org:8443/x", "example.org");
+        check("https://example.org./x", "example.org");
+        check("https://bücher.example/", "xn--bcher-kva.example");
+        check("https://xn--bcher-kva.example/", "xn--bcher-kva.example");
+        check("http://0x7f.1/", "127.0.0.1 local");
+        check("http://2130706433/", "127.0.0.1 local");
+        check("http://0177.0.0.1/", "127.0.0.1 local");
+        check("http://[::ffff:10.0.0.1]/", "[::ffff:10.0.0.1] local");
+        check("http://[::1]/", "[::1] local");
+        check("http://169.254.169.254/latest", "169.254.169.254 local");
+        check("http://8.8.8.8/", "8.8.8.8");
+        check("https://example%2eorg/", "example.org");
+    }
+
+    #[test]
+    fn what_programs_read_differently_is_unclear() {
+        check("https://example.org@evil.test/", "evil.test unclear");
+        check("https://example.org\\@evil.test/", "example.org unclear");
+        check("https://exa\tmple.org/", "example.org unclear");
+    }
+
+    #[test]
+    fn other_schemes_are_refused() {
+        check("file:///etc/passwd", "error: the address is neither http nor https");
+        check("example.org", "error: it is no address that can be read");
+        check("https://", "error: it is no address that can be read");
+    }
+}

@@ -1,0 +1,32 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![cfg_attr(
+    not(feature = "bash"),
+    allow(
+        dead_code,
+        reason = "rules for commands are kept, so that they are read the same in each build"
+    )
+)]
+
+// In the order to read them. What is asked and answered:
+mod decision; // a verdict with its reasons
+mod request; //  a call that wants to run
+mod verdict; //  allow, ask, deny; who wrote a rule, and where
+
+// what rules say:
+mod glob; //  patterns of paths
+mod host; //  addresses, and patterns of hosts
+mod rule; //  from a text to a rule
+mod rules; // all rules, found by what they name
+
+// and how they are applied.
+#[cfg(feature = "bash")]
+mod bash; //   command lines taken apart
+mod decide; // the parts of a call, judged
+mod location; // where a path leads
+
+pub use decision::{Cause, Danger, DangerKind, Decision, Reason, Standing, Subject};
+pub use request::{ClassTrust, Request};
+pub use rule::{Rule, RuleError};
+pub use rules::{Rules, RulesBuilder};
+pub use verdict::{Layer, Place, Verdict};

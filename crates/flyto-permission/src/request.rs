@@ -1,0 +1,143 @@
+//! A call that wants to run.
+
+use std::path::Path;
+
+use flyto_tools::{PermissionClass, Preview, ToolId};
+use serde_json::Value;
+
+/// Whether the class that a tool declares can be believed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum ClassTrust {
+    /// The tool is part of the host, or the operator named the plugin that declares it.
+    Named,
+    /// A plugin that the operator did not name declares it: `readonly`, `file` and `webfetch` are
+    /// then judged as `bash`, because only the plugin says that it does no more than that.
+    #[default]
+    Unnamed,
+}
+
+/// A call, as far as a decision needs to know it.
+///
+/// Defaults are the careful ones: no class, no trust, nothing known of what the call touches.
+///
+/// ```
+/// use flyto_permission::{ClassTrust, Request, Rules, Verdict};
+/// use flyto_tools::{PermissionClass, ToolId};
+///
+/// let id = ToolId::parse("clock")?;
+/// let request =
+///     Request::new(&id).class(&PermissionClass::READONLY).class_trust(ClassTrust::Named);
+/// assert_eq!(Rules::default().decide(&request).verdict, Verdict::Allow);
+/// # Ok::<(), flyto_tools::InvalidName>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Request<'a> {
+    /// The tool.
+    pub id: &'a ToolId,
+    /// Its further names. Rules that allow count them only where the class is trusted too: a plugin
+    /// chooses its aliases itself.
+    pub aliases: &'a [String],
+    /// Which check applies.
+    pub class: &'a PermissionClass,
+    /// Whether that class can be believed.
+    pub class_trust: ClassTrust,
+    /// The input. Read only where there is no preview, and then only by rules that ask or deny.
+    pub input: Option<&'a Value>,
+    /// What the call would touch, from [`Tool::preview`](flyto_tools::Tool::preview).
+    pub preview: Option<&'a Preview>,
+    /// The home directory, for `~`.
+    pub home: Option<&'a Path>,
+    /// Directory of relative paths, where the preview names none.
+    pub working_dir: Option<&'a Path>,
+}
+
+static UNDECLARED: PermissionClass = PermissionClass::UNDECLARED;
+
+impl<'a> Request<'a> {
+    /// A call of this tool.
+    #[must_use]
+    pub fn new(id: &'a ToolId) -> Self {
+        Self {
+            id,
+            aliases: &[],
+            class: &UNDECLARED,
+            class_trust: ClassTrust::Unnamed,
+            input: None,
+            preview: None,
+            home: None,
+            working_dir: None,
+        }
+    }
+
+    /// Sets the further names of the tool.
+    #[must_use]
+    pub fn aliases(mut self, aliases: &'a [String]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    /// Sets which check applies.
+    #[must_use]
+    pub fn class(mut self, class: &'a PermissionClass) -> Self {
+        self.class = class;
+        self
+    }
+
+    /// Sets whether the class can be believed.
+    #[must_use]
+    pub fn class_trust(mut self, trust: ClassTrust) -> Self {
+        self.class_trust = trust;
+        self
+    }
+
+    /// Sets the input.
+    #[must_use]
+    pub fn input(mut self, input: &'a Value) -> Self {
+        self.input = Some(input);
+        self
+    }
+
+    /// Sets what the call would touch.
+    #[must_use]
+    pub fn preview(mut self, preview: Option<&'a Preview>) -> Self {
+        self.preview = preview;
+        self
+    }
+
+    /// Sets the home directory.
+    #[must_use]
+    pub fn home(mut self, home: &'a Path) -> Self {
+        self.home = Some(home);
+        self
+    }
+
+    /// Sets the directory of relative paths.
+    #[must_use]
+    pub fn working_dir(mut self, dir: &'a Path) -> Self {
+        self.working_dir = Some(dir);
+        self
+    }
+
+    pub(crate) fn home_text(&self) -> Option<&'a str> {
+        self.home.and_then(Path::to_str).filter(|it| it.starts_with('/'))
+    }
+
+    pub(crate) fn working_dir_text(&self) -> Option<&'a str> {
+        let from_preview = self.preview.and_then(|it| it.working_dir.as_deref());
+        let text = from_preview.or_else(|| self.working_dir.and_then(Path::to_str));
+        text.filter(|it| it.starts_with('/'))
+    }
+
+    /// The class as it is judged.
+    pub(crate) fn effective_class(&self) -> &'a PermissionClass {
+        static BASH: PermissionClass = PermissionClass::BASH;
+        let is_laxer =
+            [PermissionClass::READONLY, PermissionClass::FILE, PermissionClass::WEBFETCH]
+                .contains(self.class);
+        match self.class_trust {
+            ClassTrust::Unnamed if is_laxer => &BASH,
+            _ => self.class,
+        }
+    }
+}

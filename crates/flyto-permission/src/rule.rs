@@ -1,0 +1,334 @@
+//! From the text of a rule to what it names.
+
+use std::{fmt, ops::Range, sync::Arc};
+
+use flyto_diagnostics::closest;
+use serde::{Serialize, Serializer};
+
+use crate::{Layer, Place, Verdict, glob::Glob, host};
+
+/// A rule: a text, what follows from it, and where it comes from. Cheap to clone.
+///
+/// ```
+/// use flyto_permission::{Layer, Place, Request, Rules, Verdict};
+/// use flyto_tools::ToolId;
+///
+/// let mut rules = Rules::builder();
+/// rules.add(Layer::Operator, Verdict::Deny, "db:*", Place::new("config.json", 3, 15, ""))?;
+/// let id = ToolId::parse("db:drop").expect("this is a name");
+/// let decision = rules.build().decide(&Request::new(&id));
+/// let rule = decision.rule().expect("a rule denies it");
+/// assert_eq!((rule.text(), rule.place().line), ("db:*", 3));
+/// assert_eq!(rule.to_string(), "db:* (deny, operator, config.json:3:15)");
+/// # Ok::<(), flyto_permission::RuleError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Inner {
+    text: String,
+    effect: Verdict,
+    layer: Layer,
+    place: Place,
+}
+
+impl Rule {
+    pub(crate) fn new(text: &str, effect: Verdict, layer: Layer, place: Place) -> Self {
+        Self { inner: Arc::new(Inner { text: text.to_owned(), effect, layer, place }) }
+    }
+
+    /// The text as it was written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.inner.text
+    }
+
+    /// What happens with a call that it names.
+    #[must_use]
+    pub fn effect(&self) -> Verdict {
+        self.inner.effect
+    }
+
+    /// Which source it comes from.
+    #[must_use]
+    pub fn layer(&self) -> &Layer {
+        &self.inner.layer
+    }
+
+    /// Where it stands.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.inner.place
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { text, effect, layer, place } = &*self.inner;
+        write!(f, "{text} ({effect}, {layer}, {place})")
+    }
+}
+
+impl Serialize for Rule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.inner.serialize(serializer)
+    }
+}
+
+/// A text that is no rule.
+///
+/// ```
+/// use flyto_permission::{Layer, Place, Rules, Verdict};
+///
+/// let err = Rules::builder()
+///     .add(Layer::Operator, Verdict::Allow, "Bash(git diff *)", Place::default())
+///     .expect_err("the star is not at the end of a prefix");
+/// assert_eq!(err.suggestion.as_deref(), Some("Bash(git diff:*)"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("failed to read the rule {text:?}: {why}{}", hint(.suggestion))]
+#[non_exhaustive]
+pub struct RuleError {
+    /// The text, cut to 256 bytes at most.
+    pub text: String,
+    /// What is wrong.
+    pub why: &'static str,
+    /// The bytes of the text that are wrong.
+    pub span: Range<usize>,
+    /// What was probably meant.
+    pub suggestion: Option<String>,
+}
+
+fn hint(suggestion: &Option<String>) -> String {
+    suggestion.as_ref().map_or_else(String::new, |it| format!("; write {it}"))
+}
+
+impl RuleError {
+    fn new(text: &str, why: &'static str, span: Range<usize>, suggestion: Option<String>) -> Self {
+        const MAX: usize = 256;
+        let text = text[..text.floor_char_boundary(MAX)].to_owned();
+        Self { text, why, span, suggestion }
+    }
+}
+
+/// What a rule names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Tools of a class.
+    Class(String),
+    /// A tool by its id.
+    Tool(String),
+    /// Tools of an owner whose own name starts so.
+    Owner { owner: String, prefix: String },
+    /// Any command.
+    AnyCommand,
+    /// Commands by their words.
+    Command { words: Vec<String>, is_prefix: bool },
+    /// Files; `None` for all.
+    Path { writes: bool, glob: Option<Glob> },
+    /// Hosts.
+    Host(host::Pattern),
+}
+
+/// Longest rule in bytes.
+const MAX_BYTES: usize = 4096;
+/// Forms that take brackets.
+const HEADS: &[&str] = &["Bash", "Read", "Edit", "Write", "WebFetch"];
+
+impl Form {
+    pub(crate) fn parse(text: &str) -> Result<Self, RuleError> {
+        let whole = 0..text.len();
+        let fail = |why, span, suggestion| Err(RuleError::new(text, why, span, suggestion));
+        if text.len() > MAX_BYTES {
+            return fail("it is longer than 4,096 bytes", whole, None);
+        }
+        if text.trim().is_empty() {
+            return fail("it is empty", whole, Some("Bash(git diff:*)".to_owned()));
+        }
+        if text.trim() != text {
+            return fail("there is a blank at an end", whole, Some(text.trim().to_owned()));
+        }
+        if let Some(open) = text.find('(') {
+            let head = &text[..open];
+            let Some(inner) = text[open + 1..].strip_suffix(')') else {
+                return fail("a bracket is not closed", open..text.len(), Some(format!("{text})")));
+            };
+            let Some(head) = HEADS.iter().find(|it| **it == head) else {
+                let near = closest(head, HEADS.iter().copied()).map(|it| format!("{it}({inner})"));
+                let near = near.or_else(|| head.contains("__").then(|| head.to_owned()));
+                return fail(
+                    "only Bash, Read, Edit, Write and WebFetch take brackets",
+                    0..open,
+                    near,
+                );
+            };
+            let at = open + 1;
+            return match *head {
+                _ if inner == "*" || inner == "**" => Self::parse(head),
+                "Bash" => command(text, inner, at),
+                "WebFetch" => fetch(text, inner, at),
+                _ => match Glob::parse(inner) {
+                    Ok(glob) => Ok(Self::Path { writes: *head != "Read", glob: Some(glob) }),
+                    Err((why, span)) => fail(why, span.start + at..span.end + at, None),
+                },
+            };
+        }
+        match text {
+            "Bash" => return Ok(Self::AnyCommand),
+            "Read" => return Ok(Self::Path { writes: false, glob: None }),
+            "Edit" | "Write" => return Ok(Self::Path { writes: true, glob: None }),
+            "WebFetch" => return Ok(Self::Host(host::Pattern::All)),
+            _ => {}
+        }
+        if let Some(name) = text.strip_prefix("class:") {
+            if name.is_empty() || name.contains(['*', ' ', ':']) {
+                let why = "a class is one name";
+                return fail(why, 6..text.len(), Some("class:generic".to_owned()));
+            }
+            return Ok(Self::Class(name.to_owned()));
+        }
+        tool(text)
+    }
+}
+
+/// `plugin:tool`, `plugin:*`, `plugin__tool`, `mcp__server__tool`, `tool`.
+fn tool(text: &str) -> Result<Form, RuleError> {
+    let fail = |why, suggestion| Err(RuleError::new(text, why, 0..text.len(), suggestion));
+    if text.contains(|it: char| it.is_whitespace() || it.is_control() || it == ')') {
+        let first = text.split_whitespace().next().unwrap_or("");
+        let suggestion = match closest(first, HEADS.iter().copied()) {
+            _ if text.contains(')') => None,
+            Some(head) if head != first => None,
+            _ => Some(format!("Bash({text}:*)")),
+        };
+        return fail("a name of a tool holds no blank; commands stand in Bash(…)", suggestion);
+    }
+    if let Some(head) =
+        closest(text, HEADS.iter().copied()).filter(|it| it.eq_ignore_ascii_case(text))
+    {
+        return fail("a form of this name is written with a capital letter", Some(head.to_owned()));
+    }
+    let (owner, name) = if let Some(rest) = text.strip_prefix("mcp__") {
+        match rest.split_once("__") {
+            Some((server, tool)) => (Some(server), tool),
+            None => (Some(rest), "*"),
+        }
+    } else if let Some((owner, tool)) = text.split_once(':') {
+        (Some(owner), tool)
+    } else if let Some((owner, tool)) = text.split_once("__") {
+        (Some(owner), tool)
+    } else {
+        (None, text)
+    };
+    if owner == Some("") || name.is_empty() {
+        return fail("a name is missing beside the colon", None);
+    }
+    if owner.is_some_and(|it| it.contains('*')) || owner.is_none() && name.contains('*') {
+        let why = "a star cannot stand for an owner: name the plugin, the server or a class";
+        return fail(why, Some("class:generic".to_owned()));
+    }
+    match (owner, name.strip_suffix('*')) {
+        (_, Some(prefix)) if prefix.contains('*') => {
+            fail("a star stands only at the end of a name", None)
+        }
+        (Some(owner), Some(prefix)) => {
+            Ok(Form::Owner { owner: owner.to_owned(), prefix: prefix.to_owned() })
+        }
+        (_, None) if name.contains('*') => fail("a star stands only at the end of a name", None),
+        (Some(owner), None) => Ok(Form::Tool(format!("{owner}:{name}"))),
+        (None, _) => Ok(Form::Tool(name.to_owned())),
+    }
+}
+
+/// What stands in `Bash(…)`.
+fn command(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
+    let fail = |why, span: Range<usize>, suggestion| {
+        Err(RuleError::new(text, why, span.start + at..span.end + at, suggestion))
+    };
+    let (line, is_prefix) = match inner.strip_suffix(":*") {
+        Some(line) => (line, true),
+        None => (inner, false),
+    };
+    if let Some(stem) = line.strip_suffix('*') {
+        let stem = stem.trim_end();
+        let suggestion = (!stem.contains('*')).then(|| format!("Bash({stem}:*)"));
+        return fail(
+            "words that follow are written as `:*`",
+            line.len() - 1..line.len(),
+            suggestion,
+        );
+    }
+    match words(line) {
+        Ok(words) if words.is_empty() => {
+            fail("a command is missing", 0..inner.len(), Some("Bash".to_owned()))
+        }
+        Ok(words) => Ok(Form::Command { words, is_prefix }),
+        Err((why, byte)) => fail(why, byte..byte + 1, None),
+    }
+}
+
+/// Splits a line at blanks; quotes and backslashes keep a blank in a word.
+fn words(line: &str) -> Result<Vec<String>, (&'static str, usize)> {
+    let mut res = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = line.char_indices();
+    while let Some((at, it)) = chars.next() {
+        match it {
+            ' ' | '\t' => res.extend(word.take()),
+            '\'' | '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match chars.next() {
+                        None => return Err(("a quote is not closed", at)),
+                        Some((_, end)) if end == it => break,
+                        Some((_, inner)) => word.push(inner),
+                    }
+                }
+            }
+            '\\' => match chars.next() {
+                Some((_, it)) => word.get_or_insert_default().push(it),
+                None => return Err(("a backslash at the end", at)),
+            },
+            ';' | '&' | '|' | '<' | '>' | '(' | ')' | '$' | '`' => {
+                return Err((
+                    "a rule names the words of one command, without operators of the shell",
+                    at,
+                ));
+            }
+            '*' => {
+                return Err((
+                    "a star stands only at the end, as `:*`; quote one that is meant",
+                    at,
+                ));
+            }
+            it if it.is_control() => return Err(("a rule holds no control character", at)),
+            it => word.get_or_insert_default().push(it),
+        }
+    }
+    res.extend(word);
+    Ok(res)
+}
+
+/// What stands in `WebFetch(…)`.
+fn fetch(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
+    let span = at..at + inner.len();
+    let fail = |why, suggestion| Err(RuleError::new(text, why, span.clone(), suggestion));
+    let Some(name) = inner.strip_prefix("domain:") else {
+        let host = match host::read(inner) {
+            Ok(address) => Some(address.host),
+            Err(_) => host::Pattern::parse(inner).is_ok().then(|| inner.to_owned()),
+        };
+        let suggestion = host.map(|it| format!("WebFetch(domain:{it})"));
+        return fail("hosts are named as `domain:`", suggestion);
+    };
+    match host::Pattern::parse(name) {
+        Ok(pattern) => Ok(Form::Host(pattern)),
+        Err(why) => {
+            let host = host::read(name).ok().map(|it| format!("WebFetch(domain:{})", it.host));
+            fail(why, host)
+        }
+    }
+}

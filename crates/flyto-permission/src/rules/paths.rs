@@ -1,0 +1,114 @@
+//! Rules for files, found by the directories that their patterns start with.
+
+use std::collections::HashMap;
+
+use super::{Hits, Index};
+use crate::glob::{Anchor, Glob};
+
+#[derive(Debug, Default)]
+pub(crate) struct PathIndex {
+    patterns: Vec<PathRule>,
+    /// By anchor and the parts before the first wildcard.
+    by_base: HashMap<Anchor, HashMap<String, Vec<usize>>>,
+    by_name: HashMap<String, Vec<usize>>,
+    /// Those that start with a wildcard anywhere.
+    others: Vec<usize>,
+    n_narrowing: usize,
+}
+
+#[derive(Debug)]
+struct PathRule {
+    rule: u32,
+    writes: bool,
+    narrows: bool,
+    glob: Glob,
+}
+
+/// Directories that patterns start at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Anchors<'a> {
+    pub(crate) home: Option<&'a str>,
+    pub(crate) working_dir: Option<&'a str>,
+    pub(crate) roots: &'a [String],
+}
+
+impl PathIndex {
+    pub(super) fn add(&mut self, rule: u32, writes: bool, narrows: bool, glob: Glob) {
+        let at = self.patterns.len();
+        self.n_narrowing += usize::from(narrows);
+        match (glob.anchor, glob.plain_name()) {
+            (_, Some(name)) => self.by_name.entry(name.to_owned()).or_default().push(at),
+            (Anchor::Anywhere, None) => self.others.push(at),
+            (anchor, None) => {
+                let of_anchor = self.by_base.entry(anchor).or_default();
+                of_anchor.entry(glob.base()).or_default().push(at);
+            }
+        }
+        self.patterns.push(PathRule { rule, writes, narrows, glob });
+    }
+
+    /// Whether a rule asks or denies by a pattern.
+    pub(crate) fn narrows(&self) -> bool {
+        self.n_narrowing > 0
+    }
+
+    /// Adds the rules that name an absolute path to `hits`, those that `wanted` lets through.
+    pub(crate) fn find<'a>(
+        &self,
+        index: &'a Index,
+        path: &str,
+        writes: bool,
+        anchors: Anchors<'_>,
+        wanted: impl Fn(&Glob, bool) -> bool,
+        hits: &mut Hits<'a>,
+    ) {
+        let mut consider = |at: usize, parts: &[&str]| {
+            let it = &self.patterns[at];
+            if it.writes == writes
+                && wanted(&it.glob, it.narrows)
+                && it.glob.matches(parts, it.narrows)
+            {
+                hits.add_rule(index, it.rule);
+            }
+        };
+        let roots = anchors.roots.iter().map(String::as_str);
+        let relative = roots.chain(anchors.working_dir).map(|it| (Anchor::Relative, it));
+        let home = anchors.home.map(|it| (Anchor::Home, it));
+        for (anchor, dir) in [(Anchor::Root, "/")].into_iter().chain(home).chain(relative) {
+            let Some(of_anchor) = self.by_base.get(&anchor) else { continue };
+            let Some(below) = below(path, dir) else { continue };
+            let parts: Vec<&str> = below.split('/').filter(|it| !it.is_empty()).collect();
+            let ends = below.match_indices('/').map(|(at, _)| at).chain([below.len()]);
+            let bases = std::iter::once("").chain(ends.map(|end| &below[..end]));
+            let mut last = None;
+            for base in bases {
+                if last.replace(base) == Some(base) {
+                    continue;
+                }
+                for at in of_anchor.get(base).into_iter().flatten() {
+                    consider(*at, &parts);
+                }
+            }
+        }
+        if !self.by_name.is_empty() || !self.others.is_empty() {
+            let parts: Vec<&str> = path.split('/').filter(|it| !it.is_empty()).collect();
+            for part in &parts {
+                for at in self.by_name.get(*part).into_iter().flatten() {
+                    consider(*at, &parts);
+                }
+            }
+            for at in &self.others {
+                consider(*at, &parts);
+            }
+        }
+    }
+}
+
+/// The part of `path` below `dir`, without a slash at its start; both absolute.
+pub(crate) fn below<'a>(path: &'a str, dir: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(dir.trim_end_matches('/'))?;
+    if rest.is_empty() {
+        return Some("");
+    }
+    rest.strip_prefix('/')
+}
