@@ -194,6 +194,11 @@ impl Form {
     }
 }
 
+/// `webFetch` or `BASH`; in small letters it is the name of a tool, and tools have such names.
+fn is_form_in_other_case(form: &str, text: &str) -> bool {
+    form.eq_ignore_ascii_case(text) && text.bytes().any(|it| it.is_ascii_uppercase())
+}
+
 /// `plugin:tool`, `plugin:*`, `plugin__tool`, `mcp__server__tool`, `tool`.
 fn tool(text: &str) -> Result<Form, RuleError> {
     let fail = |why, suggestion| Err(RuleError::new(text, why, 0..text.len(), suggestion));
@@ -207,9 +212,9 @@ fn tool(text: &str) -> Result<Form, RuleError> {
         return fail("a name of a tool holds no blank; commands stand in Bash(…)", suggestion);
     }
     if let Some(head) =
-        closest(text, HEADS.iter().copied()).filter(|it| it.eq_ignore_ascii_case(text))
+        closest(text, HEADS.iter().copied()).filter(|it| is_form_in_other_case(it, text))
     {
-        return fail("a form of this name is written with a capital letter", Some(head.to_owned()));
+        return fail("a form of this name is written in another case", Some(head.to_owned()));
     }
     let (owner, name) = if let Some(rest) = text.strip_prefix("mcp__") {
         match rest.split_once("__") {

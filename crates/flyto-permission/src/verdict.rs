@@ -24,7 +24,7 @@ pub enum Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Allow => "allow",
             Self::Ask => "ask",
             Self::Deny => "deny",

@@ -116,6 +116,9 @@ fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
     }
     let mut start = command.n_assignments;
     while start < command.words.len() {
+        if command.levels.len() >= MAX_DEPTH {
+            return Err("programs that run programs lie too deep in each other");
+        }
         let program = command.words[start].literal().map(str::to_owned);
         let Some(program) = program.as_deref() else {
             command.levels.push(Level { start, needs_rule: true });
