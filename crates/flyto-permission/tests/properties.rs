@@ -1,0 +1,255 @@
+//! What must hold for every command line, rule and path.
+
+#![cfg(feature = "bash")]
+
+use flyto_permission::{ClassTrust, Layer, Place, Request, Rules, Verdict};
+use flyto_tools::{Access, PermissionClass, Preview, ToolId};
+use proptest::prelude::*;
+
+fn rules(texts: &[(Verdict, &str)]) -> Rules {
+    let mut res = Rules::builder();
+    for (effect, text) in texts {
+        res.add(Layer::Operator, *effect, text, Place::default()).expect("these are rules");
+    }
+    res.build()
+}
+
+fn verdict(rules: &Rules, line: &str) -> Verdict {
+    let id = ToolId::parse("shell:run").expect("this is a name");
+    let preview = Preview::new().with_command_line(["bash", "-c", line]);
+    let request = Request::new(&id).class(&PermissionClass::BASH).preview(Some(&preview));
+    rules.decide(&request).verdict
+}
+
+/// Places in which a command runs, as the hole of a text around an allowed command.
+const POSITIONS: &[&str] = &[
+    "good; {}",
+    "{}; good",
+    "good && {}",
+    "{} || good",
+    "good | {}",
+    "{} | good",
+    "good & {}",
+    "good\n{}",
+    "good $({})",
+    "good \"$({})\"",
+    "good `{}`",
+    "good <({})",
+    "good >({})",
+    "good 2> >({})",
+    "(good; {})",
+    "{ {}; }",
+    "! {}",
+    "time {}",
+    "if {}; then good; fi",
+    "if good; then {}; fi",
+    "if good; then good; else {}; fi",
+    "while {}; do good; done",
+    "until good; do {}; done",
+    "for i in a; do {}; done",
+    "for i in $({}); do good; done",
+    "case a in a) {};; esac",
+    "case $({}) in a) good;; esac",
+    "f() { {}; }",
+    "function f { {}; }",
+    "good <<E\n$({})\nE",
+    "good <<E\nx\nE\n{}",
+    "good <<< $({})",
+    "good ${v:-$({})}",
+    "good \"${v:-`{}`}\"",
+    "v=$({})",
+    "v=$({}) good",
+    "v=(a $({}))",
+    "[[ -n $({}) ]]",
+    "good > $({})",
+    "env {}",
+    "nice -n 3 {}",
+    "timeout 5 {}",
+    "nohup {}",
+    "command {}",
+    "exec {}",
+    "xargs {}",
+    "find . -exec {} \\;",
+    "sh -c '{}'",
+    "bash -lc \"{}\"",
+    "eval '{}'",
+    "eval {}",
+    "watch '{}'",
+    "ssh host '{}'",
+    "sudo {}",
+    "good # \n{}",
+    "good \\\n; {}",
+];
+
+/// Ways to write one word.
+fn spelled(word: &str, way: u8) -> String {
+    let (first, rest) = word.split_at(1);
+    match way {
+        0 => word.to_owned(),
+        1 => format!("'{first}'{rest}"),
+        2 => format!("\\{word}"),
+        3 => format!("{first}\"{rest}\""),
+        4 => format!("$'\\x{:02x}'{rest}", first.as_bytes()[0]),
+        _ => format!("{first}''{rest}"),
+    }
+}
+
+proptest! {
+    /// A rule for the first words allows no line with any further command, in any position, however
+    /// deep, and however its name is written.
+    #[test]
+    fn a_prefix_allows_no_further_command(
+        positions in prop::collection::vec(0..POSITIONS.len(), 1..4),
+        way in 0_u8..6,
+        args in "( [a-z./-]{1,6}){0,3}",
+    ) {
+        // Quotes in the name would end the quotes of a position around it.
+        let is_quoted = positions.iter().any(|it| POSITIONS[*it].contains(['\'', '"']));
+        let way = if is_quoted || positions.len() > 1 { 0 } else { way };
+        let mut line = format!("{}{args}", spelled("other", way));
+        for at in &positions {
+            line = POSITIONS[*at].replace("{}", &line);
+        }
+        let allowed = rules(&[
+            (Verdict::Allow, "Bash(good:*)"),
+            (Verdict::Allow, "Bash(find:*)"),
+            (Verdict::Allow, "Bash(ssh:*)"),
+            (Verdict::Allow, "Bash(sudo:*)"),
+            (Verdict::Allow, "Bash(eval:*)"),
+            (Verdict::Allow, "Bash(sh:*)"),
+            (Verdict::Allow, "Bash(bash:*)"),
+            (Verdict::Allow, "Bash(xargs:*)"),
+            (Verdict::Allow, "Bash(env:*)"),
+            (Verdict::Allow, "Edit(/**)"),
+        ]);
+        prop_assert_ne!(verdict(&allowed, &line), Verdict::Allow, "{}", line);
+        // The same line with an allowed name is not asked for its shape, where it is read at all.
+        if positions.len() == 1 {
+            let denied = rules(&[(Verdict::Allow, "Bash"), (Verdict::Deny, "Bash(other:*)")]);
+            prop_assert_eq!(verdict(&denied, &line), Verdict::Deny, "{}", line);
+        }
+    }
+
+    /// Any text is judged, without a panic, and nothing is allowed without a rule.
+    #[test]
+    fn no_text_is_allowed_without_a_rule(line in "\\PC{0,200}") {
+        prop_assert_eq!(verdict(&Rules::default(), &line), Verdict::Ask);
+    }
+
+    #[test]
+    fn bytes_of_a_shell_never_panic(
+        line in prop::collection::vec(prop::sample::select(
+            b"ab $(){}[]<>|&;`'\"\\\n\t#!=*?~-_/:+@%^,.019\r\x01".to_vec(),
+        ), 0..300),
+    ) {
+        let line = String::from_utf8(line).expect("these are ASCII");
+        let deny = rules(&[(Verdict::Allow, "Bash"), (Verdict::Deny, "Bash(a:*)")]);
+        let decision = verdict(&deny, &line);
+        prop_assert!(decision >= Verdict::Allow);
+        let json = {
+            let id = ToolId::parse("t").expect("this is a name");
+            let preview = Preview::new().with_command_line(["sh", "-c", &line]);
+            let request = Request::new(&id).class(&PermissionClass::BASH).preview(Some(&preview));
+            serde_json::to_string(&deny.decide(&request))
+        };
+        prop_assert!(json.is_ok());
+    }
+
+    /// Rules of a plugin and of an untrusted project never turn an ask into an allow.
+    #[test]
+    fn lower_layers_only_narrow(
+        line in "(good|other)( [a-z]{1,3}){0,2}(; (good|other))?",
+        texts in prop::collection::vec(
+            prop::sample::select(vec!["Bash", "Bash(good:*)", "Bash(other:*)", "shell:*", "class:bash"]), 0..4),
+        effects in prop::collection::vec(0..3_u8, 4),
+        project in any::<bool>(),
+    ) {
+        let top = rules(&[(Verdict::Allow, "Bash(good:*)")]);
+        let mut both = Rules::builder();
+        both.add(Layer::Operator, Verdict::Allow, "Bash(good:*)", Place::default())?;
+        for (text, effect) in texts.iter().zip(effects) {
+            let effect = [Verdict::Allow, Verdict::Ask, Verdict::Deny][usize::from(effect)];
+            let layer = if project { Layer::Project } else { Layer::Plugin("p".to_owned()) };
+            both.add(layer, effect, text, Place::default())?;
+        }
+        prop_assert!(verdict(&both.build(), &line) >= verdict(&top, &line));
+    }
+
+    #[test]
+    fn texts_of_rules_never_panic(text in "\\PC{0,60}", head in "(Bash|Read|Edit|WebFetch|x)?") {
+        for text in [text.clone(), format!("{head}({text})"), format!("{head}(domain:{text})")] {
+            if let Err(err) = Rules::builder().add(Layer::Operator, Verdict::Deny, &text, Place::default()) {
+                prop_assert!(err.span.start <= err.span.end && err.span.end <= text.len().max(err.span.end));
+                if let Some(better) = err.suggestion {
+                    let mut again = Rules::builder();
+                    let read = again.add(Layer::Operator, Verdict::Deny, &better, Place::default());
+                    prop_assert!(read.is_ok() || better.len() > 4096 || !text.is_empty());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn paths_and_addresses_never_panic(path in "\\PC{1,60}", url in "(https?://)?\\PC{0,60}") {
+        let all = rules(&[(Verdict::Deny, "Read(**/x*)"), (Verdict::Allow, "Read(/**)")]);
+        let id = ToolId::parse("t").expect("this is a name");
+        let preview = Preview::new().with_path(path, Access::Unknown).with_url(url);
+        for class in [PermissionClass::FILE, PermissionClass::WEBFETCH, PermissionClass::BASH] {
+            let request =
+                Request::new(&id).class(&class).class_trust(ClassTrust::Named).preview(Some(&preview));
+            prop_assert!(!all.decide(&request).to_string().is_empty());
+        }
+    }
+}
+
+/// Texts that make parsers slow or deep. The counts of the parser bound each; the test guards
+/// against a stack that is too small for the deepest.
+#[test]
+fn texts_built_to_cost_are_asked() {
+    let any = rules(&[(Verdict::Allow, "Bash")]);
+    for piece in [
+        "(",
+        "$(",
+        "`",
+        "\"$(",
+        "{ ",
+        "if ",
+        "case a in a) ",
+        "<<a ",
+        "${a:-",
+        "$((",
+        "[[ (",
+        "f() { ",
+        "a=(",
+        "! ",
+        "env ",
+        "sudo ",
+        "eval ",
+        "<(",
+        "'",
+        "\\\n",
+        "while ",
+        "$'",
+        "time ",
+        "a;",
+        "a|",
+        "a&&",
+        "a\n",
+    ] {
+        let text = piece.repeat(59_999 / piece.len());
+        let short = piece.repeat(200);
+        // Whatever it is, it is answered; what is open at the end is never allowed.
+        verdict(&any, &short);
+        let is_whole = ["a;", "a\n", "\\\n"].contains(&piece);
+        if !is_whole {
+            assert_eq!(verdict(&any, &text), Verdict::Ask, "{piece:?}");
+        }
+    }
+    let mut nested = "ls".to_owned();
+    for _ in 0..60 {
+        nested = format!("eval {nested}");
+    }
+    verdict(&any, &nested);
+    assert_eq!(verdict(&any, &"a".repeat(64 * 1024 + 1)), Verdict::Ask);
+    assert_eq!(verdict(&any, &"a ".repeat(20_000)), Verdict::Ask);
+}
