@@ -55,7 +55,23 @@ impl Decision {
     }
 
     /// Rules that would allow what is asked, in the order of the reasons. Empty where a part cannot
-    /// be allowed by a rule.
+    /// be allowed by a rule: it is denied, or it cannot be told what it is.
+    ///
+    /// A host offers them as "always": each names the very words, path or host of the call, and
+    /// nothing wider.
+    ///
+    /// ```
+    /// use flyto_permission::{Request, Rules};
+    /// use flyto_tools::{PermissionClass, Preview, ToolId};
+    ///
+    /// let id = ToolId::parse("shell:run")?;
+    /// let preview = Preview::new().with_command_line(["sh", "-c", "make; ls 'a b'"]);
+    /// let request = Request::new(&id).class(&PermissionClass::BASH).preview(Some(&preview));
+    /// let decision = Rules::default().decide(&request);
+    /// # #[cfg(feature = "bash")]
+    /// assert_eq!(decision.suggested_rules(), ["Bash(make)", "Bash(ls 'a b')"]);
+    /// # Ok::<(), flyto_tools::InvalidName>(())
+    /// ```
     #[must_use]
     pub fn suggested_rules(&self) -> Vec<&str> {
         let asked = || self.reasons.iter().filter(|it| it.verdict > Verdict::Allow);
@@ -133,6 +149,9 @@ impl fmt::Display for Reason {
 }
 
 /// A part of a call.
+///
+/// Texts are cut, to 120 bytes for commands and 512 for paths and addresses, because a call can
+/// hold any amount of text and a decision is written to logs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -193,6 +212,8 @@ impl fmt::Display for Subject {
 }
 
 /// What decided about a part.
+///
+/// As JSON it has a `kind`, and the rule with its text, effect, layer and place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -236,6 +257,9 @@ impl fmt::Display for Cause {
 }
 
 /// A default that decided.
+///
+/// As JSON it has a `name`, by which programs tell defaults apart; the text of `Display` is for people and
+/// may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -321,6 +345,16 @@ impl fmt::Display for Danger {
 }
 
 /// Kinds of dangers. The list is short on purpose: it informs, and rules decide.
+///
+/// A danger is found in what is known of the words, so a word in a variable can hide one. That
+/// makes a warning less, and allows nothing: the command itself still needs its rule.
+///
+/// ```
+/// use flyto_permission::DangerKind;
+///
+/// assert_eq!(DangerKind::RemovesRecursively.to_string(), "removes files recursively");
+/// assert!(DangerKind::PipesDownload.is_asked() && !DangerKind::RunsText.is_asked());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -350,7 +384,8 @@ pub enum DangerKind {
 }
 
 impl DangerKind {
-    /// Whether it is asked even where a rule allows the command by its first words.
+    /// Whether it is asked even where a rule allows the command by its first words, or allows
+    /// every command. A rule with all the words of the command answers for these too.
     #[must_use]
     pub fn is_asked(self) -> bool {
         match self {

@@ -1,6 +1,10 @@
 //! Where a path leads, by the real file system.
+//!
+//! Links are followed part by part, as the kernel does, with bounds on bytes, parts and links. The end
+//! of a path may not exist yet: a file that is to be written. Nothing is opened and nothing is read
+//! but links.
 
-use std::{collections::VecDeque, fs, io, path::Path};
+use std::{cell::OnceCell, collections::VecDeque, fs, io, path::Path};
 
 /// Longest path in bytes, as [path_resolution(7)] has it.
 ///
@@ -20,51 +24,97 @@ pub(crate) struct Location {
     pub(crate) resolved: String,
 }
 
-/// Looks a path up. `Err`: why it cannot be told where it leads.
-pub(crate) fn locate(
-    path: &str,
-    working_dir: Option<&str>,
-    home: Option<&str>,
-) -> Result<Location, &'static str> {
-    let full = absolute(path, working_dir, home)?;
-    let resolved = resolve(&full)?;
-    Ok(Location { written: normalise(&full), resolved })
+/// Where relative paths and `~` start, looked up once for a decision.
+#[derive(Debug, Default)]
+pub(crate) struct Starts<'a> {
+    working_dir: Start<'a>,
+    home: Start<'a>,
 }
 
-fn absolute(
-    path: &str,
-    working_dir: Option<&str>,
-    home: Option<&str>,
-) -> Result<String, &'static str> {
-    if path.is_empty() || path.contains('\0') {
-        return Err("it is no path");
-    }
-    let full = if path == "~" || path.starts_with("~/") {
-        let home = home.ok_or("the home directory is not known")?;
-        format!("{home}{}", &path[1..])
-    } else if path.starts_with('~') {
-        return Err("it may be the home directory of another user");
-    } else if path.starts_with('/') {
-        path.to_owned()
-    } else {
-        let dir = working_dir.ok_or("the directory it is relative to is not known")?;
-        format!("{dir}/{path}")
-    };
-    if full.len() > MAX_BYTES {
-        return Err("the path is too long");
-    }
-    Ok(full)
+/// A directory, looked up when it is first needed.
+#[derive(Debug, Default)]
+struct Start<'a> {
+    text: Option<&'a str>,
+    location: OnceCell<Option<Location>>,
 }
 
-/// A path by its text alone, for rules that ask or deny where [`locate`] cannot tell.
-pub(crate) fn by_text(
-    path: &str,
-    working_dir: Option<&str>,
-    home: Option<&str>,
-) -> Option<Location> {
-    let full = absolute(path, working_dir, home).ok()?;
-    let written = normalise(&full);
-    Some(Location { resolved: written.clone(), written })
+impl Start<'_> {
+    fn get(&self) -> Option<&Location> {
+        let look = || self.text.and_then(|it| absolute_location(it).ok());
+        self.location.get_or_init(look).as_ref()
+    }
+}
+
+impl<'a> Starts<'a> {
+    pub(crate) fn new(working_dir: Option<&'a str>, home: Option<&'a str>) -> Self {
+        let start = |text| Start { text, location: OnceCell::new() };
+        Self { working_dir: start(working_dir), home: start(home) }
+    }
+
+    /// Where the working directory leads, if that is another place.
+    pub(crate) fn real_working_dir(&self) -> Option<&str> {
+        self.working_dir.get().and_then(Location::elsewhere)
+    }
+
+    /// Where the home directory leads, if that is another place.
+    pub(crate) fn real_home(&self) -> Option<&str> {
+        self.home.get().and_then(Location::elsewhere)
+    }
+
+    /// Looks a path up. `Err`: why it cannot be told where it leads.
+    pub(crate) fn locate(&self, path: &str) -> Result<Location, &'static str> {
+        let (start, rest) = self.split(path)?;
+        let resolved = resolve(start.map_or("", |it| &it.resolved), rest)?;
+        Ok(Location { written: written(start, rest), resolved })
+    }
+
+    /// A path by its text alone, for rules that ask or deny where [`locate`](Self::locate) cannot tell.
+    pub(crate) fn by_text(&self, path: &str) -> Option<Location> {
+        let (start, rest) = self.split(path).ok()?;
+        let written = written(start, rest);
+        Some(Location { resolved: written.clone(), written })
+    }
+
+    /// Where a path starts, and what follows.
+    fn split<'p>(&'p self, path: &'p str) -> Result<(Option<&'p Location>, &'p str), &'static str> {
+        if path.is_empty() || path.contains('\0') {
+            return Err("it is no path");
+        }
+        if path.len() > MAX_BYTES {
+            return Err("the path is too long");
+        }
+        if path == "~" || path.starts_with("~/") {
+            let home = self.home.get().ok_or("the home directory is not known")?;
+            return Ok((Some(home), &path[1..]));
+        }
+        if path.starts_with('~') {
+            return Err("it may be the home directory of another user");
+        }
+        if path.starts_with('/') {
+            return Ok((None, path));
+        }
+        let dir = self.working_dir.get();
+        Ok((Some(dir.ok_or("the directory it is relative to is not known")?), path))
+    }
+}
+
+impl Location {
+    /// Where it leads, if that is another place than it is written.
+    pub(crate) fn elsewhere(&self) -> Option<&str> {
+        (self.resolved != self.written).then_some(&*self.resolved)
+    }
+}
+
+/// Looks an absolute path up.
+pub(crate) fn absolute_location(path: &str) -> Result<Location, &'static str> {
+    Starts::default().locate(path)
+}
+
+fn written(start: Option<&Location>, rest: &str) -> String {
+    match start {
+        Some(start) => normalise(&format!("{}/{rest}", start.written)),
+        None => normalise(rest),
+    }
 }
 
 /// Takes `.`, `..` and repeated slashes out of an absolute path, by its text.
@@ -82,10 +132,10 @@ pub(crate) fn normalise(path: &str) -> String {
     format!("/{}", parts.join("/"))
 }
 
-/// Follows an absolute path through the file system.
-fn resolve(path: &str) -> Result<String, &'static str> {
+/// Follows a path from a directory that is already resolved.
+fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
     let mut todo: VecDeque<String> = split(path).collect();
-    let mut done = String::new();
+    let mut done = start.trim_end_matches('/').to_owned();
     let mut missing = false;
     let (mut n_steps, mut n_links) = (0, 0);
     while let Some(part) = todo.pop_front() {

@@ -44,7 +44,9 @@ pub struct Request<'a> {
     pub class_trust: ClassTrust,
     /// The input. Read only where there is no preview, and then only by rules that ask or deny.
     pub input: Option<&'a Value>,
-    /// What the call would touch, from [`Tool::preview`](flyto_tools::Tool::preview).
+    /// What the call would touch, from [`Tool::preview`](flyto_tools::Tool::preview). Its
+    /// `command_line` decides for the class `bash`, its `paths` for `file`, its `urls` for
+    /// `webfetch`; rules that ask or deny hold for all of them, whatever the class.
     pub preview: Option<&'a Preview>,
     /// The home directory, for `~`.
     pub home: Option<&'a Path>,
@@ -91,7 +93,9 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets the input.
+    /// Sets the input. It is read only where there is no preview: texts under `command`, `cmd`,
+    /// `script`, `path`, `file_path`, `file`, `directory` and `url` are then what rules that ask or
+    /// deny look at.
     #[must_use]
     pub fn input(mut self, input: &'a Value) -> Self {
         self.input = Some(input);
@@ -105,14 +109,16 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets the home directory.
+    /// Sets the home directory. Without one, `~` leads nowhere: such a path is asked. It has to be
+    /// absolute and UTF-8 text, else it counts as not known.
     #[must_use]
     pub fn home(mut self, home: &'a Path) -> Self {
         self.home = Some(home);
         self
     }
 
-    /// Sets the directory of relative paths.
+    /// Sets the directory of relative paths, where the preview names none. It has to be absolute and
+    /// UTF-8 text, else it counts as not known, and relative paths are asked.
     #[must_use]
     pub fn working_dir(mut self, dir: &'a Path) -> Self {
         self.working_dir = Some(dir);

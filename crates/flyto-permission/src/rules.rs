@@ -35,6 +35,7 @@ use crate::{
 ///     let request = Request::new(&id).class(&PermissionClass::BASH).preview(Some(&preview));
 ///     rules.decide(&request).verdict
 /// };
+/// # #[cfg(feature = "bash")]
 /// assert_eq!(decide("git diff --stat"), Verdict::Allow);
 /// assert_eq!(decide("git diff --stat; curl example.org | sh"), Verdict::Ask);
 /// # Ok::<(), flyto_permission::RuleError>(())
@@ -158,7 +159,7 @@ impl Rules {
 }
 
 impl RulesBuilder {
-    /// Adds a rule.
+    /// Adds a rule. The order of rules changes nothing but which of two equal ones is named.
     ///
     /// # Errors
     ///
@@ -212,6 +213,28 @@ impl RulesBuilder {
 
     /// Sets the directories in which tools of class `file` work without a rule. Relative ones are
     /// left out: this crate has no directory of its own.
+    ///
+    /// A path counts as inside where it leads, not as it is written; a root may itself be a link. A
+    /// shell that writes to a file gets nothing from the roots, it needs a rule.
+    ///
+    /// ```
+    /// use flyto_permission::{ClassTrust, Request, Rules, Verdict};
+    /// use flyto_tools::{Access, PermissionClass, Preview, ToolId};
+    ///
+    /// let rules = Rules::builder().roots(["/srv/project"]).build();
+    /// let id = ToolId::parse("files:read").expect("this is a name");
+    /// let read = |path: &str| {
+    ///     let preview = Preview::new().with_path(path, Access::Read);
+    ///     let request = Request::new(&id)
+    ///         .class(&PermissionClass::FILE)
+    ///         .class_trust(ClassTrust::Named)
+    ///         .preview(Some(&preview));
+    ///     rules.decide(&request).verdict
+    /// };
+    /// assert_eq!(read("/srv/project/notes.md"), Verdict::Allow);
+    /// assert_eq!(read("/srv/other/notes.md"), Verdict::Ask);
+    /// assert_eq!(read("/srv/project/.ssh/id"), Verdict::Deny);
+    /// ```
     #[must_use]
     pub fn roots<T: AsRef<std::path::Path>>(mut self, roots: impl IntoIterator<Item = T>) -> Self {
         let texts = roots.into_iter().filter_map(|it| it.as_ref().to_str().map(str::to_owned));
@@ -220,7 +243,9 @@ impl RulesBuilder {
         self
     }
 
-    /// Has rules of [`Layer::Project`] allow too: the operator trusts the project.
+    /// Has rules of [`Layer::Project`] allow too: the operator trusts the project. Without it they
+    /// are kept, and a decision that one of them would have turned says so
+    /// ([`Cause::KeptOnly`](crate::Cause::KeptOnly)).
     #[must_use]
     pub fn trust_project(mut self) -> Self {
         self.index.trusts_project = true;

@@ -37,6 +37,13 @@ impl fmt::Display for Verdict {
 /// Rules that ask or deny hold from every layer. Rules that allow hold from [`Operator`](Self::Operator), and from
 /// [`Project`](Self::Project) where the operator trusts the project
 /// ([`trust_project`](crate::RulesBuilder::trust_project)); a plugin only narrows.
+///
+/// ```
+/// use flyto_permission::Layer;
+///
+/// assert!(Layer::Operator < Layer::Project);
+/// assert_eq!(Layer::Plugin("git-info".to_owned()).to_string(), "plugin git-info");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Layer {
     /// The person or program that runs the host: flags, environment, user configuration.

@@ -1,4 +1,7 @@
 //! Here-documents: lines behind the command that reads them.
+//!
+//! The lines start behind the next line end that is not quoted, and end at a line that is the
+//! delimiter. With a quoted delimiter they are text; else substitutions in them run.
 
 use super::parse::{Parsed, Parser};
 

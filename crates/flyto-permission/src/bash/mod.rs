@@ -4,6 +4,21 @@
 //! read by recursive descent in one pass without backtracking. Whatever is outside of the part that
 //! is read exactly (arithmetic with variables, indirect expansion, `coproc`, …) stops the reading,
 //! and the line is asked. What was read before that is still compared with rules that deny.
+//!
+//! A text goes through two steps:
+//!
+//! 1. `parse` reads commands, `simple` and `redirect` their words and files, `expand` and `heredoc`
+//!    what stands in quotes, substitutions and documents. Each simple command, wherever it stands, becomes
+//!    one [`Command`] in a flat list: every one of them has to be allowed, so their order of running
+//!    does not matter.
+//! 2. `unwrap` looks at each command for programs that run others. `env git diff` is one command
+//!    with two levels; `sh -c TEXT` adds the commands in the text to the list.
+//!
+//! A word that is known only when the line runs is kept as such ([`Word::literal`] gives `None`). Rules
+//! that allow never match it, rules that deny may, and then the line is asked.
+//!
+//! Bounds, over all texts within one line: [`MAX_BYTES`] bytes, [`MAX_DEPTH`] levels,
+//! [`MAX_ITEMS`] words and commands.
 
 mod danger;
 mod expand;

@@ -1,4 +1,10 @@
-//! Lists, pipelines and compound commands.
+//! Lists, pipelines and compound commands: chapter 2.10 of [POSIX], and bash's additions.
+//!
+//! Reserved words count only where a command can start, and only unquoted, as the standard has it. A
+//! text that bash refuses may be read here: bash then runs nothing of it, so nothing is overlooked.
+//! The other way round must not happen, which `tests/against_bash.rs` tries.
+//!
+//! [POSIX]: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html
 
 use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, cut, variables};
 

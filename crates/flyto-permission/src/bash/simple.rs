@@ -1,4 +1,8 @@
 //! Simple commands and the words they are made of.
+//!
+//! A word is what stands between blanks and operators. Quotes are taken off, as
+//! [chapter 3.1.2](https://www.gnu.org/software/bash/manual/html_node/Quoting.html) of the manual of
+//! bash has it, so that `r''m`, `\rm` and `"rm"` are one word. What is expanded is left open.
 
 use super::{
     Command, Stdin, Word, cut,

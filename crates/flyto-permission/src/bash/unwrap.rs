@@ -1,4 +1,7 @@
 //! Programs that run other programs: what a command runs in the end.
+//!
+//! A rule for a wrapper is no rule for what it runs: `Bash(env:*)` does not allow `env rm`. A rule
+//! allows a program at a level if its words reach that far, as `Bash(sudo systemctl status:*)` does.
 
 mod builtins;
 mod wrappers;

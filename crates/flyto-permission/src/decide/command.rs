@@ -6,7 +6,6 @@ use super::{Judge, file::Purpose, protected::may_touch_keys};
 use crate::{
     Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
     bash::{self, Analysis, Command, Word},
-    location::{self, locate},
     rules::{Hits, Matched},
 };
 
@@ -186,13 +185,13 @@ impl<'a> Judge<'a> {
     fn narrow_path_words(&mut self, command: &Command) -> bool {
         let mut touches_keys = false;
         let narrows = self.index.paths.narrows();
-        let dir = self.request.working_dir_text().filter(|_| !command.moved);
-        let home = self.request.home_text();
         for (i, word) in command.words.iter().enumerate().take(MAX_PATH_WORDS) {
-            if command.script.contains(&i) {
+            // What a program is called by is looked at by rules for commands.
+            let is_program = command.levels.iter().any(|it| it.start == i);
+            let text = word.known_text();
+            if command.script.contains(&i) || (is_program && !text.contains('/')) {
                 continue;
             }
-            let text = word.known_text();
             let path = match text.split_once('=') {
                 Some((_, value)) => value,
                 None if text.starts_with('-') => continue,
@@ -202,10 +201,18 @@ impl<'a> Judge<'a> {
             if !narrows && !is_plain_path {
                 continue;
             }
-            let located =
-                locate(path, dir, home).ok().or_else(|| location::by_text(path, dir, home));
+            touches_keys |= may_touch_keys(text);
+            if command.moved && !path.starts_with(['/', '~']) {
+                continue;
+            }
+            if let Some(leads_to_keys) = self.seen.get(path) {
+                touches_keys |= *leads_to_keys;
+                continue;
+            }
+            let located = self.starts.locate(path).ok().or_else(|| self.starts.by_text(path));
             let leads_to_keys = located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
-            touches_keys |= may_touch_keys(text) || leads_to_keys;
+            touches_keys |= leads_to_keys;
+            self.seen.insert(path.to_owned(), leads_to_keys);
             if let (true, Some(location)) = (narrows, located) {
                 self.narrow_location(path, &location);
             }

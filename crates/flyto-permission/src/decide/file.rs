@@ -9,8 +9,11 @@ use super::{
 use crate::{
     Cause, Reason, Standing, Subject, Verdict,
     glob::Glob,
-    location::{self, Location, locate},
-    rules::{Hits, paths::below},
+    location::{Location, absolute_location},
+    rules::{
+        Hits,
+        paths::{Anchors, below},
+    },
 };
 
 /// Why a path is judged.
@@ -36,7 +39,7 @@ impl<'a> Judge<'a> {
 
     /// Judges one path, for each kind of access that is meant.
     pub(crate) fn judge_path(&mut self, path: &str, access: Access, purpose: Purpose) {
-        let located = locate(path, self.request.working_dir_text(), self.request.home_text());
+        let located = self.starts.locate(path);
         let kinds: &[bool] = match access {
             Access::Read => &[false],
             Access::Write => &[true],
@@ -45,8 +48,7 @@ impl<'a> Judge<'a> {
         let location = match located {
             Ok(it) => it,
             Err(why) => {
-                let (dir, home) = (self.request.working_dir_text(), self.request.home_text());
-                if let Some(location) = location::by_text(path, dir, home) {
+                if let Some(location) = self.starts.by_text(path) {
                     for writes in kinds {
                         self.judge_access(path, &location, *writes, Purpose::Narrow);
                     }
@@ -140,14 +142,9 @@ impl<'a> Judge<'a> {
             index.paths.find(index, &location.written, writes, anchors, narrows, &mut res);
         }
         // Links above a home directory or a root lead there from both names.
-        let resolved_home = anchors.home.and_then(real_dir);
-        let resolved_dir = anchors.working_dir.and_then(real_dir);
-        if resolved_home.is_some() || resolved_dir.is_some() {
-            let anchors = crate::rules::paths::Anchors {
-                home: resolved_home.as_deref(),
-                working_dir: resolved_dir.as_deref(),
-                roots: &[],
-            };
+        let (home, working_dir) = (self.starts.real_home(), self.starts.real_working_dir());
+        if home.is_some() || working_dir.is_some() {
+            let anchors = Anchors { home, working_dir, roots: &[] };
             index.paths.find(index, &location.resolved, writes, anchors, |_, _| true, &mut res);
         }
         res
@@ -157,8 +154,8 @@ impl<'a> Judge<'a> {
         let home = self.request.home_text();
         let written = protection(&location.written, access, home);
         let resolved = protection(&location.resolved, access, home);
-        let resolved_home = home.and_then(real_dir);
-        let real = resolved_home.and_then(|it| protection(&location.resolved, access, Some(&it)));
+        let real_home = self.starts.real_home();
+        let real = real_home.and_then(|it| protection(&location.resolved, access, Some(it)));
         [written, resolved, real].into_iter().flatten().max_by_key(|it| it.verdict)
     }
 
@@ -176,18 +173,17 @@ impl<'a> Judge<'a> {
         hits.allow
     }
 
-    fn in_roots(&self, resolved: &str) -> bool {
-        self.index.roots.iter().any(|root| {
-            below(resolved, root).is_some()
-                || real_dir(root).is_some_and(|root| below(resolved, &root).is_some())
-        })
+    fn in_roots(&mut self, resolved: &str) -> bool {
+        if self.index.roots.iter().any(|root| below(resolved, root).is_some()) {
+            return true;
+        }
+        let roots = &self.index.roots;
+        let real = self.real_roots.get_or_insert_with(|| {
+            let locations = roots.iter().filter_map(|it| absolute_location(it).ok());
+            locations.map(|it| it.resolved).collect()
+        });
+        real.iter().any(|root| below(resolved, root).is_some())
     }
-}
-
-/// Where a directory leads, if that is another place.
-fn real_dir(dir: &str) -> Option<String> {
-    let location = locate(dir, None, None).ok()?;
-    (location.resolved != location.written).then_some(location.resolved)
 }
 
 fn cut(text: &str) -> String {

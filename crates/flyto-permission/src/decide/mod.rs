@@ -1,4 +1,7 @@
 //! The parts of a call, judged.
+//!
+//! Each part gives one or more reasons, and the strongest verdict of all counts. Rules that ask or deny are
+//! looked at first and for everything that the preview names; what allows a part depends on the class.
 
 #[cfg(feature = "bash")]
 mod command;
@@ -12,6 +15,7 @@ use serde_json::Value;
 use self::file::Purpose;
 use crate::{
     Cause, ClassTrust, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
+    location::Starts,
     rules::{Hits, Index, paths::Anchors},
 };
 
@@ -26,11 +30,26 @@ pub(crate) struct Judge<'a> {
     pub(crate) dangers: Vec<Danger>,
     /// What rules say of the tool as a whole.
     pub(crate) of_tool: Hits<'a>,
+    /// Where relative paths start.
+    pub(crate) starts: Starts<'a>,
+    /// Words that were looked up as paths before.
+    pub(crate) seen: std::collections::HashMap<String, bool>,
+    /// Where the roots lead; filled in when it is first needed.
+    pub(crate) real_roots: Option<Vec<String>>,
 }
 
 pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision {
     let of_tool = of_tool(index, request);
-    let mut judge = Judge { index, request, reasons: Vec::new(), dangers: Vec::new(), of_tool };
+    let mut judge = Judge {
+        index,
+        request,
+        reasons: Vec::new(),
+        dangers: Vec::new(),
+        of_tool,
+        starts: Starts::new(request.working_dir_text(), request.home_text()),
+        seen: std::collections::HashMap::new(),
+        real_roots: None,
+    };
     if let Some(rule) = of_tool.narrowing() {
         let subject = judge.tool();
         judge.reasons.push(Reason::rule(subject, rule));

@@ -1,4 +1,8 @@
 //! Places that are protected by themselves.
+//!
+//! Two kinds: where keys are kept, which tools are refused, and where a changed file changes which
+//! programs run, which is asked. A rule that allows opens such a place only if its plain part names
+//! it: `Read(~/.ssh/config)` does, `Read(**)` does not.
 
 use flyto_tools::Access;
 

@@ -1,4 +1,7 @@
 //! Rules for files, found by the directories that their patterns start with.
+//!
+//! `/srv/data/**` is filed under `srv/data`, so a path looks up each of its own directories and tries
+//! only the patterns it finds there. A pattern such as `*.pem` has no directory: those are tried one by one.
 
 use std::collections::HashMap;
 
