@@ -1,4 +1,4 @@
-//! `bench`: one benchmark of the `flyto-tests` package, in release mode. People read the result.
+//! `bench`: one benchmark of the `flyto-tests` package, or that of a crate, in release mode. People read the result.
 
 use crate::{
     process::{cargo, run as run_program},
@@ -8,6 +8,17 @@ use crate::{
 pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     if args.is_empty() {
         return Err(Stop::usage("`bench` needs the name of a benchmark"));
+    }
+    if let Some((_, args)) = args.split_first().filter(|(name, _)| *name == "secrets") {
+        // It needs one crate, and is run after each change of a rule.
+        let mut command = cargo("bench --quiet -p flyto-security --bench secrets --");
+        // Cargo starts a bench in its crate's directory.
+        let here = std::env::current_dir().unwrap_or_default();
+        command.args(args.iter().map(|it| match it.starts_with('-') {
+            true => it.into(),
+            false => here.join(it).into_os_string(),
+        }));
+        return run_program(command);
     }
     if args.first().is_some_and(|it| it == "program") {
         // It measures the program that lies beside it.

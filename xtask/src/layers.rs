@@ -18,6 +18,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("flyto-execenv", &[]),
     ("flyto-supervision", &[]),
     ("flyto-audit", &[]),
+    ("flyto-security", &[]),
     ("flyto-execenv-linux", &["flyto-execenv", "flyto-supervision"]),
     ("flyto-program", &["flyto-tools", "flyto-execenv"]),
     ("flyto-permission", &["flyto-diagnostics", "flyto-tools"]),

@@ -1,0 +1,623 @@
+//! Values that the text itself calls secret: `password = …`, `"api_key": …`, `--token …`.
+
+use std::{borrow::Cow, ops::Range};
+
+use super::{Finding, Piece, Scan, credentials::is_stand_in_for};
+use crate::{
+    Tier,
+    catalogue::catalogue,
+    literal::{Make, is_reference, is_weak, is_wordy, looks_random},
+};
+
+/// A longer name is none.
+const MAX_NAME_BYTES: usize = 64;
+
+/// A longer value is cut.
+const MAX_VALUE_BYTES: usize = 1024;
+
+/// Blanks between a name and its value that are skipped.
+const MAX_BLANKS: usize = 32;
+
+/// What a name says of its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A person may have chosen it.
+    Password,
+    /// A machine made it.
+    Token,
+    /// `key`, `auth`: perhaps a secret.
+    Weak,
+}
+
+/// Parts of names, in lower case without `_`, `-` and `.`, whose values are no secrets.
+const OTHER_NAMES: &[&str] = &[
+    "public",
+    "pubkey",
+    "keyboard",
+    "keyword",
+    "keytab",
+    "monkey",
+    "primarykey",
+    "foreignkey",
+    "bypass",
+    "compass",
+    "passthr",
+    "passive",
+    "passed",
+    "passing",
+    "tokeniz",
+    "hotkey",
+    "keyframe",
+    "keyspace",
+    "sortkey",
+    "cachekey",
+    "partitionkey",
+    "keyring",
+    "passwordless",
+    "maxtoken",
+    "mintoken",
+    "numtokens",
+    "totaltoken",
+    "prompttoken",
+    "completiontoken",
+    "keyusage",
+    "keycode",
+    "keypress",
+    "sha256",
+    "sha512",
+    "sha1",
+    "md5",
+    "checksum",
+    "fingerprint",
+    "turkey",
+    "passenger",
+    "authentic",
+    "incredib",
+    "accredit",
+    "integrity",
+    "keystroke",
+];
+
+/// Last parts of names that tell of something beside the secret.
+const OTHER_ENDS: &[&str] = &[
+    "id",
+    "ids",
+    "url",
+    "uri",
+    "file",
+    "files",
+    "path",
+    "paths",
+    "name",
+    "names",
+    "type",
+    "size",
+    "len",
+    "length",
+    "count",
+    "expiry",
+    "expires",
+    "in",
+    "ttl",
+    "policy",
+    "field",
+    "prefix",
+    "suffix",
+    "dir",
+    "endpoint",
+    "algorithm",
+    "alg",
+    "format",
+    "limit",
+    "max",
+    "min",
+    "version",
+    "label",
+    "column",
+    "param",
+    "arn",
+    "index",
+    "exists",
+    "required",
+    "enabled",
+    "valid",
+    "usage",
+    "scope",
+    "class",
+    "provider",
+    "method",
+    "mode",
+    "stdin",
+    "date",
+    "time",
+    "age",
+    "hint",
+    "changed",
+    "store",
+    "server",
+    "host",
+    "port",
+    "region",
+    "sock",
+    "socket",
+    "pub",
+    "regex",
+    "pattern",
+    "manager",
+    "service",
+    "callback",
+    "handler",
+    "error",
+    "message",
+    "text",
+    "title",
+    "placeholder",
+    "input",
+    "digest",
+    "ref",
+    "helper",
+    "keys",
+    "at",
+    "by",
+    "owner",
+];
+
+/// Parts of names that are surely a secret's.
+const PASSWORDS: &[&str] =
+    &["password", "passwd", "passphrase", "passwort", "passwrd", "pwd", "identified by"];
+
+/// Parts of names that are surely a token's.
+const TOKENS: &[&str] = &[
+    "secret",
+    "token",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "secretkey",
+    "authkey",
+    "credential",
+    "encryptionkey",
+    "signingkey",
+    "masterkey",
+    "sharedkey",
+    "accountkey",
+    "licensekey",
+    "servicekey",
+    "deploykey",
+    "appkey",
+    "sshkey",
+    "authorization",
+    "bearer",
+    "xapikey",
+    "privkey",
+    "clientkey",
+    "userkey",
+    "serverkey",
+    "integrationkey",
+    "routingkey",
+    "ingestionkey",
+    "writekey",
+    "readkey",
+    "storagekey",
+];
+
+impl Kind {
+    fn of(name: &[u8]) -> Option<Self> {
+        let lower: String = name.iter().map(|it| char::from(it.to_ascii_lowercase())).collect();
+        let flat: String = lower.chars().filter(|it| !matches!(it, '_' | '-' | '.')).collect();
+        let has = |list: &[&str]| list.iter().any(|it| flat.contains(it));
+        if has(OTHER_NAMES) || (flat.contains("author") && !flat.contains("authori")) {
+            return None;
+        }
+        let last = last_part(name);
+        if OTHER_ENDS.contains(&last.as_str()) {
+            return None;
+        }
+        if has(PASSWORDS) || lower == "identified by" {
+            return Some(Self::Password);
+        }
+        // `tokens`, `secrets`: a list, or a section of a file.
+        if flat.ends_with("tokens") || flat.ends_with("secrets") {
+            return Some(Self::Weak);
+        }
+        if has(TOKENS) {
+            return Some(Self::Token);
+        }
+        match last.as_str() {
+            "pass" | "pw" | "userpass" | "dbpass" => Some(Self::Password),
+            "key" | "auth" | "cred" | "creds" | "signature" => Some(Self::Weak),
+            _ if last.ends_with("pass") && last.len() <= 10 => Some(Self::Password),
+            _ if last.ends_with("key") || flat.contains("auth") || flat.contains("pass") => {
+                Some(Self::Weak)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The last part of a name, in lower case: `path` of `TOKEN_PATH`, `token-path` and `tokenPath`.
+fn last_part(name: &[u8]) -> String {
+    let mut start = 0;
+    for i in 1..name.len() {
+        let (before, it) = (name[i - 1], name[i]);
+        if !before.is_ascii_alphanumeric()
+            || (before.is_ascii_lowercase() && it.is_ascii_uppercase())
+        {
+            start = i;
+        }
+    }
+    name[start..].iter().map(|it| char::from(it.to_ascii_lowercase())).collect()
+}
+
+/// A value and how it stands there.
+struct Value {
+    span: Range<usize>,
+    is_quoted: bool,
+}
+
+impl Scan<'_> {
+    /// What is assigned to the name around `at`; returns where the name ends.
+    pub(super) fn assignment(&mut self, piece: &Piece<'_>, at: Range<usize>) -> usize {
+        let text = piece.text;
+        let name = name_around(text, &at);
+        if name.len() > MAX_NAME_BYTES {
+            return name.end;
+        }
+        let Some(kind) = Kind::of(&text[name.clone()]) else { return name.end };
+        let Some(value) = value_behind(text, &name) else { return name.end };
+        let Some(value) = inner(text, value) else { return name.end };
+        let bytes = &text[value.span.clone()];
+        let flat: String = text[name.clone()]
+            .iter()
+            .filter(|it| it.is_ascii_alphanumeric())
+            .map(|it| char::from(it.to_ascii_lowercase()))
+            .collect();
+        if is_no_secret(bytes, &flat, value.is_quoted) {
+            return name.end;
+        }
+        if let Some(rule) = catalogue().assigned.iter().find(|it| it.matches(&flat, bytes)) {
+            let (rule, label, tier, variable) =
+                (&rule.id, &rule.label, rule.tier, rule.variable.as_deref());
+            let label = Cow::Borrowed(label.as_str());
+            self.add(piece, Finding { rule, label, tier, variable, secret: value.span });
+            return name.end;
+        }
+        let (rule, label) = match kind {
+            Kind::Password if is_password(bytes) => {
+                ("assigned-password", "password in an assignment")
+            }
+            Kind::Token if is_assigned_token(bytes) => ("assigned-token", "token in an assignment"),
+            Kind::Weak if bytes.len() >= 12 && looks_random(bytes) => {
+                ("assigned-key", "key in an assignment")
+            }
+            _ => return name.end,
+        };
+        let label = Cow::Borrowed(label);
+        self.add(
+            piece,
+            Finding { rule, label, tier: Tier::Ask, variable: None, secret: value.span },
+        );
+        name.end
+    }
+}
+
+/// The whole name of which `at` is a part.
+fn name_around(text: &[u8], at: &Range<usize>) -> Range<usize> {
+    let is_name = |it: &u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.');
+    let from = at.start.saturating_sub(MAX_NAME_BYTES);
+    let before = text[from..at.start].iter().rev().take_while(|it| is_name(it)).count();
+    let to = text.len().min(at.end + MAX_NAME_BYTES);
+    let after = text[at.end..to].iter().take_while(|it| is_name(it)).count();
+    at.start - before..at.end + after
+}
+
+/// The value that is assigned to a name.
+fn value_behind(text: &[u8], name: &Range<usize>) -> Option<Value> {
+    let is_flag = text[name.start] == b'-';
+    let mut at = name.end;
+    // What closes the name: `"`, `\"`, `']`.
+    let closing = text[at..]
+        .iter()
+        .take(6)
+        .take_while(|it| matches!(it, b'\\' | b'"' | b'\'' | b']' | b'`' | b')'))
+        .count();
+    let is_closed = closing > 0;
+    at += closing;
+    let blanks = skip_blanks(text, at, false);
+    let had_blank = blanks > at;
+    let rest = &text[blanks..];
+    const OPERATORS: &[&[u8]] = &[
+        b":::=", b"::=", b"===", b"!==", b"||=", b":=", b"=>", b"==", b"!=", b"?=", b"+=", b"<-",
+        b"->", b"=", b":",
+    ];
+    let mut needs_quote = false;
+    let operator = OPERATORS.iter().find(|it| rest.starts_with(it));
+    at = match operator {
+        // A path of a module or a URL: `Token::new`, `key://`.
+        Some(&b":") if rest.starts_with(b"::") || rest.starts_with(b"://") => return None,
+        Some(it) => {
+            needs_quote = matches!(*it, [b'=' | b'!', b'=', ..] | [b'-', b'>']);
+            blanks + it.len()
+        }
+        None if rest.starts_with(b",") && is_closed => {
+            needs_quote = true;
+            blanks + 1
+        }
+        None if rest.starts_with(b"(") && !is_closed => {
+            needs_quote = true;
+            blanks + 1
+        }
+        None if rest.starts_with(b">") && name.start > 0 && text[name.start - 1] == b'<' => {
+            blanks + 1
+        }
+        // `<add key="Password" value="…"/>`, and the same as two lines of YAML.
+        None if skip_value_key(text, at).is_some() => skip_value_key(text, at)?,
+        None if is_flag && had_blank => blanks,
+        None if had_blank && !is_closed => {
+            needs_quote = !matches!(
+                text[name.clone()].to_ascii_lowercase().as_slice(),
+                b"identified by" | b"password" | b"passwd"
+            );
+            if !needs_quote && !is_netrc(text, name) && !text[name.clone()].contains(&b' ') {
+                needs_quote = true;
+            }
+            blanks
+        }
+        None => return None,
+    };
+    at = skip_blanks(text, at, true);
+    // A type before the value, or a call around it: `TOKEN: String = "…"`, `aws.String("…")`.
+    for _ in 0..2 {
+        at = skip_word_before_value(text, at)?;
+    }
+    let value = literal_at(text, at)?;
+    (value.is_quoted || !needs_quote).then_some(value)
+}
+
+/// Whether the line has the other words of a `.netrc` file.
+fn is_netrc(text: &[u8], name: &Range<usize>) -> bool {
+    let before = &text[name.start.saturating_sub(160)..name.start];
+    memchr::memmem::find(before, b"login ").is_some()
+        && memchr::memmem::find(before, b"machine ").is_some()
+}
+
+fn skip_blanks(text: &[u8], at: usize, with_lines: bool) -> usize {
+    let is_blank = |it: &&u8| matches!(it, b' ' | b'\t') || (with_lines && matches!(it, b'\\'));
+    at + text[at..].iter().take(MAX_BLANKS).take_while(is_blank).filter(|it| **it != b'\\').count()
+}
+
+/// Where the value of `value="…"` or `value: …` begins, which stands behind a name.
+fn skip_value_key(text: &[u8], at: usize) -> Option<usize> {
+    let blanks =
+        text[at..].iter().take(MAX_BLANKS).take_while(|it| it.is_ascii_whitespace()).count();
+    let rest = &text[at + blanks..];
+    let rest_at = at + blanks;
+    if blanks == 0 || !rest.get(..5)?.eq_ignore_ascii_case(b"value") {
+        return None;
+    }
+    matches!(rest.get(5)?, b'=' | b':').then_some(rest_at + 6)
+}
+
+/// Skips a bare word that is followed by `=` or by `(` and a quote.
+fn skip_word_before_value(text: &[u8], at: usize) -> Option<usize> {
+    let mut start = at;
+    if text[at..].starts_with(b"new ") {
+        start += 4;
+    }
+    let is_word = |it: &&u8| {
+        it.is_ascii_alphanumeric() || matches!(it, b'_' | b'.' | b'&' | b'*' | b'<' | b'>' | b'?')
+    };
+    let n = text[start..].iter().take(40).take_while(is_word).count();
+    let word = &text[start..start + n];
+    let behind = skip_blanks(text, start + n, false);
+    let next = text.get(behind).copied();
+    let is_quote = |it: Option<&u8>| matches!(it, Some(b'"' | b'\'' | b'`'));
+    if n == 0 {
+        return Some(at);
+    }
+    if next == Some(b'=') && behind > start + n && text.get(behind + 1) != Some(&b'=') {
+        return Some(skip_blanks(text, behind + 1, false));
+    }
+    if next == Some(b'(') && is_quote(text.get(behind + 1)) {
+        let lower = word.to_ascii_lowercase();
+        const READERS: &[&str] = &[
+            "env", "get", "read", "load", "fetch", "find", "conf", "setting", "input", "param",
+            "prompt", "header", "var", "lookup", "vault", "file", "arg", "require", "select",
+            "query", "index", "match", "replace", "split", "join", "format", "print", "log",
+            "contains", "starts", "ends",
+        ];
+        let reads = READERS.iter().any(|it| memchr::memmem::find(&lower, it.as_bytes()).is_some());
+        return (!reads).then_some(behind + 1);
+    }
+    Some(at)
+}
+
+/// A quoted or a bare value at `at`.
+fn literal_at(text: &[u8], at: usize) -> Option<Value> {
+    let rest = &text[at..text.len().min(at + MAX_VALUE_BYTES)];
+    // `b"…"`, `f'…'`, `@"…"`, `$'…'`, and the backslashes of an escaped quote.
+    let prefix = rest
+        .iter()
+        .take(3)
+        .take_while(|it| {
+            matches!(
+                it,
+                b'b' | b'B' | b'r' | b'f' | b'u' | b'L' | b'N' | b'@' | b'$' | b'[' | b'(' | b'{'
+            )
+        })
+        .count();
+    let slashes = rest[prefix..].iter().take(8).take_while(|it| **it == b'\\').count();
+    let quote_at = prefix + slashes;
+    match rest.get(quote_at) {
+        Some(quote @ (b'"' | b'\'' | b'`')) => {
+            let repeats = rest[quote_at..].iter().take(4).take_while(|it| *it == quote).count();
+            // Two of them are an empty value, more are quotes within quotes.
+            if repeats == 2 {
+                return None;
+            }
+            let start = quote_at + repeats;
+            let mut end = start;
+            while let Some(it) = rest.get(end) {
+                let is_escaped = end > start && rest[end - 1] == b'\\';
+                if *it == b'\n' || (it == quote && (slashes > 0 || !is_escaped)) {
+                    break;
+                }
+                end += 1;
+            }
+            while slashes > 0 && end > start && rest[end - 1] == b'\\' {
+                end -= 1;
+            }
+            Some(Value { span: at + start..at + end, is_quoted: true })
+        }
+        _ => {
+            let is_end = |it: &u8| {
+                *it <= b' '
+                    || matches!(
+                        it,
+                        b'"' | b'\''
+                            | b'`'
+                            | b','
+                            | b';'
+                            | b')'
+                            | b'}'
+                            | b']'
+                            | b'>'
+                            | b'<'
+                            | b'|'
+                            | b'&'
+                            | b'\\'
+                    )
+            };
+            let len = rest.iter().position(is_end).unwrap_or(rest.len());
+            (len > 0).then_some(Value { span: at..at + len, is_quoted: false })
+        }
+    }
+}
+
+/// The secret in a value: behind `Bearer`, or the default of `${X:-…}`.
+fn inner(text: &[u8], mut value: Value) -> Option<Value> {
+    const SCHEMES: &[&[u8]] = &[
+        b"bearer", b"basic", b"token", b"bot", b"apikey", b"key", b"digest", b"oauth", b"splunk",
+        b"sso-key", b"genie",
+    ];
+    for scheme in SCHEMES {
+        let bytes = &text[value.span.clone()];
+        let Some(head) = bytes.get(..scheme.len()) else { continue };
+        if !head.eq_ignore_ascii_case(scheme) {
+            continue;
+        }
+        let behind =
+            bytes[scheme.len()..].iter().take_while(|it| matches!(it, b' ' | b':')).count();
+        if behind > 0 {
+            value.span.start += scheme.len() + behind;
+        } else if bytes.len() == scheme.len() && !value.is_quoted {
+            let at = skip_blanks(text, value.span.end, false);
+            return literal_at(text, at).filter(|_| at > value.span.end);
+        }
+    }
+    for head in [&b"pass:"[..], b"env:", b"file:"] {
+        if text[value.span.clone()].starts_with(head) {
+            if head != b"pass:" {
+                return None;
+            }
+            value.span.start += head.len();
+        }
+    }
+    let bytes = &text[value.span.clone()];
+    if bytes.starts_with(b"${")
+        && let Some(it) = memchr::memmem::find(bytes, b":-")
+    {
+        let start = value.span.start + it + 2;
+        let end = memchr::memchr(b'}', &text[start..value.span.end])
+            .map_or(value.span.end, |it| start + it);
+        value.span = start..end;
+    }
+    Some(value)
+}
+
+/// What a value may be in the place of a secret.
+fn is_no_secret(value: &[u8], flat_name: &str, is_quoted: bool) -> bool {
+    if value.len() < 5 || is_reference(value) || is_stand_in_for(value) || is_weak(value) {
+        return true;
+    }
+    let lower = value.to_ascii_lowercase();
+    let has = |part: &[u8]| memchr::memmem::find(&lower, part).is_some();
+    let is_place = value.starts_with(b"/") && value[1..].contains(&b'/')
+        || [&b"./"[..], b"../", b"~/", b"http:", b"https:", b"arn:", b"vault:", b"ssm:", b"op:"]
+            .iter()
+            .any(|it| lower.starts_with(it))
+        || has(b"://");
+    const ENDINGS: &[&[u8]] = &[
+        b".pem", b".key", b".json", b".txt", b".yaml", b".yml", b".crt", b".env", b".sh", b".py",
+        b".js", b".html", b".sock", b".pub", b".ts", b".go", b".xml", b".conf",
+    ];
+    if is_place || ENDINGS.iter().any(|it| lower.ends_with(it)) {
+        return true;
+    }
+    // The name again: `password=password_field`, `token: accessToken`.
+    let flat: Vec<u8> = lower.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
+    if flat == flat_name.as_bytes() {
+        return true;
+    }
+    let make = Make::of(value);
+    if value.contains(&b' ') {
+        return true;
+    }
+    if !is_quoted {
+        // Code: a call, an index, a field.
+        let is_code =
+            value.iter().any(|it| matches!(it, b'(' | b'[' | b'*')) || has(b"::") || has(b"->");
+        let is_field = make.digits == 0
+            && value.contains(&b'.')
+            && value.iter().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'.'));
+        if is_code || is_field {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a person may have chosen `value` as a password: not a name, not words.
+fn is_password(value: &[u8]) -> bool {
+    let make = Make::of(value);
+    let has_sign = value.iter().any(|it| {
+        matches!(
+            it,
+            b'!' | b'@'
+                | b'#'
+                | b'$'
+                | b'%'
+                | b'^'
+                | b'*'
+                | b'+'
+                | b'~'
+                | b'&'
+                | b'?'
+                | b'='
+                | b'/'
+        )
+    });
+    if make.letters() == 0 {
+        return make.digits >= 8 || (has_sign && make.digits >= 4);
+    }
+    if make.digits > 0 {
+        return value.len() >= 6;
+    }
+    let is_mixed = make.upper > 0 && make.lower > 0;
+    (has_sign && value.len() >= 6)
+        || !is_wordy(value)
+        || (is_mixed && make.upper > 1 && make.others == 0 && !is_camel(value))
+}
+
+/// Whether `value` is words of which each begins with an upper-case letter.
+fn is_camel(value: &[u8]) -> bool {
+    is_wordy(value)
+        && !value.windows(2).any(|it| it[0].is_ascii_uppercase() && it[1].is_ascii_uppercase())
+}
+
+/// Whether a machine may have made `value`.
+fn is_assigned_token(value: &[u8]) -> bool {
+    let make = Make::of(value);
+    looks_random(value)
+        || (value.len() >= 10 && make.digits >= 3 && make.letters() >= 3 && !value.contains(&b'_'))
+}

@@ -1,0 +1,245 @@
+//! User names with their passwords, where a program takes them.
+
+use std::{borrow::Cow, ops::Range};
+
+use super::{Finding, Piece, Scan};
+use crate::{
+    Tier,
+    literal::{Make, is_reference, is_stand_in, is_weak, looks_random},
+};
+
+/// The longest part of a URL before its host.
+const MAX_USERINFO_BYTES: usize = 512;
+
+/// How far a command reaches to the left of an option.
+const MAX_COMMAND_BYTES: usize = 400;
+
+impl Scan<'_> {
+    /// `user:password@` behind `://`.
+    pub(super) fn url(&mut self, piece: &Piece<'_>, at: Range<usize>) {
+        let text = piece.text;
+        if !text[..at.start].last().is_some_and(|it| it.is_ascii_alphanumeric()) {
+            return;
+        }
+        let to = text.len().min(at.end + MAX_USERINFO_BYTES);
+        let rest = &text[at.end..to];
+        let is_end = |it: &u8| {
+            matches!(it, b'/' | b'?' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\')
+                || *it <= b' '
+        };
+        let end = rest.iter().position(is_end).unwrap_or(rest.len());
+        // A password may hold `/`, which then ends the part too early; `@` behind it tells.
+        let Some(host) = memchr::memrchr(b'@', &rest[..end]) else { return };
+        let userinfo = &rest[..host];
+        let (user, from) = match memchr::memchr(b':', userinfo) {
+            Some(it) => (&userinfo[..it], it + 1),
+            None => (&b""[..], 0),
+        };
+        let password = &userinfo[from..];
+        if password.len() < 3 || is_reference(password) || is_stand_in_for(password) {
+            return;
+        }
+        let has_user = from > 0;
+        let host_name = &rest[host + 1..end];
+        let is_local = [&b"localhost"[..], b"127.", b"0.0.0.0", b"[::1]", b"example."]
+            .iter()
+            .any(|it| host_name.starts_with(it));
+        let tier = if !has_user {
+            if !looks_random(password) {
+                return;
+            }
+            Tier::Ask
+        } else if is_weak(password)
+            || password == user
+            || password.iter().all(|it| !it.is_ascii_alphanumeric())
+        {
+            return;
+        } else if is_local || (password.len() < 6 && !looks_random(password)) {
+            Tier::Ask
+        } else {
+            Tier::Block
+        };
+        let secret = at.end + from..at.end + host;
+        self.add(
+            piece,
+            Finding {
+                rule: "url-password",
+                label: Cow::Borrowed("password in a URL"),
+                tier,
+                variable: None,
+                secret,
+            },
+        );
+    }
+
+    /// `-u user:password`, `-p password`, in commands that take them.
+    pub(super) fn option(&mut self, piece: &Piece<'_>, at: Range<usize>) {
+        let text = piece.text;
+        let from = at.start.saturating_sub(MAX_COMMAND_BYTES);
+        let command = last_command(&text[from..at.start]);
+        let literal = &text[at.clone()];
+        let takes_pair = !literal.eq_ignore_ascii_case(b" -p");
+        let has = |names: &[&str]| names.iter().any(|it| has_word(command, it.as_bytes()));
+        let (rule, label): (&str, &str) = if takes_pair {
+            // `--user` and `-u` of other programs take a name alone.
+            if literal == b" -U" || !has(&["curl", "http", "https", "wget", "xh"]) {
+                return;
+            }
+            ("command-password", "password of a command")
+        } else {
+            if literal == b" -P"
+                || !has(&[
+                    "sshpass",
+                    "login",
+                    "mysql",
+                    "mysqldump",
+                    "mysqladmin",
+                    "mariadb",
+                    "mongo",
+                    "mongosh",
+                    "htpasswd",
+                ])
+            {
+                return;
+            }
+            ("command-password", "password of a command")
+        };
+        let mut value = at.end;
+        while text.get(value).is_some_and(|it| matches!(it, b' ' | b'=')) && value < at.end + 4 {
+            value += 1;
+        }
+        let Some(span) = word_at(text, value) else { return };
+        let span = if takes_pair {
+            let Some(colon) = memchr::memchr(b':', &text[span.clone()]) else { return };
+            span.start + colon + 1..span.end
+        } else {
+            span
+        };
+        let password = &text[span.clone()];
+        if password.len() < 4
+            || is_reference(password)
+            || is_stand_in_for(password)
+            || is_weak(password)
+        {
+            return;
+        }
+        // An option of another kind, such as `-P` of a port or `-p 80:80`.
+        if password.starts_with(b"-") || (!takes_pair && Make::of(password).letters() == 0) {
+            return;
+        }
+        let tier = if takes_pair || has(&["sshpass", "login"]) { Tier::Block } else { Tier::Ask };
+        let label = Cow::Borrowed(label);
+        self.add(piece, Finding { rule, label, tier, variable: None, secret: span });
+    }
+
+    /// What follows `Bearer` or `Basic`.
+    pub(super) fn scheme(&mut self, piece: &Piece<'_>, at: Range<usize>) {
+        let text = piece.text;
+        if at.start > 0 && text[at.start - 1].is_ascii_alphanumeric() {
+            return;
+        }
+        let Some(span) = word_at(text, at.end) else { return };
+        let value = &text[span.clone()];
+        if value.len() < 12 || is_reference(value) || is_stand_in(value) {
+            return;
+        }
+        let is_basic = text[at.start] | 0x20 == b'b' && text[at.start + 1] | 0x20 == b'a';
+        let tier = if is_basic {
+            let Some(pair) = super::views::base64_text(value) else { return };
+            let Some(colon) = memchr::memchr(b':', &pair) else { return };
+            let password = &pair[colon + 1..];
+            if password.is_empty() || is_reference(password) || is_weak(password) {
+                return;
+            }
+            if is_stand_in_for(password) { Tier::Ask } else { Tier::Block }
+        } else if looks_random(value) {
+            Tier::Ask
+        } else {
+            return;
+        };
+        let (rule, label) = match is_basic {
+            true => ("basic-authorization", "user name and password of an Authorization header"),
+            false => ("bearer-token", "token of an Authorization header"),
+        };
+        let label = Cow::Borrowed(label);
+        self.add(piece, Finding { rule, label, tier, variable: None, secret: span });
+    }
+
+    /// What is written to `--password-stdin` on the same line.
+    pub(super) fn stdin(&mut self, piece: &Piece<'_>, at: Range<usize>) {
+        let text = piece.text;
+        let from = at.start.saturating_sub(MAX_COMMAND_BYTES);
+        let line = memchr::memrchr(b'\n', &text[from..at.start]).map_or(from, |it| from + it + 1);
+        let before = &text[line..at.start];
+        let Some(pipe) = memchr::memrchr(b'|', before) else { return };
+        for word in [&b"echo "[..], b"echo -n ", b"printf ", b"printf %s ", b"printf '%s' "] {
+            let Some(found) = memchr::memmem::rfind(&before[..pipe], word) else { continue };
+            let Some(span) = word_at(text, line + found + word.len()) else { continue };
+            let value = &text[span.clone()];
+            if value.len() < 6 || is_reference(value) || is_stand_in_for(value) || is_weak(value) {
+                continue;
+            }
+            if value.starts_with(b"-") || value.starts_with(b"%") {
+                continue;
+            }
+            let finding = Finding {
+                rule: "stdin-password",
+                label: Cow::Borrowed("password written to a command"),
+                tier: Tier::Ask,
+                variable: None,
+                secret: span,
+            };
+            self.add(piece, finding);
+            return;
+        }
+    }
+}
+
+/// As [`is_stand_in`], and short passwords that are one character again and again.
+pub(super) fn is_stand_in_for(password: &[u8]) -> bool {
+    match password.len() {
+        0..8 => crate::literal::distinct(password) < 3 || password.starts_with(b"xxx"),
+        _ => is_stand_in(password),
+    }
+}
+
+/// The command that ends a text: what is behind the last line end, `;`, `|` or `&`.
+fn last_command(text: &[u8]) -> &[u8] {
+    let mut start = 0;
+    for (i, byte) in text.iter().enumerate() {
+        let is_continued = i > 0 && text[i - 1] == b'\\';
+        if matches!(byte, b'\n' | b';' | b'|' | b'&') && !is_continued {
+            start = i + 1;
+        }
+    }
+    &text[start..]
+}
+
+fn has_word(text: &[u8], word: &[u8]) -> bool {
+    memchr::memmem::find_iter(text, word).any(|at| {
+        let before = text[..at].last().is_none_or(|it| !it.is_ascii_alphanumeric());
+        before && text.get(at + word.len()).is_none_or(|it| !it.is_ascii_alphanumeric())
+    })
+}
+
+/// The word of a shell at `at`, without its quotes; at most 400 bytes.
+fn word_at(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let quote = *text.get(at)?;
+    let (start, is_quoted) = match quote {
+        b'"' | b'\'' => (at + 1, true),
+        _ => (at, false),
+    };
+    let rest = &text[start..text.len().min(start + MAX_COMMAND_BYTES)];
+    let is_end = |it: &u8| match is_quoted {
+        true => *it == quote || *it == b'\n',
+        false => {
+            *it <= b' '
+                || matches!(
+                    it,
+                    b'"' | b'\'' | b'`' | b';' | b'|' | b'&' | b'<' | b'>' | b')' | b',' | b'\\'
+                )
+        }
+    };
+    let len = rest.iter().position(is_end).unwrap_or(rest.len());
+    (len > 0).then_some(start..start + len)
+}

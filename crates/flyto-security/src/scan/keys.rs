@@ -1,0 +1,71 @@
+//! Private keys.
+
+use std::{borrow::Cow, ops::Range};
+
+use super::{Finding, Piece, Scan};
+use crate::Tier;
+
+/// The longest key that is looked for: an RSA key of 16,384 bits has 13 KB.
+const MAX_KEY_BYTES: usize = 24 * 1024;
+
+/// Less than so many letters, digits and signs of Base64 is no key but a mention of one.
+const MIN_KEY_BYTES: usize = 64;
+
+/// Lines that begin one.
+const LABELS: &[&str] = &["PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "SSH2 ENCRYPTED PRIVATE KEY"];
+
+impl Scan<'_> {
+    /// A key that begins at `at`; returns where it ends.
+    pub(super) fn key(&mut self, piece: &Piece<'_>, at: Range<usize>) -> usize {
+        let text = piece.text;
+        let to = text.len().min(at.start + MAX_KEY_BYTES);
+        let rest = &text[at.start..to];
+        let head = &rest[..rest.len().min(100)];
+        let is_putty = !head.starts_with(b"-");
+        let has_label = LABELS.iter().any(|it| memchr::memmem::find(head, it.as_bytes()).is_some());
+        if !is_putty && !has_label {
+            return at.end;
+        }
+        let end = if is_putty {
+            memchr::memmem::find(rest, b"Private-MAC").map_or(rest.len(), |it| it + 11)
+        } else {
+            // A key without an end is cut at what cannot be part of one.
+            let body = at.len() + 8;
+            match memchr::memmem::find(&rest[body.min(rest.len())..], b"-----END") {
+                Some(it) => body + it + 8,
+                None => rest.len(),
+            }
+        };
+        let body = &rest[head.len().min(30)..end];
+        if most_in_a_row(body) < MIN_KEY_BYTES {
+            return at.end;
+        }
+        self.add(
+            piece,
+            Finding {
+                rule: "private-key",
+                label: Cow::Borrowed("private key"),
+                tier: Tier::Block,
+                variable: None,
+                secret: at.start..at.start + end,
+            },
+        );
+        at.start + end
+    }
+}
+
+/// The most characters of Base64 with nothing between them but line ends, quotes and escapes of these.
+fn most_in_a_row(body: &[u8]) -> usize {
+    let (mut most, mut n) = (0, 0);
+    for byte in body {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'=' => n += 1,
+            b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b',' | b'#' | b'>' | b'*' => {}
+            // Blanks stand before a line; a text of words has one every few letters.
+            b' ' | b'\t' => n = if n % 2 == 0 && n > 16 { n } else { n.min(15) },
+            _ => n = 0,
+        }
+        most = most.max(n);
+    }
+    most
+}

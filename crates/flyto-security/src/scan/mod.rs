@@ -1,0 +1,248 @@
+//! One scan: a text, and the pieces that come out of it when it is decoded.
+
+use std::{borrow::Cow, ops::Range};
+
+use crate::{
+    DefaultGuard, ScanError, SecretMatch, Tier, View,
+    catalogue::{Cue, Format, catalogue},
+    literal::{distinct, is_stand_in},
+};
+
+mod assignment; // `password = …`, `--token …`
+mod credentials; // `https://user:password@host`, `curl -u user:password`
+mod joined; //     `$A$B`, `"a" + "b"`
+mod keys; //       `-----BEGIN PRIVATE KEY-----`
+mod opaque; //     what has no name and looks like a token
+mod views; //      Base64, hexadecimal digits, escapes
+
+/// How often what was decoded is decoded once more.
+const MAX_DEPTH: u8 = 2;
+
+/// Rules that know where a secret stands, and not what it is.
+const GENERIC: &[&str] = &[
+    "assigned-password",
+    "assigned-token",
+    "assigned-key",
+    "url-password",
+    "command-password",
+    "stdin-password",
+    "basic-authorization",
+    "bearer-token",
+];
+
+/// A text to look at.
+struct Piece<'t> {
+    text: &'t [u8],
+    view: View,
+    /// Where the content has it, encoded; `None` for the content itself.
+    outer: Option<Range<usize>>,
+    depth: u8,
+}
+
+/// What something is, before it becomes a match.
+struct Finding<'a> {
+    rule: &'a str,
+    label: Cow<'a, str>,
+    tier: Tier,
+    variable: Option<&'a str>,
+    /// In the piece.
+    secret: Range<usize>,
+}
+
+/// A scan under way.
+pub(crate) struct Scan<'g> {
+    guard: &'g DefaultGuard,
+    location: &'g str,
+    found: Vec<SecretMatch>,
+}
+
+impl<'g> Scan<'g> {
+    pub(crate) fn new(guard: &'g DefaultGuard, location: &'g str) -> Self {
+        Self { guard, location, found: Vec::new() }
+    }
+
+    pub(crate) fn run(mut self, content: &[u8]) -> Result<Vec<SecretMatch>, ScanError> {
+        let piece = Piece { text: content, view: View::AsWritten, outer: None, depth: 0 };
+        self.look_at(&piece)?;
+        Ok(finish(self.found, content))
+    }
+
+    /// Finds everything in a piece, and in what it decodes to.
+    fn look_at(&mut self, piece: &Piece<'_>) -> Result<(), ScanError> {
+        let text = piece.text;
+        for (name, secret) in self.guard.known.find(text) {
+            let label = Cow::Owned(format!("value of the variable {name}"));
+            let variable = Some(name);
+            self.add(
+                piece,
+                Finding { rule: "known-value", label, tier: Tier::Block, variable, secret },
+            );
+        }
+        for hit in self.guard.user_rules.scan(self.location, text)? {
+            let label = Cow::Borrowed(hit.label);
+            let (tier, secret) = (hit.tier, hit.secret);
+            self.add(piece, Finding { rule: hit.rule, label, tier, variable: None, secret });
+        }
+        let mut is_reversed = false;
+        // What is behind these offsets was seen with an earlier literal.
+        let mut token: (usize, usize) = (usize::MAX, 0);
+        let mut names_end = 0;
+        let mut keys_end = 0;
+        let catalogue = catalogue();
+        for hit in catalogue.literals.find_overlapping_iter(text) {
+            let (cue, literal) = &catalogue.cues[hit.pattern().as_usize()];
+            let at = hit.range();
+            match cue {
+                Cue::Format(i) => {
+                    let is_inside = token.0 == *i && at.start < token.1;
+                    if is_inside || text[at.clone()] != *literal.as_bytes() {
+                        continue;
+                    }
+                    let format = &catalogue.formats[*i];
+                    if let Some(secret) = token_at(format, text, &at) {
+                        token = (*i, secret.end);
+                        self.add(piece, named(format, secret));
+                    }
+                }
+                Cue::Name => {
+                    if at.start >= names_end {
+                        names_end = self.assignment(piece, at);
+                    }
+                }
+                Cue::Scheme => self.scheme(piece, at),
+                Cue::Url => self.url(piece, at),
+                Cue::Key => {
+                    if at.start >= keys_end {
+                        keys_end = self.key(piece, at);
+                    }
+                }
+                Cue::Option => self.option(piece, at),
+                Cue::Stdin => self.stdin(piece, at),
+                Cue::Reversal => is_reversed = true,
+            }
+        }
+        self.runs(piece, is_reversed)?;
+        if piece.depth < MAX_DEPTH {
+            self.escaped(piece)?;
+        }
+        if piece.depth == 0 {
+            self.joined(piece)?;
+        }
+        Ok(())
+    }
+
+    /// Looks at what a part of a piece decodes to.
+    fn decoded(
+        &mut self,
+        piece: &Piece<'_>,
+        span: Range<usize>,
+        view: View,
+        text: &[u8],
+    ) -> Result<(), ScanError> {
+        let outer = Some(piece.outer.clone().unwrap_or(span));
+        self.look_at(&Piece { text, view, outer, depth: piece.depth + 1 })
+    }
+
+    fn add(&mut self, piece: &Piece<'_>, finding: Finding<'_>) {
+        let Finding { rule, label, tier, variable, secret } = finding;
+        let bytes = &piece.text[secret.clone()];
+        if bytes.is_empty() {
+            return;
+        }
+        let span = piece.outer.clone().unwrap_or(secret);
+        let fingerprint = self.guard.key.of(bytes);
+        let it = SecretMatch::new(rule, label, tier, span, bytes, fingerprint);
+        self.found.push(it.in_view(piece.view).with_variable(variable));
+    }
+}
+
+fn named(format: &'static Format, secret: Range<usize>) -> Finding<'static> {
+    Finding {
+        rule: &format.id,
+        label: Cow::Borrowed(&format.label),
+        tier: format.tier,
+        variable: format.variable.as_deref(),
+        secret,
+    }
+}
+
+/// The token of `format` whose literal part is at `at`.
+fn token_at(format: &Format, text: &[u8], at: &Range<usize>) -> Option<Range<usize>> {
+    // A cheap look before the patterns run: most literals stand inside a word.
+    if !format.has_before() && !is_start(text, at.start) {
+        return None;
+    }
+    let token = format.token(text, at.clone())?;
+    if !is_start(text, token.start) || text.get(token.end).is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    let rest = [&text[token.start..at.start], &text[at.end..token.end]].concat();
+    if distinct(&rest) < format.min_distinct || is_stand_in(&rest) {
+        return None;
+    }
+    // The name of a value is no part of the secret: `AccountKey=`.
+    let is_name = text[at.clone()].ends_with(b"=") || text[at.clone()].ends_with(b" ");
+    Some(if is_name { at.end..token.end } else { token })
+}
+
+/// Whether a token may begin at `at`: not within a word, unless the letter before is part of an escape.
+fn is_start(text: &[u8], at: usize) -> bool {
+    let before = &text[at.saturating_sub(3)..at];
+    match before {
+        [.., b'\\', b'n' | b'r' | b't'] | [b'%', _, _] => true,
+        [.., it] => !it.is_ascii_alphanumeric(),
+        [] => true,
+    }
+}
+
+/// Puts matches in order, leaves out those that a better one says already, and counts lines.
+fn finish(mut found: Vec<SecretMatch>, content: &[u8]) -> Vec<SecretMatch> {
+    found.sort_by_key(|it| {
+        (it.span.start, std::cmp::Reverse(it.span.end), std::cmp::Reverse(it.tier))
+    });
+    let mut res: Vec<SecretMatch> = Vec::with_capacity(found.len());
+    for it in found {
+        let Some(last) = res.last_mut().filter(|last| it.span.start < last.span.end) else {
+            res.push(it);
+            continue;
+        };
+        // What a better match holds says nothing more: the lines of a key.
+        if it.span.end <= last.span.end && rank(&it) < rank(last) {
+            continue;
+        }
+        if !is_same(&last.span, &it.span) {
+            res.push(it);
+            continue;
+        }
+        // Of two named formats the one whose literal stands further back says more.
+        let is_equal = it.span == last.span;
+        let (new, old) = (rank(&it), rank(last));
+        if new > old || (new == old && is_equal) {
+            *last = it;
+        }
+    }
+    let (mut line, mut at) = (1, 0);
+    for it in &mut res {
+        let start = it.span.start.clamp(at, content.len());
+        line += memchr::memchr_iter(b'\n', &content[at..start]).count();
+        at = start;
+        it.line = line;
+    }
+    res
+}
+
+/// How much a match says: its tier, then whether its rule knows the format.
+fn rank(it: &SecretMatch) -> (Tier, u8) {
+    let knows = match it.rule.as_str() {
+        "opaque" => 0,
+        it if GENERIC.contains(&it) => 1,
+        _ => 2,
+    };
+    (it.tier, knows)
+}
+
+/// Whether two spans overlap and are nearly one.
+fn is_same(a: &Range<usize>, b: &Range<usize>) -> bool {
+    let common = a.end.min(b.end).saturating_sub(a.start.max(b.start));
+    common > 0 && (common * 2 >= a.len().min(b.len())) && a.len().max(b.len()) <= common + 64
+}

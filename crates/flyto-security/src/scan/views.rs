@@ -1,0 +1,231 @@
+//! What a text is once it is decoded.
+
+use std::ops::Range;
+
+use base64::{
+    Engine as _,
+    alphabet::{STANDARD, URL_SAFE},
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+
+use super::{Piece, Scan};
+use crate::{ScanError, View};
+
+/// The most encoded bytes that are decoded as one: 64 KiB of text, as Base64.
+const MAX_ENCODED_BYTES: usize = 88 * 1024;
+
+/// A shorter run decodes to no secret.
+const MIN_ENCODED_BYTES: usize = 16;
+
+/// Lines of encoded text that go on in the next line have at least so many characters.
+const MIN_LINE_BYTES: usize = 60;
+
+/// How far the word around an escape reaches to each side.
+const MAX_WORD_BYTES: usize = 2048;
+
+/// With or without padding; the last bits may be anything, as hand-made text has them.
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+const PLAIN: GeneralPurpose = GeneralPurpose::new(&STANDARD, LENIENT);
+const FOR_URLS: GeneralPurpose = GeneralPurpose::new(&URL_SAFE, LENIENT);
+
+impl Scan<'_> {
+    /// Decodes what a run holds of Base64 and hexadecimal digits; returns where the last of it ends, which may be
+    /// lines behind the run.
+    pub(super) fn encoded(
+        &mut self,
+        piece: &Piece<'_>,
+        run: &Range<usize>,
+    ) -> Result<usize, ScanError> {
+        let text = piece.text;
+        let is_part =
+            |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/' | b'-' | b'_');
+        let mut at = run.start;
+        let mut end = run.end;
+        while at < run.end {
+            if !is_part(text[at]) {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            while at < run.end && is_part(text[at]) {
+                at += 1;
+            }
+            while at < run.end && text[at] == b'=' {
+                at += 1;
+            }
+            let part = start..at;
+            if part.len() < MIN_ENCODED_BYTES {
+                continue;
+            }
+            if part.end == run.end
+                && part.len() >= MIN_LINE_BYTES
+                && let Some((lines_end, joined)) = lines(text, &part)
+            {
+                end = lines_end;
+                self.encoded_text(piece, part.start..lines_end, &joined)?;
+                continue;
+            }
+            self.encoded_text(piece, part.clone(), &text[part])?;
+        }
+        Ok(end)
+    }
+
+    fn encoded_text(
+        &mut self,
+        piece: &Piece<'_>,
+        span: Range<usize>,
+        encoded: &[u8],
+    ) -> Result<(), ScanError> {
+        let encoded = &encoded[..encoded.len().min(MAX_ENCODED_BYTES)];
+        let (view, decoded) = match hex_text(encoded) {
+            Some(it) => (View::Hex, Some(it)),
+            None => (View::Base64, base64_text(encoded)),
+        };
+        match decoded {
+            Some(it) => self.decoded(piece, span, view, &it),
+            None => Ok(()),
+        }
+    }
+
+    /// Decodes the words that have escapes in them: `%3D`, `\u003d`, `\x3d`, `\075`.
+    pub(super) fn escaped(&mut self, piece: &Piece<'_>) -> Result<(), ScanError> {
+        let text = piece.text;
+        let mut done = 0;
+        for at in memchr::memchr2_iter(b'%', b'\\', text) {
+            if at < done {
+                continue;
+            }
+            let Some((view, _, _)) = escape_at(text, at) else { continue };
+            let word = word_around(text, at, done, view);
+            done = word.end;
+            let plain = unescape(&text[word.clone()], view);
+            if plain.len() >= 8 {
+                self.decoded(piece, word, view, &plain)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The lines of encoded text that begin with `part`, and their content; `None` for a single one.
+fn lines(text: &[u8], part: &Range<usize>) -> Option<(usize, Vec<u8>)> {
+    let mut joined = text[part.clone()].to_vec();
+    let mut end = part.end;
+    let mut n_lines = 1;
+    while joined.len() < MAX_ENCODED_BYTES {
+        // A line end, or one that is escaped in JSON.
+        let mut at = end;
+        if text[at..].starts_with(b"\\n") {
+            at += 2;
+        } else if text.get(at).is_some_and(|it| matches!(it, b'\n' | b'\r')) {
+            at += 1 + usize::from(text[at..].starts_with(b"\r\n"));
+            at += text[at..].iter().take(32).take_while(|it| matches!(it, b' ' | b'\t')).count();
+        } else {
+            break;
+        }
+        let rest = &text[at..text.len().min(at + 128)];
+        let is_part =
+            |it: &&u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/' | b'=' | b'-' | b'_');
+        let n = rest.iter().take_while(is_part).count();
+        if n == 0 || n > part.len() {
+            break;
+        }
+        joined.extend_from_slice(&rest[..n]);
+        end = at + n;
+        n_lines += 1;
+        if n < part.len() {
+            break;
+        }
+    }
+    (n_lines > 1).then_some((end, joined))
+}
+
+/// What hexadecimal digits spell, where it is text.
+fn hex_text(encoded: &[u8]) -> Option<Vec<u8>> {
+    if !encoded.len().is_multiple_of(2) || !encoded.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let digit = |it: u8| char::from(it).to_digit(16).unwrap_or(0) as u8;
+    let decoded: Vec<u8> =
+        encoded.chunks_exact(2).map(|it| digit(it[0]) << 4 | digit(it[1])).collect();
+    is_text(&decoded).then_some(decoded)
+}
+
+/// What Base64 decodes to, where it is text.
+pub(super) fn base64_text(encoded: &[u8]) -> Option<Vec<u8>> {
+    // A quick look at the first bytes: a long word of a program is not decoded in full.
+    let head = &encoded[..encoded.len().min(16) / 4 * 4];
+    let engine =
+        if encoded.iter().any(|it| matches!(it, b'-' | b'_')) { &FOR_URLS } else { &PLAIN };
+    if !is_text(&engine.decode(head).ok()?) {
+        return None;
+    }
+    // What cannot be decoded at the end, because a text was cut, is left out.
+    let whole = match encoded.iter().position(|it| *it == b'=') {
+        Some(at) => &encoded[..at],
+        None => encoded,
+    };
+    let whole = if whole.len() % 4 == 1 { &whole[..whole.len() - 1] } else { whole };
+    let decoded = engine.decode(whole).ok()?;
+    is_text(&decoded).then_some(decoded)
+}
+
+/// Whether nearly all bytes are printable ASCII.
+fn is_text(bytes: &[u8]) -> bool {
+    let n = bytes.iter().filter(|it| matches!(it, b' '..=b'~' | b'\n' | b'\r' | b'\t')).count();
+    !bytes.is_empty() && n * 100 >= bytes.len() * 95
+}
+
+/// The escape at `at`: its kind, its length, and what it stands for.
+fn escape_at(text: &[u8], at: usize) -> Option<(View, usize, u8)> {
+    let digits = |from: usize, n: usize, radix: u32| {
+        let digits = text.get(at + from..at + from + n)?;
+        digits
+            .iter()
+            .try_fold(0, |sum: u32, it| Some(sum * radix + char::from(*it).to_digit(radix)?))
+    };
+    let ascii = |it: u32| u8::try_from(it).ok().filter(u8::is_ascii);
+    match (text[at], text.get(at + 1)?) {
+        (b'%', _) => Some((View::Percent, 3, ascii(digits(1, 2, 16)?)?)),
+        (b'\\', b'u') => Some((View::Escapes, 6, ascii(digits(2, 4, 16)?)?)),
+        (b'\\', b'x') => Some((View::Escapes, 4, ascii(digits(2, 2, 16)?)?)),
+        (b'\\', b'0'..=b'3') => Some((View::Escapes, 4, ascii(digits(1, 3, 8)?)?)),
+        (b'\\', b'/') => Some((View::Escapes, 2, b'/')),
+        _ => None,
+    }
+}
+
+/// The word that has an escape at `at`, from `from` on at the earliest.
+fn word_around(text: &[u8], at: usize, from: usize, view: View) -> Range<usize> {
+    let is_end = |it: &u8| {
+        *it <= b' '
+            || matches!(it, b'"' | b'\'' | b'`')
+            || (view == View::Escapes && matches!(it, b'<' | b'>'))
+    };
+    let first = from.max(at.saturating_sub(MAX_WORD_BYTES));
+    let start = text[first..at].iter().rposition(is_end).map_or(first, |it| first + it + 1);
+    let to = text.len().min(at + MAX_WORD_BYTES);
+    let end = text[at..to].iter().position(is_end).map_or(to, |it| at + it);
+    start..end
+}
+
+/// The word with its escapes of one kind undone.
+fn unescape(word: &[u8], view: View) -> Vec<u8> {
+    let mut res = Vec::with_capacity(word.len());
+    let mut at = 0;
+    while at < word.len() {
+        match escape_at(word, at) {
+            Some((kind, len, byte)) if kind == view => {
+                res.push(byte);
+                at += len;
+            }
+            _ => {
+                res.push(word[at]);
+                at += 1;
+            }
+        }
+    }
+    res
+}
