@@ -1,6 +1,9 @@
 //! The rules of this crate, read from `rules.toml` once per process.
 
-use std::sync::{LazyLock, OnceLock};
+use std::{
+    ops::Range,
+    sync::{LazyLock, OnceLock},
+};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
@@ -108,11 +111,9 @@ struct File {
     assigned: Vec<Assigned>,
 }
 
-/// What a literal in a text is looked at for.
+/// What a word in a text is looked at for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cue {
-    /// The literal part of a format, by its place in [`Catalogue::formats`].
-    Format(usize),
     /// A part of a name that values are assigned to.
     Name,
     /// Behind it, a value follows without an operator: `Bearer …`.
@@ -162,15 +163,17 @@ const CUES: &[(&str, Cue)] = &[
     ("reverse", Cue::Reversal),
 ];
 
-/// All rules, and the automaton that finds their literals in one pass.
+/// All rules, and the automata that find where they may apply.
 #[derive(Debug)]
 pub(crate) struct Catalogue {
     pub(crate) formats: Vec<Format>,
     pub(crate) assigned: Vec<Assigned>,
-    /// Finds every literal, letters in either case.
-    pub(crate) literals: AhoCorasick,
-    /// What each pattern of `literals` is.
-    pub(crate) cues: Vec<(Cue, &'static str)>,
+    /// Finds the literal parts of the formats, letters as they are.
+    literals: AhoCorasick,
+    /// The format of each pattern of `literals`.
+    owners: Vec<usize>,
+    /// Finds the words of [`CUES`], letters in either case.
+    words: AhoCorasick,
 }
 
 /// The rules of this crate.
@@ -183,22 +186,41 @@ impl Catalogue {
     fn read() -> Self {
         let File { format: formats, assigned } =
             toml::from_str(TEXT).expect("the rules are part of the source, and a test reads them");
-        let mut cues: Vec<(Cue, &'static str)> = Vec::new();
-        for (i, format) in formats.iter().enumerate() {
-            for prefix in &format.prefixes {
-                // The catalogue lives as long as the process does.
-                cues.push((Cue::Format(i), String::leak(prefix.clone())));
-            }
-        }
-        cues.extend(CUES.iter().map(|(literal, cue)| (*cue, *literal)));
-        let literals = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(cues.iter().map(|it| it.1))
-            .expect("some hundred short literals fit into an automaton");
-        Self { formats, assigned, literals, cues }
+        let prefixes =
+            |(i, it): (usize, &Format)| it.prefixes.iter().map(|_| i).collect::<Vec<_>>();
+        let owners = formats.iter().enumerate().flat_map(prefixes).collect();
+        let literals = automaton(formats.iter().flat_map(|it| &it.prefixes), false);
+        let words = automaton(CUES.iter().map(|it| it.0), true);
+        Self { formats, assigned, literals, owners, words }
     }
+
+    /// Where literal parts of formats are, each with the place of its format in `formats`.
+    pub(crate) fn literals<'a>(
+        &'a self,
+        text: &'a [u8],
+    ) -> impl Iterator<Item = (usize, Range<usize>)> {
+        let found = self.literals.find_overlapping_iter(text);
+        found.map(|it| (self.owners[it.pattern().as_usize()], it.range()))
+    }
+
+    /// Where words are that a secret may stand beside.
+    pub(crate) fn cues<'a>(&'a self, text: &'a [u8]) -> impl Iterator<Item = (Cue, Range<usize>)> {
+        let found = self.words.find_overlapping_iter(text);
+        found.map(|it| (CUES[it.pattern().as_usize()].1, it.range()))
+    }
+}
+
+/// An automaton that finds each of `literals`, one step a byte.
+pub(crate) fn automaton<L: AsRef<[u8]>>(
+    literals: impl IntoIterator<Item = L>,
+    any_case: bool,
+) -> AhoCorasick {
+    AhoCorasick::builder()
+        .ascii_case_insensitive(any_case)
+        .match_kind(MatchKind::Standard)
+        .kind(Some(AhoCorasickKind::DFA))
+        .build(literals)
+        .expect("some hundred short literals fit into an automaton")
 }
 
 /// Compiles a pattern of the rules file: bytes, no Unicode classes.
@@ -212,11 +234,7 @@ fn compile(pattern: &str) -> Regex {
 
 impl Format {
     /// The bytes of a token whose literal part is at `literal`, or nothing where there is no token.
-    pub(crate) fn token(
-        &self,
-        text: &[u8],
-        literal: std::ops::Range<usize>,
-    ) -> Option<std::ops::Range<usize>> {
+    pub(crate) fn token(&self, text: &[u8], literal: Range<usize>) -> Option<Range<usize>> {
         let (before, body) = self.compiled.get_or_init(|| {
             let before = self.before.as_ref().map(|it| compile(&format!("(?:{it})$")));
             (before, compile(&format!("^(?:{})", self.body)))

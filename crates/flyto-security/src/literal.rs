@@ -1,5 +1,11 @@
 //! Is a value a secret, a reference to one, or a placeholder?
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use crate::catalogue::automaton;
+
 /// How common each pair of letters is in English and in names of programs: row `a` to `z` for the first letter,
 /// column for the second. 5 is as common as in random letters, each step more or less is a factor of two. Counted
 /// over the papers and comments of this repository, each word once and a little more for each repetition.
@@ -140,8 +146,8 @@ pub(crate) fn is_stand_in(text: &[u8]) -> bool {
     if distinct(text) < 4 {
         return true;
     }
-    let lower = text.to_ascii_lowercase();
-    STAND_INS.iter().any(|it| memchr::memmem::find(&lower, it.as_bytes()).is_some())
+    static FINDER: LazyLock<AhoCorasick> = LazyLock::new(|| automaton(STAND_INS, true));
+    FINDER.is_match(text)
 }
 
 /// Passwords that stand for none, in lower case; digits behind them count for nothing.

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
-use super::{Finding, Piece, Scan, credentials::is_stand_in_for};
+use super::{Finding, Piece, Scan, credentials::is_stand_in_for, names::Kind};
 use crate::{
     Tier,
     catalogue::catalogue,
@@ -12,247 +12,22 @@ use crate::{
 /// A longer name is none.
 const MAX_NAME_BYTES: usize = 64;
 
+/// Of a longer value the head is judged.
+const MAX_VALUE_BYTES: usize = 256;
+
 /// A longer value is cut.
-const MAX_VALUE_BYTES: usize = 1024;
+const MAX_WHOLE_BYTES: usize = 64 * 1024;
 
 /// Blanks between a name and its value that are skipped.
 const MAX_BLANKS: usize = 32;
 
-/// What a name says of its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A person may have chosen it.
-    Password,
-    /// A machine made it.
-    Token,
-    /// `key`, `auth`: perhaps a secret.
-    Weak,
-}
-
-/// Parts of names, in lower case without `_`, `-` and `.`, whose values are no secrets.
-const OTHER_NAMES: &[&str] = &[
-    "public",
-    "pubkey",
-    "keyboard",
-    "keyword",
-    "keytab",
-    "monkey",
-    "primarykey",
-    "foreignkey",
-    "bypass",
-    "compass",
-    "passthr",
-    "passive",
-    "passed",
-    "passing",
-    "tokeniz",
-    "hotkey",
-    "keyframe",
-    "keyspace",
-    "sortkey",
-    "cachekey",
-    "partitionkey",
-    "keyring",
-    "passwordless",
-    "maxtoken",
-    "mintoken",
-    "numtokens",
-    "totaltoken",
-    "prompttoken",
-    "completiontoken",
-    "keyusage",
-    "keycode",
-    "keypress",
-    "sha256",
-    "sha512",
-    "sha1",
-    "md5",
-    "checksum",
-    "fingerprint",
-    "turkey",
-    "passenger",
-    "authentic",
-    "incredib",
-    "accredit",
-    "integrity",
-    "keystroke",
-];
-
-/// Last parts of names that tell of something beside the secret.
-const OTHER_ENDS: &[&str] = &[
-    "id",
-    "ids",
-    "url",
-    "uri",
-    "file",
-    "files",
-    "path",
-    "paths",
-    "name",
-    "names",
-    "type",
-    "size",
-    "len",
-    "length",
-    "count",
-    "expiry",
-    "expires",
-    "in",
-    "ttl",
-    "policy",
-    "field",
-    "prefix",
-    "suffix",
-    "dir",
-    "endpoint",
-    "algorithm",
-    "alg",
-    "format",
-    "limit",
-    "max",
-    "min",
-    "version",
-    "label",
-    "column",
-    "param",
-    "arn",
-    "index",
-    "exists",
-    "required",
-    "enabled",
-    "valid",
-    "usage",
-    "scope",
-    "class",
-    "provider",
-    "method",
-    "mode",
-    "stdin",
-    "date",
-    "time",
-    "age",
-    "hint",
-    "changed",
-    "store",
-    "server",
-    "host",
-    "port",
-    "region",
-    "sock",
-    "socket",
-    "pub",
-    "regex",
-    "pattern",
-    "manager",
-    "service",
-    "callback",
-    "handler",
-    "error",
-    "message",
-    "text",
-    "title",
-    "placeholder",
-    "input",
-    "digest",
-    "ref",
-    "helper",
-    "keys",
-    "at",
-    "by",
-    "owner",
-];
-
-/// Parts of names that are surely a secret's.
-const PASSWORDS: &[&str] =
-    &["password", "passwd", "passphrase", "passwort", "passwrd", "pwd", "identified by"];
-
-/// Parts of names that are surely a token's.
-const TOKENS: &[&str] = &[
-    "secret",
-    "token",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "secretkey",
-    "authkey",
-    "credential",
-    "encryptionkey",
-    "signingkey",
-    "masterkey",
-    "sharedkey",
-    "accountkey",
-    "licensekey",
-    "servicekey",
-    "deploykey",
-    "appkey",
-    "sshkey",
-    "authorization",
-    "bearer",
-    "xapikey",
-    "privkey",
-    "clientkey",
-    "userkey",
-    "serverkey",
-    "integrationkey",
-    "routingkey",
-    "ingestionkey",
-    "writekey",
-    "readkey",
-    "storagekey",
-];
-
-impl Kind {
-    fn of(name: &[u8]) -> Option<Self> {
-        let lower: String = name.iter().map(|it| char::from(it.to_ascii_lowercase())).collect();
-        let flat: String = lower.chars().filter(|it| !matches!(it, '_' | '-' | '.')).collect();
-        let has = |list: &[&str]| list.iter().any(|it| flat.contains(it));
-        if has(OTHER_NAMES) || (flat.contains("author") && !flat.contains("authori")) {
-            return None;
-        }
-        let last = last_part(name);
-        if OTHER_ENDS.contains(&last.as_str()) {
-            return None;
-        }
-        if has(PASSWORDS) || lower == "identified by" {
-            return Some(Self::Password);
-        }
-        // `tokens`, `secrets`: a list, or a section of a file.
-        if flat.ends_with("tokens") || flat.ends_with("secrets") {
-            return Some(Self::Weak);
-        }
-        if has(TOKENS) {
-            return Some(Self::Token);
-        }
-        match last.as_str() {
-            "pass" | "pw" | "userpass" | "dbpass" => Some(Self::Password),
-            "key" | "auth" | "cred" | "creds" | "signature" => Some(Self::Weak),
-            _ if last.ends_with("pass") && last.len() <= 10 => Some(Self::Password),
-            _ if last.ends_with("key") || flat.contains("auth") || flat.contains("pass") => {
-                Some(Self::Weak)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// The last part of a name, in lower case: `path` of `TOKEN_PATH`, `token-path` and `tokenPath`.
-fn last_part(name: &[u8]) -> String {
-    let mut start = 0;
-    for i in 1..name.len() {
-        let (before, it) = (name[i - 1], name[i]);
-        if !before.is_ascii_alphanumeric()
-            || (before.is_ascii_lowercase() && it.is_ascii_uppercase())
-        {
-            start = i;
-        }
-    }
-    name[start..].iter().map(|it| char::from(it.to_ascii_lowercase())).collect()
-}
-
 /// A value and how it stands there.
 struct Value {
     span: Range<usize>,
-    is_quoted: bool,
+    /// What it stands in.
+    quote: Option<u8>,
+    /// Whether it goes on behind the span.
+    is_cut: bool,
 }
 
 impl Scan<'_> {
@@ -263,24 +38,32 @@ impl Scan<'_> {
         if name.len() > MAX_NAME_BYTES {
             return name.end;
         }
-        let Some(kind) = Kind::of(&text[name.clone()]) else { return name.end };
+        // Most names have no value behind them, which is quicker to see than what they say.
         let Some(value) = value_behind(text, &name) else { return name.end };
+        let Some(kind) = Kind::of(&text[name.clone()]) else { return name.end };
         let Some(value) = inner(text, value) else { return name.end };
+        // Names within the head of a long bare value are part of it: `key:key:key:…`.
+        let seen = match value.quote {
+            None if value.is_cut => name.end.max(value.span.start + MAX_VALUE_BYTES / 2),
+            _ => name.end,
+        };
         let bytes = &text[value.span.clone()];
         let flat: String = text[name.clone()]
             .iter()
             .filter(|it| it.is_ascii_alphanumeric())
             .map(|it| char::from(it.to_ascii_lowercase()))
             .collect();
-        if is_no_secret(bytes, &flat, value.is_quoted) {
-            return name.end;
+        if is_no_secret(bytes, &flat, value.quote.is_some()) {
+            return seen;
         }
         if let Some(rule) = catalogue().assigned.iter().find(|it| it.matches(&flat, bytes)) {
             let (rule, label, tier, variable) =
                 (&rule.id, &rule.label, rule.tier, rule.variable.as_deref());
             let label = Cow::Borrowed(label.as_str());
-            self.add(piece, Finding { rule, label, tier, variable, secret: value.span });
-            return name.end;
+            let secret = whole(text, value);
+            let end = secret.end;
+            self.add(piece, Finding { rule, label, tier, variable, secret });
+            return end;
         }
         let (rule, label) = match kind {
             Kind::Password if is_password(bytes) => {
@@ -290,14 +73,13 @@ impl Scan<'_> {
             Kind::Weak if bytes.len() >= 12 && looks_random(bytes) => {
                 ("assigned-key", "key in an assignment")
             }
-            _ => return name.end,
+            _ => return seen,
         };
         let label = Cow::Borrowed(label);
-        self.add(
-            piece,
-            Finding { rule, label, tier: Tier::Ask, variable: None, secret: value.span },
-        );
-        name.end
+        let secret = whole(text, value);
+        let end = secret.end;
+        self.add(piece, Finding { rule, label, tier: Tier::Ask, variable: None, secret });
+        end
     }
 }
 
@@ -371,7 +153,7 @@ fn value_behind(text: &[u8], name: &Range<usize>) -> Option<Value> {
         at = skip_word_before_value(text, at)?;
     }
     let value = literal_at(text, at)?;
-    (value.is_quoted || !needs_quote).then_some(value)
+    (value.quote.is_some() || !needs_quote).then_some(value)
 }
 
 /// Whether the line has the other words of a `.netrc` file.
@@ -467,31 +249,35 @@ fn literal_at(text: &[u8], at: usize) -> Option<Value> {
             while slashes > 0 && end > start && rest[end - 1] == b'\\' {
                 end -= 1;
             }
-            Some(Value { span: at + start..at + end, is_quoted: true })
+            let is_cut = end == rest.len() && at + end < text.len();
+            Some(Value { span: at + start..at + end, quote: Some(*quote), is_cut })
         }
         _ => {
-            let is_end = |it: &u8| {
-                *it <= b' '
-                    || matches!(
-                        it,
-                        b'"' | b'\''
-                            | b'`'
-                            | b','
-                            | b';'
-                            | b')'
-                            | b'}'
-                            | b']'
-                            | b'>'
-                            | b'<'
-                            | b'|'
-                            | b'&'
-                            | b'\\'
-                    )
-            };
-            let len = rest.iter().position(is_end).unwrap_or(rest.len());
-            (len > 0).then_some(Value { span: at..at + len, is_quoted: false })
+            let len = rest.iter().position(ends_bare).unwrap_or(rest.len());
+            let is_cut = len == rest.len() && at + len < text.len();
+            (len > 0).then_some(Value { span: at..at + len, quote: None, is_cut })
         }
     }
+}
+
+/// Whether a byte ends a value without quotes.
+#[rustfmt::skip] // One line reads as the set it is.
+fn ends_bare(it: &u8) -> bool {
+    matches!(it, 0..=b' ' | b'"' | b'\'' | b'`' | b',' | b';' | b')' | b'}' | b']' | b'>' | b'<' | b'|' | b'&' | b'\\')
+}
+
+/// The whole of a value whose head was judged.
+fn whole(text: &[u8], value: Value) -> Range<usize> {
+    let Value { mut span, quote, is_cut } = value;
+    if is_cut {
+        let rest = &text[span.end..text.len().min(span.end + MAX_WHOLE_BYTES)];
+        let is_end = |it: &u8| match quote {
+            Some(quote) => *it == quote || *it == b'\n',
+            None => ends_bare(it),
+        };
+        span.end += rest.iter().position(is_end).unwrap_or(rest.len());
+    }
+    span
 }
 
 /// The secret in a value: behind `Bearer`, or the default of `${X:-…}`.
@@ -510,7 +296,7 @@ fn inner(text: &[u8], mut value: Value) -> Option<Value> {
             bytes[scheme.len()..].iter().take_while(|it| matches!(it, b' ' | b':')).count();
         if behind > 0 {
             value.span.start += scheme.len() + behind;
-        } else if bytes.len() == scheme.len() && !value.is_quoted {
+        } else if bytes.len() == scheme.len() && value.quote.is_none() {
             let at = skip_blanks(text, value.span.end, false);
             return literal_at(text, at).filter(|_| at > value.span.end);
         }

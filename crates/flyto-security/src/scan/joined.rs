@@ -3,7 +3,7 @@
 use std::{collections::HashMap, ops::Range};
 
 use super::{Piece, Scan};
-use crate::{ScanError, View};
+use crate::{ScanError, SecretMatch, View};
 
 /// As many variables as are remembered.
 const MAX_VARIABLES: usize = 4096;
@@ -11,11 +11,57 @@ const MAX_VARIABLES: usize = 4096;
 /// A longer value is cut.
 const MAX_VALUE_BYTES: usize = 512;
 
+/// A shorter text is no secret.
+const MIN_JOINED_BYTES: usize = 12;
+
 /// A longer text is not put together.
 const MAX_JOINED_BYTES: usize = 4096;
 
 /// As many parts as are put together.
 const MAX_PARTS: usize = 64;
+
+/// A text that was put together.
+struct Joined {
+    /// Where it is put together.
+    span: Range<usize>,
+    text: Vec<u8>,
+    parts: Vec<Part>,
+}
+
+/// A part of a joined text.
+#[derive(Clone)]
+struct Part {
+    /// Where it begins in the joined text.
+    at: usize,
+    /// Where it stands in the piece.
+    source: Range<usize>,
+}
+
+impl Part {
+    /// What `span` of the joined text has of this part, in the piece.
+    fn overlap(&self, span: &Range<usize>) -> Option<Range<usize>> {
+        let start = span.start.max(self.at);
+        let end = span.end.min(self.at + self.source.len());
+        let source = |it: usize| self.source.start + it - self.at;
+        (start < end).then(|| source(start)..source(end))
+    }
+}
+
+/// The value of a variable.
+#[derive(Default)]
+struct Variable {
+    value: Vec<u8>,
+    parts: Vec<Part>,
+}
+
+impl Variable {
+    fn push(&mut self, text: &[u8], source: Range<usize>) {
+        if self.value.len() < MAX_JOINED_BYTES {
+            self.parts.push(Part { at: self.value.len(), source: source.clone() });
+            self.value.extend_from_slice(&text[source]);
+        }
+    }
+}
 
 impl Scan<'_> {
     /// Puts parts together and looks at what comes of it. All joined texts together have at most four times the
@@ -29,15 +75,23 @@ impl Scan<'_> {
         {
             variables(piece.text, &mut budget, &mut joined);
         }
-        for (span, text) in joined {
-            self.decoded(piece, span, View::Joined, &text)?;
+        for Joined { span, text, parts } in joined {
+            let n_before = self.found.len();
+            self.look_at(&Piece { text: &text, view: View::Joined, outer: None, depth: 1 })?;
+            // Each part is a place of the secret, which a redacted text must not show.
+            for it in self.found.split_off(n_before) {
+                let places = parts.iter().filter_map(|part| part.overlap(&it.span));
+                let copies = places.map(|span| SecretMatch { span, ..it.clone() });
+                self.found.extend(copies);
+                self.found.push(SecretMatch { span: span.clone(), ..it });
+            }
         }
         Ok(())
     }
 }
 
 /// Literals that follow each other: `"a" + "b"`, `'a''b'`, `"a"  "b"`.
-fn literals(text: &[u8], budget: &mut usize, res: &mut Vec<(Range<usize>, Vec<u8>)>) {
+fn literals(text: &[u8], budget: &mut usize, res: &mut Vec<Joined>) {
     let mut done = 0;
     for at in memchr::memchr2_iter(b'"', b'\'', text) {
         // A closing quote with a literal behind it.
@@ -45,21 +99,22 @@ fn literals(text: &[u8], budget: &mut usize, res: &mut Vec<(Range<usize>, Vec<u8
             continue;
         }
         let Some(first) = literal_before(text, at, done) else { continue };
-        let mut joined = text[first.clone()].to_vec();
+        let mut joined = Variable::default();
+        joined.push(text, first.clone());
         let mut end = at + 1;
-        let mut n_parts = 1;
         while let Some(next) = next_literal(text, end) {
-            if joined.len() + next.len() > MAX_JOINED_BYTES || n_parts >= MAX_PARTS {
+            if joined.value.len() + next.len() > MAX_JOINED_BYTES || joined.parts.len() >= MAX_PARTS
+            {
                 break;
             }
-            joined.extend_from_slice(&text[next.clone()]);
             end = next.end + 1;
-            n_parts += 1;
+            joined.push(text, next);
         }
         done = end;
-        if n_parts > 1 && joined.len() >= 12 && joined.len() <= *budget {
-            *budget -= joined.len();
-            res.push((first.start..end, joined));
+        let Variable { value, parts } = joined;
+        if parts.len() > 1 && value.len() >= MIN_JOINED_BYTES && value.len() <= *budget {
+            *budget -= value.len();
+            res.push(Joined { span: parts[0].source.clone(), text: value, parts });
         }
     }
 }
@@ -91,7 +146,7 @@ fn next_literal(text: &[u8], at: usize) -> Option<Range<usize>> {
 }
 
 /// Words with shell variables in them, whose values the text has: `$A$B`, `"${A}rest"`; and values that grow by `+=`.
-fn variables(text: &[u8], budget: &mut usize, res: &mut Vec<(Range<usize>, Vec<u8>)>) {
+fn variables(text: &[u8], budget: &mut usize, res: &mut Vec<Joined>) {
     let mut words: Vec<Range<usize>> = Vec::new();
     let mut done = 0;
     for at in memchr::memchr_iter(b'$', text) {
@@ -114,22 +169,23 @@ fn variables(text: &[u8], budget: &mut usize, res: &mut Vec<(Range<usize>, Vec<u
     }
     for word in words {
         let Some(joined) = substitute(&text[word.clone()], &values) else { continue };
-        if joined.len() > *budget {
+        let Variable { value, parts } = joined;
+        if value.len() > *budget {
             return;
         }
-        if joined.len() >= 12 {
-            *budget -= joined.len();
-            res.push((word, joined));
+        if value.len() >= MIN_JOINED_BYTES {
+            *budget -= value.len();
+            res.push(Joined { span: word, text: value, parts });
         }
     }
 }
 
 /// The word with the values of its variables; `None` where it has fewer than two parts, or a variable whose value is
 /// not in the text.
-fn substitute(word: &[u8], values: &HashMap<&[u8], Vec<u8>>) -> Option<Vec<u8>> {
-    let mut res = Vec::new();
+fn substitute(word: &[u8], values: &HashMap<&[u8], Variable>) -> Option<Variable> {
+    let mut res = Variable::default();
     let (mut at, mut n_values, mut n_plain) = (0, 0, 0);
-    while at < word.len() && res.len() <= MAX_JOINED_BYTES {
+    while at < word.len() && res.value.len() <= MAX_JOINED_BYTES {
         if word[at] == b'$' {
             let is_braced = word.get(at + 1) == Some(&b'{');
             let from = at + 1 + usize::from(is_braced);
@@ -147,11 +203,19 @@ fn substitute(word: &[u8], values: &HashMap<&[u8], Vec<u8>>) -> Option<Vec<u8>> 
                 }
                 at += 1;
             }
-            res.extend_from_slice(values.get(&word[from..from + n])?);
+            let known = values.get(&word[from..from + n])?;
+            // Many parts, one after the other, are no secret.
+            if res.parts.len() + known.parts.len() > MAX_PARTS {
+                return None;
+            }
+            let moved = |it: &Part| Part { at: res.value.len() + it.at, source: it.source.clone() };
+            let parts: Vec<Part> = known.parts.iter().map(moved).collect();
+            res.parts.extend(parts);
+            res.value.extend_from_slice(&known.value);
             n_values += 1;
         } else {
             if !matches!(word[at], b'"' | b'\'' | b'\\') {
-                res.push(word[at]);
+                res.value.push(word[at]);
                 n_plain += usize::from(word[at].is_ascii_alphanumeric());
             }
             at += 1;
@@ -164,9 +228,9 @@ fn substitute(word: &[u8], values: &HashMap<&[u8], Vec<u8>>) -> Option<Vec<u8>> 
 fn assignments<'t>(
     text: &'t [u8],
     budget: &mut usize,
-    res: &mut Vec<(Range<usize>, Vec<u8>)>,
-) -> HashMap<&'t [u8], Vec<u8>> {
-    let mut values: HashMap<&[u8], Vec<u8>> = HashMap::new();
+    res: &mut Vec<Joined>,
+) -> HashMap<&'t [u8], Variable> {
+    let mut values: HashMap<&[u8], Variable> = HashMap::new();
     let mut grown: HashMap<&[u8], Range<usize>> = HashMap::new();
     for at in memchr::memchr_iter(b'=', text) {
         let grows = at > 0 && text[at - 1] == b'+';
@@ -195,21 +259,23 @@ fn assignments<'t>(
         }
         let known = values.entry(name).or_default();
         if !grows {
-            known.clear();
-        } else if !known.is_empty() {
-            let whole = grown.entry(name).or_insert(value.clone());
-            whole.end = value.end;
+            *known = Variable::default();
+        } else if !known.parts.is_empty() {
+            grown.insert(name, value.clone());
         }
-        if known.len() < MAX_JOINED_BYTES {
-            known.extend_from_slice(&text[value]);
+        if known.parts.len() < MAX_PARTS {
+            known.push(text, value);
         }
     }
+    // In the order of the text, so that a scan says the same each time.
+    let mut grown: Vec<(&[u8], Range<usize>)> = grown.into_iter().collect();
+    grown.sort_by_key(|it| it.1.start);
     for (name, span) in grown {
-        if let Some(value) = values.get(name)
+        if let Some(Variable { value, parts }) = values.get(name)
             && value.len() <= *budget
         {
             *budget -= value.len();
-            res.push((span, value.clone()));
+            res.push(Joined { span, text: value.clone(), parts: parts.clone() });
         }
     }
     values

@@ -20,6 +20,9 @@ impl Scan<'_> {
         let text = piece.text;
         let to = text.len().min(at.start + MAX_KEY_BYTES);
         let rest = &text[at.start..to];
+        // A key holds no other one, so keys are looked at one after the other.
+        let next = memchr::memmem::find(&rest[at.len()..], &text[at.clone()]);
+        let rest = &rest[..next.map_or(rest.len(), |it| at.len() + it)];
         let head = &rest[..rest.len().min(100)];
         let is_putty = !head.starts_with(b"-");
         let has_label = LABELS.iter().any(|it| memchr::memmem::find(head, it.as_bytes()).is_some());

@@ -12,6 +12,7 @@ mod assignment; // `password = …`, `--token …`
 mod credentials; // `https://user:password@host`, `curl -u user:password`
 mod joined; //     `$A$B`, `"a" + "b"`
 mod keys; //       `-----BEGIN PRIVATE KEY-----`
+mod names; //      which names are those of secrets
 mod opaque; //     what has no name and looks like a token
 mod views; //      Base64, hexadecimal digits, escapes
 
@@ -29,6 +30,9 @@ const GENERIC: &[&str] = &[
     "basic-authorization",
     "bearer-token",
 ];
+
+/// A format that reaches further is looked for once in a word, so that hostile text costs no more than other text.
+const LONG_REACH: usize = 500;
 
 /// A text to look at.
 struct Piece<'t> {
@@ -83,44 +87,8 @@ impl<'g> Scan<'g> {
             let (tier, secret) = (hit.tier, hit.secret);
             self.add(piece, Finding { rule: hit.rule, label, tier, variable: None, secret });
         }
-        let mut is_reversed = false;
-        // What is behind these offsets was seen with an earlier literal.
-        let mut token: (usize, usize) = (usize::MAX, 0);
-        let mut names_end = 0;
-        let mut keys_end = 0;
-        let catalogue = catalogue();
-        for hit in catalogue.literals.find_overlapping_iter(text) {
-            let (cue, literal) = &catalogue.cues[hit.pattern().as_usize()];
-            let at = hit.range();
-            match cue {
-                Cue::Format(i) => {
-                    let is_inside = token.0 == *i && at.start < token.1;
-                    if is_inside || text[at.clone()] != *literal.as_bytes() {
-                        continue;
-                    }
-                    let format = &catalogue.formats[*i];
-                    if let Some(secret) = token_at(format, text, &at) {
-                        token = (*i, secret.end);
-                        self.add(piece, named(format, secret));
-                    }
-                }
-                Cue::Name => {
-                    if at.start >= names_end {
-                        names_end = self.assignment(piece, at);
-                    }
-                }
-                Cue::Scheme => self.scheme(piece, at),
-                Cue::Url => self.url(piece, at),
-                Cue::Key => {
-                    if at.start >= keys_end {
-                        keys_end = self.key(piece, at);
-                    }
-                }
-                Cue::Option => self.option(piece, at),
-                Cue::Stdin => self.stdin(piece, at),
-                Cue::Reversal => is_reversed = true,
-            }
-        }
+        self.formats(piece);
+        let is_reversed = self.cues(piece);
         self.runs(piece, is_reversed)?;
         if piece.depth < MAX_DEPTH {
             self.escaped(piece)?;
@@ -129,6 +97,48 @@ impl<'g> Scan<'g> {
             self.joined(piece)?;
         }
         Ok(())
+    }
+
+    /// Tokens of named formats.
+    fn formats(&mut self, piece: &Piece<'_>) {
+        let text = piece.text;
+        // A format, and where the last look for it ended: what is before that was seen.
+        let mut seen: (usize, usize) = (usize::MAX, 0);
+        for (i, at) in catalogue().literals(text) {
+            if seen.0 == i && at.start < seen.1 {
+                continue;
+            }
+            let format = &catalogue().formats[i];
+            if let Some(secret) = token_at(format, text, &at) {
+                seen = (i, secret.end);
+                self.add(piece, named(format, secret));
+            } else if format.reach > LONG_REACH {
+                // What is no token from here on is none from further inside the same word.
+                let rest = &text[at.end..text.len().min(at.end + format.reach)];
+                let is_part = |it: &&u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_');
+                seen = (i, at.end + rest.iter().take_while(is_part).count());
+            }
+        }
+    }
+
+    /// Secrets beside words that tell of one; returns whether the text turns something round.
+    fn cues(&mut self, piece: &Piece<'_>) -> bool {
+        let mut is_reversed = false;
+        // What is before these offsets was seen with an earlier word.
+        let (mut names_end, mut keys_end) = (0, 0);
+        for (cue, at) in catalogue().cues(piece.text) {
+            match cue {
+                Cue::Name if at.start >= names_end => names_end = self.assignment(piece, at),
+                Cue::Key if at.start >= keys_end => keys_end = self.key(piece, at),
+                Cue::Name | Cue::Key => {}
+                Cue::Scheme => self.scheme(piece, at),
+                Cue::Url => self.url(piece, at),
+                Cue::Option => self.option(piece, at),
+                Cue::Stdin => self.stdin(piece, at),
+                Cue::Reversal => is_reversed = true,
+            }
+        }
+        is_reversed
     }
 
     /// Looks at what a part of a piece decodes to.
