@@ -2,7 +2,8 @@
 //!
 //! `cargo xtask bench secrets [FILE]`, where FILE holds one JSON object a line, compressed by gzip where its name ends in
 //! `.gz`: `{"source", "kind", "text", "is_secret"}`. Rows with `"disputed": true` and of kind `identifier` are left
-//! out. `--misses` and `--alarms` print the rows that were missed, or flagged without a secret.
+//! out. `--misses` and `--alarms` print the rows that were missed, or flagged without a secret;
+//! `--only=TEXT` limits the times to contents with TEXT in their names.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a person reads the result")]
@@ -41,12 +42,16 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Result {
     let mut files = Vec::new();
     let (mut misses, mut alarms) = (false, false);
+    let mut only = "";
     for arg in args {
         match arg.as_str() {
             "--misses" => misses = true,
             "--alarms" => alarms = true,
+            it if it.starts_with("--only=") => only = &it["--only=".len()..],
             it if it.starts_with('-') => {
-                return Err(format!("unknown option {it}; known: --misses, --alarms").into());
+                return Err(
+                    format!("unknown option {it}; known: --misses, --alarms, --only=TEXT").into()
+                );
             }
             it => files.push(it),
         }
@@ -54,7 +59,7 @@ fn run(args: &[String]) -> Result {
     for file in files {
         labelled(file, misses, alarms)?;
     }
-    speed()
+    speed(only)
 }
 
 /// Rows of one kind, and how many have a match of each tier or a higher one.
@@ -155,7 +160,7 @@ fn labelled(path: &str, misses: bool, alarms: bool) -> Result {
 }
 
 /// Bytes per second on ordinary text, and the time of 64 KiB that are built to cost.
-fn speed() -> Result {
+fn speed(only: &str) -> Result {
     let started = Instant::now();
     let guard = DefaultGuard::default();
     guard.scan("warm", b"password=1")?;
@@ -164,7 +169,7 @@ fn speed() -> Result {
         ms(started.elapsed())
     );
     println!("\n| content | KiB | ms | MB/s |\n| --- | ---: | ---: | ---: |");
-    for (name, text) in ordinary().iter().chain(&hostile()) {
+    for (name, text) in ordinary().iter().chain(&hostile()).filter(|it| it.0.contains(only)) {
         guard.scan(name, text)?;
         let best = (0..5)
             .map(|_| {

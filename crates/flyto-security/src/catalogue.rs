@@ -1,4 +1,9 @@
 //! The rules of this crate, read from `rules.toml` once per process.
+//!
+//! A new rule is an entry there: the vendor's page, the literal part, alphabet and length of the rest, and two
+//! examples. The literal part is what makes it cheap: the longer and rarer, the better. A token without one is an
+//! `assigned` entry, which needs the name before it. A pattern is compiled when its literal is met for the first time,
+//! so a process that scans a script pays for a handful.
 
 use std::{
     ops::Range,
@@ -78,9 +83,11 @@ pub(crate) struct Assigned {
     pub(crate) names: Vec<String>,
     /// The whole value.
     value: String,
+    /// As with [`Format::hits`].
     #[serde(default)]
     #[cfg_attr(not(test), expect(dead_code, reason = "for the tests"))]
     pub(crate) hits: Vec<String>,
+    /// As with [`Format::misses`].
     #[serde(default)]
     #[cfg_attr(not(test), expect(dead_code, reason = "for the tests"))]
     pub(crate) misses: Vec<String>,

@@ -1,4 +1,9 @@
 //! A user's rules, in the form of gitleaks' configuration file.
+//!
+//! Taken are `rules` with `id`, `description`, `regex`, `path`, `entropy`, `keywords`, `secretGroup` and their allow
+//! lists, and the allow lists of the whole file; see the documentation of gitleaks 8 for their meaning. Patterns are
+//! those of Go's regexp, which Rust's regex crate takes but for a bare brace. They are parsed when the file is read
+//! and compiled when a keyword of theirs is met.
 
 use std::sync::OnceLock;
 

@@ -16,33 +16,11 @@ const MAX_BYTES: usize = 1024;
 const MAX_VALUES: usize = 4096;
 
 /// Parts of the names of variables that hold secrets, in upper case.
+#[rustfmt::skip] // A list reads best as one.
 const SECRET_NAMES: &[&str] = &[
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "PASSWRD",
-    "_PASS",
-    "PWD",
-    "APIKEY",
-    "API_KEY",
-    "_KEY",
-    "ACCESS_KEY",
-    "PRIVATE_KEY",
-    "CREDENTIAL",
-    "_AUTH",
-    "AUTH_",
-    "_DSN",
-    "DATABASE_URL",
-    "REDIS_URL",
-    "MONGO_URL",
-    "AMQP_URL",
-    "CONNECTION_STRING",
-    "CONNECTIONSTRING",
-    "_PAT",
-    "COOKIE",
-    "WEBHOOK",
+    "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSWRD", "_PASS", "PWD", "APIKEY", "API_KEY", "_KEY",
+    "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL", "_AUTH", "AUTH_", "_DSN", "DATABASE_URL", "REDIS_URL", "MONGO_URL",
+    "AMQP_URL", "CONNECTION_STRING", "CONNECTIONSTRING", "_PAT", "COOKIE", "WEBHOOK",
 ];
 
 /// Values under secret names that are none: directories of the shell, sockets, settings.

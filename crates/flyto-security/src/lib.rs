@@ -17,7 +17,7 @@ mod literal; //   is a value a secret, a reference or a placeholder?
 mod scan;
 
 #[cfg(test)]
-mod examples; // the examples of the rules
+mod rule_tests; // the examples of the rules
 
 pub use found::{Fingerprint, InvalidFingerprint, ScanError, SecretMatch, Tier, View};
 pub use gitleaks::RulesError;

@@ -1,4 +1,10 @@
 //! Values that the text itself calls secret: `password = …`, `"api_key": …`, `--token …`.
+//!
+//! Scripts, configuration files and programs write an assignment in many ways, and one parser reads them all: a name,
+//! what closes it (a quote, a bracket), an operator or a blank behind an option, perhaps a type or a call, then a
+//! literal. It reads no language, so it errs; what it takes for a secret is of tier [`Tier::Ask`]. A name counts by
+//! its words (`names`), and a value is left out where it is a reference, a placeholder, the name again, a path, code or
+//! words.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -113,10 +119,19 @@ fn value_behind(text: &[u8], name: &Range<usize>) -> Option<Value> {
         b"->", b"=", b":",
     ];
     let mut needs_quote = false;
-    let operator = OPERATORS.iter().find(|it| rest.starts_with(it));
+    let may_be_one = rest
+        .first()
+        .is_some_and(|it| matches!(it, b'=' | b':' | b'|' | b'!' | b'?' | b'+' | b'<' | b'-'));
+    let operator = OPERATORS.iter().find(|it| may_be_one && rest.starts_with(it));
     at = match operator {
         // A path of a module or a URL: `Token::new`, `key://`.
         Some(&b":") if rest.starts_with(b"::") || rest.starts_with(b"://") => return None,
+        // The default of a shell variable; what follows `:?` is a message.
+        Some(&b":") if name.start > 0 && text[name.start - 1] == b'{' => match rest.get(1)? {
+            b'-' | b'=' | b'+' => blanks + 2,
+            b'?' => return None,
+            _ => blanks + 1,
+        },
         Some(it) => {
             needs_quote = matches!(*it, [b'=' | b'!', b'=', ..] | [b'-', b'>']);
             blanks + it.len()
@@ -202,11 +217,11 @@ fn skip_word_before_value(text: &[u8], at: usize) -> Option<usize> {
     }
     if next == Some(b'(') && is_quote(text.get(behind + 1)) {
         let lower = word.to_ascii_lowercase();
+        #[rustfmt::skip] // A list reads best as one.
         const READERS: &[&str] = &[
-            "env", "get", "read", "load", "fetch", "find", "conf", "setting", "input", "param",
-            "prompt", "header", "var", "lookup", "vault", "file", "arg", "require", "select",
-            "query", "index", "match", "replace", "split", "join", "format", "print", "log",
-            "contains", "starts", "ends",
+            "env", "get", "read", "load", "fetch", "find", "conf", "setting", "input", "param", "prompt", "header",
+            "var", "lookup", "vault", "file", "arg", "require", "select", "query", "index", "match", "replace",
+            "split", "join", "format", "print", "log", "contains", "starts", "ends",
         ];
         let reads = READERS.iter().any(|it| memchr::memmem::find(&lower, it.as_bytes()).is_some());
         return (!reads).then_some(behind + 1);

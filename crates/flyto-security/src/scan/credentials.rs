@@ -1,4 +1,7 @@
 //! User names with their passwords, where a program takes them.
+//!
+//! Here the place says that something is a password, so its form hardly matters: `hunter7` in a URL is one. Well-known
+//! words (`postgres:postgres`) and the user's name again are left out, and a local host is a reason to ask and not to stop.
 
 use std::{borrow::Cow, ops::Range};
 

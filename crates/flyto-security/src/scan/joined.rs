@@ -56,7 +56,7 @@ struct Variable {
 
 impl Variable {
     fn push(&mut self, text: &[u8], source: Range<usize>) {
-        if self.value.len() < MAX_JOINED_BYTES {
+        if self.value.len() < MAX_JOINED_BYTES && !source.is_empty() {
             self.parts.push(Part { at: self.value.len(), source: source.clone() });
             self.value.extend_from_slice(&text[source]);
         }

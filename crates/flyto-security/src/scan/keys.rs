@@ -8,8 +8,9 @@ use crate::Tier;
 /// The longest key that is looked for: an RSA key of 16,384 bits has 13 KB.
 const MAX_KEY_BYTES: usize = 24 * 1024;
 
-/// Less than so many letters, digits and signs of Base64 is no key but a mention of one.
-const MIN_KEY_BYTES: usize = 64;
+/// Less than so many letters, digits and signs of Base64 is no key but a mention of one: a line of a key has 64
+/// (RFC 7468, section 2), and other programs write a little less.
+const MIN_KEY_BYTES: usize = 60;
 
 /// Lines that begin one.
 const LABELS: &[&str] = &["PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "SSH2 ENCRYPTED PRIVATE KEY"];
@@ -32,14 +33,13 @@ impl Scan<'_> {
         let end = if is_putty {
             memchr::memmem::find(rest, b"Private-MAC").map_or(rest.len(), |it| it + 11)
         } else {
-            // A key without an end is cut at what cannot be part of one.
             let body = at.len() + 8;
             match memchr::memmem::find(&rest[body.min(rest.len())..], b"-----END") {
                 Some(it) => body + it + 8,
                 None => rest.len(),
             }
         };
-        let body = &rest[head.len().min(30)..end];
+        let body = &rest[head.len().min(30).min(end)..end];
         if most_in_a_row(body) < MIN_KEY_BYTES {
             return at.end;
         }
@@ -64,8 +64,6 @@ fn most_in_a_row(body: &[u8]) -> usize {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'=' => n += 1,
             b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b',' | b'#' | b'>' | b'*' => {}
-            // Blanks stand before a line; a text of words has one every few letters.
-            b' ' | b'\t' => n = if n % 2 == 0 && n > 16 { n } else { n.min(15) },
             _ => n = 0,
         }
         most = most.max(n);

@@ -1,4 +1,18 @@
 //! One scan: a text, and the pieces that come out of it when it is decoded.
+//!
+//! Each piece is looked at in the same way:
+//!
+//! 1. values that the guard was given, and a user's rules;
+//! 2. formats: an automaton finds their literal parts, and a pattern runs at such a place only, over at most some
+//!    hundred bytes;
+//! 3. words that a secret stands beside (`token`, `://`, ` -u`): a parser of a few lines each looks for the value;
+//! 4. runs of characters that tokens are made of: each is decoded where it can be, and what comes of it is a piece
+//!    again; a run with no better name may be `opaque`.
+//!
+//! Time is linear in the content. A step from a literal looks at a bounded number of bytes; where that bound is more
+//! than some hundred (keys, tokens of many parts, long values), what was looked at once is skipped. Decoded text is
+//! shorter than its source and is decoded at most [`MAX_DEPTH`] times; joined text has at most four times the bytes
+//! of the content.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -20,15 +34,10 @@ mod views; //      Base64, hexadecimal digits, escapes
 const MAX_DEPTH: u8 = 2;
 
 /// Rules that know where a secret stands, and not what it is.
+#[rustfmt::skip] // A list reads best as one.
 const GENERIC: &[&str] = &[
-    "assigned-password",
-    "assigned-token",
-    "assigned-key",
-    "url-password",
-    "command-password",
-    "stdin-password",
-    "basic-authorization",
-    "bearer-token",
+    "assigned-password", "assigned-token", "assigned-key", "url-password", "command-password", "stdin-password",
+    "basic-authorization", "bearer-token",
 ];
 
 /// A format that reaches further is looked for once in a word, so that hostile text costs no more than other text.
@@ -228,7 +237,12 @@ fn finish(mut found: Vec<SecretMatch>, content: &[u8]) -> Vec<SecretMatch> {
         let is_equal = it.span == last.span;
         let (new, old) = (rank(&it), rank(last));
         if new > old || (new == old && is_equal) {
+            // What a person would be asked about stays covered.
+            let asked = (last.tier >= Tier::Ask).then(|| last.span.clone());
             *last = it;
+            if let Some(asked) = asked {
+                last.span = last.span.start.min(asked.start)..last.span.end.max(asked.end);
+            }
         }
     }
     let (mut line, mut at) = (1, 0);

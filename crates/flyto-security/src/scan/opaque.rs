@@ -1,4 +1,9 @@
 //! What has no name and looks like a token.
+//!
+//! Half of all tokens have no prefix: 32 digits and letters, no more. Alone on a command line they are told from other
+//! text by four signs together: no blank in 16 to 300 characters; entropy of more than 3.1 bits per character;
+//! digits between letters, or letters whose pairs are rare in words; and nothing around that says "digest", "path" or
+//! "file". The tier is [`Tier::Note`], since an id of a database looks the same.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -9,6 +14,9 @@ use crate::{
         Make, case_switches, distinct, entropy, is_hex, is_stand_in, is_uuid, is_wordy, switches,
     },
 };
+
+/// A shorter run is not looked at.
+const MIN_RUN_BYTES: usize = 12;
 
 /// A shorter run is no token without a name.
 const MIN_BYTES: usize = 16;
@@ -42,17 +50,18 @@ impl Scan<'_> {
         let mut at = 0;
         // What was decoded with the lines before it.
         let mut decoded_end = 0;
-        while at < text.len() {
-            if !IS_TOKEN[usize::from(text[at])] {
-                at += 1;
+        // A run of so many bytes holds every so many-th byte: most others are never looked at.
+        while let Some(probe) = text.get(at + MIN_RUN_BYTES - 1) {
+            if !IS_TOKEN[usize::from(*probe)] {
+                at += MIN_RUN_BYTES;
                 continue;
             }
-            let start = at;
-            while at < text.len() && IS_TOKEN[usize::from(text[at])] {
-                at += 1;
-            }
+            let probe = at + MIN_RUN_BYTES - 1;
+            let is_token = |it: &&u8| IS_TOKEN[usize::from(**it)];
+            let start = probe - text[at..probe].iter().rev().take_while(is_token).count();
+            at = probe + text[probe..].iter().take_while(is_token).count();
             let run = start..at;
-            if run.len() < 12 {
+            if run.len() < MIN_RUN_BYTES {
                 continue;
             }
             if piece.depth < MAX_DEPTH && start >= decoded_end {
@@ -110,19 +119,12 @@ fn opaque(text: &[u8], mut run: Range<usize>) -> Option<Range<usize>> {
     }
     let token = &text[run.clone()];
     let make = Make::of(token);
-    if make.letters() == 0
-        || is_uuid(token)
-        || is_stand_in(token)
-        || entropy(token) < MIN_ENTROPY
-        || distinct(token) < 8
-    {
-        return None;
-    }
-    if is_path(token) || is_file_data(token) || is_digest(text, &run) {
-        return None;
-    }
     let longest =
         token.split(|it| !it.is_ascii_alphanumeric()).max_by_key(|it| it.len()).unwrap_or_default();
+    // Cheap looks first: names of a program are the most of all runs.
+    if make.letters() == 0 || (make.digits < 2 && longest.len() < 18) {
+        return None;
+    }
     let is_token = if longest.len() < 8 {
         // Groups, as of a licence key.
         token.len() >= 20 && make.digits >= 4 && switches(token) >= 6
@@ -135,7 +137,14 @@ fn opaque(text: &[u8], mut run: Range<usize>) -> Option<Range<usize>> {
             || (longest.len() >= 18 && case_switches(longest) >= 5 && !is_wordy(longest))
             || (longest.len() >= 24 && !is_wordy(longest) && distinct(longest) >= 10)
     };
-    is_token.then_some(run)
+    if !is_token || is_uuid(token) || is_path(token) || is_file_data(token) {
+        return None;
+    }
+    let repeats = distinct(token) < 8 || entropy(token) < MIN_ENTROPY;
+    if repeats || is_stand_in(token) || is_digest(text, &run) {
+        return None;
+    }
+    Some(run)
 }
 
 /// Whether this is a name to which something is assigned.
@@ -148,13 +157,13 @@ fn is_name(text: &[u8]) -> bool {
 
 /// Whether a run is a path or a file's name and not Base64 with slashes in it.
 fn is_path(token: &[u8]) -> bool {
+    #[rustfmt::skip] // A list reads best as one.
     const ENDINGS: &[&[u8]] = &[
-        b".gz", b".tgz", b".zip", b".xz", b".bz2", b".json", b".txt", b".yaml", b".yml", b".sh",
-        b".py", b".js", b".css", b".html", b".log", b".md", b".so", b".deb", b".rpm", b".jar",
-        b".whl", b".png", b".jpg", b".svg", b".exe", b".dll", b".tar", b".toml", b".rs", b".go",
-        b".com", b".org", b".net", b".io", b".dev", b".ts", b".cfg", b".conf", b".xml", b".c",
-        b".h", b".map", b".pem", b".crt", b".csv", b".sql", b".lock", b".iso", b".img", b".apk",
-        b".pdf",
+        b".gz", b".tgz", b".zip", b".xz", b".bz2", b".json", b".txt", b".yaml", b".yml", b".sh", b".py", b".js",
+        b".css", b".html", b".log", b".md", b".so", b".deb", b".rpm", b".jar", b".whl", b".png", b".jpg", b".svg",
+        b".exe", b".dll", b".tar", b".toml", b".rs", b".go", b".com", b".org", b".net", b".io", b".dev", b".ts",
+        b".cfg", b".conf", b".xml", b".c", b".h", b".map", b".pem", b".crt", b".csv", b".sql", b".lock", b".iso",
+        b".img", b".apk", b".pdf",
     ];
     let lower = token.to_ascii_lowercase();
     if ENDINGS.iter().any(|it| lower.ends_with(it)) {
@@ -182,22 +191,10 @@ fn is_path(token: &[u8]) -> bool {
 
 /// Whether Base64 begins as that of a common file does: an image, an archive, a font, a program, XML.
 fn is_file_data(token: &[u8]) -> bool {
+    #[rustfmt::skip] // A list reads best as one.
     const HEADS: &[&[u8]] = &[
-        b"iVBORw0KGgo",
-        b"/9j/",
-        b"R0lGOD",
-        b"UEsDB",
-        b"H4sI",
-        b"JVBERi0",
-        b"d09GM",
-        b"PHN2Zy",
-        b"PD94bW",
-        b"TVqQ",
-        b"UklGR",
-        b"AAABAA",
-        b"f0VMRg",
-        b"QlpoO",
-        b"/Td6WFo",
+        b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UEsDB", b"H4sI", b"JVBERi0", b"d09GM", b"PHN2Zy", b"PD94bW", b"TVqQ",
+        b"UklGR", b"AAABAA", b"f0VMRg", b"QlpoO", b"/Td6WFo",
     ];
     HEADS.iter().any(|it| token.starts_with(it))
 }
@@ -226,54 +223,13 @@ fn is_digest(text: &[u8], run: &Range<usize>) -> bool {
     }
     let from = run.start.saturating_sub(CONTEXT_BYTES);
     let before = text[from..run.start].to_ascii_lowercase();
+    #[rustfmt::skip] // A list reads best as one.
     const WORDS: &[&[u8]] = &[
-        b"sha1",
-        b"sha2",
-        b"sha3",
-        b"sha5",
-        b"sha-",
-        b"sha:",
-        b"sha=",
-        b"sha ",
-        b"_sha",
-        b"md5",
-        b"digest",
-        b"checksum",
-        b"commit",
-        b"integrity",
-        b"checkout",
-        b"revision",
-        b"rev-",
-        b"rev=",
-        b"rev ",
-        b"ref=",
-        b"ref ",
-        b"ref:",
-        b"hash",
-        b"etag",
-        b"fingerprint",
-        b"blob",
-        b"tree",
-        b"version",
-        b"cherry-pick",
-        b"git reset",
-        b"h1:",
-        b"nonce=",
-        b"@",
-        b"thumbprint",
-        b"cksum",
-        b"sum=",
-        b"b2sum",
-        b"keyid",
-        b"key-id",
-        b"recv-key",
-        b"keyserver",
-        b"gpg_key",
-        b"gpg key",
-        b"pubkey",
-        b"public",
-        b"build-id",
-        b"image",
+        b"sha1", b"sha2", b"sha3", b"sha5", b"sha-", b"sha:", b"sha=", b"sha ", b"_sha", b"md5", b"digest",
+        b"checksum", b"commit", b"integrity", b"checkout", b"revision", b"rev-", b"rev=", b"rev ", b"ref=", b"ref ",
+        b"ref:", b"hash", b"etag", b"fingerprint", b"blob", b"tree", b"version", b"cherry-pick", b"git reset",
+        b"h1:", b"nonce=", b"@", b"thumbprint", b"cksum", b"sum=", b"b2sum", b"keyid", b"key-id", b"recv-key",
+        b"keyserver", b"gpg_key", b"gpg key", b"pubkey", b"public", b"build-id", b"image",
     ];
     WORDS.iter().any(|it| memchr::memmem::find(&before, it).is_some())
 }

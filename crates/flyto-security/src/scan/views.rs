@@ -1,4 +1,7 @@
 //! What a text is once it is decoded.
+//!
+//! Only the encoded part is decoded, and only where text comes of it: nearly all bytes printable ASCII. A match found
+//! so has the span of the encoded part, so that a redacted text does not hold it in any form.
 
 use std::ops::Range;
 
@@ -159,7 +162,9 @@ pub(super) fn base64_text(encoded: &[u8]) -> Option<Vec<u8>> {
     let head = &encoded[..encoded.len().min(16) / 4 * 4];
     let engine =
         if encoded.iter().any(|it| matches!(it, b'-' | b'_')) { &FOR_URLS } else { &PLAIN };
-    if !is_text(&engine.decode(head).ok()?) {
+    let mut first = [0; 12];
+    let n = engine.decode_slice(head, &mut first).ok()?;
+    if !is_text(&first[..n]) {
         return None;
     }
     // What cannot be decoded at the end, because a text was cut, is left out.
