@@ -4,6 +4,11 @@
 //! `.gz`: `{"source", "kind", "text", "is_secret"}`. Rows with `"disputed": true` and of kind `identifier` are left
 //! out. `--misses` and `--alarms` print the rows that were missed, or flagged without a secret;
 //! `--only=TEXT` limits the times to contents with TEXT in their names.
+//!
+//! On 2026-11-23, 2 virtual CPUs (AMD EPYC), quiet: prose 187 MB/s, a log 160, JSON 166; the source of this crate, in
+//! which every other line has a name of a secret, 66; 64 KiB that are built to cost, 8 ms at most. The first scan of a
+//! process takes 6 ms more, for reading the rules. Half of the time goes to the two automata, which depend on memory
+//! and not on what is found.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a person reads the result")]
@@ -207,7 +212,7 @@ fn ordinary() -> Vec<(String, Vec<u8>)> {
     let grow = |text: &str| text.bytes().cycle().take(4 << 20).collect::<Vec<u8>>();
     vec![
         ("prose".into(), grow(prose)),
-        ("source code".into(), grow(code)),
+        ("source code of a scanner".into(), grow(code)),
         ("log".into(), grow(&log)),
         ("JSON".into(), grow(&json)),
     ]
