@@ -566,37 +566,3 @@ fn a_configuration_that_a_variable_names_and_that_is_not_there_is_told() {
     let ran = place.flyto(&["list", "--config", "config.json"]).env("FLYTO_CONFIG", "nowhere.json");
     assert_eq!(ran.run().code, Some(0));
 }
-
-#[test]
-fn a_chatty_tool_that_times_out_shows_both_ends() {
-    let script = "i=0; yes \"$(printf %01000d 0)\" | head -n 8000; echo last; exec sleep 600";
-    let place = Place::with_tools(&[("t", script, r#""timeout_seconds": 4"#)]);
-    let ran = place.call(&["p:t"]).run();
-    assert_eq!(ran.code, Some(6), "{}", ran.stderr());
-    let text = ran.stderr();
-    assert!(text.len() < 16 * 1024, "{} bytes", text.len());
-    assert!(text.contains("until then it had printed:\n000"), "{text}");
-    assert!(text.contains("omitted here …]\n000") && text.contains("\nlast\n"), "{text}");
-    let (_, path) = text.split_once("the whole is in ").expect("it was kept");
-    let path = place.path().join(path.lines().next().unwrap_or_default().replace("DIR/", ""));
-    assert!(path.is_file(), "{text}");
-}
-
-#[test]
-fn a_chatty_tool_shows_both_ends_where_nothing_was_kept() {
-    let script = "yes \"$(printf %01000d 0)\" | head -n 300; echo last
-        yes \"$(printf %01000d 0)\" | head -n 300 >&2; echo last of it >&2; exec sleep 600";
-    let place = Place::with_tools(&[("t", script, r#""timeout_seconds": 2"#)]);
-    let ran = place.call(&["p:t"]).run();
-    assert_eq!(ran.code, Some(6), "{}", ran.stderr());
-    let text = ran.stderr();
-    assert!(text.len() < 16 * 1024, "{} bytes", text.len());
-    assert!(text.contains("KiB omitted here; `--format json` has them …]\n000"), "{text}");
-    assert!(text.contains("\nlast\n") && text.contains("\nlast of it\n"), "{text}");
-    let ran = place.call(&["p:t", "--format", "json"]).run().json();
-    let execution = &ran["execution"];
-    for stream in ["stdout", "stderr"] {
-        let n_bytes = execution[stream].as_str().map(str::len);
-        assert!(n_bytes.is_some_and(|it| it > 8 * 1024), "{stream}: {n_bytes:?}");
-    }
-}

@@ -12,6 +12,7 @@ mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm
 mod live; //  calls while they run
 mod new; //   plugins to start from
+mod omitted; // outputs that are not shown whole
 mod place; // where a test lives, and the program in it
 mod sandbox; // programs that are cut off
 mod signals; // what the program inherits of them
