@@ -54,6 +54,16 @@ impl Decision {
         })
     }
 
+    /// Whether the call is allowed, and every part of it by a rule that names exactly this
+    /// ([`Rule::is_exact`]). A host may take that as the answer to a question that it would ask before each call.
+    #[must_use]
+    pub fn is_exactly_allowed(&self) -> bool {
+        let is_exact = |it: &Reason| matches!(&it.cause, Cause::Rule { rule } if rule.is_exact());
+        self.verdict == Verdict::Allow
+            && !self.reasons.is_empty()
+            && self.reasons.iter().all(is_exact)
+    }
+
     /// Rules that would allow what is asked, in the order of the reasons. Empty where a part cannot
     /// be allowed by a rule: it is denied, or it cannot be told what it is.
     ///

@@ -63,6 +63,39 @@ impl Rule {
     pub fn place(&self) -> &Place {
         &self.inner.place
     }
+
+    /// Whether it names one thing and nothing else: one tool, one command with all its words, one host. Such a rule
+    /// was written for this very call, and answers for more than a wider one does. A path may be a directory, so a
+    /// rule for files is never exact.
+    ///
+    /// ```
+    /// use flyto_permission::{Layer, Place, Rules, Verdict};
+    ///
+    /// let mut rules = Rules::builder();
+    /// for text in ["mail:send", "Bash(make)", "mail:*", "Bash(make:*)"] {
+    ///     rules.add(Layer::Operator, Verdict::Allow, text, Place::default())?;
+    /// }
+    /// let exact: Vec<_> = rules.build().iter().map(|it| it.is_exact()).collect();
+    /// assert_eq!(exact, [true, true, false, false]);
+    /// # Ok::<(), flyto_permission::RuleError>(())
+    /// ```
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        match Form::parse(self.text()) {
+            Ok(Form::Tool(_) | Form::Command { is_prefix: false, .. }) => true,
+            Ok(Form::Host(host::Pattern::Exact(_))) => true,
+            _ => false,
+        }
+    }
+
+    /// Reads a rule and keeps nothing of it.
+    ///
+    /// # Errors
+    ///
+    /// A text that is no rule, with the bytes that are wrong and what to write.
+    pub fn check(text: &str) -> Result<(), RuleError> {
+        Form::parse(text).map(drop)
+    }
 }
 
 impl fmt::Display for Rule {
