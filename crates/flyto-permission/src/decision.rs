@@ -85,10 +85,16 @@ impl Decision {
     #[must_use]
     pub fn suggested_rules(&self) -> Vec<&str> {
         let asked = || self.reasons.iter().filter(|it| it.verdict > Verdict::Allow);
-        match asked().all(|it| it.suggestion.is_some()) {
-            true => asked().filter_map(|it| it.suggestion.as_deref()).collect(),
-            false => Vec::new(),
+        if !asked().all(|it| it.suggestion.is_some()) {
+            return Vec::new();
         }
+        let mut res: Vec<&str> = Vec::new();
+        for rule in asked().filter_map(|it| it.suggestion.as_deref()) {
+            if !res.contains(&rule) {
+                res.push(rule);
+            }
+        }
+        res
     }
 }
 

@@ -48,6 +48,9 @@ pub struct Request<'a> {
     /// `command_line` decides for the class `bash`, its `paths` for `file`, its `urls` for
     /// `webfetch`; rules that ask or deny hold for all of them, whatever the class.
     pub preview: Option<&'a Preview>,
+    /// Whether the command line is the same for every call: no word of it comes from the input. A rule that allows the
+    /// tool then answers for what its author wrote, also where a part cannot be told before it runs.
+    pub is_fixed: bool,
     /// The home directory, for `~`.
     pub home: Option<&'a Path>,
     /// Directory of relative paths, where the preview names none.
@@ -67,6 +70,7 @@ impl<'a> Request<'a> {
             class_trust: ClassTrust::Unnamed,
             input: None,
             preview: None,
+            is_fixed: false,
             home: None,
             working_dir: None,
         }
@@ -106,6 +110,36 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn preview(mut self, preview: Option<&'a Preview>) -> Self {
         self.preview = preview;
+        self
+    }
+
+    /// Sets whether the command line is the same for every call; it is not unless set.
+    ///
+    /// ```
+    /// use flyto_permission::{Layer, Place, Request, Rules, Verdict};
+    /// use flyto_tools::{PermissionClass, Preview, ToolId};
+    ///
+    /// let mut rules = Rules::builder();
+    /// rules.add(Layer::Operator, Verdict::Allow, "notes:add", Place::default())?;
+    /// rules.add(Layer::Operator, Verdict::Deny, "Bash(rm:*)", Place::default())?;
+    /// let rules = rules.build();
+    ///
+    /// let id = ToolId::parse("notes:add").expect("this is a name");
+    /// let verdict = |text: &str, is_fixed| {
+    ///     let preview = Preview::new().with_command_line(["sh", "-c", text]);
+    ///     let request = Request::new(&id).class(&PermissionClass::BASH).preview(Some(&preview));
+    ///     rules.decide(&request.fixed(is_fixed)).verdict
+    /// };
+    /// # #[cfg(feature = "bash")] {
+    /// assert_eq!(verdict("cat >>$NOTES", false), Verdict::Ask);
+    /// assert_eq!(verdict("cat >>$NOTES", true), Verdict::Allow);
+    /// assert_eq!(verdict("rm $NOTES", true), Verdict::Deny);
+    /// # }
+    /// # Ok::<(), flyto_permission::RuleError>(())
+    /// ```
+    #[must_use]
+    pub fn fixed(mut self, is_fixed: bool) -> Self {
+        self.is_fixed = is_fixed;
         self
     }
 

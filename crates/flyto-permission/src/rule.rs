@@ -81,11 +81,12 @@ impl Rule {
     /// ```
     #[must_use]
     pub fn is_exact(&self) -> bool {
-        match Form::parse(self.text()) {
-            Ok(Form::Tool(_) | Form::Command { is_prefix: false, .. }) => true,
-            Ok(Form::Host(host::Pattern::Exact(_))) => true,
-            _ => false,
-        }
+        matches!(
+            Form::parse(self.text()),
+            Ok(Form::Tool(_)
+                | Form::Command { is_prefix: false, .. }
+                | Form::Host(host::Pattern::Exact(_)))
+        )
     }
 
     /// Reads a rule and keeps nothing of it.

@@ -190,12 +190,32 @@ impl<'a> Judge<'a> {
             return self.bash_without_words();
         };
         #[cfg(feature = "bash")]
-        self.judge_words(words);
+        {
+            self.judge_words(words);
+            self.answer_for_author();
+        }
         #[cfg(not(feature = "bash"))]
         {
             let near = words.first().map_or("", String::as_str);
             let subject = Subject::Command { text: near.to_owned() };
             self.unclear(subject, "this build does not read command lines", "");
+        }
+    }
+
+    /// A rule that allows the tool answers for each part of a fixed command line that no rule names, and is what would
+    /// allow it: the same words in another directory may be another program.
+    #[cfg(feature = "bash")]
+    fn answer_for_author(&mut self) {
+        if !self.request.is_fixed {
+            return;
+        }
+        let (rule, suggestion) = (self.of_tool.allow, self.tool_rule());
+        let is_default = |it: &&mut Reason| matches!(it.cause, Cause::Default { .. });
+        for reason in self.reasons.iter_mut().filter(is_default) {
+            match rule {
+                Some(rule) => *reason = Reason::rule(reason.subject.clone(), rule),
+                None => reason.suggestion.clone_from(&suggestion),
+            }
         }
     }
 
