@@ -15,7 +15,9 @@ async fn check(config: &str, ran: bool, expect: Expect) {
         fs::create_dir_all(path.parent().expect("below the directory")).expect("created");
         fs::write(path, text).expect("written");
     };
-    write(&home.join(".config/flyto/config.json"), config);
+    let mut config: serde_json::Value = serde_json::from_str(config).expect("JSON");
+    config["permissions"] = serde_json::json!({"allow": ["p:write"]});
+    write(&home.join(".config/flyto/config.json"), &config.to_string());
     let out = home.join("ran").display().to_string();
     let manifest = serde_json::json!({"name": "p", "tools": [{
         "name": "write", "description": "Writes a file.",

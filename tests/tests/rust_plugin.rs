@@ -11,7 +11,7 @@ use std::{
 
 use expect_test::expect;
 use flyto_execenv::{Environment, ExecEnv, Spec, local::Local};
-use flyto_host::{Config, Host, Surroundings};
+use flyto_host::{Config, Host, Surroundings, permission::Caller};
 use flyto_tools::{CallContext, Failure, Input, Progress, ToolResult};
 use tempfile::TempDir;
 
@@ -68,7 +68,9 @@ fn host(dir: &Path) -> Host {
     config.plugins.plugin_dirs = vec![dir.join("call"), dir.join("session")];
     let env = [("PATH", "/usr/bin:/bin".as_ref()), ("HOME", dir.as_os_str())];
     let surroundings = Surroundings::new(env.into_iter().collect(), dir);
-    let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
+    let host = Host::builder(ExecEnv::new(Local::new()), surroundings, config)
+        .caller(Caller::Operator)
+        .build();
     assert_eq!(host.report().findings().count(), 0, "{:?}", host.report());
     host
 }

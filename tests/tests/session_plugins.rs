@@ -6,7 +6,7 @@ use std::{env, fs, path::Path, sync::Arc};
 
 use expect_test::expect;
 use flyto_execenv::{ExecEnv, local::Local};
-use flyto_host::{Config, Host, Surroundings};
+use flyto_host::{Config, Host, Surroundings, permission::Caller};
 use flyto_tools::{CallContext, Failure, Input, ToolResult};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -26,7 +26,9 @@ fn host(plugin: &str, program: &str) -> Option<(Arc<Host>, TempDir)> {
     config.plugins.plugin_dirs = vec![plugins.join(plugin)];
     let vars = [("PATH", path.as_os_str()), ("HOME", dir.path().as_os_str())];
     let surroundings = Surroundings::new(vars.into_iter().collect(), dir.path());
-    let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
+    let host = Host::builder(ExecEnv::new(Local::new()), surroundings, config)
+        .caller(Caller::Operator)
+        .build();
     assert_eq!(host.report().findings().count(), 0, "{:?}", host.report());
     Some((Arc::new(host), dir))
 }

@@ -119,6 +119,8 @@ pub(crate) enum Verb {
     Schema(Schema),
     /// Shows the configuration that holds, and where each value comes from
     Config(Config),
+    /// Tells what the rules of permission say of a call
+    Permission(Permission),
     /// Records that you trust the content of a project's configuration
     Trust(Trust),
     /// Writes something new to start from
@@ -148,6 +150,7 @@ impl Verb {
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
             Self::Config(Config { what: ConfigWhat::Show(it) }) => &mut it.common,
+            Self::Permission(Permission { what: PermissionWhat::Test(it) }) => &mut it.common,
             Self::Trust(it) => &mut it.common,
             Self::New(New { what: NewWhat::Plugin(it) }) => &mut it.common,
             Self::Doctor(it) => &mut it.common,
@@ -191,6 +194,20 @@ pub(crate) struct Show {
     common: Common,
 }
 
+/// The words that say what a tool is given.
+#[derive(Debug, Group)]
+pub(crate) struct InputWords {
+    /// Input: `key=text`, or `key:=JSON` for numbers, booleans, arrays and objects
+    ///
+    /// Keys are taken literally; a dot in a key does not nest. A pair that begins with `-` stands
+    /// behind `--`.
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) pairs: Vec<OsString>,
+    /// The whole input as JSON, passed on byte for byte; `-` reads it from stdin
+    #[arg(long, value_name = "JSON", allow_negative_numbers = true)]
+    pub(crate) json: Option<OsString>,
+}
+
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Examples:
@@ -207,15 +224,8 @@ schema, and else that of the call where a problem is shown that would keep it fr
 pub(crate) struct Call {
     /// Id, alias or wire name
     pub(crate) name: String,
-    /// Input: `key=text`, or `key:=JSON` for numbers, booleans, arrays and objects
-    ///
-    /// Keys are taken literally; a dot in a key does not nest. A pair that begins with `-` stands
-    /// behind `--`.
-    #[arg(value_name = "KEY=VALUE")]
-    pub(crate) pairs: Vec<OsString>,
-    /// The whole input as JSON, passed on byte for byte; `-` reads it from stdin
-    #[arg(long, value_name = "JSON", allow_negative_numbers = true)]
-    pub(crate) json: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) input: InputWords,
     /// Shows what would run, and runs nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -275,6 +285,34 @@ pub(crate) struct ConfigShow {
     /// Shows what set each value: a file and the line, a variable, an option, or nothing (`default`)
     #[arg(long)]
     pub(crate) origin: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Permission {
+    #[command(subcommand)]
+    pub(crate) what: PermissionWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PermissionWhat {
+    /// Decides a call as for a model, says which rule decides, and calls nothing
+    Test(PermissionTest),
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Example:
+  flyto permission test shell:run command='git diff | head'
+
+The exit code is 0 for a call that is allowed, and 5 for one that is denied or asked first: for a model it
+would not run without an answer. `flyto call` by name is the operator's yes to a question.")]
+pub(crate) struct PermissionTest {
+    /// Id, alias or wire name
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) input: InputWords,
     #[command(flatten)]
     common: Common,
 }
@@ -524,11 +562,11 @@ mod tests {
     fn pairs_keep_what_looks_like_an_option() {
         let args = parse("flyto call p:t n:=-1 a=-rf --timeout 1.5 -- -x=1 --y=2").unwrap();
         let Verb::Call(call) = args.verb else { panic!("another verb") };
-        assert_eq!(call.pairs, ["n:=-1", "a=-rf", "-x=1", "--y=2"]);
+        assert_eq!(call.input.pairs, ["n:=-1", "a=-rf", "-x=1", "--y=2"]);
         assert_eq!(call.timeout, Some(std::time::Duration::from_millis(1500)));
         let args = parse("flyto call p:t --json -5").unwrap();
         let Verb::Call(call) = args.verb else { panic!("another verb") };
-        assert_eq!(call.json, Some("-5".into()));
+        assert_eq!(call.input.json, Some("-5".into()));
     }
 
     #[test]

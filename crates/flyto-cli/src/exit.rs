@@ -111,6 +111,8 @@ impl Exit {
                 Some(ProblemKind::Error(kind)) => Self::of_error(*kind),
                 Some(_) => Self::ToolFailed,
             },
+            Ending::Decided { is_allowed: true } => Self::Ok,
+            Ending::Decided { is_allowed: false } => Self::NotAllowed,
             Ending::Validated { has_errors } => {
                 if *has_errors {
                     Self::Invalid
@@ -159,6 +161,8 @@ pub(crate) enum Ending<'a> {
         /// What the tool knows of that would keep it from running; the first where there are several.
         problem: Option<ProblemKind>,
     },
+    /// The rules decided about a call that was not made.
+    Decided { is_allowed: bool },
     /// Files were checked.
     Validated { has_errors: bool },
     /// The machine was examined.

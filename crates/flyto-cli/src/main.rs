@@ -13,6 +13,7 @@ mod session; // from options to a host with its tools
 mod advice; //      what to do about bounds that cannot be kept
 mod call; //        the verb that runs something: signals, live output, the report
 mod confinement; // what holds for a program
+mod decision; //    what the rules say of a call
 mod preview; //     what a call would run
 mod tool_details; //       what a plugin's program gets, and what it lacks
 mod verbs; //       the other verbs

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
 use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
+use flyto_host::permission::Caller;
 use flyto_host::stages::names;
 use flyto_host::{
     CallError, Config, Flags, Host, HostBuilder, LoadReport, Prepared, Surroundings, codes,
@@ -58,15 +59,15 @@ impl Session {
     /// `output_limit` is how many bytes of a result's text are kept. Without it, and where neither
     /// the environment nor a file says anything, that is all of them: a person reads it, no model.
     pub(crate) fn load(&self, output_limit: Option<u64>, backend: Backend) -> Result<Loaded, Stop> {
-        self.load_with(output_limit, backend, |host| host)
+        self.load_with(output_limit, backend, |host, _| host)
     }
 
-    /// The same, with what `with` adds to the host.
+    /// The same, with what `with` adds to the host; it is given the file to which rules are added.
     pub(crate) fn load_with(
         &self,
         output_limit: Option<u64>,
         backend: Backend,
-        with: impl FnOnce(HostBuilder) -> HostBuilder,
+        with: impl FnOnce(HostBuilder, Option<PathBuf>) -> HostBuilder,
     ) -> Result<Loaded, Stop> {
         let surroundings = self.surroundings()?;
         let (mut config, mut findings) = self.config(output_limit, &surroundings)?;
@@ -85,14 +86,25 @@ impl Session {
         findings.append(config.place_findings(&surroundings));
         let plugins_off = !config.plugins.enabled;
         let grants_file = config.grants_file.clone();
+        let rules_file = config.rules_file.clone();
         let env = match backend {
             Backend::Used => ExecEnv::new(backend::backend(config.pinned_dirs(&surroundings))),
             Backend::Unused => ExecEnv::new(Local::new()),
         };
         let dir = surroundings.current_dir.display().to_string();
-        let host = Arc::new(with(Host::builder(env, surroundings, config)).build());
+        let host = Host::builder(env, surroundings, config).caller(Caller::Operator);
+        let host = Arc::new(with(host, rules_file.clone()).build());
         let report = host.report();
-        Ok(Loaded { host, report, config: findings, dir, grants_file, plugins_off, is_limited })
+        Ok(Loaded {
+            host,
+            report,
+            config: findings,
+            dir,
+            grants_file,
+            rules_file,
+            plugins_off,
+            is_limited,
+        })
     }
 
     /// The configuration, and what is odd about it.
@@ -154,6 +166,8 @@ pub(crate) struct Loaded {
     dir: String,
     /// The configuration file in which grants take effect.
     pub(crate) grants_file: Option<PathBuf>,
+    /// The configuration file to which rules are added.
+    rules_file: Option<PathBuf>,
     /// Whether plugins are switched off.
     plugins_off: bool,
     /// Whether the user limited the text of results.
@@ -242,7 +256,26 @@ impl Loaded {
                 "if its calls need no release, write `\"requires_checkpoint\": false` beside \
                  its name in its plugin's manifest",
             ),
+            CallError::Refused(it) if it.stage == names::PERMISSION => match &it.rule {
+                Some(rule) => stop.with_help(format!(
+                    "the rule stands in {}; `flyto permission test` explains each part of a call",
+                    one_line(&rule.place().to_string())
+                )),
+                None => stop.with_help(allow(&it.allowed_by, self.rules_file.as_deref())),
+            },
             _ => stop,
+        }
+    }
+}
+
+/// How a call is allowed that was asked first, or denied by a default.
+fn allow(rules: &[String], file: Option<&Path>) -> String {
+    let file = file.map_or("a file for --config".to_owned(), |it| one_line(&it.to_string_lossy()));
+    match rules {
+        [] => "no rule allows it; `flyto permission test` explains each part of a call".to_owned(),
+        rules => {
+            let entry = serde_json::json!({"permissions": {"allow": rules}});
+            format!("to allow it, put {} into {file}", one_line(&entry.to_string()))
         }
     }
 }

@@ -41,6 +41,10 @@ const SCRIPT: [&[(&str, &str)]; 4] = [
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut config = Config::default();
     config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
+    // What no rule names is asked, and the handler below answers.
+    config.permissions.allow("echo_input")?;
+    config.permissions.allow("clock")?;
+    config.permissions.deny("erase")?;
     let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, config)
         .checkpoint_handler(ReleaseDeploys)
         .challenger(Doubts)

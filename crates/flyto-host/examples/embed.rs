@@ -36,6 +36,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Some(file) => env::current_dir()?.join(file),
         None => Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"),
     });
+    // What a model calls is asked first, and without a handler that is a refusal. The user of this example names
+    // the tool, which allows it.
+    config.permissions.allow(&name)?;
 
     // `Local` ends process groups and confines nothing; on Linux, flyto-execenv-linux does both.
     let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);

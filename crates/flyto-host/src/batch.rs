@@ -33,7 +33,9 @@ impl Host {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+    /// let mut config = Config::default();
+    /// config.permissions.allow("class:undeclared")?;
+    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
     /// for name in ["a", "b"] {
     ///     host.add_tool("me", NativeTool::builder(name, "Answers.").run(async |_, _: NoInput| "done")?)?;
     /// }
@@ -124,7 +126,7 @@ impl ToolCaller for Host {
         input: Input,
     ) -> Result<ToolResult, ToolError> {
         let ctx = parent.clone().with_id(CallId::next());
-        Ok(self.call(name, input, &ctx).await?)
+        Ok(self.prepare_for_tool(name, input)?.run(&ctx).await?)
     }
 }
 

@@ -7,10 +7,11 @@ use flyto_execenv::ExecEnv;
 use crate::{
     config::Config,
     host::Host,
+    permission::Caller,
     places::Surroundings,
     stages::{
-        Bound, Challenge, Challenger, Checkpoint, CheckpointHandler, Execute, StageError, Stages,
-        Validate, names,
+        Bound, Challenge, Challenger, Checkpoint, CheckpointHandler, Execute, Permission,
+        StageError, Stages, Validate, names,
     },
 };
 
@@ -44,7 +45,7 @@ use crate::{
 ///     .build();
 /// assert_eq!(
 ///     host.stages().collect::<Vec<_>>(),
-///     ["validate", "reverse thinking", "checkpoint", "execute", "bound"]
+///     ["validate", "permission", "reverse thinking", "checkpoint", "execute", "bound"]
 /// );
 /// # Ok(()) }
 /// ```
@@ -55,6 +56,7 @@ pub struct HostBuilder {
     pub(crate) config: Config,
     pub(crate) output_dir: Option<PathBuf>,
     pub(crate) stages: Stages,
+    pub(crate) caller: Caller,
 }
 
 impl Host {
@@ -64,21 +66,33 @@ impl Host {
         let output_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
         let stages = Stages::new()
             .push(Validate)
+            .and_then(|it| it.push(Permission::new(None)))
             .and_then(|it| it.push(Challenge::new(None)))
             .and_then(|it| it.push(Checkpoint::new(None)))
             .and_then(|it| it.push(Execute))
             .and_then(|it| it.push(Bound::new(config.output_limit_bytes, output_dir.clone())))
             .expect("their names differ");
-        HostBuilder { env, surroundings, config, output_dir, stages }
+        HostBuilder { env, surroundings, config, output_dir, stages, caller: Caller::default() }
     }
 }
 
 impl HostBuilder {
-    /// Has this handler release the calls of tools with `requires_checkpoint`. Without one they are refused.
+    /// Has this handler answer for the calls that the rules ask about, and release those of tools with
+    /// `requires_checkpoint`. Without one they are refused.
     #[must_use]
     pub fn checkpoint_handler(self, handler: impl CheckpointHandler) -> Self {
-        let stage = Checkpoint::new(Some(Arc::new(handler)));
-        self.with(|stages| stages.replace(names::CHECKPOINT, stage))
+        let handler: Arc<dyn CheckpointHandler> = Arc::new(handler);
+        let asked = Permission::new(Some(Arc::clone(&handler)));
+        let released = Checkpoint::new(Some(handler));
+        self.with(|stages| stages.replace(names::PERMISSION, asked))
+            .with(|stages| stages.replace(names::CHECKPOINT, released))
+    }
+
+    /// Makes the calls of this host on behalf of `caller`; by default of an agent.
+    #[must_use]
+    pub fn caller(mut self, caller: Caller) -> Self {
+        self.caller = caller;
+        self
     }
 
     /// Has this challenger look at the calls of tools with `requires_reverse_thinking`. Without one they go on,

@@ -43,4 +43,6 @@ flyto_diagnostics::code_table! {
     BAD_RECORD = "F0318";
     /// A place in which `workspace` would make too much writable.
     TOO_WIDE = "F0319";
+    /// A rule of permission that cannot be read.
+    BAD_RULE = "F0320";
 }

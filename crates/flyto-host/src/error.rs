@@ -6,7 +6,10 @@ use flyto_diagnostics::Diagnostic;
 use flyto_plugin::PluginState;
 use flyto_tools::ToolError;
 
-use crate::stages::Call;
+use crate::{
+    permission::{Decision, Rule},
+    stages::Call,
+};
 
 /// Why a call gave no result.
 ///
@@ -53,19 +56,36 @@ pub struct Refusal {
     pub stage: String,
     /// Why, as the words that follow "was refused: ".
     pub why: String,
+    /// The rule that decided, with its place; `None` where the stage has no rules, or a default decided.
+    pub rule: Option<Rule>,
+    /// Rules that would allow the call, and nothing wider; empty where there are none.
+    pub allowed_by: Vec<String>,
 }
 
 impl Refusal {
     /// A refusal of this call by a stage.
     #[must_use]
     pub fn new(call: &Call, stage: &str, why: impl Into<String>) -> Self {
-        Self { tool: call.entry().id().to_string(), stage: stage.to_owned(), why: why.into() }
+        Self {
+            tool: call.entry().id().to_string(),
+            stage: stage.to_owned(),
+            why: why.into(),
+            rule: None,
+            allowed_by: Vec::new(),
+        }
+    }
+
+    /// The same with what the rules decided.
+    pub(crate) fn decided(mut self, decision: &Decision) -> Self {
+        self.rule = decision.rule().cloned();
+        self.allowed_by = decision.suggested_rules().into_iter().map(str::to_owned).collect();
+        self
     }
 }
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tool, stage, why } = self;
+        let Self { tool, stage, why, .. } = self;
         write!(f, "the call of {tool:?} was refused by the stage {stage:?}: {why}")
     }
 }

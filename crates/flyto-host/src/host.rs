@@ -27,6 +27,7 @@ use crate::{
     config::Config,
     error::CallError,
     links,
+    permission::{Caller, Gate},
     places::Surroundings,
     prepared::{Prepared, Shared},
     report::{ExecFileState, LoadReport},
@@ -51,6 +52,7 @@ const MAX_SIMILAR: usize = 3;
 /// let mut config = Config::default();
 /// config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
 ///
+/// config.permissions.allow("echo_input")?;
 /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
 /// let input = Input::parse(r#"{"text": "two words"}"#)?;
 /// let result = host.call("echo_input", input, &CallContext::new()).await?;
@@ -70,6 +72,8 @@ pub struct Host {
     sources: Mutex<Sources>,
     /// What calls need; they may outlive a reload.
     shared: Arc<Shared>,
+    /// On whose behalf calls are made.
+    caller: Caller,
 }
 
 impl Host {
@@ -91,7 +95,8 @@ impl Host {
     }
 
     pub(crate) fn load(builder: HostBuilder) -> Self {
-        let HostBuilder { env, surroundings, config, output_dir, stages } = builder;
+        let HostBuilder { env, surroundings, config, output_dir, stages, caller } = builder;
+        let gate = Gate::new(&config, &surroundings);
         let env = env.narrowed_by(&config.policies(|class| kill_scope(&env, class), &surroundings));
         if let Some(dir) = &output_dir {
             remove_old(dir);
@@ -116,8 +121,10 @@ impl Host {
             registry,
             moment: watch::Sender::new(moment),
             sources: Mutex::new(sources),
+            caller,
             shared: Arc::new(Shared {
                 stages,
+                gate,
                 plugin_ctx,
                 exec_vars,
                 grants_file: config.grants_file,
@@ -210,7 +217,9 @@ impl Host {
     ///     "pong"
     /// }
     ///
-    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+    /// let mut config = Config::default();
+    /// config.permissions.allow("ping")?;
+    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
     /// host.add_tool("my program", NativeTool::builder("ping", "Answers.").run(pong)?)?;
     /// let result = host.call("ping", Input::empty(), &CallContext::new()).await?;
     /// assert_eq!(result.output, "pong");
@@ -260,7 +269,13 @@ impl Host {
     /// A call of a tool that was [found](Self::find) already.
     #[must_use]
     pub fn prepare_entry(&self, entry: Entry, input: Input) -> Prepared {
-        Prepared::new(Arc::clone(&self.shared), entry, input)
+        Prepared::new(Arc::clone(&self.shared), entry, input, self.caller)
+    }
+
+    /// A call that a tool makes of another one: that of an agent, also where the operator called the first.
+    pub(crate) fn prepare_for_tool(&self, name: &str, input: Input) -> Result<Prepared, CallError> {
+        let entry = self.find(name)?;
+        Ok(Prepared::new(Arc::clone(&self.shared), entry, input, Caller::Agent))
     }
 
     /// The names of the stages that every call goes through, in their order.
@@ -280,7 +295,7 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// The tool is not there, may not be used, needs a checkpoint, or could not be tried. What it did,
+    /// The tool is not there, may not be used, a stage refused the call, or it could not be tried. What it did,
     /// a failure included, is the result.
     ///
     /// What a name leads to is decided at the start: a reload in the meantime does not change the

@@ -15,6 +15,8 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let mut config = Config::default();
 //! config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
+//! // What a model calls is asked first, unless a rule allows it.
+//! config.permissions.allow("echo_input")?;
 //! let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
 //!
 //! // What a program did is a result, also when it failed.
@@ -43,6 +45,7 @@ pub mod codes; //  what can be wrong with a configuration
 mod config; //     files, variables and flags as one configuration; the sandbox profiles
 mod links; //      what a granted path may not go through
 mod places; //     where files lie, and what the host sees of its process
+mod replace; //    a file is replaced in one step
 pub mod schema; // JSON Schemas for editors
 mod trust; //      which content of a project's file the operator trusts
 
@@ -55,6 +58,7 @@ mod confinement; // what holds for a tool's program
 mod grants; //      what a tool's program lacks, and how it is granted
 mod host; //        all sources in one registry
 mod native; //      calls of tools that are no programs
+pub mod permission; // which calls may run
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
 mod sources; //     the tools of each source, and reloading them
 pub mod stages; //  the path of a call, step by step
@@ -72,8 +76,8 @@ pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use builder::HostBuilder;
 pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{
-    Config, ConfigError, ConfigValue, Flags, Origin, ProjectReview, ReviewError, Sandbox,
-    SandboxProfile, closed_paths, find_project, load_config, review_project,
+    AddRulesError, Config, ConfigError, ConfigValue, Flags, Origin, ProjectReview, ReviewError,
+    Sandbox, SandboxProfile, add_rules, closed_paths, find_project, load_config, review_project,
 };
 pub use confinement::Confinement;
 pub use error::{CallError, Refusal};

@@ -17,13 +17,16 @@ use crate::{
     error::CallError,
     grants::MissingGrants,
     native,
-    stages::{self, Call, CallReport, Stages},
+    permission::{Caller, Decision, Gate},
+    stages::{self, Call, CallReport, Stages, names},
 };
 
 /// What a prepared call needs of its host. It outlives a reload, as the tool does.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) stages: Stages,
+    /// Which calls may run.
+    pub(crate) gate: Gate,
     /// What the tools of plugins get.
     pub(crate) plugin_ctx: Arc<PluginContext>,
     /// The variables of tools from definition files.
@@ -45,14 +48,17 @@ pub(crate) struct Shared {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let mut config = Config::default();
+/// let mut config = Config::default();
 /// # config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
+/// config.permissions.allow("echo_input")?;
 /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
 /// let prepared = host.prepare("echo_input", Input::parse(r#"{"text": "a"}"#)?)?;
 ///
 /// let plan = prepared.plan(&CallContext::new()).await?;
 /// assert_eq!(plan.preview.expect("a program").command_line, Some(vec!["cat".to_owned()]));
 /// assert!(plan.violations.is_none() && plan.refused.is_none());
+/// let decision = plan.decision.expect("a host has rules");
+/// assert_eq!(decision.to_string(), "allow: tool echo_input: echo_input (allow, operator, the program)");
 ///
 /// let result = prepared.run(&CallContext::new()).await?;
 /// assert_eq!(result.output, r#"{"text": "a"}"#);
@@ -63,7 +69,9 @@ pub struct Prepared {
     shared: Arc<Shared>,
     entry: Entry,
     input: Input,
+    caller: Caller,
     preview: Arc<OnceLock<Option<Preview>>>,
+    decision: Arc<OnceLock<Arc<Decision>>>,
 }
 
 /// What a call would do, and what holds for it.
@@ -78,8 +86,10 @@ pub struct Plan {
     pub violations: Option<Violations>,
     /// A result with which the check of the input ended the call: its time was over.
     pub ended: Option<ToolResult>,
-    /// Why the host would refuse the call, whatever its input.
+    /// Why the host would refuse the call.
     pub refused: Option<String>,
+    /// What the rules say of the call, and which rule decides; `None` for a host without the stage `permission`.
+    pub decision: Option<Arc<Decision>>,
     /// The variables that the program of a plugin's tool would see, and why each is there, in order of their names.
     /// `None` for a tool that is no plugin's; an exec tool sees all of the host's.
     pub variables: Option<Vec<Variable>>,
@@ -92,8 +102,8 @@ pub struct Plan {
 }
 
 impl Prepared {
-    pub(crate) fn new(shared: Arc<Shared>, entry: Entry, input: Input) -> Self {
-        Self { shared, entry, input, preview: Arc::default() }
+    pub(crate) fn new(shared: Arc<Shared>, entry: Entry, input: Input, caller: Caller) -> Self {
+        Self { shared, entry, input, caller, preview: Arc::default(), decision: Arc::default() }
     }
 
     /// The tool that was looked up.
@@ -131,6 +141,24 @@ impl Prepared {
         self.preview.get_or_init(|| native::preview(&self.entry, &self.input)).as_ref()
     }
 
+    /// On whose behalf the call is made.
+    #[must_use]
+    pub fn caller(&self) -> Caller {
+        self.caller
+    }
+
+    /// What the rules say of the call, with the reasons. Decided once: what is shown is what the stage `permission`
+    /// carries out.
+    #[must_use]
+    pub fn decision(&self) -> Arc<Decision> {
+        Arc::clone(self.decision.get_or_init(|| Arc::new(self.shared.gate.decide(self))))
+    }
+
+    /// Holds these rules for the calls that are prepared later.
+    pub(crate) fn allow(&self, rules: &[String]) {
+        self.shared.gate.allow(rules);
+    }
+
     /// The variables that the program of a plugin's tool would see; see [`Plan::variables`].
     #[must_use]
     pub fn variables(&self) -> Option<Vec<Variable>> {
@@ -156,7 +184,7 @@ impl Prepared {
         self.plugin_tool().map(|tool| MissingGrants::new(tool, self.granted(), file))
     }
 
-    /// Why the host would refuse the call, whatever its input; `None` where it would not.
+    /// Why the host would refuse the call; `None` where it would not, as far as that is known before.
     #[must_use]
     pub fn refused(&self) -> Option<String> {
         let metadata = self.entry.tool().metadata();
@@ -183,6 +211,7 @@ impl Prepared {
             Checked::Ended(result) => (None, Some(*result)),
         };
         let refused = self.refused();
+        let has_rules = self.shared.stages.get(names::PERMISSION).is_some();
         let mut preview = self.preview().cloned();
         if let Some(preview) = &mut preview {
             for problem in self.entry.tool().preflight(&self.input).await {
@@ -202,6 +231,7 @@ impl Prepared {
             violations,
             ended,
             refused,
+            decision: has_rules.then(|| self.decision()),
             variables: self.variables(),
             confinement: self.confinement(),
             granted: self.plugin_tool().map(|_| self.granted().cloned().unwrap_or_default()),

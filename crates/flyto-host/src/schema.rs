@@ -46,6 +46,25 @@ struct Config {
     output_limit_bytes: Option<u64>,
     /// The profile under which programs run: of all classes, or class by class.
     sandbox: Option<Sandbox>,
+    /// Which calls are allowed, asked first, or denied. Deny wins over ask, ask over allow.
+    permissions: Option<Permissions>,
+}
+
+/// Rules of permission, such as `Bash(git diff:*)`, `Read(src/**)`, `WebFetch(domain:example.org)`, `plugin:tool`,
+/// `plugin:*`, `mcp__server__*`, `class:generic`.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Permissions {
+    /// What they name is allowed.
+    #[schemars(inner(length(min = 1, max = 4096)))]
+    allow: Option<Vec<String>>,
+    /// What they name is asked first.
+    #[schemars(inner(length(min = 1, max = 4096)))]
+    ask: Option<Vec<String>>,
+    /// What they name is denied, whatever other rules say.
+    #[schemars(inner(length(min = 1, max = 4096)))]
+    deny: Option<Vec<String>>,
 }
 
 /// The profile of all programs, or of each class of them.

@@ -8,9 +8,7 @@
 
 use std::{
     error::Error,
-    fmt, fs,
-    fs::{DirBuilder, File, OpenOptions},
-    io::{self, Write as _},
+    fmt, fs, io,
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
@@ -19,7 +17,11 @@ use flyto_diagnostics::files::{self, ReadError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::{links, places::Places};
+use crate::{
+    links,
+    places::Places,
+    replace::{replace, sync_dir},
+};
 
 /// The records of trust below the user's state directory, one file for each project.
 ///
@@ -121,7 +123,7 @@ impl TrustStore {
         };
         let text = serde_json::to_string_pretty(&record)?;
         let path = self.path(project);
-        self.write(&path, text.as_bytes())?;
+        replace(&path, text.as_bytes())?;
         Ok(Trusted::new(record))
     }
 
@@ -197,34 +199,9 @@ impl TrustStore {
         self.dir.join(name).with_extension(EXTENSION)
     }
 
-    /// Replaces a file in one step.
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-            builder.mode(0o700);
-            options.mode(0o600);
-        }
-        builder.create(&self.dir)?;
-        let new = path.with_extension(format!("{}.new", std::process::id()));
-        let written = options.open(&new).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
-        if let Err(err) = written.and_then(|()| fs::rename(&new, path)) {
-            let _ = fs::remove_file(&new);
-            return Err(err);
-        }
-        self.sync()
-    }
-
     /// Waits until the names in the directory are on the disk.
     fn sync(&self) -> io::Result<()> {
-        File::open(&self.dir)?.sync_all()
+        sync_dir(&self.dir)
     }
 }
 

@@ -450,10 +450,7 @@ fn a_key_under_which_a_rule_may_stand_is_an_error() {
         1:2: error[F0141]: unknown key "blocked_plugins"
         1:28: error[F0141]: unknown key "strictEnv", which looks like "strict_env""#]],
     );
-    check_keys(
-        r#"{"permissions": {"deny": ["Bash"]}}"#,
-        expect![[r#"1:2: error[F0141]: unknown key "permissions""#]],
-    );
+    check_keys(r#"{"permissions": {"deny": ["Bash"]}}"#, expect![""]);
     // Within them: every key that is not known.
     check_keys(
         r#"{"plugins": {"blocked_plugin": ["x"]}}"#,
@@ -530,6 +527,9 @@ fn each_value_has_its_place() {
         exec_tools[0] = "/t.json" --exec-tools
         output_limit_bytes = 50 DIR/home/project/.flyto/config.json:3:23
         sandbox = "strict" DIR/home/project/.flyto/config.json:2:12
+        permissions.allow = [] default
+        permissions.ask = [] default
+        permissions.deny = [] default
     "#]]
     .assert_eq(&shown);
 }

@@ -195,6 +195,7 @@ fn configurations() {
             }}
         }),
         json!({"plugins": {"enabled": true}, "sandbox": "workspace"}),
+        json!({"permissions": {"allow": ["p:t"], "ask": ["Bash(git push)"], "deny": ["Read(~/.ssh/**)"]}}),
     ];
     let schema = schema::config();
     let mut used = BTreeSet::new();

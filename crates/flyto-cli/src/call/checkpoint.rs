@@ -2,34 +2,50 @@
 
 use std::error::Error;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
 use async_trait::async_trait;
+use flyto_host::add_rules;
 use flyto_host::stages::{Answer, CheckpointHandler, Question};
 use tokio::sync::oneshot;
 
 use super::status::Status;
 use crate::preview;
 use crate::screen::Screen;
+use crate::stop::chain;
 use crate::table::facts;
 use crate::words::{one_line, tame};
 
 /// Bytes of an input that are shown with the question: enough to recognise it.
 const SHOWN_BYTES: usize = 2 * 1024;
 
-/// Asks at the terminal. The answer is a line: `y` or `yes` releases the call, anything else refuses it.
+/// Asks at the terminal. The answer is a line: `y` or `yes` releases the call, `a` or `always` does that for every later
+/// one as well, by a rule in the operator's configuration; anything else refuses it.
 #[derive(Debug)]
 pub(super) struct AtTerminal {
     screen: Screen,
     status: Arc<Status>,
+    /// The configuration file to which rules are added.
+    rules_file: Option<PathBuf>,
 }
 
 impl AtTerminal {
     /// A handler, where a person can see a question and answer it.
-    pub(super) fn new(screen: Screen, status: Arc<Status>) -> Option<Self> {
+    pub(super) fn new(
+        screen: Screen,
+        status: Arc<Status>,
+        rules_file: Option<PathBuf>,
+    ) -> Option<Self> {
         let can_ask = screen.stderr.terminal && io::IsTerminal::is_terminal(&io::stdin());
-        can_ask.then_some(Self { screen, status })
+        can_ask.then_some(Self { screen, status, rules_file })
+    }
+
+    /// The rules that "always" would add, and the file.
+    fn always<'a>(&'a self, question: &'a Question<'_>) -> Option<(&'a [String], &'a Path)> {
+        let file = self.rules_file.as_deref()?;
+        (!question.rules.is_empty()).then_some((&*question.rules, file))
     }
 
     fn text(&self, question: &Question<'_>) -> String {
@@ -46,7 +62,19 @@ impl AtTerminal {
         let cut = input.floor_char_boundary(SHOWN_BYTES);
         let more = if cut < input.len() { " …" } else { "" };
         rows.push(("input", format!("{}{more}", tame(&input[..cut]))));
-        format!("{}release this call? [y/N] ", facts(self.screen.stderr, &rows))
+        let choices = match self.always(question) {
+            Some((rules, file)) => {
+                let rules: Vec<_> = rules.iter().map(|it| one_line(it)).collect();
+                let file = one_line(&file.to_string_lossy());
+                rows.push((
+                    "always",
+                    format!("adds {} to permissions.allow in {file}", rules.join(", ")),
+                ));
+                "once (y), always (a), or no (N)"
+            }
+            None => "once (y), or no (N)",
+        };
+        format!("{}release this call? {choices} ", facts(self.screen.stderr, &rows))
     }
 }
 
@@ -66,6 +94,16 @@ impl CheckpointHandler for AtTerminal {
         self.status.line_ended();
         Ok(match answer.trim() {
             "y" | "Y" | "yes" => Answer::Yes,
+            "a" | "A" | "always" => match self.always(question) {
+                Some((rules, file)) => {
+                    if let Err(err) = add_rules(file, rules) {
+                        let line = format!("warning: released once: {}\n", tame(&chain(&err)));
+                        self.status.write_stderr(line.as_bytes());
+                    }
+                    Answer::Always
+                }
+                None => Answer::No { reason: None },
+            },
             _ => Answer::No { reason: None },
         })
     }

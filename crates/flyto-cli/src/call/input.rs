@@ -8,7 +8,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, Source, json, quoted};
 use flyto_tools::{Input, InputError};
 use serde_json::Value;
 
-use crate::args::Call;
+use crate::args::InputWords;
 use crate::exit::Exit;
 use crate::stop::Stop;
 use crate::words;
@@ -16,7 +16,7 @@ use crate::words;
 /// Puts the input together. `stdin` is read for `--json -` alone.
 ///
 /// With `--json`, the input is the text byte for byte; with pairs, numbers keep their spelling.
-pub(super) fn input(args: &Call, stdin: impl Read) -> Result<Input, Stop> {
+pub(crate) fn input(args: &InputWords, stdin: impl Read) -> Result<Input, Stop> {
     match &args.json {
         None => of_pairs(&args.pairs),
         Some(_) if !args.pairs.is_empty() => {
@@ -347,7 +347,7 @@ mod tests {
                 ["flyto", "call", "t", "--json", json].into_iter().chain(pairs.iter().copied());
             let words: Vec<OsString> = words.map(Into::into).collect();
             match crate::args::Args::parse_words(&words).unwrap().verb {
-                crate::args::Verb::Call(call) => call,
+                crate::args::Verb::Call(call) => call.input,
                 other => panic!("{other:?}"),
             }
         };

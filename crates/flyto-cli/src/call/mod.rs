@@ -1,7 +1,7 @@
 //! `call`: one call of one tool, from the words of the command line to the exit code.
 
 mod checkpoint;
-mod input;
+pub(crate) mod input;
 mod live;
 mod report;
 mod signals;
@@ -13,6 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
+use flyto_host::permission::{Decision, Verdict};
 use flyto_host::stages::CallReport;
 use flyto_host::{CallError, MissingGrants, Plan, Prepared};
 use flyto_tools::{
@@ -28,6 +29,7 @@ use self::status::Status;
 use crate::advice;
 use crate::args::Call;
 use crate::confinement::{self, ConfinementDocument};
+use crate::decision;
 use crate::exit::{Ending, Exit};
 use crate::preview::{self, VariableDocument};
 use crate::session::{Backend, Loaded, Session};
@@ -39,13 +41,15 @@ use crate::words::tame;
 pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     // A mistake on the command line shows before anything is loaded. stdin is read only for a tool
     // that is there: the words of a person at a terminal are not to be lost.
-    let is_from_stdin = args.json.as_deref().is_some_and(|it| it == "-");
-    let early = if is_from_stdin { None } else { Some(input::input(args, io::empty())?) };
+    let is_from_stdin = args.input.json.as_deref().is_some_and(|it| it == "-");
+    let early = if is_from_stdin { None } else { Some(input::input(&args.input, io::empty())?) };
     let status = Arc::new(Status::new(&args.name, &session.screen));
-    let handler = AtTerminal::new(session.screen, Arc::clone(&status)).filter(|_| !args.dry_run);
-    let loaded = session.load_with(args.output_limit, Backend::Used, |host| match handler {
-        Some(handler) => host.checkpoint_handler(handler),
-        None => host,
+    let loaded = session.load_with(args.output_limit, Backend::Used, |host, rules_file| {
+        let handler = AtTerminal::new(session.screen, Arc::clone(&status), rules_file);
+        match handler.filter(|_| !args.dry_run) {
+            Some(handler) => host.checkpoint_handler(handler),
+            None => host,
+        }
     })?;
     // It may be why a tool is not there.
     if let Some(remark) = loaded.config_remark() {
@@ -54,7 +58,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     let entry = loaded.find(&args.name)?;
     let input = match early {
         Some(input) => input,
-        None => input::input(args, io::stdin().lock())?,
+        None => input::input(&args.input, io::stdin().lock())?,
     };
     let call = loaded.host.prepare_entry(entry, input);
     if args.dry_run {
@@ -213,9 +217,12 @@ struct DryRun<'a> {
     /// How the program of a plugin gets the variables that it lacks.
     #[serde(flatten)]
     lacks: Option<MissingGrants>,
-    /// Why the call would be refused, whatever its input.
+    /// Why the call would be refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<&'a str>,
+    /// What the rules say of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission: Option<&'a Decision>,
     /// Where the input breaks the schema; the first of such places.
     violations: &'a [Violation],
 }
@@ -228,7 +235,17 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
         .map_err(not_tried)?
         .block_on(call.plan(&ctx))
         .map_err(|err| advice::not_called(loaded, call, err))?;
-    let Plan { tool, mut preview, refused, violations, variables, confinement, missing, .. } = plan;
+    let Plan {
+        tool,
+        mut preview,
+        refused,
+        decision,
+        violations,
+        variables,
+        confinement,
+        missing,
+        ..
+    } = plan;
     if let (Some(preview), Some(timeout)) = (&mut preview, args.timeout) {
         preview.deadline = Some(preview.deadline.map_or(timeout, |it| it.min(timeout)));
     }
@@ -250,12 +267,15 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
             confinement,
             lacks: missing,
             refused,
+            permission: decision.as_deref(),
             violations,
         })?;
     } else {
         let mut rows =
             preview.as_ref().map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default();
-        rows.extend(refused.iter().map(|it| ("problem", tame(it))));
+        rows.extend(decision.iter().flat_map(|it| decision::facts(it, call.caller())));
+        let is_told = decision.is_some_and(|it| it.verdict == Verdict::Deny);
+        rows.extend(refused.iter().filter(|_| !is_told).map(|it| ("problem", tame(it))));
         rows.extend(confinement.iter().flat_map(confinement::facts));
         rows.extend(missing.iter().flat_map(tool_details::missing_facts));
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));

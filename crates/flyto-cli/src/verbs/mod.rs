@@ -11,12 +11,13 @@ mod doctor;
 mod explain;
 mod list;
 mod new;
+mod permission;
 mod schema;
 mod show;
 mod trust;
 mod validate;
 
-use crate::args::Verb;
+use crate::args::{PermissionWhat, Verb};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -29,6 +30,9 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Validate(args) => validate::run(args, session),
         Verb::Schema(args) => schema::run(args, session),
         Verb::Config(args) => config::run(args, session),
+        Verb::Permission(args) => match &args.what {
+            PermissionWhat::Test(args) => permission::test(args, session),
+        },
         Verb::Trust(args) => trust::run(args, session),
         Verb::New(args) => new::run(args, session),
         Verb::Doctor(_) => doctor::run(session),

@@ -1,6 +1,7 @@
 //! `show`: everything about one tool.
 
 use flyto_diagnostics::Diagnostic;
+use flyto_host::permission::{Caller, Decision};
 use flyto_host::{Host, LoadReport, Plan};
 use flyto_tools::{
     CallContext, DescribeContext, Entry, Input, Metadata, Preview, export::export_one,
@@ -11,6 +12,7 @@ use serde_json::Value;
 use crate::advice;
 use crate::args::Show;
 use crate::confinement::{self, ConfinementDocument};
+use crate::decision;
 use crate::exit::Exit;
 use crate::findings::Drawing;
 use crate::preview::{self, VariableDocument};
@@ -39,6 +41,9 @@ struct Document<'a> {
     /// Why every call would be refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<&'a str>,
+    /// What the rules say of a call without input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    permission: Option<&'a Decision>,
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<Vec<VariableDocument>>,
     /// Of a program: what holds for it.
@@ -82,7 +87,8 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             metadata: tool.metadata(),
             preview: plan.preview.as_ref(),
             refused: plan.refused.as_deref(),
-            variables: plan.variables.map(preview::variable_documents),
+            permission: by_rule(&plan),
+            variables: plan.variables.clone().map(preview::variable_documents),
             confinement: plan.confinement.as_ref().map(ConfinementDocument::of),
             details: details.as_ref(),
             findings,
@@ -95,6 +101,11 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
         screen.complain(format_args!("{}\n\n", drawing.draw(finding)));
     }
     Ok(Exit::Ok)
+}
+
+/// What the rules say of a call without input, where one of them decides that.
+fn by_rule(plan: &Plan) -> Option<&Decision> {
+    plan.decision.as_deref().filter(|it| it.rule().is_some())
 }
 
 /// The page for people.
@@ -121,6 +132,7 @@ fn page(
     let (preview, variables) = (plan.preview.as_ref(), plan.variables.as_deref());
     rows.extend(details.map(ToolDetails::program).unwrap_or_default());
     rows.extend(preview.map(|it| preview::facts(it, variables)).unwrap_or_default());
+    rows.extend(by_rule(plan).iter().flat_map(|it| decision::facts(it, Caller::Operator)));
     rows.extend(plan.refused.iter().map(|it| ("problem", tame(it))));
     rows.extend(plan.confinement.iter().flat_map(confinement::facts));
     rows.extend(details.map(ToolDetails::grants).unwrap_or_default());

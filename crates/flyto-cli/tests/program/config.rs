@@ -29,6 +29,9 @@ fn each_value_is_shown_with_file_and_line() {
         exec_tools                  []                      default
         output_limit_bytes          100                     $FLYTO_OUTPUT_LIMIT
         sandbox.user_hook           "strict"                DIR/c.json:6
+        permissions.allow           []                      default
+        permissions.ask             []                      default
+        permissions.deny            []                      default
     "#]]
     .assert_eq(&shown);
 

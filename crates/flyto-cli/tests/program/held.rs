@@ -25,6 +25,8 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
                      PLUGIN_DATA PLUGIN_ROOT (the plugin's)
         deadline     30 s
         stdin        2 B
+        permission   ask: `sh t.sh`: no rule allows it; to allow it: p:t
+                     a call by name is the operator's yes
         problem      it needs a checkpoint before each call, and there is no handler for one
         backend      linux
         ended        every descendant, with the call
@@ -93,7 +95,7 @@ fn answered(place: &Place, answer: &str) -> (Option<i32>, String) {
         it.stdin(input).stdout(output).stderr(user);
     });
     let mut flyto = flyto.start();
-    let mut seen = read_until(&mut controller, "[y/N] ");
+    let mut seen = read_until(&mut controller, "(N) ");
     controller.write_all(answer.as_bytes()).unwrap();
     let status = flyto.wait().unwrap();
     // A terminal whose last user is gone ends with an error on Linux.
@@ -130,6 +132,118 @@ fn a_person_at_a_terminal_refuses_a_call() {
 }
 
 #[test]
+fn an_answer_for_always_is_a_rule_in_the_configuration() {
+    let place = Place::with_tools(&[("t", "echo ran", r#""requires_checkpoint": true"#)]);
+    let (code, seen) = answered(&place, "a\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("always       adds p:t to permissions.allow in "), "{seen}");
+    expect![[r#"
+        {
+          "permissions": {"allow": ["p:t"]}
+        }
+    "#]]
+    .assert_eq(
+        &std::fs::read_to_string(place.path().join("home/.config/flyto/config.json")).unwrap(),
+    );
+    // The next call needs no terminal.
+    let ran = place.call(&["p:t", "x=1"]).run();
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), &b"ran\n"[..]), "{}", ran.shown());
+}
+
+#[test]
+fn a_rule_that_denies_stops_the_operator_too() {
+    let place = Place::with_tools(&[("t", "echo ran", "")]);
+    place.write("config.json", "{\"permissions\": {\n\"deny\": [\"p:t\"]}}");
+    place.call(&["p:t", "--config", "config.json"]).check(expect![[r#"
+        exit code 5
+        -- stderr
+        error: the call of "p:t" was refused by the stage "permission": the rules deny it: tool p:t: p:t (deny, operator, DIR/config.json:2:10)
+          help: the rule stands in DIR/config.json:2:10; `flyto permission test` explains each part of a call
+    "#]]);
+    place.call(&["p:t", "--config", "config.json", "--dry-run"]).check(expect![[r#"
+        exit code 5
+        -- stdout
+        runs         sh t.sh
+        in           DIR/plugins/p
+        environment  HOME PATH (the host's)
+                     PLUGIN_DATA PLUGIN_ROOT (the plugin's)
+        deadline     30 s
+        stdin        2 B
+        permission   deny: tool p:t: p:t (deny, operator, DIR/config.json:2:10)
+        backend      linux
+        ended        every descendant, with the call
+        sandbox      none
+        limits       1024 processes (by default)
+        isolation    none
+        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+                     in DIR/config.json
+    "#]]);
+}
+
+#[test]
+fn the_rules_decide_without_a_call() {
+    let place = Place::with_tools(&[("t", "echo ran", "")]);
+    place.write("config.json", r#"{"permissions": {"allow": ["p:t"], "deny": ["Bash(rm:*)"]}}"#);
+    place.write(
+        "exec.json",
+        r#"[{"name": "run", "description": "x", "exec": ["sh", "-c", "true"],
+            "input_schema": {"type": "object"}}]"#,
+    );
+    let test = |words: &[&str]| {
+        let sources =
+            ["--plugins", "plugins", "--config", "config.json", "--exec-tools", "exec.json"];
+        place.flyto(&[&["permission", "test"], words, &sources].concat())
+    };
+    test(&["p:t"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        allow: `sh t.sh`: p:t (allow, operator, DIR/config.json:1:28)
+    "#]]);
+    test(&["run"]).check(expect![[r#"
+        exit code 5
+        -- stdout
+        ask: tool run: no rule allows it; to allow it: run
+    "#]]);
+    test(&["p:t", "--format", "json"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        {
+          "tool": "p:t",
+          "verdict": "allow",
+          "reasons": [
+            {
+              "verdict": "allow",
+              "subject": {
+                "kind": "command",
+                "text": "sh t.sh"
+              },
+              "cause": {
+                "kind": "rule",
+                "rule": {
+                  "text": "p:t",
+                  "effect": "allow",
+                  "layer": "operator",
+                  "place": {
+                    "file": "DIR/config.json",
+                    "line": 1,
+                    "column": 28,
+                    "pointer": "/permissions/allow/0"
+                  }
+                }
+              }
+            }
+          ],
+          "allowed_by": []
+        }
+    "#]]);
+    test(&["p:nothing"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no tool "p:nothing"
+    "#]]);
+}
+
+#[test]
 fn the_stages_of_a_call_are_timed() {
     let gated = r#""requires_checkpoint": true"#;
     let place = Place::with_tools(&[("t", "echo ran", ""), ("g", "echo ran", gated)]);
@@ -139,9 +253,10 @@ fn the_stages_of_a_call_are_timed() {
         let names = stages.map_while(|it| it.split_once(" µs  ").map(|it| it.1.to_owned()));
         names.collect::<Vec<_>>().join(", ")
     };
-    expect!["validate, reverse thinking, checkpoint, execute, bound"].assert_eq(&stages("p:t"));
+    expect!["validate, permission, reverse thinking, checkpoint, execute, bound"]
+        .assert_eq(&stages("p:t"));
     // The stages behind the one that refused were not reached.
-    expect!["validate, reverse thinking, checkpoint"].assert_eq(&stages("p:g"));
+    expect!["validate, permission, reverse thinking, checkpoint"].assert_eq(&stages("p:g"));
     expect![""].assert_eq(&{
         let shown = place.call(&["p:t", "-v"]).run().stderr();
         shown.lines().filter(|it| it.starts_with("stages")).collect::<String>()

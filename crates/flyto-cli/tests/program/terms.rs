@@ -326,6 +326,8 @@ fn a_dry_run_shows_what_would_run() {
                      MODE (declared, reads MODE)
         deadline     1 min 30 s
         stdin        9 B
+        permission   ask: `sh t.sh`: no rule allows it; to allow it: p:t
+                     a call by name is the operator's yes
         backend      linux
         ended        every descendant, with the call
         sandbox      none
@@ -344,6 +346,8 @@ fn a_dry_run_shows_what_would_run() {
                      MODE (declared, reads MODE)
         deadline     1.5 s
         stdin        2 B
+        permission   ask: `sh t.sh`: no rule allows it; to allow it: p:t
+                     a call by name is the operator's yes
         backend      linux
         ended        every descendant, with the call
         sandbox      none
@@ -363,6 +367,8 @@ fn a_dry_run_shows_what_would_run() {
         deadline     30 s
         stdin        2 B
         problem      variable not set: FLYTO_TEST_TOKEN (used in TOKEN)
+        permission   ask: `sh needs.sh`: no rule allows it; to allow it: p:needs
+                     a call by name is the operator's yes
         backend      linux
         ended        every descendant, with the call
         sandbox      none
@@ -391,6 +397,8 @@ fn a_dry_run_names_the_variables_to_grant() {
                      MODE (declared, reads MODE)
         deadline     30 s
         problem      variable not granted: WORDS_KEY (used in KEY)
+        permission   ask: `grep -n x notes`: no rule allows it; to allow it: Bash(grep -n x notes)
+                     a call by name is the operator's yes
         backend      linux
         ended        every descendant, with the call
         sandbox      none

@@ -164,6 +164,7 @@ fn help_fits_a_page() {
           validate     Checks manifests, exec-tool files and configurations, and points at each mistake
           schema       Prints the JSON Schema of a kind of file, for editors
           config       Shows the configuration that holds, and where each value comes from
+          permission   Tells what the rules of permission say of a call
           trust        Records that you trust the content of a project's configuration
           new          Writes something new to start from
           doctor       Checks which process controls and sandboxes work here, and suggests fixes

@@ -13,6 +13,7 @@ use std::{
 use flyto_diagnostics::{At, Findings, Location, ObjectReader, Source, closest, json, quoted};
 use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
+use super::permissions::{self, Written};
 use super::sandbox::{Sandbox, grant_path};
 use crate::{codes, places::Places};
 
@@ -25,6 +26,7 @@ pub(crate) struct FileConfig {
     pub(crate) exec_tools: Vec<PathBuf>,
     pub(crate) output_limit_bytes: u64,
     pub(crate) sandbox: Sandbox,
+    pub(crate) permissions: Vec<Written>,
     /// Keys that are there, with dots: `plugins.enabled`.
     pub(crate) set: BTreeSet<&'static str>,
     /// The text, for findings about a value of it.
@@ -52,7 +54,8 @@ impl FileConfig {
 }
 
 /// The keys that say that a file is a configuration.
-const KEYS: [&str; 5] = ["plugins", "exec_tools", "output_limit_bytes", "sandbox", TRUSTED_DIRS];
+const KEYS: [&str; 6] =
+    ["plugins", "exec_tools", "output_limit_bytes", "sandbox", PERMISSIONS, TRUSTED_DIRS];
 
 /// Where the schema of the file lies, for editors.
 const SCHEMA: &str = "$schema";
@@ -61,7 +64,7 @@ const SCHEMA: &str = "$schema";
 const TRUSTED_DIRS: &str = "trusted_dirs";
 
 /// Keys that hold security rules, each with the section that it belongs into.
-const RULES: [(&str, &str); 9] = [
+const RULES: [(&str, &str); 12] = [
     ("plugins", ""),
     ("sandbox", ""),
     (PERMISSIONS, ""),
@@ -71,9 +74,12 @@ const RULES: [(&str, &str); 9] = [
     ("grants", "plugins"),
     ("strict_env", "plugins"),
     ("profiles", "sandbox"),
+    ("allow", PERMISSIONS),
+    ("ask", PERMISSIONS),
+    ("deny", PERMISSIONS),
 ];
 
-/// A section that programs beside this one have.
+/// The section with the rules of permission.
 const PERMISSIONS: &str = "permissions";
 
 /// Keys of the section about plugins, as [`FileConfig::set`] names them.
@@ -205,9 +211,21 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
         Ok(None) => {}
         Err(_) => res.unread = Unread { any: true, sandbox: true },
     }
+    match reader.optional(PERMISSIONS) {
+        Ok(Some(at)) => {
+            let (rules, read) = permissions::read(at, reader.findings());
+            res.permissions = rules;
+            res.set.extend(
+                permissions::KEYS.iter().filter(|it| at.member(it.0).is_some()).map(|it| it.1),
+            );
+            res.unread.any |= read.is_err();
+        }
+        Ok(None) => {}
+        Err(_) => res.unread.any = true,
+    }
     for meant in refuse_misplaced_rules(at, &mut reader) {
         res.unread.any = true;
-        res.unread.sandbox |= matches!(meant, "sandbox" | "profiles" | PERMISSIONS);
+        res.unread.sandbox |= matches!(meant, "sandbox" | "profiles");
     }
     reader.finish();
     res
@@ -280,15 +298,11 @@ fn refuse_misplaced_rules<'v>(
         let diag = value.error(flyto_plugin::codes::MISSPELT_LIST, what);
         let mut diag =
             diag.with_reason("a rule that is not read would not hold").with_help(match section {
-                "" if meant == PERMISSIONS => {
-                    "this version has no rules of permission; `plugins` and `sandbox` have rules"
-                        .to_owned()
-                }
                 "" => format!("write {}", quoted(meant)),
                 section => format!("write {} within {}", quoted(meant), quoted(section)),
             });
         diag.location = Location::text(at.source(), span);
-        if section.is_empty() && meant != PERMISSIONS {
+        if section.is_empty() {
             diag = diag.with_suggestion(span, quoted(meant));
         }
         reader.push(diag);

@@ -18,6 +18,7 @@ use flyto_plugin::DEFAULT_PLUGIN_DIRS;
 use super::{
     Config, Listed, Origin,
     file::{FileConfig, expand_path, read_config_file},
+    permissions::KEYS,
     project::apply_projects,
 };
 use crate::{codes, places::Surroundings};
@@ -94,6 +95,7 @@ pub fn load_config(
         // The next call may read this one.
         config.files.extend(surroundings.places.config_file.clone().filter(|it| is_there(it)));
         config.grants_file = Some(path.clone());
+        config.rules_file = Some(path.clone());
         config.files.insert(path.clone());
         if let Some(file) = open(&path, surroundings, &mut findings) {
             overlay(&mut config, file, &Origin::Named(path));
@@ -135,6 +137,7 @@ fn defaults(surroundings: &Surroundings) -> Config {
     let expand = |it: &&str| expand_path(it, &surroundings.current_dir, &surroundings.places).ok();
     res.plugins.plugin_dirs = DEFAULT_PLUGIN_DIRS.iter().filter_map(expand).collect();
     res.grants_file.clone_from(&surroundings.places.config_file);
+    res.rules_file.clone_from(&surroundings.places.config_file);
     res
 }
 
@@ -171,9 +174,12 @@ fn open(path: &Path, surroundings: &Surroundings, findings: &mut Findings) -> Op
 /// Sets everything that `file` sets.
 ///
 /// A key replaces what was set before, with its origin and its places; lists are not joined. Keys
-/// that `file` does not have stay as they are.
+/// that `file` does not have stay as they are. Rules of permission alone add up: one that denies is not lost by
+/// another file.
 pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
-    let FileConfig { plugins, exec_tools, output_limit_bytes, sandbox, set, text, .. } = file;
+    let FileConfig {
+        plugins, exec_tools, output_limit_bytes, sandbox, permissions, set, text, ..
+    } = file;
     let takes = |key: &'static str, config: &mut Config| {
         let is_set = set.contains(key);
         if is_set {
@@ -190,6 +196,7 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     }
     if takes("plugins.allowed_plugins", config) {
         config.plugins.allowed_plugins = plugins.allowed_plugins;
+        config.unnamed_plugins.clear();
         replace_listed(&mut config.listed, "allowed_plugins", text.as_ref());
     }
     if takes("plugins.blocked_plugins", config) {
@@ -215,6 +222,14 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     }
     if takes("sandbox", config) {
         config.sandbox = sandbox;
+    }
+    for (_, key, _) in KEYS.iter().filter(|it| set.contains(it.1)) {
+        config.origins.insert(key, origin.clone());
+        config.add_values(key, origin, text.as_ref());
+    }
+    match origin {
+        Origin::Project(_) => config.permissions.extend_trusted(permissions),
+        _ => config.permissions.extend(permissions),
     }
 }
 
@@ -244,14 +259,14 @@ fn grant_places(source: &Source, root: &json::Value<'_>) -> BTreeMap<String, Loc
 ///
 /// By key: `enabled` only switches off, `strict_env` only on, blocks are added, an allow list is
 /// cut to what both lists have, an output limit only sinks, sandbox profiles are added beside the
-/// user's. Every other key is left out with a warning of the code [`UNTRUSTED`](codes::UNTRUSTED).
+/// user's, rules that ask or deny are added. Every other key is left out with a warning of the code [`UNTRUSTED`](codes::UNTRUSTED).
 pub(super) fn narrow(
     config: &mut Config,
     file: FileConfig,
     path: &Path,
     findings: &mut Findings,
 ) -> BTreeSet<&'static str> {
-    let FileConfig { plugins, output_limit_bytes, sandbox, set, text, .. } = file;
+    let FileConfig { plugins, output_limit_bytes, sandbox, permissions, set, text, .. } = file;
     let origin = Origin::Project(path.to_owned());
     let mut took: BTreeSet<&'static str> = BTreeSet::new();
     if set.contains("plugins.enabled") && !plugins.enabled {
@@ -265,6 +280,7 @@ pub(super) fn narrow(
     if set.contains("plugins.allowed_plugins") && !plugins.allowed_plugins.is_empty() {
         let allowed = &mut config.plugins.allowed_plugins;
         if allowed.is_empty() {
+            config.unnamed_plugins.clone_from(&plugins.allowed_plugins);
             *allowed = plugins.allowed_plugins;
         } else {
             // Blocking instead of taking off the list: an empty list would allow everything, and a
@@ -287,6 +303,8 @@ pub(super) fn narrow(
         config.sandbox.narrow(&sandbox);
         took.insert("sandbox");
     }
+    config.permissions.extend_narrowing(permissions);
+    took.extend(["permissions.ask", "permissions.deny"].iter().filter(|it| set.contains(*it)));
     for key in &took {
         config.origins.insert(key, origin.clone());
         match *key {

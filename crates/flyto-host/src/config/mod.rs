@@ -9,9 +9,11 @@
 //! A rule that cannot be read is an error and never passed over: a rule that does not hold in
 //! silence is worse than a host that does not start.
 
+mod add_rules; // rules written into a file
 mod copies; // where copies of pinned scripts lie
 mod file; //   one configuration file
 mod layers; // which of them wins
+mod permissions; // which calls may run
 mod policies; // what programs get by it
 mod project; // what a project may do
 mod sandbox; // how far programs are cut off
@@ -27,9 +29,11 @@ use flyto_diagnostics::Location;
 use flyto_plugin::PluginConfig;
 use serde::{Serialize, Serializer};
 
+pub use self::add_rules::{AddRulesError, add_rules};
 pub(crate) use self::file::{is_config, read_config_file};
 pub(crate) use self::layers::is_there;
 pub use self::layers::{ConfigError, Flags, load_config};
+pub use self::permissions::Permissions;
 pub use self::policies::closed_paths;
 pub use self::project::{ProjectReview, ReviewError, find_project, review_project};
 pub use self::sandbox::{Sandbox, SandboxProfile};
@@ -66,12 +70,19 @@ pub struct Config {
     pub output_limit_bytes: u64,
     /// Which profiles programs run under, by their class; none by default.
     pub sandbox: Sandbox,
+    /// Which calls are allowed, asked first, or denied; no rules by default.
+    pub permissions: Permissions,
     /// Where each value comes from, by its key in a configuration file, such as
     /// `plugins.plugin_dirs`. A key without a value is not in it.
     pub origins: BTreeMap<&'static str, Origin>,
     /// The file in which grants take effect, whether it is there or not: the one that has them, else
     /// the one that is named, else the user's. `None` where the user has no home.
     pub grants_file: Option<PathBuf>,
+    /// The operator's configuration file, to which rules are added that hold for every later call: the one that is
+    /// named, else the user's. `None` where the user has no home.
+    pub rules_file: Option<PathBuf>,
+    /// Plugins on the allow list that only a project which is not trusted has put there: the operator named none of them.
+    pub(crate) unnamed_plugins: BTreeSet<String>,
     /// Every file that was read, also where it set nothing: it may decide of the next call.
     pub(crate) files: BTreeSet<PathBuf>,
     /// Where each grant stands that a file has.
@@ -106,8 +117,11 @@ impl Default for Config {
             exec_tools: Vec::new(),
             output_limit_bytes: DEFAULT_OUTPUT_LIMIT_BYTES,
             sandbox: Sandbox::default(),
+            permissions: Permissions::default(),
             origins: BTreeMap::new(),
             grants_file: None,
+            rules_file: None,
+            unnamed_plugins: BTreeSet::new(),
             files: BTreeSet::new(),
             grant_places: BTreeMap::new(),
             listed: Vec::new(),

@@ -31,7 +31,7 @@ pub struct ConfigValue {
 }
 
 /// The keys that a file can set, in the order in which people read them, each with its default.
-fn defaults() -> [(&'static str, Value); 9] {
+fn defaults() -> [(&'static str, Value); 12] {
     let default = Config::default();
     [
         ("plugins.enabled", value!(default.plugins.enabled)),
@@ -43,6 +43,9 @@ fn defaults() -> [(&'static str, Value); 9] {
         ("exec_tools", value!([])),
         ("output_limit_bytes", value!(default.output_limit_bytes)),
         ("sandbox", value!("none")),
+        ("permissions.allow", value!([])),
+        ("permissions.ask", value!([])),
+        ("permissions.deny", value!([])),
     ]
 }
 

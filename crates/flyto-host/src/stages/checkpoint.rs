@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use tokio::time::sleep_until;
 
 use super::{Call, Next, Stage, StageResult, names};
-use crate::{error::Refusal, native::message, prepared::Prepared};
+use crate::{error::Refusal, native::message, permission::Rule, prepared::Prepared};
 
 /// What a handler is asked.
 #[derive(Debug)]
@@ -21,8 +21,11 @@ use crate::{error::Refusal, native::message, prepared::Prepared};
 pub struct Question<'a> {
     /// The call that waits. Its [preview](crate::Prepared::preview) says what would run.
     pub call: &'a Call,
-    /// Why it is asked.
+    /// Why it is asked, in one or more lines.
     pub why: String,
+    /// Rules that would allow what is asked, and nothing wider. [`Answer::Always`] has this host hold them; a program
+    /// that asks a person shows them first. Empty where no rule can allow it.
+    pub rules: Vec<String>,
 }
 
 /// The answer of a handler.
@@ -31,6 +34,9 @@ pub struct Question<'a> {
 pub enum Answer {
     /// The call goes on.
     Yes,
+    /// The call goes on, and the host holds the [rules](Question::rules) of the question until it ends. For later hosts
+    /// the program writes them to a file, see [`add_rules`](crate::add_rules).
+    Always,
     /// The call is refused, for this reason where one was given.
     No {
         /// What the caller is told.
@@ -54,6 +60,9 @@ pub trait CheckpointHandler: std::fmt::Debug + Send + Sync + 'static {
 
 /// Has each call of a tool with [`requires_checkpoint`](flyto_tools::Metadata::requires_checkpoint) released by a
 /// [`CheckpointHandler`]. Without a handler such a call is refused.
+///
+/// A rule of the operator's that allows exactly this call is a release given in advance
+/// ([`Decision::is_exactly_allowed`](crate::permission::Decision::is_exactly_allowed)); a wider one is not.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Checkpoint {
@@ -77,13 +86,14 @@ impl Stage for Checkpoint {
     }
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
-        if call.entry().tool().metadata().requires_checkpoint {
+        if needs_release(call.prepared()) {
             let refuse = |why: String| Err(Refusal::new(call, names::CHECKPOINT, why).into());
             let Some(handler) = &self.handler else { return refuse(NO_HANDLER.to_owned()) };
             let why = "the tool asks for a release before each call".to_owned();
-            let question = Question { call, why };
+            let question = Question { call, why, rules: rules(call) };
             match guarded(call, handler.ask(&question)).await {
                 Ok(Answer::Yes) => {}
+                Ok(Answer::Always) => call.prepared().allow(&question.rules),
                 Ok(Answer::No { reason: Some(reason) }) => {
                     return refuse(format!("it was not released: {reason}"));
                 }
@@ -95,8 +105,25 @@ impl Stage for Checkpoint {
     }
 
     fn refuses(&self, prepared: &Prepared) -> Option<String> {
-        let is_asked = prepared.entry().tool().metadata().requires_checkpoint;
-        (is_asked && self.handler.is_none()).then(|| NO_HANDLER.to_owned())
+        (self.handler.is_none() && needs_release(prepared)).then(|| NO_HANDLER.to_owned())
+    }
+}
+
+/// Whether the call waits for its release.
+fn needs_release(call: &Prepared) -> bool {
+    call.entry().tool().metadata().requires_checkpoint && !call.decision().is_exactly_allowed()
+}
+
+/// Rules that would release further calls like this one.
+fn rules(call: &Call) -> Vec<String> {
+    let decision = call.prepared().decision();
+    let asked = decision.suggested_rules();
+    match asked.is_empty() {
+        false => asked.into_iter().map(str::to_owned).collect(),
+        true => {
+            let id = call.entry().id().as_str().to_owned();
+            Rule::check(&id).is_ok().then_some(id).into_iter().collect()
+        }
     }
 }
 

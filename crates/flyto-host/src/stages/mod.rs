@@ -9,9 +9,14 @@ mod challenge;
 mod checkpoint;
 mod execute;
 mod list;
+mod permission;
 mod validate;
 
-use std::{fmt, time::Duration, time::Instant};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use flyto_tools::{CallContext, Entry, Input, ToolError, ToolErrorKind, ToolResult};
@@ -22,11 +27,12 @@ pub use self::{
     checkpoint::{Answer, Checkpoint, CheckpointHandler, Question},
     execute::Execute,
     list::{StageError, Stages},
+    permission::Permission,
     validate::Validate,
 };
 use tracing::Instrument as _;
 
-use crate::{error::CallError, prepared::Prepared, trace};
+use crate::{error::CallError, permission::Decision, prepared::Prepared, trace};
 
 /// What a stage gives: the result of the call, or why there is none.
 pub type StageResult = Result<ToolResult, CallError>;
@@ -35,6 +41,8 @@ pub type StageResult = Result<ToolResult, CallError>;
 pub mod names {
     /// Checks the input against the tool's schema.
     pub const VALIDATE: &str = "validate";
+    /// Decides by the rules whether the call may run, and asks where they want it.
+    pub const PERMISSION: &str = "permission";
     /// Has a challenger look at the call of a tool with `requires_reverse_thinking`.
     pub const REVERSE_THINKING: &str = "reverse thinking";
     /// Waits for the release of a tool with `requires_checkpoint`.
@@ -52,6 +60,7 @@ pub mod names {
 /// use flyto_execenv::{ExecEnv, local::Local};
 /// use flyto_host::{
 ///     CallError, Config, Host, Refusal, Surroundings,
+///     permission::Caller,
 ///     stages::{Call, Next, Stage, StageResult, names},
 /// };
 /// use flyto_tools::{CallContext, Input, NativeTool, NoInput};
@@ -78,6 +87,7 @@ pub mod names {
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default())
+///     .caller(Caller::Operator)
 ///     .stages(|stages| stages.insert_before(names::EXECUTE, Once::default()))?
 ///     .build();
 /// host.add_tool("me", NativeTool::builder("ping", "Answers.").run(async |_, _: NoInput| "pong")?)?;
@@ -254,6 +264,8 @@ pub struct CallReport {
     pub stages: Vec<StageTime>,
     /// What a challenger said before the call.
     pub challenged: Challenged,
+    /// What the rules decided; `None` where the call did not come to the stage `permission`.
+    pub decision: Option<Arc<Decision>>,
 }
 
 /// Takes a call through all stages.
@@ -271,5 +283,7 @@ pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
         inner = time;
     }
     times.reverse();
-    CallReport { result, stages: times, challenged: call.challenged }
+    let has_decided = times.iter().any(|it| it.stage == names::PERMISSION);
+    let decision = has_decided.then(|| call.prepared.decision());
+    CallReport { result, stages: times, challenged: call.challenged, decision }
 }

@@ -94,7 +94,8 @@ async fn a_batch_of_programs_has_its_results_in_order() {
 
 #[tokio::test]
 async fn a_tool_has_others_called_through_all_stages() {
-    let world = World::new();
+    let mut world = World::new();
+    world.config.permissions.allow("class:undeclared").expect("a rule");
     let host = world.host();
     with_alone(&host, Metadata::default());
     let mut metadata = Metadata::default();

@@ -3,6 +3,7 @@
 mod batches; // several calls of one turn
 mod calls; //  the path of a call
 mod native; // tools that are no programs
+mod permission; // which calls may run
 mod reload; // looking at the sources again
 mod sandbox; // how far programs are cut off
 mod session; // processes that stay

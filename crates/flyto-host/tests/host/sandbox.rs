@@ -3,7 +3,7 @@
 use flyto_execenv::{
     Class, ExecEnv, Isolation, KillScope, Limits, Network, Policies, Policy, local::Local,
 };
-use flyto_host::{CallError, Host};
+use flyto_host::{CallError, Host, permission::Caller};
 use flyto_tools::{CallContext, Input, NativeTool, NoInput, ToolErrorKind};
 
 use crate::world::{World, call};
@@ -51,7 +51,9 @@ async fn policies_of_the_handle_hold_beside_the_configuration() {
     let host = |world: &World, policy: Policy| {
         let policies = Policies::new().class(Class::PLUGIN_TOOL, policy);
         let env = ExecEnv::builder(Local::new()).policies(policies).build();
-        Host::new(env, world.surroundings(), world.config.clone())
+        Host::builder(env, world.surroundings(), world.config.clone())
+            .caller(Caller::Operator)
+            .build()
     };
     let named = |host: &Host| {
         host.prepare("p:run", Input::empty())

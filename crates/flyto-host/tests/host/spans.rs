@@ -86,25 +86,27 @@ async fn a_call_is_a_span_with_its_stages() {
         &world,
         "p:run",
         expect![[r#"
-        6 flyto.stage
-          flyto.stage.name bound
-        5 flyto.stage
-          flyto.stage.name execute
-        4 flyto.stage
-          flyto.stage.name checkpoint
-        3 flyto.stage
-          flyto.stage.name reverse thinking
-        2 flyto.stage
-          flyto.stage.name validate
-        1 execute_tool
-          error.type exit_code
-          flyto.tool.origin plugin
-          gen_ai.operation.name execute_tool
-          gen_ai.tool.call.id call-1
-          gen_ai.tool.name p:run
-          gen_ai.tool.type function
-          otel.name execute_tool p:run
-    "#]],
+            7 flyto.stage
+              flyto.stage.name bound
+            6 flyto.stage
+              flyto.stage.name execute
+            5 flyto.stage
+              flyto.stage.name checkpoint
+            4 flyto.stage
+              flyto.stage.name reverse thinking
+            3 flyto.stage
+              flyto.stage.name permission
+            2 flyto.stage
+              flyto.stage.name validate
+            1 execute_tool
+              error.type exit_code
+              flyto.tool.origin plugin
+              gen_ai.operation.name execute_tool
+              gen_ai.tool.call.id call-1
+              gen_ai.tool.name p:run
+              gen_ai.tool.type function
+              otel.name execute_tool p:run
+        "#]],
     )
     .await;
 }
@@ -121,22 +123,24 @@ async fn a_refused_call_names_its_stage() {
         &world,
         "m:send",
         expect![[r#"
-        4 flyto.stage
-          flyto.stage.name checkpoint
-        3 flyto.stage
-          flyto.stage.name reverse thinking
-        2 flyto.stage
-          flyto.stage.name validate
-        1 execute_tool
-          error.type refused
-          flyto.refused_by checkpoint
-          flyto.tool.origin plugin
-          gen_ai.operation.name execute_tool
-          gen_ai.tool.call.id call-1
-          gen_ai.tool.name m:send
-          gen_ai.tool.type function
-          otel.name execute_tool m:send
-    "#]],
+            5 flyto.stage
+              flyto.stage.name checkpoint
+            4 flyto.stage
+              flyto.stage.name reverse thinking
+            3 flyto.stage
+              flyto.stage.name permission
+            2 flyto.stage
+              flyto.stage.name validate
+            1 execute_tool
+              error.type refused
+              flyto.refused_by checkpoint
+              flyto.tool.origin plugin
+              gen_ai.operation.name execute_tool
+              gen_ai.tool.call.id call-1
+              gen_ai.tool.name m:send
+              gen_ai.tool.type function
+              otel.name execute_tool m:send
+        "#]],
     )
     .await;
 }

@@ -11,6 +11,7 @@ use expect_test::{Expect, expect};
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
     CallError, Config, Host, HostBuilder, Refusal,
+    permission::Caller,
     stages::{
         Answer, Call, Challenged, Challenger, CheckpointHandler, Deliverable, Next, Question,
         Stage, StageError, StageResult, Stages, names,
@@ -26,6 +27,7 @@ use crate::world::World;
 
 fn builder(world: &World) -> HostBuilder {
     Host::builder(ExecEnv::new(Local::new()), world.surroundings(), Config::default())
+        .caller(Caller::Operator)
 }
 
 /// What the tool `greet` takes.
@@ -97,6 +99,7 @@ async fn a_call_goes_through_the_stages_in_their_order() {
         [
             "first",
             "validate",
+            "permission",
             "reverse thinking",
             "checkpoint",
             "before",
@@ -144,18 +147,18 @@ fn a_list_of_stages_is_changed_by_name() {
     let ok = |text: &str| Ok(text.to_owned());
     assert_eq!(
         names_of(&|it| it.remove(names::BOUND)?.move_before(names::CHECKPOINT, names::VALIDATE)),
-        ok("checkpoint, validate, reverse thinking, execute")
+        ok("checkpoint, validate, permission, reverse thinking, execute")
     );
     assert_eq!(
         names_of(&|it| it.move_before(names::VALIDATE, names::EXECUTE)),
-        ok("reverse thinking, checkpoint, validate, execute, bound")
+        ok("permission, reverse thinking, checkpoint, validate, execute, bound")
     );
     assert_eq!(
         names_of(&|it| it.replace(names::BOUND, notes("x"))?.push(notes("y"))),
-        ok("validate, reverse thinking, checkpoint, execute, x, y")
+        ok("validate, permission, reverse thinking, checkpoint, execute, x, y")
     );
     let err = |it: Result<String, String>| it.expect_err("it cannot be done");
-    expect![[r#"there is no stage "excute"; there are validate, reverse thinking, checkpoint, execute, bound"#]]
+    expect![[r#"there is no stage "excute"; there are validate, permission, reverse thinking, checkpoint, execute, bound"#]]
         .assert_eq(&err(names_of(&|it| it.insert_after("excute", notes("x")))));
     expect![[
         r#"there is a stage "bound" already; replace it, or give the other one its own name"#

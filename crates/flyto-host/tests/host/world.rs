@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use flyto_execenv::{ExecEnv, local::Local};
+use flyto_host::permission::Caller;
 use flyto_host::{CallError, Config, Host, HostChanges, Surroundings};
 use flyto_tools::{CallContext, Changes, Input, ToolResult};
 use tempfile::TempDir;
@@ -50,7 +51,9 @@ impl World {
     }
 
     pub(crate) fn host(&self) -> Host {
-        Host::new(ExecEnv::new(Local::new()), self.surroundings(), self.config.clone())
+        Host::builder(ExecEnv::new(Local::new()), self.surroundings(), self.config.clone())
+            .caller(Caller::Operator)
+            .build()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{fs, sync::Arc};
 
 use flyto_execenv::Environment;
-use flyto_host::{Config, Host, Surroundings};
+use flyto_host::{Config, Host, Surroundings, permission::Caller};
 use flyto_tools::{CallContext, Input};
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -28,7 +28,9 @@ pub(super) fn calls(job: &Job, runtime: &Runtime) -> Result<Sample> {
     config.exec_tools.push(file);
     let env = Environment::from_iter([("PATH", CHILD_PATH)]);
     let surroundings = Surroundings::new(env, dir.path());
-    let host = Arc::new(Host::new(exec_env::env(), surroundings, config));
+    let host = Arc::new(
+        Host::builder(exec_env::env(), surroundings, config).caller(Caller::Operator).build(),
+    );
     let text = "x".repeat(REQUEST_BYTES - AROUND_BYTES);
     let input = Input::parse(format!(r#"{{"text":"{text}"}}"#))?;
     calls::concurrent(job, runtime, move |_| {

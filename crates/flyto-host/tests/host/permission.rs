@@ -1,0 +1,309 @@
+//! Which calls may run: the rules, the questions, the refusals.
+
+use std::{
+    error::Error,
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use expect_test::{Expect, expect};
+use flyto_execenv::{ExecEnv, local::Local};
+use flyto_host::{
+    CallError, Flags, Host, HostBuilder, TrustStore, load_config,
+    permission::{Caller, Verdict},
+    stages::{Answer, CheckpointHandler, Question},
+};
+use flyto_tools::{
+    Access, CallContext, Input, Metadata, NativeTool, NoInput, PermissionClass, ToolCaller as _,
+    ToolErrorKind,
+};
+
+use crate::world::{World, call};
+
+/// A world whose user has these rules.
+fn world(permissions: &str) -> World {
+    let mut world = World::new().plugin("p", "echo ran");
+    let text = format!(r#"{{"plugins": {{"enabled": true}}, "permissions": {permissions}}}"#);
+    world.write(".config/flyto/config.json", &text);
+    let (config, findings) =
+        load_config(&world.surroundings(), &Flags::default()).expect("it can be read");
+    assert!(!findings.has_errors());
+    world.config.permissions = config.permissions;
+    world
+}
+
+fn builder(world: &World) -> HostBuilder {
+    Host::builder(ExecEnv::new(Local::new()), world.surroundings(), world.config.clone())
+}
+
+/// Calls the tool of the plugin for a model, and shows what came of it.
+async fn check(permissions: &str, expect: Expect) {
+    let world = world(permissions);
+    let host = builder(&world).build();
+    let shown = match call(&host, "p:run", "{}").await {
+        Ok(result) => result.output,
+        Err(CallError::Refused(it)) => {
+            let rule = it.rule.as_ref().map_or_else(|| "no rule".to_owned(), ToString::to_string);
+            format!("{}: {}\n{rule}\nto allow it: {:?}", it.stage, it.why, it.allowed_by)
+        }
+        Err(err) => panic!("{err}"),
+    };
+    expect.assert_eq(&shown.replace(&*world.dir.path().to_string_lossy(), "DIR"));
+}
+
+#[tokio::test]
+async fn what_no_rule_allows_is_asked_and_a_host_alone_has_no_answer() {
+    check("{}", expect![[r#"
+        permission: it is asked first, and there is no handler that could answer: `echo ran`: no rule allows it; to allow it: p:run
+        no rule
+        to allow it: ["p:run"]"#]]).await;
+}
+
+#[tokio::test]
+async fn a_rule_allows_and_one_that_denies_is_named_with_its_place() {
+    check(
+        r#"{"allow": ["p:run"]}"#,
+        expect![[r#"
+        ran
+    "#]],
+    )
+    .await;
+    check(
+        r#"{"allow": ["Bash(echo:*)"]}"#,
+        expect![[r#"
+        ran
+    "#]],
+    )
+    .await;
+    check(r#"{"allow": ["p:run"], "deny": ["Bash(echo:*)"]}"#, expect![[r#"
+        permission: the rules deny it: `echo ran`: Bash(echo:*) (deny, operator, DIR/.config/flyto/config.json:1:77)
+        Bash(echo:*) (deny, operator, DIR/.config/flyto/config.json:1:77)
+        to allow it: []"#]]).await;
+    check(r#"{"allow": ["Bash"], "ask": ["p:*"]}"#, expect![[r#"
+        permission: it is asked first, and there is no handler that could answer: tool p:run: p:* (ask, operator, DIR/.config/flyto/config.json:1:75)
+        p:* (ask, operator, DIR/.config/flyto/config.json:1:75)
+        to allow it: []"#]]).await;
+}
+
+#[tokio::test]
+async fn a_call_by_the_operator_is_the_yes_to_a_question_and_to_no_denial() {
+    let asked = world(r#"{"ask": ["p:run"]}"#);
+    let host = builder(&asked).caller(Caller::Operator).build();
+    assert_eq!(call(&host, "p:run", "{}").await.expect("called").output, "ran\n");
+    // The operator named no call that a tool makes in its turn.
+    let input = Input::empty();
+    let err = host.call_tool(&CallContext::new(), "p:run", input).await.expect_err("refused");
+    assert_eq!(err.kind(), ToolErrorKind::Refused);
+
+    let denied = world(r#"{"deny": ["p:run"]}"#);
+    let host = builder(&denied).caller(Caller::Operator).build();
+    let plan = host.prepare("p:run", Input::empty()).expect("it is there");
+    assert_eq!(plan.decision().verdict, Verdict::Deny);
+    assert!(plan.refused().is_some_and(|it| it.contains("the rules deny it")));
+    assert!(matches!(call(&host, "p:run", "{}").await, Err(CallError::Refused(_))));
+}
+
+/// Gives one answer after the other, and notes what it was asked.
+#[derive(Debug, Clone)]
+struct Scripted {
+    answers: Arc<Mutex<Vec<Result<Answer, &'static str>>>>,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Scripted {
+    fn new(answers: impl IntoIterator<Item = Result<Answer, &'static str>>) -> Self {
+        let mut answers: Vec<_> = answers.into_iter().collect();
+        answers.reverse();
+        Self { answers: Arc::new(Mutex::new(answers)), asked: Arc::default() }
+    }
+
+    fn asked(&self) -> String {
+        self.asked.lock().expect("not poisoned").join("\n")
+    }
+}
+
+#[async_trait]
+impl CheckpointHandler for Scripted {
+    async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        let text = format!("{} {:?}", question.why, question.rules);
+        self.asked.lock().expect("not poisoned").push(text);
+        let answer = self.answers.lock().expect("not poisoned").pop();
+        Ok(answer.expect("there is no further question")?)
+    }
+}
+
+#[tokio::test]
+async fn an_answer_holds_for_one_call_or_for_all() {
+    let world = world("{}");
+    let handler = Scripted::new([
+        Ok(Answer::Yes),
+        Ok(Answer::No { reason: Some("not today".to_owned()) }),
+        Err("the dialogue is gone"),
+        Ok(Answer::Always),
+    ]);
+    let host = builder(&world).checkpoint_handler(handler.clone()).build();
+    let mut shown = Vec::new();
+    for _ in 0..6 {
+        shown.push(match call(&host, "p:run", "{}").await {
+            Ok(result) => result.output,
+            Err(err) => format!("{err}\n"),
+        });
+    }
+    expect![[r#"
+        ran
+        the call of "p:run" was refused by the stage "permission": the answer was no: not today
+        the call of "p:run" was refused by the stage "permission": there was no answer: the dialogue is gone
+        ran
+        ran
+        ran
+    "#]].assert_eq(&shown.concat());
+    expect![[r#"
+        ask: `echo ran`: no rule allows it; to allow it: p:run ["p:run"]
+        ask: `echo ran`: no rule allows it; to allow it: p:run ["p:run"]
+        ask: `echo ran`: no rule allows it; to allow it: p:run ["p:run"]
+        ask: `echo ran`: no rule allows it; to allow it: p:run ["p:run"]"#]]
+    .assert_eq(&handler.asked());
+}
+
+/// Adds a tool that is released before each call.
+fn add_gated(host: &Host) {
+    let mut metadata = Metadata::default();
+    metadata.requires_checkpoint = true;
+    let tool = NativeTool::builder("send", "Sends.").metadata(metadata);
+    host.add_tool("test", tool.run(async |_, _: NoInput| "sent").expect("a tool")).expect("free");
+}
+
+#[tokio::test]
+async fn only_a_rule_for_exactly_this_call_releases_a_checkpoint() {
+    for (rule, is_released) in [("send", true), ("class:undeclared", false)] {
+        let world = world(&format!(r#"{{"allow": ["{rule}"]}}"#));
+        let host = builder(&world).build();
+        add_gated(&host);
+        assert_eq!(call(&host, "send", "{}").await.is_ok(), is_released, "{rule}");
+        let prepared = host.prepare("send", Input::empty()).expect("it is there");
+        assert_eq!(prepared.refused().is_none(), is_released, "{rule}");
+    }
+    // The answer to a checkpoint releases the later ones of the same tool.
+    let world = world(r#"{"allow": ["class:undeclared"]}"#);
+    let handler = Scripted::new([Ok(Answer::Always)]);
+    let host = builder(&world).checkpoint_handler(handler.clone()).build();
+    add_gated(&host);
+    for _ in 0..3 {
+        assert_eq!(call(&host, "send", "{}").await.expect("released").output, "sent");
+    }
+    expect![[r#"the tool asks for a release before each call ["send"]"#]]
+        .assert_eq(&handler.asked());
+}
+
+/// A plugin that says of itself that it only reads.
+const READS: &str = r#"{"name": "r", "tools": [{"name": "look", "description": "Looks.",
+    "command": "true", "permission_class": "readonly"}]}"#;
+
+#[tokio::test]
+async fn a_lax_class_holds_for_plugins_that_the_operator_named() {
+    let mut world = world("{}");
+    world.write("plugins/r/plugin.json", READS);
+    let verdict = |world: &World| {
+        let call = builder(world).build().prepare("r:look", Input::empty()).expect("it is there");
+        call.decision().verdict
+    };
+    assert_eq!(verdict(&world), Verdict::Ask);
+    world.config.plugins.allowed_plugins.insert("r".to_owned());
+    assert_eq!(verdict(&world), Verdict::Allow);
+}
+
+#[tokio::test]
+async fn files_of_the_project_need_no_rule() {
+    let world = World::new();
+    let project = world.path("project");
+    std::fs::create_dir(&project).expect("created");
+    let mut surroundings = world.surroundings();
+    surroundings.current_dir = project.clone();
+    let host = Host::new(ExecEnv::new(Local::new()), surroundings, world.config.clone());
+    let mut metadata = Metadata::default();
+    metadata.permission_class = PermissionClass::FILE;
+    for (name, path) in
+        [("inside", project.join("a")), ("outside", world.path("b")), ("up", project.join("../b"))]
+    {
+        let path = path.to_string_lossy().into_owned();
+        let tool = NativeTool::builder(name, "Writes.").metadata(metadata.clone()).preview(
+            move |_: &Input| {
+                Some(flyto_tools::Preview::new().with_path(path.clone(), Access::Write))
+            },
+        );
+        host.add_tool("test", tool.run(async |_, _: NoInput| "done").expect("a tool"))
+            .expect("free");
+    }
+    let verdicts = ["inside", "outside", "up"]
+        .map(|it| host.prepare(it, Input::empty()).expect("it is there").decision().verdict);
+    assert_eq!(verdicts, [Verdict::Allow, Verdict::Ask, Verdict::Ask]);
+}
+
+/// What holds where the user allows `a:b`, and a project has these rules.
+fn check_project(project: &str, is_trusted: bool, expect: Expect) {
+    let world = World::new();
+    world.write(".config/flyto/config.json", r#"{"permissions": {"allow": ["a:b"]}}"#);
+    let file = world.write("project/.flyto/config.json", project);
+    let mut surroundings = world.surroundings();
+    surroundings.current_dir = world.path("project").canonicalize().expect("it is there");
+    if is_trusted {
+        let store = TrustStore::of(&surroundings.places).expect("there is a home");
+        store.trust(&surroundings.current_dir, project).expect("written");
+    }
+    let (config, findings) = load_config(&surroundings, &Flags::default()).expect("it can be read");
+    let mut shown: Vec<_> = findings.iter().map(ToString::to_string).collect();
+    let values = config.values().into_iter().filter(|it| it.key.starts_with("permissions"));
+    shown.extend(values.map(|it| {
+        let place = it.place.and_then(|it| it.place()).map(|it| it.to_string());
+        format!("{} = {} {}", it.key, it.value, place.unwrap_or_default())
+    }));
+    let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
+    for name in ["b", "c"] {
+        let tool = NativeTool::builder(name, "Does.").run(async |_, _: NoInput| "done");
+        host.add_tool("test", tool.expect("a tool")).expect("free");
+        let decision = host.prepare(name, Input::empty()).expect("it is there").decision();
+        shown.push(decision.to_string());
+    }
+    let dir = file.parent().and_then(|it| it.parent()).and_then(|it| it.parent()).expect("above");
+    expect.assert_eq(&shown.join("\n").replace(&*dir.to_string_lossy(), "DIR"));
+}
+
+#[test]
+fn a_project_adds_rules_and_allows_only_where_it_is_trusted() {
+    let rules = r#"{"permissions": {"allow": ["c"], "deny": ["b"]}}"#;
+    check_project(
+        rules,
+        false,
+        expect![[r#"
+            DIR/project/.flyto/config.json:1:27: warning[F0301]: "permissions.allow" of an untrusted project is left out: it can only narrow
+            permissions.allow[0] = "a:b" 1:28
+            permissions.ask = [] 
+            permissions.deny[0] = "b" 1:43
+            deny: tool b: b (deny, project, DIR/project/.flyto/config.json:1:43)
+            ask: tool c: no rule allows it; to allow it: c"#]],
+    );
+    check_project(
+        rules,
+        true,
+        expect![[r#"
+            permissions.allow[0] = "a:b" 1:28
+            permissions.allow[0] = "c" 1:28
+            permissions.ask = [] 
+            permissions.deny[0] = "b" 1:43
+            deny: tool b: b (deny, project, DIR/project/.flyto/config.json:1:43)
+            allow: tool c: c (allow, project, DIR/project/.flyto/config.json:1:28)"#]],
+    );
+    check_project(
+        r#"{"permissions": {"ask": ["b"], "deny": ["Bash(rm"]}}"#,
+        false,
+        expect![[r#"
+        DIR/project/.flyto/config.json: warning[F0317]: the project's configuration is broken, and only what can be read of it narrows
+        DIR/project/.flyto/config.json:1:46: warning[F0320]: "Bash(rm" is no rule: a bracket is not closed
+        permissions.allow[0] = "a:b" 1:28
+        permissions.ask[0] = "b" 1:26
+        permissions.deny[0] = "Bash(rm" 1:41
+        ask: tool b: b (ask, project, DIR/project/.flyto/config.json:1:26)
+        ask: tool b: no rule allows it; to allow it: b
+        ask: tool c: no rule allows it; to allow it: c"#]],
+    );
+}
