@@ -1,8 +1,9 @@
 //! What a call gets beside its input: a way to stop, a clock, a name, and listeners.
 
 use std::fmt;
-use std::sync::Arc;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use serde::{Serialize, Serializer};
@@ -214,11 +215,15 @@ impl CallId {
         }
     }
 
-    /// Makes an id that no other call of this process has: `call-1`, `call-2`, …
+    /// Makes an id that no other call has, as in `call-5f2c90d1a7e3-1`: 48 random bits of the process, so that records
+    /// of several processes can lie in one place, and a count within it.
     #[must_use]
     pub fn next() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Self(format!("call-{}", LAST.fetch_add(1, Ordering::Relaxed) + 1).into())
+        // The standard library takes the keys of its hash tables from the system's random numbers.
+        static PROCESS: LazyLock<u64> =
+            LazyLock::new(|| RandomState::new().build_hasher().finish() >> 16);
+        Self(format!("call-{:012x}-{}", *PROCESS, LAST.fetch_add(1, Ordering::Relaxed) + 1).into())
     }
 
     /// The id.
