@@ -256,6 +256,10 @@ impl Loaded {
                 "if its calls need no release, write `\"requires_checkpoint\": false` beside \
                  its name in its plugin's manifest",
             ),
+            CallError::Refused(it) if it.stage == names::AUDIT => stop.with_help(format!(
+                "to have calls run that cannot be recorded, put {{\"audit\": {{\"on_failure\": \"run\"}}}} into {}",
+                file_name(self.rules_file.as_deref())
+            )),
             CallError::Refused(it) if it.stage == names::PERMISSION => match &it.rule {
                 Some(rule) => stop.with_help(format!(
                     "the rule stands in {}; `flyto permission test` explains each part of a call",
@@ -268,9 +272,14 @@ impl Loaded {
     }
 }
 
+/// The configuration file that the operator would edit.
+fn file_name(file: Option<&Path>) -> String {
+    file.map_or("a file for --config".to_owned(), |it| one_line(&it.to_string_lossy()))
+}
+
 /// How a call is allowed that was asked first, or denied by a default.
 fn allow(rules: &[String], file: Option<&Path>) -> String {
-    let file = file.map_or("a file for --config".to_owned(), |it| one_line(&it.to_string_lossy()));
+    let file = file_name(file);
     match rules {
         [] => "no rule allows it; `flyto permission test` explains each part of a call".to_owned(),
         rules => {

@@ -126,7 +126,7 @@ impl ToolCaller for Host {
         input: Input,
     ) -> Result<ToolResult, ToolError> {
         let ctx = parent.clone().with_id(CallId::next());
-        Ok(self.prepare_for_tool(name, input)?.run(&ctx).await?)
+        Ok(self.prepare_for_tool(name, input)?.within(parent.id()).run(&ctx).await?)
     }
 }
 

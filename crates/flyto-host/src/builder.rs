@@ -3,15 +3,18 @@
 use std::{path::PathBuf, sync::Arc};
 
 use flyto_execenv::ExecEnv;
+use flyto_security::SecretGuard;
 
 use crate::{
+    audit::Recorder,
     config::Config,
     host::Host,
     permission::Caller,
     places::Surroundings,
+    secrets::Secrets,
     stages::{
-        Bound, Challenge, Challenger, Checkpoint, CheckpointHandler, Execute, Permission,
-        StageError, Stages, Validate, names,
+        Audit, Bound, Challenge, Challenger, Checkpoint, CheckpointHandler, Execute, Guard,
+        Permission, StageError, Stages, Validate, names,
     },
 };
 
@@ -45,7 +48,16 @@ use crate::{
 ///     .build();
 /// assert_eq!(
 ///     host.stages().collect::<Vec<_>>(),
-///     ["validate", "permission", "reverse thinking", "checkpoint", "execute", "bound"]
+///     [
+///         "validate",
+///         "permission",
+///         "reverse thinking",
+///         "checkpoint",
+///         "audit",
+///         "execute",
+///         "output guard",
+///         "bound"
+///     ]
 /// );
 /// # Ok(()) }
 /// ```
@@ -64,12 +76,18 @@ impl Host {
     #[must_use]
     pub fn builder(env: ExecEnv, surroundings: Surroundings, config: Config) -> HostBuilder {
         let output_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
+        let secrets = Arc::new(Secrets::new(surroundings.env.clone(), None));
         let stages = Stages::new()
             .push(Validate)
             .and_then(|it| it.push(Permission::new(None)))
             .and_then(|it| it.push(Challenge::new(None)))
             .and_then(|it| it.push(Checkpoint::new(None)))
+            .and_then(|it| match audit(&surroundings, &config, Arc::clone(&secrets)) {
+                Some(audit) => it.push(audit),
+                None => Ok(it),
+            })
             .and_then(|it| it.push(Execute))
+            .and_then(|it| it.push(Guard::new(secrets, config.output_guard)))
             .and_then(|it| it.push(Bound::new(config.output_limit_bytes, output_dir.clone())))
             .expect("their names differ");
         HostBuilder { env, surroundings, config, output_dir, stages, caller: Caller::default() }
@@ -116,6 +134,20 @@ impl HostBuilder {
         Ok(self)
     }
 
+    /// Has this guard look for secrets in place of the default one.
+    #[must_use]
+    pub fn secret_guard(self, guard: impl SecretGuard + 'static) -> Self {
+        let env = self.surroundings.env.clone();
+        let secrets = Arc::new(Secrets::new(env, Some(Arc::new(guard))));
+        let stage = Guard::new(Arc::clone(&secrets), self.config.output_guard);
+        let audit = audit(&self.surroundings, &self.config, secrets);
+        let res = self.with(|stages| stages.replace(names::OUTPUT_GUARD, stage));
+        match audit {
+            Some(audit) => res.with(|stages| stages.replace(names::AUDIT, audit)),
+            None => res,
+        }
+    }
+
     /// Loads the tools of all sources, as [`Host::new`] does.
     #[must_use]
     pub fn build(self) -> Host {
@@ -129,4 +161,11 @@ impl HostBuilder {
         }
         self
     }
+}
+
+/// The stage that records calls; `None` where they are not recorded.
+fn audit(surroundings: &Surroundings, config: &Config, secrets: Arc<Secrets>) -> Option<Audit> {
+    let dir = surroundings.places.state_dir.as_ref()?.join("audit");
+    let recorder = Recorder::new(&dir, &config.audit, secrets);
+    config.audit.is_enabled.then(|| Audit::new(recorder, config.audit.on_failure))
 }

@@ -50,6 +50,7 @@ pub mod schema; // JSON Schemas for editors
 mod trust; //      which content of a project's file the operator trusts
 
 // what it does,
+mod audit; //       what is recorded of a call
 mod batch; //       several calls of one turn, and calls on behalf of a tool
 mod bound; //       the text of a result is truncated to a limit
 mod builder; //     a host before its sources are loaded
@@ -60,6 +61,7 @@ mod host; //        all sources in one registry
 mod native; //      calls of tools that are no programs
 pub mod permission; // which calls may run
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
+mod secrets; //     what looks like a secret in a result
 mod sources; //     the tools of each source, and reloading them
 pub mod stages; //  the path of a call, step by step
 mod trace; //       spans of calls
@@ -76,8 +78,9 @@ pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use builder::HostBuilder;
 pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{
-    AddRulesError, Config, ConfigError, ConfigValue, Flags, Origin, ProjectReview, ReviewError,
-    Sandbox, SandboxProfile, add_rules, closed_paths, find_project, load_config, review_project,
+    AddRulesError, AuditConfig, Config, ConfigError, ConfigValue, Flags, OnUnrecorded, Origin,
+    ProjectReview, ReviewError, Sandbox, SandboxProfile, add_rules, closed_paths, find_project,
+    load_config, review_project,
 };
 pub use confinement::Confinement;
 pub use error::{CallError, Refusal};
@@ -86,6 +89,7 @@ pub use host::{Host, all_codes, explain};
 pub use places::{Places, Surroundings};
 pub use prepared::{Plan, Prepared};
 pub use report::{ExecFile, ExecFileState, LoadReport};
+pub use secrets::{FoundSecret, OutputGuard, SecretMatch};
 pub use trust::{TrustError, TrustStore, Trusted};
 pub use validate::{Validation, validate_path};
 #[cfg(feature = "watch")]

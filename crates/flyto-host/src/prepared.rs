@@ -8,8 +8,8 @@ use std::{
 use flyto_execenv::{Class, Environment};
 use flyto_plugin::{Grant, PluginContext, PluginTool, Variable};
 use flyto_tools::{
-    CallContext, Checked, Entry, Input, Origin, Preview, Tool, ToolError, ToolId, ToolResult,
-    Validated, Violations,
+    CallContext, CallId, Checked, Entry, Input, Origin, Preview, Tool, ToolError, ToolId,
+    ToolResult, Validated, Violations,
 };
 
 use crate::{
@@ -70,6 +70,8 @@ pub struct Prepared {
     entry: Entry,
     input: Input,
     caller: Caller,
+    /// The call within which this one is made.
+    parent: Option<CallId>,
     preview: Arc<OnceLock<Option<Preview>>>,
     decision: Arc<OnceLock<Arc<Decision>>>,
 }
@@ -103,7 +105,15 @@ pub struct Plan {
 
 impl Prepared {
     pub(crate) fn new(shared: Arc<Shared>, entry: Entry, input: Input, caller: Caller) -> Self {
-        Self { shared, entry, input, caller, preview: Arc::default(), decision: Arc::default() }
+        Self {
+            shared,
+            entry,
+            input,
+            caller,
+            parent: None,
+            preview: Arc::default(),
+            decision: Arc::default(),
+        }
     }
 
     /// The tool that was looked up.
@@ -139,6 +149,18 @@ impl Prepared {
     #[must_use]
     pub fn preview(&self) -> Option<&Preview> {
         self.preview.get_or_init(|| native::preview(&self.entry, &self.input)).as_ref()
+    }
+
+    /// The same call within another one.
+    pub(crate) fn within(mut self, parent: &CallId) -> Self {
+        self.parent = Some(parent.clone());
+        self
+    }
+
+    /// The id of the call within which this one is made; `None` for a call of its own.
+    #[must_use]
+    pub fn parent(&self) -> Option<&CallId> {
+        self.parent.as_ref()
     }
 
     /// On whose behalf the call is made.

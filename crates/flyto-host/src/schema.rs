@@ -48,6 +48,78 @@ struct Config {
     sandbox: Option<Sandbox>,
     /// Which calls are allowed, asked first, or denied. Deny wins over ask, ask over allow.
     permissions: Option<Permissions>,
+    /// What is recorded of calls, and how.
+    audit: Option<Audit>,
+    /// What becomes of secrets in results: `off`, `report`, `redact` (replaced), or `refuse` (the result is withheld).
+    /// Without it, what a model called is redacted, and what the operator called is left as it is.
+    output_guard: Option<OutputGuard>,
+}
+
+/// What is recorded of calls, and how.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Audit {
+    /// Whether calls are recorded. The default is true.
+    enabled: Option<bool>,
+    /// When records are forced onto the disk: `never` (the system does it), `batch`, or `each` before it counts.
+    fsync: Option<Fsync>,
+    /// What becomes of a call that cannot be recorded: `refuse` (the default) or `run`.
+    on_failure: Option<OnFailure>,
+    /// The input of a call in its record: its `digest` (the default), or in `full`, without what looks like a secret.
+    inputs: Option<Inputs>,
+    /// Days for which records are kept; without it, all are.
+    keep_days: Option<u64>,
+}
+
+/// When records are forced onto the disk.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum Fsync {
+    /// When the system writes them.
+    Never,
+    /// Some at a time.
+    Batch,
+    /// Each, before it counts as written.
+    Each,
+}
+
+/// What becomes of a call that cannot be recorded.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum OnFailure {
+    /// It is refused.
+    Refuse,
+    /// It runs.
+    Run,
+}
+
+/// The input of a call in its record.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum Inputs {
+    /// Its SHA-256 and length.
+    Digest,
+    /// The text as well.
+    Full,
+}
+
+/// What becomes of secrets in results.
+#[derive(JsonSchema)]
+#[schemars(rename_all = "lowercase")]
+#[expect(dead_code, reason = "read by the derive only")]
+enum OutputGuard {
+    /// Results are not looked at.
+    Off,
+    /// They are told and stay.
+    Report,
+    /// They are replaced.
+    Redact,
+    /// The result is withheld.
+    Refuse,
 }
 
 /// Rules of permission, such as `Bash(git diff:*)`, `Read(src/**)`, `WebFetch(domain:example.org)`, `plugin:tool`,

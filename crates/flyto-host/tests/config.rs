@@ -530,6 +530,12 @@ fn each_value_has_its_place() {
         permissions.allow = [] default
         permissions.ask = [] default
         permissions.deny = [] default
+        audit.enabled = true default
+        audit.fsync = "never" default
+        audit.on_failure = "refuse" default
+        audit.inputs = "digest" default
+        audit.keep_days = null default
+        output_guard = null default
     "#]]
     .assert_eq(&shown);
 }

@@ -134,7 +134,7 @@ fn make(
     });
     let killed = signals.call_ended();
     status.erase();
-    let CallReport { result: res, stages, .. } = match (res, killed) {
+    let CallReport { result: res, stages, secrets, unrecorded, .. } = match (res, killed) {
         (Some(report), None) => report,
         // The second signal: neither a result nor a reader of it is waited for.
         (_, killed) => return Err(Stop::Killed(killed.unwrap_or(Exit::Internal))),
@@ -142,6 +142,16 @@ fn make(
     let shown = live.finish().map_err(Stop::output)?;
     if screen.timed && !screen.is_json() {
         stages::show(&stages, &screen);
+    }
+    if let Some(why) = unrecorded {
+        screen.note(format_args!("the log does not have this call whole: {}", tame(&why)));
+    }
+    for it in &secrets {
+        screen.note(format_args!(
+            "{} holds what looks like a secret, {}",
+            it.part,
+            tame(&it.found.to_string())
+        ));
     }
     let mut result = res.map_err(|err| advice::not_called(loaded, call, err))?;
     if let Some(execution) = result.execution.as_mut().filter(|_| !loaded.host.unended().is_empty())

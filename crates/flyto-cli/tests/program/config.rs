@@ -32,6 +32,12 @@ fn each_value_is_shown_with_file_and_line() {
         permissions.allow           []                      default
         permissions.ask             []                      default
         permissions.deny            []                      default
+        audit.enabled               true                    default
+        audit.fsync                 "never"                 default
+        audit.on_failure            "refuse"                default
+        audit.inputs                "digest"                default
+        audit.keep_days             null                    default
+        output_guard                null                    default
     "#]]
     .assert_eq(&shown);
 

@@ -535,7 +535,8 @@ fn why_an_output_was_not_kept_is_told() {
     let place = Place::with_tools(&[("t", "echo 0123456789", "")]);
     // A file where the directory of states would be.
     place.write("states", "");
-    let call = place.call(&["p:t", "--output-limit", "4"]);
+    place.write("config.json", r#"{"audit": {"enabled": false}}"#);
+    let call = place.call(&["p:t", "--output-limit", "4", "--config", "config.json"]);
     let ran = call.env("XDG_STATE_HOME", place.path().join("states").to_str().unwrap()).run();
     let text = ran.stderr();
     assert!(text.contains("; the whole could not be kept: "), "{text}");

@@ -13,9 +13,10 @@ use std::{
 use flyto_diagnostics::{At, Findings, Location, ObjectReader, Source, closest, json, quoted};
 use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
+use super::audit::{self, AuditConfig};
 use super::permissions::{self, Written};
 use super::sandbox::{Sandbox, grant_path};
-use crate::{codes, places::Places};
+use crate::{codes, places::Places, secrets::OutputGuard};
 
 /// What one file says, and which of its keys it has.
 ///
@@ -27,6 +28,8 @@ pub(crate) struct FileConfig {
     pub(crate) output_limit_bytes: u64,
     pub(crate) sandbox: Sandbox,
     pub(crate) permissions: Vec<Written>,
+    pub(crate) audit: AuditConfig,
+    pub(crate) output_guard: Option<OutputGuard>,
     /// Keys that are there, with dots: `plugins.enabled`.
     pub(crate) set: BTreeSet<&'static str>,
     /// The text, for findings about a value of it.
@@ -54,8 +57,16 @@ impl FileConfig {
 }
 
 /// The keys that say that a file is a configuration.
-const KEYS: [&str; 6] =
-    ["plugins", "exec_tools", "output_limit_bytes", "sandbox", PERMISSIONS, TRUSTED_DIRS];
+const KEYS: [&str; 8] = [
+    "plugins",
+    "exec_tools",
+    "output_limit_bytes",
+    "sandbox",
+    PERMISSIONS,
+    "audit",
+    "output_guard",
+    TRUSTED_DIRS,
+];
 
 /// Where the schema of the file lies, for editors.
 const SCHEMA: &str = "$schema";
@@ -64,10 +75,12 @@ const SCHEMA: &str = "$schema";
 const TRUSTED_DIRS: &str = "trusted_dirs";
 
 /// Keys that hold security rules, each with the section that it belongs into.
-const RULES: [(&str, &str); 12] = [
+const RULES: [(&str, &str); 14] = [
     ("plugins", ""),
     ("sandbox", ""),
     (PERMISSIONS, ""),
+    ("audit", ""),
+    ("output_guard", ""),
     ("enabled", "plugins"),
     ("allowed_plugins", "plugins"),
     ("blocked_plugins", "plugins"),
@@ -223,6 +236,24 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
         Ok(None) => {}
         Err(_) => res.unread.any = true,
     }
+    match reader.optional("audit").map(|it| it.map(|at| AuditConfig::read(at, reader.findings()))) {
+        Ok(Some(Ok(audit))) => {
+            res.audit = audit;
+            let section = reader.at("audit");
+            let keys = audit::KEYS.iter().filter(|it| section.member(it.0).is_some());
+            res.set.extend(keys.map(|it| it.1));
+        }
+        Ok(None) => {}
+        Ok(Some(Err(_))) | Err(_) => res.unread.any = true,
+    }
+    match reader.optional_one_of("output_guard", &OUTPUT_GUARDS) {
+        Ok(Some(action)) => {
+            res.output_guard = Some(action);
+            res.set.insert("output_guard");
+        }
+        Ok(None) => {}
+        Err(_) => res.unread.any = true,
+    }
     for meant in refuse_misplaced_rules(at, &mut reader) {
         res.unread.any = true;
         res.unread.sandbox |= matches!(meant, "sandbox" | "profiles");
@@ -230,6 +261,14 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
     reader.finish();
     res
 }
+
+/// What becomes of secrets in results, as a configuration names it.
+const OUTPUT_GUARDS: [(&str, OutputGuard); 4] = [
+    ("off", OutputGuard::Off),
+    ("report", OutputGuard::Report),
+    ("redact", OutputGuard::Redact),
+    ("refuse", OutputGuard::Refuse),
+];
 
 /// Takes what keeps plugins out from a section that cannot be read whole.
 fn read_blocks(section: At<'_>, res: &mut FileConfig) {

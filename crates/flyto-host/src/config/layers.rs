@@ -16,7 +16,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, Location, Severity, Source, fi
 use flyto_plugin::DEFAULT_PLUGIN_DIRS;
 
 use super::{
-    Config, Listed, Origin,
+    Config, Listed, Origin, audit,
     file::{FileConfig, expand_path, read_config_file},
     permissions::KEYS,
     project::apply_projects,
@@ -178,7 +178,16 @@ fn open(path: &Path, surroundings: &Surroundings, findings: &mut Findings) -> Op
 /// another file.
 pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     let FileConfig {
-        plugins, exec_tools, output_limit_bytes, sandbox, permissions, set, text, ..
+        plugins,
+        exec_tools,
+        output_limit_bytes,
+        sandbox,
+        permissions,
+        audit: recorded,
+        output_guard,
+        set,
+        text,
+        ..
     } = file;
     let takes = |key: &'static str, config: &mut Config| {
         let is_set = set.contains(key);
@@ -226,6 +235,13 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     for (_, key, _) in KEYS.iter().filter(|it| set.contains(it.1)) {
         config.origins.insert(key, origin.clone());
         config.add_values(key, origin, text.as_ref());
+    }
+    for (_, key) in audit::KEYS {
+        takes(key, config);
+    }
+    config.audit.take(&recorded, |key| set.contains(key));
+    if takes("output_guard", config) {
+        config.output_guard = output_guard;
     }
     match origin {
         Origin::Project(_) => config.permissions.extend_trusted(permissions),

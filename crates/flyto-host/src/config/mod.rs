@@ -10,6 +10,7 @@
 //! silence is worse than a host that does not start.
 
 mod add_rules; // rules written into a file
+mod audit; // what is recorded of calls
 mod copies; // where copies of pinned scripts lie
 mod file; //   one configuration file
 mod layers; // which of them wins
@@ -30,6 +31,7 @@ use flyto_plugin::PluginConfig;
 use serde::{Serialize, Serializer};
 
 pub use self::add_rules::{AddRulesError, add_rules};
+pub use self::audit::{AuditConfig, OnUnrecorded};
 pub(crate) use self::file::{is_config, read_config_file};
 pub(crate) use self::layers::is_there;
 pub use self::layers::{ConfigError, Flags, load_config};
@@ -38,7 +40,7 @@ pub use self::policies::closed_paths;
 pub use self::project::{ProjectReview, ReviewError, find_project, review_project};
 pub use self::sandbox::{Sandbox, SandboxProfile};
 pub use self::values::ConfigValue;
-use crate::bound::DEFAULT_OUTPUT_LIMIT_BYTES;
+use crate::{bound::DEFAULT_OUTPUT_LIMIT_BYTES, secrets::OutputGuard};
 
 /// What a host does, after all its sources have been weighed.
 ///
@@ -72,6 +74,12 @@ pub struct Config {
     pub sandbox: Sandbox,
     /// Which calls are allowed, asked first, or denied; no rules by default.
     pub permissions: Permissions,
+    /// What is recorded of calls, and how.
+    pub audit: AuditConfig,
+    /// What becomes of secrets in results.
+    ///
+    /// Default: `None`, which redacts what an agent called and leaves alone what the operator called.
+    pub output_guard: Option<OutputGuard>,
     /// Where each value comes from, by its key in a configuration file, such as
     /// `plugins.plugin_dirs`. A key without a value is not in it.
     pub origins: BTreeMap<&'static str, Origin>,
@@ -118,6 +126,8 @@ impl Default for Config {
             output_limit_bytes: DEFAULT_OUTPUT_LIMIT_BYTES,
             sandbox: Sandbox::default(),
             permissions: Permissions::default(),
+            audit: AuditConfig::default(),
+            output_guard: None,
             origins: BTreeMap::new(),
             grants_file: None,
             rules_file: None,

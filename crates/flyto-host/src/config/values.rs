@@ -31,7 +31,7 @@ pub struct ConfigValue {
 }
 
 /// The keys that a file can set, in the order in which people read them, each with its default.
-fn defaults() -> [(&'static str, Value); 12] {
+fn defaults() -> [(&'static str, Value); 18] {
     let default = Config::default();
     [
         ("plugins.enabled", value!(default.plugins.enabled)),
@@ -46,6 +46,12 @@ fn defaults() -> [(&'static str, Value); 12] {
         ("permissions.allow", value!([])),
         ("permissions.ask", value!([])),
         ("permissions.deny", value!([])),
+        ("audit.enabled", value!(true)),
+        ("audit.fsync", value!("never")),
+        ("audit.on_failure", value!("refuse")),
+        ("audit.inputs", value!("digest")),
+        ("audit.keep_days", value!(null)),
+        ("output_guard", value!(null)),
     ]
 }
 

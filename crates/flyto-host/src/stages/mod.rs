@@ -4,10 +4,12 @@
 //! framework does. The list is data: [`Stages`] is changed before a host is built, and a host
 //! [lists](crate::Host::stages) what it has.
 
+mod audit;
 mod bound;
 mod challenge;
 mod checkpoint;
 mod execute;
+mod guard;
 mod list;
 mod permission;
 mod validate;
@@ -22,17 +24,21 @@ use async_trait::async_trait;
 use flyto_tools::{CallContext, Entry, Input, ToolError, ToolErrorKind, ToolResult};
 
 pub use self::{
+    audit::Audit,
     bound::Bound,
     challenge::{Challenge, Challenged, Challenger, Deliverable},
     checkpoint::{Answer, Checkpoint, CheckpointHandler, Question},
     execute::Execute,
+    guard::Guard,
     list::{StageError, Stages},
     permission::Permission,
     validate::Validate,
 };
 use tracing::Instrument as _;
 
-use crate::{error::CallError, permission::Decision, prepared::Prepared, trace};
+use crate::{
+    error::CallError, permission::Decision, prepared::Prepared, secrets::FoundSecret, trace,
+};
 
 /// What a stage gives: the result of the call, or why there is none.
 pub type StageResult = Result<ToolResult, CallError>;
@@ -47,8 +53,12 @@ pub mod names {
     pub const REVERSE_THINKING: &str = "reverse thinking";
     /// Waits for the release of a tool with `requires_checkpoint`.
     pub const CHECKPOINT: &str = "checkpoint";
+    /// Records the begin and the end of the call.
+    pub const AUDIT: &str = "audit";
     /// Runs the tool.
     pub const EXECUTE: &str = "execute";
+    /// Looks for secrets in the result.
+    pub const OUTPUT_GUARD: &str = "output guard";
     /// Truncates the text of the result.
     pub const BOUND: &str = "bound";
 }
@@ -130,8 +140,12 @@ pub struct Call {
     ctx: CallContext,
     /// Whether the input is known to fit the schema.
     is_checked: bool,
+    has_decided: bool,
     challenged: Challenged,
     result: Option<ToolResult>,
+    secrets: Vec<FoundSecret>,
+    /// Why the call could not be recorded whole.
+    unrecorded: Option<String>,
     /// How many stages have begun.
     n_begun: usize,
     /// From the innermost outwards: how long each stage took, those behind it included.
@@ -144,8 +158,11 @@ impl Call {
             prepared,
             ctx,
             is_checked: false,
+            has_decided: false,
             challenged: Challenged::default(),
             result: None,
+            secrets: Vec::new(),
+            unrecorded: None,
             n_begun: 0,
             times: Vec::new(),
         }
@@ -178,6 +195,26 @@ impl Call {
     /// Exchanges the context: for a stage that shortens the deadline, or listens to the output.
     pub fn set_ctx(&mut self, ctx: CallContext) {
         self.ctx = ctx;
+    }
+
+    /// What the rules decided; `None` where the call did not come to the stage `permission`.
+    #[must_use]
+    pub fn decision(&self) -> Option<Arc<Decision>> {
+        self.has_decided.then(|| self.prepared.decision())
+    }
+
+    /// What looks like a secret in the result, behind the stage `output guard`.
+    #[must_use]
+    pub fn secrets(&self) -> &[FoundSecret] {
+        &self.secrets
+    }
+
+    pub(crate) fn set_secrets(&mut self, found: Vec<FoundSecret>) {
+        self.secrets = found;
+    }
+
+    pub(crate) fn set_unrecorded(&mut self, why: String) {
+        self.unrecorded = Some(why);
     }
 
     /// What a challenger said before the call.
@@ -266,6 +303,11 @@ pub struct CallReport {
     pub challenged: Challenged,
     /// What the rules decided; `None` where the call did not come to the stage `permission`.
     pub decision: Option<Arc<Decision>>,
+    /// What looks like a secret in the result, and where.
+    pub secrets: Vec<FoundSecret>,
+    /// Why the call is not in the log, or its end is not; `None` for one that is recorded whole, and for a host
+    /// without a log.
+    pub unrecorded: Option<String>,
 }
 
 /// Takes a call through all stages.
@@ -278,12 +320,17 @@ pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
     }
     let mut inner = Duration::ZERO;
     let mut times = Vec::with_capacity(call.times.len());
-    for (stage, time) in call.times {
+    for (stage, time) in std::mem::take(&mut call.times) {
         times.push(StageTime { stage, time: time.saturating_sub(inner) });
         inner = time;
     }
     times.reverse();
-    let has_decided = times.iter().any(|it| it.stage == names::PERMISSION);
-    let decision = has_decided.then(|| call.prepared.decision());
-    CallReport { result, stages: times, challenged: call.challenged, decision }
+    CallReport {
+        result,
+        stages: times,
+        decision: call.decision(),
+        challenged: call.challenged,
+        secrets: call.secrets,
+        unrecorded: call.unrecorded,
+    }
 }

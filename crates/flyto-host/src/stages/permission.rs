@@ -40,6 +40,7 @@ impl Stage for Permission {
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
         let decision = call.prepared().decision();
+        call.has_decided = true;
         if let Some(why) = refusal(&decision, call.prepared().caller(), self.handler.is_some()) {
             return Err(Refusal::new(call, names::PERMISSION, why).decided(&decision).into());
         }

@@ -86,10 +86,14 @@ async fn a_call_is_a_span_with_its_stages() {
         &world,
         "p:run",
         expect![[r#"
-            7 flyto.stage
+            9 flyto.stage
               flyto.stage.name bound
-            6 flyto.stage
+            8 flyto.stage
+              flyto.stage.name output guard
+            7 flyto.stage
               flyto.stage.name execute
+            6 flyto.stage
+              flyto.stage.name audit
             5 flyto.stage
               flyto.stage.name checkpoint
             4 flyto.stage

@@ -102,9 +102,11 @@ async fn a_call_goes_through_the_stages_in_their_order() {
             "permission",
             "reverse thinking",
             "checkpoint",
+            "audit",
             "before",
             "execute",
             "after",
+            "output guard",
             "bound"
         ]
     );
@@ -147,18 +149,22 @@ fn a_list_of_stages_is_changed_by_name() {
     let ok = |text: &str| Ok(text.to_owned());
     assert_eq!(
         names_of(&|it| it.remove(names::BOUND)?.move_before(names::CHECKPOINT, names::VALIDATE)),
-        ok("checkpoint, validate, permission, reverse thinking, execute")
+        ok("checkpoint, validate, permission, reverse thinking, audit, execute, output guard")
     );
     assert_eq!(
         names_of(&|it| it.move_before(names::VALIDATE, names::EXECUTE)),
-        ok("permission, reverse thinking, checkpoint, validate, execute, bound")
+        ok(
+            "permission, reverse thinking, checkpoint, audit, validate, execute, output guard, bound"
+        )
     );
     assert_eq!(
         names_of(&|it| it.replace(names::BOUND, notes("x"))?.push(notes("y"))),
-        ok("validate, permission, reverse thinking, checkpoint, execute, x, y")
+        ok(
+            "validate, permission, reverse thinking, checkpoint, audit, execute, output guard, x, y"
+        )
     );
     let err = |it: Result<String, String>| it.expect_err("it cannot be done");
-    expect![[r#"there is no stage "excute"; there are validate, permission, reverse thinking, checkpoint, execute, bound"#]]
+    expect![[r#"there is no stage "excute"; there are validate, permission, reverse thinking, checkpoint, audit, execute, output guard, bound"#]]
         .assert_eq(&err(names_of(&|it| it.insert_after("excute", notes("x")))));
     expect![[
         r#"there is a stage "bound" already; replace it, or give the other one its own name"#

@@ -1,0 +1,229 @@
+//! The record of each call: who called what, what was decided, and what came of it.
+//!
+//! A record is written by [`flyto_audit`], as two lines of one id. This module says what is in them.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use flyto_audit::{AuditError, Begun, Log, Options};
+use flyto_tools::{Metadata, ToolResult};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    config::AuditConfig,
+    error::CallError,
+    permission::Caller,
+    secrets::Secrets,
+    stages::{Call, StageResult},
+};
+
+/// The log of a host, opened when the first call is recorded.
+#[derive(Debug, Clone)]
+pub(crate) struct Recorder {
+    dir: PathBuf,
+    options: Options,
+    /// Whether records have inputs.
+    has_inputs: bool,
+    secrets: Arc<Secrets>,
+    /// One that waits for other writers no longer than a call can do without its thread, and one that waits long.
+    logs: Arc<Mutex<Option<(Log, Log)>>>,
+}
+
+/// How long a thread of the runtime may wait for another writer.
+const SHORT_WAIT: Duration = Duration::from_millis(2);
+
+impl Recorder {
+    pub(crate) fn new(dir: &Path, config: &AuditConfig, secrets: Arc<Secrets>) -> Self {
+        Self {
+            dir: dir.to_owned(),
+            options: config.options(),
+            has_inputs: config.has_inputs,
+            secrets,
+            logs: Arc::default(),
+        }
+    }
+
+    /// Records that a call begins.
+    pub(crate) async fn begin(&self, call: &Call) -> Result<Begun, AuditError> {
+        let id = call.ctx().id().as_str().to_owned();
+        let body = self.begin_body(call);
+        self.write(move |log| log.begin(&id, &body)).await
+    }
+
+    /// Records that a call has ended.
+    pub(crate) async fn end(&self, begun: Begun, body: Value) -> Result<(), AuditError> {
+        let begun = Arc::new(begun);
+        self.write(move |_| begun.end(&body)).await
+    }
+
+    /// Does something with the log: at once where no other writer has it, else on a thread that may wait.
+    async fn write<T: Send + 'static>(
+        &self,
+        write: impl Fn(&Log) -> Result<T, AuditError> + Send + 'static,
+    ) -> Result<T, AuditError> {
+        let is_slow = self.options.fsync == flyto_audit::Fsync::Each;
+        if !is_slow {
+            match self.log(true).and_then(|log| write(&log)) {
+                Err(AuditError::Locked { .. }) => {}
+                res => return res,
+            }
+        }
+        let this = self.clone();
+        let waiting =
+            tokio::task::spawn_blocking(move || this.log(false).and_then(|it| write(&it)));
+        waiting.await.unwrap_or_else(|err| {
+            let source = std::io::Error::other(err);
+            Err(AuditError::Io { doing: "write to", path: self.dir.clone(), source })
+        })
+    }
+
+    fn log(&self, is_short: bool) -> Result<Log, AuditError> {
+        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
+        if logs.is_none() {
+            let options = |wait| self.options.clone().with_lock_wait(wait);
+            let wait = if is_short { SHORT_WAIT } else { self.options.lock_wait };
+            // Opening it puts in order what a killed writer left behind.
+            drop(Log::open(&self.dir, options(wait))?);
+            let short = Log::open(&self.dir, options(SHORT_WAIT))?;
+            *logs = Some((short, Log::open(&self.dir, options(self.options.lock_wait))?));
+        }
+        let (short, long) = logs.as_ref().expect("they were opened");
+        Ok(if is_short { short.clone() } else { long.clone() })
+    }
+
+    fn begin_body(&self, call: &Call) -> Value {
+        let prepared = call.prepared();
+        let metadata = prepared.entry().tool().metadata();
+        let input = prepared.input().text();
+        let mut res = Map::new();
+        let mut put = |key: &str, value: Value| drop(res.insert(key.to_owned(), value));
+        let caller = match prepared.caller() {
+            Caller::Operator => "operator",
+            Caller::Agent => "agent",
+        };
+        put("caller", caller.into());
+        #[cfg(unix)]
+        put("uid", rustix::process::geteuid().as_raw().into());
+        if let Some(parent) = prepared.parent() {
+            put("parent", parent.as_str().into());
+        }
+        put("tool", prepared.id().as_str().into());
+        put("origin", metadata.origin.to_string().into());
+        if let Some(version) = &metadata.version {
+            put("version", version.as_str().into());
+        }
+        put("operation", operation(prepared.id().tool(), metadata).into());
+        put("input_sha256", digest(input.as_bytes()).into());
+        put("input_bytes", input.len().into());
+        if self.has_inputs {
+            put("input", self.secrets.redacted(&input).into());
+        }
+        if let Some(decision) = call.decision() {
+            put("decision", decided(&decision));
+        }
+        if let Some(confinement) = prepared.confinement() {
+            put("sandbox", json!(confinement.sandbox));
+        }
+        Value::Object(res)
+    }
+}
+
+/// What the rules decided. Its reasons quote commands and paths, which may hold secrets, so only the rule is here.
+fn decided(decision: &crate::permission::Decision) -> Value {
+    match decision.rule() {
+        Some(rule) => json!({"verdict": decision.verdict, "rule": rule}),
+        None => json!({"verdict": decision.verdict}),
+    }
+}
+
+/// What came of a call, for the record of its end.
+pub(crate) fn end_body(call: &Call, end: &StageResult, time: Duration) -> Value {
+    let mut res = match end {
+        Ok(result) => ended(result),
+        Err(CallError::Refused(refusal)) => {
+            let mut res = json!({"outcome": "refused", "stage": refusal.stage});
+            if let Some(rule) = &refusal.rule {
+                res["rule"] = json!(rule);
+            }
+            res
+        }
+        Err(CallError::Tool(err)) => json!({"outcome": "not_tried", "error": err.kind().name()}),
+        Err(CallError::NotFound { .. }) => json!({"outcome": "not_tried", "error": "not_found"}),
+        Err(CallError::PluginHeldBack { .. }) => json!({"outcome": "refused"}),
+    };
+    res["seconds"] = time.as_secs_f64().into();
+    if !call.secrets().is_empty() {
+        let rules = call.secrets().iter().map(|it| it.found.rule.as_str());
+        res["secrets"] = rules.collect::<Vec<_>>().into();
+    }
+    res
+}
+
+fn ended(result: &ToolResult) -> Value {
+    let outcome = if result.is_error() { "failed" } else { "ok" };
+    let mut res = json!({"outcome": outcome, "output_bytes": result.output.len()});
+    if let Some(failure) = &result.failure {
+        res["failure"] = json!(failure);
+    }
+    if let Some(it) = &result.execution {
+        res["backend"] = it.backend.as_str().into();
+        res["enforced"] = json!(it.enforced);
+        res["sandbox"] = json!(it.sandbox);
+        res["confirmed"] = json!(it.confirmed);
+        res["leaked"] = json!(it.leaked);
+        res["usage"] = json!({
+            "wall_seconds": it.wall.as_secs_f64(),
+            "cpu_seconds": it.cpu.map(|it| it.as_secs_f64()),
+            "peak_memory_bytes": it.peak_memory_bytes,
+        });
+    }
+    res
+}
+
+/// What a call does, as the tool declares it, else by the first word of its name.
+fn operation(name: &str, metadata: &Metadata) -> String {
+    if let Some(declared) = &metadata.audit_operation {
+        return declared.as_str().to_owned();
+    }
+    let word = name.split(['_', '-', '.']).next().unwrap_or(name).to_ascii_lowercase();
+    let operation = match &*word {
+        "read" | "get" | "list" | "show" | "find" | "search" | "query" | "fetch" | "view" => "read",
+        "write" | "create" | "add" | "new" | "put" | "save" | "send" => "write",
+        "edit" | "update" | "set" | "change" | "rename" | "move" => "edit",
+        "delete" | "remove" | "rm" | "erase" | "clear" | "drop" => "delete",
+        "run" | "exec" | "execute" | "start" | "bash" | "sh" | "shell" => "execute",
+        _ => "invoke",
+    };
+    operation.to_owned()
+}
+
+/// The SHA-256, in hexadecimal digits.
+fn digest(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use flyto_tools::AuditOperation;
+
+    use super::*;
+
+    #[test]
+    fn an_operation_is_the_declared_one_or_told_by_the_name() {
+        let mut metadata = Metadata::default();
+        for (name, expected) in [
+            ("read_file", "read"),
+            ("Delete-all", "delete"),
+            ("deploy", "invoke"),
+            ("sh", "execute"),
+        ] {
+            assert_eq!(operation(name, &metadata), expected, "{name}");
+        }
+        metadata.audit_operation = Some(AuditOperation::EDIT);
+        assert_eq!(operation("read_file", &metadata), "edit");
+    }
+}

@@ -1,0 +1,197 @@
+//! What is recorded of a call, and what becomes of secrets in its result.
+
+use expect_test::{Expect, expect};
+use flyto_audit::{Reader, Record, verify};
+use flyto_execenv::{ExecEnv, local::Local};
+use flyto_host::{CallError, Host, HostBuilder, OnUnrecorded, OutputGuard, permission::Caller};
+use flyto_tools::{
+    CallContext, CallId, Failure, Input, NativeTool, NoInput, ToolCaller as _, ToolResult,
+};
+
+use crate::world::{World, call};
+
+fn builder(world: &World) -> HostBuilder {
+    Host::builder(ExecEnv::new(Local::new()), world.surroundings(), world.config.clone())
+}
+
+fn log(world: &World) -> std::path::PathBuf {
+    world.path(".local/state/flyto/audit")
+}
+
+fn records(world: &World) -> Vec<Record> {
+    let records = Reader::open(log(world)).expect("there is a log").records().expect("it opens");
+    records.map(|it| it.expect("a record")).collect()
+}
+
+/// The records as lines: what differs from run to run is left out.
+fn check(world: &World, expect: Expect) {
+    let mut shown = String::new();
+    for record in records(world) {
+        let mut body = record.body.clone();
+        let fields = body.as_object_mut().expect("an object");
+        for key in ["uid", "seconds", "usage", "enforced", "confirmed", "leaked", "input_sha256"] {
+            fields.remove(key);
+        }
+        let id = record.id.rsplit_once('-').map_or(&*record.id, |it| it.0);
+        let id = if record.id.starts_with("call-") { "call" } else { id };
+        shown += &format!("{} {id} {body}\n", record.event);
+    }
+    expect.assert_eq(&shown.replace(&*world.dir.path().to_string_lossy(), "DIR"));
+    assert!(verify(log(world)).expect("verified").is_intact());
+}
+
+#[tokio::test]
+async fn a_call_is_two_records_of_one_id() {
+    let mut world = World::new().plugin("p", "echo ran").plugin("q", "exit 3");
+    world.config.permissions.allow("p:*").expect("a rule");
+    world.config.permissions.allow("q:*").expect("a rule");
+    let host = builder(&world).build();
+    assert_eq!(call(&host, "p:run", r#"{"n": 1}"#).await.expect("called").output, "ran\n");
+    call(&host, "q:run", "{}").await.expect("called");
+    check(
+        &world,
+        expect![[r#"
+        begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","decision":{"verdict":"allow","rule":{"text":"p:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":8}
+        end call {"outcome":"ok","output_bytes":4,"backend":"local","sandbox":[]}
+        begin call {"caller":"agent","sandbox":["none"],"tool":"q:run","origin":"plugin q","operation":"execute","decision":{"verdict":"allow","rule":{"text":"q:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":2}
+        end call {"outcome":"failed","output_bytes":29,"failure":{"kind":"exit_code","code":3},"backend":"local","sandbox":[]}
+    "#]],
+    );
+    let ids: Vec<_> = records(&world).into_iter().map(|it| it.id).collect();
+    assert!(ids[0] == ids[1] && ids[2] == ids[3] && ids[0] != ids[2], "{ids:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_not_made_is_recorded_with_the_stage() {
+    let mut world = World::new().plugin("p", "echo ran");
+    world.write(
+        "plugins/m/plugin.json",
+        r#"{"name": "m", "tools": [{"name": "send", "description": "Sends.", "command": "true",
+            "requires_checkpoint": true}]}"#,
+    );
+    world.config.permissions.allow("m:*").expect("a rule");
+    world.config.permissions.deny("Bash(echo:*)").expect("a rule");
+    let host = builder(&world).build();
+    let bad = call(&host, "p:run", r#"{"n": "x"}"#).await.expect("a result");
+    assert_eq!(bad.failure, Some(Failure::BadInput));
+    assert!(matches!(call(&host, "p:run", "{}").await, Err(CallError::Refused(_))));
+    assert!(matches!(call(&host, "m:send", "{}").await, Err(CallError::Refused(_))));
+    check(
+        &world,
+        expect![[r#"
+        begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","input_bytes":10}
+        end call {"outcome":"failed","output_bytes":58,"failure":{"kind":"bad_input"}}
+        begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","decision":{"verdict":"deny","rule":{"text":"Bash(echo:*)","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":2}
+        end call {"outcome":"refused","stage":"permission","rule":{"text":"Bash(echo:*)","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}
+        begin call {"caller":"agent","sandbox":["none"],"tool":"m:send","origin":"plugin m","operation":"write","decision":{"verdict":"allow","rule":{"text":"m:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":2}
+        end call {"outcome":"refused","stage":"checkpoint"}
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_recorded_is_refused() {
+    let mut world = World::new().plugin("p", "echo ran >>ran");
+    world.write(".local/state/flyto/audit", "no directory");
+    let host = builder(&world).caller(Caller::Operator).build();
+    let err = call(&host, "p:run", "{}").await.expect_err("refused");
+    expect![[r#"the call of "p:run" was refused by the stage "audit": it cannot be recorded: refused to use DIR/.local/state/flyto/audit: it is a link or no directory"#]].assert_eq(&err.to_string().replace(&*world.dir.path().to_string_lossy(), "DIR"));
+    assert!(!world.path("plugins/p/ran").exists());
+
+    world.config.audit.on_failure = OnUnrecorded::Run;
+    let host = builder(&world).caller(Caller::Operator).build();
+    let prepared = host.prepare("p:run", Input::empty()).expect("it is there");
+    let report = prepared.run_reported(&CallContext::new()).await;
+    assert!(report.result.is_ok() && report.unrecorded.is_some());
+    assert!(world.path("plugins/p/ran").exists());
+}
+
+/// What the tool `inner` takes.
+#[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+struct Tokens {
+    #[expect(dead_code, reason = "only the log sees it")]
+    token: String,
+}
+
+#[tokio::test]
+async fn a_call_within_another_names_it_and_inputs_are_kept_on_demand() {
+    let mut world = World::new();
+    world.config.permissions.allow("class:undeclared").expect("a rule");
+    world.config.audit.has_inputs = true;
+    let host = builder(&world).build();
+    let tool = NativeTool::builder("inner", "Does.");
+    let tool = tool.run(async |_, _: Tokens| "done").expect("a tool");
+    host.add_tool("test", tool).expect("free");
+    let parent = CallContext::new().with_id(CallId::new("outer-1").expect("an id"));
+    let input = Input::from_value(serde_json::json!({"token": TOKEN}));
+    host.call_tool(&parent, "inner", input).await.expect("called");
+    let begin = records(&world).remove(0).body;
+    assert_eq!(begin["parent"], "outer-1");
+    let kept = begin["input"].as_str().expect("a text");
+    assert!(kept.contains("[redacted: ") && !kept.contains(TOKEN), "{kept}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_is_recorded_as_dropped() {
+    let mut world = World::new();
+    world.config.permissions.allow("class:undeclared").expect("a rule");
+    let host = builder(&world).build();
+    let (sender, started) = tokio::sync::oneshot::channel();
+    let sender = std::sync::Mutex::new(Some(sender));
+    let tool = NativeTool::builder("waits", "Waits.").run(move |_, _: NoInput| {
+        let sender = sender.lock().expect("not poisoned").take();
+        sender.expect("it is called once").send(()).expect("the test waits");
+        std::future::pending::<&str>()
+    });
+    host.add_tool("test", tool.expect("a tool")).expect("free");
+    let ctx = CallContext::new();
+    tokio::select! {
+        _ = host.call("waits", Input::empty(), &ctx) => unreachable!("it never ends"),
+        it = started => it.expect("it has started"),
+    }
+    let last = records(&world).pop().expect("two records");
+    assert_eq!((last.event.as_str(), &last.body["outcome"]), ("end", &"dropped".into()));
+}
+
+/// What looks like a token, and is none.
+const TOKEN: &str = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+
+/// Calls a tool that prints a token, and gives what came of it.
+async fn leak(guard: Option<OutputGuard>, caller: Caller) -> Result<ToolResult, CallError> {
+    let mut world = World::new().plugin("p", &format!("echo key {TOKEN} end"));
+    world.config.permissions.allow("p:run").expect("a rule");
+    world.config.output_guard = guard;
+    let host = builder(&world).caller(caller).build();
+    let report = host.prepare("p:run", Input::empty())?.run_reported(&CallContext::new()).await;
+    let n_found = usize::from(
+        guard != Some(OutputGuard::Off) && (guard.is_some() || caller == Caller::Agent),
+    );
+    assert_eq!(report.secrets.iter().filter(|it| it.part == "output").count(), n_found);
+    report.result
+}
+
+#[tokio::test]
+async fn a_secret_in_a_result_does_not_reach_a_model() {
+    let redacted = leak(None, Caller::Agent).await.expect("called");
+    let text = format!("{redacted:?}");
+    assert!(redacted.output.starts_with("key [redacted: ") && redacted.output.ends_with(" end\n"));
+    assert!(!text.contains(TOKEN), "{text}");
+
+    let whole = leak(None, Caller::Operator).await.expect("called");
+    assert!(whole.output.contains(TOKEN));
+    assert!(
+        leak(Some(OutputGuard::Report), Caller::Agent)
+            .await
+            .expect("called")
+            .output
+            .contains(TOKEN)
+    );
+    assert!(
+        leak(Some(OutputGuard::Off), Caller::Agent).await.expect("called").output.contains(TOKEN)
+    );
+    let err = leak(Some(OutputGuard::Refuse), Caller::Operator).await.expect_err("withheld");
+    assert!(
+        !err.to_string().contains(TOKEN) && err.to_string().contains("the tool has run"),
+        "{err}"
+    );
+}
