@@ -1,4 +1,8 @@
 //! What a definition must fulfil, from a file or from code. Faults are words that follow a name of the part.
+//!
+//! The same functions serve both sources, so that a definition of a file and one of a host are
+//! refused for the same reasons. Nothing here looks at the machine: whether the program exists
+//! shows when a call starts it.
 
 use std::ffi::OsStr;
 
@@ -6,6 +10,9 @@ use flyto_tools::{InvalidNameKind, SchemaError, ToolId};
 use serde_json::Value;
 
 /// Looks at the name by which a tool is to be called.
+///
+/// A colon has a reason of its own, since [`ToolId::parse`] takes what stands before it for the name
+/// of a plugin; the rest is what that function refuses.
 pub(crate) fn name(name: &str) -> Result<(), &'static str> {
     if name.contains(':') {
         return Err("holds a colon, which stands between a plugin and its tool");
@@ -24,11 +31,16 @@ pub(crate) fn name(name: &str) -> Result<(), &'static str> {
 pub(crate) struct CommandFault {
     /// The string that is at fault; `None` where there is none at all.
     pub(crate) index: Option<usize>,
+    /// In words that follow "the command".
     pub(crate) why: &'static str,
 }
 
 /// Looks at the program and its arguments. Each becomes a string of execve(2), which ends at a NUL character; the
 /// first names a program and cannot be empty.
+///
+/// Stops at the first fault. The bound on a string is
+/// [`MAX_ARGUMENT_BYTES`](flyto_program::MAX_ARGUMENT_BYTES); the sum of all strings has none here,
+/// the system refuses what is too long for it when the program starts.
 pub(crate) fn command<'a>(words: impl Iterator<Item = &'a OsStr>) -> Result<(), CommandFault> {
     let mut n_words = 0;
     for (index, word) in words.enumerate() {
@@ -71,6 +83,10 @@ pub(crate) struct SchemaFault {
 }
 
 /// Looks at the schema of the input; `compiles` tells whether a call could be checked with it.
+///
+/// A reader of files passes the check of its [`SchemaChecker`](flyto_tools::SchemaChecker), which
+/// bounds the work on all schemas of one file; a host passes [`compile`](flyto_tools::compile()),
+/// which bounds one schema.
 pub(crate) fn schema(
     schema: &Value,
     compiles: impl FnOnce(&Value) -> Result<(), SchemaError>,

@@ -93,7 +93,8 @@ impl ExecToolDef {
     ///
     /// [`DefinitionError::InvalidName`] when the name is empty, has more than 256 bytes, or holds
     /// white space, a control character, a colon or `__`; [`DefinitionError::InvalidCommand`] when
-    /// there is no program, its name is empty, or a string holds a NUL character.
+    /// there is no program, its name is empty, or a string holds a NUL character or has more than
+    /// 131,071 bytes.
     pub fn new(
         name: impl Into<String>,
         exec: impl IntoIterator<Item: Into<OsString>>,
@@ -110,6 +111,9 @@ impl ExecToolDef {
     }
 
     /// The same for a name and a command that were found good.
+    ///
+    /// [`new`](Self::new) and the reader of files have both called [`check::command`] by then, so
+    /// the program is there.
     pub(crate) fn from_checked(name: String, exec: Vec<OsString>) -> Self {
         let mut words = exec.into_iter();
         Self {
@@ -125,6 +129,8 @@ impl ExecToolDef {
     }
 
     /// Sets what the tool does and when to use it. A model chooses tools by this text.
+    ///
+    /// Without one it is empty, which a file is warned of and a host is not.
     #[must_use]
     pub fn with_description(mut self, description: impl Into<String>) -> Self {
         self.description = description.into();

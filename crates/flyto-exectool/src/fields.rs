@@ -1,4 +1,8 @@
 //! The keys of one definition.
+//!
+//! [`read`] goes over the object once: each key has a function that reads, checks and reports it,
+//! and the definition is put together only from those that passed. A key that is not read by then
+//! has a warning.
 
 use std::{ffi::OsString, time::Duration};
 
@@ -89,6 +93,8 @@ fn read_name<'v>(reader: &mut ObjectReader<'v, '_>) -> Result<&'v str, Reported>
 }
 
 /// The name with a single `_` for every run of what a name cannot hold.
+///
+/// It may itself be refused, for its length or because nothing is left; then it is not suggested.
 fn better_name(name: &str) -> String {
     let wrong = |it: char| it.is_whitespace() || it.is_control() || it == ':' || it == '_';
     let parts: Vec<&str> = name.split(wrong).filter(|it| !it.is_empty()).collect();

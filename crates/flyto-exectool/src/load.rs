@@ -17,6 +17,8 @@ use crate::{
 /// What came of reading a file.
 ///
 /// Both parts are there: a file with warnings has tools, one with an error has none.
+///
+/// `tools` is `None` exactly where [`findings`](Self::findings) has an error.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Loaded {
@@ -123,6 +125,9 @@ fn note_syntax(source: &Source, diagnostic: Diagnostic) -> Diagnostic {
 }
 
 /// An object around the array, as other formats have it.
+///
+/// Only where neither `name` nor `exec` stands beside the array, since such an object is a
+/// definition with a key too many. The suggestion replaces the object by the array's text.
 fn wrapped(root: At<'_>) -> Option<Diagnostic> {
     if root.member("name").is_some() || root.member("exec").is_some() {
         return None;
@@ -165,6 +170,7 @@ fn read_array(root: At<'_>, findings: &mut Findings) -> Result<Vec<ExecToolDef>,
     failed.map_or(Ok(res), Err)
 }
 
+/// `first` is the item that had the name before, by its index and the place of its name.
 fn duplicate(name: &str, at: At<'_>, first: (usize, At<'_>)) -> Diagnostic {
     let (index, first) = first;
     let what = format!("the name {} is taken by item [{index}]", quoted(name));
