@@ -1,4 +1,8 @@
 //! What can go wrong with a log.
+//!
+//! One type serves writers, readers and [`verify`](crate::verify()). A variant about a file or
+//! directory names it, and the cause is its `source`, so that the text of `Display` does not repeat
+//! it.
 
 use std::{io, path::PathBuf, time::Duration};
 
@@ -110,6 +114,8 @@ pub enum AuditError {
 }
 
 impl AuditError {
+    /// [`NoSpace`](Self::NoSpace) is told from other causes by the kind of the error alone, on
+    /// every system.
     pub(crate) fn io(doing: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {

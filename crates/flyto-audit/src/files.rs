@@ -1,4 +1,9 @@
 //! Which files a log consists of.
+//!
+//! The number in a file's name is that of its first record, so that the names in order are the
+//! chain in order and a missing file shows by the numbers. A [`Snapshot`] is what readers work on:
+//! they hold the lock while they take it and at no other time, and a writer may rotate and prune
+//! behind it.
 
 use std::{fs::File, time::Instant};
 
@@ -12,17 +17,26 @@ use crate::{
 pub(crate) const CURRENT: &str = "audit.jsonl";
 
 /// The end of the chain, and the lock of all writers.
+///
+/// It is written in place and never renamed, since a lock belongs to the open file and not to the
+/// name.
 pub(crate) const HEAD: &str = "head.json";
 
 /// The most rotated files that a directory may hold: 100,000. At 64 MiB each they are 6 TiB.
 pub const MAX_FILES: usize = 100_000;
 
 /// The name of a rotated file whose first record has this number.
+///
+/// Twelve digits, filled up with zeros, so that a listing of the directory is in order; a longer
+/// number has as many as it needs.
 pub(crate) fn rotated_name(first: u64) -> String {
     format!("audit-{first:012}.jsonl")
 }
 
 /// The number in the name of a rotated file.
+///
+/// `None` for every name that [`rotated_name`] does not make, so that no two names stand for one
+/// number.
 fn first_of(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("audit-")?.strip_suffix(".jsonl")?;
     let first = digits.bytes().all(|it| it.is_ascii_digit()).then(|| digits.parse().ok())??;
@@ -30,6 +44,10 @@ fn first_of(name: &str) -> Option<u64> {
 }
 
 /// The first record's number of each rotated file, oldest first.
+///
+/// # Errors
+///
+/// [`AuditError::TooManyFiles`] behind [`MAX_FILES`], counted while the directory is listed.
 pub(crate) fn rotated(dir: &Dir) -> Result<Vec<u64>, AuditError> {
     let mut res = Vec::new();
     dir.for_each_name(|name| {
@@ -50,10 +68,13 @@ pub(crate) enum FoundHead {
     Missing,
     /// It says something else.
     Unreadable,
+    /// It was read; whether the files agree with it is not known yet.
     Known(HeadFile),
 }
 
 impl FoundHead {
+    /// Reads the bytes of `head.json`. An empty file counts as a missing one: a writer that was
+    /// killed between making and writing it leaves that.
     pub(crate) fn of_block(block: &[u8]) -> Self {
         if block.is_empty() {
             return Self::Missing;
@@ -66,6 +87,7 @@ impl FoundHead {
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) dir: Dir,
+    /// What `head.json` said under the lock.
     pub(crate) head: FoundHead,
     /// [`rotated`].
     pub(crate) rotated: Vec<u64>,
@@ -75,6 +97,13 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Takes one under a shared lock, so that no append is half done.
+    ///
+    /// A directory without `head.json` has no lock, and is read as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`AuditError::Locked`] after [`Options::DEFAULT_LOCK_WAIT`]; [`AuditError::TooManyFiles`],
+    /// [`AuditError::Refused`] and [`AuditError::Io`] of the files.
     pub(crate) fn take(dir: Dir) -> Result<Self, AuditError> {
         let head_file = dir.open_file(HEAD, Access::Read)?;
         let mut head = FoundHead::Missing;

@@ -1,4 +1,8 @@
 //! Which records a reader is interested in.
+//!
+//! A filter is asked twice for each line: [`Filter::may_match`] before the body is read, by the
+//! members that every line has, and [`Filter::matches`] after it. So a reader that looks for one
+//! call parses no other body.
 
 use std::time::Duration;
 
@@ -28,14 +32,21 @@ pub(crate) const CLOCK_SLACK: Duration = Duration::from_secs(3600);
 #[non_exhaustive]
 pub struct Filter {
     /// Not before this moment.
+    /// `None` for no bound. A reader stops an hour outside of the span: see
+    /// [`Reader::records`](crate::Reader::records).
     pub since: Option<Timestamp>,
     /// Not after this moment.
+    /// `None` for no bound.
     pub until: Option<Timestamp>,
     /// Of this call.
+    /// Byte for byte; `None` for all, with those that have no id.
     pub id: Option<String>,
     /// Of this event.
+    /// Byte for byte; `None` for all.
     pub event: Option<String>,
     /// With these values in the body: the name of a member, or a JSON Pointer (RFC 6901), which begins with `/`.
+    /// All of them have to be there. Values are equal as JSON: `1` is not `1.0`, and the order of
+    /// members does not count.
     pub fields: Vec<(String, Value)>,
 }
 
@@ -69,6 +80,9 @@ impl Filter {
     }
 
     /// Adds a value that the body has.
+    ///
+    /// A member whose name begins with `/` is reached by a pointer alone: `/~1name` (RFC 6901,
+    /// section 3).
     #[must_use]
     pub fn with_field(mut self, field: impl Into<String>, value: Value) -> Self {
         self.fields.push((field.into(), value));
@@ -98,6 +112,7 @@ impl Filter {
             && self.event.as_ref().is_none_or(|it| *it == line.event)
     }
 
+    /// Both ends are part of the span.
     fn is_within(&self, at: Timestamp) -> bool {
         self.since.is_none_or(|it| it <= at) && self.until.is_none_or(|it| at <= it)
     }

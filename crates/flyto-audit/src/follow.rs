@@ -1,4 +1,8 @@
 //! Waiting for new records.
+//!
+//! Notices of the system, such as those of inotify(7), differ between systems and tell nothing of
+//! what another machine writes; so the file is looked at every [`POLL`]. No lock is held while it
+//! waits or reads, so a line may be half there; it is read once its newline is.
 
 use std::{
     fs::File,
@@ -37,22 +41,31 @@ const POLL: Duration = Duration::from_millis(50);
 /// assert!(follow.next().is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// It holds the directory and one file open, and as much memory as the longest line takes, at most
+/// [`MAX_RECORD_BYTES`](crate::MAX_RECORD_BYTES) and a block of 64 KiB. A line that is no record is
+/// given as [`AuditError::NoRecord`], and the next call goes on behind it; any other error ends the
+/// iteration. Records that are pruned before they were read are left out.
 #[derive(Debug)]
 pub struct Follow {
     dir: Dir,
     filter: Filter,
+    /// How many records may still be given.
     left: usize,
     /// Records up to this number are not given.
     after: u64,
     /// The number of the last record that was looked at.
     last: u64,
+    /// The file being read; `None` where the next one has to be found.
     open: Option<OpenFile>,
     cancel: Cancel,
 }
 
+/// The file being read. It is told from others by its identity, because a rotation renames it.
 #[derive(Debug)]
 struct OpenFile {
     name: String,
+    /// [`FileId::identity`](crate::sys::FileId::identity) at the time when it was opened.
     identity: (u64, u64),
     lines: Lines<File>,
     /// The file has another name now: nothing more is written to it.
@@ -77,6 +90,9 @@ pub struct Cancel {
 
 impl Cancel {
     /// Ends the wait, now and for ever.
+    ///
+    /// Records that are in the file already are not given any more. It may be called before the
+    /// wait begins, and again.
     pub fn cancel(&self) {
         let (is_cancelled, changed) = &*self.shared;
         *is_cancelled.lock().unwrap_or_else(PoisonError::into_inner) = true;
@@ -94,6 +110,8 @@ impl Cancel {
 
 impl Follow {
     /// Behind the last record that is there, by `head.json`.
+    ///
+    /// What another writer appends behind the head before this returns is given.
     pub(crate) fn from_now(dir: &Path, filter: Filter, left: usize) -> Result<Self, AuditError> {
         let Snapshot { dir, head, current, .. } = Snapshot::take(Dir::open(dir)?)?;
         let (mut last, mut offset) = (0, None);
@@ -111,6 +129,8 @@ impl Follow {
     }
 
     /// Behind the record of a number.
+    ///
+    /// Begins with the file that may hold that record, and passes over what stands before.
     pub(crate) fn after(
         dir: &Path,
         filter: Filter,
@@ -137,6 +157,7 @@ impl Follow {
         self.cancel.clone()
     }
 
+    /// `offset` is the start of a line.
     fn open_at(&self, name: &str, file: File, offset: u64) -> Result<OpenFile, AuditError> {
         let identity = self.dir.id_of(name, &file)?.identity;
         let lines = Lines::new(file, offset, u64::MAX);
@@ -144,6 +165,9 @@ impl Follow {
     }
 
     /// The next record that matches, of those that are there.
+    ///
+    /// `None` where all that is there was looked at. Once `audit.jsonl` leads to another file, what
+    /// is left of the one that was read is read first, and then the next one is opened.
     fn advance(&mut self) -> Result<Option<Record>, AuditError> {
         loop {
             let Some(open) = &mut self.open else {
@@ -185,6 +209,9 @@ impl Follow {
     }
 
     /// Opens the file that comes behind the one that was read; false where there is none yet.
+    ///
+    /// `done` is the identity of the file that was read to its end, which may be found under its
+    /// new name.
     fn open_next(&mut self, done: Option<(u64, u64)>) -> Result<bool, AuditError> {
         // First the file that is written to, so that one which is rotated meanwhile is in the list.
         let current = self.dir.open_file(CURRENT, Access::Read)?;

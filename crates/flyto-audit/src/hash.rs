@@ -25,9 +25,13 @@ pub struct InvalidHash;
 
 impl ChainHash {
     /// What the first record of a log names as the hash before it.
+    ///
+    /// No text is known that has it as its SHA-256, so no record has it as its own.
     pub const ZERO: Self = Self([0; 32]);
 
     /// Its bytes.
+    ///
+    /// In the order in which the digits stand in the text, the first byte first.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
@@ -43,6 +47,8 @@ impl ChainHash {
     }
 
     /// The plain SHA-256 of `bytes`.
+    ///
+    /// It names a torn line in the record `torn`, and is no part of the chain.
     pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }

@@ -1,4 +1,8 @@
 //! The end of the chain, kept beside it.
+//!
+//! `head.json` has 512 bytes, is JSON with blanks behind it, and is overwritten in place under the
+//! lock after each append. A writer that is killed may leave it behind the files, and none leaves
+//! it ahead: a head that is ahead means that the files lost something.
 
 use std::{fmt, fs::File, io, str::FromStr};
 
@@ -37,6 +41,8 @@ impl Head {
     pub const EMPTY: Self = Self { seq: 0, hash: ChainHash::ZERO };
 
     /// A head that was noted elsewhere.
+    ///
+    /// Nothing is compared here: [`verify_with`](crate::verify_with) does that.
     #[must_use]
     pub fn new(seq: u64, hash: ChainHash) -> Self {
         Self { seq, hash }
@@ -63,9 +69,12 @@ impl FromStr for Head {
 pub(crate) const BLOCK_BYTES: usize = 512;
 
 /// What `head.json` says: up to where the files were written, and what the last record was.
+///
+/// An unknown member makes it unreadable, as a version that is not known does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HeadFile {
+    /// Always 1.
     version: Version,
     seq: u64,
     hash: ChainHash,
@@ -116,12 +125,17 @@ impl HeadFile {
     }
 
     /// The same file with another last record and length.
+    ///
+    /// `file_bytes` is the length of `audit.jsonl` with that record, in bytes. The boot is the
+    /// present one.
     pub(crate) fn with_last(&self, head: Head, file_bytes: u64) -> Self {
         let (seq, hash, boot) = (head.seq, head.hash, process::boot());
         Self { seq, hash, file_bytes, boot, ..self.clone() }
     }
 
     /// The file behind, without a record.
+    ///
+    /// The chain goes on: number and hash of the last record stay.
     pub(crate) fn rotated(&self) -> Self {
         let (file_first, previous_first) = (self.seq + 1, Some(self.file_first));
         Self { file_first, file_bytes: 0, previous_first, ..self.clone() }
@@ -141,6 +155,7 @@ impl HeadFile {
         res
     }
 
+    /// `None` where the bytes are anything else than one such object, with white space around it.
     pub(crate) fn from_block(block: &[u8]) -> Option<Self> {
         serde_json::from_slice(block).ok()
     }

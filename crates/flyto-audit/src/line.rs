@@ -1,4 +1,8 @@
 //! One record as the bytes of its line.
+//!
+//! Members stand in one order and the hash is the last of them, so that the hashed bytes are a
+//! piece of the line itself and no canonical form of JSON is needed: what is hashed is what is in
+//! the file. A reader takes a line for a record only where it ends as [`write()`] ends one.
 
 use std::{borrow::Cow, io::Write as _};
 
@@ -24,6 +28,7 @@ pub(crate) struct Content<'a> {
     pub(crate) event: &'a str,
     pub(crate) process: Option<&'a Process>,
     /// JSON without a newline.
+    /// Nested no deeper than [`MAX_BODY_DEPTH`].
     pub(crate) body: &'a [u8],
 }
 
@@ -31,12 +36,15 @@ pub(crate) struct Content<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) seq: u64,
+    /// The hash of the record before; [`ChainHash::ZERO`] for the first one.
     pub(crate) prev: &'a ChainHash,
     /// The name of the file before, for the first record of a file.
     pub(crate) follows: Option<&'a str>,
 }
 
 /// Appends the line of a record with its newline.
+///
+/// Returns the hash of the record. Nothing is checked: ids, names and lengths are the caller's.
 pub(crate) fn write(out: &mut Vec<u8>, place: Place<'_>, content: Content<'_>) -> ChainHash {
     const FITS: &str = "a vector takes all, and texts are JSON";
     let start = out.len();
@@ -67,6 +75,9 @@ pub(crate) fn write(out: &mut Vec<u8>, place: Place<'_>, content: Content<'_>) -
 }
 
 /// A line that is a record, its content still as written.
+///
+/// An unknown member, one that occurs twice, and one that is missing (but for `process` and
+/// `follows`) make it no record.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line<'a> {
@@ -81,6 +92,7 @@ pub(crate) struct Line<'a> {
     /// The name of the file before, in the first record of a file.
     #[serde(default, borrow)]
     pub(crate) follows: Option<Cow<'a, str>>,
+    /// The bytes of the body: valid JSON of any depth, which serde_json skips without recursion.
     #[serde(borrow)]
     pub(crate) body: &'a RawValue,
     pub(crate) prev: ChainHash,
@@ -92,6 +104,9 @@ pub(crate) struct Line<'a> {
 
 impl<'a> Line<'a> {
     /// Reads a line without its newline. `None` where it is no record; its hash may still be wrong.
+    ///
+    /// The hash that is read as JSON has to be the one that the line ends with: else a hash in an
+    /// escape, or one in the middle, would stand for bytes that are not hashed.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (hashed, member) =
             bytes.split_at_checked(bytes.len().checked_sub(HASH_MEMBER_BYTES)?)?;
@@ -103,6 +118,8 @@ impl<'a> Line<'a> {
     }
 
     /// Whether the hash fits the rest of the line.
+    ///
+    /// It says nothing of the chain: `prev` is taken as the line has it.
     pub(crate) fn is_sound(&self) -> bool {
         ChainHash::of_record(&self.prev, self.hashed) == self.hash
     }
@@ -114,6 +131,8 @@ pub(crate) fn flatten(json: &mut [u8]) {
 }
 
 /// Whether JSON is nested more than `limit` deep.
+///
+/// It counts brackets outside of texts, and takes the JSON for valid.
 pub(crate) fn is_deeper_than(json: &[u8], limit: usize) -> bool {
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for byte in json {

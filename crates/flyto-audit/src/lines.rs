@@ -1,4 +1,9 @@
 //! Lines of a file, forwards and backwards, in bounded memory.
+//!
+//! Forwards they are borrowed from one buffer, backwards each is a copy. A line that is longer than
+//! [`MAX_RECORD_BYTES`] is no record: it is passed over with its place and, forwards, its length
+//! and SHA-256, and hardly more than that bound is held of it. The work of one pass is linear in
+//! the bytes of the file.
 
 use std::{borrow::Borrow, fs::File, io};
 
@@ -18,12 +23,14 @@ const MAX_LINE: usize = MAX_RECORD_BYTES as usize;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RawLine<'a> {
     /// Where it begins.
+    /// In bytes from the start of the file.
     pub(crate) offset: u64,
     /// How long it is.
     pub(crate) len: u64,
     /// What it says; `None` where it is longer than [`MAX_RECORD_BYTES`].
     pub(crate) bytes: Option<&'a [u8]>,
     /// Whether a newline follows.
+    /// False for the last line only.
     pub(crate) is_ended: bool,
     /// The SHA-256 of a line that is too long.
     long_digest: Option<ChainHash>,
@@ -98,6 +105,8 @@ impl<F: Borrow<File>> Lines<F> {
     }
 
     /// Takes a line of `len` bytes out of the buffer.
+    ///
+    /// The line is in the buffer, and so is its newline where `is_ended` says so.
     fn take(&mut self, len: usize, is_ended: bool) -> RawLine<'_> {
         let (start, offset) = (self.start, self.offset);
         let n_taken = len + usize::from(is_ended);
@@ -111,6 +120,8 @@ impl<F: Borrow<File>> Lines<F> {
     }
 
     /// Reads to the end of a line that is too long, and keeps its digest only.
+    ///
+    /// The bytes that are in the buffer already are its start.
     fn skip_long(&mut self) -> io::Result<RawLine<'_>> {
         let offset = self.offset;
         let (mut hasher, mut len, mut is_ended) = (Hasher::default(), 0, false);
@@ -172,6 +183,8 @@ pub(crate) struct LinesBack {
     buf: Vec<u8>,
 }
 
+/// `end` and `buf` go together: the buffer holds the `buf.len()` bytes before `end`, and none
+/// behind it.
 impl LinesBack {
     /// The lines before an offset.
     pub(crate) fn new(file: File, end: u64) -> Self {
@@ -205,6 +218,9 @@ impl LinesBack {
     }
 
     /// Leaves a line out that is too long.
+    ///
+    /// What is in the buffer is its end, and is dropped; the offset that is returned is where the
+    /// line begins.
     fn skip_long(&mut self) -> io::Result<OwnedLine> {
         loop {
             self.cut(0);
@@ -221,6 +237,8 @@ impl LinesBack {
     }
 
     /// Cuts what was given off the end.
+    ///
+    /// `keep` is how many bytes of the buffer stay, from its start on.
     fn cut(&mut self, keep: usize) {
         self.end -= (self.buf.len() - keep) as u64;
         self.buf.truncate(keep);

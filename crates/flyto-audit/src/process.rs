@@ -1,4 +1,7 @@
 //! The process that began a call.
+//!
+//! All of it is read from proc(5), and nothing is sent to a process. Where `/proc` hides the
+//! processes of other users (mount option `hidepid`), one of those counts as ended.
 
 use std::{fs, sync::OnceLock};
 
@@ -12,6 +15,7 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 pub struct Process {
     /// Its number.
+    /// As the process itself sees it, in its own PID namespace.
     pub pid: u32,
     /// When it started, in clock ticks since the machine did (field 22 of `/proc/pid/stat`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,6 +52,8 @@ impl Process {
 
     /// Whether the process is still alive; `None` where that cannot be told: on another system or after a move to
     /// another PID namespace.
+    ///
+    /// A zombie (proc(5), state `Z`) counts as ended: it runs no code.
     #[must_use]
     pub fn is_alive(&self) -> Option<bool> {
         let (start, boot, namespace) =
@@ -65,6 +71,8 @@ impl Process {
 }
 
 /// State and start time in `/proc/NAME/stat`.
+///
+/// `NAME` is a number or `self`; `None` where there is no such process, or no such file system.
 fn stat_of(name: &str) -> Option<(u8, u64)> {
     let text = fs::read(format!("/proc/{name}/stat")).ok()?;
     // The second field is the program's name in parentheses, which may hold blanks and parentheses.
@@ -75,6 +83,8 @@ fn stat_of(name: &str) -> Option<(u8, u64)> {
 }
 
 /// What [`Process::boot`] is for the running system.
+///
+/// Read once per process. `None` on systems without `/proc`.
 pub(crate) fn boot() -> Option<String> {
     static BOOT: OnceLock<Option<String>> = OnceLock::new();
     let read = || {

@@ -1,4 +1,8 @@
 //! Reading records.
+//!
+//! [`Reader`] says what is wanted, [`Records`] is one pass over a [`Snapshot`]. The files are gone
+//! through in order of their numbers; with a span of time, a binary search by the first record of
+//! each file finds where to begin.
 
 use std::{
     fs::File,
@@ -48,6 +52,8 @@ impl Reader {
     /// # Errors
     ///
     /// [`AuditError::Refused`] where the directory is a link or none, [`AuditError::Io`] where it cannot be opened.
+    ///
+    /// A directory without a log has no records.
     pub fn open(dir: impl AsRef<Path>) -> Result<Self, AuditError> {
         let dir = dir.as_ref().to_owned();
         Dir::open(&dir)?;
@@ -62,6 +68,8 @@ impl Reader {
     }
 
     /// Gives the newest record first.
+    ///
+    /// It holds for [`records`](Self::records); those that are waited for come as they are written.
     #[must_use]
     pub fn newest_first(mut self) -> Self {
         self.newest_first = true;
@@ -69,6 +77,8 @@ impl Reader {
     }
 
     /// Sets how many records it gives at most.
+    ///
+    /// Counted are records that match; 0 gives none.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
@@ -124,6 +134,7 @@ impl Reader {
 /// on behind it; any other error ends the iteration.
 #[derive(Debug)]
 pub struct Records {
+    /// What was there when the pass began: later records are not given.
     snapshot: Snapshot,
     filter: Filter,
     left: usize,
@@ -142,6 +153,9 @@ enum Open {
 
 impl Records {
     /// The last file that may hold the first record of the time span.
+    ///
+    /// A file whose first line cannot be read counts as one inside of the span, and so does one
+    /// that was removed.
     fn first_file(&self) -> Result<usize, AuditError> {
         let Some(since) = self.filter.since else { return Ok(0) };
         let since = since.earlier_by(CLOCK_SLACK);
@@ -165,6 +179,8 @@ impl Records {
     }
 
     /// Opens the next file; `None` behind the last.
+    ///
+    /// A file that a writer removed since is passed over.
     fn open_next(&mut self) -> Result<Option<()>, AuditError> {
         let index = match self.newest_first {
             true => self.files.next_back(),

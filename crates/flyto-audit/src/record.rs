@@ -57,6 +57,8 @@ impl Record {
     }
 
     /// `None` where the body is nested too deeply for serde_json, which no log has written.
+    ///
+    /// `text` are the bytes that `line` was read from. Whether the hash fits is not asked.
     pub(crate) fn new(line: &Line<'_>, text: &[u8]) -> Option<Self> {
         Some(Self {
             seq: line.seq,

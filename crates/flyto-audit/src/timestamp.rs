@@ -1,4 +1,8 @@
 //! Moments in records.
+//!
+//! RFC 3339 is written and read here, by arithmetic on the Gregorian calendar, so that a record
+//! needs no time zone data and no further crate. A second has 9 digits at most behind its point,
+//! and those behind the third are cut.
 
 use std::{
     fmt,
@@ -64,6 +68,8 @@ impl Timestamp {
         Self::clamped(self.unix_ms.saturating_add(ms))
     }
 
+    /// The only way to make one that takes any number: what lies outside of [`RANGE`] becomes its
+    /// nearest end.
     fn clamped(unix_ms: i64) -> Self {
         Self { unix_ms: unix_ms.clamp(*RANGE.start(), *RANGE.end()) }
     }
@@ -104,6 +110,8 @@ impl FromStr for Timestamp {
     }
 }
 
+/// `None` for a text in any other form, for a day that the month does not have, and for a moment
+/// outside of [`RANGE`] once the offset is taken off.
 fn parse(text: &str) -> Option<Timestamp> {
     let mut rest = Rest(text.as_bytes());
     let year = rest.number(4)?;

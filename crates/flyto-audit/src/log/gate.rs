@@ -1,4 +1,7 @@
 //! A mutex whose wait has a bound.
+//!
+//! flock(2) does not keep the threads of one process apart that share an open file, so they go
+//! through this first.
 
 use std::{
     ops::{Deref, DerefMut},
@@ -20,6 +23,8 @@ impl<T> Gate<T> {
     }
 
     /// Waits for the value; `None` where that takes until `deadline`.
+    ///
+    /// The value goes to whichever thread takes it first: there is no queue.
     pub(super) fn enter(&self, deadline: Instant) -> Option<Entered<'_, T>> {
         let mut place = self.place();
         loop {
@@ -33,6 +38,8 @@ impl<T> Gate<T> {
     }
 
     /// No code runs under the mutex that could panic and leave the value in disorder.
+    ///
+    /// So a poisoned mutex is used as it is.
     fn place(&self) -> MutexGuard<'_, Option<T>> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,7 @@
 //! Removing old files, with a record that says which.
+//!
+//! It runs under the lock, after a rotation and when a log is opened. Of the files only the first
+//! line is read.
 
 use serde_json::json;
 
@@ -49,6 +52,9 @@ impl Locked<'_> {
 
     /// The first record behind a rotated file. `None` where that file was changed or files are missing: then it stays,
     /// for `verify` to see.
+    ///
+    /// `index` is that of the file in `rotated`. Behind the last of them comes `audit.jsonl`, or,
+    /// where that is empty, the record that is yet to be written.
     fn record_behind(&self, rotated: &[u64], index: usize) -> Result<Option<First>, AuditError> {
         if let Some(first) = rotated.get(index + 1) {
             let record = self.first_record(&rotated_name(*first))?;

@@ -77,6 +77,10 @@ impl Locked<'_> {
     }
 
     /// The head before the last sound record that is there.
+    ///
+    /// It looks through the files from the newest on until one has a sound record. In `audit.jsonl`
+    /// that record is then read again by [`scan`](Self::scan), as one that was written behind the
+    /// head. Without any the log begins anew: record 1 is the note `head_lost`.
     fn rebuild_head(
         &self,
         lost: &FoundHead,
@@ -112,6 +116,9 @@ impl Locked<'_> {
     }
 
     /// Takes what was written behind the head.
+    ///
+    /// From `head.file_bytes` to `found_bytes`. A line counts where it has the next number, names
+    /// the last hash and fits its own.
     fn scan(
         &self,
         head: HeadFile,
@@ -196,6 +203,9 @@ pub(super) struct First {
 }
 
 /// The file is shorter than it was. After a restart of the machine that may be for want of power.
+///
+/// `expected_bytes` and `found_bytes` are lengths of `audit.jsonl`; number and hash are those of
+/// the last record that `head.json` names.
 fn cut_note(head: &HeadFile, found_bytes: u64) -> Note {
     let restarted = head.boot.is_some() && head.boot != process::boot();
     let body = json!({

@@ -1,4 +1,8 @@
 //! The files of one writer, and how a line gets into them.
+//!
+//! [`State`] holds the descriptors, [`Locked`] is a state under the lock. Only a `Locked` writes,
+//! and only after `catch_up` said what the files hold; `known` is `None` from the first doubt on
+//! until the next `catch_up`.
 
 use std::{
     fs::File,
@@ -39,6 +43,7 @@ pub(super) struct State {
     known: Option<Known>,
     /// The line being written, kept for its memory.
     buf: Vec<u8>,
+    /// Writes since the file was last forced onto the disk.
     unsynced: u32,
     last_sync: Instant,
 }
@@ -252,6 +257,8 @@ impl Locked<'_> {
     }
 
     /// Appends the line in the buffer.
+    ///
+    /// Returns its number.
     fn write_line(&mut self, head: Head) -> Result<u64, AuditError> {
         let line = mem::take(&mut self.buf);
         let res = self.write(&line, head);
