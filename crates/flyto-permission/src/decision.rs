@@ -1,4 +1,9 @@
 //! A verdict with its reasons.
+//!
+//! Read [`Decision`] first, then what it is made of: a [`Reason`] for each part of the call, whose
+//! [`Subject`] says which part and whose [`Cause`] says what decided about it, a [`Rule`] or a
+//! [`Standing`]. [`Danger`]s stand beside the reasons: they are told to people, and those that
+//! decide have a reason of their own.
 
 use std::fmt;
 
@@ -21,19 +26,26 @@ use crate::{Rule, Verdict};
 /// assert_eq!(decision.to_string(), "ask: tool notes:add: no rule allows it; to allow it: notes:add");
 /// # Ok::<(), flyto_tools::InvalidName>(())
 /// ```
+///
+/// A decision holds no reference to the call and no secret of its own; it does hold texts of the
+/// call, cut as [`Subject`] says, which a host that redacts its logs redacts like any other text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Decision {
     /// The strongest verdict of all reasons.
+    /// [`Verdict::Ask`] where there is no reason at all.
     pub verdict: Verdict,
     /// One for each part of the call that was judged, the strongest first.
+    /// Reasons of one verdict are in the order in which they were found.
     pub reasons: Vec<Reason>,
     /// What people should know before they agree.
+    /// They change no verdict; where one does ([`DangerKind::is_asked`]), a reason says so.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<Danger>,
 }
 
 impl Decision {
+    /// Sorts the reasons, those of one verdict staying in their order.
     pub(crate) fn new(mut reasons: Vec<Reason>, dangers: Vec<Danger>) -> Self {
         reasons.sort_by_key(|it| std::cmp::Reverse(it.verdict));
         let verdict = reasons.first().map_or(Verdict::Ask, |it| it.verdict);
@@ -41,11 +53,17 @@ impl Decision {
     }
 
     /// The reasons that carry the verdict.
+    ///
+    /// Never empty where [`reasons`](Self::reasons) is not.
     pub fn deciding(&self) -> impl Iterator<Item = &Reason> {
         self.reasons.iter().filter(|it| it.verdict == self.verdict)
     }
 
     /// The first rule that carries the verdict; `None` where a default does.
+    ///
+    /// A rule of [`Cause::KeptOnly`] does not count: it would have allowed what is asked. Of
+    /// several rules that carry the verdict it is the one of the first reason;
+    /// [`deciding`](Self::deciding) has them all.
     #[must_use]
     pub fn rule(&self) -> Option<&Rule> {
         self.deciding().find_map(|it| match &it.cause {
@@ -99,6 +117,8 @@ impl Decision {
 }
 
 /// Most reasons that `Display` writes out.
+///
+/// Of dangers as many are written out as well.
 const MAX_LINES: usize = 6;
 
 impl fmt::Display for Decision {
@@ -121,25 +141,52 @@ impl fmt::Display for Decision {
 }
 
 /// Why a part of a call is judged as it is.
+///
+/// `Display` is one line: the part, what decided, and the rule that would allow it.
+///
+/// ```
+/// use flyto_permission::{Cause, ClassTrust, Request, Rules, Standing, Subject, Verdict};
+/// use flyto_tools::{PermissionClass, Preview, ToolId};
+///
+/// let id = ToolId::parse("net:get")?;
+/// let preview = Preview::new().with_url("https://example.org/a?b");
+/// let request = Request::new(&id)
+///     .class(&PermissionClass::WEBFETCH)
+///     .class_trust(ClassTrust::Named)
+///     .preview(Some(&preview));
+/// let decision = Rules::default().decide(&request);
+/// let reason = &decision.reasons[0];
+/// let Subject::Url { host, .. } = &reason.subject else { panic!("an address was judged") };
+/// assert_eq!(host.as_deref(), Some("example.org"));
+/// assert_eq!(reason.cause, Cause::Default { default: Standing::NoRule });
+/// assert_eq!(reason.suggestion.as_deref(), Some("WebFetch(domain:example.org)"));
+/// # Ok::<(), flyto_tools::InvalidName>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Reason {
     /// What follows for this part.
+    /// The verdict of the whole call is the strongest of these.
     pub verdict: Verdict,
     /// The part.
     pub subject: Subject,
     /// What decided.
     pub cause: Cause,
     /// Text of a rule that would allow it, where there is one.
+    /// It names this part and nothing wider, and it is read back as a rule. `None` for a part that
+    /// is allowed already, and where no rule is known that would.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggestion: Option<String>,
 }
 
 impl Reason {
+    /// Without a suggestion: [`suggest`](Self::suggest) adds one.
     pub(crate) fn new(verdict: Verdict, subject: Subject, cause: Cause) -> Self {
         Self { verdict, subject, cause, suggestion: None }
     }
 
+    /// The verdict is the effect of the rule, so a rule that allows has to come from a layer that
+    /// may ([`Cause::KeptOnly`] is for the others).
     pub(crate) fn rule(subject: Subject, rule: &Rule) -> Self {
         Self::new(rule.effect(), subject, Cause::Rule { rule: rule.clone() })
     }
@@ -168,6 +215,8 @@ impl fmt::Display for Reason {
 ///
 /// Texts are cut, to 120 bytes for commands and 512 for paths and addresses, because a call can
 /// hold any amount of text and a decision is written to logs.
+///
+/// As JSON it has a `kind`: `tool`, `command`, `path` or `url`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
@@ -175,21 +224,26 @@ pub enum Subject {
     /// The tool as a whole.
     Tool {
         /// Its id.
+        /// As a tool is registered: `plugin:tool`, or a bare name.
         name: String,
     },
     /// One command of a command line.
     Command {
         /// Its text, cut.
+        /// For people: control characters are blanks, and a text that was cut ends in `…`.
         text: String,
     },
     /// A file or directory.
     Path {
         /// As the call names it.
+        /// Before links are followed; `~` and relative paths are as they were written.
         path: String,
         /// Where it leads, where that is another place.
         #[serde(skip_serializing_if = "Option::is_none")]
         resolved: Option<String>,
         /// What would be done with it.
+        /// [`Access::Read`] or [`Access::Write`] where rules were compared with it; a path that
+        /// cannot be looked up has what the call declared.
         access: Access,
     },
     /// An address.
@@ -197,6 +251,8 @@ pub enum Subject {
         /// As the call names it, cut.
         url: String,
         /// Its host, where it has one.
+        /// As the URL standard reads it: lower case, Punycode, IP addresses in one form. `None` for
+        /// an address that cannot be read.
         #[serde(skip_serializing_if = "Option::is_none")]
         host: Option<String>,
     },
@@ -235,16 +291,20 @@ impl fmt::Display for Subject {
 #[non_exhaustive]
 pub enum Cause {
     /// This rule names it.
+    /// It asks, denies, or allows from a layer that may allow.
     Rule {
         /// The rule.
         rule: Rule,
     },
     /// This rule may name it: a word that is known only when the call runs decides that.
+    /// It asks or denies. The verdict is [`Verdict::Ask`], also for a rule that denies.
     Possible {
         /// The rule.
         rule: Rule,
     },
     /// This rule would allow it, but comes from a layer that only narrows.
+    /// A rule of a plugin, or of a project that is not trusted
+    /// ([`trust_project`](crate::RulesBuilder::trust_project)).
     KeptOnly {
         /// The rule.
         rule: Rule,
@@ -276,33 +336,47 @@ impl fmt::Display for Cause {
 ///
 /// As JSON it has a `name`, by which programs tell defaults apart; the text of `Display` is for people and
 /// may change.
+///
+/// Defaults ask, but for three: [`ReadOnly`](Self::ReadOnly) and [`InsideRoots`](Self::InsideRoots)
+/// allow, and [`Protected`](Self::Protected) denies where keys are kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "name", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Standing {
     /// No rule allows it.
+    /// For a tool, a command, a host or a file that a shell writes to.
     NoRule,
     /// Tools of class `readonly` are allowed.
+    /// Only where the class is trusted: see [`ClassTrust`](crate::ClassTrust).
     ReadOnly,
     /// The path lies in an allowed root.
+    /// By where it leads, after links are followed.
     InsideRoots,
     /// The path lies in no allowed root, and no rule allows it.
+    /// For tools of class `file`.
     OutsideRoots,
     /// The path is one that is protected by itself: keys, system files, start files.
+    /// A rule that allows opens it only if the plain part of its pattern names the place.
     Protected {
         /// Which place.
         place: &'static str,
     },
     /// The tool does not say what the call touches.
+    /// Its command line, paths or addresses, as its class has them.
     Unpreviewed,
     /// It cannot be told what it is.
+    /// Asked whatever the rules allow. Where one command holds what is unclear, a rule with its
+    /// exact words answers for it.
     Unclear {
         /// Why not.
+        /// For people; not stable.
         why: &'static str,
         /// The text near it, cut; may be empty.
+        /// At most 40 bytes of a command line.
         near: String,
     },
     /// A variable is set that may change which programs run.
+    /// Any whose name is not known to be harmless, as those of locale, terminal and verbosity are.
     Variable {
         /// Its name.
         variable: String,
@@ -313,6 +387,8 @@ pub enum Standing {
         danger: DangerKind,
     },
     /// The host is this machine or its network, and no rule names it exactly.
+    /// RFC 6890's addresses for private use, names without a dot, and `localhost`, `local`,
+    /// `internal`, `lan`, `home`.
     LocalHost,
 }
 
@@ -345,12 +421,15 @@ impl fmt::Display for Standing {
 }
 
 /// Something in a call that people should know before they agree.
+///
+/// The list of dangers is not complete, and a command without one is not for that reason safe.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Danger {
     /// What it is.
     pub kind: DangerKind,
     /// The command, cut.
+    /// At most 120 bytes and `…`.
     pub command: String,
 }
 
@@ -378,24 +457,31 @@ pub enum DangerKind {
     /// `rm -r`.
     RemovesRecursively,
     /// `rm -r` of `/`, of a home directory, or of a name that is known only when it runs.
+    /// Added to [`RemovesRecursively`](Self::RemovesRecursively), which the same command has.
     RemovesEverything,
     /// `find -delete`.
     RemovesFound,
     /// A download that a shell or an interpreter runs.
+    /// `curl … | sh`, and `sh -c "$(curl …)"`: curl, wget, fetch, nc and ncat count as downloads.
     PipesDownload,
     /// A command that runs with the rights of another user.
+    /// `sudo`, `doas`, `su`, `pkexec`.
     OtherRights,
     /// `chmod -R` and its like.
     ChangesRights,
     /// `git reset --hard`, `git clean -f`, `git push --force`.
     DiscardsWork,
     /// An interpreter with a program as an argument.
+    /// `python -c`, `perl -e`. The text of a shell (`sh -c`) is read and its commands judged, so it
+    /// is none.
     RunsText,
     /// A write to a disk.
+    /// `dd of=/dev/…` and `mkfs`.
     WritesDevice,
     /// `/dev/tcp`, which bash opens as a connection.
     Connects,
     /// A path in a place where keys and passwords are kept.
+    /// `.ssh`, `.gnupg`, `.aws`, `.kube`, `.netrc`, `.git-credentials`, `/etc/shadow` and the like.
     TouchesKeys,
 }
 

@@ -1,4 +1,9 @@
 //! Patterns of paths.
+//!
+//! A pattern is taken apart once, when its rule is added, into parts between slashes; a path is
+//! compared part by part. `*`, `?` and `[…]` stay within one part, `**` stands for any number of
+//! parts. There are no braces and no backslashes, so that a pattern means what it shows. Bounds:
+//! [`MAX_BYTES`] bytes, [`MAX_PARTS`] parts.
 
 /// Longest pattern in bytes.
 pub(crate) const MAX_BYTES: usize = 1024;
@@ -6,27 +11,38 @@ pub(crate) const MAX_BYTES: usize = 1024;
 const MAX_PARTS: usize = 64;
 
 /// Where a pattern starts.
+///
+/// [`PathIndex`](crate::rules::paths::PathIndex) files patterns by it, and passes to
+/// [`Glob::matches`] what lies below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Anchor {
     /// At the root of the file system.
+    /// Written with a slash first.
     Root,
     /// At the home directory.
+    /// Written with `~/` first.
     Home,
     /// At each allowed root and the working directory.
+    /// Written with `./` first, or with a slash further inside.
     Relative,
     /// At any directory.
+    /// Written with `**/` first, or without any slash.
     Anywhere,
 }
 
 /// A pattern, taken apart at its slashes.
+///
+/// Without parts it names the anchor itself and all below.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Glob {
     pub(crate) anchor: Anchor,
     parts: Vec<Part>,
 }
 
+/// What stands between two slashes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
+    /// Byte for byte; case counts, also where a file system ignores it.
     Literal(Box<str>),
     /// With `*`, `?` or `[…]`.
     Wild(Box<[Token]>),
@@ -34,6 +50,9 @@ enum Part {
     Any,
 }
 
+/// What a wildcard part is made of, one for each character of a name or for a run of them: `?` is
+/// any one character, `*` any number of them. A set is `[…]`, with pairs of the first and last
+/// character of each range; `[!…]` and `[^…]` are negated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Char(char),
@@ -44,6 +63,9 @@ enum Token {
 
 impl Glob {
     /// Reads a pattern. On `Err`: what is wrong, with the range of bytes.
+    ///
+    /// `..` is refused, because a path that is compared has none: it was taken out before. A slash
+    /// at the end adds all that lies below.
     pub(crate) fn parse(text: &str) -> Result<Self, (&'static str, std::ops::Range<usize>)> {
         let whole = 0..text.len();
         if text.len() > MAX_BYTES {
@@ -106,6 +128,8 @@ impl Glob {
     }
 
     /// The literal parts before the first wildcard, with slashes between.
+    ///
+    /// Empty where the first part is a wildcard.
     pub(crate) fn base(&self) -> String {
         let literal = self.parts.iter().map_while(|it| match it {
             Part::Literal(it) => Some(&**it),
@@ -115,6 +139,8 @@ impl Glob {
     }
 
     /// The only part, if it is a plain name.
+    ///
+    /// `.env` and `**/.env`: those are looked up by the name and not tried one by one.
     pub(crate) fn plain_name(&self) -> Option<&str> {
         match (&self.anchor, &*self.parts) {
             (Anchor::Anywhere, [Part::Literal(name)]) => Some(name),
@@ -123,6 +149,8 @@ impl Glob {
     }
 
     /// Whether the literal parts before the first wildcard hold `place` in one piece.
+    ///
+    /// A rule that allows has to spell a protected place out; `/**` and `.s*` do not.
     pub(crate) fn names(&self, place: &[&str]) -> bool {
         let literal: Vec<&str> = self
             .parts
@@ -160,6 +188,8 @@ impl Glob {
     }
 }
 
+/// Reads a part with wildcards; `None` for a bracket that is not closed or holds nothing. A `]`
+/// ends it wherever it stands.
 fn tokens(part: &str) -> Option<Box<[Token]>> {
     let mut res = Vec::new();
     let mut rest = part.chars();
@@ -192,6 +222,9 @@ fn tokens(part: &str) -> Option<Box<[Token]>> {
 }
 
 /// Whether a name fits: the last star is the only place to go back to.
+///
+/// The work is at most the number of tokens, with the ranges in their sets, times that of the
+/// characters.
 fn fits(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut t, mut n) = (0, 0);

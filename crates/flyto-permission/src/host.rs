@@ -1,23 +1,37 @@
 //! Addresses, and patterns of hosts.
+//!
+//! Rules name hosts, calls name addresses. Both go through the [`url`] crate, so that one host has
+//! one form however it is written (`0x7f.1`, `BÜCHER.example`), and a rule is compared with what a
+//! browser would connect to. Nothing is looked up: a name that leads to an address of the local
+//! network is not found here; only what connects can see that.
 
 use url::{Host, Url};
 
 /// Longest address that is read, in bytes.
+///
+/// Longer ones are asked.
 const MAX_BYTES: usize = 8 * 1024;
 
 /// A host as programs that follow the [URL standard](https://url.spec.whatwg.org/) see it: small
 /// letters, Punycode, IP addresses in one form, without a dot at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
+    /// IPv6 addresses stand in brackets.
     pub(crate) host: String,
     /// This machine, its network, or a name that only such networks use.
+    /// A rule has to name such a host exactly: `WebFetch` and `domain:*` do not allow it.
     pub(crate) is_local: bool,
+    /// `*.` patterns are not tried for it.
     pub(crate) is_ip: bool,
     /// Why programs may read the address differently, where they may.
+    /// Such an address is asked whatever the rules allow; rules that deny its host hold.
     pub(crate) unclear: Option<&'static str>,
 }
 
 /// Reads an address. `Err`: why it has no host that a rule could name.
+///
+/// Only `http` and `https` are read. User names and odd characters are no error: they make the
+/// address [`unclear`](Address::unclear).
 pub(crate) fn read(text: &str) -> Result<Address, &'static str> {
     if text.len() > MAX_BYTES {
         return Err("the address is too long to be read");
@@ -40,6 +54,8 @@ pub(crate) fn read(text: &str) -> Result<Address, &'static str> {
     Ok(res)
 }
 
+/// The host in its one form. A dot at the end is taken off, since both spellings lead to one place;
+/// an IPv4 address within an IPv6 one counts as the former for [`is_local`](Address::is_local).
 fn address(host: &Host<&str>) -> Address {
     let (text, is_local, is_ip) = match host {
         Host::Domain(name) => {
@@ -75,11 +91,14 @@ fn is_local_v4(ip: std::net::Ipv4Addr) -> bool {
 }
 
 /// What `domain:` names.
+///
+/// Kept in the form of [`Address::host`], so that comparing is comparing texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Pattern {
     /// `*`.
     All,
     /// This host.
+    /// A port cannot be named: a rule holds for each.
     Exact(String),
     /// `*.`: every host below this one, not itself.
     Below(String),
@@ -87,6 +106,9 @@ pub(crate) enum Pattern {
 
 impl Pattern {
     /// Reads what stands behind `domain:`.
+    ///
+    /// What no host can hold (`/`, `@`, `:`, `%`, a star inside) is refused before the `url` crate
+    /// reads it, which would take part of it for something else.
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         const WHAT: &str = "this is no name of a host";
         if text == "*" {

@@ -9,18 +9,27 @@ use std::{cell::OnceCell, collections::VecDeque, fs, io, path::Path};
 /// Longest path in bytes, as [path_resolution(7)] has it.
 ///
 /// [path_resolution(7)]: https://man7.org/linux/man-pages/man7/path_resolution.7.html
+///
+/// The target of a link has the same bound.
 const MAX_BYTES: usize = 4096;
 /// Most parts that are looked up, with those that links add.
+///
+/// With [`MAX_LINKS`] it bounds the system calls of one path: one lstat(2) for a step, and one
+/// readlink(2) for a link.
 const MAX_STEPS: usize = 512;
 /// Most links on the way, as path_resolution(7) has it.
 const MAX_LINKS: usize = 40;
 
 /// A path, as it is written and as it leads.
+///
+/// Both are UTF-8: a path through a link whose target is not cannot be looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Location {
     /// Absolute, `.` and `..` taken out by their text.
+    /// Rules that ask or deny hold for it too, so that a link does not lead around them.
     pub(crate) written: String,
     /// Absolute, links followed. The end may not exist yet.
+    /// Rules that allow hold for it alone.
     pub(crate) resolved: String,
 }
 
@@ -32,6 +41,8 @@ pub(crate) struct Starts<'a> {
 }
 
 /// A directory, looked up when it is first needed.
+///
+/// `None` in `location` is a directory that was not given, or one that cannot be looked up.
 #[derive(Debug, Default)]
 struct Start<'a> {
     text: Option<&'a str>,
@@ -39,6 +50,8 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
+    /// Looks the file system up the first time, and not again within a decision: all parts are
+    /// judged by one answer.
     fn get(&self) -> Option<&Location> {
         let look = || self.text.and_then(|it| absolute_location(it).ok());
         self.location.get_or_init(look).as_ref()
@@ -46,6 +59,7 @@ impl Start<'_> {
 }
 
 impl<'a> Starts<'a> {
+    /// Both are absolute; a text that is not is left out before.
     pub(crate) fn new(working_dir: Option<&'a str>, home: Option<&'a str>) -> Self {
         let start = |text| Start { text, location: OnceCell::new() };
         Self { working_dir: start(working_dir), home: start(home) }
@@ -62,6 +76,9 @@ impl<'a> Starts<'a> {
     }
 
     /// Looks a path up. `Err`: why it cannot be told where it leads.
+    ///
+    /// An end that does not exist is taken as it is written; `..` behind it is an error, since what
+    /// it would lead to is not known.
     pub(crate) fn locate(&self, path: &str) -> Result<Location, &'static str> {
         let (start, rest) = self.split(path)?;
         let resolved = resolve(start.map_or("", |it| &it.resolved), rest)?;
@@ -69,6 +86,8 @@ impl<'a> Starts<'a> {
     }
 
     /// A path by its text alone, for rules that ask or deny where [`locate`](Self::locate) cannot tell.
+    ///
+    /// Links are not followed. `None` where its start is not known, and for a text that is no path.
     pub(crate) fn by_text(&self, path: &str) -> Option<Location> {
         let (start, rest) = self.split(path).ok()?;
         let written = written(start, rest);
@@ -76,6 +95,8 @@ impl<'a> Starts<'a> {
     }
 
     /// Where a path starts, and what follows.
+    ///
+    /// `~name` is refused: which directory that is only the system's user database says.
     fn split<'p>(&'p self, path: &'p str) -> Result<(Option<&'p Location>, &'p str), &'static str> {
         if path.is_empty() || path.contains('\0') {
             return Err("it is no path");
@@ -110,6 +131,7 @@ pub(crate) fn absolute_location(path: &str) -> Result<Location, &'static str> {
     Starts::default().locate(path)
 }
 
+/// The text of a path behind the text of its start.
 fn written(start: Option<&Location>, rest: &str) -> String {
     match start {
         Some(start) => normalise(&format!("{}/{rest}", start.written)),
@@ -118,6 +140,9 @@ fn written(start: Option<&Location>, rest: &str) -> String {
 }
 
 /// Takes `.`, `..` and repeated slashes out of an absolute path, by its text.
+///
+/// `..` at the root stays there, as in the kernel. The parts of links are not known here: `a/../b`
+/// is `b` although the link `a` may lead elsewhere, which [`Location::resolved`] has right.
 pub(crate) fn normalise(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -133,6 +158,13 @@ pub(crate) fn normalise(path: &str) -> String {
 }
 
 /// Follows a path from a directory that is already resolved.
+///
+/// Follows part by part, as path_resolution(7) does; `start` has no link in it.
+///
+/// # Errors
+///
+/// Too many parts or links, a link or directory that cannot be read, a target that is not UTF-8,
+/// and `..` behind a part that does not exist.
 fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
     let mut todo: VecDeque<String> = split(path).collect();
     let mut done = start.trim_end_matches('/').to_owned();
@@ -186,6 +218,7 @@ fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
 
 const UNREADABLE: &str = "it cannot be told where the path leads";
 
+/// The parts of a path, without empty ones and `.`.
 fn split(path: &str) -> impl Iterator<Item = String> {
     path.split('/').filter(|it| !it.is_empty() && *it != ".").map(str::to_owned)
 }

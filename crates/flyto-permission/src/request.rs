@@ -1,4 +1,9 @@
 //! A call that wants to run.
+//!
+//! A [`Request`] borrows all that a host knows of a call and is made for one decision. What it
+//! leaves out is taken in the careful sense: a class that is not set is
+//! [`PermissionClass::UNDECLARED`], and of a call without a preview nothing is known of what it
+//! touches.
 
 use std::path::Path;
 
@@ -6,6 +11,9 @@ use flyto_tools::{PermissionClass, Preview, ToolId};
 use serde_json::Value;
 
 /// Whether the class that a tool declares can be believed.
+///
+/// It changes what is allowed and never what a rule denies: names and classes that a plugin declares
+/// count for rules that ask or deny in either case.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum ClassTrust {
     /// The tool is part of the host, or the operator named the plugin that declares it.
@@ -34,11 +42,13 @@ pub enum ClassTrust {
 #[non_exhaustive]
 pub struct Request<'a> {
     /// The tool.
+    /// Rules name it as `plugin:tool`, or by its bare name where it has no owner.
     pub id: &'a ToolId,
     /// Its further names. Rules that allow count them only where the class is trusted too: a plugin
     /// chooses its aliases itself.
     pub aliases: &'a [String],
     /// Which check applies.
+    /// As the tool declares it; [`class_trust`](Self::class_trust) says whether that holds.
     pub class: &'a PermissionClass,
     /// Whether that class can be believed.
     pub class_trust: ClassTrust,
@@ -52,8 +62,10 @@ pub struct Request<'a> {
     /// tool then answers for what its author wrote, also where a part cannot be told before it runs.
     pub is_fixed: bool,
     /// The home directory, for `~`.
+    /// It is that of the user whose files the call would touch. The environment is not read for it.
     pub home: Option<&'a Path>,
     /// Directory of relative paths, where the preview names none.
+    /// [`Preview::working_dir`](flyto_tools::Preview) goes before it.
     pub working_dir: Option<&'a Path>,
 }
 
@@ -61,6 +73,8 @@ static UNDECLARED: PermissionClass = PermissionClass::UNDECLARED;
 
 impl<'a> Request<'a> {
     /// A call of this tool.
+    ///
+    /// Every setter below adds knowledge; none of them is needed for a decision.
     #[must_use]
     pub fn new(id: &'a ToolId) -> Self {
         Self {
@@ -91,6 +105,9 @@ impl<'a> Request<'a> {
     }
 
     /// Sets whether the class can be believed.
+    ///
+    /// A host gives [`ClassTrust::Named`] to its own tools and to those of plugins that its
+    /// operator named.
     #[must_use]
     pub fn class_trust(mut self, trust: ClassTrust) -> Self {
         self.class_trust = trust;
@@ -107,6 +124,8 @@ impl<'a> Request<'a> {
     }
 
     /// Sets what the call would touch.
+    ///
+    /// `None` is a tool that has no preview, or one that could not be made.
     #[must_use]
     pub fn preview(mut self, preview: Option<&'a Preview>) -> Self {
         self.preview = preview;
@@ -159,10 +178,14 @@ impl<'a> Request<'a> {
         self
     }
 
+    /// Where `~` leads; `None` as [`home`](Self::home) says.
     pub(crate) fn home_text(&self) -> Option<&'a str> {
         self.home.and_then(Path::to_str).filter(|it| it.starts_with('/'))
     }
 
+    /// Of the preview, else of the host; `None` as [`working_dir`](Self::working_dir) says. A
+    /// preview whose directory is relative hides that of the host: where such a program would start
+    /// is not known.
     pub(crate) fn working_dir_text(&self) -> Option<&'a str> {
         let from_preview = self.preview.and_then(|it| it.working_dir.as_deref());
         let text = from_preview.or_else(|| self.working_dir.and_then(Path::to_str));
@@ -170,6 +193,8 @@ impl<'a> Request<'a> {
     }
 
     /// The class as it is judged.
+    ///
+    /// Never laxer than the class that was declared.
     pub(crate) fn effective_class(&self) -> &'a PermissionClass {
         static BASH: PermissionClass = PermissionClass::BASH;
         let is_laxer =

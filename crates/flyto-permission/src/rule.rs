@@ -1,4 +1,9 @@
 //! From the text of a rule to what it names.
+//!
+//! A text is read once, by [`Form::parse`]; what it names is filed in the index of
+//! [`Rules`](crate::Rules), and a [`Rule`] keeps the text for people. Texts that are nearly a rule
+//! are refused with what to write instead, because a rule that silently names nothing is one that
+//! does not deny. Bounds: [`MAX_BYTES`] bytes for a rule, and those of patterns.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -22,6 +27,8 @@ use crate::{Layer, Place, Verdict, glob::Glob, host};
 /// assert_eq!(rule.to_string(), "db:* (deny, operator, config.json:3:15)");
 /// # Ok::<(), flyto_permission::RuleError>(())
 /// ```
+///
+/// Clones share one allocation. Two rules are equal where text, effect, layer and place are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     inner: Arc<Inner>,
@@ -41,6 +48,8 @@ impl Rule {
     }
 
     /// The text as it was written.
+    ///
+    /// It is what an operator searches a configuration for.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.inner.text
@@ -122,6 +131,8 @@ impl Serialize for Rule {
 ///     .expect_err("the star is not at the end of a prefix");
 /// assert_eq!(err.suggestion.as_deref(), Some("Bash(git diff:*)"));
 /// ```
+///
+/// `Display` is one line with the text, what is wrong and, where it is known, what to write.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("failed to read the rule {text:?}: {why}{}", hint(.suggestion))]
 #[non_exhaustive]
@@ -131,11 +142,14 @@ pub struct RuleError {
     /// What is wrong.
     pub why: &'static str,
     /// The bytes of the text that are wrong.
+    /// Offsets in the whole text, also where [`text`](Self::text) was cut.
     pub span: Range<usize>,
     /// What was probably meant.
+    /// A whole rule, to be put in the place of the text.
     pub suggestion: Option<String>,
 }
 
+/// The end of the message: empty without a suggestion.
 fn hint(suggestion: &Option<String>) -> String {
     suggestion.as_ref().map_or_else(String::new, |it| format!("; write {it}"))
 }
@@ -149,19 +163,25 @@ impl RuleError {
 }
 
 /// What a rule names.
+///
+/// Names are not looked up: a rule for a tool that does not exist is a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
     /// Tools of a class.
     Class(String),
     /// A tool by its id.
+    /// In the form `owner:tool`, however it was written, or a bare name.
     Tool(String),
     /// Tools of an owner whose own name starts so.
+    /// An empty prefix is every tool of the owner.
     Owner { owner: String, prefix: String },
     /// Any command.
     AnyCommand,
     /// Commands by their words.
+    /// Words after quote removal. With `is_prefix`, further words may follow, none included.
     Command { words: Vec<String>, is_prefix: bool },
     /// Files; `None` for all.
+    /// `writes` is true for `Edit` and `Write`, which mean the same.
     Path { writes: bool, glob: Option<Glob> },
     /// Hosts.
     Host(host::Pattern),
@@ -170,9 +190,13 @@ pub(crate) enum Form {
 /// Longest rule in bytes.
 const MAX_BYTES: usize = 4096;
 /// Forms that take brackets.
+///
+/// All other forms are names of tools.
 const HEADS: &[&str] = &["Bash", "Read", "Edit", "Write", "WebFetch"];
 
 impl Form {
+    /// `Bash(*)` and its like are read as the form without brackets. What is neither a form nor a
+    /// class has to be the name of a tool.
     pub(crate) fn parse(text: &str) -> Result<Self, RuleError> {
         let whole = 0..text.len();
         let fail = |why, span, suggestion| Err(RuleError::new(text, why, span, suggestion));
@@ -229,11 +253,16 @@ impl Form {
 }
 
 /// `webFetch` or `BASH`; in small letters it is the name of a tool, and tools have such names.
+///
+/// Such a text would name a tool that does not exist, and deny nothing.
 fn is_form_in_other_case(form: &str, text: &str) -> bool {
     form.eq_ignore_ascii_case(text) && text.bytes().any(|it| it.is_ascii_uppercase())
 }
 
 /// `plugin:tool`, `plugin:*`, `plugin__tool`, `mcp__server__tool`, `tool`.
+///
+/// `a__b` is a wire name and means `a:b`; a server's tool is `mcp__server__tool`. A star stands
+/// only at the end of the tool's own name.
 fn tool(text: &str) -> Result<Form, RuleError> {
     let fail = |why, suggestion| Err(RuleError::new(text, why, 0..text.len(), suggestion));
     if text.contains(|it: char| it.is_whitespace() || it.is_control() || it == ')') {
@@ -283,6 +312,8 @@ fn tool(text: &str) -> Result<Form, RuleError> {
 }
 
 /// What stands in `Bash(…)`.
+///
+/// `at` is where `inner` starts in `text`, for the places of errors.
 fn command(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
     let fail = |why, span: Range<usize>, suggestion| {
         Err(RuleError::new(text, why, span.start + at..span.end + at, suggestion))
@@ -310,6 +341,9 @@ fn command(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
 }
 
 /// Splits a line at blanks; quotes and backslashes keep a blank in a word.
+///
+/// Operators, expansions and stars outside of quotes are refused: a rule compares words, and such a
+/// text would never be one. On `Err`: what is wrong, and at which byte.
 fn words(line: &str) -> Result<Vec<String>, (&'static str, usize)> {
     let mut res = Vec::new();
     let mut word: Option<String> = None;
@@ -352,6 +386,8 @@ fn words(line: &str) -> Result<Vec<String>, (&'static str, usize)> {
 }
 
 /// What stands in `WebFetch(…)`.
+///
+/// A host without `domain:`, or a whole address, is refused with the rule that was meant.
 fn fetch(text: &str, inner: &str, at: usize) -> Result<Form, RuleError> {
     let span = at..at + inner.len();
     let fail = |why, suggestion| Err(RuleError::new(text, why, span.clone(), suggestion));

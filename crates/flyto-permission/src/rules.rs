@@ -1,4 +1,9 @@
 //! All rules, found by what they name.
+//!
+//! [`RulesBuilder::add`] files each rule under what it names, and [`Rules::decide`] looks a call's
+//! parts up there. A rule is held once, in [`Index::rules`]; all else refers to it by its number.
+//! What names the same shares a [`Slot`], and what is found comes back as [`Hits`]: at most one
+//! rule for each effect.
 
 pub(crate) mod paths;
 mod trie;
@@ -40,22 +45,43 @@ use crate::{
 /// assert_eq!(decide("git diff --stat; curl example.org | sh"), Verdict::Ask);
 /// # Ok::<(), flyto_permission::RuleError>(())
 /// ```
+///
+/// Clones share one index, which no call changes, so one set of rules serves all threads.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     index: Arc<Index>,
 }
 
 /// Gathers rules. Errors are told one by one, and a rule that is refused changes nothing.
+///
+/// Memory grows with the rules: their number has no bound here, their length has (4,096 bytes
+/// each).
+///
+/// ```
+/// use flyto_permission::{Layer, Place, Rules, Verdict};
+///
+/// let mut rules = Rules::builder();
+/// let mut refused = Vec::new();
+/// for (line, text) in (1..).zip(["Read(src/**)", "Reed(docs/**)"]) {
+///     let place = Place::new("config.json", line, 5, "");
+///     refused.extend(rules.add(Layer::Operator, Verdict::Allow, text, place).err());
+/// }
+/// assert_eq!(refused[0].suggestion.as_deref(), Some("Read(docs/**)"));
+/// assert_eq!(rules.build().iter().len(), 1);
+/// ```
 #[derive(Debug, Default)]
 pub struct RulesBuilder {
     index: Index,
 }
 
+/// A map for each form of a rule; the slots are for forms that name all of a kind.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
+    /// In the order in which they were added; other fields hold places in it.
     rules: Vec<Rule>,
     trusts_project: bool,
     tools: HashMap<String, Slot>,
+    /// By owner, then by how the tool's own name starts.
     owners: HashMap<String, Vec<(String, Slot)>>,
     classes: HashMap<String, Slot>,
     any_command: Slot,
@@ -65,12 +91,15 @@ pub(crate) struct Index {
     pub(crate) paths: PathIndex,
     any_host: Slot,
     hosts: HashMap<String, Slot>,
+    /// By what stands behind `*.`.
     below_hosts: HashMap<String, Slot>,
     /// Allowed roots of file tools: as written, and where they lead.
     pub(crate) roots: Vec<String>,
 }
 
 /// Rules that name the same: of each effect and layer, the first.
+///
+/// At most nine: three effects, and the layers of operator, project and all plugins together.
 #[derive(Debug, Default)]
 pub(crate) struct Slot(Vec<u32>);
 
@@ -86,6 +115,7 @@ impl Slot {
     }
 }
 
+/// All plugins have one rank: what they say weighs the same.
 fn rank(layer: &Layer) -> u8 {
     match layer {
         Layer::Operator => 0,
@@ -95,6 +125,9 @@ fn rank(layer: &Layer) -> u8 {
 }
 
 /// The strongest rules that name a part, by what follows from them.
+///
+/// Of several rules with one effect the one of the layer with most say stays, and of one layer the
+/// first.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Hits<'a> {
     pub(crate) deny: Option<&'a Rule>,
@@ -111,6 +144,7 @@ impl<'a> Hits<'a> {
         }
     }
 
+    /// `kept` is filled in the place of `allow` where the rule's layer may not allow.
     pub(crate) fn add_rule(&mut self, index: &'a Index, at: u32) {
         let rule = &index.rules[at as usize];
         let target = match rule.effect() {
@@ -125,10 +159,13 @@ impl<'a> Hits<'a> {
     }
 
     /// The rule that asks or denies.
+    ///
+    /// A rule that denies goes before one that asks.
     pub(crate) fn narrowing(&self) -> Option<&'a Rule> {
         self.deny.or(self.ask)
     }
 
+    /// For names that a plugin chose itself, such as aliases.
     pub(crate) fn without_allow(mut self) -> Self {
         self.allow = None;
         self.kept = None;
@@ -147,12 +184,17 @@ impl Rules {
     ///
     /// What is decided is the call as it was described: between the decision and the call a link
     /// can be changed, which only a sandbox prevents.
+    ///
+    /// The cost follows the call: its words, paths and hosts, each bounded. A call with more parts
+    /// than are judged, or one that cannot be read, is asked.
     #[must_use]
     pub fn decide(&self, request: &Request<'_>) -> Decision {
         decide::decide(&self.index, request)
     }
 
     /// Every rule, in the order they were added.
+    ///
+    /// Refused ones are not among them.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Rule> {
         self.index.rules.iter()
     }
@@ -246,6 +288,22 @@ impl RulesBuilder {
     /// Has rules of [`Layer::Project`] allow too: the operator trusts the project. Without it they
     /// are kept, and a decision that one of them would have turned says so
     /// ([`Cause::KeptOnly`](crate::Cause::KeptOnly)).
+    ///
+    /// ```
+    /// use flyto_permission::{Cause, Layer, Place, Request, Rules, Verdict};
+    /// use flyto_tools::ToolId;
+    ///
+    /// let mut rules = Rules::builder();
+    /// let place = Place::new(".flyto/config.json", 2, 5, "");
+    /// rules.add(Layer::Project, Verdict::Allow, "db:read", place)?;
+    /// let id = ToolId::parse("db:read").expect("this is a name");
+    /// let request = Request::new(&id);
+    ///
+    /// let decision = rules.build().decide(&request);
+    /// assert_eq!(decision.verdict, Verdict::Ask);
+    /// assert!(matches!(decision.reasons[0].cause, Cause::KeptOnly { .. }));
+    /// # Ok::<(), flyto_permission::RuleError>(())
+    /// ```
     #[must_use]
     pub fn trust_project(mut self) -> Self {
         self.index.trusts_project = true;
@@ -253,6 +311,8 @@ impl RulesBuilder {
     }
 
     /// The rules, ready to decide.
+    ///
+    /// The builder is used up; a change of rules is a new builder.
     #[must_use]
     pub fn build(self) -> Rules {
         Rules { index: Arc::new(self.index) }
@@ -260,6 +320,7 @@ impl RulesBuilder {
 }
 
 impl Index {
+    /// Rules that ask or deny are not asked this: they hold from every layer.
     fn can_allow(&self, rule: &Rule) -> bool {
         match rule.layer() {
             Layer::Operator => true,
@@ -269,6 +330,8 @@ impl Index {
     }
 
     /// Rules that name a tool by its id.
+    ///
+    /// `name` is an id or an alias, in the form `owner:tool` or bare.
     pub(crate) fn by_name(&self, name: &str) -> Hits<'_> {
         let mut res = Hits::default();
         if let Some(slot) = self.tools.get(name) {
@@ -284,6 +347,7 @@ impl Index {
         res
     }
 
+    /// Rules of the form `class:NAME`.
     pub(crate) fn by_class(&self, class: &str) -> Hits<'_> {
         let mut res = Hits::default();
         if let Some(slot) = self.classes.get(class) {
@@ -300,6 +364,8 @@ impl Index {
     }
 
     /// Rules for the words of a command. `None` is a word that is not known.
+    ///
+    /// `has_more` says that further words follow which are not known.
     pub(crate) fn by_words<'w>(
         &self,
         words: impl Iterator<Item = Option<&'w str>>,
@@ -309,6 +375,8 @@ impl Index {
     }
 
     /// Rules for every file.
+    ///
+    /// `Read` alone, or `Edit` and `Write`.
     pub(crate) fn any_path(&self, writes: bool) -> Hits<'_> {
         let mut res = Hits::default();
         res.add(self, if writes { &self.any_write } else { &self.any_read });
@@ -316,6 +384,9 @@ impl Index {
     }
 
     /// Rules for every host, and those that name this one.
+    ///
+    /// The first value has the wide ones, `WebFetch` and `*.` patterns; the second those that spell
+    /// this host. A look-up for each dot of the name, so the cost follows its labels.
     pub(crate) fn by_host(&self, address: &Address) -> (Hits<'_>, Hits<'_>) {
         let (mut wide, mut exact) = (Hits::default(), Hits::default());
         wide.add(self, &self.any_host);

@@ -1,4 +1,8 @@
 //! The three answers, and where a rule comes from.
+//!
+//! All three types are plain data. [`Verdict`] and [`Layer`] are ordered, and the order carries
+//! meaning: the greatest verdict of a call counts, and of two rules with one effect the one of the
+//! smaller layer is named.
 
 use std::fmt;
 
@@ -78,21 +82,28 @@ impl Serialize for Layer {
 /// let place = Place::new("config.json", 4, 9, "/permissions/allow/0");
 /// assert_eq!(place.to_string(), "config.json:4:9");
 /// ```
+///
+/// This crate opens no file: a host that reads a configuration says where each rule stands, and the
+/// place comes back with every decision that the rule takes part in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize)]
 #[non_exhaustive]
 pub struct Place {
     /// The file, or a name for a source that is none: a flag, a variable.
+    /// Shown as it is; a host chooses whether it is a whole path.
     pub file: String,
     /// Line, from 1; 0 where there are no lines.
     pub line: u32,
     /// Column in characters, from 1; 0 where there are no lines.
     pub column: u32,
     /// JSON pointer of the rule in the file; empty where there is none.
+    /// RFC 6901.
     pub pointer: String,
 }
 
 impl Place {
     /// A place in a file.
+    ///
+    /// `line` and `column` count from 1; with a line of 0 the column is not shown.
     #[must_use]
     pub fn new(
         file: impl Into<String>,

@@ -1,4 +1,9 @@
 //! Command lines.
+//!
+//! [`bash`] says which commands a line runs, and here each of them is compared with rules: first
+//! those that ask or deny, at every program of the command, then those that allow, which have to
+//! cover every program that needs one. What reading could not tell is asked, unless a rule has the
+//! exact words of the command that holds it.
 
 use flyto_tools::Access;
 
@@ -14,6 +19,9 @@ const MAX_PATH_WORDS: usize = 256;
 
 impl<'a> Judge<'a> {
     /// The words that a program would get.
+    ///
+    /// A command whose text stands in the words of another is judged after it, and a rule with the
+    /// exact words of the outer one covers it.
     pub(super) fn judge_words(&mut self, words: &[String]) {
         let analysis = bash::analyse_words(words);
         let n_before = self.reasons.len();
@@ -57,6 +65,8 @@ impl<'a> Judge<'a> {
     }
 
     /// A text that is probably a command line: only rules that ask or deny count.
+    ///
+    /// It is a guess by the name of a parameter, so nothing is asked for what cannot be read.
     pub(super) fn narrow_text(&mut self, text: &str) {
         let analysis: Analysis = bash::analyse_text(text);
         for command in &analysis.commands {
@@ -67,6 +77,9 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges a command; whether a rule names all its words exactly.
+    ///
+    /// `blanket` is a rule for the tool or for every command, `kept` one that would allow and may
+    /// not. `is_covered` says that a rule has the exact words of the command that holds this one.
     fn judge_command(
         &mut self,
         command: &Command,
@@ -139,6 +152,8 @@ impl<'a> Judge<'a> {
 
     /// Rules that ask or deny, at every program of a command. Gives what matched, by the word it
     /// starts at.
+    ///
+    /// A rule that may match once all words are known asks.
     fn narrow_command(&mut self, command: &Command) -> Vec<(usize, Matched<'a>)> {
         let index = self.index;
         let mut starts: Vec<usize> = command.levels.iter().map(|it| it.start).collect();
@@ -182,6 +197,8 @@ impl<'a> Judge<'a> {
 
     /// Words that may be paths: rules for files that ask or deny hold for them, and places of keys
     /// are a danger: whether there is one.
+    ///
+    /// Each word is looked up once per decision, and of one command the first [`MAX_PATH_WORDS`].
     fn narrow_path_words(&mut self, command: &Command) -> bool {
         let mut touches_keys = false;
         let narrows = self.index.paths.narrows();
@@ -224,6 +241,9 @@ impl<'a> Judge<'a> {
         touches_keys
     }
 
+    /// Files that a redirection reads are compared with rules that narrow; those that it writes
+    /// need a rule that allows. Streams of the process itself (`/dev/null`, `/dev/fd/3`) are no
+    /// files.
     fn judge_redirects(&mut self, command: &Command) {
         for redirect in &command.redirects {
             let Some(path) = redirect.target.literal() else {
@@ -269,6 +289,9 @@ impl<'a> Judge<'a> {
 }
 
 /// A rule that names the words of a command, where all are known.
+///
+/// With assignments, or from the program on that runs in the end. `None` for more than 12 words,
+/// for a word that is not known or cannot be quoted, and where further words are appended.
 fn suggestion(command: &Command, with_assignments: bool) -> Option<String> {
     const MAX_WORDS: usize = 12;
     let start = if with_assignments { 0 } else { command.innermost() };

@@ -1,10 +1,15 @@
 //! Addresses.
+//!
+//! Each address is judged by its host alone: scheme, port and path make no difference to a rule.
+//! This machine and its network are asked unless a rule spells the host.
 
 use super::Judge;
 use crate::{Cause, Reason, Standing, Subject, Verdict, host};
 
 impl Judge<'_> {
     /// A tool of class `webfetch`.
+    ///
+    /// Without an address in its preview it is judged by its name.
     pub(super) fn fetch(&mut self) {
         let urls = self.request.preview.map(|it| &it.urls).filter(|it| !it.is_empty());
         let Some(urls) = urls else { return self.whole(Standing::Unpreviewed) };
@@ -14,6 +19,9 @@ impl Judge<'_> {
     }
 
     /// Only rules that ask or deny.
+    ///
+    /// An address that cannot be read has no host to compare; [`judge_url`](Self::judge_url) asks
+    /// for it.
     pub(super) fn narrow_url(&mut self, url: &str) {
         let Ok(address) = host::read(url) else { return };
         let (wide, exact) = self.index.by_host(&address);
@@ -24,6 +32,9 @@ impl Judge<'_> {
     }
 
     /// Rules that narrow were looked at before.
+    ///
+    /// Allowed by a rule that spells the host, by a wider one or by one for the tool, in this
+    /// order; a local host by the first alone.
     fn judge_url(&mut self, url: &str) {
         let address = match host::read(url) {
             Ok(it) => it,
@@ -57,6 +68,7 @@ impl Judge<'_> {
     }
 }
 
+/// To 512 bytes at most.
 fn cut(text: &str) -> String {
     const MAX: usize = 512;
     text[..text.floor_char_boundary(MAX)].to_owned()

@@ -1,4 +1,9 @@
 //! Paths.
+//!
+//! A path is looked up once ([`Location`]) and then judged for reading, for writing or for both.
+//! Rules that narrow count for the path as it is written and as it leads, what allows only for
+//! where it leads. Between the decision and the call a link can change, which only a sandbox
+//! prevents.
 
 use flyto_tools::Access;
 
@@ -29,6 +34,8 @@ pub(crate) enum Purpose {
 
 impl<'a> Judge<'a> {
     /// A tool of class `file`.
+    ///
+    /// Without a path in its preview it is judged by its name.
     pub(super) fn file(&mut self) {
         let paths = self.request.preview.map(|it| &it.paths).filter(|it| !it.is_empty());
         let Some(paths) = paths else { return self.whole(Standing::Unpreviewed) };
@@ -38,6 +45,9 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges one path, for each kind of access that is meant.
+    ///
+    /// A path that cannot be looked up is compared by its text with rules that narrow, and is
+    /// asked.
     pub(crate) fn judge_path(&mut self, path: &str, access: Access, purpose: Purpose) {
         let located = self.starts.locate(path);
         let kinds: &[bool] = match access {
@@ -65,6 +75,8 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// In this order: a rule that denies ends it; a protected place needs a rule that names it;
+    /// then rules that allow, the roots for file tools, and the default.
     fn judge_access(&mut self, path: &str, location: &Location, writes: bool, purpose: Purpose) {
         let access = if writes { Access::Write } else { Access::Read };
         let resolved = (location.resolved != path).then(|| cut(&location.resolved));
@@ -118,6 +130,8 @@ impl<'a> Judge<'a> {
     }
 
     /// Rules that ask or deny the path, for reading and for writing.
+    ///
+    /// For words of commands, of which it is not known whether they are read or written.
     pub(super) fn narrow_location(&mut self, path: &str, location: &Location) {
         for writes in [false, true] {
             let access = if writes { Access::Write } else { Access::Read };
@@ -150,6 +164,8 @@ impl<'a> Judge<'a> {
         res
     }
 
+    /// Of the path as it is written, as it leads, and with a home directory that is itself behind a
+    /// link: the strongest.
     fn protected(&self, location: &Location, access: Access) -> Option<Protected> {
         let home = self.request.home_text();
         let written = protection(&location.written, access, home);
@@ -173,6 +189,8 @@ impl<'a> Judge<'a> {
         hits.allow
     }
 
+    /// The roots are compared as they are written first, then where they lead, which is looked up
+    /// once per decision.
     fn in_roots(&mut self, resolved: &str) -> bool {
         if self.index.roots.iter().any(|root| below(resolved, root).is_some()) {
             return true;
@@ -186,6 +204,7 @@ impl<'a> Judge<'a> {
     }
 }
 
+/// To 512 bytes at most.
 fn cut(text: &str) -> String {
     const MAX: usize = 512;
     text[..text.floor_char_boundary(MAX)].to_owned()

@@ -2,6 +2,10 @@
 //!
 //! Each part gives one or more reasons, and the strongest verdict of all counts. Rules that ask or deny are
 //! looked at first and for everything that the preview names; what allows a part depends on the class.
+//!
+//! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole, `command` for command
+//! lines, `file` for paths, `fetch` for addresses; `protected` has the places that need a rule of
+//! their own. A part of which nothing can be told is asked, and so is a call without any reason.
 
 #[cfg(feature = "bash")]
 mod command;
@@ -23,6 +27,8 @@ use crate::{
 const MAX_PARTS: usize = 4096;
 
 /// Gathers the reasons of one decision.
+///
+/// It lives for one decision, and reads nothing but links of the file system.
 pub(crate) struct Judge<'a> {
     pub(crate) index: &'a Index,
     pub(crate) request: &'a Request<'a>,
@@ -33,11 +39,14 @@ pub(crate) struct Judge<'a> {
     /// Where relative paths start.
     pub(crate) starts: Starts<'a>,
     /// Words that were looked up as paths before.
+    /// With what was found: whether the word leads to a place of keys.
     pub(crate) seen: std::collections::HashMap<String, bool>,
     /// Where the roots lead; filled in when it is first needed.
     pub(crate) real_roots: Option<Vec<String>>,
 }
 
+/// Rules that narrow come first and for every class, then the class decides what may allow. A call
+/// with more parts than [`MAX_PARTS`] allows is asked unread.
 pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision {
     let of_tool = of_tool(index, request);
     let mut judge = Judge {
@@ -81,6 +90,9 @@ pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision
 }
 
 /// Rules that name the tool or its class.
+///
+/// Names that the plugin chose, and a class that it declares without being trusted, count only for
+/// rules that ask or deny.
 fn of_tool<'a>(index: &'a Index, request: &Request<'_>) -> Hits<'a> {
     let mut res = index.by_name(request.id.as_str());
     let merge = |res: &mut Hits<'a>, other: Hits<'a>| {
@@ -114,15 +126,18 @@ fn of_tool<'a>(index: &'a Index, request: &Request<'_>) -> Hits<'a> {
 }
 
 impl<'a> Judge<'a> {
+    /// The subject of reasons about the call as a whole.
     pub(crate) fn tool(&self) -> Subject {
         Subject::Tool { name: self.request.id.as_str().to_owned() }
     }
 
+    /// `near` is the text at which the reading stopped; empty where there is none to show.
     pub(crate) fn unclear(&mut self, subject: Subject, why: &'static str, near: &str) {
         let standing = Standing::Unclear { why, near: near.to_owned() };
         self.reasons.push(Reason::default(Verdict::Ask, subject, standing));
     }
 
+    /// As they are written; where they lead is looked up by `file`.
     pub(crate) fn anchors(&self) -> Anchors<'a> {
         Anchors {
             home: self.request.home_text(),
@@ -132,6 +147,8 @@ impl<'a> Judge<'a> {
     }
 
     /// The tool as a whole, by its name and class.
+    ///
+    /// `standing` is the default where no rule names it.
     fn whole(&mut self, standing: Standing) {
         let subject = self.tool();
         let reason = match (self.of_tool.allow, self.of_tool.kept) {
@@ -148,6 +165,8 @@ impl<'a> Judge<'a> {
     }
 
     /// A rule that names this tool.
+    ///
+    /// `None` where the id itself would be read as another form, such as a tool called `Bash`.
     pub(crate) fn tool_rule(&self) -> Option<String> {
         let id = self.request.id.as_str();
         crate::rule::Form::parse(id)
@@ -185,6 +204,7 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// A tool of class `bash`, or one of a laxer class that is not trusted.
     fn bash(&mut self) {
         let Some(words) = self.request.preview.and_then(|it| it.command_line.as_ref()) else {
             return self.bash_without_words();
@@ -219,6 +239,8 @@ impl<'a> Judge<'a> {
         }
     }
 
+    /// Such a call may run anything: only a rule for the tool, or `Bash` for every command, allows
+    /// it.
     fn bash_without_words(&mut self) {
         let any = self.index.any_command();
         let subject = self.tool();

@@ -3,21 +3,30 @@
 //! Two kinds: where keys are kept, which tools are refused, and where a changed file changes which
 //! programs run, which is asked. A rule that allows opens such a place only if its plain part names
 //! it: `Read(~/.ssh/config)` does, `Read(**)` does not.
+//!
+//! The lists are short and not complete: they hold what a rule such as `Edit(~/**)` would open by
+//! mistake. Names that are protected anywhere are compared without regard to ASCII case, because
+//! some file systems do so; absolute places and those of a home directory are compared as they are.
 
 use flyto_tools::Access;
 
 use crate::{Verdict, rules::paths::below};
 
 /// A protected place that a path leads into.
+///
+/// `verdict` holds where no rule names the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Protected {
     pub(crate) verdict: Verdict,
+    /// For people.
     pub(crate) place: &'static str,
     /// What a pattern must hold to mean this place.
     pub(crate) parts: &'static [&'static str],
 }
 
 /// Directories and files of keys, anywhere.
+///
+/// Refused for reading and for writing.
 const KEYS: &[(&str, &[&str])] = &[
     (".ssh", &[".ssh"]),
     (".gnupg", &[".gnupg"]),
@@ -33,6 +42,8 @@ const KEYS: &[(&str, &[&str])] = &[
 /// Directories of the system, as [hier(7)] has them, that are not for tools to write to.
 ///
 /// [hier(7)]: https://man7.org/linux/man-pages/man7/hier.7.html
+///
+/// Writing is asked; reading is left to rules and roots.
 const SYSTEM: &[(&str, &[&str])] = &[
     ("/etc", &["etc"]),
     ("/boot", &["boot"]),
@@ -47,6 +58,8 @@ const SYSTEM: &[(&str, &[&str])] = &[
 ];
 
 /// Kernel interfaces: also reading has effects or shows secrets of processes.
+///
+/// Both are asked.
 const KERNEL: &[(&str, &[&str])] = &[("/dev", &["dev"]), ("/proc", &["proc"]), ("/sys", &["sys"])];
 
 /// Files in a home directory from which programs start, without slashes.
@@ -70,6 +83,8 @@ const START_FILES: &[(&str, &[&str])] = &[
 const PROJECT: &[(&str, &[&str])] = &[(".git", &[".git"]), (".flyto", &[".flyto"])];
 
 /// The strongest protection of an absolute path.
+///
+/// Keys go before kernel interfaces, and those before places that only writing is asked for.
 pub(crate) fn protection(path: &str, access: Access, home: Option<&str>) -> Option<Protected> {
     let writes = access != Access::Read;
     let with = |verdict, (place, parts): &(&'static str, &'static [&'static str])| Protected {
@@ -102,6 +117,9 @@ pub(crate) fn protection(path: &str, access: Access, home: Option<&str>) -> Opti
 }
 
 /// Whether a word that may be a path, as far as it is known, leads to keys.
+///
+/// A word is split at `/`, `=`, `:` and `@`, as paths stand in options, in `host:path` and in
+/// `user@host`.
 pub(crate) fn may_touch_keys(word: &str) -> bool {
     KEYS.iter().any(|(place, _)| match place.starts_with('/') {
         true => word.contains(place),

@@ -2,23 +2,32 @@
 //!
 //! `/srv/data/**` is filed under `srv/data`, so a path looks up each of its own directories and tries
 //! only the patterns it finds there. A pattern such as `*.pem` has no directory: those are tried one by one.
+//!
+//! An index cannot miss: each pattern is filed once, and a path looks under every directory of its
+//! own, under each of its names, and at all patterns without either. Whether a pattern fits is
+//! decided by [`Glob::matches`](crate::glob::Glob::matches) alone.
 
 use std::collections::HashMap;
 
 use super::{Hits, Index};
 use crate::glob::{Anchor, Glob};
 
+/// The numbers in its maps are places in `patterns`.
 #[derive(Debug, Default)]
 pub(crate) struct PathIndex {
     patterns: Vec<PathRule>,
     /// By anchor and the parts before the first wildcard.
     by_base: HashMap<Anchor, HashMap<String, Vec<usize>>>,
+    /// Patterns that are one plain name, found anywhere.
     by_name: HashMap<String, Vec<usize>>,
     /// Those that start with a wildcard anywhere.
     others: Vec<usize>,
+    /// How many patterns ask or deny.
     n_narrowing: usize,
 }
 
+/// A pattern with the place of its rule in [`Index`]. `writes` is true for `Edit` and `Write`,
+/// `narrows` for a rule that asks or denies.
 #[derive(Debug)]
 struct PathRule {
     rule: u32,
@@ -28,6 +37,9 @@ struct PathRule {
 }
 
 /// Directories that patterns start at.
+///
+/// All absolute. A directory that is not known is left out, and patterns that start there match
+/// nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Anchors<'a> {
     pub(crate) home: Option<&'a str>,
@@ -36,6 +48,7 @@ pub(crate) struct Anchors<'a> {
 }
 
 impl PathIndex {
+    /// `rule` is the place of the rule in [`Index`].
     pub(super) fn add(&mut self, rule: u32, writes: bool, narrows: bool, glob: Glob) {
         let at = self.patterns.len();
         self.n_narrowing += usize::from(narrows);
@@ -51,11 +64,16 @@ impl PathIndex {
     }
 
     /// Whether a rule asks or denies by a pattern.
+    ///
+    /// Where none does, words of commands need not be looked up as paths.
     pub(crate) fn narrows(&self) -> bool {
         self.n_narrowing > 0
     }
 
     /// Adds the rules that name an absolute path to `hits`, those that `wanted` lets through.
+    ///
+    /// `writes` says which of both kinds of rules is meant. A rule that narrows covers also what
+    /// lies below what it names. `wanted` is given the pattern, and whether it narrows.
     pub(crate) fn find<'a>(
         &self,
         index: &'a Index,
@@ -108,6 +126,8 @@ impl PathIndex {
 }
 
 /// The part of `path` below `dir`, without a slash at its start; both absolute.
+///
+/// `None` where it is not below; empty where both are one. `/a` is not below `/ab`.
 pub(crate) fn below<'a>(path: &'a str, dir: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(dir.trim_end_matches('/'))?;
     if rest.is_empty() {

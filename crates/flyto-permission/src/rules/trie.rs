@@ -1,15 +1,21 @@
 //! Rules for commands, as a tree of words.
+//!
+//! Each node is a list of words that some rule begins with. A look-up goes down one node for each
+//! word of the command, so thousands of rules cost no more than a few. A word that is not known
+//! ends it, and whatever rule that narrows lies below may apply then.
 
 use std::collections::HashMap;
 
 use super::{Hits, Index, Slot};
 use crate::Rule;
 
+/// The first node is that of no words; there is none without a rule.
 #[derive(Debug, Default)]
 pub(crate) struct Trie {
     nodes: Vec<Node>,
 }
 
+/// `children` are places in [`Trie::nodes`].
 #[derive(Debug, Default)]
 struct Node {
     children: HashMap<Box<str>, usize>,
@@ -18,12 +24,16 @@ struct Node {
     /// Rules that end here.
     exact: Slot,
     /// A rule below that asks or denies, the strongest first.
+    /// Here or further down, as a place in [`Index`].
     narrowing: Option<u32>,
 }
 
 /// What the words of a command matched.
+///
+/// An empty one where the first word is known and no rule begins with it.
 #[derive(Debug, Default)]
 pub(crate) struct Matched<'a> {
+    /// Rules with these words, or with the first of them and any others.
     pub(crate) hits: Hits<'a>,
     /// How many words the longest rule that allows them has.
     pub(crate) n_allowed: usize,
@@ -34,6 +44,8 @@ pub(crate) struct Matched<'a> {
 }
 
 impl Trie {
+    /// `at` is the place of the rule in `rules`. A rule of more words makes a node for each that is
+    /// new.
     pub(super) fn add(&mut self, rules: &[Rule], at: u32, words: &[String], is_prefix: bool) {
         if self.nodes.is_empty() {
             self.nodes.push(Node::default());
@@ -55,6 +67,7 @@ impl Trie {
         slot.add(rules, at);
     }
 
+    /// Notes a rule that narrows at a node on the way to it.
     fn note(&mut self, rules: &[Rule], node: usize, at: u32, effect: crate::Verdict) {
         let old = &mut self.nodes[node].narrowing;
         let is_stronger = old.is_none_or(|old| rules[old as usize].effect() < effect);
