@@ -1,9 +1,16 @@
 //! Dangers in a command line that have a name.
+//!
+//! They are found by the words as they are known, at each program of a command; a name counts
+//! without its directory. What is found informs, and [`DangerKind::is_asked`] says what is asked
+//! for it.
 
 use super::{Analysis, Command, Word};
 use crate::decision::{Danger, DangerKind};
 
 /// Dangers of each command, by its index, without repetition.
+///
+/// Those of single commands come first, then those of pipelines. A download and a shell of one
+/// pipeline are a danger where the shell stands behind it.
 pub(crate) fn find_dangers(analysis: &Analysis) -> Vec<(usize, Danger)> {
     let mut res: Vec<(usize, Danger)> = Vec::new();
     let mut add = |kind, i: usize| {
@@ -36,6 +43,7 @@ pub(crate) fn find_dangers(analysis: &Analysis) -> Vec<(usize, Danger)> {
     res
 }
 
+/// The last part of a path; empty without words.
 fn name_of(words: &[Word]) -> &str {
     let text = words.first().map_or("", Word::known_text);
     text.rsplit('/').next().unwrap_or(text)
@@ -46,14 +54,17 @@ fn program(command: &Command) -> &str {
     name_of(command.words_from(command.innermost()))
 }
 
+/// Whether what it prints may come from the network.
 fn downloads(command: &Command) -> bool {
     matches!(program(command), "curl" | "wget" | "fetch" | "nc" | "ncat")
 }
 
+/// Whether it may run what it reads or is given.
 fn runs_script(command: &Command) -> bool {
     is_interpreter(program(command)) || matches!(program(command), "eval" | "source" | ".")
 }
 
+/// Digits and dots of a version do not count: `python3.12`.
 fn is_interpreter(name: &str) -> bool {
     let name = name.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
     matches!(
@@ -71,6 +82,8 @@ fn is_interpreter(name: &str) -> bool {
     )
 }
 
+/// What one program does by its options; `words` begin with its name. Options are found anywhere
+/// among the arguments.
 fn of_program(words: &[Word]) -> Vec<DangerKind> {
     let args = words.get(1..).unwrap_or_default();
     let has = |wanted: &[&str]| args.iter().any(|it| wanted.contains(&it.known_text()));

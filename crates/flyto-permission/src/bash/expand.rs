@@ -1,4 +1,8 @@
 //! Expansions: what starts with a dollar sign or a backquote.
+//!
+//! Nothing is expanded: a word notes that part of it is not known ([`Word::expansion`]), and
+//! commands in a substitution are read like any others, since they run. Whatever evaluates a name
+//! or a text (arithmetic, `${!x}`, subscripts) stops the reading.
 
 use super::{
     Word,
@@ -8,6 +12,9 @@ use super::{
 
 impl Parser<'_> {
     /// Reads from `$` on.
+    ///
+    /// `quoted` says that it stands in double quotes, so that the result is one word. A dollar sign
+    /// before anything else is itself.
     pub(super) fn dollar(&mut self, word: &mut Word, quoted: bool) -> Parsed {
         if self.at("$((") {
             self.pos += 3;
@@ -53,6 +60,9 @@ impl Parser<'_> {
     }
 
     /// Commands up to a closing bracket.
+    ///
+    /// From behind the opening bracket. `piped` says that its input is a pipe, as in `>(…)`.
+    /// Here-documents of the outside wait until it ends.
     pub(super) fn substitution(&mut self, piped: bool) -> Parsed {
         let outer = self.context;
         let waiting = std::mem::take(&mut self.heredocs);
@@ -68,6 +78,8 @@ impl Parser<'_> {
     }
 
     /// `` `…` ``: the text has one layer of backslashes taken off and is then read by itself.
+    ///
+    /// In double quotes, `\"` loses its backslash too. Its bytes count once more.
     pub(super) fn backquotes(&mut self, word: &mut Word, quoted: bool) -> Parsed {
         let start = self.pos;
         self.pos += 1;
@@ -107,6 +119,9 @@ impl Parser<'_> {
     }
 
     /// `${…}`, from behind the opening brace.
+    ///
+    /// The operators of POSIX and bash are passed over with the words behind them, whose
+    /// substitutions are read. One that sets a variable (`=`) is read for harmless names only.
     fn parameter(&mut self, quoted: bool) -> Parsed {
         let is_length = self.byte(1) != Some(b'}') && self.take("#");
         if self.peek() == Some(b'!') {
@@ -193,6 +208,8 @@ impl Parser<'_> {
     }
 
     /// `$'…'`, [ANSI-C quoting](https://www.gnu.org/software/bash/manual/html_node/ANSI_002dC-Quoting.html).
+    ///
+    /// Escapes that are not listed, and those beyond ASCII, stop the reading.
     fn ansi_c_quotes(&mut self, word: &mut Word) -> Parsed {
         let start = self.pos;
         self.pos += 2;
@@ -243,6 +260,8 @@ impl Parser<'_> {
 
     /// Up to `max` digits. Only ASCII: beyond that the result depends on the locale, and a NUL
     /// ends the text.
+    ///
+    /// Without a digit it is an escape that is not read.
     fn number(&mut self, radix: u32, max: usize) -> Parsed<char> {
         let mut value = 0_u32;
         let mut n_digits = 0;
@@ -261,6 +280,9 @@ impl Parser<'_> {
     }
 
     /// The lines of a here-document that are expanded; whether they stay as they are written.
+    ///
+    /// The parser is one of the lines alone. Quotes mean nothing there; a backslash takes the next
+    /// character out.
     pub(super) fn expand_body(&mut self) -> Parsed<bool> {
         let mut word = Word::default();
         let mut escapes = false;

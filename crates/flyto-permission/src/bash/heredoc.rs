@@ -2,21 +2,30 @@
 //!
 //! The lines start behind the next line end that is not quoted, and end at a line that is the
 //! delimiter. With a quoted delimiter they are text; else substitutions in them run.
+//!
+//! Their text is kept, because a shell may read it as commands (`sh <<EOF`). Lines that are
+//! expanded are known only where nothing in them was.
 
 use super::parse::{Parsed, Parser};
 
 /// A here-document whose lines are still to come.
+///
+/// It waits in [`Parser::heredocs`](super::parse::Parser) until the next line end.
 #[derive(Debug)]
 pub(super) struct Pending {
     delimiter: String,
     /// The delimiter was quoted, so nothing in the lines is expanded.
     quoted: bool,
+    /// `<<-`: tabs at the start of lines do not count.
     strip_tabs: bool,
+    /// Its place in [`Analysis::heredocs`](super::Analysis).
     slot: usize,
 }
 
 impl Parser<'_> {
     /// Reads the delimiter behind `<<`; gives the number of the document.
+    ///
+    /// An expansion in the delimiter, or a line end, makes it unclear.
     pub(super) fn heredoc(&mut self, strip_tabs: bool) -> Parsed<usize> {
         self.skip_blanks()?;
         let word = self.some_word()?;
@@ -34,6 +43,9 @@ impl Parser<'_> {
     }
 
     /// Reads the lines of all documents that wait for a line end.
+    ///
+    /// Called behind the line end. One whose delimiter does not come is unclear, as bash would warn
+    /// of it.
     pub(super) fn read_heredocs(&mut self) -> Parsed {
         for pending in std::mem::take(&mut self.heredocs) {
             let start = self.pos;
@@ -73,6 +85,7 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// For the end of a text or a substitution, behind which no lines follow.
     pub(super) fn no_open_heredoc(&self) -> Parsed {
         match self.heredocs.is_empty() {
             true => Ok(()),

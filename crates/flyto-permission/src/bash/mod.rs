@@ -19,6 +19,9 @@
 //!
 //! Bounds, over all texts within one line: [`MAX_BYTES`] bytes, [`MAX_DEPTH`] levels,
 //! [`MAX_ITEMS`] words and commands.
+//!
+//! Time and memory are linear in the text: what is read a second time, such as the text of `sh -c`,
+//! counts against [`MAX_BYTES`] once more.
 
 mod danger;
 mod expand;
@@ -36,29 +39,42 @@ pub(crate) use danger::find_dangers;
 pub(crate) use word::Word;
 
 /// Longest text that is read, in bytes, also with all texts in it that are themselves command lines.
+///
+/// Linux takes arguments of twice that; a longer line is asked.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 /// How deep commands may lie in each other: far above what is written by hand, far below what a
 /// stack of 2 MiB holds.
+///
+/// It counts commands within commands, expansions, function bodies and texts within texts together.
 const MAX_DEPTH: usize = 40;
 /// Most commands and words in one line.
 const MAX_ITEMS: usize = 16 * 1024;
 
 /// What a command line was found to run.
+///
+/// Commands that were read before an unclear place are in it too: rules that deny are compared with
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct Analysis {
+    /// In the order in which their ends were read: a command in a substitution stands before the
+    /// one around it, one in the text of `sh -c` behind it.
     pub(crate) commands: Vec<Command>,
     /// Why part of it could not be read, or must be asked whatever the rules say.
     pub(crate) unclear: Vec<Unclear>,
     /// Commands by pipeline and place in it, as ranges of `commands`.
     pub(crate) pipelines: Vec<Vec<std::ops::Range<usize>>>,
+    /// Lines of here-documents by number; `None` where they hold an expansion, or are not read yet.
     heredocs: Vec<Option<String>>,
+    /// Bytes of all texts that were read, for [`MAX_BYTES`].
     n_bytes: usize,
+    /// Words and commands, for [`MAX_ITEMS`].
     n_items: usize,
 }
 
 /// Something that is asked whatever is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Unclear {
+    /// In words that can stand behind a colon.
     pub(crate) why: &'static str,
     /// The text near it, cut.
     pub(crate) near: String,
@@ -67,6 +83,7 @@ pub(crate) struct Unclear {
 }
 
 impl Unclear {
+    /// Keeps at most 40 bytes of `near`, cut at a character.
     fn new(why: &'static str, near: &str) -> Self {
         let end = near.floor_char_boundary(40);
         Self { why, near: near[..end].to_owned(), command: None }
@@ -74,6 +91,8 @@ impl Unclear {
 }
 
 /// One simple command.
+///
+/// Redirections of a compound command become a command without words.
 #[derive(Debug, Default)]
 pub(crate) struct Command {
     /// Assignments before the command, then its words.
@@ -86,23 +105,31 @@ pub(crate) struct Command {
     pub(crate) risky: Vec<usize>,
     /// From this word on, further words are appended that are not known.
     pub(crate) more_from: Option<usize>,
+    /// Also files that `find -fprint` writes.
     pub(crate) redirects: Vec<Redirect>,
+    /// The last redirection of it counts.
     pub(crate) stdin: Stdin,
     /// The command in whose words this one stands as text, if it does.
     pub(crate) parent: Option<usize>,
     /// Commands in substitutions within this one.
+    /// As a range of [`Analysis::commands`].
     pub(crate) contains: std::ops::Range<usize>,
     /// Words that are a text which is read by itself.
+    /// They are not looked up as paths.
     pub(crate) script: std::ops::Range<usize>,
     /// In how many texts of other commands this one stands.
     depth: usize,
     /// The directory may have been changed before.
+    /// Relative paths are asked then. One change of directory counts for all commands of the line,
+    /// since a loop may run what stands before it once more.
     pub(crate) moved: bool,
     /// The text, cut, for people.
     pub(crate) text: String,
 }
 
 /// Where in the words of a command a program starts.
+///
+/// A rule covers a level where its words reach the program that starts there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Level {
     pub(crate) start: usize,
@@ -111,6 +138,8 @@ pub(crate) struct Level {
 }
 
 /// A file that the shell opens for a command.
+///
+/// Descriptors (`2>&1`) are none.
 #[derive(Debug, Clone)]
 pub(crate) struct Redirect {
     pub(crate) target: Word,
@@ -118,6 +147,8 @@ pub(crate) struct Redirect {
 }
 
 /// What a command reads on its standard input.
+///
+/// It matters for a shell without arguments, which runs what it reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Stdin {
     /// Nothing that the line says.
@@ -133,17 +164,23 @@ pub(crate) enum Stdin {
 
 impl Command {
     /// The program and its arguments at a level.
+    ///
+    /// Empty where `start` is behind the last word.
     pub(crate) fn words_from(&self, start: usize) -> &[Word] {
         self.words.get(start..).unwrap_or_default()
     }
 
     /// Start of the program that runs in the end.
+    ///
+    /// An index of `words`; behind the assignments where no level is known.
     pub(crate) fn innermost(&self) -> usize {
         self.levels.last().map_or(self.n_assignments, |it| it.start)
     }
 }
 
 /// Takes a text apart that a shell would get.
+///
+/// Never fails: what cannot be read is in [`Analysis::unclear`].
 pub(crate) fn analyse_text(text: &str) -> Analysis {
     let mut res = Analysis::default();
     if let Err(unclear) = parse::read(text, &mut res, parse::Context::default()) {
@@ -154,6 +191,8 @@ pub(crate) fn analyse_text(text: &str) -> Analysis {
 }
 
 /// Takes words apart that a program gets as they are: a shell with a text is read as that text.
+///
+/// No word is expanded and none is an operator. Never fails, as [`analyse_text`].
 pub(crate) fn analyse_words(words: &[String]) -> Analysis {
     let mut res = Analysis::default();
     let n_bytes: usize = words.iter().map(String::len).sum();
@@ -175,6 +214,9 @@ pub(crate) fn analyse_words(words: &[String]) -> Analysis {
 }
 
 /// A text cut for people, without line breaks.
+///
+/// At most 120 bytes and `…`; control characters become blanks, so that a text cannot draw over a
+/// terminal.
 fn cut(text: &str) -> String {
     const MAX: usize = 120;
     let text = text.trim();

@@ -5,14 +5,22 @@
 //! The other way round must not happen, which `tests/against_bash.rs` tries.
 //!
 //! [POSIX]: https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html
+//!
+//! [`Parser`] goes over the bytes once and never back, but for `time`, whose options are looked at
+//! first. Each function begins at [`Parser::pos`] and leaves it behind what it read; on `Err` it
+//! stays at the unclear place.
 
 use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, cut, variables};
 
+/// `Err` is the unclear place; commands that end before it are in [`Parser::out`].
 pub(super) type Parsed<T = ()> = Result<T, Unclear>;
 
 /// What surrounds a text.
+///
+/// Copied for each text within a text.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Context {
+    /// How deep the text lies, up to [`MAX_DEPTH`].
     pub(super) depth: usize,
     /// Standard input is a pipe.
     pub(super) piped: bool,
@@ -33,13 +41,19 @@ pub(super) fn read(text: &str, out: &mut Analysis, context: Context) -> Parsed {
 /// A place in a text, and what was found so far.
 pub(super) struct Parser<'a> {
     pub(super) text: &'a str,
+    /// In bytes; always at the start of a character where a function begins.
     pub(super) pos: usize,
     pub(super) out: &'a mut Analysis,
     pub(super) context: Context,
+    /// Those whose lines are still to come, in their order.
     pub(super) heredocs: Vec<super::heredoc::Pending>,
 }
 
 impl<'a> Parser<'a> {
+    /// # Errors
+    ///
+    /// The bytes of all texts, or the depth, are over their bounds; a NUL, at which the system
+    /// would end the text.
     pub(super) fn new(text: &'a str, out: &'a mut Analysis, context: Context) -> Parsed<Self> {
         out.n_bytes = out.n_bytes.saturating_add(text.len());
         if out.n_bytes > MAX_BYTES {
@@ -54,10 +68,12 @@ impl<'a> Parser<'a> {
         Ok(Self { text, pos: 0, out, context, heredocs: Vec::new() })
     }
 
+    /// With the text from here on, cut.
     pub(super) fn unclear(&self, why: &'static str) -> Unclear {
         Unclear::new(why, self.text.get(self.pos..).unwrap_or(""))
     }
 
+    /// `None` behind the end.
     pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.as_bytes().get(self.pos + ahead).copied()
     }
@@ -70,6 +86,7 @@ impl<'a> Parser<'a> {
         self.text.as_bytes()[self.pos..].starts_with(text.as_bytes())
     }
 
+    /// Passes over `text`, if it stands here.
     pub(super) fn take(&mut self, text: &str) -> bool {
         let res = self.at(text);
         if res {
@@ -88,6 +105,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Goes one level down for `read`.
+    ///
+    /// The depth is as before where it fails, too.
     pub(super) fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.context.depth >= MAX_DEPTH {
             return Err(self.unclear("commands lie too deep in each other"));
@@ -135,6 +154,9 @@ impl<'a> Parser<'a> {
     }
 
     /// The next word if it is written without quotes and expansions, as reserved words are.
+    ///
+    /// Takes nothing. `None` where a quote or an expansion is part of the word, since then it is no
+    /// reserved word.
     pub(super) fn plain_word(&self) -> Option<&'a str> {
         let rest = &self.text[self.pos..];
         let end = rest
@@ -149,6 +171,7 @@ impl<'a> Parser<'a> {
         self.plain_word() == Some(word)
     }
 
+    /// Passes over the word, if it stands here.
     fn take_reserved(&mut self, word: &str) -> bool {
         let res = self.at_reserved(word);
         if res {
@@ -157,6 +180,7 @@ impl<'a> Parser<'a> {
         res
     }
 
+    /// Line ends before it are skipped.
     fn expect_reserved(&mut self, word: &str) -> Parsed {
         self.skip_lines()?;
         match self.take_reserved(word) {
@@ -173,6 +197,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Commands up to the end, a closing bracket or a reserved word that ends them.
+    ///
+    /// What ends it is left to the caller, which knows whether it fits.
     pub(super) fn list(&mut self) -> Parsed {
         loop {
             self.skip_lines()?;
@@ -194,6 +220,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Both sides count as run.
     fn and_or(&mut self) -> Parsed {
         loop {
             self.pipeline()?;
@@ -205,6 +232,8 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Notes which commands stand side by side, for [`danger`](super::danger). `|&` is a pipe as
+    /// `|` is.
     fn pipeline(&mut self) -> Parsed {
         loop {
             self.skip_blanks()?;
@@ -249,6 +278,7 @@ impl<'a> Parser<'a> {
         res
     }
 
+    /// Counts as one item and one level.
     pub(super) fn command(&mut self) -> Parsed {
         self.count()?;
         self.deeper(|it| {
@@ -261,6 +291,8 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads a compound command, if one starts here.
+    ///
+    /// `false` where a simple command starts instead; nothing is taken then.
     pub(super) fn compound(&mut self) -> Parsed<bool> {
         if self.at("((") {
             self.pos += 2;
@@ -298,6 +330,7 @@ impl<'a> Parser<'a> {
         Ok(true)
     }
 
+    /// All branches count as run.
     fn if_command(&mut self) -> Parsed {
         self.list()?;
         self.expect_reserved("then")?;
@@ -322,6 +355,7 @@ impl<'a> Parser<'a> {
         self.expect_reserved("done")
     }
 
+    /// Also `select`. A loop over a variable such as `PATH` is unclear; `for ((…))` is not read.
     fn for_command(&mut self) -> Parsed {
         self.skip_blanks()?;
         let name = self.plain_word().filter(|it| variables::is_name(it));
@@ -346,6 +380,7 @@ impl<'a> Parser<'a> {
         self.do_group()
     }
 
+    /// Patterns are words, whose substitutions run; all branches count as run.
     fn case_command(&mut self) -> Parsed {
         self.skip_blanks()?;
         self.some_word()?;
@@ -373,6 +408,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// The name may be that of any command: what the body runs is judged, calls of the name too.
     fn function_keyword(&mut self) -> Parsed {
         self.skip_blanks()?;
         let Some(name) = self.plain_word() else {
@@ -397,6 +433,8 @@ impl<'a> Parser<'a> {
     }
 
     /// `[[ … ]]`. Numbers are compared by evaluating both sides, which can run commands.
+    ///
+    /// `<` and `>` compare texts there and are no redirections.
     fn test_command(&mut self) -> Parsed {
         const EVALUATED: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R", "=~"];
         loop {
@@ -454,6 +492,7 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// `{ …; } > file`. They become a command of their own, without words.
     fn redirects_of_compound(&mut self) -> Parsed {
         let mut command = Command::default();
         let start = self.pos;

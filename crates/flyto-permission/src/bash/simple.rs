@@ -3,6 +3,9 @@
 //! A word is what stands between blanks and operators. Quotes are taken off, as
 //! [chapter 3.1.2](https://www.gnu.org/software/bash/manual/html_node/Quoting.html) of the manual of
 //! bash has it, so that `r''m`, `\rm` and `"rm"` are one word. What is expanded is left open.
+//!
+//! An expansion that is not quoted may become several words, or none. The positions of words behind
+//! it are then not known, and rules that allow do not match across it.
 
 use super::{
     Command, Stdin, Word, cut,
@@ -12,6 +15,9 @@ use super::{
 
 impl Parser<'_> {
     /// A command of words, assignments and redirections, or a function by `name ()`.
+    ///
+    /// Pushes one [`Command`], also one that could not be read to its end; for a function, those of
+    /// its body.
     pub(super) fn simple(&mut self) -> Parsed {
         let start = self.pos;
         let first = self.out.commands.len();
@@ -85,6 +91,10 @@ impl Parser<'_> {
     }
 
     /// `NAME=value`, `NAME+=value` or `NAME=(…)`, as one word.
+    ///
+    /// Only asked before the first word that is none. `None` where the text is no assignment;
+    /// nothing is taken then. The elements of an array are read for their substitutions and not
+    /// kept.
     fn assignment(&mut self) -> Parsed<Option<Word>> {
         let rest = &self.text[self.pos..];
         let n_name =
@@ -122,6 +132,8 @@ impl Parser<'_> {
     }
 
     /// A word, which must be there.
+    ///
+    /// A tilde counts only as the first character, unquoted.
     pub(super) fn some_word(&mut self) -> Parsed<Word> {
         let start = self.pos;
         let mut word = Word::default();
@@ -135,6 +147,7 @@ impl Parser<'_> {
         }
     }
 
+    /// Appends to `word` up to the next blank or operator, which may be none at all.
     fn word_into(&mut self, word: &mut Word) -> Parsed {
         self.count()?;
         let start = self.pos;
@@ -200,6 +213,7 @@ impl Parser<'_> {
         it
     }
 
+    /// From the opening quote on; nothing in it is special.
     pub(super) fn single_quotes(&mut self, word: &mut Word) -> Parsed {
         let rest = &self.text[self.pos + 1..];
         let Some((inner, _)) = rest.split_once('\'') else {
@@ -211,6 +225,8 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// From the opening quote on. A backslash stays, but before `$`, a backquote, `"`, itself and a
+    /// line end.
     pub(super) fn double_quotes(&mut self, word: &mut Word) -> Parsed {
         let start = self.pos;
         self.pos += 1;

@@ -2,6 +2,11 @@
 //!
 //! A rule for a wrapper is no rule for what it runs: `Bash(env:*)` does not allow `env rm`. A rule
 //! allows a program at a level if its words reach that far, as `Bash(sudo systemctl status:*)` does.
+//!
+//! A wrapper adds a level and the search goes on at the program behind its options, at most
+//! [`MAX_DEPTH`] times for one command. What cannot be told (an option that is not listed, a word
+//! that is not known) is unclear and belongs to the command, so that a rule with its exact words
+//! can answer for it.
 
 mod builtins;
 mod wrappers;
@@ -16,6 +21,9 @@ use super::{
 };
 
 /// Fills in the levels of each command, and adds the commands in texts that a command runs.
+///
+/// Commands that are added stand behind, and are looked at in their turn. Texts count against the
+/// bounds of the whole line.
 pub(super) fn unwrap_all(out: &mut Analysis) {
     let mut next = 0;
     while next < out.commands.len() {
@@ -69,6 +77,8 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
 }
 
 /// Reads a text that the command `runner` runs. A rule for the words of `parent` may answer for it.
+///
+/// Commands of the text know their depth, so that texts within texts end at [`MAX_DEPTH`].
 fn run_text(
     out: &mut Analysis,
     runner: usize,
@@ -105,6 +115,7 @@ enum Runs {
 const UNKNOWN_NAME: &str = "the name of the command is known only when it runs";
 const UNKNOWN_WORD: &str = "which command is run depends on a word that is known only when it runs";
 
+/// On `Err`: why it cannot be told what runs. Levels that were found by then stay.
 fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
     let has_program = command.words.len() > command.n_assignments;
     for i in 0..command.n_assignments {
@@ -182,6 +193,7 @@ fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
     Ok(Runs::Known)
 }
 
+/// What follows the options of a wrapper: a program at a word, a text for a shell, or nothing.
 enum Inner {
     At(usize),
     Text(String),
@@ -189,6 +201,8 @@ enum Inner {
 }
 
 /// Skips the options of a wrapper, and finds what it runs.
+///
+/// Notes risky variables and changes of directory on the way.
 fn inner(command: &mut Command, start: usize, wrapper: &Wrapper) -> Result<Inner, &'static str> {
     let options = wrapper.options(command.words_from(start))?;
     let mut at = start + options.n_words;
@@ -222,12 +236,17 @@ fn inner(command: &mut Command, start: usize, wrapper: &Wrapper) -> Result<Inner
 }
 
 /// Words as the one text that a shell reads.
+///
+/// As `eval` and `ssh` do, with a blank between each. `Err` where one is not known.
 fn joined(words: &[Word]) -> Result<String, &'static str> {
     let texts: Option<Vec<_>> = words.iter().map(Word::literal).collect();
     texts.map(|it| it.join(" ")).ok_or(UNKNOWN_WORD)
 }
 
 /// A shell: with `-c` it runs a text, whose place is given; with a file that file, else its input.
+///
+/// The second value is the place of the text in `words`. Options that load a file, such as
+/// `--rcfile`, make it unclear.
 fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
     const HARMLESS: &[&str] =
         &["--login", "--norc", "--noprofile", "--posix", "--restricted", "--verbose"];
@@ -275,6 +294,9 @@ fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
 }
 
 /// `find`, which runs commands and writes files on its own.
+///
+/// A word with `{}` in it is not known, since file names take its place. Files that it writes
+/// become redirections.
 fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
     let words = &command.words[start..];
     // A word that is nothing but an expansion can become `-exec` and a command.

@@ -1,6 +1,11 @@
 //! Variables that a line sets.
+//!
+//! A variable is risky where a program or the shell may take it for a command, a place to load code
+//! from or an address. The lists name what is harmless; all else is risky.
 
 /// Whether `name` can be the name of a variable.
+///
+/// ASCII letters, digits and `_`, and no digit first, as a name of POSIX.
 pub(crate) fn is_name(name: &str) -> bool {
     name.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
         && name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
@@ -42,6 +47,8 @@ pub(crate) fn is_harmless_inside(name: &str) -> bool {
 }
 
 /// The name in `NAME=value` or `NAME+=value`.
+///
+/// `None` for a text that assigns nothing, such as `--name=value`.
 pub(crate) fn assigned_name(word: &str) -> Option<&str> {
     let (name, _) = word.split_once('=')?;
     let name = name.strip_suffix('+').unwrap_or(name);

@@ -1,4 +1,9 @@
 //! One word of a command line, as far as it is known before the line runs.
+//!
+//! The invariant: where [`Word::literal`] gives a text, the program gets exactly that word, but for
+//! a tilde at its start, which rules read as the shell does. Everything that the shell works out
+//! (expansions, globs, braces) makes it unknown, and what splits it makes [`Word::may_split`] true
+//! as well.
 
 /// A word after quote removal.
 #[derive(Debug, Clone, Default)]
@@ -51,14 +56,18 @@ impl Word {
     }
 
     /// Takes what the shell would know away: another program replaces part of the word.
+    ///
+    /// The text stays for people and for dangers.
     pub(crate) fn forget(&mut self) {
         self.unknown = true;
     }
 
+    /// A character as the program gets it, after quote removal.
     pub(super) fn push(&mut self, it: char) {
         self.text.push(it);
     }
 
+    /// Also for empty quotes, which make a word that is empty.
     pub(super) fn quote(&mut self) {
         self.quoted = true;
     }
@@ -72,6 +81,8 @@ impl Word {
     }
 
     /// An expansion whose result is one word at most.
+    ///
+    /// Without quotes it may be several, or none.
     pub(super) fn expansion(&mut self, quoted: bool) {
         self.unknown = true;
         self.splits |= !quoted;

@@ -1,4 +1,8 @@
 //! Commands of the shell itself that change what later commands run, or that evaluate their words.
+//!
+//! A shell's own commands run no program, yet `alias ls=rm` or `export PATH=…` changes what the
+//! next line does. What evaluates words is unclear; what sets a variable names it in
+//! [`Command::risky`] unless it is known to be harmless.
 
 use super::super::{
     Command, Word,
@@ -9,6 +13,8 @@ const EVALUATES: &str = "a command of the shell that evaluates its words or chan
 const SETS_UNKNOWN: &str = "which variable is set is known only when it runs";
 
 /// Looks at a command that runs no other program. Variables it sets are added to `command.risky`.
+///
+/// `start` is the place of the name in the words. Programs that are not listed pass.
 pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(), &'static str> {
     let words = command.words_from(start).get(1..).unwrap_or_default();
     match name {
@@ -62,11 +68,14 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
     }
 }
 
+/// What `unset` takes.
 fn is_name_or_flag(word: &str) -> bool {
     is_name(word) || matches!(word, "-v" | "-f")
 }
 
 /// Only names of variables that change nothing, and flags.
+///
+/// `flags` are the letters of options without a value.
 fn names(words: &[Word], flags: &str) -> Result<(), &'static str> {
     let fits = words.iter().all(|word| {
         word.literal().is_some_and(|it| {

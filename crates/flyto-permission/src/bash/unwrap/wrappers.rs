@@ -14,7 +14,10 @@ pub(super) struct Wrapper {
     flags: &'static str,
     /// Letters of options with one.
     values: &'static str,
+    /// Names of long options without a value, and without `--`.
     long_flags: &'static [&'static str],
+    /// Names of long options with one, as `--name=value` or in the next word. Abbreviations are not
+    /// read.
     long_values: &'static [&'static str],
     /// Words between the options and the program.
     n_positional: usize,
@@ -138,6 +141,9 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// The wrapper of that name. `command -v` only tells where a program is.
+///
+/// `words` begin with the wrapper itself. A program of the same name elsewhere is the same to this
+/// function; the caller looks at the path.
 pub(super) fn named(name: &str, words: &[Word]) -> Option<&'static Wrapper> {
     let asks_only =
         name == "command" && matches!(words.get(1).and_then(Word::literal), Some("-v" | "-V"));
@@ -151,6 +157,7 @@ pub(super) fn named(name: &str, words: &[Word]) -> Option<&'static Wrapper> {
 /// What the options of a wrapper came to.
 pub(super) struct Options {
     /// Words up to the program.
+    /// The wrapper itself and its options; never more than there are words.
     pub(super) n_words: usize,
     /// The directory may be another one.
     pub(super) moves: bool,
@@ -174,6 +181,11 @@ impl Wrapper {
     };
 
     /// Reads the options in `words`, of which the first is the wrapper itself.
+    ///
+    /// # Errors
+    ///
+    /// An option that is not listed, a word that is not known, or a value that is missing: the
+    /// command is then unclear.
     pub(super) fn options(&self, words: &[Word]) -> Result<Options, &'static str> {
         const UNREAD: &str = "an option that is not read, of a program that runs another";
         if self.unread {
