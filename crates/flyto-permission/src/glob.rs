@@ -138,6 +138,11 @@ impl Glob {
         literal.collect::<Vec<_>>().join("/")
     }
 
+    /// Whether no part is a wildcard.
+    pub(crate) fn is_literal(&self) -> bool {
+        self.parts.iter().all(|it| matches!(it, Part::Literal(_)))
+    }
+
     /// The only part, if it is a plain name.
     ///
     /// `.env` and `**/.env`: those are looked up by the name and not tried one by one.

@@ -455,3 +455,27 @@ fn a_decision_explains_itself() {
     assert_eq!(decide("git diff; ls -l").suggested_rules(), ["Bash(ls -l)"]);
     assert!(decide("git diff; $X").suggested_rules().is_empty());
 }
+
+#[test]
+fn a_suggested_rule_names_nothing_wider() {
+    let id = ToolId::parse("files:use").expect("this is a name");
+    let suggested = |class: &PermissionClass, preview: Preview| {
+        let request =
+            Request::new(&id).class(class).class_trust(ClassTrust::Named).preview(Some(&preview));
+        let decision = Rules::default().decide(&request);
+        assert_eq!(decision.verdict, Verdict::Ask);
+        decision.suggested_rules().into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let read =
+        |path| suggested(&PermissionClass::FILE, Preview::new().with_path(path, Access::Read));
+    assert_eq!(read("/none/a b"), ["Read(/none/a b)"]);
+    // Names of files, and wildcards where they stand in a rule.
+    for path in ["/**", "/none/*", "/none/a?", "/none/[a-z]", "/none/**/x"] {
+        assert!(read(path).is_empty(), "{path}");
+    }
+    let fetch = |url| suggested(&PermissionClass::WEBFETCH, Preview::new().with_url(url));
+    assert_eq!(fetch("https://a.example/*"), ["WebFetch(domain:a.example)"]);
+    for url in ["https://*/", "https://*.example/"] {
+        assert!(fetch(url).is_empty(), "{url}");
+    }
+}

@@ -4,7 +4,11 @@
 //! This machine and its network are asked unless a rule spells the host.
 
 use super::Judge;
-use crate::{Cause, Reason, Standing, Subject, Verdict, host};
+use crate::{
+    Cause, Reason, Standing, Subject, Verdict,
+    host::{self, Pattern},
+    rule::Form,
+};
 
 impl Judge<'_> {
     /// A tool of class `webfetch`.
@@ -47,7 +51,7 @@ impl Judge<'_> {
             return self.unclear(subject, why, "");
         }
         let (wide, exact) = self.index.by_host(&address);
-        let suggestion = Some(format!("WebFetch(domain:{})", address.host));
+        let suggestion = suggestion(&address.host);
         let allow = match address.is_local {
             true => exact.allow,
             false => exact.allow.or(wide.allow).or(self.of_tool.allow),
@@ -66,6 +70,14 @@ impl Judge<'_> {
             }
         });
     }
+}
+
+/// A rule that names this host. `None` where the host would be read as a pattern: the URL standard
+/// takes a star for a character of a name.
+fn suggestion(host: &str) -> Option<String> {
+    let text = format!("WebFetch(domain:{host})");
+    let exact = Form::Host(Pattern::Exact(host.to_owned()));
+    Form::parse(&text).is_ok_and(|it| it == exact).then_some(text)
 }
 
 /// To 512 bytes at most.

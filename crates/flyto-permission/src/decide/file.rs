@@ -15,6 +15,7 @@ use crate::{
     Cause, Reason, Standing, Subject, Verdict,
     glob::Glob,
     location::{Location, absolute_location},
+    rule::Form,
     rules::{
         Hits,
         paths::{Anchors, below},
@@ -106,11 +107,7 @@ impl<'a> Judge<'a> {
         if purpose == Purpose::Narrow {
             return;
         }
-        let suggestion = || {
-            let head = if writes { "Edit" } else { "Read" };
-            let text = format!("{head}({})", location.resolved);
-            crate::rule::Form::parse(&text).is_ok().then_some(text)
-        };
+        let suggestion = || suggestion(&location.resolved, writes);
         let allow = hits.allow.or(self.of_tool.allow.filter(|_| purpose == Purpose::Tool));
         let reason = if let Some(rule) = allow {
             Reason::rule(subject(), rule)
@@ -201,6 +198,17 @@ impl<'a> Judge<'a> {
             locations.map(|it| it.resolved).collect()
         });
         real.iter().any(|root| below(resolved, root).is_some())
+    }
+}
+
+/// A rule that names this path, as a literal pattern. `None` where the path would be read as another
+/// one: a star in the name of a file is a wildcard in a rule.
+fn suggestion(path: &str, writes: bool) -> Option<String> {
+    let head = if writes { "Edit" } else { "Read" };
+    let text = format!("{head}({path})");
+    match Form::parse(&text).ok()? {
+        Form::Path { glob: Some(glob), .. } if glob.is_literal() => Some(text),
+        _ => None,
     }
 }
 
