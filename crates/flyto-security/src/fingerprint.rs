@@ -1,4 +1,7 @@
 //! Fingerprints of secrets.
+//!
+//! A fingerprint goes into logs and into lists of acknowledged secrets, so it must not help to
+//! guess the secret: hence HMAC with a key, and not a digest.
 
 use std::fmt;
 
@@ -12,10 +15,12 @@ use crate::Fingerprint;
 pub(crate) struct FingerprintKey(Hmac<Sha256>);
 
 impl FingerprintKey {
+    /// A key of any length, an empty one too; 32 random bytes are what a guard makes by itself.
     pub(crate) fn new(key: &[u8]) -> Self {
         Self(Hmac::new_from_slice(key).expect("HMAC takes a key of any length (RFC 2104)"))
     }
 
+    /// Of the decoded secret, so that one secret has one fingerprint in whatever form it stands.
     pub(crate) fn of(&self, secret: &[u8]) -> Fingerprint {
         Fingerprint(self.0.clone().chain_update(secret).finalize().into_bytes().into())
     }

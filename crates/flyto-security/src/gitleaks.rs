@@ -4,6 +4,11 @@
 //! lists, and the allow lists of the whole file; see the documentation of gitleaks 8 for their meaning. Patterns are
 //! those of Go's regexp, which Rust's regex crate takes but for a bare brace. They are parsed when the file is read
 //! and compiled when a keyword of theirs is met.
+//!
+//! A file is taken as a whole or not at all. Its bounds: [`MAX_BYTES`] for the text, [`MAX_RULES`]
+//! for a guard, [`PATTERN_BYTES`] of memory for one compiled pattern. Matching is linear in the
+//! content for each rule, since the regex crate does not backtrack; what a user pays is one pass
+//! for each rule of which a keyword is in the content.
 
 use std::sync::OnceLock;
 
@@ -14,15 +19,33 @@ use serde::Deserialize;
 use crate::{ScanError, Tier, literal::entropy};
 
 /// The most bytes of a file: gitleaks' own has 200 KB.
+///
+/// Of one text; a guard may be given several.
 const MAX_BYTES: usize = 4 << 20;
 
 /// The most rules of a guard: the largest public file has 412.
 const MAX_RULES: usize = 4096;
 
 /// The most memory of one compiled pattern.
+///
+/// In bytes. A larger one is an error of the scan, not of the reading: it shows when the pattern is
+/// first used.
 const PATTERN_BYTES: usize = 32 << 20;
 
 /// Why a user's rules are not taken.
+///
+/// The rules that the guard had before are as they were.
+///
+/// ```
+/// use flyto_security::{DefaultGuard, RulesError};
+///
+/// let text = "[[rules]]\nid = \"acme\"\nregex = '''acme_[0-9a-f]{16'''\n";
+/// assert!(DefaultGuard::builder().gitleaks_toml(text).is_ok(), "Go reads a bare brace as itself");
+///
+/// let text = text.replace("acme_[", "acme_([");
+/// let err = DefaultGuard::builder().gitleaks_toml(&text).expect_err("the bracket is not closed");
+/// assert!(matches!(&err, RulesError::Pattern { rule, key: "regex", .. } if rule == "acme"));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesError {
@@ -32,14 +55,17 @@ pub enum RulesError {
     )]
     TooLarge {
         /// The size of the text.
+        /// In bytes.
         bytes: usize,
         /// The most that is taken.
+        /// In bytes: 4 MiB.
         max_bytes: usize,
     },
     /// There are more rules than a guard takes.
     #[error("failed to read the rules: there are more than {max}; leave some out")]
     TooMany {
         /// The most that are taken.
+        /// 4,096, with those that the guard had before.
         max: usize,
     },
     /// It is no TOML, or not in gitleaks' form; the source has line and column.
@@ -59,6 +85,7 @@ pub enum RulesError {
     },
 }
 
+/// What is taken of a file. Keys that are not listed are left out, as `title` and `extend` are.
 #[derive(Debug, Deserialize)]
 struct File {
     #[serde(default)]
@@ -68,6 +95,7 @@ struct File {
     allowlists: Vec<AllowEntry>,
 }
 
+/// A rule as it is written. One without `regex` is about names of files, and is left out.
 #[derive(Debug, Deserialize)]
 struct RuleEntry {
     id: String,
@@ -75,27 +103,37 @@ struct RuleEntry {
     description: String,
     regex: Option<String>,
     path: Option<String>,
+    /// Bits per byte that a secret must have more of; 0 for no bound.
     #[serde(default)]
     entropy: f64,
+    /// One of them has to be in the text; without any, the rule goes over every text.
     #[serde(default)]
     keywords: Vec<String>,
+    /// The group of the pattern that is the secret; 0 for the first that is not empty.
     #[serde(default, rename = "secretGroup")]
     secret_group: usize,
     allowlist: Option<AllowEntry>,
     #[serde(default)]
     allowlists: Vec<AllowEntry>,
+    /// An addition of this crate; [`Tier::Block`] unless set.
     tier: Option<Tier>,
 }
 
+/// An allow list as it is written.
 #[derive(Debug, Default, Deserialize)]
 struct AllowEntry {
+    /// `AND` or `OR`; `OR` unless set.
     condition: Option<String>,
+    /// Patterns of the location.
     #[serde(default)]
     paths: Vec<String>,
+    /// Patterns of what [`regex_target`](Self::regex_target) says.
     #[serde(default)]
     regexes: Vec<String>,
+    /// `match`, `line`, or else the secret.
     #[serde(default, rename = "regexTarget")]
     regex_target: String,
+    /// Texts in the secret, in either case.
     #[serde(default)]
     stopwords: Vec<String>,
     /// Rules that a list of the whole file is for; empty for all.
@@ -104,14 +142,22 @@ struct AllowEntry {
 }
 
 /// A pattern that is compiled when it is first used.
+///
+/// A guard may have hundreds of patterns of which a content needs none.
 #[derive(Debug)]
 struct Lazy {
     text: String,
+    /// `None` within: it is too large.
     compiled: OnceLock<Option<Regex>>,
 }
 
 impl Lazy {
     /// Checks the pattern, and takes it as Go's regexp means it: a brace that opens no repetition is a brace.
+    ///
+    /// # Errors
+    ///
+    /// [`RulesError::Pattern`] for a text that the regex crate does not parse, or that is nested
+    /// more than 100 deep.
     fn new(text: &str, rule: &str, key: &'static str) -> Result<Self, RulesError> {
         let text = escape_braces(text);
         let parser =
@@ -131,12 +177,15 @@ impl Lazy {
             .as_ref()
     }
 
+    /// Stops at the first that is wrong.
     fn all(texts: &[String], rule: &str, key: &'static str) -> Result<Vec<Self>, RulesError> {
         texts.iter().map(|it| Self::new(it, rule, key)).collect()
     }
 }
 
 /// Puts a backslash before each `{` that begins no repetition.
+///
+/// A class (`[{]`) and what a backslash takes out stay as they are.
 fn escape_braces(pattern: &str) -> String {
     let mut res = String::with_capacity(pattern.len());
     let mut chars = pattern.char_indices();
@@ -172,8 +221,10 @@ fn escape_braces(pattern: &str) -> String {
     res
 }
 
+/// An allow list, ready for use. An empty one allows nothing.
 #[derive(Debug)]
 struct Allow {
+    /// All kinds of conditions that it has must hold, and not one of them.
     needs_all: bool,
     paths: Vec<Lazy>,
     regexes: Vec<Lazy>,
@@ -182,6 +233,7 @@ struct Allow {
     target_rules: Vec<String>,
 }
 
+/// What the patterns of an allow list are compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     Secret,
@@ -208,6 +260,8 @@ impl Allow {
         })
     }
 
+    /// `rule` is the id of the rule that found `hit` in `text`. A pattern that is too large to
+    /// compile allows nothing.
     fn allows(&self, rule: &str, location: &str, text: &[u8], hit: &Hit) -> bool {
         if !self.target_rules.is_empty() && !self.target_rules.iter().any(|it| it == rule) {
             return false;
@@ -242,6 +296,8 @@ impl Allow {
 }
 
 /// The line of `span`, at most 1 KiB to each side.
+///
+/// Without its line end. A match of several lines has all of them.
 fn line_around(text: &[u8], span: &std::ops::Range<usize>) -> std::ops::Range<usize> {
     let from = span.start.saturating_sub(1024);
     let to = text.len().min(span.end + 1024);
@@ -250,6 +306,7 @@ fn line_around(text: &[u8], span: &std::ops::Range<usize>) -> std::ops::Range<us
     start..end
 }
 
+/// A rule, ready for use.
 #[derive(Debug)]
 struct Rule {
     id: String,
@@ -258,18 +315,23 @@ struct Rule {
     path: Option<Lazy>,
     entropy: f64,
     secret_group: usize,
+    /// Else it is applied to every text.
     has_keywords: bool,
     allow: Vec<Allow>,
     tier: Tier,
 }
 
 /// One match of a user's rule.
+///
+/// Ranges of the text; `secret` lies in `whole`.
 struct Hit {
     whole: std::ops::Range<usize>,
     secret: std::ops::Range<usize>,
 }
 
 /// What a user's rule found.
+///
+/// `secret` is never empty.
 pub(crate) struct UserHit<'a> {
     pub(crate) rule: &'a str,
     pub(crate) label: &'a str,
@@ -281,19 +343,28 @@ pub(crate) struct UserHit<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct UserRules {
     rules: Vec<Rule>,
+    /// Allow lists of whole files, which hold for all rules or for those that they name.
     allow: Vec<Allow>,
     /// Finds the keywords; letters match in either case.
     keywords: Option<AhoCorasick>,
     /// The rule of each keyword.
+    /// As places in `rules`.
     owners: Vec<usize>,
+    /// The keywords, for the next automaton.
     texts: Vec<String>,
 }
 
 impl UserRules {
+    /// Rules without a pattern do not count.
     pub(crate) fn len(&self) -> usize {
         self.rules.len()
     }
 
+    /// Adds the rules of a file to those that are there, and builds the automaton of keywords anew.
+    ///
+    /// # Errors
+    ///
+    /// [`RulesError`]; nothing is added then.
     pub(crate) fn add(&mut self, text: &str) -> Result<(), RulesError> {
         if text.len() > MAX_BYTES {
             return Err(RulesError::TooLarge { bytes: text.len(), max_bytes: MAX_BYTES });
@@ -347,6 +418,11 @@ impl UserRules {
     }
 
     /// What the rules find in `text`. Each rule with a keyword in it goes over the text once.
+    ///
+    /// # Errors
+    ///
+    /// [`ScanError::RuleTooLarge`] where a pattern that is needed cannot be compiled within
+    /// [`PATTERN_BYTES`].
     pub(crate) fn scan(&self, location: &str, text: &[u8]) -> Result<Vec<UserHit<'_>>, ScanError> {
         let mut is_due: Vec<bool> = self.rules.iter().map(|it| !it.has_keywords).collect();
         for hit in self.keywords.iter().flat_map(|it| it.find_overlapping_iter(text)) {
@@ -359,6 +435,7 @@ impl UserRules {
         Ok(res)
     }
 
+    /// Goes over the text once. Matches of one rule do not overlap.
     fn apply<'a>(
         &'a self,
         rule: &'a Rule,

@@ -1,4 +1,7 @@
 //! The guard.
+//!
+//! [`SecretGuard`] is what a host holds, [`DefaultGuard`] what this crate gives it. A guard is made
+//! once by a [`Builder`] and never changes, so that threads share it without a lock.
 
 use std::{collections::HashSet, fmt};
 
@@ -15,6 +18,34 @@ use crate::{
 pub const DEFAULT_MAX_BYTES: u64 = 8 << 20;
 
 /// Finds secrets in text.
+///
+/// A guard of your own can add to the one of this crate:
+///
+/// ```
+/// use flyto_security::{DefaultGuard, Fingerprint, ScanError, SecretGuard, SecretMatch, Tier};
+///
+/// /// Also finds the code name of a project.
+/// #[derive(Debug)]
+/// struct WithCodeName(DefaultGuard);
+///
+/// impl SecretGuard for WithCodeName {
+///     fn scan(&self, location: &str, content: &[u8]) -> Result<Vec<SecretMatch>, ScanError> {
+///         let mut found = self.0.scan(location, content)?;
+///         let word = b"Project Bluebird";
+///         if let Some(at) = content.windows(word.len()).position(|it| it == word) {
+///             let span = at..at + word.len();
+///             let id = Fingerprint([0; 32]);
+///             found.push(SecretMatch::new("project", "code name", Tier::Ask, span, word, id));
+///         }
+///         found.sort_by_key(|it| it.span.start);
+///         Ok(found)
+///     }
+/// }
+///
+/// let guard = WithCodeName(DefaultGuard::default());
+/// assert_eq!(guard.scan("mail", b"on Project Bluebird")?.len(), 1);
+/// # Ok::<(), ScanError>(())
+/// ```
 pub trait SecretGuard: fmt::Debug + Send + Sync {
     /// The secrets of `content`, in the order of their spans; spans may overlap.
     ///
@@ -24,6 +55,8 @@ pub trait SecretGuard: fmt::Debug + Send + Sync {
     /// # Errors
     ///
     /// The content could not be scanned as a whole. A caller treats that as a secret: see [`ScanError`].
+    ///
+    /// `content` need not be UTF-8. Spans lie in it and are not empty.
     fn scan(&self, location: &str, content: &[u8]) -> Result<Vec<SecretMatch>, ScanError>;
 }
 
@@ -45,10 +78,13 @@ pub trait SecretGuard: fmt::Debug + Send + Sync {
 /// ```
 #[derive(Debug)]
 pub struct DefaultGuard {
+    /// Values that are looked for as they are.
     pub(crate) known: Known,
     pub(crate) user_rules: UserRules,
     pub(crate) key: FingerprintKey,
+    /// Matches with these are left out at the end.
     allowed: HashSet<Fingerprint>,
+    /// In bytes.
     max_bytes: u64,
 }
 
@@ -59,6 +95,9 @@ impl DefaultGuard {
     }
 
     /// How many values it looks for as they are.
+    ///
+    /// Those that were left out as too short or too common do not count, so a host can say how many
+    /// remain.
     #[must_use]
     pub fn n_known_values(&self) -> usize {
         self.known.len()
@@ -94,6 +133,22 @@ impl SecretGuard for DefaultGuard {
 }
 
 /// Makes a [`DefaultGuard`].
+///
+/// Every setter may be called several times: values, rules and acknowledged secrets add up, and of
+/// a key and a bound the last one holds.
+///
+/// ```
+/// use flyto_security::DefaultGuard;
+///
+/// let guard = DefaultGuard::builder()
+///     .env_values([("GITHUB_TOKEN", "a1b2-c3d4-e5f6"), ("HOME", "/home/ada")])
+///     .env_values([("API_KEY", "short")])
+///     .known_values([("vault:db", "correct-horse-7-battery")])
+///     .max_bytes(1 << 20)
+///     .build();
+/// // `HOME` is no secret name, and a value of 5 bytes is too short.
+/// assert_eq!(guard.n_known_values(), 2);
+/// ```
 #[derive(Default)]
 #[must_use]
 pub struct Builder {
@@ -135,6 +190,8 @@ impl Builder {
 
     /// Looks for these values whatever their names, such as those of a credential store. Short ones and well-known words
     /// are left out as with [`env_values`](Self::env_values).
+    ///
+    /// The names stand in labels and in advice; they are shown.
     pub fn known_values<N: AsRef<str>, V: AsRef<[u8]>>(
         mut self,
         values: impl IntoIterator<Item = (N, V)>,
@@ -161,6 +218,8 @@ impl Builder {
 
     /// Leaves out the secret with this fingerprint, which a person has acknowledged. It holds for guards with the same
     /// [`key`](Self::fingerprint_key) alone.
+    ///
+    /// A match with it is found and then left out, in every content and every form.
     pub fn allow(mut self, fingerprint: Fingerprint) -> Self {
         self.allowed.insert(fingerprint);
         self
@@ -168,6 +227,8 @@ impl Builder {
 
     /// The key of the fingerprints, 32 random bytes that are kept beside what refers to them. Without one, each guard
     /// makes a key of its own from the system's random numbers.
+    ///
+    /// A shorter or a longer key is taken too (RFC 2104).
     pub fn fingerprint_key(mut self, key: &[u8]) -> Self {
         self.key = Some(key.to_vec());
         self

@@ -1,4 +1,8 @@
 //! Is a value a secret, a reference to one, or a placeholder?
+//!
+//! The functions here look at a value alone, as bytes, and know nothing of what stands around it.
+//! Each is linear in the value. They err in both directions; which of them a rule asks decides how
+//! often.
 
 use std::sync::LazyLock;
 
@@ -9,6 +13,8 @@ use crate::catalogue::automaton;
 /// How common each pair of letters is in English and in names of programs: row `a` to `z` for the first letter,
 /// column for the second. 5 is as common as in random letters, each step more or less is a factor of two. Counted
 /// over the papers and comments of this repository, each word once and a little more for each repetition.
+///
+/// Digits are ASCII; a row has 26.
 #[rustfmt::skip] // One row a line reads as the table it is.
 const PAIRS: [&[u8; 26]; 26] = [
     b"06772461605768060878544250", b"50006200530600500441500030",
@@ -31,6 +37,8 @@ const PAIRS: [&[u8; 26]; 26] = [
 const WORD_TENTHS: usize = 50;
 
 /// How common the pairs of letters are on average, in tenths; `None` without a pair.
+///
+/// Case does not count; a pair needs two letters side by side.
 fn pair_tenths(text: &[u8]) -> Option<usize> {
     let (mut n, mut sum) = (0, 0);
     for pair in text.windows(2) {
@@ -47,11 +55,15 @@ fn pair_tenths(text: &[u8]) -> Option<usize> {
 }
 
 /// Whether the letters of `text` make words.
+///
+/// True for a text without two letters side by side, of which nothing can be told.
 pub(crate) fn is_wordy(text: &[u8]) -> bool {
     pair_tenths(text).is_none_or(|it| it >= WORD_TENTHS)
 }
 
 /// Shannon's entropy of the bytes, in bits per byte.
+///
+/// 0 for an empty text and for one byte again and again, at most 8.
 pub(crate) fn entropy(text: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in text {
@@ -69,6 +81,8 @@ pub(crate) fn distinct(text: &[u8]) -> usize {
 }
 
 /// Whether `text` stands for a value that comes from elsewhere: `$X`, `${X}`, `$(…)`, `{{x}}`, `<X>`, `%X%`, `${{ }}`.
+///
+/// True for an empty text, and wherever such a form stands in it.
 pub(crate) fn is_reference(text: &[u8]) -> bool {
     let (Some(first), Some(last)) = (text.first(), text.last()) else { return true };
     if matches!(first, b'$' | b'<' | b'{' | b'[' | b'(') || text.starts_with(b"@{") {
@@ -87,6 +101,8 @@ pub(crate) fn is_reference(text: &[u8]) -> bool {
 }
 
 /// Parts of values that documents and tests use in the place of secrets, in lower case.
+///
+/// Found anywhere in a value, in either case.
 #[rustfmt::skip] // A list reads best as one.
 const STAND_INS: &[&str] = &[
     "example", "placeholder", "changeme", "change-me", "change_me", "change-this", "changethis", "redacted", "xxxx",
@@ -98,6 +114,8 @@ const STAND_INS: &[&str] = &[
 ];
 
 /// Whether `text` stands in the place of a secret in a document or a test.
+///
+/// True also for a text of fewer than four different bytes.
 pub(crate) fn is_stand_in(text: &[u8]) -> bool {
     if distinct(text) < 4 {
         return true;
@@ -107,6 +125,8 @@ pub(crate) fn is_stand_in(text: &[u8]) -> bool {
 }
 
 /// Passwords that stand for none, in lower case; digits behind them count for nothing.
+///
+/// The whole value, after digits and `!-_.` at its end are taken off.
 #[rustfmt::skip] // A list reads best as one.
 const WEAK: &[&str] = &[
     "", "abc", "access", "admin", "administrator", "apikey", "api_key", "auth", "bar", "baz", "bogus", "changeit",
@@ -119,6 +139,8 @@ const WEAK: &[&str] = &[
 ];
 
 /// Whether `text` is a password that is tried first, or a word for one.
+///
+/// Ten or more digits and signs alone are no such password.
 pub(crate) fn is_weak(text: &[u8]) -> bool {
     let lower = text.to_ascii_lowercase();
     let end = lower.iter().rposition(|it| !it.is_ascii_digit() && !b"!-_.".contains(it));
@@ -131,6 +153,8 @@ pub(crate) fn is_weak(text: &[u8]) -> bool {
 }
 
 /// What a value is made of.
+///
+/// Counts of bytes; `others` has signs, blanks and all that is not ASCII.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Make {
     pub(crate) digits: usize,
@@ -153,12 +177,15 @@ impl Make {
         res
     }
 
+    /// ASCII letters of both cases.
     pub(crate) fn letters(self) -> usize {
         self.lower + self.upper
     }
 }
 
 /// How often letters follow digits or digits follow letters.
+///
+/// Words and numbers have few, tokens many.
 pub(crate) fn switches(text: &[u8]) -> usize {
     text.windows(2)
         .filter(|it| {
@@ -179,11 +206,15 @@ pub(crate) fn case_switches(text: &[u8]) -> usize {
 }
 
 /// Whether `text` is all hexadecimal digits.
+///
+/// True for an empty text.
 pub(crate) fn is_hex(text: &[u8]) -> bool {
     text.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Whether `text` is a UUID (RFC 9562), or has its form.
+///
+/// Digits of either case; version and variant are not looked at.
 pub(crate) fn is_uuid(text: &[u8]) -> bool {
     text.len() == 36
         && text.iter().enumerate().all(|(i, it)| match i {
@@ -194,6 +225,8 @@ pub(crate) fn is_uuid(text: &[u8]) -> bool {
 
 /// Whether a value that the text calls a secret looks like one made by a machine: digits among letters, or letters
 /// that make no words.
+///
+/// False below 8 bytes or 6 different ones.
 pub(crate) fn looks_random(text: &[u8]) -> bool {
     let make = Make::of(text);
     if text.len() < 8 || distinct(text) < 6 {

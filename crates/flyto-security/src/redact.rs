@@ -1,4 +1,8 @@
 //! A text without its secrets.
+//!
+//! What is written in the place of a secret names the rule and the length, and no character of it.
+//! Both functions go over the matches once in the order of their spans; the work is that of sorting
+//! them and copying the text.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -9,6 +13,18 @@ use crate::SecretMatch;
 ///
 /// Spans that overlap become one, named for the match of the highest tier. Spans beyond the text, or of another
 /// text, are cut to characters of this one; nothing panics.
+///
+/// ```
+/// use flyto_security::{DefaultGuard, SecretGuard, redact};
+///
+/// let text = "first\nDB_PASSWORD='gr8-Horse-Battery'\nlast";
+/// let found = DefaultGuard::default().scan("app.env", text.as_bytes())?;
+/// assert_eq!(
+///     redact(text, &found),
+///     "first\nDB_PASSWORD='[redacted: assigned-password, 17 characters]'\nlast"
+/// );
+/// # Ok::<(), flyto_security::ScanError>(())
+/// ```
 #[must_use]
 pub fn redact(text: &str, matches: &[SecretMatch]) -> String {
     let mut res = String::with_capacity(text.len());
@@ -25,6 +41,9 @@ pub fn redact(text: &str, matches: &[SecretMatch]) -> String {
 }
 
 /// Does the same to bytes that need not be UTF-8.
+///
+/// Bytes outside of the spans stay as they are. Of a text that is UTF-8 it gives what
+/// [`redact`](crate::redact()) does, where the spans end between characters, as those of a scan do.
 #[must_use]
 pub fn redact_bytes(content: &[u8], matches: &[SecretMatch]) -> Vec<u8> {
     let mut res = Vec::with_capacity(content.len());
@@ -38,11 +57,14 @@ pub fn redact_bytes(content: &[u8], matches: &[SecretMatch]) -> Vec<u8> {
     res
 }
 
+/// What stands in the place of a secret.
 fn mark(it: &SecretMatch) -> Cow<'static, str> {
     format!("[redacted: {}, {} characters]", it.rule, it.length).into()
 }
 
 /// The spans in order, each within `len` and apart from the others, with the match that names it.
+///
+/// Empty spans are left out. Of matches of one tier the first gives the name.
 fn merged(len: usize, matches: &[SecretMatch]) -> Vec<(Range<usize>, &SecretMatch)> {
     let mut spans: Vec<(Range<usize>, &SecretMatch)> = matches
         .iter()
