@@ -5,6 +5,10 @@
 //! literal. It reads no language, so it errs; what it takes for a secret is of tier [`Tier::Ask`]. A name counts by
 //! its words (`names`), and a value is left out where it is a reference, a placeholder, the name again, a path, code or
 //! words.
+//!
+//! [`Scan::assignment`] is called for each word of [`Cue::Name`](crate::catalogue::Cue) and looks
+//! at most [`MAX_NAME_BYTES`] to the left and [`MAX_VALUE_BYTES`] to the right; a value that is one
+//! is then followed to its end, and what was followed is not looked at again.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -22,15 +26,20 @@ const MAX_NAME_BYTES: usize = 64;
 const MAX_VALUE_BYTES: usize = 256;
 
 /// A longer value is cut.
+///
+/// In bytes: what follows is not part of the match.
 const MAX_WHOLE_BYTES: usize = 64 * 1024;
 
 /// Blanks between a name and its value that are skipped.
 const MAX_BLANKS: usize = 32;
 
 /// A value and how it stands there.
+///
+/// Without its quotes.
 struct Value {
     span: Range<usize>,
     /// What it stands in.
+    /// `None` for a bare value, which ends at a blank or a sign.
     quote: Option<u8>,
     /// Whether it goes on behind the span.
     is_cut: bool,
@@ -38,6 +47,8 @@ struct Value {
 
 impl Scan<'_> {
     /// What is assigned to the name around `at`; returns where the name ends.
+    ///
+    /// No name is looked for before that offset.
     pub(super) fn assignment(&mut self, piece: &Piece<'_>, at: Range<usize>) -> usize {
         let text = piece.text;
         let name = name_around(text, &at);
@@ -90,6 +101,8 @@ impl Scan<'_> {
 }
 
 /// The whole name of which `at` is a part.
+///
+/// Letters, digits, `_`, `-` and `.` to both sides, at most [`MAX_NAME_BYTES`] of them each.
 fn name_around(text: &[u8], at: &Range<usize>) -> Range<usize> {
     let is_name = |it: &u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.');
     let from = at.start.saturating_sub(MAX_NAME_BYTES);
@@ -100,6 +113,9 @@ fn name_around(text: &[u8], at: &Range<usize>) -> Range<usize> {
 }
 
 /// The value that is assigned to a name.
+///
+/// `None` where nothing is assigned, where code stands there (`==` before a bare word, `::`), and
+/// where a value is empty.
 fn value_behind(text: &[u8], name: &Range<usize>) -> Option<Value> {
     let is_flag = text[name.start] == b'-';
     let mut at = name.end;
@@ -172,18 +188,24 @@ fn value_behind(text: &[u8], name: &Range<usize>) -> Option<Value> {
 }
 
 /// Whether the line has the other words of a `.netrc` file.
+///
+/// They stand at most 160 bytes before the name.
 fn is_netrc(text: &[u8], name: &Range<usize>) -> bool {
     let before = &text[name.start.saturating_sub(160)..name.start];
     memchr::memmem::find(before, b"login ").is_some()
         && memchr::memmem::find(before, b"machine ").is_some()
 }
 
+/// With `with_lines`, backslashes among them are passed over and not counted, so that the one of an
+/// escaped quote stays.
 fn skip_blanks(text: &[u8], at: usize, with_lines: bool) -> usize {
     let is_blank = |it: &&u8| matches!(it, b' ' | b'\t') || (with_lines && matches!(it, b'\\'));
     at + text[at..].iter().take(MAX_BLANKS).take_while(is_blank).filter(|it| **it != b'\\').count()
 }
 
 /// Where the value of `value="…"` or `value: …` begins, which stands behind a name.
+///
+/// `at` is the end of the name, closing quotes included.
 fn skip_value_key(text: &[u8], at: usize) -> Option<usize> {
     let blanks =
         text[at..].iter().take(MAX_BLANKS).take_while(|it| it.is_ascii_whitespace()).count();
@@ -196,6 +218,9 @@ fn skip_value_key(text: &[u8], at: usize) -> Option<usize> {
 }
 
 /// Skips a bare word that is followed by `=` or by `(` and a quote.
+///
+/// `None` where the word reads the value from elsewhere: `os.getenv("…")`. Without such a word,
+/// `at` as it is.
 fn skip_word_before_value(text: &[u8], at: usize) -> Option<usize> {
     let mut start = at;
     if text[at..].starts_with(b"new ") {
@@ -230,6 +255,9 @@ fn skip_word_before_value(text: &[u8], at: usize) -> Option<usize> {
 }
 
 /// A quoted or a bare value at `at`.
+///
+/// Prefixes of strings and escaped quotes are passed over. Two quotes side by side are an empty
+/// value.
 fn literal_at(text: &[u8], at: usize) -> Option<Value> {
     let rest = &text[at..text.len().min(at + MAX_VALUE_BYTES)];
     // `b"…"`, `f'…'`, `@"…"`, `$'…'`, and the backslashes of an escaped quote.
@@ -282,6 +310,8 @@ fn ends_bare(it: &u8) -> bool {
 }
 
 /// The whole of a value whose head was judged.
+///
+/// Up to the end of the value, at most [`MAX_WHOLE_BYTES`] further.
 fn whole(text: &[u8], value: Value) -> Range<usize> {
     let Value { mut span, quote, is_cut } = value;
     if is_cut {
@@ -296,6 +326,8 @@ fn whole(text: &[u8], value: Value) -> Range<usize> {
 }
 
 /// The secret in a value: behind `Bearer`, or the default of `${X:-…}`.
+///
+/// `None` where the value names a place instead (`env:NAME`, `file:…`).
 fn inner(text: &[u8], mut value: Value) -> Option<Value> {
     const SCHEMES: &[&[u8]] = &[
         b"bearer", b"basic", b"token", b"bot", b"apikey", b"key", b"digest", b"oauth", b"splunk",
@@ -337,6 +369,9 @@ fn inner(text: &[u8], mut value: Value) -> Option<Value> {
 }
 
 /// What a value may be in the place of a secret.
+///
+/// `flat_name` is the name in lower case without signs. What is short, a reference, a placeholder,
+/// a path, an address, a name of a file, words with blanks, or code outside of quotes.
 fn is_no_secret(value: &[u8], flat_name: &str, is_quoted: bool) -> bool {
     if value.len() < 5 || is_reference(value) || is_stand_in_for(value) || is_weak(value) {
         return true;
@@ -379,6 +414,8 @@ fn is_no_secret(value: &[u8], flat_name: &str, is_quoted: bool) -> bool {
 }
 
 /// Whether a person may have chosen `value` as a password: not a name, not words.
+///
+/// Called for names that tell of a password.
 fn is_password(value: &[u8]) -> bool {
     let make = Make::of(value);
     let has_sign = value.iter().any(|it| {
@@ -411,12 +448,16 @@ fn is_password(value: &[u8]) -> bool {
 }
 
 /// Whether `value` is words of which each begins with an upper-case letter.
+///
+/// `PasswordField`.
 fn is_camel(value: &[u8]) -> bool {
     is_wordy(value)
         && !value.windows(2).any(|it| it[0].is_ascii_uppercase() && it[1].is_ascii_uppercase())
 }
 
 /// Whether a machine may have made `value`.
+///
+/// Called for names that tell of a token.
 fn is_assigned_token(value: &[u8]) -> bool {
     let make = Make::of(value);
     looks_random(value)

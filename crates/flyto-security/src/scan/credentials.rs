@@ -2,6 +2,9 @@
 //!
 //! Here the place says that something is a password, so its form hardly matters: `hunter7` in a URL is one. Well-known
 //! words (`postgres:postgres`) and the user's name again are left out, and a local host is a reason to ask and not to stop.
+//!
+//! Each parser is called beside a [`Cue`](crate::catalogue::Cue) and looks at a bounded number of
+//! bytes to each side.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -12,13 +15,19 @@ use crate::{
 };
 
 /// The longest part of a URL before its host.
+///
+/// In bytes; a longer one is not read.
 const MAX_USERINFO_BYTES: usize = 512;
 
 /// How far a command reaches to the left of an option.
+///
+/// In bytes; also the longest value.
 const MAX_COMMAND_BYTES: usize = 400;
 
 impl Scan<'_> {
     /// `user:password@` behind `://`.
+    ///
+    /// `at` is that of `://`. A part before `@` without a colon is a token where it looks random.
     pub(super) fn url(&mut self, piece: &Piece<'_>, at: Range<usize>) {
         let text = piece.text;
         if !text[..at.start].last().is_some_and(|it| it.is_ascii_alphanumeric()) {
@@ -76,6 +85,9 @@ impl Scan<'_> {
     }
 
     /// `-u user:password`, `-p password`, in commands that take them.
+    ///
+    /// `at` is that of the option. Which command it is says the text before it, up to
+    /// [`MAX_COMMAND_BYTES`].
     pub(super) fn option(&mut self, piece: &Piece<'_>, at: Range<usize>) {
         let text = piece.text;
         let from = at.start.saturating_sub(MAX_COMMAND_BYTES);
@@ -136,6 +148,9 @@ impl Scan<'_> {
     }
 
     /// What follows `Bearer` or `Basic`.
+    ///
+    /// `at` is that of the word with its blank. A pair behind `Basic` is decoded to look at its
+    /// password.
     pub(super) fn scheme(&mut self, piece: &Piece<'_>, at: Range<usize>) {
         let text = piece.text;
         if at.start > 0 && text[at.start - 1].is_ascii_alphanumeric() {
@@ -169,6 +184,9 @@ impl Scan<'_> {
     }
 
     /// What is written to `--password-stdin` on the same line.
+    ///
+    /// `at` is that of the option. Only what `echo` or `printf` writes on the same line before a
+    /// pipe counts.
     pub(super) fn stdin(&mut self, piece: &Piece<'_>, at: Range<usize>) {
         let text = piece.text;
         let from = at.start.saturating_sub(MAX_COMMAND_BYTES);
@@ -199,6 +217,8 @@ impl Scan<'_> {
 }
 
 /// As [`is_stand_in`], and short passwords that are one character again and again.
+///
+/// A password may be shorter than any token.
 pub(super) fn is_stand_in_for(password: &[u8]) -> bool {
     match password.len() {
         0..8 => crate::literal::distinct(password) < 3 || password.starts_with(b"xxx"),
@@ -207,6 +227,8 @@ pub(super) fn is_stand_in_for(password: &[u8]) -> bool {
 }
 
 /// The command that ends a text: what is behind the last line end, `;`, `|` or `&`.
+///
+/// A sign behind a backslash ends nothing.
 fn last_command(text: &[u8]) -> &[u8] {
     let mut start = 0;
     for (i, byte) in text.iter().enumerate() {
@@ -218,6 +240,7 @@ fn last_command(text: &[u8]) -> &[u8] {
     &text[start..]
 }
 
+/// Not within a longer word of letters and digits.
 fn has_word(text: &[u8], word: &[u8]) -> bool {
     memchr::memmem::find_iter(text, word).any(|at| {
         let before = text[..at].last().is_none_or(|it| !it.is_ascii_alphanumeric());
@@ -226,6 +249,8 @@ fn has_word(text: &[u8], word: &[u8]) -> bool {
 }
 
 /// The word of a shell at `at`, without its quotes; at most 400 bytes.
+///
+/// `None` where it is empty. A backslash ends one without quotes.
 fn word_at(text: &[u8], at: usize) -> Option<Range<usize>> {
     let quote = *text.get(at)?;
     let (start, is_quoted) = match quote {

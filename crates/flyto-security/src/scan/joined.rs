@@ -1,4 +1,9 @@
 //! Secrets in parts that the text puts together: shell variables side by side, literals with `+` between them.
+//!
+//! No language is read: literals that stand side by side are put together, and variables are known
+//! by `NAME=value` wherever it stands. All that is put together is bounded by a budget, so that a
+//! text of variables of variables does not grow. What is found has the span of the joined word and
+//! of each part.
 
 use std::{collections::HashMap, ops::Range};
 
@@ -6,6 +11,8 @@ use super::{Piece, Scan};
 use crate::{ScanError, SecretMatch, View};
 
 /// As many variables as are remembered.
+///
+/// Further ones are not known.
 const MAX_VARIABLES: usize = 4096;
 
 /// A longer value is cut.
@@ -23,6 +30,7 @@ const MAX_PARTS: usize = 64;
 /// A text that was put together.
 struct Joined {
     /// Where it is put together.
+    /// In the piece.
     span: Range<usize>,
     text: Vec<u8>,
     parts: Vec<Part>,
@@ -39,6 +47,8 @@ struct Part {
 
 impl Part {
     /// What `span` of the joined text has of this part, in the piece.
+    ///
+    /// `None` where it has nothing of it.
     fn overlap(&self, span: &Range<usize>) -> Option<Range<usize>> {
         let start = span.start.max(self.at);
         let end = span.end.min(self.at + self.source.len());
@@ -48,6 +58,8 @@ impl Part {
 }
 
 /// The value of a variable.
+///
+/// The value may have come in several parts, by `+=`; `parts` say where each stands.
 #[derive(Default)]
 struct Variable {
     value: Vec<u8>,
@@ -55,6 +67,7 @@ struct Variable {
 }
 
 impl Variable {
+    /// Empty parts, and what would make the value longer than its bound and one part, are left out.
     fn push(&mut self, text: &[u8], source: Range<usize>) {
         if self.value.len() < MAX_JOINED_BYTES && !source.is_empty() {
             self.parts.push(Part { at: self.value.len(), source: source.clone() });
@@ -91,6 +104,8 @@ impl Scan<'_> {
 }
 
 /// Literals that follow each other: `"a" + "b"`, `'a''b'`, `"a"  "b"`.
+///
+/// Each literal is part of one joined text at most.
 fn literals(text: &[u8], budget: &mut usize, res: &mut Vec<Joined>) {
     let mut done = 0;
     for at in memchr::memchr2_iter(b'"', b'\'', text) {
@@ -120,6 +135,9 @@ fn literals(text: &[u8], budget: &mut usize, res: &mut Vec<Joined>) {
 }
 
 /// The literal that the quote at `at` closes.
+///
+/// `from` is where the last joined text ended. A literal has no line end and at most
+/// [`MAX_VALUE_BYTES`].
 fn literal_before(text: &[u8], at: usize, from: usize) -> Option<Range<usize>> {
     let first = from.max(at.saturating_sub(MAX_VALUE_BYTES));
     let before = &text[first..at];
@@ -129,6 +147,8 @@ fn literal_before(text: &[u8], at: usize, from: usize) -> Option<Range<usize>> {
 }
 
 /// The literal behind `at`, with nothing, blanks, `+`, `.` or an escaped line end before it.
+///
+/// Without its quotes. At most 48 bytes stand before it.
 fn next_literal(text: &[u8], at: usize) -> Option<Range<usize>> {
     let is_glue = |it: &&u8| matches!(it, b' ' | b'\t' | b'+' | b'.' | b'\n' | b'\\' | b'\r');
     let glue = text.get(at..)?.iter().take(48).take_while(is_glue).count();
@@ -146,6 +166,8 @@ fn next_literal(text: &[u8], at: usize) -> Option<Range<usize>> {
 }
 
 /// Words with shell variables in them, whose values the text has: `$A$B`, `"${A}rest"`; and values that grow by `+=`.
+///
+/// `budget` is what joined texts may still have together, in bytes.
 fn variables(text: &[u8], budget: &mut usize, res: &mut Vec<Joined>) {
     let mut words: Vec<Range<usize>> = Vec::new();
     let mut done = 0;
@@ -182,6 +204,9 @@ fn variables(text: &[u8], budget: &mut usize, res: &mut Vec<Joined>) {
 
 /// The word with the values of its variables; `None` where it has fewer than two parts, or a variable whose value is
 /// not in the text.
+///
+/// Quotes and backslashes are left out. A variable whose name has no end, such as `${A:-x}`, is not
+/// known.
 fn substitute(word: &[u8], values: &HashMap<&[u8], Variable>) -> Option<Variable> {
     let mut res = Variable::default();
     let (mut at, mut n_values, mut n_plain) = (0, 0, 0);
@@ -225,6 +250,8 @@ fn substitute(word: &[u8], values: &HashMap<&[u8], Variable>) -> Option<Variable
 }
 
 /// The literal values of variables, by name. A value that grew by `+=` is put into `res` as well.
+///
+/// The last value of a name holds. Names have fewer than 64 bytes.
 fn assignments<'t>(
     text: &'t [u8],
     budget: &mut usize,
@@ -282,6 +309,8 @@ fn assignments<'t>(
 }
 
 /// The literal at `at`, quoted or bare, without what a shell would put in.
+///
+/// `None` for an empty one, and for one with `$` outside of single quotes.
 fn value_at(text: &[u8], at: usize) -> Option<Range<usize>> {
     let quote = text.get(at).copied().filter(|it| matches!(it, b'"' | b'\''));
     let start = at + usize::from(quote.is_some());

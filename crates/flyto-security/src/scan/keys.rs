@@ -1,4 +1,8 @@
 //! Private keys.
+//!
+//! A key is known by its first line and by what a key is made of behind it, so that a text which
+//! only speaks of keys is none. Keys of PEM (RFC 7468), OpenPGP and PuTTY are found, also as a
+//! string of a program with escaped line ends.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -17,6 +21,8 @@ const LABELS: &[&str] = &["PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "SSH2 ENCRYPTE
 
 impl Scan<'_> {
     /// A key that begins at `at`; returns where it ends.
+    ///
+    /// Where it is none, that is the end of the words it was known by.
     pub(super) fn key(&mut self, piece: &Piece<'_>, at: Range<usize>) -> usize {
         let text = piece.text;
         let to = text.len().min(at.start + MAX_KEY_BYTES);

@@ -31,9 +31,13 @@ mod opaque; //     what has no name and looks like a token
 mod views; //      Base64, hexadecimal digits, escapes
 
 /// How often what was decoded is decoded once more.
+///
+/// A text that is Base64 within Base64 is read; a third layer is not.
 const MAX_DEPTH: u8 = 2;
 
 /// Rules that know where a secret stands, and not what it is.
+///
+/// A match of a named format goes before one of these: [`rank`].
 #[rustfmt::skip] // A list reads best as one.
 const GENERIC: &[&str] = &[
     "assigned-password", "assigned-token", "assigned-key", "url-password", "command-password", "stdin-password",
@@ -44,25 +48,36 @@ const GENERIC: &[&str] = &[
 const LONG_REACH: usize = 500;
 
 /// A text to look at.
+///
+/// Everything that is found in it has the span of [`outer`](Self::outer), or its own in the content
+/// itself.
 struct Piece<'t> {
     text: &'t [u8],
+    /// The last step that led to the text.
     view: View,
     /// Where the content has it, encoded; `None` for the content itself.
     outer: Option<Range<usize>>,
+    /// How often it was decoded: 0 is the content.
     depth: u8,
 }
 
 /// What something is, before it becomes a match.
+///
+/// Its bytes are hashed and forgotten in [`Scan::add`].
 struct Finding<'a> {
     rule: &'a str,
     label: Cow<'a, str>,
     tier: Tier,
+    /// Which variable usually has such a secret.
     variable: Option<&'a str>,
     /// In the piece.
+    /// An empty one is dropped.
     secret: Range<usize>,
 }
 
 /// A scan under way.
+///
+/// It is made for one content, and used up by [`run`](Self::run).
 pub(crate) struct Scan<'g> {
     guard: &'g DefaultGuard,
     location: &'g str,
@@ -74,6 +89,9 @@ impl<'g> Scan<'g> {
         Self { guard, location, found: Vec::new() }
     }
 
+    /// # Errors
+    ///
+    /// [`ScanError::RuleTooLarge`], of a user's rule. The size was checked before.
     pub(crate) fn run(mut self, content: &[u8]) -> Result<Vec<SecretMatch>, ScanError> {
         let piece = Piece { text: content, view: View::AsWritten, outer: None, depth: 0 };
         self.look_at(&piece)?;
@@ -81,6 +99,8 @@ impl<'g> Scan<'g> {
     }
 
     /// Finds everything in a piece, and in what it decodes to.
+    ///
+    /// The order does not matter for what is reported, since [`finish`] sorts it.
     fn look_at(&mut self, piece: &Piece<'_>) -> Result<(), ScanError> {
         let text = piece.text;
         for (name, secret) in self.guard.known.find(text) {
@@ -109,6 +129,8 @@ impl<'g> Scan<'g> {
     }
 
     /// Tokens of named formats.
+    ///
+    /// A format whose literal stands within its own last token is not looked for again there.
     fn formats(&mut self, piece: &Piece<'_>) {
         let text = piece.text;
         // A format, and where the last look for it ended: what is before that was seen.
@@ -131,6 +153,8 @@ impl<'g> Scan<'g> {
     }
 
     /// Secrets beside words that tell of one; returns whether the text turns something round.
+    ///
+    /// Parsers look to both sides of a word, a bounded number of bytes.
     fn cues(&mut self, piece: &Piece<'_>) -> bool {
         let mut is_reversed = false;
         // What is before these offsets was seen with an earlier word.
@@ -151,6 +175,8 @@ impl<'g> Scan<'g> {
     }
 
     /// Looks at what a part of a piece decodes to.
+    ///
+    /// `span` is where `piece` has the encoded form. Of nested forms the outermost span is kept.
     fn decoded(
         &mut self,
         piece: &Piece<'_>,
@@ -162,6 +188,7 @@ impl<'g> Scan<'g> {
         self.look_at(&Piece { text, view, outer, depth: piece.depth + 1 })
     }
 
+    /// Makes the match: the sample, the length and the fingerprint are those of the decoded bytes.
     fn add(&mut self, piece: &Piece<'_>, finding: Finding<'_>) {
         let Finding { rule, label, tier, variable, secret } = finding;
         let bytes = &piece.text[secret.clone()];
@@ -175,6 +202,7 @@ impl<'g> Scan<'g> {
     }
 }
 
+/// A finding with the texts of its format.
 fn named(format: &'static Format, secret: Range<usize>) -> Finding<'static> {
     Finding {
         rule: &format.id,
@@ -186,6 +214,8 @@ fn named(format: &'static Format, secret: Range<usize>) -> Finding<'static> {
 }
 
 /// The token of `format` whose literal part is at `at`.
+///
+/// `None` where it begins or ends within a word, has too few different bytes, or is a placeholder.
 fn token_at(format: &Format, text: &[u8], at: &Range<usize>) -> Option<Range<usize>> {
     // A cheap look before the patterns run: most literals stand inside a word.
     if !format.has_before() && !is_start(text, at.start) {
@@ -205,6 +235,8 @@ fn token_at(format: &Format, text: &[u8], at: &Range<usize>) -> Option<Range<usi
 }
 
 /// Whether a token may begin at `at`: not within a word, unless the letter before is part of an escape.
+///
+/// `\n`, `\r`, `\t` and `%XX` before it are taken for escapes.
 fn is_start(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(3)..at];
     match before {
@@ -215,6 +247,9 @@ fn is_start(text: &[u8], at: usize) -> bool {
 }
 
 /// Puts matches in order, leaves out those that a better one says already, and counts lines.
+///
+/// Matches with nearly the same span become the one that says more; its span covers both where the
+/// one that it replaces asks or stops.
 fn finish(mut found: Vec<SecretMatch>, content: &[u8]) -> Vec<SecretMatch> {
     found.sort_by_key(|it| {
         (it.span.start, std::cmp::Reverse(it.span.end), std::cmp::Reverse(it.tier))
@@ -266,6 +301,9 @@ fn rank(it: &SecretMatch) -> (Tier, u8) {
 }
 
 /// Whether two spans overlap and are nearly one.
+///
+/// They share at least half of the shorter one, and the longer one has at most 64 bytes more than
+/// they share.
 fn is_same(a: &Range<usize>, b: &Range<usize>) -> bool {
     let common = a.end.min(b.end).saturating_sub(a.start.max(b.start));
     common > 0 && (common * 2 >= a.len().min(b.len())) && a.len().max(b.len()) <= common + 64

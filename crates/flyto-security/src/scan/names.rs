@@ -1,4 +1,7 @@
 //! What names say of their values: `DB_PASSWORD`, `apiKey`, `token_url`.
+//!
+//! A name is looked at twice: by parts that it holds anywhere, and by its last part, which says
+//! what it is a name of: `TOKEN_PATH` is a path.
 
 use std::sync::LazyLock;
 
@@ -7,6 +10,9 @@ use aho_corasick::AhoCorasick;
 use crate::catalogue::automaton;
 
 /// What a name says of its value.
+///
+/// What a value has to look like follows from it: the less the name says, the more the value has
+/// to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A person may have chosen it.
@@ -18,6 +24,8 @@ pub(super) enum Kind {
 }
 
 /// Parts of names, in lower case without `_`, `-` and `.`, whose values are no secrets.
+///
+/// One of them is enough, whatever else the name holds.
 #[rustfmt::skip] // A list reads best as one.
 const OTHER_NAMES: &[&str] = &[
     "public", "pubkey", "keyboard", "keyword", "keytab", "monkey", "primarykey", "foreignkey", "bypass", "compass",
@@ -28,6 +36,8 @@ const OTHER_NAMES: &[&str] = &[
 ];
 
 /// Last parts of names that tell of something beside the secret.
+///
+/// In lower case; only the whole last part counts.
 #[rustfmt::skip] // A list reads best as one.
 const OTHER_ENDS: &[&str] = &[
     "id", "ids", "url", "uri", "file", "files", "path", "paths", "name", "names", "type", "size", "len", "length",
@@ -97,6 +107,8 @@ impl Kind {
 }
 
 /// Finds the parts of all three lists, in their order.
+///
+/// The number of a pattern says which list it is from.
 fn finder() -> &'static AhoCorasick {
     static FINDER: LazyLock<AhoCorasick> =
         LazyLock::new(|| automaton(OTHER_NAMES.iter().chain(PASSWORDS).chain(TOKENS), false));
@@ -104,6 +116,8 @@ fn finder() -> &'static AhoCorasick {
 }
 
 /// The last part of a name, in lower case: `path` of `TOKEN_PATH`, `token-path` and `tokenPath`.
+///
+/// A part begins behind a sign and at an upper-case letter behind a lower-case one.
 fn last_part(name: &[u8]) -> String {
     let mut start = 0;
     for i in 1..name.len() {

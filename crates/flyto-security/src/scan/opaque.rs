@@ -16,6 +16,8 @@ use crate::{
 };
 
 /// A shorter run is not looked at.
+///
+/// In bytes; shorter ones are not decoded either.
 const MIN_RUN_BYTES: usize = 12;
 
 /// A shorter run is no token without a name.
@@ -45,6 +47,9 @@ const IS_TOKEN: [bool; 256] = {
 
 impl Scan<'_> {
     /// Goes over the runs of characters that tokens are made of.
+    ///
+    /// Each run is decoded where it can be, turned round where the text does so, and judged by
+    /// [`opaque`].
     pub(super) fn runs(&mut self, piece: &Piece<'_>, is_reversed: bool) -> Result<(), ScanError> {
         let text = piece.text;
         let mut at = 0;
@@ -93,6 +98,9 @@ impl Scan<'_> {
 }
 
 /// The part of a run that looks like a token.
+///
+/// Edges that a sentence or a path adds are cut off first. `None` for what is too short or too
+/// long, regular, a path, a digest, a placeholder or the head of a file.
 fn opaque(text: &[u8], mut run: Range<usize>) -> Option<Range<usize>> {
     let is_edge = |it: u8| matches!(it, b'.' | b'/' | b'~' | b'-' | b'+' | b'_');
     // `NAME=value`: the value.
@@ -148,6 +156,8 @@ fn opaque(text: &[u8], mut run: Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Whether this is a name to which something is assigned.
+///
+/// `PATH` of `PATH=value`; not the start of Base64 that has `=` behind it.
 fn is_name(text: &[u8]) -> bool {
     let make = Make::of(text);
     text.first().is_some_and(u8::is_ascii_alphabetic)
@@ -156,6 +166,8 @@ fn is_name(text: &[u8]) -> bool {
 }
 
 /// Whether a run is a path or a file's name and not Base64 with slashes in it.
+///
+/// At least half of its parts look like words, or it ends as a file does.
 fn is_path(token: &[u8]) -> bool {
     #[rustfmt::skip] // A list reads best as one.
     const ENDINGS: &[&[u8]] = &[
@@ -200,6 +212,8 @@ fn is_file_data(token: &[u8]) -> bool {
 }
 
 /// Whether a run is a digest or an id of version control, by what stands around it.
+///
+/// At most [`CONTEXT_BYTES`] before it are looked at, in lower case.
 fn is_digest(text: &[u8], run: &Range<usize>) -> bool {
     let token = &text[run.clone()];
     let lower = token.to_ascii_lowercase();

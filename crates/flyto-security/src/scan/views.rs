@@ -2,6 +2,9 @@
 //!
 //! Only the encoded part is decoded, and only where text comes of it: nearly all bytes printable ASCII. A match found
 //! so has the span of the encoded part, so that a redacted text does not hold it in any form.
+//!
+//! A text is decoded into a copy that is no longer than it is, and dropped when that was looked at;
+//! nothing decoded is kept. How often that is done again is for [`MAX_DEPTH`](super::MAX_DEPTH).
 
 use std::ops::Range;
 
@@ -15,6 +18,8 @@ use super::{Piece, Scan};
 use crate::{ScanError, View};
 
 /// The most encoded bytes that are decoded as one: 64 KiB of text, as Base64.
+///
+/// In bytes; what follows is not decoded.
 const MAX_ENCODED_BYTES: usize = 88 * 1024;
 
 /// A shorter run decodes to no secret.
@@ -75,6 +80,7 @@ impl Scan<'_> {
         Ok(end)
     }
 
+    /// Hexadecimal digits are tried first: they are Base64 as well.
     fn encoded_text(
         &mut self,
         piece: &Piece<'_>,
@@ -93,6 +99,9 @@ impl Scan<'_> {
     }
 
     /// Decodes the words that have escapes in them: `%3D`, `\u003d`, `\x3d`, `\075`.
+    ///
+    /// Each word is decoded once, for the kind of its first escape; what is shorter than 8 bytes
+    /// then is left.
     pub(super) fn escaped(&mut self, piece: &Piece<'_>) -> Result<(), ScanError> {
         let text = piece.text;
         let mut done = 0;
@@ -113,6 +122,9 @@ impl Scan<'_> {
 }
 
 /// The lines of encoded text that begin with `part`, and their content; `None` for a single one.
+///
+/// The end is that of the last line that belongs to it; lines are as long as the first, but for the
+/// last.
 fn lines(text: &[u8], part: &Range<usize>) -> Option<(usize, Vec<u8>)> {
     let mut joined = text[part.clone()].to_vec();
     let mut end = part.end;
@@ -146,6 +158,8 @@ fn lines(text: &[u8], part: &Range<usize>) -> Option<(usize, Vec<u8>)> {
 }
 
 /// What hexadecimal digits spell, where it is text.
+///
+/// `None` for anything but an even number of digits, and where the bytes are no text.
 fn hex_text(encoded: &[u8]) -> Option<Vec<u8>> {
     if !encoded.len().is_multiple_of(2) || !encoded.iter().all(u8::is_ascii_hexdigit) {
         return None;
@@ -157,6 +171,8 @@ fn hex_text(encoded: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// What Base64 decodes to, where it is text.
+///
+/// Either alphabet, by the signs that occur. `None` where the bytes are no text.
 pub(super) fn base64_text(encoded: &[u8]) -> Option<Vec<u8>> {
     // A quick look at the first bytes: a long word of a program is not decoded in full.
     let head = &encoded[..encoded.len().min(16) / 4 * 4];
@@ -178,12 +194,16 @@ pub(super) fn base64_text(encoded: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Whether nearly all bytes are printable ASCII.
+///
+/// At least 95 of 100; false without any.
 fn is_text(bytes: &[u8]) -> bool {
     let n = bytes.iter().filter(|it| matches!(it, b' '..=b'~' | b'\n' | b'\r' | b'\t')).count();
     !bytes.is_empty() && n * 100 >= bytes.len() * 95
 }
 
 /// The escape at `at`: its kind, its length, and what it stands for.
+///
+/// `None` for any other escape, and for one of a character that is not ASCII.
 fn escape_at(text: &[u8], at: usize) -> Option<(View, usize, u8)> {
     let digits = |from: usize, n: usize, radix: u32| {
         let digits = text.get(at + from..at + from + n)?;
@@ -203,6 +223,8 @@ fn escape_at(text: &[u8], at: usize) -> Option<(View, usize, u8)> {
 }
 
 /// The word that has an escape at `at`, from `from` on at the earliest.
+///
+/// At most [`MAX_WORD_BYTES`] to each side.
 fn word_around(text: &[u8], at: usize, from: usize, view: View) -> Range<usize> {
     let is_end = |it: &u8| {
         *it <= b' '
@@ -217,6 +239,8 @@ fn word_around(text: &[u8], at: usize, from: usize, view: View) -> Range<usize> 
 }
 
 /// The word with its escapes of one kind undone.
+///
+/// Escapes of other kinds stay as they are.
 fn unescape(word: &[u8], view: View) -> Vec<u8> {
     let mut res = Vec::with_capacity(word.len());
     let mut at = 0;
