@@ -8,7 +8,7 @@ use std::{fmt, fs::File, io, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ChainHash, process, sys};
+use crate::{ChainHash, line::MAX_SEQ, process, sys};
 
 /// The last record of a log: enough to show later that no record up to it was changed or removed.
 ///
@@ -157,7 +157,7 @@ impl HeadFile {
 
     /// `None` where the bytes are anything else than one such object, with white space around it.
     pub(crate) fn from_block(block: &[u8]) -> Option<Self> {
-        serde_json::from_slice(block).ok()
+        serde_json::from_slice(block).ok().filter(|it: &Self| it.seq <= MAX_SEQ)
     }
 
     /// Reads the start of the file; less than [`BLOCK_BYTES`] where it is shorter.
@@ -172,19 +172,19 @@ impl HeadFile {
 #[cfg(test)]
 mod tests {
     use super::{BLOCK_BYTES, Head, HeadFile, InvalidHead};
-    use crate::ChainHash;
+    use crate::{ChainHash, line::MAX_SEQ};
 
     #[test]
     fn the_longest_head_fits() {
-        let head = Head::new(u64::MAX, ChainHash::of_bytes(b""));
-        let file = HeadFile {
+        let file = |seq| HeadFile {
             file_first: u64::MAX,
             previous_first: Some(u64::MAX),
-            ..HeadFile::empty().with_last(head, u64::MAX)
+            ..HeadFile::empty().with_last(Head::new(seq, ChainHash::of_bytes(b"")), u64::MAX)
         };
-        let block = file.to_block();
+        let block = file(MAX_SEQ).to_block();
         assert_eq!(block.len(), BLOCK_BYTES);
-        assert_eq!(HeadFile::from_block(&block), Some(file));
+        assert_eq!(HeadFile::from_block(&block), Some(file(MAX_SEQ)));
+        assert_eq!(HeadFile::from_block(&file(MAX_SEQ + 1).to_block()), None);
     }
 
     #[test]

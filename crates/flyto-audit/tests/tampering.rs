@@ -340,6 +340,31 @@ fn a_head_from_elsewhere_convicts_a_chain_that_was_written_anew() {
 }
 
 #[test]
+fn numbers_that_no_log_reaches_are_no_records() {
+    for seq in [u64::MAX - 1, u64::MAX] {
+        let temp = tempfile::tempdir().unwrap();
+        let log = Log::open(temp.path(), Options::default()).unwrap();
+        log.event("call", "count", &1).unwrap();
+        let file = temp.path().join(CURRENT);
+        let first = fs::read_to_string(&file).unwrap();
+        // Its hash fits, and so does the head.
+        let made_up = forged(&first, seq, "2");
+        let hash = serde_json::from_str::<Value>(&made_up).unwrap()["hash"].clone();
+        fs::write(&file, made_up.repeat(2) + &first + "junk\njunk\n").unwrap();
+        let head = temp.path().join("head.json");
+        let mut content: Value = serde_json::from_slice(&fs::read(&head).unwrap()).unwrap();
+        (content["seq"], content["hash"]) = (json!(seq), hash);
+        fs::write(&head, content.to_string()).unwrap();
+
+        assert!(!verify(temp.path()).unwrap().is_intact());
+        // A writer goes on behind the last record that is one.
+        let log = Log::open(temp.path(), Options::default()).unwrap();
+        assert!(log.event("call", "count", &3).unwrap() < 10);
+        assert!(!verify(temp.path()).unwrap().is_intact());
+    }
+}
+
+#[test]
 fn findings_without_end_are_counted() {
     let temp = tempfile::tempdir().unwrap();
     fs::write(temp.path().join(CURRENT), "junk\n".repeat(5000)).unwrap();
