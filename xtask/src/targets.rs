@@ -19,10 +19,10 @@ struct Portable {
 }
 
 const PORTABLE: &[Portable] = &[
-    // No operating system at all.
+    // No operating system at all. flyto-security needs one for random numbers, flyto-audit for files.
     Portable {
         triple: "wasm32-unknown-unknown",
-        builds: &["-p flyto-diagnostics", "-p flyto-tools"],
+        builds: &["-p flyto-diagnostics", "-p flyto-tools", "-p flyto-permission --all-features"],
     },
     // All but the program: neither a backend for Windows nor the signals of its terminals are written.
     Portable {
@@ -31,6 +31,8 @@ const PORTABLE: &[Portable] = &[
             "-p flyto-diagnostics --all-features",
             "-p flyto-supervision --all-features",
             "-p flyto-audit --all-features",
+            "-p flyto-security --all-features",
+            "-p flyto-permission --all-features",
             "-p flyto-execenv --all-features",
             "-p flyto-execenv-linux --all-features",
             "-p flyto-host --all-features",
