@@ -52,11 +52,12 @@ pub trait SecretGuard: fmt::Debug + Send + Sync {
     /// `location` says what `content` is, such as `tools/deploy.json#/script`. It stands in errors, and a user's rules
     /// may be limited to some locations.
     ///
+    /// `content` need not be UTF-8. Spans lie in it and are not empty; where it is UTF-8, they begin
+    /// and end between characters.
+    ///
     /// # Errors
     ///
     /// The content could not be scanned as a whole. A caller treats that as a secret: see [`ScanError`].
-    ///
-    /// `content` need not be UTF-8. Spans lie in it and are not empty.
     fn scan(&self, location: &str, content: &[u8]) -> Result<Vec<SecretMatch>, ScanError>;
 }
 

@@ -107,3 +107,20 @@ proptest! {
         }
     }
 }
+
+/// A known value counts up to its 1,024th byte, here within a character.
+#[test]
+fn a_value_that_is_cut_ends_behind_a_character() {
+    let value = format!("a1B2c3D{}", "\u{e9}".repeat(600));
+    let guard = DefaultGuard::builder().known_values([("X", &value)]).build();
+    let text = format!("x {value} y");
+    let found = guard.scan("any", text.as_bytes()).expect("the text is short");
+    assert_eq!(found[0].span, 2..2 + 1025);
+    assert!(text.get(found[0].span.clone()).is_some());
+    // What is no UTF-8 has spans as well.
+    let bytes = [&b"\xbf\xbf"[..], value.as_bytes(), b"\xbf\xbf"].concat();
+    let found = guard.scan("any", &bytes).expect("the content is short");
+    assert!(found[0].span.end <= bytes.len());
+    let redacted = redact_bytes(&bytes, &found);
+    assert!(!redacted.windows(7).any(|it| it == b"a1B2c3D"));
+}

@@ -251,6 +251,7 @@ fn is_start(text: &[u8], at: usize) -> bool {
 /// Matches with nearly the same span become the one that says more; its span covers both where the
 /// one that it replaces asks or stops.
 fn finish(mut found: Vec<SecretMatch>, content: &[u8]) -> Vec<SecretMatch> {
+    found.iter_mut().for_each(|it| widen(&mut it.span, content));
     found.sort_by_key(|it| {
         (it.span.start, std::cmp::Reverse(it.span.end), std::cmp::Reverse(it.tier))
     });
@@ -288,6 +289,14 @@ fn finish(mut found: Vec<SecretMatch>, content: &[u8]) -> Vec<SecretMatch> {
         it.line = line;
     }
     res
+}
+
+/// Widens a span to whole characters where the content is UTF-8: a value that is cut at a bound may
+/// end within one. In other contents it becomes at most three bytes longer on each side.
+fn widen(span: &mut Range<usize>, content: &[u8]) {
+    let is_inside = |at: usize| content.get(at).is_some_and(|it| it & 0b1100_0000 == 0b1000_0000);
+    span.start -= (0..3.min(span.start)).take_while(|n| is_inside(span.start - n)).count();
+    span.end += (0..3).take_while(|n| is_inside(span.end + n)).count();
 }
 
 /// How much a match says: its tier, then whether its rule knows the format.
