@@ -6,19 +6,24 @@
 
 #![forbid(unsafe_code)]
 
+mod audit;
+mod command_line;
+mod secrets;
 mod seeds;
 
 use flyto_diagnostics::{Source, json};
 use flyto_plugin::{Depth, LoadOptions, ToolDef};
 use serde_json::{Value, json};
 
-pub use self::seeds::seeds;
+pub use self::{audit::audit, command_line::command_line, secrets::secrets, seeds::seeds};
 
 /// One decoder.
 pub type Target = fn(&[u8]);
 
 /// Every decoder by its name, which is that of its function and of its binary.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("audit", audit),
+    ("command_line", command_line),
     ("configuration", configuration),
     ("exec_tools", exec_tools),
     ("json", json),
@@ -27,6 +32,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("proxy", proxy),
     ("records", records),
     ("schema", schema),
+    ("secrets", secrets),
     ("template", template),
     ("tls", tls),
     ("variables", variables),

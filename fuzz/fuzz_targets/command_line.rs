@@ -1,0 +1,6 @@
+//! A command line of a shell.
+
+#![cfg_attr(fuzzing, no_main)]
+#![forbid(unsafe_code)]
+
+flyto_fuzz::target!(command_line);

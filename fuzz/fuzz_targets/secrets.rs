@@ -1,0 +1,6 @@
+//! A text with secrets in it.
+
+#![cfg_attr(fuzzing, no_main)]
+#![forbid(unsafe_code)]
+
+flyto_fuzz::target!(secrets);
