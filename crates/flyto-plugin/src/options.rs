@@ -35,8 +35,8 @@ pub struct LoadOptions {
 #[non_exhaustive]
 pub enum Depth {
     /// Everything that can be told from the text and a look at the files it names. Schemas are
-    /// checked in their shape, and compiled where that leaves a doubt: with patterns, references or
-    /// another dialect. Beyond about a second's work in one manifest, that one does not compile shows
+    /// checked in their shape, and compiled where that leaves a doubt: with intricate patterns,
+    /// references or another dialect. Beyond about a second's work in one manifest, that one does not compile shows
     /// when its tool is first used.
     #[default]
     Quick,

@@ -35,6 +35,7 @@ mod literal; //  places inside a JSON string
 mod meant; //    values of a wrong type, and what they mean
 mod metadata; // what a tool says about itself
 mod narrowing; // the network that a tool asks for
+mod pattern; //  patterns that are known to compile
 mod place; //    where a manifest lies, and what was seen there
 mod program; //  the file that a tool runs
 mod schema; //   schemas of input and output

@@ -1,9 +1,9 @@
 //! Schemas of input and output.
 //!
 //! A schema is checked here against the shape of its keywords, which costs microseconds and knows
-//! the place of a mistake. A schema of which that does not tell whether it compiles (one with patterns,
-//! references or another dialect, or a large one) is compiled as well, within a bound of work for each
-//! manifest. Where a manifest is checked in full, all are.
+//! the place of a mistake. A schema of which that does not tell whether it compiles (one with intricate
+//! patterns, references or another dialect, or a large one) is compiled as well, within a bound of work
+//! for each manifest. Where a manifest is checked in full, all are.
 //!
 //! Both checks have bounds: [`MOST_FINDINGS`] findings for one schema, [`LARGE_BYTES`] of text
 //! before a schema counts as large, and about a second of compiling for one manifest at
@@ -15,7 +15,7 @@ use std::collections::HashSet;
 use flyto_diagnostics::{At, Diagnostic, Findings, ObjectReader, Reported, Span, closest, quoted};
 use serde_json::Value;
 
-use super::{lazy::Schema, place::Place};
+use super::{lazy::Schema, pattern, place::Place};
 use crate::{codes, options::Depth};
 
 /// What a keyword of JSON Schema 2020-12 takes.
@@ -108,6 +108,10 @@ enum Doubt {
     Open,
 }
 
+/// The most that the plain patterns of one schema may weigh together. It is far below the bounds of a
+/// compiler, in states and in the number of patterns.
+const MOST_WEIGHT: usize = 20_000;
+
 /// Bytes of a schema that may hold too many values.
 /// A compiler bounds the values of a schema, and a shape does not show their number. 64 KiB
 /// holds any schema that is written by hand.
@@ -126,7 +130,7 @@ fn check_keywords(at: At<'_>, key: &str, findings: &mut Findings) -> Result<Doub
     }
     let span = at.span();
     let doubt = if span.end - span.start > LARGE_BYTES { Doubt::Open } else { Doubt::Settled };
-    let mut walk = Walk { root: at, key, findings, n_findings: 0, failed: None, doubt };
+    let mut walk = Walk { root: at, key, findings, n_findings: 0, failed: None, doubt, weight: 0 };
     walk.object(at);
     walk.failed.map_or(Ok(walk.doubt), Err)
 }
@@ -245,13 +249,12 @@ fn takes(key: &str) -> Option<Takes> {
 }
 
 /// Whether only a compiler knows that the value of a keyword can be used.
-/// Patterns may be no regular expressions, references may lead nowhere or in circles, and the
-/// rest changes what names mean.
+/// Patterns in names may be no regular expressions, references may lead nowhere or in circles, and the
+/// rest changes what names mean. Of the keyword `pattern` the value tells.
 fn leaves_doubt(key: &str) -> bool {
     matches!(
         key,
-        "pattern"
-            | "patternProperties"
+        "patternProperties"
             | "$ref"
             | "$dynamicRef"
             | "$id"
@@ -279,6 +282,8 @@ struct Walk<'v, 'f> {
     failed: Option<Reported>,
     /// Open once anything was met that only a compiler can judge.
     doubt: Doubt,
+    /// What the plain patterns so far weigh.
+    weight: usize,
 }
 
 impl<'v> Walk<'v, '_> {
@@ -299,9 +304,21 @@ impl<'v> Walk<'v, '_> {
             if leaves_doubt(key) {
                 self.doubt = Doubt::Open;
             }
+            if key == "pattern" {
+                self.pattern(value);
+            }
             if let Some(takes) = takes(key) {
                 self.keyword(key, takes, value);
             }
+        }
+    }
+
+    /// A pattern leaves a doubt unless it is plain, and all of them together are small.
+    fn pattern(&mut self, at: At<'v>) {
+        let weight = at.value().as_str().and_then(pattern::plain_weight);
+        self.weight = self.weight.saturating_add(weight.unwrap_or(MOST_WEIGHT));
+        if self.weight >= MOST_WEIGHT {
+            self.doubt = Doubt::Open;
         }
     }
 
