@@ -1,6 +1,9 @@
 //! The grammar of RFC 8259.
 
+use std::borrow::Cow;
+
 use crate::diagnostic::Diagnostic;
+use crate::json::strings::plain_string;
 use crate::json::{Member, Node, Spanned, Value};
 use crate::source::{Source, Span};
 
@@ -120,31 +123,7 @@ impl<'s> Parser<'s> {
 
     #[inline(always)]
     fn skip_space(&mut self) -> Result<(), Error> {
-        match self.text.as_bytes()[self.pos..] {
-            // One blank in front of a string, a word or a bracket is what most people write.
-            [b' ', b'"' | b'0'.., ..] => {
-                self.pos += 1;
-                Ok(())
-            }
-            [b' ' | b'\n' | b'\t' | b'\r' | b'/' | b'#', ..] => self.skip_spaces(),
-            _ => Ok(()),
-        }
-    }
-
-    #[inline(never)]
-    fn skip_spaces(&mut self) -> Result<(), Error> {
-        let bytes = self.text.as_bytes();
-        while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(self.pos) {
-            self.pos += 1;
-            // Indentation is the most of it.
-            while let Some(word) = bytes[self.pos..].first_chunk() {
-                let others = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*b"        ");
-                self.pos += others.trailing_zeros() as usize / 8;
-                if others != 0 {
-                    break;
-                }
-            }
-        }
+        self.pos = space_end(self.text.as_bytes(), self.pos);
         // Comments are looked for wherever white space may stand, so that they are always called
         // by their name.
         match self.peek() {
@@ -174,7 +153,11 @@ impl<'s> Parser<'s> {
 
     /// Steps over `word` if it stands here as a whole word.
     fn word(&mut self, word: &str) -> bool {
-        let found = self.rest().starts_with(word) && self.word_here() == word;
+        let Some(behind) = self.text.as_bytes()[self.pos..].strip_prefix(word.as_bytes()) else {
+            return false;
+        };
+        let is_whole = matches!(behind, [b',' | b' ' | b'\n' | b'\r' | b'}' | b']', ..]);
+        let found = is_whole || self.word_here() == word;
         if found {
             self.pos += word.len();
         }
@@ -216,17 +199,36 @@ impl<'s> Parser<'s> {
 
     fn object_member(&mut self) -> Result<(), Error> {
         let start = self.pos;
-        if self.peek() != Some(b'"') {
-            return Err(self.no_key());
+        let key = match plain_string(self.text, start) {
+            Some((key, end)) => {
+                self.pos = end;
+                Cow::Borrowed(key)
+            }
+            None if self.peek() != Some(b'"') => return Err(self.no_key()),
+            None => self.string()?,
+        };
+        let key = Spanned { value: key, span: Span::new(start, self.pos) };
+        match self.text.as_bytes()[self.pos..] {
+            // What most people write.
+            [b':', b' ', b'"' | b'0'.., ..] => self.pos += 2,
+            _ => {
+                self.skip_space()?;
+                if self.peek() != Some(b':') {
+                    return Err(self.no_colon(&key));
+                }
+                self.pos += 1;
+                self.skip_space()?;
+            }
         }
-        let key = Spanned { value: self.string()?, span: Span::new(start, self.pos) };
-        self.skip_space()?;
-        if self.peek() != Some(b':') {
-            return Err(self.no_colon(&key));
-        }
-        self.pos += 1;
-        self.skip_space()?;
-        let value = self.value(Before::Colon)?;
+        let value = match plain_string(self.text, self.pos) {
+            // The most of all values, and counted all the same.
+            Some((text, end)) if self.n_values < MAX_VALUES => {
+                let span = Span::new(self.pos, end);
+                (self.pos, self.n_values) = (end, self.n_values + 1);
+                Value { span, node: Node::String(Cow::Borrowed(text)) }
+            }
+            _ => self.value(Before::Colon)?,
+        };
         self.members.push(Member { key, value });
         Ok(())
     }
@@ -253,6 +255,14 @@ impl<'s> Parser<'s> {
     /// Steps over a comma and the space around it, or stops before the bracket that closes `open`.
     fn goes_on(&mut self, open: Open) -> Result<bool, Error> {
         let value_end = self.pos;
+        let bytes = self.text.as_bytes();
+        if bytes.get(value_end) == Some(&b',') {
+            let next = space_end(bytes, value_end + 1);
+            if let Some(b'"' | b'{') = bytes.get(next) {
+                self.pos = next;
+                return Ok(true);
+            }
+        }
         self.skip_space()?;
         match self.peek() {
             Some(byte) if byte == open.kind.close() => Ok(false),
@@ -268,4 +278,31 @@ impl<'s> Parser<'s> {
             _ => Err(self.no_separator(open, value_end)),
         }
     }
+}
+
+/// Where the white space ends that begins at `pos`, if any does.
+#[inline(always)]
+fn space_end(bytes: &[u8], pos: usize) -> usize {
+    match bytes[pos..] {
+        // One blank in front of a string, a word or a bracket is what most people write.
+        [b' ', b'"' | b'0'.., ..] => pos + 1,
+        [b' ' | b'\n' | b'\t' | b'\r', ..] => spaces_end(bytes, pos),
+        _ => pos,
+    }
+}
+
+#[inline(never)]
+fn spaces_end(bytes: &[u8], mut pos: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\t' | b'\r') = bytes.get(pos) {
+        pos += 1;
+        // Indentation is the most of it.
+        while let Some(word) = bytes[pos..].first_chunk() {
+            let others = u64::from_le_bytes(*word) ^ u64::from_le_bytes(*b"        ");
+            pos += others.trailing_zeros() as usize / 8;
+            if others != 0 {
+                break;
+            }
+        }
+    }
+    pos
 }

@@ -13,21 +13,19 @@ impl<'s> Parser<'s> {
     #[inline]
     pub(super) fn string(&mut self) -> Result<Cow<'s, str>, Error> {
         let quote = self.pos;
-        self.pos += 1;
-        let end = self.plain_end();
-        if self.text.as_bytes().get(end) != Some(&b'"') {
-            return self.string_with_escapes(quote).map(Cow::Owned);
+        if let Some((plain, end)) = plain_string(self.text, quote) {
+            self.pos = end;
+            return Ok(Cow::Borrowed(plain));
         }
-        let plain = &self.text[self.pos..end];
-        self.pos = end + 1;
-        Ok(Cow::Borrowed(plain))
+        self.pos += 1;
+        self.string_with_escapes(quote).map(Cow::Owned)
     }
 
     #[inline(never)]
     fn string_with_escapes(&mut self, quote: usize) -> Result<String, Error> {
         let mut res = String::new();
         loop {
-            let end = self.plain_end();
+            let end = plain_end(self.text.as_bytes(), self.pos);
             res.push_str(&self.text[self.pos..end]);
             self.pos = end;
             match self.peek() {
@@ -39,22 +37,6 @@ impl<'s> Parser<'s> {
         }
         self.pos += 1;
         Ok(res)
-    }
-
-    /// Where the bytes end that stand for themselves.
-    #[inline]
-    fn plain_end(&self) -> usize {
-        let bytes = self.text.as_bytes();
-        let mut end = self.pos;
-        while let Some(word) = bytes[end..].first_chunk() {
-            let special = special_bytes(u64::from_le_bytes(*word));
-            if special != 0 {
-                return end + special.trailing_zeros() as usize / 8;
-            }
-            end += word.len();
-        }
-        let plain = |&byte: &u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-        end + bytes[end..].iter().take_while(|it| plain(it)).count()
     }
 
     /// Reads the escape that begins at the backslash here.
@@ -187,18 +169,44 @@ impl<'s> Parser<'s> {
     }
 }
 
+/// The string that begins at `quote` and the place behind it, if a string without escapes does.
+#[inline(always)]
+pub(super) fn plain_string(text: &str, quote: usize) -> Option<(&str, usize)> {
+    let bytes = text.as_bytes();
+    if bytes.get(quote) != Some(&b'"') {
+        return None;
+    }
+    let end = plain_end(bytes, quote + 1);
+    let is_closed = bytes.get(end) == Some(&b'"');
+    is_closed.then(|| (&text[quote + 1..end], end + 1))
+}
+
+/// Where the bytes end that stand for themselves.
+#[inline(always)]
+fn plain_end(bytes: &[u8], start: usize) -> usize {
+    let mut end = start;
+    while let Some(word) = bytes[end..].first_chunk() {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return end + special.trailing_zeros() as usize / 8;
+        }
+        end += word.len();
+    }
+    let plain = |&byte: &u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+    end + bytes[end..].iter().take_while(|it| plain(it)).count()
+}
+
 /// Marks the first byte of eight, counted from the lowest, that ends a plain run: the lowest bit that
 /// is set lies in it. Bits above that one mean nothing. "Bit Twiddling Hacks" of Sean Eron Anderson
 /// explains the arithmetic under "Determine if a word has a byte less than n".
 const fn special_bytes(word: u64) -> u64 {
     const LOW: u64 = u64::MAX / 255;
     const HIGH: u64 = LOW << 7;
-    const fn below(word: u64, limit: u8) -> u64 {
-        word.wrapping_sub(LOW * limit as u64) & !word
-    }
-    let quote = word ^ (LOW * b'"' as u64);
-    let backslash = word ^ (LOW * b'\\' as u64);
-    (below(word, 0x20) | below(quote, 1) | below(backslash, 1)) & HIGH
+    // This puts the quote, 0x22, at 0x20, behind the control characters, and moves none of them out
+    // of what is below. The highest bit of a byte is the same in all three words.
+    let quote_or_control = (word ^ (LOW * 0x02)).wrapping_sub(LOW * 0x21);
+    let backslash = (word ^ (LOW * b'\\' as u64)).wrapping_sub(LOW);
+    (quote_or_control | backslash) & !word & HIGH
 }
 
 #[cfg(test)]
