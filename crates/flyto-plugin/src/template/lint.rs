@@ -205,28 +205,57 @@ struct Args<'a, 'w> {
 }
 
 /// A word as a program with options reads it.
-enum Kind {
+enum Kind<'a> {
     /// Its letters or its long name; whether a value stands in the same word.
-    Option(Vec<String>, bool),
+    Option(Names<'a>, bool),
     /// `--`, or a lone `-`.
     Dashes,
     /// Anything else, also a word that begins with a value.
     Operand,
 }
 
+/// The options in one word: one long name, or letters that are one each.
+#[derive(Clone, Copy)]
+enum Names<'a> {
+    Long(&'a str),
+    Letters(&'a str),
+}
+
+impl Names<'_> {
+    /// Whether one of them is meant.
+    fn any(self, is_meant: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Long(name) => is_meant(name),
+            Self::Letters(all) => {
+                all.char_indices().any(|(at, it)| is_meant(&all[at..at + it.len_utf8()]))
+            }
+        }
+    }
+
+    /// Whether the last of them is meant.
+    fn last(self, is_meant: impl Fn(&str) -> bool) -> bool {
+        match self {
+            Self::Long(name) => is_meant(name),
+            Self::Letters(all) => {
+                all.char_indices().next_back().is_some_and(|(at, _)| is_meant(&all[at..]))
+            }
+        }
+    }
+}
+
 /// Letters behind one sign are options each, and so is a text behind two. What a value adds is
 /// not seen.
-fn kind(text: &str, word: &Word) -> Kind {
+fn kind<'a>(text: &'a str, word: &'a Word) -> Kind<'a> {
     let lead = word.lead(text);
     if word.fixed(text).is_some_and(|it| it == "-" || it == "--") {
         return Kind::Dashes;
     }
     if let Some(long) = lead.strip_prefix("--") {
         let name = long.split('=').next().unwrap_or_default();
-        return Kind::Option(vec![name.to_owned()], name.len() < long.len());
+        return Kind::Option(Names::Long(name), name.len() < long.len());
     }
     match lead.strip_prefix(['-', '+']) {
-        Some(letters) => Kind::Option(letters.chars().map(String::from).collect(), false),
+        Some(letters) => Kind::Option(Names::Letters(letters), false),
         None => Kind::Operand,
     }
 }
@@ -234,6 +263,9 @@ fn kind(text: &str, word: &Word) -> Kind {
 impl Args<'_, '_> {
     /// Refuses a placeholder in a word that is code.
     fn refuse(&self, word: &Word) -> Result<(), Box<Fault>> {
+        if word.value().is_none() {
+            return Ok(());
+        }
         let (place, help) = words_for(self.name);
         self.checker.refuse(word, &place, &help)
     }
@@ -253,20 +285,20 @@ impl Args<'_, '_> {
         while let Some(word) = self.words.get(at) {
             match kind(text, word) {
                 Kind::Option(names, has_value) => {
-                    let is_code = names.iter().any(|it| lists(code, it))
+                    let is_code = names.any(|it| lists(code, it))
                         || word.fixed(text).is_some_and(|it| code.split(' ').any(|one| one == it));
-                    let is_valued = names.iter().any(|it| lists(valued, it));
+                    let is_valued = names.any(|it| lists(valued, it));
                     if is_code {
                         self.refuse(word)?;
-                    } else if !has_value && !is_valued {
+                    } else if !has_value && !is_valued && word.value().is_some() {
                         let place =
                             format!("in an option of `{}`, and some of them take code", self.name);
                         self.checker.refuse(word, &place, "write the option itself")?;
                     }
-                    let is_last = |of: &str| names.last().is_some_and(|it| lists(of, it));
+                    let is_last = |of: &str| names.last(|it| lists(of, it));
                     let is_alone = !has_value && word.value().is_none();
                     is_named |=
-                        is_code || operands == Script && names.iter().any(|it| lists("f file", it));
+                        is_code || operands == Script && names.any(|it| lists("f file", it));
                     is_next |=
                         is_code && is_alone && (is_last(code) || is_shell || code.starts_with('-'));
                     let takes_word = is_last(valued) || operands == Script && is_last("f file");

@@ -62,6 +62,7 @@ pub struct Template {
 #[derive(Clone, Debug)]
 pub(crate) struct Reading {
     pub(crate) template: Template,
+    /// Its names are in the template.
     parsed: Parsed,
 }
 
@@ -86,11 +87,12 @@ impl Template {
         if text.len() > MAX_ARGUMENT_BYTES {
             return Err(Fault::too_long(text.len()).into());
         }
-        let parsed = parsed(text, is_declared)?;
+        let mut parsed = parsed(text, is_declared)?;
+        let params = std::mem::take(&mut parsed.params);
         let first = || parsed.words().next()?.fixed(text).map(Cow::into_owned);
         let template = Self {
             text: text.to_owned(),
-            params: parsed.params.clone(),
+            params,
             needs_shell: parsed.needs_shell,
             program: if parsed.needs_shell { None } else { first() },
         };
@@ -168,7 +170,8 @@ impl Reading {
 
     /// Every placeholder: its name, its bytes, and whether there are blanks within its braces.
     pub(crate) fn placeholders(&self) -> impl Iterator<Item = (&str, Range<usize>, bool)> {
-        let name = |it: &Placeholder| self.parsed.params.get(it.param).map_or("", |name| name);
+        let params = &self.template.params;
+        let name = |it: &Placeholder| params.get(it.param).map_or("", |name| name);
         self.parsed.placeholders.iter().map(move |it| (name(it), it.span.clone(), it.spaced))
     }
 }

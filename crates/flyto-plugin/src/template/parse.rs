@@ -26,6 +26,9 @@ const WORD: u128 = bits(b" \t\n&;|<>()\\'\"`$*?[{~");
 const SINGLE: u128 = bits(b"'{");
 const DOUBLE: u128 = bits(b"\"\\`${");
 
+/// Characters that stand in no name of a placeholder.
+const NO_NAME: u128 = bits(b"{}'\"\\`$\n");
+
 const fn bits(chars: &[u8]) -> u128 {
     match chars {
         [first, rest @ ..] => 1 << *first | bits(rest),
@@ -33,8 +36,11 @@ const fn bits(chars: &[u8]) -> u128 {
     }
 }
 
-/// Room for what stands in a command that people write.
-const COMMON_ITEMS: usize = 16;
+/// Room for what stands in most commands that people write.
+const COMMON_ITEMS: usize = 12;
+
+/// How many names are told apart by comparing them one by one.
+const FEW_NAMES: usize = 16;
 
 /// The longest name of a placeholder, in bytes with the blanks around it.
 const MAX_NAME_BYTES: usize = 256;
@@ -47,18 +53,21 @@ pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Pa
         pos: 0,
         is_declared,
         parsed: Parsed::default(),
+        names: Vec::new(),
         numbers: BTreeMap::new(),
         newline: false,
         has_words: false,
         depth: 0,
     };
     let items = reader.commands(None)?;
-    if reader.parsed.params.len() > MAX_NAMES {
+    if reader.names.len() > MAX_NAMES {
         let what = format!("a template has at most {MAX_NAMES} parameters");
         return Err(Fault::syntax(0..text.len(), what).into());
     }
-    reader.parsed.items = items;
-    Ok(reader.parsed)
+    let Reader { mut parsed, names, .. } = reader;
+    parsed.items = items;
+    parsed.params = names.into_iter().map(ToOwned::to_owned).collect();
+    Ok(parsed)
 }
 
 /// `pos` is a byte of `text`, and always at the start of a character.
@@ -67,7 +76,9 @@ struct Reader<'a> {
     pos: usize,
     is_declared: &'a dyn Fn(&str) -> bool,
     parsed: Parsed,
-    /// The number of each name in `parsed.params`.
+    /// The names of the placeholders, each once.
+    names: Vec<&'a str>,
+    /// The number of each name, where there are more than [`FEW_NAMES`].
     numbers: BTreeMap<&'a str, usize>,
     /// A newline came, which counts only when something follows.
     newline: bool,
@@ -447,13 +458,7 @@ impl<'a> Reader<'a> {
         let Some(found) = self.placeholder_at(self.pos) else { return false };
         word.end_literal(self.pos);
         let Found { name, span, spaced } = found;
-        let params = &mut self.parsed.params;
-        let param = self.numbers.get(name).copied().unwrap_or(params.len());
-        // One more than there may be is enough to tell.
-        if param == params.len() && params.len() <= MAX_NAMES {
-            params.push(name.to_owned());
-            self.numbers.insert(name, param);
-        }
+        let param = self.number_of(name);
         word.parts.push(Part::Value { param, quote, span: span.clone() });
         self.pos = span.end;
         word.start = self.pos;
@@ -461,18 +466,38 @@ impl<'a> Reader<'a> {
         true
     }
 
+    /// The number of a name, which is a new one where the name is.
+    fn number_of(&mut self, name: &'a str) -> usize {
+        let is_known = match self.numbers.is_empty() {
+            true => self.names.iter().position(|it| *it == name),
+            false => self.numbers.get(name).copied(),
+        };
+        let number = is_known.unwrap_or(self.names.len());
+        // One more than there may be is enough to tell.
+        if number == self.names.len() && number <= MAX_NAMES {
+            self.names.push(name);
+            if !self.numbers.is_empty() {
+                self.numbers.insert(name, number);
+            } else if number == FEW_NAMES {
+                self.numbers.extend(self.names.iter().copied().zip(0..));
+            }
+        }
+        number
+    }
+
     /// The placeholder that begins at this byte. Blanks within the braces are let pass around the
     /// name of a parameter only: `{{ end }}` is the language of other programs.
     fn placeholder_at(&self, at: usize) -> Option<Found<'a>> {
         let inside = self.text.get(at..)?.strip_prefix("{{")?;
-        let close = inside.as_bytes().windows(2).take(MAX_NAME_BYTES).position(|it| it == b"}}")?;
-        let inside = &inside[..close];
-        if inside.contains(['{', '}', '\'', '"', '\\', '`', '$', '\n']) {
+        let is_end = |it: &u8| it.is_ascii() && NO_NAME >> it & 1 != 0;
+        let close = inside.bytes().take(MAX_NAME_BYTES).position(|it| is_end(&it))?;
+        if !inside[close..].starts_with("}}") {
             return None;
         }
+        let inside = &inside[..close];
         let name = inside.trim();
         let spaced = name.len() < inside.len();
-        if !(self.is_declared)(name) && (spaced || !is_name(name)) {
+        if (spaced || !is_name(name)) && !(self.is_declared)(name) {
             return None;
         }
         let span = at..at + inside.len() + 4;

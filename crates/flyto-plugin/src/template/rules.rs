@@ -30,9 +30,29 @@ const BUILTINS: &[&str] = &[
     "typeset", "local", "builtin", "mapfile", "readarray", "shopt", "pushd", "popd", "dirs", "disown",
 ];
 
+/// Which lengths the words above have, one bit each, by their first byte.
+const LENGTHS: [u16; 128] = {
+    let mut res = [0; 128];
+    let (mut list, mut at) = (KEYWORDS, 0);
+    loop {
+        if at < list.len() {
+            let word = list[at].as_bytes();
+            res[word[0] as usize] |= 1 << word.len();
+            at += 1;
+        } else if list.len() == KEYWORDS.len() {
+            (list, at) = (BUILTINS, 0);
+        } else {
+            break res;
+        }
+    }
+};
+
 /// Whether a word as it is written means something to a shell itself.
 fn is_shells_own(word: &str) -> bool {
-    is_keyword(word) || BUILTINS.contains(&word)
+    let [first, ..] = *word.as_bytes() else { return false };
+    let lengths = LENGTHS.get(usize::from(first)).copied().unwrap_or_default();
+    let may_be = word.len() < 16 && lengths >> word.len() & 1 != 0;
+    may_be && (is_keyword(word) || BUILTINS.contains(&word))
 }
 
 /// Whether a shell reads a command behind this word.
@@ -54,7 +74,8 @@ pub(super) fn check(text: &str, parsed: &mut Parsed) -> Result<(), Box<Fault>> {
         Item::Gap(..) => None,
     });
     let Some(first) = first else { return Err(Fault::empty(0..text.len()).into()) };
-    if let Some(at) = text.find(VARIABLE) {
+    // Most texts have no `_` at all.
+    if let Some(at) = memchr::memchr(b'_', text.as_bytes()).and_then(|_| text.find(VARIABLE)) {
         let span = at..at + VARIABLE.len();
         let what = format!(
             "`{VARIABLE}` begins the names of variables in which values travel to the shell"

@@ -126,9 +126,8 @@ impl Word {
     pub(super) fn fixed<'a>(&'a self, text: &'a str) -> Option<Cow<'a, str>> {
         match &self.parts[..] {
             [only] => only.literal(text).map(Cow::Borrowed),
-            parts => {
-                parts.iter().map(|it| it.literal(text)).collect::<Option<String>>().map(Cow::Owned)
-            }
+            parts if parts.iter().any(|it| it.literal(text).is_none()) => None,
+            parts => Some(Cow::Owned(parts.iter().filter_map(|it| it.literal(text)).collect())),
         }
     }
 
