@@ -63,6 +63,12 @@ impl Signatures {
         (5 * first + 3 * last + key.len()) % N_SIGNATURES
     }
 
+    /// Whether a member may have the key. No is certain.
+    #[inline]
+    pub(crate) fn may_have(&self, key: &str) -> bool {
+        self.some >> Self::of(key) & 1 != 0
+    }
+
     /// The first member that has the key.
     #[inline]
     pub(crate) fn find(&self, key: &str, members: &[Member<'_>]) -> Option<usize> {

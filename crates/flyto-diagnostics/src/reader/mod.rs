@@ -24,8 +24,9 @@ use shape::{Misfit, Shape};
 /// so in the first few.
 const MOST_FINDINGS: usize = 16;
 
-/// Room for the keys that are asked for; few objects have more.
-const N_KEYS: usize = 32;
+/// Room for the keys that are asked for; the tool of a plugin has about 40. It stays below 1 KiB, up
+/// to which allocators have pieces at hand.
+const N_KEYS: usize = 48;
 
 /// Reads one object member by member, and records a finding for everything that is not right.
 ///
@@ -213,12 +214,22 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
     /// # Errors
     ///
     /// [`Reported`] when the key occurs twice or excludes another one that is there.
+    #[inline]
     pub fn optional(&mut self, key: &'static str) -> Result<Option<At<'v>>, Reported> {
         if !self.known.last().is_some_and(|last| std::ptr::eq(*last, key)) {
             self.known.push(key);
         }
-        let spelling = self.spelling(key);
         // What must not be used is there; most keys that are asked for are not.
+        if self.spelled.is_empty() && !self.signatures.may_have(key) {
+            return Ok(None);
+        }
+        self.value_of(key)
+    }
+
+    /// The value of a key that was noted as asked for.
+    #[inline(never)]
+    fn value_of(&mut self, key: &'static str) -> Result<Option<At<'v>>, Reported> {
+        let spelling = self.spelling(key);
         let Some(index) = self.index(spelling) else { return Ok(None) };
         self.duplicates.refuse_key(spelling)?;
         if let Some(&(_, reported)) = self.refused.iter().find(|it| it.0 == key) {
@@ -370,6 +381,11 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
             return Ok(None);
         };
         let (duplicates, _) = duplicates::report(at, self.findings);
+        let texts = || at.members().map(|(name, value)| (name, value.value().as_str()));
+        if texts().all(|(_, text)| text.is_some()) {
+            duplicates.refuse()?;
+            return Ok(Some(texts().map(|(name, it)| (name, it.unwrap_or_default())).collect()));
+        }
         let values = self.strings(at.members().map(|(_, value)| value))?;
         let names = at.members().map(|(name, _)| name);
         duplicates.refuse()?;
