@@ -208,6 +208,9 @@ fn taken(at: At<'_>, name: &str, what: &str, first: At<'_>) -> Diagnostic {
 /// Only names count, not aliases, and only those of tools that are still in use. The tool that
 /// names itself passes.
 fn drop_wrong_undo(entries: &mut [Entry<'_>], findings: &mut Findings) {
+    if entries.iter().flat_map(|it| &it.tool).all(|it| it.undo.is_none()) {
+        return;
+    }
     let names: BTreeSet<String> =
         entries.iter().filter_map(|it| it.tool.as_ref()).map(|it| it.name.clone()).collect();
     for entry in entries {

@@ -104,9 +104,8 @@ pub(super) fn read(
         return Err(reader.push(diagnostic));
     }
     let properties = reader.at("parameters").member("properties");
-    let names: Vec<&str> =
-        properties.into_iter().flat_map(|it| it.members()).map(|(name, _)| name).collect();
-    let mut declared = names.clone();
+    let names = || properties.into_iter().flat_map(|it| it.members()).map(|(name, _)| name);
+    let mut declared: Vec<&str> = names().collect();
     declared.sort_unstable();
     let reading = match Template::read(text, &|name| declared.binary_search(&name).is_ok()) {
         Ok(reading) => reading,
@@ -122,7 +121,7 @@ pub(super) fn read(
             .with_help("write a command that needs no shell, or remove the digest");
         return Err(reader.push(diag));
     }
-    report_odd(reader, at, &reading, &names, &declared);
+    report_odd(reader, at, &reading, names, &declared);
     let mut mentioned: Vec<&str> = template.parameters().iter().map(|it| &**it).collect();
     mentioned.sort_unstable();
     for (name, property) in properties.into_iter().flat_map(|it| it.members()) {
@@ -139,8 +138,8 @@ pub(super) fn read(
             )),
         );
     }
-    let program = template.program();
-    if let Some(warning) = program.and_then(|it| program::check_installed(at, &it, place)) {
+    let program = template.program_name();
+    if let Some(warning) = program.and_then(|it| program::check_installed(at, it, place)) {
         let span = reading.program_span();
         reader.push(moved(warning, at, span_within(at, span.start, span.end)));
     }
@@ -188,13 +187,13 @@ fn escaped(text: &str) -> String {
 }
 
 /// Warns about placeholders that work and are written in an odd way, each name where it stands first.
-/// `declared` holds the same names as `names`, sorted. `names` is in the order of the text, in
+/// `declared` holds the same names as `names`, sorted. `names` gives them in the order of the text, in
 /// which near names are looked for.
-fn report_odd(
+fn report_odd<'v, N: Iterator<Item = &'v str>>(
     reader: &mut ObjectReader<'_, '_>,
     at: At<'_>,
     reading: &Reading,
-    names: &[&str],
+    names: impl Fn() -> N,
     declared: &[&str],
 ) {
     let mut seen = BTreeSet::new();
@@ -217,7 +216,7 @@ fn report_odd(
         let what = format!("`{plain}` names no parameter");
         let diag = moved(at.warning(codes::UNDECLARED_PARAMETER, what), at, span)
             .with_reason("a model does not know of it, and without a value its word is left out");
-        reader.push(match closest(name, names.iter().copied()) {
+        reader.push(match closest(name, names()) {
             Some(near) => {
                 let near = format!("{{{{{near}}}}}");
                 diag.with_help(format!("did you mean `{near}`?")).with_suggestion(span, near)

@@ -115,9 +115,15 @@ fn of(path: &str) -> Option<(&str, &'static Row)> {
     Some((name, *ROWS.get(name).or_else(|| ROWS.get(plain))?))
 }
 
+/// The entries of a list.
+fn each(options: &str) -> impl Iterator<Item = &[u8]> {
+    options.as_bytes().split(|it| *it == b' ')
+}
+
 /// Whether a letter or a long name is in a list; long names may be cut short.
 fn lists(options: &str, name: &str) -> bool {
-    options.split(' ').any(|it| it == name || name.len() > 1 && it.starts_with(name))
+    let name = name.as_bytes();
+    each(options).any(|it| it == name || name.len() > 1 && it.starts_with(name))
 }
 
 /// The looks at programs so far.
@@ -286,7 +292,9 @@ impl Args<'_, '_> {
             match kind(text, word) {
                 Kind::Option(names, has_value) => {
                     let is_code = names.any(|it| lists(code, it))
-                        || word.fixed(text).is_some_and(|it| code.split(' ').any(|one| one == it));
+                        || word
+                            .fixed(text)
+                            .is_some_and(|it| each(code).any(|one| one == it.as_bytes()));
                     let is_valued = names.any(|it| lists(valued, it));
                     if is_code {
                         self.refuse(word)?;
@@ -301,8 +309,8 @@ impl Args<'_, '_> {
                         is_code || operands == Script && names.any(|it| lists("f file", it));
                     is_next |=
                         is_code && is_alone && (is_last(code) || is_shell || code.starts_with('-'));
-                    let takes_word = is_last(valued) || operands == Script && is_last("f file");
-                    at += usize::from(is_alone && takes_word && !is_code);
+                    let takes_word = || is_last(valued) || operands == Script && is_last("f file");
+                    at += usize::from(is_alone && !is_code && takes_word());
                 }
                 _ if is_next => {
                     self.refuse(word)?;

@@ -127,6 +127,11 @@ impl Template {
         self.program.clone()
     }
 
+    /// The same as [`program`](Self::program), as a part of this.
+    pub(crate) fn program_name(&self) -> Option<&str> {
+        self.program.as_deref()
+    }
+
     /// What the text consists of, as it was when it was read: the same names are placeholders.
     fn parsed(&self) -> Result<Parsed, Box<Fault>> {
         let names: BTreeSet<&str> = self.params.iter().map(String::as_str).collect();

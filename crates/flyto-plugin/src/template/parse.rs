@@ -36,8 +36,9 @@ const fn bits(chars: &[u8]) -> u128 {
     }
 }
 
-/// Room for what stands in most commands that people write.
-const COMMON_ITEMS: usize = 12;
+/// Room for what stands in most commands that people write. It stays below 1 KiB, up to which
+/// allocators have pieces at hand.
+const COMMON_ITEMS: usize = 11;
 
 /// How many names are told apart by comparing them one by one.
 const FEW_NAMES: usize = 16;

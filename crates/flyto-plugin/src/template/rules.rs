@@ -102,7 +102,7 @@ impl Checker<'_> {
     /// Splits items into simple commands and checks each. Commands in substitutions come first,
     /// since they are part of a word.
     fn commands(&mut self, items: &mut [Item]) -> Result<(), Box<Fault>> {
-        let mut words: Vec<&mut Word> = Vec::new();
+        let mut words: Vec<&mut Word> = Vec::with_capacity(items.len());
         // A redirection came, and its target did not yet.
         let mut redirect = None;
         for item in items {
