@@ -84,7 +84,8 @@ impl Template {
     ///
     /// A `${` that is not closed or that holds no name.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        let mut parts = Vec::new();
+        // Most values are one literal, or a variable and a literal.
+        let mut parts = Vec::with_capacity(1 + usize::from(text.contains('$')));
         let mut literal = String::new();
         let mut rest = text;
         while let Some(dollar) = rest.find('$') {
