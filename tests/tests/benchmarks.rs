@@ -57,6 +57,7 @@ fn every_benchmark_runs() {
     if Path::new(env!("CARGO_BIN_EXE_bench")).with_file_name("flyto").is_file() {
         check(&["program", "--no-cc"], &["the tool", "flyto call"]);
     }
+    check(&["host", "--no-cc"], &["permission", "audit", "lookup"]);
     // With the C baseline where there is a compiler.
     check(&["call"], &["ExecEnv + Local, 2 workers"]);
     check(&["session"], &["C ping-pong"]);

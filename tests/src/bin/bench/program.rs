@@ -108,11 +108,19 @@ impl Scene {
         fs::write(own.join(flyto_plugin::MANIFEST_FILE), MANIFEST)?;
         fs::copy(flyto()?, dir.path().join("flyto"))?;
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755))?;
+        for home in HOMES {
+            // Each user keeps records of calls there.
+            fs::create_dir(dir.path().join(home))?;
+            fs::set_permissions(dir.path().join(home), fs::Permissions::from_mode(0o777))?;
+        }
         let frame = r#"{"text":""}"#.len();
         let input = format!(r#"{{"text":"{}"}}"#, "x".repeat(REQUEST_BYTES - frame));
         Ok(Self { dir, input })
     }
 }
+
+/// The home of the user that runs the benchmark, and that of another one.
+const HOMES: [&str; 2] = ["home", "other-home"];
 
 const MANIFEST: &str = r#"{
   "name": "echo",
@@ -170,7 +178,8 @@ impl Variant<'_> {
         if let Some(id) = self.id {
             res.uid(id).gid(id);
         }
-        res.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", dir).current_dir(dir);
+        let home = dir.join(HOMES[usize::from(self.id.is_some())]);
+        res.env_clear().env("PATH", "/usr/bin:/bin").env("HOME", home).current_dir(dir);
         res.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         res
     }
