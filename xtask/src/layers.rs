@@ -24,6 +24,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("flyto-permission", &["flyto-diagnostics", "flyto-tools"]),
     ("flyto-plugin", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),
     ("flyto-exectool", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program"]),
+    ("flyto-evolve", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-program", "flyto-security", "flyto-audit"]),
     ("flyto-host", &["flyto-diagnostics", "flyto-tools", "flyto-audit", "flyto-security", "flyto-execenv", "flyto-program", "flyto-permission", "flyto-plugin", "flyto-exectool"]),
     ("flyto-cli", &["flyto-diagnostics", "flyto-tools", "flyto-execenv", "flyto-execenv-linux", "flyto-plugin", "flyto-exectool", "flyto-host"]),
 ];

@@ -1,0 +1,246 @@
+//! What a definition must fulfil: one that is in a store, and one that an agent proposes.
+
+use flyto_diagnostics::{Code, quoted};
+use flyto_program::MAX_ARGUMENT_BYTES;
+use flyto_tools::{SchemaChecker, compile};
+use serde_json::Value;
+
+use super::{
+    Body, MAX_DESCRIPTION_BYTES, MAX_EXAMPLES, MAX_PARAMETERS, MAX_RATIONALE_BYTES,
+    MAX_SCRIPT_BYTES, MAX_TAGS, MAX_TIMEOUT, ToolDefinition, name,
+};
+use crate::{
+    codes,
+    run::{TemplateFault, VariableFault, render, variable_names},
+};
+
+/// One thing that is wrong, at a place of the definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) code: Code,
+    /// JSON Pointer into the definition.
+    pub(crate) pointer: String,
+    pub(crate) what: String,
+    pub(crate) help: Option<String>,
+    /// What could stand there instead, as JSON.
+    pub(crate) instead: Option<String>,
+}
+
+impl Fault {
+    fn new(code: Code, pointer: &str, what: impl Into<String>) -> Self {
+        Self { code, pointer: pointer.to_owned(), what: what.into(), help: None, instead: None }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// What keeps any definition from being a tool, also one that was made elsewhere.
+pub(crate) fn faults(def: &ToolDefinition) -> Vec<Fault> {
+    let mut res = Vec::new();
+    if let Some(why) = name::file_name_fault(&def.name) {
+        res.push(name_fault(&def.name, why));
+    }
+    if def.description.trim().is_empty() {
+        let what = "the description is empty, and a model chooses tools by theirs";
+        res.push(
+            Fault::new(codes::BAD_NAME, "/description", what)
+                .help("say what the tool does and what it returns"),
+        );
+    }
+    schema(&def.input_schema, &mut res);
+    body(def, &mut res);
+    if def.timeout_seconds > MAX_TIMEOUT.as_secs() {
+        let what = format!(
+            "a call may take 600 seconds at most, and {} are asked for",
+            def.timeout_seconds
+        );
+        res.push(Fault::new(codes::TOO_LARGE, "/timeout_seconds", what).help("write 600 or less"));
+    }
+    res
+}
+
+/// What more keeps a definition from being proposed by an agent.
+pub(crate) fn faults_of_proposal(def: &ToolDefinition) -> Vec<Fault> {
+    let mut res = Vec::new();
+    if name::file_name_fault(&def.name).is_none()
+        && let Some(why) = name::proposed_name_fault(&def.name)
+    {
+        res.push(name_fault(&def.name, why));
+    }
+    let mut bound = |pointer: &str, what: &str, n: usize, most: usize, help: &str| {
+        if n > most {
+            let what = format!("there are {n} {what}, and at most {most} are taken");
+            res.push(Fault::new(codes::TOO_LARGE, pointer, what).help(help));
+        }
+    };
+    let shorter = "write less: a person reads all of it";
+    bound(
+        "/description",
+        "bytes of description",
+        def.description.len(),
+        MAX_DESCRIPTION_BYTES,
+        shorter,
+    );
+    bound("/rationale", "bytes of rationale", def.rationale.len(), MAX_RATIONALE_BYTES, shorter);
+    let n_parameters = def.parameters().count();
+    bound(
+        "/input_schema/properties",
+        "parameters",
+        n_parameters,
+        MAX_PARAMETERS,
+        "make two tools of it",
+    );
+    bound(
+        "/tags",
+        "tags",
+        def.tags.len(),
+        MAX_TAGS,
+        "keep the words by which the tool is searched",
+    );
+    bound("/examples", "examples", def.examples.len(), MAX_EXAMPLES, "keep those that differ");
+    if let Some(text) = def.body.text() {
+        let pointer = format!("/{}", def.body.execution_type());
+        let what = format!("bytes of {}", def.body.execution_type());
+        bound(&pointer, &what, text.len(), MAX_SCRIPT_BYTES, "make two tools of it");
+        shebang(text, &pointer, &mut res);
+    }
+    for (index, tag) in def.tags.iter().enumerate() {
+        if tag.is_empty() || tag.len() > 64 || tag.chars().any(char::is_control) {
+            let what = format!(
+                "the tag {} is empty, longer than 64 bytes or holds a control character",
+                quoted(tag)
+            );
+            res.push(Fault::new(codes::TOO_LARGE, &format!("/tags/{index}"), what));
+        }
+    }
+    parameters(def, &mut res);
+    examples(def, &mut res);
+    res
+}
+
+fn name_fault(name: &str, why: &str) -> Fault {
+    let mut res = Fault::new(codes::BAD_NAME, "/name", format!("the name {} {why}", quoted(name)));
+    if let Some(better) = name::better_name(name) {
+        res = res.help(format!("write {}", quoted(&better)));
+        res.instead = Some(Value::from(better).to_string());
+    }
+    res
+}
+
+fn schema(schema: &Value, res: &mut Vec<Fault>) {
+    let at = |pointer: &str, what: String| {
+        Fault::new(codes::BAD_SCHEMA, &format!("/input_schema{pointer}"), what)
+    };
+    let Some(root) = schema.as_object() else {
+        res.push(
+            at("", "the schema is no object".to_owned())
+                .help("write `{\"type\": \"object\", \"properties\": {…}}`"),
+        );
+        return;
+    };
+    // Model services accept nothing else as the input of a tool.
+    if let Some(kind) = root.get("type")
+        && kind != "object"
+    {
+        let what = format!("the schema has the root type {kind}, and a call passes in an object");
+        res.push(at("/type", what).help("write \"object\""));
+    }
+    if let Err(err) = SchemaChecker::new().check(schema) {
+        let what = format!("the schema cannot be used: {}", err.why);
+        res.push(at(&err.pointer, what).help(err.kind.help()));
+    }
+}
+
+/// Looks at the text for bash.
+fn body(def: &ToolDefinition, res: &mut Vec<Fault>) {
+    let kind = def.body.execution_type();
+    let pointer = format!("/{kind}");
+    let Some(text) = def.body.text() else { return };
+    if text.trim().is_empty() {
+        let what = format!("a tool of the type \"{kind}\" needs a {kind}, and it is empty");
+        res.push(Fault::new(codes::BAD_BODY, &pointer, what).help("write the text that bash runs"));
+    }
+    if text.contains('\0') {
+        let what =
+            format!("the {kind} holds a NUL character, at which the system would cut it off");
+        res.push(
+            Fault::new(codes::BAD_BODY, &pointer, what)
+                .help("write `\\0` for printf, or leave it out"),
+        );
+    }
+    if text.len() > MAX_ARGUMENT_BYTES {
+        let what = format!(
+            "the {kind} has {} bytes, and bash can be given {MAX_ARGUMENT_BYTES} at most",
+            text.len()
+        );
+        res.push(Fault::new(codes::TOO_LARGE, &pointer, what).help("make two tools of it"));
+    }
+    if let Body::Command(text) = &def.body
+        && let Err(TemplateFault { what, help, .. }) =
+            render(text, |name| def.parameters().any(|it| it == name))
+    {
+        res.push(Fault::new(codes::PLACEHOLDER, &pointer, what).help(help));
+    }
+}
+
+/// A first line that names another interpreter has no effect.
+fn shebang(text: &str, pointer: &str, res: &mut Vec<Fault>) {
+    let Some(line) = text.lines().next().and_then(|it| it.strip_prefix("#!")) else { return };
+    let is_shell = line.split(['/', ' ', '\t']).any(|word| matches!(word, "bash" | "sh" | "dash"));
+    if !is_shell {
+        let what = format!(
+            "bash runs the text, and the first line {} has no effect",
+            quoted(&format!("#!{line}"))
+        );
+        let help = "let bash start the program, as in `python3 - <<'EOF'`, and remove the line";
+        res.push(Fault::new(codes::BAD_BODY, pointer, what).help(help));
+    }
+}
+
+fn parameters(def: &ToolDefinition, res: &mut Vec<Fault>) {
+    for fault in variable_names(def.parameters()).err().unwrap_or_default() {
+        let (name, what, help) = match fault {
+            VariableFault::Impossible { name } => {
+                let what =
+                    format!("the parameter {} cannot be the name of a variable", quoted(&name));
+                (name, what, "write letters of ASCII, digits and `_`".to_owned())
+            }
+            VariableFault::Clash { name, other, variable } => {
+                let what = format!(
+                    "the parameters {} and {} have one variable, {variable}",
+                    quoted(&other),
+                    quoted(&name)
+                );
+                (name, what, "give one of them another name".to_owned())
+            }
+        };
+        let pointer =
+            format!("/input_schema/properties/{}", name.replace('~', "~0").replace('/', "~1"));
+        res.push(Fault::new(codes::BAD_PARAMETER, &pointer, what).help(help));
+    }
+}
+
+fn examples(def: &ToolDefinition, res: &mut Vec<Fault>) {
+    let Ok(validator) = compile(&def.input_schema) else { return };
+    for (index, example) in def.examples.iter().enumerate() {
+        let pointer = format!("/examples/{index}/input");
+        if !example.input.is_object() {
+            let what = "the input of an example is no object".to_owned();
+            res.push(
+                Fault::new(codes::BAD_EXAMPLE, &pointer, what)
+                    .help("write the input of a call, such as `{}`"),
+            );
+        } else if !example.is_error
+            && let Err(violations) = validator.check(&example.input)
+        {
+            let what = format!("the input of the example does not fit the schema: {violations}");
+            res.push(
+                Fault::new(codes::BAD_EXAMPLE, &pointer, what)
+                    .help("change the example or the schema"),
+            );
+        }
+    }
+}

@@ -1,0 +1,38 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+// In the order to read them. What a tool is:
+pub mod codes; //  what can be wrong with a definition, explained
+mod definition; // the definition, its reader and its hash
+
+// running it,
+mod run; // what bash gets, and what a result says
+
+// keeping it,
+mod store; // every version, and the current ones
+
+// deciding about it,
+mod review; // what a person is shown, and may answer
+
+// and the way from a proposal to a tool.
+mod pipeline;
+
+pub use definition::{
+    Body, DEFAULT_TIMEOUT, DefinitionHash, Example, InvalidDefinitionHash, LookAlike,
+    MAX_DEFINITION_BYTES, MAX_DESCRIPTION_BYTES, MAX_EXAMPLES, MAX_PARAMETERS, MAX_RATIONALE_BYTES,
+    MAX_SCRIPT_BYTES, MAX_TAGS, MAX_TIMEOUT, PROTECTED_NAMES, Parsed, ToolDefinition, look_alike,
+    parse, parse_proposal,
+};
+pub use pipeline::{
+    Applied, Builder, DEFAULT_MAX_PER_SESSION, Found, LoadReport, MAX_ACTIVE_TOOLS, Proposal,
+    ProposalSource, Refusal, Stage, ToolBuilder,
+};
+pub use review::{
+    Answer, Approver, ApproverError, Decision, ExampleOutcome, ExampleReport, Facts, FieldDiff,
+    HiddenCharacter, Review, SecretFinding, diff, hidden_characters, visible,
+};
+pub use run::{EvolvedTool, HostContext, inherited};
+pub use store::{
+    Acknowledgement, Approval, Change, DEFAULT_LOCK_WAIT, Damaged, Loaded, MAX_TOOLS, NewVersion,
+    Pending, Recovered, RecoveredKind, Status, Store, StoreError, Unapproved, Version,
+};

@@ -1,0 +1,90 @@
+//! Whether there is such a tool already.
+
+use std::collections::HashSet;
+
+use flyto_tools::{DescribeContext, Owner, Registry};
+
+use super::Refusal;
+use crate::{ToolDefinition, Version};
+
+/// From this share of common parts on, two texts are alike.
+const ALIKE: f64 = 0.85;
+/// From this share on, a reader is told.
+const NEAR: f64 = 0.5;
+/// The most names that a reader is told.
+const MAX_NEAR: usize = 5;
+
+/// Compares a definition with the tools that are there, and gives the names of those that are near.
+pub(super) fn check(
+    def: &ToolDefinition,
+    distinct_because: Option<&str>,
+    active: &[Version],
+    registry: &Registry,
+    owner: &Owner,
+) -> Result<Vec<String>, Refusal> {
+    let body = bare(def);
+    let (text, about) = (trigrams(&body), trigrams(&about(&def.name, &def.description)));
+    let mut near: Vec<(f64, String)> = Vec::new();
+    for other in active {
+        let other = &other.definition;
+        let other_body = bare(other);
+        if other.name == def.name {
+            if other.canonical_text() == def.canonical_text() {
+                return Err(Refusal::Duplicate { twin: other.name.clone(), is_same: true });
+            }
+            continue;
+        }
+        if other_body == body && other.body.execution_type() == def.body.execution_type() {
+            return Err(Refusal::Duplicate { twin: other.name.clone(), is_same: true });
+        }
+        let of_text = share(&text, &trigrams(&other_body));
+        let of_words = share(&about, &trigrams(&self::about(&other.name, &other.description)));
+        near.push((of_text.max(of_words), other.name.clone()));
+    }
+    let snapshot = registry.snapshot();
+    for entry in snapshot.iter().filter(|it| it.owner() != owner) {
+        let description = entry.tool().description(&DescribeContext::new());
+        let other = trigrams(&self::about(entry.id().tool(), &description));
+        near.push((share(&about, &other), entry.id().to_string()));
+    }
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    if let Some((score, twin)) = near.first()
+        && *score >= ALIKE
+        && distinct_because.is_none_or(|it| it.trim().is_empty())
+    {
+        return Err(Refusal::Duplicate { twin: twin.clone(), is_same: false });
+    }
+    Ok(near.into_iter().filter(|it| it.0 >= NEAR).take(MAX_NEAR).map(|it| it.1).collect())
+}
+
+/// The text without comments and blanks.
+fn bare(def: &ToolDefinition) -> String {
+    let text = def.body.text().unwrap_or_default();
+    let lines = text.lines().map(str::trim).filter(|it| !it.is_empty() && !it.starts_with('#'));
+    lines
+        .map(|it| it.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn about(name: &str, description: &str) -> String {
+    // A model is told more by the first words than by the last ones.
+    let end = description.floor_char_boundary(crate::MAX_DESCRIPTION_BYTES);
+    format!("{name} {}", &description[..end]).to_lowercase()
+}
+
+/// Three characters each. Of long texts the first 16 KiB count.
+fn trigrams(text: &str) -> HashSet<[char; 3]> {
+    let chars: Vec<char> = text.chars().take(16 * 1024).collect();
+    chars.windows(3).map(|it| [it[0], it[1], it[2]]).collect()
+}
+
+/// The share of common parts (Jaccard index).
+fn share(a: &HashSet<[char; 3]>, b: &HashSet<[char; 3]>) -> f64 {
+    let n_common = a.intersection(b).count();
+    let n_all = a.len() + b.len() - n_common;
+    // Counts of this size are exact.
+    #[expect(clippy::cast_precision_loss, reason = "there are 32,768 at most")]
+    let share = if n_all == 0 { 0.0 } else { n_common as f64 / n_all as f64 };
+    share
+}

@@ -1,0 +1,80 @@
+//! Looking a definition through for secrets.
+
+use std::sync::Arc;
+
+use flyto_execenv::Environment;
+use flyto_security::{DefaultGuard, SecretGuard, Tier, redact};
+
+use super::Refusal;
+use crate::{SecretFinding, Store, StoreError, ToolDefinition};
+
+/// Which guard looks.
+#[derive(Debug, Clone)]
+pub(super) enum Guard {
+    /// That of `flyto-security`, with the values of the host's variables and the key of the store.
+    Default,
+    /// One of the host's.
+    Own(Arc<dyn SecretGuard>),
+    /// None, which the host has said.
+    Off,
+}
+
+/// What was found, without what a person acknowledged.
+pub(super) fn scan(
+    guard: &Guard,
+    store: &Store,
+    env: &Environment,
+    def: &ToolDefinition,
+) -> Result<Vec<SecretFinding>, Refusal> {
+    let guard: Arc<dyn SecretGuard> = match guard {
+        Guard::Off => return Ok(Vec::new()),
+        Guard::Own(guard) => Arc::clone(guard),
+        Guard::Default => Arc::new(default_guard(store, env)?),
+    };
+    let file = format!("{}.json", def.name);
+    let mut res: Vec<SecretFinding> = Vec::new();
+    // Each text by itself, so that lines are told, and the whole, so that parts in several fields are found.
+    let whole = def.file_text();
+    let texts = def.texts().into_iter().chain([(String::new(), whole)]);
+    for (pointer, text) in texts {
+        let scan = |text: &str| {
+            let found = guard.scan(&format!("{file}#{pointer}"), text.as_bytes());
+            found.map_err(|_| unscanned(text.len()))
+        };
+        let found = scan(&text)?;
+        if found.is_empty() {
+            continue;
+        }
+        // A name of a member may be the secret itself.
+        let shown = redact(&pointer, &scan(&pointer)?);
+        for found in found {
+            // What was found in a text is found in the whole again.
+            let is_known = |it: &SecretFinding| {
+                it.found.fingerprint == found.fingerprint
+                    && (pointer.is_empty() || it.pointer == shown)
+            };
+            if !res.iter().any(is_known) {
+                res.push(SecretFinding::new(shown.clone(), found));
+            }
+        }
+    }
+    let acknowledged = store.acknowledgements()?;
+    res.retain(|it| !acknowledged.iter().any(|ack| ack.fingerprint == it.found.fingerprint));
+    // A digest or an identifier in the whole text is told where it stands.
+    res.retain(|it| !it.pointer.is_empty() || it.found.tier > Tier::Note);
+    Ok(res)
+}
+
+/// The guard's own words name the place, which may hold a secret.
+fn unscanned(n_bytes: usize) -> Refusal {
+    Refusal::Unscanned { why: format!("the guard refuses a text of {n_bytes} bytes") }
+}
+
+fn default_guard(store: &Store, env: &Environment) -> Result<DefaultGuard, StoreError> {
+    let variables =
+        env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_encoded_bytes())));
+    Ok(DefaultGuard::builder()
+        .env_values(variables)
+        .fingerprint_key(&store.fingerprint_key()?)
+        .build())
+}

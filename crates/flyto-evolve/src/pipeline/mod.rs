@@ -1,0 +1,16 @@
+//! From a proposal to a tool that can be called.
+
+mod build;
+mod duplicate;
+mod example;
+mod guard;
+mod names;
+mod proposal;
+mod refusal;
+mod registered;
+mod syntax;
+
+pub use build::{Builder, DEFAULT_MAX_PER_SESSION, MAX_ACTIVE_TOOLS, ToolBuilder};
+pub use proposal::{Applied, Proposal, ProposalSource};
+pub use refusal::{Refusal, Stage};
+pub use registered::{Found, LoadReport};

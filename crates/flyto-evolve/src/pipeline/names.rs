@@ -1,0 +1,34 @@
+//! Whether a name is free, and is like no other.
+
+use flyto_tools::{Owner, Registry};
+
+use super::Refusal;
+use crate::{PROTECTED_NAMES, look_alike};
+
+/// Compares a name with those of the host, of other owners, and of the tools that are there.
+pub(super) fn check(
+    name: &str,
+    registry: &Registry,
+    owner: &Owner,
+    own: &[String],
+) -> Result<(), Refusal> {
+    let protected = |holder: String| Refusal::Protected { name: name.to_owned(), holder };
+    if PROTECTED_NAMES.contains(&name) {
+        return Err(protected("a tool of the host".to_owned()));
+    }
+    let snapshot = registry.snapshot();
+    if let Some(entry) = snapshot.get(name)
+        && entry.owner() != owner
+    {
+        return Err(protected(format!("{}, of {}", entry.id(), entry.owner())));
+    }
+    let others = snapshot.iter().filter(|it| it.owner() != owner);
+    let mut names: Vec<&str> = PROTECTED_NAMES.to_vec();
+    names.extend(others.clone().map(|it| it.id().as_str()));
+    names.extend(others.map(|it| it.wire_name()));
+    names.extend(own.iter().map(String::as_str));
+    match look_alike(name, names) {
+        Some(found) => Err(Refusal::LookAlike { name: name.to_owned(), other: found.other }),
+        None => Ok(()),
+    }
+}

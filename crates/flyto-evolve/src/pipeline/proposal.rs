@@ -1,0 +1,101 @@
+//! What is proposed, and what came of it.
+
+use crate::{ToolDefinition, Version};
+
+/// A definition that is to become a tool.
+///
+/// ```
+/// use flyto_evolve::{Proposal, ToolDefinition};
+///
+/// let def = ToolDefinition::script("now", "The time.", "date\n");
+/// let proposal = Proposal::of(&def, "session-7").based_on(2);
+/// assert_eq!(proposal.base, Some(2));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Proposal {
+    /// The definition as JSON.
+    pub text: String,
+    /// The version on which it is based; `None` where the tool is new.
+    pub base: Option<u64>,
+    /// By which session, agent or person it is proposed.
+    pub by: String,
+    /// Why it is no duplicate of a tool that is like it.
+    pub distinct_because: Option<String>,
+    /// Where it comes from.
+    pub source: ProposalSource,
+}
+
+/// Where a proposal comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ProposalSource {
+    /// An agent, or a person at a terminal.
+    Agent,
+    /// A file in the store that was never approved. It may have a wider name, and larger parts.
+    File,
+    /// Another store.
+    Imported {
+        /// From where, for people.
+        from: String,
+    },
+}
+
+impl Proposal {
+    /// A new tool, proposed as JSON.
+    #[must_use]
+    pub fn new(text: impl Into<String>, by: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            base: None,
+            by: by.into(),
+            distinct_because: None,
+            source: ProposalSource::Agent,
+        }
+    }
+
+    /// A new tool.
+    #[must_use]
+    pub fn of(def: &ToolDefinition, by: impl Into<String>) -> Self {
+        Self::new(def.file_text(), by)
+    }
+
+    /// Makes it an update of the version with this number: the last one that its author saw.
+    #[must_use]
+    pub fn based_on(mut self, version: u64) -> Self {
+        self.base = Some(version);
+        self
+    }
+
+    /// Says why it is no duplicate.
+    #[must_use]
+    pub fn distinct_because(mut self, why: impl Into<String>) -> Self {
+        self.distinct_because = Some(why.into());
+        self
+    }
+
+    /// Sets where it comes from.
+    #[must_use]
+    pub fn source(mut self, source: ProposalSource) -> Self {
+        self.source = source;
+        self
+    }
+}
+
+/// What came of a proposal that was not refused.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Applied {
+    /// It is saved, and can be called.
+    Saved(Box<Version>),
+    /// It can be called until this process ends.
+    Once {
+        /// The name of the tool.
+        name: String,
+    },
+    /// It waits for a person, and cannot be called.
+    Staged {
+        /// By what it is named in the store.
+        id: String,
+    },
+}

@@ -1,0 +1,321 @@
+//! Why a proposal is refused, and what to write instead.
+
+use std::{error::Error, fmt};
+
+use flyto_diagnostics::{Diagnostic, Severity};
+use flyto_tools::RegistryError;
+use serde::Serialize;
+
+use crate::{ExampleOutcome, FieldDiff, SecretFinding, StoreError};
+
+/// A step of the way of a proposal, in their order: what costs little comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Stage {
+    /// How much a session may propose and have.
+    Limits,
+    /// The definition is read.
+    Definition,
+    /// Its name is compared with those that are taken.
+    Name,
+    /// Its base is compared with the version that is there.
+    Base,
+    /// bash reads the text without running it.
+    Syntax,
+    /// It is compared with the tools that are there.
+    Duplicate,
+    /// It is looked through for secrets.
+    Secrets,
+    /// Its examples are run.
+    Examples,
+    /// A person is asked.
+    Approval,
+    /// It is saved and registered.
+    Save,
+}
+
+/// Why a proposal is refused. Nothing of it is left behind.
+///
+/// [`advice`](Self::advice) tells the agent what to do instead.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The session has as many tools as it may have.
+    SessionLimit {
+        /// How many.
+        limit: u32,
+    },
+    /// The session has proposed as often as it may.
+    ProposalLimit {
+        /// How often.
+        limit: u32,
+    },
+    /// The store holds as many tools that can be called as it may.
+    StoreFull {
+        /// How many.
+        limit: usize,
+    },
+    /// The definition cannot be one.
+    Invalid {
+        /// What is wrong, with places.
+        findings: Vec<Diagnostic>,
+    },
+    /// Tools of this type are not run by this version.
+    Unsupported {
+        /// The type.
+        execution_type: &'static str,
+    },
+    /// The name is one of the host's, or belongs to another owner.
+    Protected {
+        /// The name.
+        name: String,
+        /// Which tool has it, for people.
+        holder: String,
+    },
+    /// The name could be taken for another one.
+    LookAlike {
+        /// The name.
+        name: String,
+        /// The other one.
+        other: String,
+    },
+    /// There is a tool of this name, and the proposal is not based on it.
+    Exists {
+        /// The name.
+        name: String,
+        /// Its version.
+        version: u64,
+    },
+    /// There is no tool of this name to update.
+    NoSuchTool {
+        /// The name.
+        name: String,
+    },
+    /// The tool changed since the version on which the proposal is based.
+    Conflict {
+        /// The name.
+        name: String,
+        /// The version on which the proposal is based; `None` where the tool was to be new.
+        base: Option<u64>,
+        /// The version that the tool has.
+        current: u64,
+        /// What the proposal changes in that one.
+        diff: Vec<FieldDiff>,
+    },
+    /// bash cannot read the text.
+    Syntax {
+        /// What bash says, with lines of the text.
+        message: String,
+    },
+    /// bash could not be asked.
+    NoBash {
+        /// Why.
+        why: String,
+    },
+    /// There is such a tool already.
+    Duplicate {
+        /// Its name.
+        twin: String,
+        /// Whether both run the same text; else they are alike.
+        is_same: bool,
+    },
+    /// Something in it looks like a secret.
+    Secret {
+        /// What, and where; the secret itself is not in it.
+        findings: Vec<SecretFinding>,
+    },
+    /// It could not be looked through for secrets.
+    Unscanned {
+        /// Why.
+        why: String,
+    },
+    /// An example does not give what is expected.
+    ExampleFailed {
+        /// How all of them went.
+        outcomes: Vec<ExampleOutcome>,
+    },
+    /// A person said no, or said so twice before to this very text.
+    Denied {
+        /// The reason, in the words of the person.
+        reason: String,
+    },
+    /// There is no approver, or it failed.
+    NotApproved {
+        /// Why.
+        why: String,
+    },
+    /// The store could not save it.
+    Store(Box<StoreError>),
+    /// The registry did not take it.
+    Registry(Box<RegistryError>),
+}
+
+impl Refusal {
+    /// The step at which it was refused.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        match self {
+            Self::SessionLimit { .. } | Self::ProposalLimit { .. } | Self::StoreFull { .. } => {
+                Stage::Limits
+            }
+            Self::Invalid { .. } | Self::Unsupported { .. } => Stage::Definition,
+            Self::Protected { .. } | Self::LookAlike { .. } => Stage::Name,
+            Self::Exists { .. } | Self::NoSuchTool { .. } | Self::Conflict { .. } => Stage::Base,
+            Self::Syntax { .. } | Self::NoBash { .. } => Stage::Syntax,
+            Self::Duplicate { .. } => Stage::Duplicate,
+            Self::Secret { .. } | Self::Unscanned { .. } => Stage::Secrets,
+            Self::ExampleFailed { .. } => Stage::Examples,
+            Self::Denied { .. } | Self::NotApproved { .. } => Stage::Approval,
+            Self::Store(_) | Self::Registry(_) => Stage::Save,
+        }
+    }
+
+    /// What the author does instead, in one sentence or more; empty where there is nothing to do.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::SessionLimit { .. } | Self::ProposalLimit { .. } => {
+                "use the tools that are there, or ask the user".into()
+            }
+            Self::StoreFull { .. } => {
+                "update a tool that is there, or ask the user to archive one".into()
+            }
+            Self::Invalid { findings } => {
+                let help = findings.iter().filter_map(|it| it.help.as_deref());
+                help.collect::<Vec<_>>().join("; ")
+            }
+            Self::Unsupported { .. } => "write a script that does the steps".into(),
+            Self::Protected { .. } | Self::LookAlike { .. } => {
+                "choose a name that says what the tool does and is like no other".into()
+            }
+            Self::Exists { name, version } => {
+                format!(
+                    "to change it, propose an update of {name:?} with the base version {version}; else choose another name"
+                )
+            }
+            Self::NoSuchTool { .. } => "create it, without a base version".into(),
+            Self::Conflict { name, current, .. } => {
+                format!(
+                    "read version {current} of {name:?}, and propose your change again with the base version {current}"
+                )
+            }
+            Self::Syntax { .. } => "correct the text and propose it again".into(),
+            Self::NoBash { .. } => String::new(),
+            Self::Duplicate { twin, is_same: true } => format!("call {twin:?}"),
+            Self::Duplicate { twin, is_same: false } => {
+                format!(
+                    "call {twin:?}, or propose an update of it; where both are needed, say why in \"distinct_because\""
+                )
+            }
+            Self::Secret { findings } => {
+                let mut advice: Vec<String> = findings
+                    .iter()
+                    .map(|it| format!("{}: {}", it.pointer, it.found.advice()))
+                    .collect();
+                advice.dedup();
+                advice.join("; ")
+            }
+            Self::Unscanned { .. } => "make the definition shorter".into(),
+            Self::ExampleFailed { .. } => {
+                "correct the script or the example and propose it again".into()
+            }
+            Self::Denied { .. } => "do what the reason says, or go on without the tool".into(),
+            Self::NotApproved { .. } | Self::Store(_) | Self::Registry(_) => String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SessionLimit { limit } => {
+                write!(f, "this session has made {limit} tools, and that is the most")
+            }
+            Self::ProposalLimit { limit } => {
+                write!(f, "this session has proposed {limit} times, and that is the most")
+            }
+            Self::StoreFull { limit } => write!(f, "there are {limit} tools, and that is the most"),
+            Self::Invalid { findings } => {
+                f.write_str("the definition cannot be used: ")?;
+                let errors =
+                    findings.iter().filter(|it| it.severity == Severity::Error).map(|it| match it
+                        .pointer
+                        .as_ref()
+                        .map(ToString::to_string)
+                        .filter(|at| !at.is_empty())
+                    {
+                        Some(at) => format!("{at}: {}", it.message),
+                        None => it.message.clone(),
+                    });
+                f.write_str(&errors.collect::<Vec<_>>().join("; "))
+            }
+            Self::Unsupported { execution_type } => {
+                write!(f, "tools of the type {execution_type:?} are not run by this version")
+            }
+            Self::Protected { name, holder } => write!(f, "the name {name:?} is that of {holder}"),
+            Self::LookAlike { name, other } => {
+                write!(f, "the name {name:?} could be taken for {other:?}")
+            }
+            Self::Exists { name, version } => {
+                write!(f, "there is a tool {name:?}, at version {version}")
+            }
+            Self::NoSuchTool { name } => write!(f, "there is no tool {name:?} to update"),
+            Self::Conflict { name, base, current, .. } => {
+                let base =
+                    base.map_or_else(|| "no version".to_owned(), |it| format!("version {it}"));
+                write!(
+                    f,
+                    "the tool {name:?} is at version {current}, and the proposal is based on {base}"
+                )
+            }
+            Self::Syntax { message } => {
+                write!(f, "bash cannot read the text: {}", message.trim_end())
+            }
+            Self::NoBash { why } => {
+                write!(f, "bash could not be asked whether it can read the text: {why}")
+            }
+            Self::Duplicate { twin, is_same: true } => {
+                write!(f, "the tool {twin:?} runs the same text")
+            }
+            Self::Duplicate { twin, is_same: false } => {
+                write!(f, "the tool {twin:?} is much like it")
+            }
+            Self::Secret { findings } => {
+                f.write_str("it holds what looks like a secret: ")?;
+                let found: Vec<String> =
+                    findings.iter().map(|it| format!("{}, {}", it.pointer, it.found)).collect();
+                f.write_str(&found.join("; "))
+            }
+            Self::Unscanned { why } => {
+                write!(f, "it could not be looked through for secrets: {why}")
+            }
+            Self::ExampleFailed { outcomes } => {
+                let failed = outcomes.iter().enumerate().filter_map(|(index, it)| {
+                    Some(format!("example {index}: {}, got {:?}", it.problem.as_ref()?, it.output))
+                });
+                f.write_str(&failed.collect::<Vec<_>>().join("; "))
+            }
+            Self::Denied { reason } => write!(f, "denied: {reason}"),
+            Self::NotApproved { why } => write!(f, "not approved: {why}"),
+            Self::Store(_) => f.write_str("failed to save the tool"),
+            Self::Registry(_) => f.write_str("failed to register the tool"),
+        }
+    }
+}
+
+impl Error for Refusal {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Store(err) => Some(&**err),
+            Self::Registry(err) => Some(&**err),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(err: StoreError) -> Self {
+        Self::Store(Box::new(err))
+    }
+}

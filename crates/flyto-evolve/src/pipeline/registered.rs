@@ -1,0 +1,300 @@
+//! Tools that can be called: loading, registering, and changes that a person makes to them.
+
+use std::sync::{Arc, PoisonError};
+
+use flyto_security::Tier;
+use flyto_tools::{DescribeContext, LeftOut, Tool, Validated};
+use serde_json::json;
+
+use super::{Applied, Proposal, ProposalSource, Refusal, ToolBuilder, names};
+use crate::{
+    Damaged, EvolvedTool, Pending, Recovered, Status, Store, StoreError, ToolDefinition,
+    Unapproved, Version,
+};
+
+/// What came of loading a store.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct LoadReport {
+    /// Names and versions of the tools that can be called.
+    pub loaded: Vec<(String, u64)>,
+    /// Tools whose name another owner has; they cannot be called.
+    pub left_out: Vec<LeftOut>,
+    /// Files that no person approved.
+    pub unapproved: Vec<Unapproved>,
+    /// Proposals that wait.
+    pub pending: Vec<Pending>,
+    /// Files that cannot be used.
+    pub damaged: Vec<Damaged>,
+    /// What was put in order.
+    pub recovered: Vec<Recovered>,
+    /// Why nothing could be put in order, for people: the store cannot be written to, say.
+    pub not_recovered: Option<String>,
+}
+
+/// A tool that a search found.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Found {
+    /// Its name.
+    pub name: String,
+    /// Its version; `None` for a tool of another owner.
+    pub version: Option<u64>,
+    /// What it does.
+    pub description: String,
+}
+
+impl ToolBuilder {
+    /// Registers every approved tool of the store in one step, and says what else is there. A store that does not exist is
+    /// empty.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Store`] where the store cannot be read. A file that cannot be used costs its own tool only.
+    pub async fn load_all(&self) -> Result<LoadReport, Refusal> {
+        let mut report = LoadReport::default();
+        match self.blocking(|store| store.recover()).await {
+            Ok(recovered) => report.recovered = recovered,
+            Err(refusal) => report.not_recovered = Some(chain(&refusal)),
+        }
+        let loaded = self.blocking(|store| store.load()).await?;
+        report.pending = self.blocking(|store| store.pending()).await?;
+        report.unapproved = loaded.unapproved;
+        report.damaged = loaded.damaged;
+        let mut tools = Vec::new();
+        for version in loaded.active {
+            match self.tool_of(&version) {
+                Ok(tool) => tools.push((version.definition.name.clone(), version.number, tool)),
+                Err(refusal) => {
+                    let path = self.store().view_path(&version.definition.name);
+                    report.damaged.push(Damaged { path, why: chain(&refusal) });
+                }
+            }
+        }
+        let mut registered = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let replaced = self
+            .inner
+            .registry
+            .replace_owner_where_free(&self.inner.owner, tools.iter().map(|it| Arc::clone(&it.2)));
+        registered.clear();
+        for (index, (name, number, tool)) in tools.into_iter().enumerate() {
+            if !replaced.left_out.iter().any(|it| it.index == index) {
+                registered.insert(name.clone(), tool);
+                report.loaded.push((name, number));
+            }
+        }
+        drop(registered);
+        report.left_out = replaced.left_out;
+        Ok(report)
+    }
+
+    /// The tool of a saved version, whose calls ask first whether the version is in force.
+    fn tool_of(&self, version: &Version) -> Result<Arc<dyn Tool>, Refusal> {
+        let (store, name, number) =
+            (self.store().clone(), version.definition.name.clone(), version.number);
+        let approved = version.hash();
+        let gate = move || {
+            store.in_force(&name, number, approved).inspect_err(|why| {
+                // As well as that can be done: the call is refused in any case.
+                let body = json!({"tool": name, "version": number, "why": why.to_string()});
+                drop(store.log().map(|it| it.event("", "not_run", &body)));
+            })
+        };
+        Ok(checked(self.evolved(version.definition.clone())?.with_gate(Arc::new(gate))))
+    }
+
+    fn evolved(&self, definition: ToolDefinition) -> Result<EvolvedTool, Refusal> {
+        let made =
+            EvolvedTool::new(definition, self.inner.env.clone(), Arc::clone(&self.inner.host));
+        made.map_err(|err| Refusal::Syntax { message: err.chain() })
+    }
+
+    pub(super) fn register(&self, version: &Version) -> Result<(), Refusal> {
+        let tool = self.tool_of(version)?;
+        self.exchange(&version.definition.name, Some(tool))
+    }
+
+    /// Registers a tool that is not saved.
+    pub(super) fn register_once(&self, definition: ToolDefinition) -> Result<(), Refusal> {
+        names::check(&definition.name, &self.inner.registry, &self.inner.owner, &[])?;
+        let name = definition.name.clone();
+        let tool = checked(self.evolved(definition)?);
+        self.exchange(&name, Some(tool))
+    }
+
+    /// Exchanges one tool of the owner, in one step for readers of the registry.
+    fn exchange(&self, name: &str, tool: Option<Arc<dyn Tool>>) -> Result<(), Refusal> {
+        let mut tools = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = tools.clone();
+        match tool {
+            Some(tool) => next.insert(name.to_owned(), tool),
+            None => next.remove(name),
+        };
+        let replaced = self.inner.registry.replace_owner(&self.inner.owner, next.values().cloned());
+        replaced.map_err(|err| Refusal::Registry(Box::new(err)))?;
+        *tools = next;
+        Ok(())
+    }
+
+    /// Makes a version with the text of an earlier one, and registers it. The text was approved before, and is looked
+    /// through for secrets again.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Secret`], [`Refusal::Store`] and [`Refusal::Registry`].
+    pub async fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Version, Refusal> {
+        let (name, by) = (name.to_owned(), by.to_owned());
+        let old = {
+            let name = name.clone();
+            self.blocking(move |store| store.version(&name, to)).await?
+        };
+        self.scan_again(&old.definition).await?;
+        let version = self.blocking(move |store| store.roll_back(&name, to, &by)).await?;
+        self.register(&version)?;
+        Ok(version)
+    }
+
+    /// Sets a tool aside: it cannot be called any more, and every version stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Store`].
+    pub async fn archive(&self, name: &str, by: &str) -> Result<Version, Refusal> {
+        let (owned, by) = (name.to_owned(), by.to_owned());
+        let version = self.blocking(move |store| store.archive(&owned, &by)).await?;
+        self.exchange(name, None)?;
+        Ok(version)
+    }
+
+    /// Brings an archived tool back.
+    ///
+    /// # Errors
+    ///
+    /// As [`roll_back`](Self::roll_back).
+    pub async fn restore(&self, name: &str, by: &str) -> Result<Version, Refusal> {
+        let (name, by) = (name.to_owned(), by.to_owned());
+        let last = {
+            let name = name.clone();
+            self.blocking(move |store| {
+                let missing = || StoreError::NotFound { name: name.clone(), version: None };
+                store.last(&name)?.ok_or_else(missing)
+            })
+            .await?
+        };
+        self.scan_again(&last.definition).await?;
+        let version = self.blocking(move |store| store.restore(&name, &by)).await?;
+        self.register(&version)?;
+        Ok(version)
+    }
+
+    async fn scan_again(&self, definition: &ToolDefinition) -> Result<(), Refusal> {
+        let findings = self.scan(definition).await?;
+        match findings.iter().any(|it| it.found.tier >= Tier::Block) {
+            true => Err(Refusal::Secret { findings }),
+            false => Ok(()),
+        }
+    }
+
+    /// Takes up a proposal that waits: it goes through all checks again, and is shown to the approver. It waits no longer
+    /// when the answer is yes or no.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Self::apply).
+    pub async fn resume(&self, id: &str) -> Result<Applied, Refusal> {
+        let owned = id.to_owned();
+        let pending = self.blocking(move |store| store.pending_one(&owned)).await?;
+        let mut proposal = Proposal::new(pending.definition, pending.proposed_by);
+        proposal.base = pending.base;
+        proposal.distinct_because = pending.distinct_because;
+        if let Some(from) = pending.imported_from {
+            proposal.source = ProposalSource::Imported { from };
+        }
+        let res = self.apply(proposal).await;
+        if matches!(res, Ok(Applied::Saved(_) | Applied::Once { .. }) | Err(Refusal::Denied { .. }))
+        {
+            let id = id.to_owned();
+            self.blocking(move |store| store.unstage(&id)).await?;
+        }
+        res
+    }
+
+    /// Shows the approver what a person wrote into the file of a tool, or a file of a folder without a history. Saved, it is
+    /// the next version.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Self::apply); [`Refusal::Store`] where the file says what was approved.
+    pub async fn adopt(&self, name: &str, by: &str) -> Result<Applied, Refusal> {
+        let owned = name.to_owned();
+        let found = self.blocking(move |store| store.unapproved(&owned)).await?;
+        let mut proposal = Proposal::of(&found.definition, by).source(ProposalSource::File);
+        proposal.base = found.base;
+        self.apply(proposal).await
+    }
+
+    /// The tools of this store that can be called, and those of other owners, in the order in which they fit a few words.
+    #[must_use]
+    pub fn search(&self, words: &str, limit: usize) -> Vec<Found> {
+        let snapshot = self.inner.registry.snapshot();
+        let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+        let mut found: Vec<(usize, Found)> = Vec::new();
+        for entry in snapshot.iter() {
+            let description = entry.tool().description(&DescribeContext::new()).into_owned();
+            let hint =
+                entry.tool().metadata().search_hint.clone().unwrap_or_default().to_lowercase();
+            let (name, text) = (entry.id().as_str().to_lowercase(), description.to_lowercase());
+            let score = words.iter().map(|it| {
+                4 * usize::from(name.contains(it))
+                    + 2 * usize::from(hint.contains(it))
+                    + usize::from(text.contains(it))
+            });
+            let score: usize = score.sum();
+            if score > 0 || words.is_empty() {
+                let version = match entry.tool().metadata().origin {
+                    flyto_tools::Origin::Evolved { version } => Some(version),
+                    _ => None,
+                };
+                found.push((score, Found { name: entry.id().to_string(), version, description }));
+            }
+        }
+        found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.name.cmp(&b.1.name)));
+        found.into_iter().map(|it| it.1).take(limit).collect()
+    }
+
+    /// The tools of this store that can be called now, in the order of their names.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Found> {
+        let snapshot = self.inner.registry.snapshot();
+        let own = snapshot.owned_by(&self.inner.owner).map(|entry| {
+            let version = match entry.tool().metadata().origin {
+                flyto_tools::Origin::Evolved { version } => Some(version),
+                _ => None,
+            };
+            let description = entry.tool().description(&DescribeContext::new()).into_owned();
+            Found { name: entry.id().to_string(), version, description }
+        });
+        own.collect()
+    }
+}
+
+impl Store {
+    /// Whether a tool has a version that can be called.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::last`].
+    pub fn is_active(&self, name: &str) -> Result<bool, StoreError> {
+        Ok(self.last(name)?.is_some_and(|it| it.status == Status::Active && it.is_approved()))
+    }
+}
+
+/// Every tool of a host has this type, so that its input is checked first.
+fn checked(tool: EvolvedTool) -> Arc<dyn Tool> {
+    let tool: Arc<dyn Tool> = Arc::new(tool);
+    Arc::new(Validated::lazy(tool))
+}
+
+fn chain(err: &dyn std::error::Error) -> String {
+    flyto_program::chain(err)
+}

@@ -1,0 +1,47 @@
+//! Whether bash can read a text, which it is asked without running it.
+
+use std::time::Duration;
+
+use flyto_execenv::{Class, Ending, ExecEnv, Exit, Spec};
+use flyto_program::chain;
+
+use super::Refusal;
+use crate::{Body, HostContext, ToolDefinition, inherited, run::render};
+
+/// How long bash may read.
+const MAX_TIME: Duration = Duration::from_secs(10);
+
+/// Runs `bash -n`.
+pub(super) async fn check(
+    def: &ToolDefinition,
+    env: &ExecEnv,
+    host: &HostContext,
+) -> Result<(), Refusal> {
+    let text = match &def.body {
+        Body::Command(text) => match render(text, |name| def.parameters().any(|it| it == name)) {
+            Ok(rendered) => rendered.text,
+            Err(fault) => {
+                return Err(Refusal::Syntax { message: format!("{}; {}", fault.what, fault.help) });
+            }
+        },
+        other => other.text().unwrap_or_default().to_owned(),
+    };
+    let spec = Spec::new("bash")
+        .class(Class::EVOLVE)
+        .args(["-n", "-c", &text, &def.name])
+        .env(inherited(&host.env))
+        .working_dir(&host.working_dir)
+        .deadline(MAX_TIME)
+        .merge_stderr();
+    let outcome = env.run(spec).await.map_err(|err| Refusal::NoBash { why: chain(&err) })?;
+    match outcome.ending {
+        Ending::Exited(Exit::Code(0)) => Ok(()),
+        Ending::Exited(_) => {
+            let message = String::from_utf8_lossy(&outcome.stdout.bytes()).into_owned();
+            Err(Refusal::Syntax { message })
+        }
+        _ => Err(Refusal::NoBash {
+            why: format!("it did not come to an end within {} s", MAX_TIME.as_secs()),
+        }),
+    }
+}

@@ -1,0 +1,216 @@
+//! What a person is shown of a proposal, and what the person may answer.
+
+mod diff;
+mod facts;
+mod render;
+mod visible;
+
+use std::{fmt, panic::AssertUnwindSafe, pin::pin, task::Poll};
+
+use async_trait::async_trait;
+use flyto_security::SecretMatch;
+use serde::Serialize;
+use serde_json::Value;
+
+pub use diff::{FieldDiff, diff};
+pub use facts::Facts;
+pub use visible::{HiddenCharacter, hidden_characters, visible};
+
+use crate::{DefinitionHash, Example};
+
+/// Everything that a person needs to decide about a proposal. It serialises, so that the person may sit elsewhere;
+/// `Display` shows it as text for a terminal, with control and invisible characters made visible.
+///
+/// What is approved is the text with [`sha256`](Self::sha256) and no other one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Review {
+    /// The name of the tool.
+    pub name: String,
+    /// The version on which it is based; `None` where the tool is new.
+    pub from: Option<u64>,
+    /// The version that it would be.
+    pub to: u64,
+    /// By which session, agent or person it was proposed.
+    pub proposed_by: String,
+    /// Where it came from, for one that was imported.
+    pub imported_from: Option<String>,
+    /// Whether a person edited what is shown, in this decision.
+    pub is_edited: bool,
+    /// The hash of the text.
+    pub sha256: DefinitionHash,
+    /// The definition, exactly; characters that hide something are in it as they are.
+    pub definition: Value,
+    /// As a call: `count_lines(path: string)`.
+    pub signature: String,
+    /// What differs from the version before, field by field; of a new tool, all of it.
+    pub diff: Vec<FieldDiff>,
+    /// What the text was seen to do. Facts for a reader, no verdict, and not complete.
+    pub facts: Facts,
+    /// What looks like a secret, without the secret.
+    pub secrets: Vec<SecretFinding>,
+    /// Other things that a reader should know, one sentence each.
+    pub notes: Vec<String>,
+    /// Tools that are like it.
+    pub similar: Vec<String>,
+    /// How the examples went.
+    pub examples: ExampleReport,
+    /// Characters that are not seen, or hide others.
+    pub hidden_characters: Vec<HiddenCharacter>,
+}
+
+/// Something that looks like a secret, with its place in the definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SecretFinding {
+    /// JSON Pointer of the text.
+    pub pointer: String,
+    /// What was found; the secret itself is not in it.
+    #[serde(flatten)]
+    pub found: SecretMatch,
+}
+
+impl SecretFinding {
+    pub(crate) fn new(pointer: String, found: SecretMatch) -> Self {
+        Self { pointer, found }
+    }
+}
+
+impl fmt::Display for SecretFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}: {}", self.pointer, self.found, self.found.advice())
+    }
+}
+
+/// How the examples of a proposal went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+#[non_exhaustive]
+pub enum ExampleReport {
+    /// The proposal has none.
+    None,
+    /// They were not run, because nothing confines them here.
+    Untested {
+        /// What is missing.
+        why: String,
+    },
+    /// They were run where they could reach nothing.
+    Ran {
+        /// One for each example, in their order.
+        outcomes: Vec<ExampleOutcome>,
+    },
+}
+
+/// How one example went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ExampleOutcome {
+    /// The input.
+    pub input: Value,
+    /// The text that came, truncated to 4 KiB.
+    pub output: String,
+    /// What was not as expected; `None` where all was.
+    pub problem: Option<String>,
+}
+
+impl ExampleOutcome {
+    pub(crate) fn new(example: &Example, output: String, problem: Option<String>) -> Self {
+        Self { input: example.input.clone(), output, problem }
+    }
+}
+
+/// What a person answers.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Answer {
+    /// Yes, for this session: nothing is saved.
+    Once,
+    /// Yes: the version is saved.
+    Save,
+    /// The text should be another one, as JSON. It goes through all checks, and is shown again.
+    Edit(String),
+    /// No, with a reason that the agent is told.
+    Deny {
+        /// The reason.
+        reason: String,
+    },
+    /// Not now: the proposal waits in the store.
+    Later,
+}
+
+/// An answer, and by which person or channel it was given.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Decision {
+    /// The answer.
+    pub answer: Answer,
+    /// By which person, or by which channel.
+    pub by: String,
+}
+
+impl Decision {
+    /// An answer of this person.
+    #[must_use]
+    pub fn new(answer: Answer, by: impl Into<String>) -> Self {
+        Self { answer, by: by.into() }
+    }
+}
+
+/// Why no answer was had. It counts as a no.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no answer was had: {why}")]
+pub struct ApproverError {
+    /// What went wrong.
+    pub why: String,
+}
+
+impl ApproverError {
+    /// For people.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self { why: why.into() }
+    }
+}
+
+/// Asks a person. A terminal, a web page or a chat implements it; a host without a person answers
+/// [`Answer::Later`].
+///
+/// An error or a panic denies, and so does a missing approver. Nothing is shown of a proposal that holds a secret of tier
+/// `block`.
+///
+/// ```
+/// use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
+///
+/// #[derive(Debug)]
+/// struct Script;
+///
+/// #[async_trait::async_trait]
+/// impl Approver for Script {
+///     async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
+///         let answer = if review.facts.dangers.is_empty() { Answer::Save } else { Answer::Later };
+///         Ok(Decision::new(answer, "a test"))
+///     }
+/// }
+/// ```
+#[async_trait]
+pub trait Approver: fmt::Debug + Send + Sync {
+    /// Shows a proposal and waits for the answer. There is no time limit: the caller's cancellation ends the wait.
+    ///
+    /// # Errors
+    ///
+    /// No answer could be had, which denies.
+    async fn review(&self, review: &Review) -> Result<Decision, ApproverError>;
+}
+
+/// Asks, and takes a panic for an error.
+pub(crate) async fn ask(
+    approver: &dyn Approver,
+    review: &Review,
+) -> Result<Decision, ApproverError> {
+    let mut asked = pin!(approver.review(review));
+    std::future::poll_fn(|cx| {
+        let polled = std::panic::catch_unwind(AssertUnwindSafe(|| asked.as_mut().poll(cx)));
+        polled.unwrap_or_else(|_| Poll::Ready(Err(ApproverError::new("the approver panicked"))))
+    })
+    .await
+}

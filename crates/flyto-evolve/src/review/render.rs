@@ -1,0 +1,87 @@
+//! A review as text for a terminal.
+
+use std::fmt;
+
+use super::{ExampleReport, Review, visible};
+
+impl fmt::Display for Review {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let from = self.from.map_or_else(|| "new".to_owned(), |it| format!("version {it}"));
+        let tool = visible(&self.signature);
+        writeln!(f, "{tool}, {from} -> version {}", self.to)?;
+        writeln!(f, "proposed by {}, sha256 {}", visible(&self.proposed_by), self.sha256.short())?;
+        if let Some(from) = &self.imported_from {
+            writeln!(f, "imported from {}", visible(from))?;
+        }
+        if self.is_edited {
+            writeln!(f, "edited by a person in this decision")?;
+        }
+        for it in &self.diff {
+            writeln!(f, "\n{}:\n{}", it.field, it.unified.trim_end_matches('\n'))?;
+        }
+        writeln!(f)?;
+        let facts = &self.facts;
+        for (what, found) in [
+            ("commands", &facts.commands),
+            ("addresses", &facts.urls),
+            ("variables read", &facts.env_names),
+            ("files written", &facts.written_paths),
+            ("values that may be read as options", &facts.may_be_options),
+        ] {
+            if !found.is_empty() {
+                writeln!(f, "{what}: {}", visible(&found.join(", ")))?;
+            }
+        }
+        for (is_claimed, what) in [
+            (facts.claims_read_only, "calls change nothing"),
+            (facts.claims_concurrency_safe, "calls may run beside each other"),
+        ] {
+            if is_claimed {
+                writeln!(f, "the author says that {what}")?;
+            }
+        }
+        for it in &facts.dangers {
+            writeln!(f, "! {it}")?;
+        }
+        for it in &self.secrets {
+            writeln!(f, "! looks like a secret: {}", visible(&it.to_string()))?;
+        }
+        for it in &self.hidden_characters {
+            writeln!(
+                f,
+                "! {} character {} in {}, line {}",
+                it.kind, it.code_point, it.pointer, it.line
+            )?;
+        }
+        for it in &self.notes {
+            writeln!(f, "note: {}", visible(it))?;
+        }
+        if !self.similar.is_empty() {
+            writeln!(f, "like it: {}", visible(&self.similar.join(", ")))?;
+        }
+        match &self.examples {
+            ExampleReport::None => writeln!(f, "examples: none"),
+            ExampleReport::Untested { why } => writeln!(f, "examples: untested, {}", visible(why)),
+            ExampleReport::Ran { outcomes } => {
+                writeln!(
+                    f,
+                    "examples: {} passed",
+                    outcomes.iter().filter(|it| it.problem.is_none()).count()
+                )?;
+                for it in outcomes {
+                    let output = visible(it.output.trim_end());
+                    writeln!(
+                        f,
+                        "  {} -> {}",
+                        visible(&it.input.to_string()),
+                        output.replace('\n', "\n     ")
+                    )?;
+                    if let Some(problem) = &it.problem {
+                        writeln!(f, "  ! {}", visible(problem))?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Characters that are not seen, or that change what is seen around them.
+
+use serde::Serialize;
+
+use crate::ToolDefinition;
+
+/// The most characters that are listed.
+const MAX_LISTED: usize = 100;
+
+/// A character of a definition that is not seen, or hides others ("Trojan Source", CVE-2021-42574).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct HiddenCharacter {
+    /// JSON Pointer of the text.
+    pub pointer: String,
+    /// The line in the text, counted from 1.
+    pub line: usize,
+    /// The character as `U+202E`.
+    pub code_point: String,
+    /// What it does: `direction`, `invisible` or `control`.
+    pub kind: &'static str,
+}
+
+/// What a character does to a reader; `None` where it is seen as it is.
+fn kind_of(it: char) -> Option<&'static str> {
+    match it {
+        '\n' | '\t' => None,
+        '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            Some("direction")
+        }
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{17b4}'
+        | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200d}'
+        | '\u{2028}'
+        | '\u{2029}'
+        | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}' => Some("invisible"),
+        // Blanks that are not the one that separates words.
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
+            Some("invisible")
+        }
+        it if it.is_control() => Some("control"),
+        _ => None,
+    }
+}
+
+/// The text with every character that is not seen, or hides others, written as `\u{202e}`. Newlines and tabs stay.
+///
+/// ```
+/// assert_eq!(flyto_evolve::visible("a\u{202e}b\r\n"), "a\\u{202e}b\\u{d}\n");
+/// ```
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut res = String::with_capacity(text.len());
+    for it in text.chars() {
+        match kind_of(it) {
+            Some(_) => res.extend(it.escape_unicode()),
+            None => res.push(it),
+        }
+    }
+    res
+}
+
+/// The characters of a definition that are not seen, or hide others, in the order of their places; at most 100.
+#[must_use]
+pub fn hidden_characters(def: &ToolDefinition) -> Vec<HiddenCharacter> {
+    let mut res = Vec::new();
+    for (pointer, text) in def.texts() {
+        let mut line = 1;
+        for it in text.chars() {
+            if it == '\n' {
+                line += 1;
+            } else if let Some(kind) = kind_of(it)
+                && res.len() < MAX_LISTED
+            {
+                let code_point = format!("U+{:04X}", u32::from(it));
+                res.push(HiddenCharacter { pointer: pointer.clone(), line, code_point, kind });
+            }
+        }
+    }
+    res
+}

@@ -1,0 +1,13 @@
+//! Running a definition: what bash gets, and what a result says.
+
+mod environment;
+mod template;
+mod text;
+mod tool;
+mod variables;
+
+pub use environment::inherited;
+pub(crate) use template::{TemplateFault, render};
+pub(crate) use tool::NotCurrent;
+pub use tool::{EvolvedTool, HostContext};
+pub(crate) use variables::{VariableFault, variable_names};

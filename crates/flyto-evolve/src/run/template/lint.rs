@@ -1,0 +1,278 @@
+//! Places in which bash, or a program that it starts, would run a value.
+//!
+//! What bash itself would run is a closed rule. What programs do with their words is help for authors and no promise: the
+//! tables are short, a list of programs is never finished, and a person reads each command.
+
+use super::{TemplateFault, parse::Word};
+
+/// Reserved words of bash that a command may follow.
+const KEYWORDS: &[&str] =
+    &["!", "{", "}", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "time"];
+
+/// Any of their words may be run, or names a variable, whose index bash calculates.
+const EVALUATES: &[&str] = &[
+    "eval",
+    "source",
+    ".",
+    "trap",
+    "let",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "unset",
+    "read",
+    "alias",
+    "mapfile",
+    "readarray",
+    "getopts",
+    "wait",
+    "hash",
+    "enable",
+    "complete",
+    "compgen",
+    "bind",
+    "fc",
+    "coproc",
+    "function",
+    "set",
+    "shopt",
+    "ssh",
+    "parallel",
+    "watch",
+    "su",
+    "runuser",
+    "script",
+    "expect",
+    "osascript",
+    "make",
+    "gmake",
+    "npx",
+];
+
+/// Programs that run the one that their words name: options with a value of its own, and how many operands come first.
+#[rustfmt::skip]
+const WRAPPERS: &[(&[&str], &str, usize)] = &[
+    (&["sudo"], "CDghpRrTtUu", 0),
+    (&["doas"], "Cu", 0),
+    (&["env"], "uCS", 0),
+    (&["nice", "ionice"], "ncpPu", 0),
+    (&["timeout"], "ks", 1),
+    (&["chroot"], "", 1),
+    (&["taskset", "chrt", "flock"], "pTPDwEc", 1),
+    (&["nohup", "setsid", "command", "builtin", "busybox", "exec"], "a", 0),
+    (&["stdbuf"], "ioe", 0),
+    (&["time"], "fo", 0),
+    (&["xargs"], "adEILnPs", 0),
+    (&["strace", "ltrace"], "eopsuabEIOPSX", 0),
+];
+
+/// Programs whose first operand is code or a file of it, unless an option has it: options with code, and further options
+/// with a value of their own.
+#[rustfmt::skip]
+const INTERPRETERS: &[(&[&str], &str, &str)] = &[
+    (&["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh", "pwsh"], "c", "oO"),
+    (&["python", "pypy", "ipython"], "c", "WXm"),
+    (&["perl", "ruby", "elixir", "groovy", "scala", "julia"], "eE", "IrL"),
+    (&["node", "nodejs", "bun", "deno"], "ep", "rC"),
+    (&["php"], "rBRE", "dcz"),
+    (&["lua", "luajit", "R", "Rscript"], "e", "l"),
+    (&["awk", "gawk", "mawk", "nawk"], "ef", "Fvi"),
+    (&["sed", "gsed"], "ef", "l"),
+    (&["git"], "c", "C"),
+    (&["printf"], "v", ""),
+    (&["jq", "yq"], "f", ""),
+];
+
+type Res<T> = Result<T, TemplateFault>;
+
+pub(super) fn is_keyword(raw: &str) -> bool {
+    KEYWORDS.contains(&raw)
+}
+
+/// Looks at one simple command, or at the beginning of a compound one.
+pub(super) fn check(words: &[Word]) -> Res<()> {
+    let mut words = words;
+    while let [first, rest @ ..] = words {
+        match first.raw.as_str() {
+            "for" | "select" => {
+                return rest.first().map_or(Ok(()), |it| refuse(it, "where a variable is named"));
+            }
+            "case" => return rest.iter().try_for_each(|it| refuse(it, "in a `case`")),
+            "[[" => {
+                return rest.iter().try_for_each(|it| refuse(it, "within `[[`, which calculates"));
+            }
+            raw if is_keyword(raw) => {}
+            raw if is_assignment(raw) => refuse(first, "in an assignment")?,
+            _ => return program(first, rest),
+        }
+        words = rest;
+    }
+    Ok(())
+}
+
+/// `A=1`, `A+=1` and `A[i]=1`.
+fn is_assignment(raw: &str) -> bool {
+    let rest = raw.trim_start_matches(|c: char| c == '_' || c.is_ascii_alphanumeric());
+    let is_name = rest.len() < raw.len() && !raw.starts_with(|c: char| c.is_ascii_digit());
+    is_name && (rest.starts_with(['=', '[']) || rest.starts_with("+="))
+}
+
+/// Refuses any value in a word.
+fn refuse(word: &Word, place: &str) -> Res<()> {
+    match word.values.first() {
+        Some(name) => Err(TemplateFault::code(word.start, name, place)),
+        None => Ok(()),
+    }
+}
+
+/// Looks at a program and its words.
+fn program(program: &Word, args: &[Word]) -> Res<()> {
+    refuse(program, "in the place of the program")?;
+    if !program.is_certain {
+        let place = "behind a word that may be empty";
+        args.iter().try_for_each(|it| refuse(it, place))?;
+    }
+    arguments(base_name(program.fixed().unwrap_or_default()), args)
+}
+
+/// The name of a program without its directory and its version.
+fn base_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    if plain.is_empty() { name } else { plain }
+}
+
+/// Looks at the words behind a program of that name.
+fn arguments(name: &str, args: &[Word]) -> Res<()> {
+    if args.iter().all(|it| it.values.is_empty()) {
+        return Ok(());
+    }
+    if EVALUATES.contains(&name) {
+        let place = format!("behind `{name}`");
+        return args.iter().try_for_each(|it| refuse(it, &place));
+    }
+    if name == "[" || name == "test" {
+        return condition(args);
+    }
+    if let Some((_, valued, n_operands)) = WRAPPERS.iter().find(|it| it.0.contains(&name)) {
+        return wrapped(name, valued, *n_operands, args);
+    }
+    if let Some((_, code, valued)) = INTERPRETERS.iter().find(|it| it.0.contains(&name)) {
+        return interpreted(name, code, valued, args);
+    }
+    others(args)
+}
+
+/// Programs that are in no table: some run others, which their words name.
+fn others(args: &[Word]) -> Res<()> {
+    for (at, word) in args.iter().enumerate() {
+        let Some(fixed) = word.fixed() else { continue };
+        if matches!(fixed, "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec")
+            && let Some((first, rest)) = args.get(at + 1..).and_then(<[Word]>::split_first)
+        {
+            program(first, rest)?;
+        }
+        // A shell among the words, as in `docker exec c sh -c …`.
+        let name = base_name(fixed);
+        if let Some((_, code, valued)) = INTERPRETERS[..5].iter().find(|it| it.0.contains(&name)) {
+            interpreted(name, code, valued, &args[at + 1..])?;
+        }
+    }
+    Ok(())
+}
+
+/// `test` takes a value for an operator where none is fixed.
+fn condition(args: &[Word]) -> Res<()> {
+    let is_operator = |it: Option<&Word>| {
+        let fixed = it.and_then(Word::fixed);
+        fixed.is_some_and(|it| it.starts_with('-') || matches!(it, "=" | "==" | "!=" | "<" | ">"))
+    };
+    let is_end = |it: Option<&Word>| it.is_none_or(|it| it.fixed() == Some("]"));
+    for (at, word) in args.iter().enumerate().filter(|(_, it)| !it.values.is_empty()) {
+        let before = at.checked_sub(1).and_then(|it| args.get(it));
+        let after = args.get(at + 1);
+        let names_variable =
+            before.and_then(Word::fixed).is_some_and(|it| it == "-v" || it == "-R");
+        let is_only = before.is_none() && is_end(after);
+        if names_variable || !(is_operator(before) || is_operator(after) || is_only) {
+            refuse(word, "where `test` looks for an operator or a variable")?;
+        }
+    }
+    Ok(())
+}
+
+/// A program that runs the one that its words name.
+fn wrapped(name: &str, valued: &str, n_operands: usize, args: &[Word]) -> Res<()> {
+    let place = format!("where `{name}` looks for the program");
+    let mut n_left = n_operands;
+    let mut is_value = false;
+    for (at, word) in args.iter().enumerate() {
+        refuse(word, &place)?;
+        let text = word.text.as_str();
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        if let Some(letters) = text.strip_prefix('-') {
+            // A long option may have its value in the next word: what follows is looked at as a program as well.
+            let is_long = letters.starts_with('-') && letters.len() > 1 && !letters.contains('=');
+            if is_long && let Some(next) = args.get(at + 2) {
+                refuse(next, &place)?;
+            }
+            is_value = !letters.starts_with('-') && letters.ends_with(|it| valued.contains(it));
+        } else if is_assignment(&word.raw) {
+            // `env A=1 prog`.
+        } else if n_left > 0 {
+            n_left -= 1;
+        } else {
+            return program(word, &args[at + 1..]);
+        }
+    }
+    Ok(())
+}
+
+/// An interpreter: its code is fixed, and stands in front of the values.
+fn interpreted(name: &str, code: &str, valued: &str, args: &[Word]) -> Res<()> {
+    let place = format!("where `{name}` looks for code");
+    let is_shell = name.ends_with("sh");
+    // Behind the code of these, everything is an argument.
+    let ends = is_shell || matches!(name, "python" | "git" | "printf");
+    let (mut has_code, mut takes_code, mut takes_value, mut after_dashes) =
+        (false, false, false, false);
+    for word in args {
+        let text = word.text.as_str();
+        if std::mem::take(&mut takes_code) {
+            refuse(word, &place)?;
+            has_code = true;
+        } else if std::mem::take(&mut takes_value) {
+            if !(name == "git" && valued == "C") {
+                refuse(word, &place)?;
+            }
+        } else if !after_dashes && text == "--" {
+            after_dashes = true;
+        } else if let Some(letters) =
+            text.strip_prefix(['-', '+']).filter(|_| !after_dashes && text.len() > 1)
+        {
+            refuse(word, &place)?;
+            match letters.strip_prefix('-') {
+                // A long option may have code, or a value, in the next word.
+                Some(long) => takes_code = !long.contains('='),
+                None => {
+                    let at = letters.find(|it| code.contains(it));
+                    takes_code = at.is_some_and(|it| is_shell || it + 1 == letters.len());
+                    has_code |= at.is_some() && !takes_code;
+                    takes_value = at.is_none() && letters.ends_with(|it| valued.contains(it));
+                }
+            }
+            continue;
+        } else if !has_code {
+            refuse(word, &place)?;
+            has_code = true;
+        }
+        if has_code && ends {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,356 @@
+//! Reading a command: words, quotes and substitutions, and where in them placeholders stand.
+//!
+//! A recursive descent over what bash(1) calls quoting, lists and substitutions. What is not read exactly is a fault, so
+//! a placeholder never has another context than the one that it was quoted for.
+
+use super::{Placeholder, Rendered, TemplateFault, lint, placeholder_at};
+
+/// How deep substitutions may stand in each other.
+const MAX_DEPTH: usize = 16;
+
+/// Stands in [`Word::text`] for what is known at run time only.
+pub(super) const UNKNOWN: char = '\u{1}';
+
+/// A word of a simple command.
+#[derive(Debug, Default)]
+pub(super) struct Word {
+    /// What it means, with [`UNKNOWN`] for each value and expansion.
+    pub(super) text: String,
+    /// The text as written.
+    pub(super) raw: String,
+    /// The parameters whose values are in it.
+    pub(super) values: Vec<String>,
+    /// Whether there are quotes or letters of its own, so that it is a word even where all expansions are empty.
+    pub(super) is_certain: bool,
+    pub(super) start: usize,
+    end: usize,
+}
+
+impl Word {
+    /// What it means, where that is known.
+    pub(super) fn fixed(&self) -> Option<&str> {
+        (!self.text.contains(UNKNOWN)).then_some(self.text.as_str())
+    }
+}
+
+/// What the target of a redirection is.
+#[derive(Clone, Copy, PartialEq)]
+enum Redirect {
+    File,
+    Stream,
+}
+
+pub(super) struct Parser<'a> {
+    text: &'a str,
+    is_parameter: &'a dyn Fn(&str) -> bool,
+    pos: usize,
+    depth: usize,
+    out: String,
+    may_be_options: Vec<String>,
+}
+
+type Res<T> = Result<T, TemplateFault>;
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a str, is_parameter: &'a dyn Fn(&str) -> bool) -> Self {
+        Self {
+            text,
+            is_parameter,
+            pos: 0,
+            depth: 0,
+            out: String::new(),
+            may_be_options: Vec::new(),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Res<Rendered> {
+        self.commands(false)?;
+        Ok(Rendered { text: self.out, may_be_options: self.may_be_options })
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.pos..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    /// Copies so many bytes to the output.
+    fn copy(&mut self, len: usize) -> &'a str {
+        let copied = &self.text[self.pos..self.pos + len];
+        self.out.push_str(copied);
+        self.pos += len;
+        copied
+    }
+
+    fn fault<T>(&self, what: impl Into<String>) -> Res<T> {
+        Err(TemplateFault::new(self.pos, what))
+    }
+
+    /// Reads commands up to the end, or up to the `)` that closes a substitution, which is copied.
+    fn commands(&mut self, is_nested: bool) -> Res<()> {
+        let start = self.pos;
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return self
+                .fault(format!("substitutions stand more than {MAX_DEPTH} deep in each other"));
+        }
+        let mut words: Vec<Word> = Vec::new();
+        let mut redirect: Option<Redirect> = None;
+        loop {
+            let Some(c) = self.peek() else {
+                if is_nested {
+                    return Err(TemplateFault::new(start, "`(` is not closed"));
+                }
+                break;
+            };
+            match c {
+                ' ' | '\t' => _ = self.copy(1),
+                '\\' if self.rest().starts_with("\\\n") => _ = self.copy(2),
+                '#' => {
+                    let len = self.rest().find('\n').unwrap_or(self.rest().len());
+                    self.copy(len);
+                }
+                '<' | '>' if self.rest()[1..].starts_with('(') => words.push(self.word()?),
+                '<' | '>' => redirect = Some(self.redirection(&mut words)?),
+                '&' if self.rest().starts_with("&>") => {
+                    redirect = Some(self.redirection(&mut words)?)
+                }
+                ')' if is_nested => {
+                    self.end_command(&mut words)?;
+                    self.copy(1);
+                    self.depth -= 1;
+                    return Ok(());
+                }
+                ')' => {
+                    return self
+                        .fault("`)` closes nothing; the patterns of `case` are not read here");
+                }
+                '\n' | ';' | '&' | '|' => {
+                    self.end_command(&mut words)?;
+                    self.copy(1);
+                }
+                '(' if words.iter().all(|it| lint::is_keyword(&it.raw)) => {
+                    if self.rest().starts_with("((") {
+                        return self.fault("arithmetic is not read here");
+                    }
+                    self.copy(1);
+                    self.commands(true)?;
+                }
+                '(' => return self.fault("functions and arrays are not read here"),
+                _ => {
+                    let word = self.word()?;
+                    match redirect.take() {
+                        Some(Redirect::Stream) if !word.values.is_empty() => {
+                            return Err(TemplateFault::code(
+                                word.start,
+                                &word.values[0],
+                                "where a stream is named",
+                            ));
+                        }
+                        Some(_) => {}
+                        None => words.push(word),
+                    }
+                }
+            }
+        }
+        self.depth -= 1;
+        self.end_command(&mut words)
+    }
+
+    fn end_command(&mut self, words: &mut Vec<Word>) -> Res<()> {
+        lint::check(words)?;
+        let mut after_dashes = false;
+        for word in words.drain(..) {
+            after_dashes |= word.fixed() == Some("--");
+            if let Some(name) = word.values.first()
+                && word.text.starts_with(UNKNOWN)
+                && !after_dashes
+                && !self.may_be_options.contains(name)
+            {
+                self.may_be_options.push(name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies `<`, `>>`, `<<<`, `>&` and their kin.
+    fn redirection(&mut self, words: &mut Vec<Word>) -> Res<Redirect> {
+        if let Some(last) = words.last().filter(|it| it.end == self.pos) {
+            if last.raw.starts_with('{') {
+                return self.fault("braces in front of a redirection are not read here");
+            }
+            // Digits right before it name the stream, and are no word.
+            if last.raw.bytes().all(|it| it.is_ascii_digit()) {
+                words.pop();
+            }
+        }
+        let len = self
+            .rest()
+            .find(|it| !matches!(it, '<' | '>' | '&' | '|'))
+            .unwrap_or(self.rest().len());
+        let operator = self.copy(len);
+        match operator {
+            "<<" | "<<-" => self.fault("here-documents are not read here"),
+            "<" | ">" | ">>" | "<>" | ">|" | "&>" | "&>>" | "<<<" => Ok(Redirect::File),
+            "<&" | ">&" => Ok(Redirect::Stream),
+            other => self.fault(format!("`{other}` is not read here")),
+        }
+    }
+
+    /// Reads one word up to the blank or the operator behind it.
+    fn word(&mut self) -> Res<Word> {
+        let mut word = Word { start: self.pos, ..Word::default() };
+        while let Some(c) = self.peek() {
+            if let Some(found) = self.placeholder() {
+                let text = format!("\"${}\"", found.variable);
+                self.value(found, &text, &mut word);
+                continue;
+            }
+            match c {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | ')' => break,
+                '<' | '>' if self.rest()[1..].starts_with('(') && word.start == self.pos => {
+                    self.copy(2);
+                    self.commands(true)?;
+                    word.text.push(UNKNOWN);
+                    word.is_certain = true;
+                }
+                '<' | '>' => break,
+                '(' => return self.fault("parentheses within a word are not read here"),
+                '\'' => self.single(&mut word)?,
+                '"' => self.double(&mut word)?,
+                '\\' => self.escape(&mut word)?,
+                '$' => self.dollar(&mut word, false)?,
+                '`' => return self.fault("backticks are not read here"),
+                _ => {
+                    word.text.push_str(self.copy(c.len_utf8()));
+                    word.is_certain = true;
+                }
+            }
+        }
+        word.end = self.pos;
+        self.text[word.start..word.end].clone_into(&mut word.raw);
+        Ok(word)
+    }
+
+    fn placeholder(&self) -> Option<Placeholder<'a>> {
+        placeholder_at(self.text, self.pos, self.is_parameter)
+    }
+
+    /// Puts the variable in the place of a placeholder.
+    fn value(&mut self, found: Placeholder<'_>, text: &str, word: &mut Word) {
+        self.out.push_str(text);
+        self.pos = found.span.end;
+        word.text.push(UNKNOWN);
+        word.values.push(found.name.to_owned());
+        word.is_certain = true;
+    }
+
+    fn single(&mut self, word: &mut Word) -> Res<()> {
+        let start = self.pos;
+        self.copy(1);
+        word.is_certain = true;
+        loop {
+            if let Some(found) = self.placeholder() {
+                let text = format!("'\"${}\"'", found.variable);
+                self.value(found, &text, word);
+                continue;
+            }
+            match self.peek() {
+                None => return Err(TemplateFault::new(start, "`'` is not closed")),
+                Some('\'') => {
+                    self.copy(1);
+                    return Ok(());
+                }
+                Some(c) => word.text.push_str(self.copy(c.len_utf8())),
+            }
+        }
+    }
+
+    fn double(&mut self, word: &mut Word) -> Res<()> {
+        let start = self.pos;
+        self.copy(1);
+        word.is_certain = true;
+        loop {
+            if let Some(found) = self.placeholder() {
+                let text = format!("${{{}}}", found.variable);
+                self.value(found, &text, word);
+                continue;
+            }
+            match self.peek() {
+                None => return Err(TemplateFault::new(start, "`\"` is not closed")),
+                Some('"') => {
+                    self.copy(1);
+                    return Ok(());
+                }
+                Some('`') => return self.fault("backticks are not read here"),
+                Some('\\') => self.escape(word)?,
+                Some('$') => self.dollar(word, true)?,
+                Some(c) => word.text.push_str(self.copy(c.len_utf8())),
+            }
+        }
+    }
+
+    fn escape(&mut self, word: &mut Word) -> Res<()> {
+        self.copy(1);
+        if self.placeholder().is_some() {
+            return self.fault("a backslash stands in front of a placeholder");
+        }
+        word.is_certain = true;
+        match self.peek() {
+            None => self.fault("a backslash ends the text"),
+            Some('\n') => {
+                self.copy(1);
+                Ok(())
+            }
+            Some(c) => {
+                word.text.push_str(self.copy(c.len_utf8()));
+                Ok(())
+            }
+        }
+    }
+
+    /// What begins with a dollar.
+    fn dollar(&mut self, word: &mut Word, is_quoted: bool) -> Res<()> {
+        let rest = &self.rest()[1..];
+        if placeholder_at(self.text, self.pos + 1, self.is_parameter).is_some() {
+            return self.fault("`$` stands in front of a placeholder");
+        }
+        if rest.starts_with("((") || rest.starts_with('[') {
+            return self.fault("arithmetic is not read here");
+        }
+        if rest.starts_with('(') {
+            self.copy(2);
+            self.commands(true)?;
+        } else if rest.starts_with('{') {
+            let Some(len) = rest.find('}') else { return self.fault("`${` is not closed") };
+            let inside = &rest[1..len];
+            if inside.contains(['\'', '"', '\\', '`', '{', '(']) {
+                return self.fault("quotes and expansions within `${…}` are not read here");
+            }
+            self.copy(len + 2);
+        } else if !is_quoted && rest.starts_with(['\'', '"']) {
+            return self.fault("`$` in front of a quote is not read here");
+        } else {
+            // A name, one special character, or a lone dollar.
+            let is_name = |it: char| it == '_' || it.is_ascii_alphanumeric();
+            let len = match rest.chars().next() {
+                Some(it) if it == '_' || it.is_ascii_alphabetic() => {
+                    rest.find(|it| !is_name(it)).unwrap_or(rest.len())
+                }
+                Some('0'..='9' | '@' | '*' | '#' | '?' | '-' | '$' | '!') => 1,
+                _ => {
+                    self.copy(1);
+                    word.text.push('$');
+                    word.is_certain = true;
+                    return Ok(());
+                }
+            };
+            self.copy(len + 1);
+        }
+        word.text.push(UNKNOWN);
+        word.is_certain |= is_quoted;
+        Ok(())
+    }
+}

@@ -1,0 +1,36 @@
+//! What a result says of a program that did not end well.
+
+use flyto_execenv::{Exit, Signal};
+
+/// What stands behind `exit: ` for the end of bash.
+pub(super) fn exit_text(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Code(code)) => format!("exit status {code}"),
+        Some(Exit::Signal(Signal(number))) => format!("signal: {}", signal_text(number)),
+        // It was ended, and how is not reported.
+        _ => format!("signal: {}", signal_text(9)),
+    }
+}
+
+/// The words of the reference for a signal (signal(7), the numbers of Linux on x86 and Arm).
+fn signal_text(number: i32) -> String {
+    let text = match number {
+        1 => "hangup",
+        2 => "interrupt",
+        3 => "quit",
+        4 => "illegal instruction",
+        5 => "trace/breakpoint trap",
+        6 => "aborted",
+        7 => "bus error",
+        8 => "floating point exception",
+        9 => "killed",
+        10 => "user defined signal 1",
+        11 => "segmentation fault",
+        12 => "user defined signal 2",
+        13 => "broken pipe",
+        14 => "alarm clock",
+        15 => "terminated",
+        other => return format!("signal {other}"),
+    };
+    text.to_owned()
+}

@@ -1,0 +1,146 @@
+//! Parameters as variables of bash: `TOOL_INPUT_` and the name in upper case.
+
+use std::collections::BTreeMap;
+
+use flyto_program::MAX_ARGUMENT_BYTES;
+use serde_json::Value;
+
+/// In front of the name of each parameter.
+pub(crate) const PREFIX: &str = "TOOL_INPUT_";
+
+/// Why a parameter has no variable of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum VariableFault {
+    /// The name is empty, or holds what no variable has.
+    Impossible { name: String },
+    /// Another parameter has the variable.
+    Clash { name: String, other: String, variable: String },
+}
+
+/// The variable of a parameter; `None` where no variable can have such a name.
+pub(crate) fn variable_name(parameter: &str) -> Option<String> {
+    let is_possible = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
+    (!parameter.is_empty() && parameter.bytes().all(is_possible))
+        .then(|| format!("{PREFIX}{}", parameter.to_ascii_uppercase().replace('-', "_")))
+}
+
+/// The variables of parameters, in their order, or all faults.
+pub(crate) fn variable_names<'a>(
+    parameters: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<(&'a str, String)>, Vec<VariableFault>> {
+    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+    let mut res = Vec::new();
+    let mut faults = Vec::new();
+    for name in parameters {
+        let Some(variable) = variable_name(name) else {
+            faults.push(VariableFault::Impossible { name: name.to_owned() });
+            continue;
+        };
+        if let Some(other) = seen.insert(variable.clone(), name) {
+            let (name, other) = (name.to_owned(), other.to_owned());
+            faults.push(VariableFault::Clash { name, other, variable });
+            continue;
+        }
+        res.push((name, variable));
+    }
+    if faults.is_empty() { Ok(res) } else { Err(faults) }
+}
+
+/// The variables of a call: strings as they are, other values as compact JSON. The error is what follows
+/// `invalid input: `, and names every parameter that cannot be handed over.
+pub(crate) fn variables(input: &Value) -> Result<Vec<(String, String)>, String> {
+    let Some(map) = input.as_object() else {
+        return Err(format!("expected an object, found {}", kind_of(input)));
+    };
+    let names = variable_names(map.keys().map(String::as_str)).map_err(|faults| {
+        let faults: Vec<String> = faults.iter().map(fault_text).collect();
+        faults.join("; ")
+    })?;
+    let mut res = Vec::new();
+    let mut faults = Vec::new();
+    for (name, variable) in names {
+        let value = match &map[name] {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        // The system counts the name, the equals sign and a zero byte as well (execve(2)).
+        let most = MAX_ARGUMENT_BYTES - variable.len() - 1;
+        if value.contains('\0') {
+            faults.push(format!(
+                "parameter {name:?} holds a NUL character, which no variable can hold"
+            ));
+        } else if value.len() > most {
+            let n_bytes = value.len();
+            faults.push(format!(
+                "parameter {name:?} has {n_bytes} bytes, and {variable} can hold at most {most}"
+            ));
+        } else {
+            res.push((variable, value));
+        }
+    }
+    if faults.is_empty() { Ok(res) } else { Err(faults.join("; ")) }
+}
+
+fn fault_text(fault: &VariableFault) -> String {
+    match fault {
+        VariableFault::Impossible { name } => format!(
+            "parameter {:?} cannot be the name of a variable",
+            name.chars().take(64).collect::<String>()
+        ),
+        VariableFault::Clash { name, other, variable } => {
+            format!("parameters {other:?} and {name:?} have one variable, {variable}")
+        }
+    }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(input: Value, expect: Expect) {
+        expect.assert_eq(&format!("{:?}", variables(&input)));
+    }
+
+    #[test]
+    fn values_become_variables() {
+        check(
+            json!({"path": "a b", "dry-run": true, "n": 1.5, "list": [1, "x"], "none": null}),
+            expect![[
+                r#"Ok([("TOOL_INPUT_PATH", "a b"), ("TOOL_INPUT_DRY_RUN", "true"), ("TOOL_INPUT_N", "1.5"), ("TOOL_INPUT_LIST", "[1,\"x\"]"), ("TOOL_INPUT_NONE", "null")])"#
+            ]],
+        );
+        check(json!({}), expect!["Ok([])"]);
+    }
+
+    #[test]
+    fn what_no_variable_can_be_is_named() {
+        check(json!([1]), expect![[r#"Err("expected an object, found an array")"#]]);
+        check(
+            json!({"a-b": 1, "A_B": 2, "a.b": 3, "": 4, "ä": 5}),
+            expect![[
+                r#"Err("parameters \"a-b\" and \"A_B\" have one variable, TOOL_INPUT_A_B; parameter \"a.b\" cannot be the name of a variable; parameter \"\" cannot be the name of a variable; parameter \"ä\" cannot be the name of a variable")"#
+            ]],
+        );
+        check(
+            json!({"a": "x\0y", "big": "z".repeat(200_000), "c": ""}),
+            expect![[
+                r#"Err("parameter \"a\" holds a NUL character, which no variable can hold; parameter \"big\" has 200000 bytes, and TOOL_INPUT_BIG can hold at most 131056")"#
+            ]],
+        );
+    }
+}

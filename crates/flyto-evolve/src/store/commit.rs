@@ -1,0 +1,250 @@
+//! Saving a version.
+
+use serde_json::{Value, json};
+
+use super::{
+    Approval, Change, HISTORY, Status, Store, StoreError, Version, history_of,
+    record::{self},
+    record_of,
+    view::View,
+    view_of,
+};
+use crate::{ToolDefinition, definition::file_name_fault};
+
+/// A version that is to be saved.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct NewVersion {
+    /// The definition. Its `version` is set by the store; `created_at` is set where it is empty.
+    pub definition: ToolDefinition,
+    /// The version on which it is based: the last one that the author saw. `None` where the tool is new.
+    pub base: Option<u64>,
+    /// Whether the tool can be called afterwards.
+    pub status: Status,
+    /// What makes the version.
+    pub change: Change,
+    /// By which session, agent or person it was proposed.
+    pub proposed_by: String,
+    /// By which person it was approved.
+    pub approval: Option<Approval>,
+    /// What the person was shown beside the text.
+    pub evidence: Value,
+}
+
+impl NewVersion {
+    /// A version that can be called. Without an [approval](Self::approved), it is kept and never called.
+    #[must_use]
+    pub fn new(definition: ToolDefinition, base: Option<u64>, change: Change) -> Self {
+        Self {
+            proposed_by: definition.created_by.clone(),
+            definition,
+            base,
+            status: Status::Active,
+            change,
+            approval: None,
+            evidence: Value::Null,
+        }
+    }
+
+    /// Sets by which person it was approved.
+    #[must_use]
+    pub fn approved(mut self, approval: Approval) -> Self {
+        self.approval = Some(approval);
+        self
+    }
+
+    /// Sets what the person was shown beside the text.
+    #[must_use]
+    pub fn evidence(mut self, evidence: Value) -> Self {
+        self.evidence = evidence;
+        self
+    }
+
+    fn status(mut self, status: Status) -> Self {
+        self.status = status;
+        self
+    }
+}
+
+impl Store {
+    /// Saves a version. It is acknowledged, which is to say that this returns `Ok`, once it is on the disk under its
+    /// number; the end of this process at any later moment does not lose it.
+    ///
+    /// The file in `tools` follows. Where that fails, the version is saved all the same, and the next process that opens
+    /// the store brings the file up to date.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Conflict`] where the tool is not at `base` any more, with the version that it has;
+    /// [`StoreError::EditedByHand`] where a person changed its file meanwhile; [`StoreError::InvalidName`];
+    /// [`StoreError::NoSpace`], [`StoreError::Locked`], [`StoreError::Events`] and [`StoreError::Io`]. Nothing is
+    /// saved then.
+    pub fn commit(&self, new: NewVersion) -> Result<Version, StoreError> {
+        let name = new.definition.name.clone();
+        if let Some(why) = file_name_fault(&name) {
+            return Err(StoreError::InvalidName { name, why });
+        }
+        let _lock = self.lock()?;
+        let last = self.last(&name)?;
+        if last.as_ref().map(|it| it.number) != new.base {
+            return Err(StoreError::Conflict { name, base: new.base, current: last.map(Box::new) });
+        }
+        match self.view(&name, last.as_ref())? {
+            // What is saved is the very edit.
+            View::Edited(found) if found.hash() == new.definition.hash() => {}
+            View::Edited(_) => {
+                let path = self.view_path(&name);
+                return Err(StoreError::EditedByHand { name, path });
+            }
+            View::Unusable(_) => drop(self.recover_one(&name)?),
+            View::Current | View::Behind { .. } | View::Archived => {}
+        }
+        let version = self.numbered(new)?;
+        let body = json!({
+            "tool": name,
+            "version": version.number,
+            "base": version.parent,
+            "sha256": version.hash(),
+            "change": version.change,
+            "status": version.status,
+            "proposed_by": version.proposed_by,
+            "approved_by": version.approval.as_ref().map(|it| &it.by),
+        });
+        // What begins is recorded before it is done, so that no version is there without a record.
+        let begun = self.log()?.begin(&format!("save {name} {}", version.number), &body)?;
+        let res = self.link_in(&version);
+        let outcome = match &res {
+            Ok(()) => json!({"outcome": "saved"}),
+            Err(err) => json!({"outcome": "failed", "why": err.to_string()}),
+        };
+        // The version is there or it is not; a record that cannot be written changes nothing about that.
+        drop(begun.end(&outcome));
+        res.map(|()| version)
+    }
+
+    /// The version with its number and its time.
+    fn numbered(&self, new: NewVersion) -> Result<Version, StoreError> {
+        let mut definition = new.definition;
+        let now = flyto_audit::Timestamp::now().to_string();
+        // A number is never given twice, also where its file cannot be used.
+        let number = match self.numbers(&definition.name)?.last() {
+            Some(last) => last + 1,
+            // A folder without a history counted by itself.
+            None => definition.version.max(1),
+        };
+        definition.version = number;
+        if definition.created_at.is_empty() {
+            definition.created_at.clone_from(&now);
+        }
+        Ok(Version {
+            number,
+            parent: new.base,
+            status: new.status,
+            change: new.change,
+            saved_at: now,
+            proposed_by: new.proposed_by,
+            approval: new.approval,
+            evidence: new.evidence,
+            definition,
+        })
+    }
+
+    /// Writes the files of a version. All that takes room comes before the link that makes it count.
+    fn link_in(&self, version: &Version) -> Result<(), StoreError> {
+        let name = &version.definition.name;
+        let (dir, path) = (history_of(name), record_of(name, version.number));
+        let files = self.files();
+        self.told("make the directory", &dir, files.make_dir(&dir))?;
+        self.told("write to the disk", HISTORY, files.sync_dir(HISTORY))?;
+        let temp = self.write_temp(&path, record::to_text(version).as_bytes())?;
+        let view = match version.status {
+            Status::Active => {
+                let text = version.definition.file_text();
+                let written = self.write_temp(&view_of(name), text.as_bytes());
+                if written.is_err() {
+                    drop(files.remove(&temp));
+                }
+                Some(written?)
+            }
+            Status::Archived => None,
+        };
+        let linked = match files.link(&temp, &path) {
+            // A writer that holds no lock, as on some network file systems, was faster.
+            Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => {
+                let (name, base) = (name.clone(), version.parent);
+                let current = self.last(&name).ok().flatten().map(Box::new);
+                Err(StoreError::Conflict { name, base, current })
+            }
+            other => self.told("write", &path, other),
+        };
+        let linked = linked.and_then(|()| {
+            self.told("write to the disk", &dir, files.sync_dir(&dir)).inspect_err(|_| {
+                // Not acknowledged, so it is taken back.
+                drop(files.remove(&path));
+            })
+        });
+        drop(files.remove(&temp));
+        if let Err(err) = linked {
+            drop(view.map(|it| files.remove(&it)));
+            return Err(err);
+        }
+        // From here on the version is there, whatever becomes of the view.
+        drop(match view {
+            Some(view) => self.move_in(&view, &view_of(name)),
+            None => self.write_view(version),
+        });
+        Ok(())
+    }
+
+    /// Makes a version with the text of an earlier one. The versions between stay.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] for a version that is not there; else as [`commit`](Self::commit).
+    pub fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Version, StoreError> {
+        let old = self.version(name, to)?;
+        self.again(name, old, Change::RolledBack { to }, Status::Active, by)
+    }
+
+    /// Sets a tool aside: it cannot be called, and nothing of it is removed but its file in `tools`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] where there is no such tool; else as [`commit`](Self::commit).
+    pub fn archive(&self, name: &str, by: &str) -> Result<Version, StoreError> {
+        let last = self.last_or_missing(name)?;
+        self.again(name, last, Change::Archived, Status::Archived, by)
+    }
+
+    /// Brings an archived tool back, with the text that it had.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] where there is no such tool; else as [`commit`](Self::commit).
+    pub fn restore(&self, name: &str, by: &str) -> Result<Version, StoreError> {
+        let last = self.last_or_missing(name)?;
+        self.again(name, last, Change::Restored, Status::Active, by)
+    }
+
+    fn last_or_missing(&self, name: &str) -> Result<Version, StoreError> {
+        let missing = || StoreError::NotFound { name: name.to_owned(), version: None };
+        self.last(name)?.ok_or_else(missing)
+    }
+
+    /// The text of a version as the next one. Its approval goes with it: it is of that very text.
+    fn again(
+        &self,
+        name: &str,
+        old: Version,
+        change: Change,
+        status: Status,
+        by: &str,
+    ) -> Result<Version, StoreError> {
+        let base = self.last(name)?.map(|it| it.number);
+        let mut new =
+            NewVersion::new(old.definition, base, change).status(status).evidence(old.evidence);
+        by.clone_into(&mut new.proposed_by);
+        new.approval = old.approval;
+        self.commit(new)
+    }
+}

@@ -1,0 +1,207 @@
+//! What a store keeps beside tools: proposals that wait, findings that a person acknowledged, and a key.
+
+use flyto_security::Fingerprint;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{PENDING, Store, StoreError};
+use crate::{DefinitionHash, definition::file_name_fault};
+
+const ACKS: &str = "acks.json";
+const KEY: &str = "fingerprint.key";
+const KEY_BYTES: usize = 32;
+/// The largest file of this kind, in bytes.
+const MAX_BYTES: u64 = 2 * 1024 * 1024;
+
+/// A proposal that waits for a person.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Pending {
+    /// By what it is named: the name of the tool and the first digits of the hash.
+    pub id: String,
+    /// The definition as a file holds it.
+    pub definition: String,
+    /// Its hash.
+    pub sha256: DefinitionHash,
+    /// The version on which it is based; `None` where the tool is new.
+    pub base: Option<u64>,
+    /// By which session, agent or person it was proposed.
+    pub proposed_by: String,
+    /// Since when it waits, in RFC 3339.
+    pub at: String,
+    /// Why it is no duplicate, in the words of its author.
+    #[serde(default)]
+    pub distinct_because: Option<String>,
+    /// Where it came from, for one that was imported.
+    #[serde(default)]
+    pub imported_from: Option<String>,
+}
+
+/// A finding of which a person said that it is no secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Acknowledgement {
+    /// Which text it is, under the key of the store.
+    pub fingerprint: Fingerprint,
+    /// The rule that found it.
+    pub rule: String,
+    /// By which person.
+    pub by: String,
+    /// When, in RFC 3339.
+    pub at: String,
+    /// Why it is no secret.
+    pub reason: String,
+}
+
+impl Store {
+    /// Keeps a proposal for a person. The same text waits once.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NoSpace`], [`StoreError::Locked`], [`StoreError::Io`] and [`StoreError::InvalidName`].
+    pub fn stage(&self, pending: &Pending) -> Result<(), StoreError> {
+        let path = self.pending_path(&pending.id)?;
+        let _lock = self.lock()?;
+        let text = serde_json::to_string_pretty(pending).expect("all its keys are texts");
+        self.replace(&path, text.as_bytes())?;
+        self.log()?.event("", "staged", &json!({"id": pending.id, "sha256": pending.sha256}))?;
+        Ok(())
+    }
+
+    /// The proposals that wait, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`]. A file that is none of them is left out.
+    pub fn pending(&self) -> Result<Vec<Pending>, StoreError> {
+        let mut res = Vec::new();
+        for file in self.told("list", PENDING, self.files().names(PENDING))? {
+            if let Some(id) = file.strip_suffix(".json")
+                && let Ok(pending) = self.pending_one(id)
+            {
+                res.push(pending);
+            }
+        }
+        res.sort_by(|a, b| a.at.cmp(&b.at));
+        Ok(res)
+    }
+
+    /// One proposal that waits.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Damaged`] where the file is not what was staged, [`StoreError::Io`].
+    pub fn pending_one(&self, id: &str) -> Result<Pending, StoreError> {
+        let path = self.pending_path(id)?;
+        let bytes = self.told("read", &path, self.files().read(&path, MAX_BYTES))?;
+        let Some(bytes) = bytes else {
+            return Err(StoreError::NotFound { name: id.to_owned(), version: None });
+        };
+        let damaged = |why: String| StoreError::Damaged { path: self.path(&path), why };
+        let pending: Pending =
+            serde_json::from_slice(&bytes).map_err(|err| damaged(err.to_string()))?;
+        if pending.id != id {
+            return Err(damaged(format!("it says that it is {:?}", pending.id)));
+        }
+        Ok(pending)
+    }
+
+    /// Removes a proposal that waited, after a decision.
+    ///
+    /// # Errors
+    ///
+    /// As [`stage`](Self::stage). One that is not there is no error.
+    pub fn unstage(&self, id: &str) -> Result<(), StoreError> {
+        let path = self.pending_path(id)?;
+        let _lock = self.lock()?;
+        self.told("remove", &path, self.files().remove(&path))?;
+        self.told("write to the disk", PENDING, self.files().sync_dir(PENDING))
+    }
+
+    fn pending_path(&self, id: &str) -> Result<String, StoreError> {
+        match file_name_fault(id) {
+            Some(why) => Err(StoreError::InvalidName { name: id.to_owned(), why }),
+            None => Ok(format!("{PENDING}/{id}.json")),
+        }
+    }
+
+    /// The findings that persons acknowledged.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`], and [`StoreError::Damaged`] where the file cannot be read: it is never taken for an empty
+    /// one.
+    pub fn acknowledgements(&self) -> Result<Vec<Acknowledgement>, StoreError> {
+        let bytes = self.told("read", ACKS, self.files().read(ACKS, MAX_BYTES))?;
+        let Some(bytes) = bytes else { return Ok(Vec::new()) };
+        let damaged = |err: serde_json::Error| StoreError::Damaged {
+            path: self.path(ACKS),
+            why: err.to_string(),
+        };
+        serde_json::from_slice(&bytes).map_err(damaged)
+    }
+
+    /// Records that a person says of a finding that it is no secret. It holds for that very text, in any tool. This is for
+    /// a person alone: no tool of an agent leads here.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`stage`](Self::stage) and of [`acknowledgements`](Self::acknowledgements).
+    pub fn acknowledge(
+        &self,
+        fingerprint: Fingerprint,
+        rule: &str,
+        by: &str,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        let mut all = self.acknowledgements()?;
+        if all.iter().any(|it| it.fingerprint == fingerprint) {
+            return Ok(());
+        }
+        let ack = Acknowledgement {
+            fingerprint,
+            rule: rule.to_owned(),
+            by: by.to_owned(),
+            at: flyto_audit::Timestamp::now().to_string(),
+            reason: reason.to_owned(),
+        };
+        self.log()?.event("", "acknowledged", &ack)?;
+        all.push(ack);
+        let text = serde_json::to_string_pretty(&all).expect("all its keys are texts");
+        self.replace(ACKS, text.as_bytes())
+    }
+
+    /// The key of the fingerprints, which is made where it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`stage`](Self::stage), and [`StoreError::Damaged`] where the file is no key.
+    pub fn fingerprint_key(&self) -> Result<Vec<u8>, StoreError> {
+        if let Some(key) = self.read_key()? {
+            return Ok(key);
+        }
+        let _lock = self.lock()?;
+        if let Some(key) = self.read_key()? {
+            return Ok(key);
+        }
+        let mut key = vec![0; KEY_BYTES];
+        getrandom::fill(&mut key).map_err(|err| StoreError::Damaged {
+            path: self.path(KEY),
+            why: format!("the system has no random numbers: {err}"),
+        })?;
+        self.replace(KEY, &key)?;
+        Ok(key)
+    }
+
+    fn read_key(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = self.told("read", KEY, self.files().read(KEY, MAX_BYTES))?;
+        match key {
+            Some(key) if key.len() != KEY_BYTES => {
+                let why = format!("it has {} bytes, and a key has {KEY_BYTES}", key.len());
+                Err(StoreError::Damaged { path: self.path(KEY), why })
+            }
+            key => Ok(key),
+        }
+    }
+}

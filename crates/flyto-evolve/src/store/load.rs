@@ -1,0 +1,311 @@
+//! Reading a store, and putting in order what a stopped writer left.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::{
+    HISTORY, MAX_TOOLS, PENDING, Status, Store, StoreError, TEMP, TOOLS, Version, history_of,
+    number_in, record, record::MAX_RECORD_BYTES, record_of, view::View, view_of,
+};
+use crate::{ToolDefinition, definition::file_name_fault};
+
+/// What a store holds at one moment.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// Approved tools that can be called, in the order of their names.
+    pub active: Vec<Version>,
+    /// Tools that were set aside.
+    pub archived: Vec<Version>,
+    /// Files that no person approved: of a folder without a history, or edited by hand.
+    pub unapproved: Vec<Unapproved>,
+    /// Files that cannot be used. The other tools are not concerned.
+    pub damaged: Vec<Damaged>,
+}
+
+/// A definition in `tools` that no person approved.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Unapproved {
+    /// What the file says.
+    pub definition: ToolDefinition,
+    /// The version that it was edited from; `None` where there is no history.
+    pub base: Option<u64>,
+}
+
+/// A file of a store that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Damaged {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// Something that was put in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovered {
+    /// The name of the tool.
+    pub name: String,
+    /// What was done.
+    pub kind: RecoveredKind,
+}
+
+/// What was put in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RecoveredKind {
+    /// The file in `tools` said an earlier version, or was missing, and says the last one now.
+    RolledForward {
+        /// The version that it said; `None` where it was missing.
+        from: Option<u64>,
+        /// The version that it says now.
+        to: u64,
+    },
+    /// The file of an archived tool was removed from `tools`.
+    Removed,
+    /// The file in `tools` could not be used. It was set aside, and says the last version now, where there is one.
+    SetAside {
+        /// Where it is now.
+        path: PathBuf,
+        /// What was wrong with it.
+        why: String,
+    },
+}
+
+impl Store {
+    /// Puts in order what a stopped writer left: files in `tools` that are behind their history, and files that were
+    /// being written. A file that cannot be used is set aside. What a person edited stays as it is; see
+    /// [`load`](Self::load). A directory that does not exist stays away.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Locked`], [`StoreError::NoSpace`] and [`StoreError::Io`]; a store that cannot be written to can
+    /// be loaded all the same.
+    pub fn recover(&self) -> Result<Vec<Recovered>, StoreError> {
+        if !self.shared.dir.exists() {
+            return Ok(Vec::new());
+        }
+        let _lock = self.lock()?;
+        for dir in ["", TOOLS, PENDING] {
+            self.remove_temps(dir)?;
+        }
+        let mut res = Vec::new();
+        for name in self.names()? {
+            self.remove_temps(&history_of(&name))?;
+            res.extend(self.recover_one(&name)?);
+        }
+        Ok(res)
+    }
+
+    /// Removes files that were being written when their writer was stopped. The lock is held, so no writer is at it.
+    fn remove_temps(&self, dir: &str) -> Result<(), StoreError> {
+        for name in self.told("list", dir, self.files().names(dir))? {
+            if name.starts_with(TEMP) {
+                let path = if dir.is_empty() { name } else { format!("{dir}/{name}") };
+                self.told("remove", &path, self.files().remove(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the file of one tool in order. The lock is held.
+    pub(super) fn recover_one(&self, name: &str) -> Result<Option<Recovered>, StoreError> {
+        let last = self.last(name)?;
+        let kind = match (self.view(name, last.as_ref())?, &last) {
+            (View::Behind { at }, Some(last)) => {
+                self.write_view(last)?;
+                RecoveredKind::RolledForward { from: at, to: last.number }
+            }
+            (View::Archived, Some(last)) => {
+                self.write_view(last)?;
+                RecoveredKind::Removed
+            }
+            (View::Unusable(why), _) => {
+                let aside = self.quarantine(&view_of(name), "unusable")?;
+                if let Some(last) = last.as_ref().filter(|it| it.status == Status::Active) {
+                    self.write_view(last)?;
+                }
+                RecoveredKind::SetAside { path: self.path(&aside), why }
+            }
+            _ => return Ok(None),
+        };
+        self.log()?.event("", "recovered", &json!({"tool": name, "what": format!("{kind:?}")}))?;
+        Ok(Some(Recovered { name: name.to_owned(), kind }))
+    }
+
+    /// What the store holds. A directory that does not exist holds nothing. Nothing is written.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] where a directory cannot be read, and [`StoreError::Damaged`] where it holds more than
+    /// [`MAX_TOOLS`] tools. A file that cannot be used costs its own tool only, and is told in [`Loaded::damaged`].
+    pub fn load(&self) -> Result<Loaded, StoreError> {
+        let mut res = Loaded::default();
+        for name in self.names()? {
+            self.load_one(&name, &mut res)?;
+        }
+        Ok(res)
+    }
+
+    fn load_one(&self, name: &str, res: &mut Loaded) -> Result<(), StoreError> {
+        let last = self.last_with(name, &mut res.damaged)?;
+        match self.view(name, last.as_ref())? {
+            View::Edited(definition) => {
+                let base = last.as_ref().map(|it| it.number);
+                res.unapproved.push(Unapproved { definition: *definition, base });
+            }
+            View::Unusable(why) => {
+                res.damaged.push(Damaged { path: self.path(&view_of(name)), why });
+            }
+            View::Current | View::Behind { .. } | View::Archived => {}
+        }
+        let Some(last) = last else { return Ok(()) };
+        match last.status {
+            Status::Archived => res.archived.push(last),
+            Status::Active if last.is_approved() => res.active.push(last),
+            // A history that was written by hand.
+            Status::Active => {
+                let base = last.parent;
+                res.unapproved.push(Unapproved { definition: last.definition, base });
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of all tools, in order.
+    pub(super) fn names(&self) -> Result<Vec<String>, StoreError> {
+        let mut res = self.told("list", HISTORY, self.files().names(HISTORY))?;
+        let views = self.told("list", TOOLS, self.files().names(TOOLS))?;
+        res.extend(views.iter().filter_map(|it| it.strip_suffix(".json")).map(str::to_owned));
+        res.retain(|it| file_name_fault(it).is_none());
+        res.sort_unstable();
+        res.dedup();
+        if res.len() > MAX_TOOLS {
+            let why = format!("it holds {} tools, and at most {MAX_TOOLS} are read", res.len());
+            return Err(StoreError::Damaged { path: self.path(HISTORY), why });
+        }
+        Ok(res)
+    }
+
+    /// The numbers of all versions of a tool, in order.
+    pub(super) fn numbers(&self, name: &str) -> Result<Vec<u64>, StoreError> {
+        if let Some(why) = file_name_fault(name) {
+            return Err(StoreError::InvalidName { name: name.to_owned(), why });
+        }
+        let dir = history_of(name);
+        let mut res: Vec<u64> = self
+            .told("list", &dir, self.files().names(&dir))?
+            .iter()
+            .filter_map(|it| number_in(it))
+            .collect();
+        res.sort_unstable();
+        Ok(res)
+    }
+
+    /// One version of a tool, also of an archived one.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`], [`StoreError::Damaged`] where the file is not what was saved, [`StoreError::Io`] and
+    /// [`StoreError::InvalidName`].
+    pub fn version(&self, name: &str, number: u64) -> Result<Version, StoreError> {
+        if let Some(why) = file_name_fault(name) {
+            return Err(StoreError::InvalidName { name: name.to_owned(), why });
+        }
+        let path = record_of(name, number);
+        let damaged = |why: String| StoreError::Damaged { path: self.path(&path), why };
+        let bytes = match self.files().read(&path, MAX_RECORD_BYTES) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                return Err(StoreError::NotFound { name: name.to_owned(), version: Some(number) });
+            }
+            Err(err) if err.kind() == std::io::ErrorKind::Other => {
+                return Err(damaged(err.to_string()));
+            }
+            Err(err) => return Err(StoreError::io("read", self.path(&path), err)),
+        };
+        record::from_bytes(name, number, &bytes).map_err(damaged)
+    }
+
+    /// All versions of a tool, the first one first. Files that cannot be used are left out; [`load`](Self::load) tells
+    /// of them.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] where there is no version, [`StoreError::Io`] and [`StoreError::InvalidName`].
+    pub fn history(&self, name: &str) -> Result<Vec<Version>, StoreError> {
+        let mut res = Vec::new();
+        for number in self.numbers(name)? {
+            match self.version(name, number) {
+                Ok(version) => res.push(version),
+                Err(StoreError::Damaged { .. }) => {}
+                Err(err) => return Err(err),
+            }
+        }
+        if res.is_empty() {
+            return Err(StoreError::NotFound { name: name.to_owned(), version: None });
+        }
+        Ok(res)
+    }
+
+    /// The last version of a tool that can be used; `None` where there is none.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] and [`StoreError::InvalidName`].
+    pub fn last(&self, name: &str) -> Result<Option<Version>, StoreError> {
+        self.last_with(name, &mut Vec::new())
+    }
+
+    fn last_with(
+        &self,
+        name: &str,
+        damaged: &mut Vec<Damaged>,
+    ) -> Result<Option<Version>, StoreError> {
+        for number in self.numbers(name)?.into_iter().rev() {
+            match self.version(name, number) {
+                Ok(version) => return Ok(Some(version)),
+                Err(StoreError::Damaged { path, why }) => damaged.push(Damaged { path, why }),
+                // A directory that was removed meanwhile.
+                Err(StoreError::NotFound { .. }) => {}
+                Err(err) => return Err(err),
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a person wrote into the file of a tool without approval.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] where the file says what was approved, or does not exist.
+    pub fn unapproved(&self, name: &str) -> Result<Unapproved, StoreError> {
+        let last = self.last(name)?;
+        match self.view(name, last.as_ref())? {
+            View::Edited(definition) => {
+                Ok(Unapproved { definition: *definition, base: last.map(|it| it.number) })
+            }
+            _ => Err(StoreError::NotFound { name: name.to_owned(), version: None }),
+        }
+    }
+
+    /// Sets aside what a person wrote into the file of a tool, and has it say the last version again. Gives the place of
+    /// what was set aside.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] where there is nothing to discard; else as [`recover`](Self::recover).
+    pub fn discard_edit(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let _lock = self.lock()?;
+        self.unapproved(name)?;
+        let aside = self.quarantine(&view_of(name), "discarded")?;
+        if let Some(last) = self.last(name)?.filter(|it| it.status == Status::Active) {
+            self.write_view(&last)?;
+        }
+        Ok(self.path(&aside))
+    }
+}

@@ -1,0 +1,209 @@
+//! A version of a tool, as the history keeps it.
+
+use flyto_diagnostics::Source;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{
+    DefinitionHash, ToolDefinition,
+    definition::{pretty, sorted},
+    parse,
+};
+
+/// The largest file of a version, in bytes: a definition at its bound twice, for its results, and the rest.
+pub(super) const MAX_RECORD_BYTES: u64 = 2 * 1024 * 1024;
+
+/// One version of a tool. It never changes; a later state of the tool is a version of its own.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Version {
+    /// Its number, counted from 1 for each name.
+    pub number: u64,
+    /// The version before, on which it is based; `None` for the first.
+    pub parent: Option<u64>,
+    /// Whether the tool can be called.
+    pub status: Status,
+    /// What made the version.
+    pub change: Change,
+    /// When it was saved, in RFC 3339.
+    pub saved_at: String,
+    /// By which session, agent or person it was proposed.
+    pub proposed_by: String,
+    /// By which person the text was approved.
+    pub approval: Option<Approval>,
+    /// What a person was shown beside the text: what was found and how the examples went, as data.
+    pub evidence: Value,
+    /// The definition, with `version` set to the number.
+    pub definition: ToolDefinition,
+}
+
+impl Version {
+    /// The hash of the definition.
+    #[must_use]
+    pub fn hash(&self) -> DefinitionHash {
+        self.definition.hash()
+    }
+
+    /// Whether a person approved exactly this text.
+    #[must_use]
+    pub fn is_approved(&self) -> bool {
+        self.approval.as_ref().is_some_and(|it| it.sha256 == self.hash())
+    }
+}
+
+/// Whether a tool can be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Status {
+    /// It can.
+    Active,
+    /// It was set aside; a later version restores it.
+    Archived,
+}
+
+/// What made a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+#[non_exhaustive]
+pub enum Change {
+    /// The first version of a name.
+    Created,
+    /// A proposal based on the version before.
+    Updated,
+    /// The text of an earlier version.
+    RolledBack {
+        /// Its number.
+        to: u64,
+    },
+    /// The tool was set aside.
+    Archived,
+    /// An archived tool is back, with the text that it had.
+    Restored,
+    /// A person edited the file, and approved it.
+    HumanEdit,
+    /// A file that was in the folder without a history, and was approved.
+    Adopted,
+    /// It came from another store.
+    Imported {
+        /// From where, for people.
+        from: String,
+    },
+}
+
+/// A person's yes to a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Approval {
+    /// By which person, or by which channel.
+    pub by: String,
+    /// When, in RFC 3339.
+    pub at: String,
+    /// The hash of the definition that was shown.
+    pub sha256: DefinitionHash,
+}
+
+impl Approval {
+    /// A yes to the text with this hash, now.
+    #[must_use]
+    pub fn now(by: impl Into<String>, sha256: DefinitionHash) -> Self {
+        Self { by: by.into(), at: flyto_audit::Timestamp::now().to_string(), sha256 }
+    }
+}
+
+/// The file of a version.
+#[derive(Serialize, Deserialize)]
+struct Record {
+    format: u32,
+    name: String,
+    version: u64,
+    parent: Option<u64>,
+    status: Status,
+    change: Change,
+    saved_at: String,
+    #[serde(default)]
+    proposed_by: String,
+    approval: Option<Approval>,
+    #[serde(default)]
+    evidence: Value,
+    sha256: DefinitionHash,
+    /// `created_at` of the definition, which is no part of what is approved.
+    #[serde(default)]
+    created_at: String,
+    #[serde(default)]
+    created_by: String,
+    definition: Value,
+}
+
+/// The only format there is so far. Another one is not read.
+const FORMAT: u32 = 1;
+
+pub(super) fn to_text(version: &Version) -> String {
+    let definition = &version.definition;
+    let record = Record {
+        format: FORMAT,
+        name: definition.name.clone(),
+        version: version.number,
+        parent: version.parent,
+        status: version.status,
+        change: version.change.clone(),
+        saved_at: version.saved_at.clone(),
+        proposed_by: version.proposed_by.clone(),
+        approval: version.approval.clone(),
+        evidence: version.evidence.clone(),
+        sha256: version.hash(),
+        created_at: definition.created_at.clone(),
+        created_by: definition.created_by.clone(),
+        definition: definition.content(),
+    };
+    let value = serde_json::to_value(record).expect("all its keys are texts");
+    pretty(&sorted(&value))
+}
+
+/// Reads a version; the error says what is wrong with the file.
+pub(super) fn from_bytes(name: &str, number: u64, bytes: &[u8]) -> Result<Version, String> {
+    let record: Record = serde_json::from_slice(bytes)
+        .map_err(|err| format!("it is no version of a tool: {err}"))?;
+    if record.format != FORMAT {
+        return Err(format!("its format is {}, and {FORMAT} is read", record.format));
+    }
+    if record.version != number || record.name != name {
+        return Err(format!("it says that it is version {} of {:?}", record.version, record.name));
+    }
+    let mut definition = definition_of(name, &record.definition.to_string())?;
+    if definition.name != name {
+        return Err(format!("its definition has the name {:?}", definition.name));
+    }
+    let found = definition.hash();
+    if found != record.sha256 {
+        return Err(format!(
+            "its definition was changed: recorded is {}, found {}",
+            record.sha256.short(),
+            found.short()
+        ));
+    }
+    definition.version = number;
+    definition.created_at = record.created_at;
+    definition.created_by = record.created_by;
+    Ok(Version {
+        number,
+        parent: record.parent,
+        status: record.status,
+        change: record.change,
+        saved_at: record.saved_at,
+        proposed_by: record.proposed_by,
+        approval: record.approval,
+        evidence: record.evidence,
+        definition,
+    })
+}
+
+/// Reads a definition of a store; the error is the first finding.
+pub(super) fn definition_of(name: &str, text: &str) -> Result<ToolDefinition, String> {
+    let parsed = parse(&Source::new(name, text));
+    parsed.definition.ok_or_else(|| {
+        let first =
+            parsed.findings.iter().find(|it| it.severity == flyto_diagnostics::Severity::Error);
+        first.map_or_else(|| "it holds no definition".to_owned(), |it| it.message.clone())
+    })
+}

@@ -1,0 +1,120 @@
+//! The current view: what `tools/NAME.json` says beside the history.
+
+use flyto_program::chain;
+
+use super::{MAX_VIEW_BYTES, Status, Store, StoreError, Version, record, view_of};
+use crate::{DefinitionHash, ToolDefinition, run::NotCurrent};
+
+/// What the file of a current definition was found to be, compared with the last version.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum View {
+    /// It says what the last version says, or both say that there is none.
+    Current,
+    /// It is missing, or says what an earlier version says: a writer was stopped, or a person put an old file back.
+    Behind {
+        /// The version that it says; `None` where it is missing.
+        at: Option<u64>,
+    },
+    /// It is there, and the last version is archived.
+    Archived,
+    /// It says something that was never approved.
+    Edited(Box<ToolDefinition>),
+    /// It cannot be read.
+    Unusable(String),
+}
+
+impl Store {
+    /// Compares the view with `last`, the last version that can be used.
+    pub(super) fn view(&self, name: &str, last: Option<&Version>) -> Result<View, StoreError> {
+        let path = view_of(name);
+        let bytes = match self.files().read(&path, MAX_VIEW_BYTES) {
+            Ok(bytes) => bytes,
+            // A link, a directory, or too large.
+            Err(err) if err.kind() == std::io::ErrorKind::Other => {
+                return Ok(View::Unusable(err.to_string()));
+            }
+            Err(err) => return Err(StoreError::io("read", self.path(&path), err)),
+        };
+        let active = last.filter(|it| it.status == Status::Active);
+        let Some(bytes) = bytes else {
+            return Ok(if active.is_some() { View::Behind { at: None } } else { View::Current });
+        };
+        let Ok(text) = std::str::from_utf8(&bytes) else {
+            return Ok(View::Unusable("it is not UTF-8".to_owned()));
+        };
+        let found = match record::definition_of(name, text) {
+            Ok(found) if found.name == name => found,
+            Ok(found) => {
+                return Ok(View::Unusable(format!("its definition has the name {:?}", found.name)));
+            }
+            Err(why) => return Ok(View::Unusable(why)),
+        };
+        let Some(last) = last else { return Ok(View::Edited(found.into())) };
+        let hash = found.hash();
+        if hash == last.hash() {
+            return Ok(match last.status {
+                Status::Archived => View::Archived,
+                Status::Active if found.version == last.number => View::Current,
+                Status::Active => View::Behind { at: Some(found.version) },
+            });
+        }
+        // What the version of that number says is an old state of the file.
+        if found.version != last.number
+            && let Ok(old) = self.version(name, found.version)
+            && old.hash() == hash
+        {
+            return Ok(match last.status {
+                Status::Archived => View::Archived,
+                Status::Active => View::Behind { at: Some(found.version) },
+            });
+        }
+        Ok(View::Edited(found.into()))
+    }
+
+    /// Brings the view up to what `last` says.
+    pub(super) fn write_view(&self, last: &Version) -> Result<(), StoreError> {
+        let path = view_of(&last.definition.name);
+        match last.status {
+            Status::Active => self.replace(&path, last.definition.file_text().as_bytes()),
+            Status::Archived => {
+                self.told("remove", &path, self.files().remove(&path))?;
+                self.told("write to the disk", super::TOOLS, self.files().sync_dir(super::TOOLS))
+            }
+        }
+    }
+}
+
+impl Store {
+    /// Whether a registered version is still in force: its text is the one that was approved, its tool is not archived, and
+    /// no person edited its file. A later version of another process changes nothing about that.
+    pub(crate) fn in_force(
+        &self,
+        name: &str,
+        number: u64,
+        approved: DefinitionHash,
+    ) -> Result<(), NotCurrent> {
+        let changed = |found: String| NotCurrent::Changed { approved: approved.short(), found };
+        let version = match self.version(name, number) {
+            Ok(version) => version,
+            Err(StoreError::Damaged { why, .. }) => return Err(changed(why)),
+            Err(err) => return Err(NotCurrent::Unreadable(chain(&err))),
+        };
+        if version.hash() != approved {
+            return Err(changed(version.hash().short()));
+        }
+        let last = self.last(name).map_err(|err| NotCurrent::Unreadable(chain(&err)))?;
+        let last = last.unwrap_or(version);
+        if last.status == Status::Archived {
+            return Err(NotCurrent::Archived);
+        }
+        match self.view(name, Some(&last)) {
+            Ok(View::Edited(found)) => Err(changed(format!(
+                "{}, edited by hand: approve the edit or discard it",
+                found.hash().short()
+            ))),
+            Ok(View::Unusable(why)) => Err(changed(why)),
+            Ok(View::Current | View::Behind { .. } | View::Archived) => Ok(()),
+            Err(err) => Err(NotCurrent::Unreadable(chain(&err))),
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! An approver whose answers are a list.
+
+use std::{collections::VecDeque, sync::Mutex};
+
+use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
+
+/// What it does next; [`Answer::Save`] where nothing is left.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Answer(Answer),
+    Fail,
+    Panic,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Scripted {
+    next: Mutex<VecDeque<Next>>,
+    pub(crate) seen: Mutex<Vec<Review>>,
+}
+
+impl Scripted {
+    pub(crate) fn then(&self, next: Next) {
+        self.next.lock().unwrap().push_back(next);
+    }
+
+    pub(crate) fn answers(&self, answer: Answer) {
+        self.then(Next::Answer(answer));
+    }
+
+    pub(crate) fn last(&self) -> Review {
+        self.seen.lock().unwrap().last().cloned().expect("something was shown")
+    }
+
+    pub(crate) fn n_seen(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+}
+
+#[async_trait::async_trait]
+impl Approver for Scripted {
+    async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
+        self.seen.lock().unwrap().push(review.clone());
+        let next = self.next.lock().unwrap().pop_front();
+        match next {
+            None => Ok(Decision::new(Answer::Save, "ada")),
+            Some(Next::Answer(answer)) => Ok(Decision::new(answer, "ada")),
+            Some(Next::Fail) => Err(ApproverError::new("the terminal is gone")),
+            Some(Next::Panic) => panic!("a fault of the approver"),
+        }
+    }
+}

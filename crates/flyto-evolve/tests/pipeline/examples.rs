@@ -1,0 +1,102 @@
+//! Examples of proposals, which run before a person is asked.
+
+use flyto_evolve::{Example, ExampleReport, Refusal, ToolDefinition};
+use flyto_execenv::{
+    Capabilities, Capability, ExecEnv, ExecError, Executor, Isolation, Running, Spec, local::Local,
+};
+use serde_json::json;
+
+use super::{Bench, def};
+
+/// Declares that it confines, notes what was asked for, and runs the program without it: what is tried here is what
+/// is asked for, and what becomes of the outcome.
+#[derive(Debug)]
+struct Confining {
+    local: Local,
+    capabilities: Capabilities,
+    asked: std::sync::Arc<std::sync::Mutex<Vec<Spec>>>,
+}
+
+#[async_trait::async_trait]
+impl Executor for Confining {
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    async fn start(&self, mut spec: Spec) -> Result<Running, ExecError> {
+        self.asked.lock().unwrap().push(spec.clone());
+        spec.isolation = Isolation::new();
+        self.local.start(spec).await
+    }
+}
+
+fn confining() -> (ExecEnv, std::sync::Arc<std::sync::Mutex<Vec<Spec>>>) {
+    let local = Local::new();
+    let capabilities = local.capabilities().clone().with(Capability::ALL.iter().copied());
+    let asked = std::sync::Arc::default();
+    let confining = Confining { local, capabilities, asked: std::sync::Arc::clone(&asked) };
+    (ExecEnv::new(confining), asked)
+}
+
+fn shout(example: Example) -> ToolDefinition {
+    def("shout", "tr a-z A-Z <<< \"$TOOL_INPUT_TEXT\"\n")
+        .with_input_schema(json!({"type": "object", "properties": {"text": {"type": "string"}}}))
+        .with_example(example)
+}
+
+#[tokio::test]
+async fn examples_run_confined_before_a_person_is_asked() {
+    let (env, asked) = confining();
+    let bench = Bench::with(env);
+    let example = Example::new(json!({"text": "hi"})).expecting_output("HI").expecting_text("H");
+    let saved = bench.save(&shout(example), None).await;
+    let ExampleReport::Ran { outcomes } = bench.approver.last().examples else { panic!() };
+    assert_eq!((outcomes[0].output.as_str(), &outcomes[0].problem), ("HI\n", &None));
+    assert_eq!(saved.evidence["examples"]["state"], "ran");
+    let specs = asked.lock().unwrap();
+    // The first one is `bash -n`.
+    let spec = &specs[1];
+    assert_eq!(spec.isolation.network, flyto_execenv::Network::Off);
+    assert_ne!(spec.isolation.filesystem, flyto_execenv::Filesystem::Host);
+    let names: Vec<_> = spec.env.names().map(|it| it.to_str().unwrap()).collect();
+    assert_eq!(names, ["HOME", "PATH", "TMPDIR", "TOOL_INPUT_TEXT"]);
+    assert!(!spec.working_dir.exists(), "the directory is removed");
+}
+
+#[tokio::test]
+async fn a_failing_example_is_not_shown() {
+    let (env, _) = confining();
+    let bench = Bench::with(env);
+    for (example, problem) in [
+        (
+            Example::new(json!({"text": "hi"})).expecting_output("hi"),
+            "the output \"hi\" is expected",
+        ),
+        (
+            Example::new(json!({"text": "hi"})).expecting_text("x"),
+            "the text \"x\" is expected in the output",
+        ),
+        (
+            Example::new(json!({"text": "hi"})).expecting_error(),
+            "it is expected that the call fails",
+        ),
+    ] {
+        let refusal = bench.refused(shout(example).file_text()).await;
+        let Refusal::ExampleFailed { outcomes } = &refusal else { panic!("{refusal}") };
+        assert_eq!(outcomes[0].problem.as_deref(), Some(problem));
+        assert_eq!(refusal.to_string(), format!("example 0: {problem}, got \"HI\\n\""));
+    }
+    assert_eq!(bench.approver.n_seen(), 0);
+}
+
+#[tokio::test]
+async fn without_confinement_they_are_not_run() {
+    let bench = Bench::new();
+    let dir = tempfile::tempdir().unwrap();
+    let marker = dir.path().join("marker");
+    let script = format!("touch {}\n", marker.display());
+    bench.save(&def("mark", &script).with_example(Example::new(json!({}))), None).await;
+    assert!(!marker.exists());
+    let ExampleReport::Untested { why } = bench.approver.last().examples else { panic!() };
+    assert!(why.starts_with("nothing confines them here: "), "{why}");
+}

@@ -1,0 +1,231 @@
+//! Proposals that are refused, and what the agent is told.
+
+use std::sync::Arc;
+
+use expect_test::{Expect, expect};
+use flyto_evolve::{Answer, Applied, PROTECTED_NAMES, Proposal, Refusal, Stage};
+use flyto_tools::{NativeTool, NoInput};
+use serde_json::json;
+
+use super::{Bench, approver::Next, def, output};
+
+#[track_caller]
+fn check(refusal: &Refusal, expect: Expect) {
+    expect.assert_eq(&format!("{:?}: {refusal}\n-> {}", refusal.stage(), refusal.advice()));
+}
+
+#[tokio::test]
+async fn each_refusal_says_what_to_write_instead() {
+    let bench = Bench::new();
+    let sort =
+        NativeTool::builder("sort_lines", "Sorts lines.").run(async |_, _: NoInput| "x").unwrap();
+    bench.registry.register("host", Arc::new(sort)).unwrap();
+    bench.save(&def("now", "date\n"), None).await;
+
+    let text = |name: &str, script: &str| def(name, script).file_text();
+    check(
+        &bench.refused("{}").await,
+        expect![[r#"
+            Definition: the definition cannot be used: the key "name" is missing; the key "description" is missing; the key "execution_type" is missing
+            -> add `"name": "…"`; add `"description": "…"`; add `"execution_type": "…"`"#]],
+    );
+    check(
+        &bench.refused(text("two words", "date -u")).await,
+        expect![[r#"
+        Definition: the definition cannot be used: /name: the name "two words" holds white space, a control character or an invisible one
+        -> write "two_words""#]],
+    );
+    check(
+        &bench.refused(text("sort_lines", "sort")).await,
+        expect![[r#"
+        Name: the name "sort_lines" is that of sort_lines, of host
+        -> choose a name that says what the tool does and is like no other"#]],
+    );
+    check(
+        &bench.refused(text("s0rt-lines", "sort")).await,
+        expect![[r#"
+        Name: the name "s0rt-lines" could be taken for "sort_lines"
+        -> choose a name that says what the tool does and is like no other"#]],
+    );
+    check(
+        &bench.refused(text("n0w", "uptime")).await,
+        expect![[r#"
+        Name: the name "n0w" could be taken for "now"
+        -> choose a name that says what the tool does and is like no other"#]],
+    );
+    check(
+        &bench.refused(text("now", "date -u")).await,
+        expect![[r#"
+        Base: there is a tool "now", at version 1
+        -> to change it, propose an update of "now" with the base version 1; else choose another name"#]],
+    );
+    check(
+        &bench.refused(text("broken", "if true; then\n  echo hi\n")).await,
+        expect![[r#"
+        Syntax: bash cannot read the text: broken: -c: line 3: syntax error: unexpected end of file
+        -> correct the text and propose it again"#]],
+    );
+    check(
+        &bench.refused(text("time_now", "# the time\n\ndate  \n")).await,
+        expect![[r#"
+        Duplicate: the tool "now" runs the same text
+        -> call "now""#]],
+    );
+    let composite = json!({"name": "c", "description": "C.", "execution_type": "composite", "composite": {"steps": []}});
+    check(
+        &bench.refused(composite.to_string()).await,
+        expect![[r#"
+        Definition: tools of the type "composite" are not run by this version
+        -> write a script that does the steps"#]],
+    );
+    let update = Proposal::of(&def("missing", "date -u"), "s").based_on(1);
+    check(
+        &bench.builder.apply(update).await.unwrap_err(),
+        expect![[r#"
+        Base: there is no tool "missing" to update
+        -> create it, without a base version"#]],
+    );
+    let same = Proposal::of(&def("now", "date"), "s").based_on(1);
+    check(
+        &bench.builder.apply(same).await.unwrap_err(),
+        expect![[r#"
+        Duplicate: the tool "now" runs the same text
+        -> call "now""#]],
+    );
+    let conflict = Proposal::of(&def("now", "date -u\n"), "s").based_on(7);
+    check(
+        &bench.builder.apply(conflict.clone()).await.unwrap_err(),
+        expect![[r#"
+        Base: the tool "now" is at version 1, and the proposal is based on version 7
+        -> read version 1 of "now", and propose your change again with the base version 1"#]],
+    );
+    let Err(Refusal::Conflict { diff, .. }) = bench.builder.apply(conflict).await else { panic!() };
+    expect![[r#"
+        @@ -1 +1 @@
+        -date
+        +date -u
+    "#]]
+    .assert_eq(&diff.iter().find(|it| it.field == "script").unwrap().unified);
+    assert_eq!(bench.approver.n_seen(), 1, "only the good one was shown");
+    assert_eq!(bench.store().load().unwrap().active.len(), 1);
+}
+
+#[tokio::test]
+async fn no_name_of_the_host_can_be_had() {
+    let bench = Bench::new();
+    let names = PROTECTED_NAMES.iter().flat_map(|it| {
+        let upper = it.to_uppercase();
+        [
+            (*it).to_owned(),
+            it.to_lowercase(),
+            upper,
+            format!("{it} "),
+            format!("mcp__x__{it}"),
+            it.replace('e', "е"),
+            format!("{it}\u{200b}"),
+        ]
+    });
+    let (_, builder) = bench.again();
+    let mut n_refused = 0;
+    for name in names {
+        let found = builder.dry_run(&Proposal::of(&def(&name, "true"), "s")).await;
+        let refusal = found.expect_err(&name);
+        assert!(matches!(refusal.stage(), Stage::Name | Stage::Definition), "{name}: {refusal}");
+        n_refused += 1;
+    }
+    assert_eq!(n_refused, 7 * PROTECTED_NAMES.len());
+}
+
+#[tokio::test]
+async fn near_duplicates_name_their_twin_and_can_be_explained() {
+    let bench = Bench::new();
+    let script = "set -eu\ncd \"$TOOL_INPUT_DIR\"\ngit log --oneline -n 20 -- . | sed 's/^/- /'\n";
+    bench.save(&def("git_changes", script), None).await;
+    let other = def("recent_commits", &script.replace("20", "21"));
+    check(
+        &bench.refused(other.file_text()).await,
+        expect![[r#"
+        Duplicate: the tool "git_changes" is much like it
+        -> call "git_changes", or propose an update of it; where both are needed, say why in "distinct_because""#]],
+    );
+    let explained = Proposal::of(&other, "s").distinct_because("one more line");
+    assert!(matches!(bench.builder.apply(explained).await, Ok(Applied::Saved(_))));
+    let review = bench.approver.last();
+    assert_eq!(review.similar, ["git_changes"]);
+    assert_eq!(review.notes, ["the author says why it is no duplicate: one more line"]);
+}
+
+#[tokio::test]
+async fn no_answer_is_a_no() {
+    let bench = Bench::new();
+    let text = def("t", "true").file_text();
+    bench.approver.then(Next::Fail);
+    check(
+        &bench.refused(text.as_str()).await,
+        expect![[r#"
+        Approval: not approved: no answer was had: the terminal is gone
+        -> "#]],
+    );
+    bench.approver.then(Next::Panic);
+    check(
+        &bench.refused(text.as_str()).await,
+        expect![[r#"
+        Approval: not approved: no answer was had: the approver panicked
+        -> "#]],
+    );
+    bench.approver.answers(Answer::Deny { reason: "use ls".into() });
+    check(
+        &bench.refused(text.as_str()).await,
+        expect![[r#"
+        Approval: denied: use ls
+        -> do what the reason says, or go on without the tool"#]],
+    );
+    bench.approver.answers(Answer::Deny { reason: "use ls".into() });
+    bench.refused(text.as_str()).await;
+    let n_seen = bench.approver.n_seen();
+    check(
+        &bench.refused(text.as_str()).await,
+        expect![[r#"
+        Approval: denied: this very text was denied before; a person is not asked again
+        -> do what the reason says, or go on without the tool"#]],
+    );
+    assert_eq!(bench.approver.n_seen(), n_seen, "the person is not asked a third time");
+    assert!(bench.registry.snapshot().is_empty());
+    assert_eq!(bench.store().load().unwrap().active, []);
+
+    let store = flyto_evolve::Store::new(bench.store().dir());
+    let env = flyto_execenv::ExecEnv::new(flyto_execenv::local::Local::new());
+    let host = flyto_evolve::HostContext::new(super::host_env(), "/tmp");
+    let alone =
+        flyto_evolve::ToolBuilder::builder(store, env, host, Arc::clone(&bench.registry)).build();
+    check(
+        &alone.apply(Proposal::new(text, "s")).await.unwrap_err(),
+        expect![[r#"
+        Approval: not approved: there is no approver
+        -> "#]],
+    );
+}
+
+#[tokio::test]
+async fn a_session_has_a_limit() {
+    let bench = Bench::new();
+    let (registry, _) = bench.again();
+    let store = flyto_evolve::Store::new(bench.store().dir());
+    let env = flyto_execenv::ExecEnv::new(flyto_execenv::local::Local::new());
+    let host = flyto_evolve::HostContext::new(super::host_env(), "/tmp");
+    let builder = flyto_evolve::ToolBuilder::builder(store, env, host, Arc::clone(&registry))
+        .approver(Arc::clone(&bench.approver) as _)
+        .max_per_session(2)
+        .build();
+    for script in ["uptime", "whoami"] {
+        builder.apply(Proposal::of(&def(script, script), "s")).await.unwrap();
+    }
+    check(
+        &builder.apply(Proposal::of(&def("hostname", "hostname"), "s")).await.unwrap_err(),
+        expect![[r#"
+            Limits: this session has made 2 tools, and that is the most
+            -> use the tools that are there, or ask the user"#]],
+    );
+    assert_eq!(registry.snapshot().len(), 2);
+    assert!(!output(&registry, "whoami").await.is_empty());
+}

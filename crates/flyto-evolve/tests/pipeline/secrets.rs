@@ -1,0 +1,126 @@
+//! Secrets in proposals.
+
+use flyto_evolve::{Answer, Applied, Example, Proposal, Refusal, ToolDefinition};
+use serde_json::json;
+
+use super::{Bench, def, output};
+
+/// A token of a documented format that no service has given out.
+fn token() -> String {
+    format!("ghp_{}", "a8Kd93jsLq0ZxW4nTy7RbVc2MfHg51UeQp6J")
+}
+
+#[tokio::test]
+async fn a_token_in_any_text_reaches_no_file() {
+    let token = token();
+    let bench = Bench::new();
+    let (_, mut builder) = bench.again();
+    let plain = || def("fetch", "curl -H \"Authorization: $GITHUB_TOKEN\" https://example.org\n");
+    let mut split = plain();
+    split.body = flyto_evolve::Body::Script(format!(
+        "A={}\nB={}\ncurl -u $A$B https://example.org\n",
+        &token[..20],
+        &token[20..]
+    ));
+    let definitions: Vec<ToolDefinition> = vec![
+        def("fetch", &format!("curl -H 'Authorization: {token}' https://example.org\n")),
+        def("fetch", &format!("TOKEN=${{TOKEN:-{token}}}\n")),
+        ToolDefinition::command(
+            "fetch",
+            "Fetches.",
+            format!("curl https://example.org?k={token}&x=1"),
+        ),
+        ToolDefinition::script("fetch", format!("Uses {token} to fetch."), "true"),
+        plain().with_rationale(format!("the token is {token}")),
+        plain().with_tags([token.as_str()]),
+        plain().with_input_schema(
+            json!({"type": "object", "properties": {"t": {"type": "string", "default": token}}}),
+        ),
+        plain().with_input_schema(
+            json!({"type": "object", "properties": {(token.as_str()): {"type": "string"}}}),
+        ),
+        plain().with_example(Example::new(json!({"t": token}))),
+        ToolDefinition::script(token.clone(), "Fetches.", "true"),
+        split,
+        def("fetch", "curl -d correct-horse-7-battery https://example.org\n"),
+    ];
+    for definition in definitions {
+        // The limit of proposals is the session's.
+        builder = bench.again().1;
+        let refusal = builder
+            .apply(Proposal::of(&definition, "session-1"))
+            .await
+            .expect_err("it holds a secret");
+        assert!(matches!(refusal, Refusal::Secret { .. }), "{refusal}: {definition:?}");
+        let told = format!("{refusal} {} {refusal:?}", refusal.advice());
+        for secret in [token.as_str(), "correct-horse-7-battery"] {
+            assert!(!told.contains(secret), "{told}");
+            assert!(!bench.holds(secret), "{definition:?}");
+        }
+    }
+    let refusal = builder
+        .apply(Proposal::of(&def("fetch", &format!("echo {token}\n")), "s"))
+        .await
+        .unwrap_err();
+    assert_eq!(refusal.advice(), "/script: read it from the environment: \"$GITHUB_TOKEN\"");
+    assert_eq!(bench.approver.n_seen(), 0, "nothing was shown");
+    // The second try does as it was told.
+    bench.save(&plain(), None).await;
+    assert_eq!(bench.approver.last().facts.env_names, ["GITHUB_TOKEN"]);
+}
+
+#[tokio::test]
+async fn a_person_acknowledges_one_text_and_no_other() {
+    let bench = Bench::new();
+    let with = |token: &str| def("fetch", &format!("echo {token}\n"));
+    let Refusal::Secret { findings } = bench.refused(with(&token()).file_text()).await else {
+        panic!()
+    };
+    let found = &findings[0].found;
+    bench
+        .store()
+        .acknowledge(found.fingerprint, &found.rule, "ada", "a token of the documentation")
+        .unwrap();
+    let saved = bench.save(&with(&token()), None).await;
+    assert_eq!(saved.number, 1);
+    let other = token().replace("a8Kd", "b9Le");
+    let mut proposal = Proposal::of(&with(&other), "s");
+    proposal.base = Some(1);
+    assert!(matches!(bench.builder.apply(proposal).await, Err(Refusal::Secret { .. })));
+}
+
+#[tokio::test]
+async fn what_may_be_a_secret_is_shown_and_never_staged() {
+    let bench = Bench::new();
+    let asked = def(
+        "login",
+        "db_password='tr0ub4dor-and-3'\nmysql -u app --password=\"$db_password\" app\n",
+    );
+    bench.approver.answers(Answer::Later);
+    let refusal = bench.refused(asked.file_text()).await;
+    assert!(matches!(refusal, Refusal::Secret { .. }), "{refusal}");
+    assert!(!bench.approver.last().secrets.is_empty());
+    assert!(!bench.holds("tr0ub4dor"));
+    assert!(!bench.approver.last().to_string().is_empty());
+    // A person that saw it may keep it.
+    assert!(matches!(bench.builder.apply(Proposal::of(&asked, "s")).await, Ok(Applied::Saved(_))));
+}
+
+#[tokio::test]
+async fn leaving_the_guard_out_is_said() {
+    let bench = Bench::new();
+    let store = flyto_evolve::Store::new(bench.store().dir());
+    let env = flyto_execenv::ExecEnv::new(flyto_execenv::local::Local::new());
+    let host = flyto_evolve::HostContext::new(super::host_env(), "/tmp");
+    let builder = flyto_evolve::ToolBuilder::builder(
+        store,
+        env,
+        host,
+        std::sync::Arc::clone(&bench.registry),
+    )
+    .approver(std::sync::Arc::clone(&bench.approver) as _)
+    .without_secret_guard()
+    .build();
+    builder.apply(Proposal::of(&def("show", &format!("echo {}\n", token())), "s")).await.unwrap();
+    assert_eq!(output(&bench.registry, "show").await, format!("{}\n", token()));
+}
