@@ -17,12 +17,18 @@ mod review; // what a person is shown, and may answer
 // and the way from a proposal to a tool.
 mod pipeline;
 
+// What is made of it: tools for the agent, and a way to another store.
+mod agent;
+mod exchange;
+
+pub use agent::agent_tools;
 pub use definition::{
     Body, DEFAULT_TIMEOUT, DefinitionHash, Example, InvalidDefinitionHash, LookAlike,
     MAX_DEFINITION_BYTES, MAX_DESCRIPTION_BYTES, MAX_EXAMPLES, MAX_PARAMETERS, MAX_RATIONALE_BYTES,
     MAX_SCRIPT_BYTES, MAX_TAGS, MAX_TIMEOUT, PROTECTED_NAMES, Parsed, ToolDefinition, look_alike,
     parse, parse_proposal,
 };
+pub use exchange::{ImportError, export, import};
 pub use pipeline::{
     Applied, Builder, DEFAULT_MAX_PER_SESSION, Found, LoadReport, MAX_ACTIVE_TOOLS, Proposal,
     ProposalSource, Refusal, Stage, ToolBuilder,

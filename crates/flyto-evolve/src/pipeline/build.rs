@@ -454,7 +454,7 @@ impl ToolBuilder {
     }
 
     /// Does what waits for the disk where it may.
-    pub(super) async fn blocking<T: Send + 'static>(
+    pub(crate) async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Refusal> {

@@ -48,7 +48,8 @@ impl Facts {
         }
         let mut commands = BTreeSet::new();
         let mut assigned = BTreeSet::new();
-        for line in text.lines().map(str::trim).filter(|it| !it.starts_with('#')) {
+        let bare = without_quotes(text);
+        for line in bare.lines().map(str::trim).filter(|it| !it.starts_with('#')) {
             for part in line.split([';', '|', '&', '(', ')', '`']) {
                 first_word(part, &mut commands, &mut assigned);
             }
@@ -63,7 +64,7 @@ impl Facts {
                 || SHELLS_OWN.contains(&it)
         };
         res.env_names = listed(names.into_iter().filter(|it| !is_own(it)).collect());
-        res.written_paths = listed(targets(text));
+        res.written_paths = listed(targets(&bare));
         res.dangers = dangers(text);
         res
     }
@@ -88,6 +89,42 @@ const SHELLS_OWN: &[&str] = &[
 
 fn listed(found: BTreeSet<String>) -> Vec<String> {
     found.into_iter().take(MAX_ENTRIES).collect()
+}
+
+/// The text with blanks for what separates words and commands, where that is in quotes, and without comments. Where a
+/// quote is not closed, as with an apostrophe in a here-document, the text as it is.
+fn without_quotes(text: &str) -> String {
+    let mut res = String::with_capacity(text.len());
+    let mut quote = None;
+    let mut before = '\n';
+    let mut chars = text.chars();
+    while let Some(it) = chars.next() {
+        match (quote, it) {
+            (None, '#') if before.is_whitespace() => {
+                chars.by_ref().find(|it| *it == '\n');
+                res.push('\n');
+                before = '\n';
+                continue;
+            }
+            (None | Some('"'), '\\') => {
+                res.push(it);
+                res.extend(chars.next());
+                before = it;
+                continue;
+            }
+            (None, '\'' | '"') => quote = Some(it),
+            (Some(open), it) if open == it => quote = None,
+            (Some(_), ';' | '|' | '&' | '(' | ')' | '`' | '<' | '>' | '\n') => {
+                res.push(' ');
+                before = it;
+                continue;
+            }
+            _ => {}
+        }
+        res.push(it);
+        before = it;
+    }
+    if quote.is_none() { res } else { text.to_owned() }
 }
 
 /// The word in the place of a program, behind assignments and reserved words.
@@ -273,6 +310,16 @@ mod tests {
             }
         "#]]
         .assert_debug_eq(&facts);
+    }
+
+    #[test]
+    fn text_in_quotes_is_no_command() {
+        let script = "awk '{ if (a > b) { n = 1; print n } }' \"$F\" # it's; sudo\necho \"a; b > c\" > \"$OUT\"\n";
+        let facts = Facts::of(&ToolDefinition::script("t", "T.", script));
+        assert_eq!(
+            (facts.commands, facts.written_paths),
+            (vec!["awk".into(), "echo".into()], vec!["$OUT".to_owned()])
+        );
     }
 
     #[test]

@@ -1,0 +1,289 @@
+//! Tools by which an agent makes tools.
+
+use std::sync::Arc;
+
+use flyto_tools::{
+    AuditOperation, Failure, Metadata, NativeTool, NativeToolError, PermissionClass, Tool,
+    ToolError, ToolResult,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::{Applied, Found, Proposal, Refusal, Stage, ToolBuilder};
+
+/// The longest answer of `list_tools` and `search_tools`, in bytes: descriptions are left out beyond it, names never.
+const MAX_LIST_BYTES: usize = 16 * 1024;
+
+/// The most tools that a search gives.
+const MAX_FOUND: usize = 20;
+
+/// `create_tool`, `update_tool`, `list_tools` and `search_tools` for the agent of a session, to be registered by the host.
+///
+/// What the first two propose goes through all checks and to the approver; a refusal is a result that tells the agent what
+/// to write instead. None of them acknowledges a finding or approves anything.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use flyto_evolve::{HostContext, Store, ToolBuilder, agent_tools};
+/// # use flyto_execenv::{Environment, ExecEnv, local::Local};
+/// # let host = HostContext::new(Environment::new(), "/tmp");
+/// # let registry = Arc::new(flyto_tools::Registry::new());
+/// # let builder = ToolBuilder::builder(Store::new("/nonexistent"), ExecEnv::new(Local::new()), host, Arc::clone(&registry)).build();
+/// for tool in agent_tools(&builder, "session-7")? {
+///     registry.register("host", tool)?;
+/// }
+/// assert!(registry.get("create_tool").is_some());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// None that a caller could cause: the names and the types are fixed.
+pub fn agent_tools(
+    builder: &ToolBuilder,
+    session: &str,
+) -> Result<Vec<Arc<dyn Tool>>, NativeToolError> {
+    let (session, of) = (Arc::<str>::from(session), |it: &ToolBuilder| it.clone());
+    let (create_in, update_in, list_in, search_in) =
+        (of(builder), of(builder), of(builder), of(builder));
+    let by = Arc::clone(&session);
+    let create = NativeTool::builder(
+        "create_tool",
+        "Creates a tool that can be called at once, after a person approved it. Write one for what will be needed again, \
+         and search for an existing one first. A script runs in bash: parameters are in $TOOL_INPUT_NAME (upper case, `-` \
+         becomes `_`), the whole input is JSON on stdin, secrets are read from environment variables.",
+    )
+    .metadata(changing())
+    .run(move |_, input: CreateTool| {
+        let (builder, by) = (create_in.clone(), Arc::clone(&by));
+        async move { apply(&builder, input.proposal(&by)).await }
+    })?;
+    let update = NativeTool::builder(
+        "update_tool",
+        "Replaces a tool that was created before by a new version, after a person approved the difference. Give the whole \
+         definition, and the version that it is based on as list_tools tells it.",
+    )
+    .metadata(changing())
+    .run(move |_, input: UpdateTool| {
+        let (builder, by) = (update_in.clone(), Arc::clone(&session));
+        async move {
+            let proposal = input.definition.proposal(&by).based_on(input.base_version);
+            apply(&builder, proposal).await
+        }
+    })?;
+    let list = NativeTool::builder(
+        "list_tools",
+        "Lists the tools that were created, with their versions. With a name, gives the whole definition of one.",
+    )
+    .metadata(reading())
+    .run(move |_, input: ListTools| {
+        let builder = list_in.clone();
+        async move { list(&builder, input).await }
+    })?;
+    let search = NativeTool::builder(
+        "search_tools",
+        "Finds tools of any kind by a few words about what they do.",
+    )
+    .metadata(reading())
+    .run(move |_, input: SearchTools| {
+        let builder = search_in.clone();
+        async move { listed(builder.search(&input.query, MAX_FOUND)) }
+    })?;
+    Ok(vec![Arc::new(create), Arc::new(update), Arc::new(list), Arc::new(search)])
+}
+
+/// The definition of a tool, as an agent writes it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CreateTool {
+    /// By what it is called: a letter, then letters, digits, `_` and `-`, at most 64.
+    name: String,
+    /// What it does and what it returns. Tools are chosen by this text.
+    description: String,
+    /// JSON Schema of the input: an object with its properties.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    input_schema: Option<Map<String, Value>>,
+    /// The script that bash runs. Either this or `command`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    script: Option<String>,
+    /// One command line for bash, in which `{{.name}}` is the value of a parameter as one literal word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    /// How long a call may take, in seconds: 60 unless set, at most 600.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    timeout_seconds: Option<u64>,
+    /// Why the tool is needed; a person reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rationale: Option<String>,
+    /// Words by which it is found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<String>,
+    /// Whether calls may run beside each other.
+    #[serde(default)]
+    concurrency_safe: bool,
+    /// Whether calls change nothing.
+    #[serde(default)]
+    read_only: bool,
+    /// Calls with what is expected of them. They are run before a person is asked, without network.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    examples: Vec<ExampleInput>,
+    /// Why both are needed, where a tool was said to be much like it.
+    #[serde(default, skip_serializing)]
+    distinct_because: Option<String>,
+}
+
+/// A call with what is expected of it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ExampleInput {
+    /// The input of the call.
+    input: Map<String, Value>,
+    /// The whole text of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+    /// Texts that occur in the result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    contains: Vec<String>,
+    /// Whether the call fails.
+    #[serde(default)]
+    is_error: bool,
+}
+
+/// A new version of a tool.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct UpdateTool {
+    /// The version that it is based on.
+    base_version: u64,
+    #[serde(flatten)]
+    definition: CreateTool,
+}
+
+/// Which tools are listed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ListTools {
+    /// The tool whose whole definition is given.
+    #[serde(default)]
+    name: Option<String>,
+}
+
+/// What is looked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SearchTools {
+    /// A few words about what the tool does.
+    query: String,
+}
+
+impl CreateTool {
+    fn proposal(&self, by: &str) -> Proposal {
+        let mut text = json!(self);
+        // The reader says what is wrong where both are given, or none.
+        text["execution_type"] =
+            if self.command.is_some() && self.script.is_none() { "command" } else { "script" }
+                .into();
+        let mut res = Proposal::new(text.to_string(), by);
+        res.distinct_because.clone_from(&self.distinct_because);
+        res
+    }
+}
+
+fn changing() -> Metadata {
+    let mut res = Metadata::new();
+    res.permission_class = PermissionClass::GENERIC;
+    res.audit_operation = Some(AuditOperation::WRITE);
+    res.destructive = Some(false);
+    res.read_only = Some(false);
+    res
+}
+
+fn reading() -> Metadata {
+    let mut res = Metadata::new();
+    res.permission_class = PermissionClass::READONLY;
+    res.audit_operation = Some(AuditOperation::READ);
+    (res.read_only, res.concurrency_safe, res.open_world) = (Some(true), Some(true), Some(false));
+    res
+}
+
+async fn apply(builder: &ToolBuilder, proposal: Proposal) -> ToolResult {
+    match builder.apply(proposal).await {
+        Ok(Applied::Saved(version)) => {
+            let def = &version.definition;
+            let text = format!(
+                "{} is saved as version {} and can be called now",
+                def.signature(),
+                version.number
+            );
+            let data = json!({"status": "saved", "name": def.name, "version": version.number, "sha256": def.hash()});
+            ToolResult::text(text).with_data(data)
+        }
+        Ok(Applied::Once { name }) => {
+            let text = format!("{name} can be called now, in this session only");
+            ToolResult::text(text).with_data(json!({"status": "once", "name": name}))
+        }
+        Ok(Applied::Staged { id }) => {
+            let text = format!("the proposal waits for a person as {id:?}; go on without the tool");
+            ToolResult::text(text).with_data(json!({"status": "staged", "id": id}))
+        }
+        Err(refusal) => refused(&refusal),
+    }
+}
+
+/// A refusal as the agent reads it.
+fn refused(refusal: &Refusal) -> ToolResult {
+    let (stage, advice) = (refusal.stage(), refusal.advice());
+    let why = flyto_program::chain(refusal);
+    let text = if advice.is_empty() { why.clone() } else { format!("{why}\nwhat to do: {advice}") };
+    let failure = match stage {
+        Stage::Approval => Failure::Denied,
+        _ => Failure::reported(),
+    };
+    ToolResult::failed(failure, text)
+        .with_data(json!({"status": "refused", "stage": stage, "why": why, "advice": advice}))
+}
+
+async fn list(builder: &ToolBuilder, input: ListTools) -> Result<ToolResult, ToolError> {
+    let Some(name) = input.name else { return Ok(listed(builder.tools())) };
+    let read = {
+        let name = name.clone();
+        builder.blocking(move |store| store.last(&name)).await
+    };
+    Ok(match read {
+        Ok(Some(version)) => {
+            let text = version.definition.file_text();
+            ToolResult::text(text)
+                .with_data(json!({"version": version.number, "status": version.status}))
+        }
+        Ok(None) => ToolResult::failed(
+            Failure::reported(),
+            format!("there is no tool {name:?} that was created"),
+        ),
+        Err(refusal) => refused(&refusal),
+    })
+}
+
+/// One line a tool, within the bound.
+fn listed(found: Vec<Found>) -> ToolResult {
+    let mut text = String::new();
+    let mut n_bare = 0;
+    for Found { name, version, description } in &found {
+        let version = version.map(|it| format!(" (version {it})")).unwrap_or_default();
+        let description = description.lines().next().unwrap_or_default();
+        if text.len() + name.len() + description.len() < MAX_LIST_BYTES {
+            text.push_str(&format!("{name}{version}: {description}\n"));
+        } else {
+            n_bare += 1;
+            text.push_str(&format!("{name}{version}\n"));
+        }
+    }
+    if found.is_empty() {
+        text.push_str("none\n");
+    }
+    if n_bare > 0 {
+        text.push_str(&format!(
+            "the descriptions of {n_bare} tools are left out: search_tools finds them\n"
+        ));
+    }
+    ToolResult::text(text).with_data(json!(found))
+}
