@@ -139,6 +139,12 @@ fn findings_say_what_to_write_instead() {
         ]],
     );
     check(
+        json!({"execution_type": "command", "script": null, "command": "wc {{.pth}} {{.Names}}"}),
+        expect![[
+            r#"F0407 /command: `{{.pth}}` is no parameter, and would stay as text [did you mean `{{.path}}`?]"#
+        ]],
+    );
+    check(
         json!({"timeout_seconds": 601}),
         expect![
             "F0405 /timeout_seconds: a call may take 600 seconds at most, and 601 are asked for [write 600 or less]"

@@ -1,6 +1,6 @@
 //! What a definition must fulfil: one that is in a store, and one that an agent proposes.
 
-use flyto_diagnostics::{Code, quoted};
+use flyto_diagnostics::{Code, closest, quoted};
 use flyto_program::MAX_ARGUMENT_BYTES;
 use flyto_tools::{SchemaChecker, compile};
 use serde_json::Value;
@@ -107,6 +107,9 @@ pub(crate) fn faults_of_proposal(def: &ToolDefinition) -> Vec<Fault> {
         bound(&pointer, &what, text.len(), MAX_SCRIPT_BYTES, "make two tools of it");
         shebang(text, &pointer, &mut res);
     }
+    if let Body::Command(text) = &def.body {
+        mistyped(def, text, &mut res);
+    }
     for (index, tag) in def.tags.iter().enumerate() {
         if tag.is_empty() || tag.len() > 64 || tag.chars().any(char::is_control) {
             let what = format!(
@@ -197,6 +200,21 @@ fn shebang(text: &str, pointer: &str, res: &mut Vec<Fault>) {
         );
         let help = "let bash start the program, as in `python3 - <<'EOF'`, and remove the line";
         res.push(Fault::new(codes::BAD_BODY, pointer, what).help(help));
+    }
+}
+
+/// A placeholder that is nearly that of a parameter would stay as text.
+fn mistyped(def: &ToolDefinition, text: &str, res: &mut Vec<Fault>) {
+    for part in text.split("{{").skip(1) {
+        let Some((inside, _)) = part.split_once("}}") else { continue };
+        let Some(name) = inside.trim().strip_prefix('.') else { continue };
+        if !def.parameters().any(|it| it == name)
+            && let Some(meant) = closest(name, def.parameters())
+        {
+            let what = format!("`{{{{.{name}}}}}` is no parameter, and would stay as text");
+            let help = format!("did you mean `{{{{.{meant}}}}}`?");
+            res.push(Fault::new(codes::PLACEHOLDER, "/command", what).help(help));
+        }
     }
 }
 

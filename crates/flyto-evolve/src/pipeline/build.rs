@@ -8,13 +8,15 @@ use std::{
 use flyto_diagnostics::Source;
 use flyto_execenv::ExecEnv;
 use flyto_security::{SecretGuard, Tier};
-use flyto_tools::{Owner, Registry, Tool};
+use flyto_tools::{Owner, Registry};
 use serde_json::{Value, json};
 
 use super::{
     Applied, Proposal, ProposalSource, Refusal, duplicate, example,
     guard::{self, Guard},
-    names, syntax,
+    names,
+    registered::Current,
+    syntax,
 };
 use crate::{
     Answer, Approval, Approver, Body, Change, DefinitionHash, ExampleReport, Facts, HostContext,
@@ -95,8 +97,8 @@ pub(super) struct Inner {
     guard: Guard,
     max_per_session: u32,
     session: Mutex<Session>,
-    /// The tools of this process by name: what the registry has of the owner.
-    pub(super) tools: Mutex<BTreeMap<String, Arc<dyn Tool>>>,
+    /// The tools of this process by name, with their versions: what the registry has of the owner.
+    pub(super) tools: Mutex<BTreeMap<String, (u64, Current)>>,
 }
 
 /// What a session did so far.
@@ -318,8 +320,15 @@ impl ToolBuilder {
             &loaded.active,
             &self.inner.registry,
             &self.inner.owner,
-        )?;
-        let secrets = self.scan(&definition).await?;
+        );
+        // A file that is there already is no further tool.
+        let similar = match similar {
+            Err(Refusal::Duplicate { twin, .. }) if proposal.source == ProposalSource::File => {
+                vec![twin]
+            }
+            other => other?,
+        };
+        let secrets = self.scan(&definition, further(proposal)).await?;
         if secrets.iter().any(|it| it.found.tier >= Tier::Block) {
             return Err(Refusal::Secret { findings: secrets });
         }
@@ -329,6 +338,7 @@ impl ToolBuilder {
         });
         self.record("proposed", body).await;
         let examples = example::run(&definition, &self.inner.env, &self.inner.host).await;
+        let examples = self.redacted(examples).await?;
         if let ExampleReport::Ran { outcomes } = &examples
             && outcomes.iter().any(|it| it.problem.is_some())
         {
@@ -371,10 +381,10 @@ impl ToolBuilder {
         approval: Approval,
     ) -> Result<Applied, Refusal> {
         let mut definition = checked.definition;
-        definition.created_by.clone_from(&proposal.by);
-        // The store sets the time of this version; that of a file stays.
+        // The store sets the time of this version; what a file says of itself stays.
         if proposal.source != ProposalSource::File {
             definition.created_at = String::new();
+            definition.created_by.clone_from(&proposal.by);
         }
         // Another owner may have taken the name while the person was asked.
         names::check(&definition.name, &self.inner.registry, &self.inner.owner, &[])?;
@@ -391,6 +401,7 @@ impl ToolBuilder {
         let mut new =
             NewVersion::new(definition.clone(), base, change).approved(approval).evidence(evidence);
         new.proposed_by.clone_from(&proposal.by);
+        new.replaces_edit = proposal.replaces_edit;
         let saved = self.blocking(move |store| store.commit(new)).await;
         let version = saved.map_err(|err| conflict(err, &definition))?;
         if let Err(refusal) = self.register(&version) {
@@ -443,10 +454,26 @@ impl ToolBuilder {
     pub(super) async fn scan(
         &self,
         definition: &ToolDefinition,
+        further: Vec<(&'static str, String)>,
     ) -> Result<Vec<SecretFinding>, Refusal> {
         let (kind, definition) = (self.inner.guard.clone(), definition.clone());
         let host = Arc::clone(&self.inner.host);
-        self.blocking(move |store| Ok(guard::scan(&kind, store, &host.env, &definition))).await?
+        let scan =
+            move |store: &Store| Ok(guard::scan(&kind, store, &host.env, &definition, &further));
+        self.blocking(scan).await?
+    }
+
+    /// Outputs of examples are shown and kept, so they are looked through as well.
+    async fn redacted(&self, examples: ExampleReport) -> Result<ExampleReport, Refusal> {
+        let ExampleReport::Ran { mut outcomes } = examples else { return Ok(examples) };
+        let (guard, host) = (self.inner.guard.clone(), Arc::clone(&self.inner.host));
+        let redact = move |store: &Store| {
+            for it in &mut outcomes {
+                it.output = guard.redacted(store, &host.env, &it.output)?;
+            }
+            Ok(ExampleReport::Ran { outcomes })
+        };
+        self.blocking(redact).await
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {
@@ -496,6 +523,16 @@ fn read(proposal: &Proposal) -> Result<(ToolDefinition, Vec<String>), Refusal> {
     // What a person wrote stays as it is, so that it is known again.
     let is_file = proposal.source == ProposalSource::File;
     Ok((if is_file { definition } else { definition.normalised() }, notes))
+}
+
+/// Texts that are kept beside a definition.
+fn further(proposal: &Proposal) -> Vec<(&'static str, String)> {
+    let mut res = vec![("by", proposal.by.clone())];
+    res.extend(proposal.distinct_because.clone().map(|it| ("distinct_because", it)));
+    if let ProposalSource::Imported { from } = &proposal.source {
+        res.push(("from", from.clone()));
+    }
+    res
 }
 
 /// Compares the base of a proposal with the version that is there.

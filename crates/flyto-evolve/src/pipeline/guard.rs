@@ -19,23 +19,51 @@ pub(super) enum Guard {
     Off,
 }
 
-/// What was found, without what a person acknowledged.
+impl Guard {
+    /// The guard that looks; `None` where none does.
+    fn get(
+        &self,
+        store: &Store,
+        env: &Environment,
+    ) -> Result<Option<Arc<dyn SecretGuard>>, StoreError> {
+        Ok(match self {
+            Self::Off => None,
+            Self::Own(guard) => Some(Arc::clone(guard)),
+            Self::Default => Some(Arc::new(default_guard(store, env)?)),
+        })
+    }
+
+    /// The text without what looks like a secret; nothing of a text that cannot be looked through.
+    pub(super) fn redacted(
+        &self,
+        store: &Store,
+        env: &Environment,
+        text: &str,
+    ) -> Result<String, StoreError> {
+        let Some(guard) = self.get(store, env)? else { return Ok(text.to_owned()) };
+        Ok(match guard.scan("output", text.as_bytes()) {
+            Ok(found) => redact(text, &found),
+            Err(_) => "[not shown: it could not be looked through for secrets]".to_owned(),
+        })
+    }
+}
+
+/// What was found, without what a person acknowledged. `further` are texts that are kept beside the definition, each with
+/// a name for its place.
 pub(super) fn scan(
     guard: &Guard,
     store: &Store,
     env: &Environment,
     def: &ToolDefinition,
+    further: &[(&str, String)],
 ) -> Result<Vec<SecretFinding>, Refusal> {
-    let guard: Arc<dyn SecretGuard> = match guard {
-        Guard::Off => return Ok(Vec::new()),
-        Guard::Own(guard) => Arc::clone(guard),
-        Guard::Default => Arc::new(default_guard(store, env)?),
-    };
+    let Some(guard) = guard.get(store, env)? else { return Ok(Vec::new()) };
     let file = format!("{}.json", def.name);
     let mut res: Vec<SecretFinding> = Vec::new();
     // Each text by itself, so that lines are told, and the whole, so that parts in several fields are found.
     let whole = def.file_text();
-    let texts = def.texts().into_iter().chain([(String::new(), whole)]);
+    let further = further.iter().map(|(place, text)| ((*place).to_owned(), text.clone()));
+    let texts = def.texts().into_iter().chain(further).chain([(String::new(), whole)]);
     for (pointer, text) in texts {
         let scan = |text: &str| {
             let found = guard.scan(&format!("{file}#{pointer}"), text.as_bytes());

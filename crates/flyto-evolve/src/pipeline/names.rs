@@ -25,7 +25,8 @@ pub(super) fn check(
     let others = snapshot.iter().filter(|it| it.owner() != owner);
     let mut names: Vec<&str> = PROTECTED_NAMES.to_vec();
     names.extend(others.clone().map(|it| it.id().as_str()));
-    names.extend(others.map(|it| it.wire_name()));
+    names.extend(others.clone().map(|it| it.wire_name()));
+    names.extend(others.flat_map(|it| it.aliases()).map(|it| it.as_str()));
     names.extend(own.iter().map(String::as_str));
     match look_alike(name, names) {
         Some(found) => Err(Refusal::LookAlike { name: name.to_owned(), other: found.other }),

@@ -1,6 +1,6 @@
 //! What is proposed, and what came of it.
 
-use crate::{ToolDefinition, Version};
+use crate::{DefinitionHash, ToolDefinition, Version};
 
 /// A definition that is to become a tool.
 ///
@@ -24,6 +24,8 @@ pub struct Proposal {
     pub distinct_because: Option<String>,
     /// Where it comes from.
     pub source: ProposalSource,
+    /// The edit of a person that it takes the place of, where it is a [file](ProposalSource::File).
+    pub(crate) replaces_edit: Option<DefinitionHash>,
 }
 
 /// Where a proposal comes from.
@@ -51,6 +53,7 @@ impl Proposal {
             by: by.into(),
             distinct_because: None,
             source: ProposalSource::Agent,
+            replaces_edit: None,
         }
     }
 

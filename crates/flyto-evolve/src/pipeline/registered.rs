@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::{Applied, Proposal, ProposalSource, Refusal, ToolBuilder, names};
 use crate::{
-    Damaged, EvolvedTool, Pending, Recovered, Status, Store, StoreError, ToolDefinition,
-    Unapproved, Version,
+    Damaged, DefinitionHash, EvolvedTool, Pending, Recovered, Status, Store, StoreError,
+    ToolDefinition, Unapproved, Version,
 };
 
 /// What came of loading a store.
@@ -30,6 +30,13 @@ pub struct LoadReport {
     pub recovered: Vec<Recovered>,
     /// Why nothing could be put in order, for people: the store cannot be written to, say.
     pub not_recovered: Option<String>,
+}
+
+/// A tool that is registered, and the hash of its text.
+#[derive(Debug, Clone)]
+pub(super) struct Current {
+    hash: DefinitionHash,
+    tool: Arc<dyn Tool>,
 }
 
 /// A tool that a search found.
@@ -62,24 +69,32 @@ impl ToolBuilder {
         report.unapproved = loaded.unapproved;
         report.damaged = loaded.damaged;
         let mut tools = Vec::new();
+        let known = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for version in loaded.active {
+            let (name, number, hash) =
+                (version.definition.name.clone(), version.number, version.hash());
+            // The same version is the same tool, so that a reader of the registry sees no change.
+            if let Some((_, same)) =
+                known.get(&name).filter(|it| it.0 == number && it.1.hash == hash)
+            {
+                tools.push((name, number, same.clone()));
+                continue;
+            }
             match self.tool_of(&version) {
-                Ok(tool) => tools.push((version.definition.name.clone(), version.number, tool)),
+                Ok(tool) => tools.push((name, number, Current { hash, tool })),
                 Err(refusal) => {
-                    let path = self.store().view_path(&version.definition.name);
+                    let path = self.store().view_path(&name);
                     report.damaged.push(Damaged { path, why: chain(&refusal) });
                 }
             }
         }
         let mut registered = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
-        let replaced = self
-            .inner
-            .registry
-            .replace_owner_where_free(&self.inner.owner, tools.iter().map(|it| Arc::clone(&it.2)));
+        let set = tools.iter().map(|it| Arc::clone(&it.2.tool));
+        let replaced = self.inner.registry.replace_owner_where_free(&self.inner.owner, set);
         registered.clear();
         for (index, (name, number, tool)) in tools.into_iter().enumerate() {
             if !replaced.left_out.iter().any(|it| it.index == index) {
-                registered.insert(name.clone(), tool);
+                registered.insert(name.clone(), (number, tool));
                 report.loaded.push((name, number));
             }
         }
@@ -110,27 +125,32 @@ impl ToolBuilder {
     }
 
     pub(super) fn register(&self, version: &Version) -> Result<(), Refusal> {
-        let tool = self.tool_of(version)?;
-        self.exchange(&version.definition.name, Some(tool))
+        let tool = Current { hash: version.hash(), tool: self.tool_of(version)? };
+        self.exchange(&version.definition.name, version.number, Some(tool))
     }
 
     /// Registers a tool that is not saved.
     pub(super) fn register_once(&self, definition: ToolDefinition) -> Result<(), Refusal> {
         names::check(&definition.name, &self.inner.registry, &self.inner.owner, &[])?;
-        let name = definition.name.clone();
+        let (name, number, hash) = (definition.name.clone(), definition.version, definition.hash());
         let tool = checked(self.evolved(definition)?);
-        self.exchange(&name, Some(tool))
+        self.exchange(&name, number, Some(Current { hash, tool }))
     }
 
-    /// Exchanges one tool of the owner, in one step for readers of the registry.
-    fn exchange(&self, name: &str, tool: Option<Arc<dyn Tool>>) -> Result<(), Refusal> {
+    /// Exchanges one tool of the owner, in one step for readers of the registry. Of two changes that are made at the same
+    /// time, the one with the higher version stays.
+    fn exchange(&self, name: &str, number: u64, tool: Option<Current>) -> Result<(), Refusal> {
         let mut tools = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        if tools.get(name).is_some_and(|it| it.0 > number) {
+            return Ok(());
+        }
         let mut next = tools.clone();
         match tool {
-            Some(tool) => next.insert(name.to_owned(), tool),
+            Some(tool) => next.insert(name.to_owned(), (number, tool)),
             None => next.remove(name),
         };
-        let replaced = self.inner.registry.replace_owner(&self.inner.owner, next.values().cloned());
+        let set = next.values().map(|it| Arc::clone(&it.1.tool));
+        let replaced = self.inner.registry.replace_owner(&self.inner.owner, set);
         replaced.map_err(|err| Refusal::Registry(Box::new(err)))?;
         *tools = next;
         Ok(())
@@ -148,6 +168,9 @@ impl ToolBuilder {
             let name = name.clone();
             self.blocking(move |store| store.version(&name, to)).await?
         };
+        if !old.is_approved() {
+            return Err(Refusal::NotApproved { why: format!("version {to} was never approved") });
+        }
         self.scan_again(&old.definition).await?;
         let version = self.blocking(move |store| store.roll_back(&name, to, &by)).await?;
         self.register(&version)?;
@@ -162,7 +185,7 @@ impl ToolBuilder {
     pub async fn archive(&self, name: &str, by: &str) -> Result<Version, Refusal> {
         let (owned, by) = (name.to_owned(), by.to_owned());
         let version = self.blocking(move |store| store.archive(&owned, &by)).await?;
-        self.exchange(name, None)?;
+        self.exchange(name, version.number, None)?;
         Ok(version)
     }
 
@@ -188,7 +211,7 @@ impl ToolBuilder {
     }
 
     async fn scan_again(&self, definition: &ToolDefinition) -> Result<(), Refusal> {
-        let findings = self.scan(definition).await?;
+        let findings = self.scan(definition, Vec::new()).await?;
         match findings.iter().any(|it| it.found.tier >= Tier::Block) {
             true => Err(Refusal::Secret { findings }),
             false => Ok(()),
@@ -230,6 +253,7 @@ impl ToolBuilder {
         let found = self.blocking(move |store| store.unapproved(&owned)).await?;
         let mut proposal = Proposal::of(&found.definition, by).source(ProposalSource::File);
         proposal.base = found.base;
+        proposal.replaces_edit = Some(found.definition.hash());
         self.apply(proposal).await
     }
 

@@ -9,7 +9,7 @@ use super::{
     view::View,
     view_of,
 };
-use crate::{ToolDefinition, definition::file_name_fault};
+use crate::{DefinitionHash, ToolDefinition, definition::file_name_fault};
 
 /// A version that is to be saved.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,6 +29,8 @@ pub struct NewVersion {
     pub approval: Option<Approval>,
     /// What the person was shown beside the text.
     pub evidence: Value,
+    /// The hash of an edit by hand that it takes the place of. Any other edit is [`StoreError::EditedByHand`].
+    pub replaces_edit: Option<DefinitionHash>,
 }
 
 impl NewVersion {
@@ -43,6 +45,7 @@ impl NewVersion {
             change,
             approval: None,
             evidence: Value::Null,
+            replaces_edit: None,
         }
     }
 
@@ -92,6 +95,8 @@ impl Store {
         match self.view(&name, last.as_ref())? {
             // What is saved is the very edit.
             View::Edited(found) if found.hash() == new.definition.hash() => {}
+            // Or the edit was seen, and another text was decided on.
+            View::Edited(found) if Some(found.hash()) == new.replaces_edit => {}
             View::Edited(_) => {
                 let path = self.view_path(&name);
                 return Err(StoreError::EditedByHand { name, path });

@@ -278,3 +278,60 @@ async fn a_search_finds_tools_by_what_they_do() {
     assert_eq!(bench.builder.search("", 1).len(), 1);
     assert_eq!(bench.builder.tools().len(), 2);
 }
+
+#[tokio::test]
+async fn a_person_may_change_an_edit_by_hand_once_more() {
+    let bench = Bench::new();
+    bench.save(&def("say", "echo approved\n"), None).await;
+    let view = bench.store().view_path("say");
+    let text = fs::read_to_string(&view).unwrap();
+    fs::write(&view, text.replace("approved", "by hand")).unwrap();
+    bench.approver.answers(Answer::Edit(text.replace("approved", "better")));
+    let Applied::Saved(version) = bench.builder.adopt("say", "ada").await.unwrap() else {
+        panic!()
+    };
+    assert_eq!((version.number, version.definition.body.text()), (2, Some("echo better\n")));
+    assert_eq!(output(&bench.registry, "say").await, "better\n");
+}
+
+#[tokio::test]
+async fn a_store_that_cannot_be_read_is_an_error() {
+    let bench = Bench::new();
+    assert_eq!(bench.builder.load_all().await.unwrap().loaded, []);
+    assert!(!bench.store().dir().exists(), "a store that does not exist stays away");
+    fs::create_dir_all(bench.store().dir()).unwrap();
+    fs::write(bench.store().dir().join("history"), "no directory").unwrap();
+    assert!(matches!(bench.builder.load_all().await, Err(Refusal::Store(_))));
+}
+
+#[tokio::test]
+async fn updates_at_the_same_time_make_one_version() {
+    let bench = Bench::new();
+    bench.save(&def("say", "echo 0\n"), None).await;
+    let update = |n: u32| Proposal::of(&def("say", &format!("echo {n}\n")), "s").based_on(1);
+    let (a, b) = tokio::join!(bench.builder.apply(update(1)), bench.builder.apply(update(2)));
+    let n_saved = [&a, &b].iter().filter(|it| matches!(it, Ok(Applied::Saved(_)))).count();
+    let n_conflicts = [&a, &b]
+        .iter()
+        .filter(|it| matches!(it, Err(Refusal::Conflict { current: 2, .. })))
+        .count();
+    assert_eq!((n_saved, n_conflicts), (1, 1), "{a:?} {b:?}");
+    let last = bench.store().last("say").unwrap().unwrap();
+    let expected = last.definition.body.text().unwrap().replace("echo ", "");
+    assert_eq!(output(&bench.registry, "say").await, expected);
+}
+
+#[tokio::test]
+async fn loading_again_takes_up_what_another_process_did() {
+    let bench = Bench::new();
+    bench.save(&def("say", "echo 1\n"), None).await;
+    bench.save(&def("keep", "uptime\n"), None).await;
+    let (registry, builder) = bench.again();
+    builder.load_all().await.unwrap();
+    let before = registry.snapshot();
+    bench.save(&def("say", "echo 2\n"), Some(1)).await;
+    builder.load_all().await.unwrap();
+    let changes = registry.snapshot().changes_since(&before);
+    assert_eq!(changes.changed.iter().map(|it| it.as_str()).collect::<Vec<_>>(), ["say"]);
+    assert_eq!(output(&registry, "say").await, "2\n");
+}

@@ -14,7 +14,6 @@ fn token() -> String {
 async fn a_token_in_any_text_reaches_no_file() {
     let token = token();
     let bench = Bench::new();
-    let (_, mut builder) = bench.again();
     let plain = || def("fetch", "curl -H \"Authorization: $GITHUB_TOKEN\" https://example.org\n");
     let mut split = plain();
     split.body = flyto_evolve::Body::Script(format!(
@@ -46,7 +45,7 @@ async fn a_token_in_any_text_reaches_no_file() {
     ];
     for definition in definitions {
         // The limit of proposals is the session's.
-        builder = bench.again().1;
+        let (_, builder) = bench.again();
         let refusal = builder
             .apply(Proposal::of(&definition, "session-1"))
             .await
@@ -58,6 +57,10 @@ async fn a_token_in_any_text_reaches_no_file() {
             assert!(!bench.holds(secret), "{definition:?}");
         }
     }
+    let (_, builder) = bench.again();
+    let explained = Proposal::of(&plain(), "s").distinct_because(format!("it has {token}"));
+    assert!(matches!(builder.apply(explained).await, Err(Refusal::Secret { .. })));
+    assert!(!bench.holds(&token));
     let refusal = builder
         .apply(Proposal::of(&def("fetch", &format!("echo {token}\n")), "s"))
         .await
