@@ -260,6 +260,30 @@ const CONTEXTS: &[(&str, &str, &str)] = &[
     ("printf '%s|' \\\n  {{.x}} # {{.x}}", "", "|"),
 ];
 
+#[test]
+fn a_value_that_a_program_may_read_as_an_option_is_refused() {
+    let check = |template: &str, value: &str, schema: Value, is_refused: bool| {
+        let def = ToolDefinition::command("t", "Tests.", template)
+            .with_input_schema(json!({"type": "object", "properties": {"x": schema}}));
+        let result = run(call(def, json!({ "x": value })));
+        assert_eq!(
+            result.failure == Some(Failure::BadInput),
+            is_refused,
+            "{template}: {}",
+            result.output
+        );
+    };
+    check("sed p {{.x}}", "--expression=1e touch PWNED", json!({}), true);
+    check("echo a {{.x}}b", "-n", json!({}), true);
+    check("cat -- {{.x}}", "-n", json!({}), false);
+    check("echo a{{.x}}", "-n", json!({}), false);
+    check("echo {{.x}}", "-", json!({}), false);
+    check("echo {{.x}}", "-n", json!({"x-flyto-dash": true}), false);
+    check("echo {{.x}}", "-n", json!({"enum": ["-n", "-e"]}), false);
+    check("echo {{.x}}", "-E", json!({"enum": ["-n", "-e"]}), true);
+    check("cat <<< {{.x}}", "-n", json!({}), false);
+}
+
 /// What the command prints for a value.
 fn printed(template: &str, value: &str) -> ToolResult {
     run(call(command(template, &["x"]), json!({ "x": value })))
@@ -327,6 +351,10 @@ proptest! {
     fn a_value_is_one_literal_word_in_every_context(value in hostile_value()) {
         for (template, before, after) in CONTEXTS {
             let result = printed(template, &value);
+            if value.starts_with('-') && value.len() > 1 && result.failure == Some(Failure::BadInput) {
+                prop_assert!(result.output.contains("begins with `-`"), "{}", result.output);
+                continue;
+            }
             prop_assert_eq!(result.failure, None, "{}: {:?}", template, result.output);
             // A substitution takes the newlines at the end of its text, and none of these has one there.
             let expected = format!("{before}{value}{after}");

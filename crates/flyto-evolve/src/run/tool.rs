@@ -77,6 +77,7 @@ pub(crate) type Gate = dyn Fn() -> Result<(), NotCurrent> + Send + Sync;
 /// | a signal ended it, or its time was over, or the caller cancelled | what it printed, and a line `exit: signal: killed` |
 /// | bash did not start | a line `exit: …` with the reason |
 /// | the input is no object, or a value cannot be handed over | `invalid input: …` |
+/// | a value of a command begins with `-`, in a place where a program may read it as an option | `invalid input: …` |
 ///
 /// All but the first are errors, and [`ToolResult::failure`] says which. What the operator refuses, and what the backend
 /// does not offer, is a [`ToolError`].
@@ -104,6 +105,8 @@ pub struct EvolvedTool {
     /// All of a call's spec but the variables, the input and the file for long output.
     spec: Spec,
     spill_dir: Option<PathBuf>,
+    /// Parameters whose values begin a word of a command, without `--` before it.
+    may_be_options: Vec<String>,
     gate: Option<Arc<Gate>>,
 }
 
@@ -121,18 +124,17 @@ impl EvolvedTool {
         host: impl Into<Arc<HostContext>>,
     ) -> Result<Self, ToolError> {
         let host = host.into();
+        let mut may_be_options = Vec::new();
         let text = match &def.body {
             Body::Script(text) => text.clone(),
             Body::Command(text) => {
                 let rendered = render(text, |name| def.parameters().any(|it| it == name));
-                rendered
-                    .map_err(|fault| {
-                        ToolError::new(
-                            ToolErrorKind::NotStartable,
-                            format!("{}; {}", fault.what, fault.help),
-                        )
-                    })?
-                    .text
+                let rendered = rendered.map_err(|fault| {
+                    let what = format!("{}; {}", fault.what, fault.help);
+                    ToolError::new(ToolErrorKind::NotStartable, what)
+                })?;
+                may_be_options = rendered.may_be_options;
+                rendered.text
             }
             Body::Composite(_) => {
                 let what = format!(
@@ -162,7 +164,7 @@ impl EvolvedTool {
         metadata.read_only = def.read_only.then_some(true);
         let approved = def.hash();
         let spill_dir = host.spill_dir.clone();
-        Ok(Self { def, approved, metadata, env, spec, spill_dir, gate: None })
+        Ok(Self { def, approved, metadata, env, spec, spill_dir, may_be_options, gate: None })
     }
 
     /// Has a call ask first whether the approved text is still in force.
@@ -186,6 +188,16 @@ impl EvolvedTool {
     /// The spec of one call; the error is the text of the result.
     pub(crate) fn spec(&self, input: &Input) -> Result<Spec, String> {
         let variables = variables(input.value()).map_err(|why| format!("invalid input: {why}"))?;
+        let is_option = |name: &&String| {
+            let value = input.value()[name.as_str()].as_str().unwrap_or_default();
+            value.len() > 1 && value.starts_with('-') && !allows_dash(&self.def, name, value)
+        };
+        if let Some(name) = self.may_be_options.iter().find(is_option) {
+            return Err(format!(
+                "invalid input: parameter {name:?} begins with `-`, and a program may read it as an option; the command \
+                 takes such values behind `--`, or with \"x-flyto-dash\": true in the schema of the parameter"
+            ));
+        }
         let mut spec = self.spec.clone();
         spec.env.extend(variables);
         spec.stdin = if input.is_empty() {
@@ -248,6 +260,15 @@ impl fmt::Debug for EvolvedTool {
             .field("approved", &self.approved)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether the schema says that a value may begin with a dash: by `x-flyto-dash`, or by naming the value.
+fn allows_dash(def: &ToolDefinition, name: &str, value: &str) -> bool {
+    let schema = &def.input_schema["properties"][name];
+    let named = schema["enum"].as_array();
+    schema["x-flyto-dash"] == true
+        || schema["const"] == value
+        || named.is_some_and(|it| it.iter().any(|it| it == value))
 }
 
 /// Whether the reason that nothing ran is nothing that a model could mend.

@@ -1,4 +1,8 @@
 //! Parameters as variables of bash: `TOOL_INPUT_` and the name in upper case.
+//!
+//! Whatever a value holds, it is a value: bash expands a variable once and reads nothing of it as code. What cannot be
+//! handed over at all is refused before bash starts, by name and size: two parameters with one variable, a name that no
+//! variable has, a zero byte, and more than the system takes in one string.
 
 use std::collections::BTreeMap;
 

@@ -2,6 +2,10 @@
 //!
 //! What bash itself would run is a closed rule. What programs do with their words is help for authors and no promise: the
 //! tables are short, a list of programs is never finished, and a person reads each command.
+//!
+//! The closed part: a value is no program and stands behind no word that may be empty; it is in no assignment, for those
+//! decide where programs are found; it names no variable, for bash calculates what stands between the brackets of a name; it
+//! is no word of `eval` and its kin.
 
 use super::{TemplateFault, parse::Word};
 
@@ -35,6 +39,7 @@ const EVALUATES: &[&str] = &[
     "bind",
     "fc",
     "coproc",
+    "jobs",
     "function",
     "set",
     "shopt",
@@ -103,6 +108,13 @@ pub(super) fn check(words: &[Word]) -> Res<()> {
             "[[" => {
                 return rest.iter().try_for_each(|it| refuse(it, "within `[[`, which calculates"));
             }
+            "time" => {
+                // Its options stand in front of the command.
+                let n_options =
+                    rest.iter().take_while(|it| matches!(it.fixed(), Some("-p" | "--")));
+                words = &rest[n_options.count()..];
+                continue;
+            }
             raw if is_keyword(raw) => {}
             raw if is_assignment(raw) => refuse(first, "in an assignment")?,
             _ => return program(first, rest),
@@ -130,8 +142,9 @@ fn refuse(word: &Word, place: &str) -> Res<()> {
 /// Looks at a program and its words.
 fn program(program: &Word, args: &[Word]) -> Res<()> {
     refuse(program, "in the place of the program")?;
-    if !program.is_certain {
-        let place = "behind a word that may be empty";
+    let is_odd = program.fixed().is_some_and(|it| it.starts_with(['-', '+']));
+    if !program.is_certain || is_odd {
+        let place = "behind a word that may be empty, or is no program";
         args.iter().try_for_each(|it| refuse(it, place))?;
     }
     arguments(base_name(program.fixed().unwrap_or_default()), args)
@@ -208,6 +221,8 @@ fn wrapped(name: &str, valued: &str, n_operands: usize, args: &[Word]) -> Res<()
     let place = format!("where `{name}` looks for the program");
     let mut n_left = n_operands;
     let mut is_value = false;
+    // Long options, of which the next word may be the value.
+    let mut n_unsure = 0;
     for (at, word) in args.iter().enumerate() {
         refuse(word, &place)?;
         let text = word.text.as_str();
@@ -215,18 +230,17 @@ fn wrapped(name: &str, valued: &str, n_operands: usize, args: &[Word]) -> Res<()
             continue;
         }
         if let Some(letters) = text.strip_prefix('-') {
-            // A long option may have its value in the next word: what follows is looked at as a program as well.
-            let is_long = letters.starts_with('-') && letters.len() > 1 && !letters.contains('=');
-            if is_long && let Some(next) = args.get(at + 2) {
-                refuse(next, &place)?;
-            }
-            is_value = !letters.starts_with('-') && letters.ends_with(|it| valued.contains(it));
+            let is_long = letters.starts_with('-');
+            n_unsure += usize::from(is_long && letters.len() > 1 && !letters.contains('='));
+            is_value = !is_long && letters.ends_with(|it| valued.contains(it));
         } else if is_assignment(&word.raw) {
             // `env A=1 prog`.
         } else if n_left > 0 {
             n_left -= 1;
         } else {
-            return program(word, &args[at + 1..]);
+            // Each word that may be the program is looked at as one.
+            let last = (at + n_unsure).min(args.len() - 1);
+            return (at..=last).try_for_each(|it| program(&args[it], &args[it + 1..]));
         }
     }
     Ok(())
@@ -244,7 +258,9 @@ fn interpreted(name: &str, code: &str, valued: &str, args: &[Word]) -> Res<()> {
         let text = word.text.as_str();
         if std::mem::take(&mut takes_code) {
             refuse(word, &place)?;
-            has_code = true;
+            // A shell reads further options between `-c` and its code.
+            takes_code = is_shell && text.starts_with(['-', '+']);
+            has_code = !takes_code;
         } else if std::mem::take(&mut takes_value) {
             if !(name == "git" && valued == "C") {
                 refuse(word, &place)?;

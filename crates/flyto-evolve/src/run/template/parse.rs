@@ -2,6 +2,19 @@
 //!
 //! A recursive descent over what bash(1) calls quoting, lists and substitutions. What is not read exactly is a fault, so
 //! a placeholder never has another context than the one that it was quoted for.
+//!
+//! Read are: words with single quotes, double quotes and escapes; simple commands joined by `;`, `&`, `&&`, `|`, `||` and
+//! newlines; `if`, `for`, `while` and braces, whose words are commands of their own; subshells, command and process
+//! substitutions; redirections of files and streams, and here-strings; comments.
+//!
+//! Faults are: here-documents, backticks, arithmetic, arrays, functions, `case`, quotes within `${…}`, `$'…'` and `$"…"`. Each
+//! of them has contexts of its own, and a script says the same with `"$TOOL_INPUT_NAME"`.
+//!
+//! | context | what stands in the place of `{{.name}}` |
+//! | --- | --- |
+//! | none | `"$TOOL_INPUT_NAME"` |
+//! | double quotes | `${TOOL_INPUT_NAME}` |
+//! | single quotes | `'"$TOOL_INPUT_NAME"'` |
 
 use super::{Placeholder, Rendered, TemplateFault, lint, placeholder_at};
 

@@ -1,0 +1,77 @@
+//! Commands of random pieces of bash, run with values that would make a file if any of them were read as code.
+#![expect(clippy::unwrap_used, reason = "all of it is a test")]
+
+use std::{path::Path, time::Duration};
+
+use flyto_evolve::{EvolvedTool, HostContext, ToolDefinition};
+use flyto_execenv::{Environment, ExecEnv, local::Local};
+use flyto_tools::{CallContext, Input, Tool};
+use proptest::prelude::*;
+use serde_json::json;
+
+/// Values each of which makes the file `PWNED` where bash reads it as code, splits it, or calculates with it.
+const VALUES: &[&str] = &[
+    "$(touch PWNED)",
+    "a[$(touch PWNED)]",
+    "`touch PWNED`",
+    "; touch PWNED #",
+    "' ; touch PWNED ; '",
+    "\" ; touch PWNED ; \"",
+    "\ntouch PWNED\n",
+    "touch PWNED",
+    ">PWNED",
+    "-v",
+    "x=$(touch PWNED)",
+    "$'$(touch PWNED)'",
+    "--expression=1e touch PWNED",
+];
+
+#[rustfmt::skip] // A list reads best as one.
+const PIECES: &[&str] = &[
+    "{{.x}}", "{{.x}}", "{{.x}}", "{{.y}}", " {{.x}} ", " ", " ", " ", "'", "\"", "\\", "$", "$(", ")", "(", "`", "${A}", "$A", "${", "}", "{",
+    ";", "&&", "||", "|", "&", "\n", "#", "!", "<<<", ">", ">>", "<", "<(", ">(", "2>&1", ">&", "&>", "<<E\n", "\nE\n",
+    "echo ", "printf '%s' ", "printf ", "cat ", "true ", "[ ", " ]", "test ", "[[ ", " ]]", "-n ", "-v ", "-eq ", " = ", " -a ", "((", "))", "$((", "$[",
+    "if ", "; then ", "; fi", "for i in ", "for ", "; do ", "; done", "while false; do ", "case ", " in ", ";; esac", "function f ", "f() ",
+    "A=", "A+=", "a[", "]=", "eval ", "let ", "declare ", "export ", "read ", "unset ", "source ", ". ", "command ", "builtin ", "exec ",
+    "bash -c ", "sh -c ", "env ", "env A=1 ", "xargs ", "nice -n 5 ", "timeout 1 ", "nohup ", "time ", "coproc ", "awk ", "sed ", "find . -exec ",
+    "python3 -c ", "perl -e ", "'echo \"$1\"' _ ", "--", " -- ", "$'", "$\"", "~", "*", "?", "@(", "{a,b}", "wait ", "trap ", "set ", "local ",
+];
+
+fn template() -> impl Strategy<Value = String> {
+    let pieces = prop::collection::vec(prop::sample::select(PIECES), 1..12);
+    // Half of them begin with a program, as most commands do.
+    (prop::bool::ANY, pieces).prop_map(|(is_plain, it)| {
+        format!("{}{}", if is_plain { "echo " } else { "" }, it.concat())
+    })
+}
+
+/// Runs the command with each value. `None` where it is refused; else the values that were read as code, if any.
+fn code_in(text: &str, dir: &Path) -> Option<Option<(&'static str, &'static str)>> {
+    let parameters = json!({"type": "object", "properties": {"x": {}, "y": {}}});
+    let def = ToolDefinition::command("t", "Tests.", text).with_input_schema(parameters);
+    let env: Environment = [("PATH", "/usr/bin:/bin"), ("A", "a")].into_iter().collect();
+    let host = HostContext::new(env, dir);
+    let tool = EvolvedTool::new(def, ExecEnv::new(Local::new()), host).ok()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    for x in VALUES {
+        for y in ["a[$(touch PWNED)]", "-v"] {
+            let ctx = CallContext::new().with_timeout(Duration::from_millis(500));
+            let input = Input::from_value(json!({"x": x, "y": y}));
+            runtime.block_on(tool.execute(&ctx, input)).unwrap();
+            if dir.join("PWNED").exists() {
+                return Some(Some((x, y)));
+            }
+        }
+    }
+    Some(None)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+    #[test]
+    fn no_value_is_ever_code(text in template().prop_filter("there is a value", |it| it.contains("{{."))) {
+        let dir = tempfile::tempdir().unwrap();
+        let found = code_in(&text, dir.path());
+        prop_assert_eq!(found.flatten(), None, "{:?}", text);
+    }
+}
