@@ -1,4 +1,8 @@
 //! Tools by which an agent makes tools.
+//!
+//! They are native tools like others, and know nothing that a host could not do: what they propose goes to
+//! [`ToolBuilder::apply`](crate::ToolBuilder::apply). A refusal is a result and no error, since the agent can react to it; its
+//! data has the stage and the advice for programs.
 
 use std::sync::Arc;
 

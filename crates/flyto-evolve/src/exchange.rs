@@ -1,4 +1,7 @@
 //! Taking a tool from one store to another.
+//!
+//! What goes is a definition and its hash. What stays are approvals, acknowledgements and statistics: a tool from elsewhere
+//! is a proposal like any other, with a line that tells the person where it came from.
 
 use flyto_diagnostics::Source;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,8 @@
 //! A definition as bytes: what is hashed, and what a file holds.
+//!
+//! The canonical text leaves out what means the same anyway, so that a definition has one hash however its file was laid
+//! out: the order of keys, blanks, escapes, keys with the value that they have without being there. Numbers are written as
+//! serde_json does; what is between the quotes of a text is never touched.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,7 @@
 //! What a definition must fulfil: one that is in a store, and one that an agent proposes.
+//!
+//! A fault knows its place as a JSON Pointer; the reader makes a finding of it, with line and column. All faults are told, so
+//! that an agent mends them in one go.
 
 use flyto_diagnostics::{Code, closest, quoted};
 use flyto_program::MAX_ARGUMENT_BYTES;

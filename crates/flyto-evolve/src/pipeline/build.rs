@@ -1,4 +1,8 @@
 //! The way of a proposal.
+//!
+//! Read, name, base, `bash -n`, duplicates, secrets, examples, the person, save, register. What costs little comes first, and
+//! what runs the text of the proposal comes behind everything that can refuse it without that. Nothing of a proposal reaches
+//! the disk before it was looked through for secrets; the log of events gets its hash alone until then.
 
 use std::{
     collections::BTreeMap,
@@ -218,7 +222,8 @@ impl ToolBuilder {
         res
     }
 
-    /// Goes through all checks but the person's, and gives what a person would be shown. Nothing is kept.
+    /// Goes through all checks but the person's, and gives what a person would be shown. Nothing is kept but a record in the
+    /// log of events, and the session's counts stay. Examples are run as for a proposal.
     ///
     /// # Errors
     ///

@@ -37,7 +37,17 @@ pub enum Stage {
 
 /// Why a proposal is refused. Nothing of it is left behind.
 ///
-/// [`advice`](Self::advice) tells the agent what to do instead.
+/// `Display` is one line of what is wrong; [`advice`](Self::advice) tells the agent what to do instead. Neither holds a secret:
+/// what was found is told by its rule, its place and its first characters. [`stage`](Self::stage) says how far it came.
+///
+/// ```
+/// use flyto_evolve::{Refusal, Stage};
+///
+/// let refusal = Refusal::Exists { name: "now".into(), version: 3 };
+/// assert_eq!(refusal.stage(), Stage::Base);
+/// assert_eq!(refusal.to_string(), "there is a tool \"now\", at version 3");
+/// assert!(refusal.advice().contains("with the base version 3"));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -73,7 +83,7 @@ pub enum Refusal {
         /// Which tool has it, for people.
         holder: String,
     },
-    /// The name could be taken for another one.
+    /// The name could be taken for another one: they differ in case, in `-` and `_`, or in characters of like shape.
     LookAlike {
         /// The name.
         name: String,
@@ -92,7 +102,8 @@ pub enum Refusal {
         /// The name.
         name: String,
     },
-    /// The tool changed since the version on which the proposal is based.
+    /// The tool changed since the version on which the proposal is based: another session or process was faster. The
+    /// difference to the version that is there is told, so that the author can propose it again.
     Conflict {
         /// The name.
         name: String,
@@ -120,7 +131,8 @@ pub enum Refusal {
         /// Whether both run the same text; else they are alike.
         is_same: bool,
     },
-    /// Something in it looks like a secret.
+    /// Something in it looks like a secret. A person may acknowledge a finding by its fingerprint
+    /// ([`Store::acknowledge`](crate::Store::acknowledge)); an agent cannot.
     Secret {
         /// What, and where; the secret itself is not in it.
         findings: Vec<SecretFinding>,
@@ -130,7 +142,8 @@ pub enum Refusal {
         /// Why.
         why: String,
     },
-    /// An example does not give what is expected.
+    /// An example does not give what is expected. It was run where it could reach nothing, so an example that needs the
+    /// network or a file of the user fails: leave it out.
     ExampleFailed {
         /// How all of them went.
         outcomes: Vec<ExampleOutcome>,

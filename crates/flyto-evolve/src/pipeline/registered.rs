@@ -1,4 +1,7 @@
 //! Tools that can be called: loading, registering, and changes that a person makes to them.
+//!
+//! The registry has the tools of one owner, which are exchanged in one step; a reader sees the set before or the set behind.
+//! Each tool asks the store before each call whether its version is in force.
 
 use std::sync::{Arc, PoisonError};
 
@@ -13,6 +16,9 @@ use crate::{
 };
 
 /// What came of loading a store.
+///
+/// Only [`loaded`](Self::loaded) can be called. A host shows the rest to a person: files without approval are taken up by
+/// [`ToolBuilder::adopt`], proposals that wait by [`ToolBuilder::resume`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LoadReport {
@@ -54,6 +60,9 @@ pub struct Found {
 impl ToolBuilder {
     /// Registers every approved tool of the store in one step, and says what else is there. A store that does not exist is
     /// empty.
+    ///
+    /// A host calls it at its start, and again to take up what other processes did: tools whose version is the same stay the
+    /// same tool, so that no reader of the registry sees a change. Tools that were approved for one session are gone then.
     ///
     /// # Errors
     ///
@@ -177,7 +186,8 @@ impl ToolBuilder {
         Ok(version)
     }
 
-    /// Sets a tool aside: it cannot be called any more, and every version stays.
+    /// Sets a tool aside: it cannot be called any more, and every version stays. Calls that run go on; other processes refuse
+    /// further ones, though they have it registered.
     ///
     /// # Errors
     ///

@@ -1,6 +1,7 @@
 //! What a script was seen to do: facts for a reader.
 //!
 //! This is a look at words and not a reading of bash. A script that means to hide something can; the reader has the text.
+//! So nothing is decided by it: a fact that is missing shows nothing, and one that is there is no reason to refuse.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +16,14 @@ const MAX_ENTRIES: usize = 50;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Facts {
-    /// Words in the place of a program.
+    /// Words in the place of a program, without what stands in quotes; functions of the script are among them.
     pub commands: Vec<String>,
     /// Addresses.
     pub urls: Vec<String>,
-    /// Names of environment variables that are read, beside the parameters.
+    /// Names of environment variables that are read, beside the parameters and those that the script sets: what of the
+    /// host's environment it takes.
     pub env_names: Vec<String>,
-    /// Targets of redirections, which are written.
+    /// Targets of redirections, which are written. What programs write by themselves is not known.
     pub written_paths: Vec<String>,
     /// Habits of scripts that do harm: a download that is run, `rm -rf`, `sudo`, `eval`, decoded text that is run.
     pub dangers: Vec<String>,

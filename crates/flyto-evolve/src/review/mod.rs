@@ -1,4 +1,7 @@
 //! What a person is shown of a proposal, and what the person may answer.
+//!
+//! The crate does not know how a person is asked. It hands over a [`Review`], which is complete and can be serialised, and
+//! takes a [`Decision`]. What is not a clear yes is a no: an error, a panic, and an approver that is not there.
 
 mod diff;
 mod facts;
@@ -120,6 +123,14 @@ impl ExampleOutcome {
 }
 
 /// What a person answers.
+///
+/// | answer | saved | can be called | counts against the session |
+/// | --- | --- | --- | --- |
+/// | [`Once`](Self::Once) | no | until the process ends | yes |
+/// | [`Save`](Self::Save) | yes | yes, also after a restart | yes |
+/// | [`Edit`](Self::Edit) | not yet: asked again | not yet | not yet |
+/// | [`Deny`](Self::Deny) | no | no | as a proposal |
+/// | [`Later`](Self::Later) | in `pending` | no | as a proposal |
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Answer {

@@ -1,4 +1,7 @@
 //! A review as text for a terminal.
+//!
+//! Everything is shown, and nothing is folded or cut: a person that has read it has read what runs. Lines that begin with `!`
+//! want a second look. Characters that a terminal would act on are written as escapes.
 
 use std::fmt;
 

@@ -1,4 +1,18 @@
 //! Saving a version.
+//!
+//! In this order, with the lock held:
+//!
+//! 1. The last version is compared with the base; another one is a conflict, and nothing is written.
+//! 2. The file in `tools` is compared with the last version; an edit by hand that was not decided on stops the change.
+//! 3. The log gets the begin of the save, so that no version is ever there without a record.
+//! 4. The version and the new file for `tools` are written under temporary names and forced onto the disk. What takes room
+//!    is done then, so a full disk is found before anything counts.
+//! 5. **The commit point**: link(2) gives the version its number. It fails where the number is taken, also where locks do
+//!    not hold.
+//! 6. The directory is forced onto the disk; the file for `tools` is renamed into its place; the log gets the end.
+//!
+//! A writer that stops before 5 leaves temporary files, which the next one removes; a writer that stops behind it leaves a
+//! version that is ahead of `tools`, which the next one brings up to date.
 
 use serde_json::{Value, json};
 
@@ -202,6 +216,22 @@ impl Store {
     }
 
     /// Makes a version with the text of an earlier one. The versions between stay.
+    ///
+    /// ```
+    /// # use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition};
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// for (base, script) in [(None, "date\n"), (Some(1), "date -u\n")] {
+    ///     let def = ToolDefinition::script("now", "The time.", script);
+    ///     let approval = Approval::now("ada", def.hash());
+    ///     store.commit(NewVersion::new(def, base, Change::Updated).approved(approval))?;
+    /// }
+    /// let back = store.roll_back("now", 1, "ada")?;
+    /// assert_eq!(back.number, 3);
+    /// assert_eq!(back.definition.canonical_text(), store.version("now", 1)?.definition.canonical_text());
+    /// assert_eq!(store.history("now")?.len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

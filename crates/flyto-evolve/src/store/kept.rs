@@ -1,4 +1,6 @@
 //! What a store keeps beside tools: proposals that wait, findings that a person acknowledged, and a key.
+//!
+//! Each is one small file that is written anew under another name and then renamed, with the lock held.
 
 use flyto_security::Fingerprint;
 use serde::{Deserialize, Serialize};
@@ -14,6 +16,10 @@ const KEY_BYTES: usize = 32;
 const MAX_BYTES: u64 = 2 * 1024 * 1024;
 
 /// A proposal that waits for a person.
+///
+/// It went through all checks when it was staged, and goes through them again when it is taken up, for the tools and the
+/// rules may be others by then. Its texts were looked through for secrets, and it holds none that a person would have to
+/// decide about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Pending {
@@ -38,6 +44,9 @@ pub struct Pending {
 }
 
 /// A finding of which a person said that it is no secret.
+///
+/// It names the text by its fingerprint under the key of the store, so that the text itself is in no file, and holds for no
+/// other text: there are no patterns here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Acknowledgement {

@@ -11,6 +11,20 @@ use super::{
 use crate::{ToolDefinition, definition::file_name_fault};
 
 /// What a store holds at one moment.
+///
+/// The four lists are apart because a host does something else with each: it registers the first, offers to restore the
+/// second, asks a person about the third, and tells of the fourth.
+///
+/// ```
+/// # let temp = tempfile::tempdir()?;
+/// # let store = flyto_evolve::Store::new(temp.path().join("evolution"));
+/// let loaded = store.load()?;
+/// for it in &loaded.damaged {
+///     eprintln!("{}: {}", it.path.display(), it.why);
+/// }
+/// assert!(loaded.active.iter().all(|it| it.is_approved()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Loaded {
@@ -44,7 +58,7 @@ pub struct Damaged {
     pub why: String,
 }
 
-/// Something that was put in order.
+/// Something that was put in order. It is recorded in the log of events too, as `recovered`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {

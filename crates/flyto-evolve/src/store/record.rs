@@ -14,10 +14,15 @@ use crate::{
 pub(super) const MAX_RECORD_BYTES: u64 = 2 * 1024 * 1024;
 
 /// One version of a tool. It never changes; a later state of the tool is a version of its own.
+///
+/// Its file is `history/NAME/000007.json`: the definition as indented JSON with its keys in order, and what is known of how
+/// it came to be. Reading it compares the hash that was recorded with that of the definition, so a file that was changed is
+/// [`StoreError::Damaged`](crate::StoreError::Damaged) and not another text under the same number.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Version {
-    /// Its number, counted from 1 for each name.
+    /// Its number, counted from 1 for each name. A number is never given twice, also where its file was lost. The first one
+    /// of a folder without a history is what the file says.
     pub number: u64,
     /// The version before, on which it is based; `None` for the first.
     pub parent: Option<u64>,
@@ -92,6 +97,8 @@ pub enum Change {
 }
 
 /// A person's yes to a text.
+///
+/// It holds for the text with its hash, in any version: a rollback has the approval of the version whose text it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Approval {

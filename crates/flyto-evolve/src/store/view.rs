@@ -1,4 +1,18 @@
 //! The current view: what `tools/NAME.json` says beside the history.
+//!
+//! The history decides, and the view follows it. The view is there for people, and for other hosts that read the Go layout.
+//! A person may edit it, which makes it the only file of a store from which something is taken that no version says:
+//!
+//! | the file | the last version | what it means |
+//! | --- | --- | --- |
+//! | says the same | can be called | current |
+//! | is missing, or says an earlier version | can be called | behind: a writer was stopped |
+//! | says the same, or an earlier version | is archived | a writer was stopped before it removed the file |
+//! | says something else | any, or none | a person edited it, or the folder has no history |
+//! | cannot be read | any, or none | torn, a link, too large: it is set aside |
+//!
+//! A person that puts an earlier version back by hand looks like a writer that was stopped, and is told so: rolling back is a
+//! call of its own.
 
 use flyto_program::chain;
 

@@ -11,7 +11,7 @@ use flyto_evolve::Store;
 use crate::child;
 
 /// Rounds of two writers each, which are killed with SIGKILL together.
-const ROUNDS: u64 = 60;
+const ROUNDS: u64 = 40;
 
 /// A number that looks random and is the same in each run.
 fn scattered(n: u64) -> u64 {
