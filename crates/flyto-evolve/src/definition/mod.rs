@@ -14,6 +14,7 @@ pub use canonical::{DefinitionHash, InvalidDefinitionHash};
 pub(crate) use canonical::{pretty, sorted};
 pub(crate) use name::file_name_fault;
 pub use name::{LookAlike, PROTECTED_NAMES, look_alike};
+pub(crate) use read::parse_stored;
 pub use read::{Parsed, parse, parse_proposal};
 
 /// The longest text of a definition that is read, in bytes: 512 KiB, which holds every part at its bound with all of

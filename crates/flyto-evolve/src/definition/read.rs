@@ -57,6 +57,14 @@ pub fn parse(source: &Source) -> Parsed {
     Parsed { definition, findings }
 }
 
+/// Reads a definition of a store without looking at what it means: its schema was compiled when it was approved, and it is
+/// looked at again where it is proposed. Compiling schemas would take most of the time that a start and a call take.
+pub(crate) fn parse_stored(source: &Source) -> Parsed {
+    let mut findings = Findings::new();
+    let definition = read(source, &mut findings, |_| Vec::new()).ok();
+    Parsed { definition, findings }
+}
+
 /// Reads a definition that an agent proposes. Beside what [`parse`] refuses, it refuses unknown keys, names that not
 /// every model API takes, parameters without a variable of their own, examples that do not fit, and parts that are larger
 /// than a person can be asked to read.

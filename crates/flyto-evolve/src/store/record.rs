@@ -6,8 +6,7 @@ use serde_json::Value;
 
 use crate::{
     DefinitionHash, ToolDefinition,
-    definition::{pretty, sorted},
-    parse,
+    definition::{parse_stored, pretty, sorted},
 };
 
 /// The largest file of a version, in bytes: a definition at its bound twice, for its results, and the rest.
@@ -207,7 +206,7 @@ pub(super) fn from_bytes(name: &str, number: u64, bytes: &[u8]) -> Result<Versio
 
 /// Reads a definition of a store; the error is the first finding.
 pub(super) fn definition_of(name: &str, text: &str) -> Result<ToolDefinition, String> {
-    let parsed = parse(&Source::new(name, text));
+    let parsed = parse_stored(&Source::new(name, text));
     parsed.definition.ok_or_else(|| {
         let first =
             parsed.findings.iter().find(|it| it.severity == flyto_diagnostics::Severity::Error);

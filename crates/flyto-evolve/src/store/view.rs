@@ -108,15 +108,21 @@ impl Store {
         approved: DefinitionHash,
     ) -> Result<(), NotCurrent> {
         let changed = |found: String| NotCurrent::Changed { approved: approved.short(), found };
-        let version = match self.version(name, number) {
+        let unreadable = |err: StoreError| NotCurrent::Unreadable(chain(&err));
+        // Mostly it is the last version that is asked for.
+        let last = self.last(name).map_err(unreadable)?;
+        let version = match last.as_ref().filter(|it| it.number == number) {
+            Some(last) => Ok(last.clone()),
+            None => self.version(name, number),
+        };
+        let version = match version {
             Ok(version) => version,
             Err(StoreError::Damaged { why, .. }) => return Err(changed(why)),
-            Err(err) => return Err(NotCurrent::Unreadable(chain(&err))),
+            Err(err) => return Err(unreadable(err)),
         };
         if version.hash() != approved {
             return Err(changed(version.hash().short()));
         }
-        let last = self.last(name).map_err(|err| NotCurrent::Unreadable(chain(&err)))?;
         let last = last.unwrap_or(version);
         if last.status == Status::Archived {
             return Err(NotCurrent::Archived);

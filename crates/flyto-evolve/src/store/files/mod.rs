@@ -53,11 +53,6 @@ impl Disk {
 /// The name of the lock file. It is never renamed and never removed.
 const LOCK: &str = ".lock";
 
-/// Splits a path into its directory, which may be empty, and its name.
-fn split(path: &str) -> (&str, &str) {
-    path.rsplit_once('/').unwrap_or(("", path))
-}
-
 /// Asks for the lock of a file until `wait` is over (flock(2), or what the system has in its place).
 fn lock_file(file: File, wait: Duration) -> io::Result<Option<File>> {
     let deadline = Instant::now() + wait;

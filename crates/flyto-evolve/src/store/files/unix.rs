@@ -12,7 +12,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::{Disk, Files, LOCK, lock_file, split};
+use super::{Disk, Files, LOCK, lock_file};
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// A FIFO would hold the process without `NONBLOCK` (open(2)).
@@ -29,6 +29,11 @@ impl Disk {
         }
         Ok(res)
     }
+}
+
+/// Splits a path into its directory, which may be empty, and its name.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
 }
 
 /// A link where a file or directory should be is told as such.
