@@ -18,6 +18,7 @@
 //! with a warm cache and longer on a cold or remote file system.
 
 mod control;
+mod detached; // programs that outlive their starter
 #[cfg(target_os = "linux")]
 mod exit_linux;
 #[cfg(any(not(target_os = "linux"), test))]
@@ -77,6 +78,7 @@ use rustix::io::Errno;
 use self::control::StdChild;
 pub use self::{
     control::{GroupControl, Leader},
+    detached::{DetachedSpec, start_detached},
     installed::Installations,
     pinned::PinnedPrograms,
     pinned_copy::PinnedImage,
