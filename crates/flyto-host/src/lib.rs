@@ -58,6 +58,8 @@ mod changes; //     what is different between two looks
 mod confinement; // what holds for a tool's program
 mod grants; //      what a tool's program lacks, and how it is granted
 mod host; //        all sources in one registry
+#[cfg(unix)]
+pub mod jobs; //    calls in the background, each in a process of its own
 mod native; //      calls of tools that are no programs
 pub mod permission; // which calls may run
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
@@ -67,6 +69,12 @@ pub mod stages; //  the path of a call, step by step
 mod trace; //       spans of calls
 #[cfg(feature = "watch")]
 mod watch; // reloading what is edited
+
+// what these keep on the disk,
+mod clock; // times as they are kept and shown
+#[cfg(unix)]
+mod disk; // files that are private, and replaced in one step
+mod ids; // ids that differ among all processes of a user
 
 // and what it reports.
 mod error; //    why a call gave no result

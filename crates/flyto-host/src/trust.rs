@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
+    clock::day,
     links,
     places::Places,
     replace::{replace, sync_dir},
@@ -253,20 +254,6 @@ fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect()
 }
 
-/// The day of the Gregorian calendar that is this many days after 1970-01-01, by the algorithm `civil_from_days` of
-/// <https://howardhinnant.github.io/date_algorithms.html>.
-fn day(days: u64) -> String {
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -343,15 +330,5 @@ mod tests {
         };
         assert!(is_kept_out(&other.join("trust/record.json")));
         assert!(is_kept_out(other));
-    }
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        assert_eq!(day(0), "1970-01-01");
-        assert_eq!(day(11_016), "2000-02-29");
-        assert_eq!(day(19_723), "2024-01-01");
-        assert_eq!(day(20_779), "2026-11-22");
-        assert_eq!(day(47_540), "2100-02-28");
-        assert_eq!(day(47_541), "2100-03-01");
     }
 }
