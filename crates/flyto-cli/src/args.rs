@@ -1,5 +1,7 @@
 //! What stands on the command line.
 
+mod jobs; // the options of `jobs`
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -9,6 +11,8 @@ use clap::{
     ValueEnum,
 };
 use flyto_tools::export;
+
+pub(crate) use self::jobs::{Jobs, JobsOutput, JobsRemove, JobsResult, JobsWhat, KeepJob};
 
 /// Runs programs as typed tools.
 #[derive(Debug, Parser)]
@@ -51,6 +55,7 @@ Exit codes:
    69  `doctor` found that this machine lacks something that every tool needs by default
    70  a fault of this program
    74  the answer could not be written, as on a full disk; a closed stdout is no error
+   75  the job still runs, so it has no result yet
   130  interrupted by Ctrl-C (131 by Ctrl-\\, 143 by SIGTERM, 129 by SIGHUP)
 
 With `--format json`, the answer is one JSON document on stdout, and an error is one JSON document
@@ -131,6 +136,11 @@ pub(crate) enum Verb {
     Explain(Explain),
     /// Prints a completion script for a shell
     Completions(Completions),
+    /// Lists calls in the background, shows them, cancels them
+    Jobs(Jobs),
+    /// Makes the call of a job; `call --background` starts it
+    #[command(hide = true)]
+    KeepJob(KeepJob),
 }
 
 impl Verb {
@@ -138,6 +148,7 @@ impl Verb {
     pub(crate) fn sandbox(&self) -> Option<String> {
         match self {
             Self::Call(it) => it.sandbox.clone(),
+            Self::KeepJob(it) => it.sandbox.clone(),
             _ => None,
         }
     }
@@ -156,6 +167,8 @@ impl Verb {
             Self::Doctor(it) => &mut it.common,
             Self::Explain(it) => &mut it.common,
             Self::Completions(it) => &mut it.common,
+            Self::Jobs(it) => it.common(),
+            Self::KeepJob(it) => &mut it.common,
         }
     }
 }
@@ -243,6 +256,9 @@ pub(crate) struct Call {
     /// is printed.
     #[arg(long, value_name = "BYTES")]
     pub(crate) output_limit: Option<u64>,
+    /// Prints the id of a job at once, and makes the call in the background; see `flyto jobs`
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) background: bool,
     #[command(flatten)]
     common: Common,
 }

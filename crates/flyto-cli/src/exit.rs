@@ -8,6 +8,7 @@
 use std::process::ExitCode;
 
 use flyto_host::CallError;
+use flyto_host::jobs::JobState;
 use flyto_tools::{Failure, ProblemKind, ToolErrorKind, ToolResult};
 
 /// Why the program ends. The numbers are a promise to scripts.
@@ -36,6 +37,10 @@ pub(crate) enum Exit {
     Internal,
     /// The answer could not be written: a full disk, not a reader that has enough.
     OutputLost,
+    /// The job has no result yet.
+    StillRunning,
+    /// The call of a job ended with this code.
+    Recorded(u8),
     /// A signal ended the program: its number.
     Signal(u8),
 }
@@ -58,6 +63,9 @@ impl Exit {
             Self::Internal => 70,
             // EX_IOERR of the same page.
             Self::OutputLost => 74,
+            // EX_TEMPFAIL of the same page: a later attempt may succeed.
+            Self::StillRunning => 75,
+            Self::Recorded(code) => code,
             // What a shell reports of a command that a signal ended.
             Self::Signal(number) => 128 + number,
         }
@@ -77,6 +85,8 @@ impl Exit {
             Self::Lacking => "lacking",
             Self::Internal => "internal",
             Self::OutputLost => "output_lost",
+            Self::StillRunning => "still_running",
+            Self::Recorded(_) => "recorded",
             Self::Signal(_) => "interrupted",
         }
     }
@@ -92,7 +102,7 @@ impl Exit {
                 Some(Failure::BadInput) => Self::Invalid,
                 Some(Failure::TimedOut { .. }) => Self::TimedOut,
                 Some(Failure::Denied) => Self::NotAllowed,
-                // Only a signal cancels a call of this program.
+                // A signal cancels a call of this program, and `jobs cancel` one in the background.
                 Some(Failure::Cancelled) => Self::Signal(signal.unwrap_or(SIGINT)),
                 Some(_) => Self::ToolFailed,
             },
@@ -103,6 +113,10 @@ impl Exit {
                 // What a later host refuses for a reason of its own did not take place either.
                 _ => Self::NotTried,
             },
+            Ending::Job { state: JobState::Running, .. } => Self::StillRunning,
+            Ending::Job { recorded: Some(code), .. } => Self::Recorded(*code),
+            // The tool ended with its keeper, as one that a signal killed.
+            Ending::Job { .. } => Self::ToolFailed,
             Ending::DryRun { is_refused: true, .. } => Self::NotAllowed,
             Ending::DryRun { is_invalid: true, .. } => Self::Invalid,
             Ending::DryRun { problem, .. } => match problem {
@@ -152,6 +166,12 @@ pub(crate) enum Ending<'a> {
     },
     /// A call has no result.
     NotCalled(&'a CallError),
+    /// The result of a call in the background was asked for.
+    Job {
+        state: JobState,
+        /// The exit code that its keeper recorded.
+        recorded: Option<u8>,
+    },
     /// A call was looked at and not made.
     DryRun {
         /// A rule of the operator's is against it.
@@ -209,10 +229,12 @@ mod tests {
             Exit::NotTried,
             Exit::Internal,
             Exit::OutputLost,
+            Exit::StillRunning,
+            Exit::Recorded(99),
             Exit::Signal(SIGINT),
         ];
         let codes = kinds.map(Exit::code);
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 70, 74, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 70, 74, 75, 99, 130]);
         let words: std::collections::BTreeSet<_> = kinds.map(Exit::word).into();
         assert_eq!(words.len(), kinds.len());
     }
@@ -267,6 +289,15 @@ mod tests {
         assert_eq!(of(false, false, error(ToolErrorKind::NotStartable)), 7);
         assert_eq!(of(false, false, error(ToolErrorKind::Refused)), 5);
         assert_eq!(of(false, false, None), 0);
+    }
+
+    #[test]
+    fn a_job_has_the_code_of_its_call() {
+        let of = |state, recorded| Exit::of(&Ending::Job { state, recorded }).code();
+        assert_eq!(of(JobState::Running, None), 75);
+        assert_eq!(of(JobState::Ended, Some(0)), 0);
+        assert_eq!(of(JobState::Ended, Some(6)), 6);
+        assert_eq!(of(JobState::Lost, None), 1);
     }
 
     #[test]

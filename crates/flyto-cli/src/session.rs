@@ -1,5 +1,6 @@
 //! From the options of a command line to a host with its tools.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,13 +23,15 @@ use crate::stop::{Stop, chain};
 use crate::words::{command_line, one_line};
 
 /// What every verb has: the options, the environment, and the screen.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) screen: Screen,
     env: Environment,
     flags: Flags,
     /// The profile in place of those of the configuration.
     sandbox: Option<String>,
+    /// The directory in place of the process's own.
+    dir: Option<PathBuf>,
 }
 
 /// Whether a verb runs programs, or tells what would hold for them. To find out what a backend can do
@@ -45,13 +48,37 @@ impl Session {
         flags.config = common.config;
         flags.plugins = common.plugins;
         flags.exec_tools = common.exec_tools;
-        Self { screen, env, flags, sandbox: None }
+        Self { screen, env, flags, sandbox: None, dir: None }
     }
 
     /// Runs programs under this profile, whatever the configuration says.
     pub(crate) fn with_sandbox(mut self, profile: Option<String>) -> Self {
         self.sandbox = profile;
         self
+    }
+
+    /// Takes the place of a process that was started in this directory.
+    pub(crate) fn in_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.dir = Some(dir.into());
+        self
+    }
+
+    /// The environment of the process.
+    pub(crate) fn env(&self) -> &Environment {
+        &self.env
+    }
+
+    /// The words of a command line that name the same sources.
+    pub(crate) fn source_words(&self) -> Vec<OsString> {
+        let Flags { plugins, exec_tools, config, .. } = &self.flags;
+        let word = |option: &str, path: &Path| {
+            let mut res = OsString::from(option);
+            res.push(path);
+            res
+        };
+        let plugins = plugins.iter().map(|it| word("--plugins=", it));
+        let exec_tools = exec_tools.iter().map(|it| word("--exec-tools=", it));
+        plugins.chain(exec_tools).chain(config.iter().map(|it| word("--config=", it))).collect()
     }
 
     /// The host with all sources loaded. What did not load is in its report.
@@ -141,6 +168,9 @@ impl Session {
     ///
     /// The current directory was removed, or may not be read.
     pub(crate) fn surroundings(&self) -> Result<Surroundings, Stop> {
+        if let Some(dir) = &self.dir {
+            return Ok(Surroundings::new(self.env.clone(), dir));
+        }
         let dir = std::env::current_dir().map_err(|err| {
             Stop::new(Exit::NotTried, format!("the current directory cannot be told: {err}"))
                 .with_help("change to a directory that is there")

@@ -77,6 +77,15 @@ impl Stop {
         self
     }
 
+    /// The exit code, and the error as the one JSON document.
+    pub(crate) fn into_document(self) -> (Exit, String) {
+        match self {
+            Self::Closed => (Exit::Ok, String::new()),
+            Self::Killed(exit) => Self::new(exit, "a signal ended it").into_document(),
+            Self::Error(trouble) => (trouble.exit, trouble.document()),
+        }
+    }
+
     /// Says it, and gives the exit code.
     pub(crate) fn report(self, screen: &Screen) -> Exit {
         let trouble = match self {

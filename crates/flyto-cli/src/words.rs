@@ -50,6 +50,17 @@ pub(crate) fn time(duration: Duration) -> String {
     }
 }
 
+/// How long ago, in one unit: `5 s`, `12 min`, `3 h`, `6 d`.
+pub(crate) fn age(age: Duration) -> String {
+    let seconds = age.as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min", seconds / 60),
+        3600..86400 => format!("{} h", seconds / 3600),
+        _ => format!("{} d", seconds / 86400),
+    }
+}
+
 /// A command line that a POSIX shell reads back as these words. Control characters are shown as
 /// `$'…'` does in bash, so that the line is one line.
 pub(crate) fn command_line<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> String {
@@ -138,6 +149,13 @@ mod tests {
         ] {
             assert_eq!(time(duration), expect);
         }
+    }
+
+    #[test]
+    fn ages_are_told_in_one_unit() {
+        let of = |seconds| age(Duration::from_secs(seconds));
+        assert_eq!([of(0), of(59), of(60), of(3599)], ["0 s", "59 s", "1 min", "59 min"]);
+        assert_eq!([of(3600), of(86399), of(86400)], ["1 h", "23 h", "1 d"]);
     }
 
     #[track_caller]

@@ -1,7 +1,10 @@
 //! `call`: one call of one tool, from the words of the command line to the exit code.
 
+mod background;
+mod cancelling;
 mod checkpoint;
 pub(crate) mod input;
+mod keep;
 mod live;
 mod report;
 mod signals;
@@ -26,6 +29,7 @@ use self::checkpoint::AtTerminal;
 use self::live::{Live, Shown};
 use self::signals::Signals;
 use self::status::Status;
+pub(crate) use self::{background::store as job_store, keep::keep};
 use crate::advice;
 use crate::args::Call;
 use crate::confinement::{self, ConfinementDocument};
@@ -46,7 +50,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     let status = Arc::new(Status::new(&args.name, &session.screen));
     let loaded = session.load_with(args.output_limit, Backend::Used, |host, rules_file| {
         let handler = AtTerminal::new(session.screen, Arc::clone(&status), rules_file);
-        match handler.filter(|_| !args.dry_run) {
+        match handler.filter(|_| !args.dry_run && !args.background) {
             Some(handler) => host.checkpoint_handler(handler),
             None => host,
         }
@@ -64,8 +68,21 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     if args.dry_run {
         return dry_run(args, &loaded, &call, session);
     }
+    if args.background {
+        return background::start(args, &loaded, &call, session);
+    }
     let made = make(args, &loaded, &call, status, session)?;
-    report::show(args, made, session)
+    report::show(&args.name, made, session)
+}
+
+/// Shows a result that the keeper of a job has recorded, as the call would have shown it.
+pub(crate) fn show_recorded(
+    name: &str,
+    result: ToolResult,
+    exit: Exit,
+    session: &Session,
+) -> Result<Exit, Stop> {
+    report::show(name, Made { is_recorded: true, ..Made::new(result, exit) }, session)
 }
 
 /// A call that was made.
@@ -82,6 +99,24 @@ struct Made {
     lacks: Option<MissingGrants>,
     /// Variables that are set and not granted, in whose place a default stood.
     defaulted: Vec<String>,
+    /// Whether the result may be shown once more.
+    is_recorded: bool,
+}
+
+impl Made {
+    /// A result of which nothing was shown yet.
+    fn new(result: ToolResult, exit: Exit) -> Self {
+        Self {
+            result,
+            exit,
+            shown: Shown::default(),
+            working_dir: None,
+            is_limited: false,
+            lacks: None,
+            defaulted: Vec::new(),
+            is_recorded: false,
+        }
+    }
 }
 
 fn make(
@@ -134,26 +169,38 @@ fn make(
     });
     let killed = signals.call_ended();
     status.erase();
-    let CallReport { result: res, stages, secrets, unrecorded, .. } = match (res, killed) {
+    let report = match (res, killed) {
         (Some(report), None) => report,
         // The second signal: neither a result nor a reader of it is waited for.
         (_, killed) => return Err(Stop::Killed(killed.unwrap_or(Exit::Internal))),
     };
     let shown = live.finish().map_err(Stop::output)?;
     if screen.timed && !screen.is_json() {
-        stages::show(&stages, &screen);
+        stages::show(&report.stages, &screen);
     }
-    if let Some(why) = unrecorded {
-        screen.note(format_args!("the log does not have this call whole: {}", tame(&why)));
+    if let Some(why) = &report.unrecorded {
+        screen.note(format_args!("the log does not have this call whole: {}", tame(why)));
     }
-    for it in &secrets {
+    for it in &report.secrets {
         screen.note(format_args!(
             "{} holds what looks like a secret, {}",
             it.part,
             tame(&it.found.to_string())
         ));
     }
-    let mut result = res.map_err(|err| advice::not_called(loaded, call, err))?;
+    let made = settled(report, loaded, call, signals.first())?;
+    Ok(Made { shown, ..made })
+}
+
+/// What came of a call, once the processes of sessions have ended as well.
+fn settled(
+    report: CallReport,
+    loaded: &Loaded,
+    call: &Prepared,
+    signal: Option<u8>,
+) -> Result<Made, Stop> {
+    let CallReport { result, .. } = report;
+    let mut result = result.map_err(|err| advice::not_called(loaded, call, err))?;
     if let Some(execution) = result.execution.as_mut().filter(|_| !loaded.host.unended().is_empty())
     {
         // The process of a session has ended since, with this program's only call.
@@ -166,9 +213,10 @@ fn make(
     let is_ungranted = matches!(result.failure, Some(Failure::Environment { .. }));
     let lacks = if is_ungranted { call.missing() } else { None };
     let lacks = lacks.filter(MissingGrants::has_ungranted);
-    let exit = Exit::of(&Ending::Called { result: &result, signal: signals.first() });
-    let working_dir = preview.and_then(|it| it.working_dir.clone());
-    Ok(Made { result, exit, shown, working_dir, is_limited: loaded.is_limited, lacks, defaulted })
+    let exit = Exit::of(&Ending::Called { result: &result, signal });
+    let working_dir = call.preview().and_then(|it| it.working_dir.clone());
+    let is_limited = loaded.is_limited;
+    Ok(Made { working_dir, is_limited, lacks, defaulted, ..Made::new(result, exit) })
 }
 
 /// Whether the call has had all the time that there was. The process of its session gets no more.

@@ -8,7 +8,6 @@ use serde::Serialize;
 
 use super::Made;
 use crate::advice::DOCTOR;
-use crate::args::Call;
 use crate::exit::Exit;
 use crate::screen::Screen;
 use crate::session::Session;
@@ -32,26 +31,24 @@ struct Document<'a> {
 }
 
 /// Shows the result, and gives the exit code.
-pub(super) fn show(args: &Call, made: Made, session: &Session) -> Result<Exit, Stop> {
+pub(super) fn show(name: &str, made: Made, session: &Session) -> Result<Exit, Stop> {
     let screen = session.screen;
-    let Made { result, exit, .. } = &made;
     if screen.is_json() {
-        let document = Document {
-            tool: &args.name,
-            exit_code: exit.code(),
-            result,
-            lacks: made.lacks.as_ref(),
-            defaulted: &made.defaulted,
-        };
-        screen.document(&document)?;
-        return Ok(*exit);
+        screen.document(&document(name, &made))?;
+        return Ok(made.exit);
     }
     let printed = print(&made, &screen)?;
-    remark(&made, &args.name, printed, &screen);
+    remark(&made, name, printed, &screen);
     if screen.verbose {
-        screen.complain(execution(&made, &args.name, &screen));
+        screen.complain(execution(&made, name, &screen));
     }
-    Ok(*exit)
+    Ok(made.exit)
+}
+
+/// The result as the one JSON document.
+pub(super) fn document<'a>(name: &'a str, made: &'a Made) -> impl Serialize + 'a {
+    let Made { result, exit, lacks, defaulted, .. } = made;
+    Document { tool: name, exit_code: exit.code(), result, lacks: lacks.as_ref(), defaulted }
 }
 
 /// How much is shown of each end of an output that is too long: 2 KiB, about a screen of lines.
@@ -85,8 +82,10 @@ fn print(made: &Made, screen: &Screen) -> Result<Printed, Stop> {
         && let Ok(whole) = File::open(path)
     {
         screen.output(whole)?;
-        // It was there for this, and is not reported. One that stays is removed in a week.
-        let _ = std::fs::remove_file(path);
+        if !made.is_recorded {
+            // It was there for this, and is not reported. One that stays is removed in a week.
+            let _ = std::fs::remove_file(path);
+        }
         return Ok(Printed::Whole);
     }
     if is_ours(result) {

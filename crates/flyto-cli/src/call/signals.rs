@@ -113,18 +113,24 @@ impl Signals {
 }
 
 /// The signals that would end the program and leave the tool behind.
-struct Kinds(Vec<(u8, Signal)>);
+pub(super) struct Kinds(Vec<(u8, Signal)>);
+
+/// Lets a write beyond the largest size of a file fail from now on; without a handler, it kills.
+pub(super) fn fail_large_writes(ignored: Ignored) -> io::Result<()> {
+    let file_size = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    if !ignored.contains(file_size) {
+        // The handler stays when no part of the program listens any more.
+        let _ = signal(file_size)?;
+    }
+    Ok(())
+}
 
 impl Kinds {
     /// Takes all of them but those that the program was started to ignore: `nohup` does so
     /// with SIGHUP, and a shell script with Ctrl-C for what runs in its background.
-    fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let ignored = Ignored::of_this_process();
-        // A write beyond the largest size of a file is to fail; without a handler, it kills.
-        let file_size = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
-        if !ignored.contains(file_size) {
-            let _ = signal(file_size)?;
-        }
+        fail_large_writes(ignored)?;
         let kinds = [
             SignalKind::interrupt(),
             SignalKind::terminate(),
@@ -141,7 +147,7 @@ impl Kinds {
     }
 
     /// The number of the next one.
-    async fn next(&mut self) -> u8 {
+    pub(super) async fn next(&mut self) -> u8 {
         poll_fn(|cx| {
             for (number, signal) in &mut self.0 {
                 if let Poll::Ready(Some(())) = signal.poll_recv(cx) {
@@ -163,11 +169,11 @@ fn number(kind: SignalKind) -> u8 {
 
 /// The signals that a process ignores: bit 0 stands for the signal 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Ignored(u64);
+pub(super) struct Ignored(u64);
 
 impl Ignored {
     /// Those of this process. Where the system does not tell (it does on Linux), there are none.
-    fn of_this_process() -> Self {
+    pub(super) fn of_this_process() -> Self {
         std::fs::read_to_string("/proc/self/status").map_or(Self(0), |it| Self::of_status(&it))
     }
 

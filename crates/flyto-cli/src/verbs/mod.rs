@@ -9,6 +9,7 @@ mod doctor;
 #[path = "doctor_unix.rs"]
 mod doctor;
 mod explain;
+mod jobs;
 mod list;
 mod new;
 mod permission;
@@ -38,5 +39,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Doctor(_) => doctor::run(session),
         Verb::Explain(args) => explain::run(args, session),
         Verb::Completions(args) => completions::run(args, session),
+        Verb::Jobs(args) => jobs::run(args, session),
+        Verb::KeepJob(args) => crate::call::keep(args, session),
     }
 }

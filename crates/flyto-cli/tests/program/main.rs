@@ -10,6 +10,8 @@ mod doctor; // what works on a machine
 mod escapes; // what tools leave running
 mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm
+#[cfg(target_os = "linux")]
+mod jobs; //  calls in the background
 mod live; //  calls while they run
 mod new; //   plugins to start from
 mod omitted; // outputs that are not shown whole

@@ -170,6 +170,7 @@ fn help_fits_a_page() {
           doctor       Checks which process controls and sandboxes work here, and suggests fixes
           explain      Explains the code of a finding
           completions  Prints a completion script for a shell
+          jobs         Lists calls in the background, shows them, cancels them
 
         Options:
           -h, --help
@@ -234,6 +235,7 @@ fn help_fits_a_page() {
            69  `doctor` found that this machine lacks something that every tool needs by default
            70  a fault of this program
            74  the answer could not be written, as on a full disk; a closed stdout is no error
+           75  the job still runs, so it has no result yet
           130  interrupted by Ctrl-C (131 by Ctrl-\, 143 by SIGTERM, 129 by SIGHUP)
 
         With `--format json`, the answer is one JSON document on stdout, and an error is one JSON document
@@ -273,6 +275,9 @@ fn help_fits_a_page() {
 
                   Without it, and where neither FLYTO_OUTPUT_LIMIT nor the configuration limits it,
                   everything is printed.
+
+              --background
+                  Prints the id of a job at once, and makes the call in the background; see `flyto jobs`
 
           -h, --help
                   Print help (see a summary with '-h')
