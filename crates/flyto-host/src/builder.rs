@@ -121,6 +121,18 @@ impl HostBuilder {
         self.with(|stages| stages.replace(names::REVERSE_THINKING, stage))
     }
 
+    /// Keeps in this store how calls are taken back, by a stage behind the one that executes the tool. Without a store, a
+    /// result has its inverse call all the same, and nothing is kept.
+    #[cfg(unix)]
+    #[must_use]
+    pub fn undo_store(self, store: crate::undo::UndoStore) -> Self {
+        let stage = crate::stages::RecordUndo::new(store);
+        self.with(|stages| match stages.get(names::UNDO) {
+            Some(_) => stages.replace(names::UNDO, stage),
+            None => stages.insert_after(names::EXECUTE, stage),
+        })
+    }
+
     /// Changes the list of stages: inserts, replaces, removes, moves.
     ///
     /// # Errors

@@ -67,6 +67,8 @@ mod secrets; //     what looks like a secret in a result
 mod sources; //     the tools of each source, and reloading them
 pub mod stages; //  the path of a call, step by step
 mod trace; //       spans of calls
+#[cfg(unix)]
+pub mod undo; //    calls that can be taken back
 #[cfg(feature = "watch")]
 mod watch; // reloading what is edited
 
@@ -94,6 +96,7 @@ pub use confinement::Confinement;
 pub use error::{CallError, Refusal};
 pub use grants::{MissingGrants, ToGrant};
 pub use host::{Host, all_codes, explain};
+pub use ids::unique_call_id;
 pub use places::{Places, Surroundings};
 pub use prepared::{Plan, Prepared};
 pub use report::{ExecFile, ExecFileState, LoadReport};

@@ -72,6 +72,8 @@ pub struct Prepared {
     caller: Caller,
     /// The call within which this one is made.
     parent: Option<CallId>,
+    /// The record of the call that this one takes back.
+    undoes: Option<Arc<str>>,
     preview: Arc<OnceLock<Option<Preview>>>,
     decision: Arc<OnceLock<Arc<Decision>>>,
 }
@@ -111,6 +113,7 @@ impl Prepared {
             input,
             caller,
             parent: None,
+            undoes: None,
             preview: Arc::default(),
             decision: Arc::default(),
         }
@@ -132,6 +135,19 @@ impl Prepared {
     #[must_use]
     pub fn input(&self) -> &Input {
         &self.input
+    }
+
+    /// The id of the call that this one takes back; `None` for a call that is no inverse of another one.
+    #[must_use]
+    pub fn undoes(&self) -> Option<&str> {
+        self.undoes.as_deref()
+    }
+
+    /// The same call, as the inverse of another one.
+    #[cfg(unix)]
+    pub(crate) fn undoing(mut self, id: &str) -> Self {
+        self.undoes = Some(id.into());
+        self
     }
 
     /// The tool as the plugin declares it; `None` for one that is no plugin's.

@@ -12,6 +12,8 @@ mod execute;
 mod guard;
 mod list;
 mod permission;
+#[cfg(unix)]
+mod undo;
 mod validate;
 
 use std::{
@@ -23,6 +25,8 @@ use std::{
 use async_trait::async_trait;
 use flyto_tools::{CallContext, Entry, Input, ToolError, ToolErrorKind, ToolResult};
 
+#[cfg(unix)]
+pub use self::undo::RecordUndo;
 pub use self::{
     audit::Audit,
     bound::Bound,
@@ -61,6 +65,8 @@ pub mod names {
     pub const OUTPUT_GUARD: &str = "output guard";
     /// Truncates the text of the result.
     pub const BOUND: &str = "bound";
+    /// Records how the call is taken back, where the host has a place for that.
+    pub const UNDO: &str = "undo";
 }
 
 /// One step of every call, around the steps behind it.
@@ -146,6 +152,8 @@ pub struct Call {
     secrets: Vec<FoundSecret>,
     /// Why the call could not be recorded whole.
     unrecorded: Option<String>,
+    #[cfg(unix)]
+    undo: Option<Result<String, crate::undo::UndoError>>,
     /// How many stages have begun.
     n_begun: usize,
     /// From the innermost outwards: how long each stage took, those behind it included.
@@ -163,6 +171,8 @@ impl Call {
             result: None,
             secrets: Vec::new(),
             unrecorded: None,
+            #[cfg(unix)]
+            undo: None,
             n_begun: 0,
             times: Vec::new(),
         }
@@ -308,6 +318,10 @@ pub struct CallReport {
     /// Why the call is not in the log, or its end is not; `None` for one that is recorded whole, and for a host
     /// without a log.
     pub unrecorded: Option<String>,
+    /// The id of the record by which the call can be undone, or why there is none; `None` where the result has no inverse
+    /// call, or the host no place for records.
+    #[cfg(unix)]
+    pub undo: Option<Result<String, crate::undo::UndoError>>,
 }
 
 /// Takes a call through all stages.
@@ -332,5 +346,7 @@ pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
         challenged: call.challenged,
         secrets: call.secrets,
         unrecorded: call.unrecorded,
+        #[cfg(unix)]
+        undo: call.undo,
     }
 }
