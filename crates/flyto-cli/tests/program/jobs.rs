@@ -65,9 +65,12 @@ fn keeper(place: &Place, id: &str) -> Pid {
     Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
 }
 
-/// The processes of [`STAYS`], once they are there.
-fn tree(place: &Place) -> [Pid; 2] {
+/// The processes of [`STAYS`], once they are there and the job has what they print.
+fn tree(place: &Place, id: &str) -> [Pid; 2] {
     wait_until("the tool is there", || place.exists("plugins/p/tool"));
+    wait_until("its output is there", || {
+        fs::read(dir(place).join(id).join("stdout")).is_ok_and(|it| it == b"waits\n")
+    });
     ["tool", "daemon"].map(|it| {
         let text = fs::read_to_string(place.path().join("plugins/p").join(it)).unwrap();
         Pid::from_raw(text.trim().parse().unwrap()).unwrap()
@@ -187,12 +190,12 @@ fn the_output_is_followed_to_its_end() {
 fn cancelling_a_job_ends_its_whole_tree() {
     let place = with_tools(&[("t", STAYS)]);
     let id = background(&place, &["p:t"]);
-    let (tree, keeper) = (tree(&place), keeper(&place, &id));
+    let (tree, keeper) = (tree(&place, &id), keeper(&place, &id));
     assert!(tree.into_iter().all(is_alive));
     let ran = jobs(&place, &["cancel", &id]).run();
     assert_eq!((ran.code, ran.stdout()), (Some(0), format!("{id} has ended: exit code 130\n")));
     assert!(!tree.into_iter().any(is_alive), "something outlives the job");
-    assert!(!is_alive(keeper));
+    wait_until("the keeper is gone", || !is_alive(keeper));
     let ran = result(&place, &id);
     assert_eq!(ran.code, Some(130), "{}", ran.shown());
     // Once more is no error.
@@ -205,7 +208,7 @@ fn cancelling_a_job_ends_its_whole_tree() {
 fn the_tool_of_a_killed_keeper_ends_and_the_job_is_lost() {
     let place = with_tools(&[("t", STAYS)]);
     let id = background(&place, &["p:t"]);
-    let (tree, keeper) = (tree(&place), keeper(&place, &id));
+    let (tree, keeper) = (tree(&place, &id), keeper(&place, &id));
     let follow = jobs(&place, &["output", &id, "--follow"]).start();
     kill_process(keeper, Signal::KILL).unwrap();
     wait_until("the tool is gone", || !tree.into_iter().any(is_alive));
@@ -231,7 +234,7 @@ fn the_tool_of_a_killed_keeper_ends_and_the_job_is_lost() {
 fn a_keeper_that_is_asked_to_end_records_that() {
     let place = with_tools(&[("t", STAYS)]);
     let id = background(&place, &["p:t"]);
-    let (tree, keeper) = (tree(&place), keeper(&place, &id));
+    let (tree, keeper) = (tree(&place, &id), keeper(&place, &id));
     kill_process(keeper, Signal::TERM).unwrap();
     let ran = result(&place, &id);
     assert_eq!(ran.code, Some(143), "{}", ran.shown());
@@ -317,7 +320,7 @@ fn ten_jobs_run_at_once() {
 fn a_job_from_before_a_restart_of_the_machine_is_lost() {
     let place = with_tools(&[("t", STAYS)]);
     let id = background(&place, &["p:t"]);
-    tree(&place);
+    tree(&place, &id);
     let job = status(&place, &id);
     // The files are as they were while it ran, and no process holds the lock on them.
     let before = dir(&place).join("0123456789ab");
