@@ -1,6 +1,7 @@
 //! What stands on the command line.
 
 mod jobs; // the options of `jobs`
+mod undo; // the options of `undo`
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use clap::{
 use flyto_tools::export;
 
 pub(crate) use self::jobs::{Jobs, JobsOutput, JobsRemove, JobsResult, JobsWhat, KeepJob};
+pub(crate) use self::undo::Undo;
 
 /// Runs programs as typed tools.
 #[derive(Debug, Parser)]
@@ -138,6 +140,8 @@ pub(crate) enum Verb {
     Completions(Completions),
     /// Lists calls in the background, shows them, cancels them
     Jobs(Jobs),
+    /// Undoes calls, the latest or those that are named
+    Undo(Undo),
     /// Makes the call of a job; `call --background` starts it
     #[command(hide = true)]
     KeepJob(KeepJob),
@@ -168,6 +172,7 @@ impl Verb {
             Self::Explain(it) => &mut it.common,
             Self::Completions(it) => &mut it.common,
             Self::Jobs(it) => it.common(),
+            Self::Undo(it) => &mut it.common,
             Self::KeepJob(it) => &mut it.common,
         }
     }

@@ -117,7 +117,7 @@ impl Exit {
             Ending::Job { recorded: Some(code), .. } => Self::Recorded(*code),
             // The tool ended with its keeper, as one that a signal killed.
             Ending::Job { .. } => Self::ToolFailed,
-            Ending::DryRun { is_refused: true, .. } => Self::NotAllowed,
+            Ending::NotUndone | Ending::DryRun { is_refused: true, .. } => Self::NotAllowed,
             Ending::DryRun { is_invalid: true, .. } => Self::Invalid,
             Ending::DryRun { problem, .. } => match problem {
                 None => Self::Ok,
@@ -172,6 +172,8 @@ pub(crate) enum Ending<'a> {
         /// The exit code that its keeper recorded.
         recorded: Option<u8>,
     },
+    /// A call was undone already, or may have been.
+    NotUndone,
     /// A call was looked at and not made.
     DryRun {
         /// A rule of the operator's is against it.

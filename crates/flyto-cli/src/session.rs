@@ -9,6 +9,7 @@ use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
 use flyto_host::permission::Caller;
 use flyto_host::stages::names;
+use flyto_host::undo::UndoStore;
 use flyto_host::{
     CallError, Config, Flags, Host, HostBuilder, LoadReport, Prepared, Surroundings, codes,
     load_config,
@@ -119,7 +120,9 @@ impl Session {
             Backend::Unused => ExecEnv::new(Local::new()),
         };
         let dir = surroundings.current_dir.display().to_string();
+        let undo_store = UndoStore::of(&surroundings.places);
         let host = Host::builder(env, surroundings, config).caller(Caller::Operator);
+        let host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
         let host = Arc::new(with(host, rules_file.clone()).build());
         let report = host.report();
         Ok(Loaded {

@@ -10,6 +10,7 @@ mod report;
 mod signals;
 mod stages;
 mod status;
+mod undo;
 
 use std::io;
 use std::os::unix::net::UnixStream;
@@ -18,7 +19,7 @@ use std::time::Instant;
 
 use flyto_host::permission::{Decision, Verdict};
 use flyto_host::stages::CallReport;
-use flyto_host::{CallError, MissingGrants, Plan, Prepared};
+use flyto_host::{CallError, MissingGrants, Plan, Prepared, unique_call_id};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Preview, ProblemKind, Progress, ToolResult, Violation,
 };
@@ -29,7 +30,7 @@ use self::checkpoint::AtTerminal;
 use self::live::{Live, Shown};
 use self::signals::Signals;
 use self::status::Status;
-pub(crate) use self::{background::store as job_store, keep::keep};
+pub(crate) use self::{background::store as job_store, keep::keep, undo::undo};
 use crate::advice;
 use crate::args::Call;
 use crate::confinement::{self, ConfinementDocument};
@@ -37,7 +38,7 @@ use crate::decision;
 use crate::exit::{Ending, Exit};
 use crate::preview::{self, VariableDocument};
 use crate::session::{Backend, Loaded, Session};
-use crate::stop::Stop;
+use crate::stop::{Stop, chain};
 use crate::table::facts;
 use crate::tool_details;
 use crate::words::tame;
@@ -79,10 +80,12 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
 pub(crate) fn show_recorded(
     name: &str,
     result: ToolResult,
+    undo_id: Option<&str>,
     exit: Exit,
     session: &Session,
 ) -> Result<Exit, Stop> {
-    report::show(name, Made { is_recorded: true, ..Made::new(result, exit) }, session)
+    let undo = undo_id.map(|it| Ok(it.to_owned()));
+    report::show(name, Made { undo, is_recorded: true, ..Made::new(result, exit) }, session)
 }
 
 /// A call that was made.
@@ -99,6 +102,8 @@ struct Made {
     lacks: Option<MissingGrants>,
     /// Variables that are set and not granted, in whose place a default stood.
     defaulted: Vec<String>,
+    /// The id by which the call can be undone, or why it cannot although there is an inverse call.
+    undo: Option<Result<String, String>>,
     /// Whether the result may be shown once more.
     is_recorded: bool,
 }
@@ -114,6 +119,7 @@ impl Made {
             is_limited: false,
             lacks: None,
             defaulted: Vec::new(),
+            undo: None,
             is_recorded: false,
         }
     }
@@ -139,7 +145,9 @@ fn make(
 
     let cancellation = CancellationToken::new();
     let live = Live::new(Arc::clone(&status), ends, cancellation.clone(), !screen.quiet);
-    let mut ctx = CallContext::new().with_cancellation(cancellation.clone());
+    // Its record is told from those of other processes by this.
+    let mut ctx =
+        CallContext::new().with_id(unique_call_id()).with_cancellation(cancellation.clone());
     if let Some(timeout) = args.timeout {
         ctx = ctx.with_timeout(timeout);
     }
@@ -199,7 +207,7 @@ fn settled(
     call: &Prepared,
     signal: Option<u8>,
 ) -> Result<Made, Stop> {
-    let CallReport { result, .. } = report;
+    let CallReport { result, undo, .. } = report;
     let mut result = result.map_err(|err| advice::not_called(loaded, call, err))?;
     if let Some(execution) = result.execution.as_mut().filter(|_| !loaded.host.unended().is_empty())
     {
@@ -216,7 +224,8 @@ fn settled(
     let exit = Exit::of(&Ending::Called { result: &result, signal });
     let working_dir = call.preview().and_then(|it| it.working_dir.clone());
     let is_limited = loaded.is_limited;
-    Ok(Made { working_dir, is_limited, lacks, defaulted, ..Made::new(result, exit) })
+    let undo = undo.map(|it| it.map_err(|err| chain(&err)));
+    Ok(Made { working_dir, is_limited, lacks, defaulted, undo, ..Made::new(result, exit) })
 }
 
 /// Whether the call has had all the time that there was. The process of its session gets no more.

@@ -28,6 +28,9 @@ struct Document<'a> {
     /// Variables that are set and not granted, in whose place a default stood.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     defaulted: &'a [String],
+    /// The id by which the call can be undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo_id: Option<&'a str>,
 }
 
 /// Shows the result, and gives the exit code.
@@ -47,8 +50,10 @@ pub(super) fn show(name: &str, made: Made, session: &Session) -> Result<Exit, St
 
 /// The result as the one JSON document.
 pub(super) fn document<'a>(name: &'a str, made: &'a Made) -> impl Serialize + 'a {
-    let Made { result, exit, lacks, defaulted, .. } = made;
-    Document { tool: name, exit_code: exit.code(), result, lacks: lacks.as_ref(), defaulted }
+    let Made { result, exit, lacks, defaulted, undo, .. } = made;
+    let undo_id = undo.as_ref().and_then(|it| it.as_deref().ok());
+    let (exit_code, lacks) = (exit.code(), lacks.as_ref());
+    Document { tool: name, exit_code, result, lacks, defaulted, undo_id }
 }
 
 /// How much is shown of each end of an output that is too long: 2 KiB, about a screen of lines.
@@ -163,6 +168,16 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
     }
     if let Some(remark) = execution.and_then(|it| unended(it, name)) {
         screen.note(remark);
+    }
+    match (&made.undo, &result.undo) {
+        (Some(Ok(id)), Some(undo)) => {
+            let (what, command) = (one_line(&undo.what), command_line(["flyto", "undo", id]));
+            screen.note(format_args!("to undo it ({what}): {command}"));
+        }
+        (Some(Err(why)), _) => {
+            screen.note(format_args!("it cannot be undone by `flyto undo`: {}", one_line(why)));
+        }
+        _ => {}
     }
 }
 

@@ -276,7 +276,8 @@ fn result(
         return Ok(exit);
     }
     let result = ToolResult::deserialize(&document).map_err(|err| torn(id, &err, store))?;
-    show_recorded(&job.tool, result, exit, session)
+    let undo_id = document.get("undo_id").and_then(Value::as_str);
+    show_recorded(&job.tool, result, undo_id, exit, session)
 }
 
 fn torn(id: &JobId, err: &serde_json::Error, store: &JobStore) -> Stop {

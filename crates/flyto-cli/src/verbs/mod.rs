@@ -40,6 +40,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Explain(args) => explain::run(args, session),
         Verb::Completions(args) => completions::run(args, session),
         Verb::Jobs(args) => jobs::run(args, session),
+        Verb::Undo(args) => crate::call::undo(args, session),
         Verb::KeepJob(args) => crate::call::keep(args, session),
     }
 }

@@ -253,10 +253,8 @@ fn the_stages_of_a_call_are_timed() {
         let names = stages.map_while(|it| it.split_once(" µs  ").map(|it| it.1.to_owned()));
         names.collect::<Vec<_>>().join(", ")
     };
-    expect![
-        "validate, permission, reverse thinking, checkpoint, audit, execute, output guard, bound"
-    ]
-    .assert_eq(&stages("p:t"));
+    let all = "validate, permission, reverse thinking, checkpoint, audit, execute, undo, output guard, bound";
+    assert_eq!(stages("p:t"), all);
     // The stages behind the one that refused were not reached.
     expect!["validate, permission, reverse thinking, checkpoint"].assert_eq(&stages("p:g"));
     expect![""].assert_eq(&{

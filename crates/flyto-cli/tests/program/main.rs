@@ -22,5 +22,7 @@ mod terminal; // what acts on a terminal
 mod terms; // what runs, and on which terms
 mod tools; // the tools that are there
 mod trust; // what a project may do
+#[cfg(target_os = "linux")]
+mod undo; //  calls that are taken back
 mod verbs; // every other verb
 mod watch; // tools that come and go

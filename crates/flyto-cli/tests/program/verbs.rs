@@ -171,6 +171,7 @@ fn help_fits_a_page() {
           explain      Explains the code of a finding
           completions  Prints a completion script for a shell
           jobs         Lists calls in the background, shows them, cancels them
+          undo         Undoes calls, the latest or those that are named
 
         Options:
           -h, --help
