@@ -15,6 +15,7 @@ use std::{
     io::{self, Write},
     ops::Range,
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use bytes::BufMut;
@@ -220,6 +221,9 @@ impl Recorder {
         let (path, room_bytes) = (std::mem::take(path), *limit_bytes);
         self.spill = match create_private(&path) {
             Ok(file) => {
+                // Tells a process that makes room in the directory that the file is still written; the kernel releases
+                // it with ours. Where the file system has no locks, the file has its age.
+                let _ = file.try_lock();
                 let file = SpillFile { path, file, is_whole: false };
                 SpillState::Writing { file, room_bytes }
             }
@@ -260,6 +264,8 @@ impl Recorder {
             SpillState::Off | SpillState::Waiting { .. } => None,
             SpillState::Writing { mut file, .. } => {
                 file.is_whole = true;
+                // Its age is counted from here, whenever the program wrote last.
+                let _ = file.file.set_modified(SystemTime::now());
                 Some(Spill { path: file.path.clone(), error: None })
             }
             SpillState::Failed { path, error } => Some(Spill { path, error: Some(error) }),
@@ -497,6 +503,22 @@ mod tests {
         assert!(path.exists());
         drop(recorder);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_spill_is_locked_while_it_is_written() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("spill");
+        let mut recorder = Recorder::new(&Capture::limit(4).spill_to(&path));
+        recorder.scratch = b"0123456789".to_vec();
+        recorder.start_spill();
+        let file = File::options().write(true).open(&path).expect("there");
+        assert!(matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock)));
+        file.set_modified(SystemTime::UNIX_EPOCH).expect("changed");
+        recorder.finish();
+        file.try_lock_shared().expect("its writer has ended");
+        let modified = file.metadata().and_then(|it| it.modified()).expect("told");
+        assert!(modified > SystemTime::UNIX_EPOCH, "its age is counted from the end of the call");
     }
 
     #[test]

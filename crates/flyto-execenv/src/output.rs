@@ -67,6 +67,9 @@ impl Capture {
 
     /// Writes the whole stream to `path` once it outgrows the limit, up to
     /// [`DEFAULT_SPILL_BYTES`].
+    ///
+    /// Its writer holds the lock on the file (flock(2)) until the call has ended, and sets its time of change then: a
+    /// process that removes old files leaves one alone that is locked.
     #[must_use]
     pub fn spill_to(mut self, path: impl Into<PathBuf>) -> Self {
         self.spill = Some(path.into());
