@@ -4,15 +4,15 @@
 //! whatever the kind of tool. The limit counts bytes of UTF-8 text, not characters or tokens. The
 //! line that says what is missing is added to the limit, not taken from it.
 //!
-//! Kept files lie in `output` below the user's state directory, each readable by the user alone.
-//! Their number and size are not bounded; [`remove_old`] runs once, when a host is made.
+//! Kept files lie in `output` below the user's state directory, each readable by the user alone. Which of them
+//! stay is decided in [`spill`](crate::spill).
 
 use std::{
     fs::{self, DirBuilder, OpenOptions},
     io::{self, Write},
     ops::Range,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use flyto_program::omission_notice;
@@ -21,11 +21,6 @@ use flyto_tools::{CallId, Omitted, ToolResult};
 /// Bytes of text that a model gets unless the configuration says otherwise: 64 KiB, some 16,000
 /// tokens.
 pub const DEFAULT_OUTPUT_LIMIT_BYTES: u64 = 64 * 1024;
-
-/// How long the whole of an output that was too long is kept: 7 days.
-///
-/// Measured by the time of a file's last change, which is the time of the call that wrote it.
-const KEEP: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Cuts the middle out of a text that is longer than `limit` bytes. Nothing is cut silently: a line
 /// says how much is missing and where the whole of it lies, if `dir` could take it.
@@ -128,20 +123,6 @@ fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
         return Err(err);
     }
     Ok(path)
-}
-
-/// Removes outputs that were kept for [`KEEP`] and longer.
-///
-/// Errors are passed over: a file that cannot be read or removed stays for the next host. Every
-/// plain file in `dir` counts, whatever its name, so `dir` must hold nothing else.
-pub(crate) fn remove_old(dir: &Path) {
-    let Ok(entries) = fs::read_dir(dir) else { return };
-    for entry in entries.flatten() {
-        let age = entry.metadata().and_then(|it| it.modified()).map(|it| it.elapsed());
-        if age.is_ok_and(|it| it.is_ok_and(|age| age > KEEP)) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ use flyto_tools::{CallContext, Entry, Input, Registry, RegistryError, Tool, Tool
 use tokio::sync::watch;
 
 use crate::{
-    bound::remove_old,
     builder::HostBuilder,
     changes::{HostChanges, Moment, Roster},
     codes,
@@ -32,6 +31,7 @@ use crate::{
     prepared::{Prepared, Shared},
     report::{ExecFileState, LoadReport},
     sources::{Sources, checked},
+    spill,
 };
 
 /// Similar names that an error lists at most.
@@ -99,7 +99,7 @@ impl Host {
         let gate = Gate::new(&config, &surroundings);
         let env = env.narrowed_by(&config.policies(|class| kill_scope(&env, class), &surroundings));
         if let Some(dir) = &output_dir {
-            remove_old(dir);
+            spill::Cleaning::default().clean(dir);
         }
         let mut options = LoadOptions::new().env(surroundings.env.clone());
         if let Some(path) = surroundings.env.get("PATH") {

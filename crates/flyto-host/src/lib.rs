@@ -65,6 +65,7 @@ pub mod permission; // which calls may run
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
 mod secrets; //     what looks like a secret in a result
 mod sources; //     the tools of each source, and reloading them
+mod spill; //       which whole outputs are kept
 pub mod stages; //  the path of a call, step by step
 mod trace; //       spans of calls
 #[cfg(unix)]
