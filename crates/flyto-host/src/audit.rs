@@ -111,6 +111,9 @@ impl Recorder {
         if let Some(parent) = prepared.parent() {
             put("parent", parent.as_str().into());
         }
+        if let Some(record) = prepared.undoes() {
+            put("undoes", record.into());
+        }
         put("tool", prepared.id().as_str().into());
         put("origin", metadata.origin.to_string().into());
         if let Some(version) = &metadata.version {

@@ -29,8 +29,7 @@ pub(crate) fn hash(bytes: &[u8]) -> String {
 
 /// Makes an id for a call that calls of other processes hardly have: 12 hexadecimal digits.
 ///
-/// [`CallId::next`] counts the calls of one process. Where records of several processes lie in one place, as those
-/// of [`undo`](crate::undo) do, a program gives its calls ids like this one.
+/// It is shorter than one of [`CallId::next`], for a person who names the call again, as in `flyto undo`.
 ///
 /// ```
 /// use flyto_tools::CallContext;

@@ -32,11 +32,13 @@ pub(crate) fn undo(args: &Undo, session: &Session) -> Result<Exit, Stop> {
     }
     let records = named(&args.calls, &store)?;
     let status = Arc::new(Status::new("undo", &session.screen));
-    let handler = AtTerminal::new(session.screen, status);
-    let loaded = session.load_with(None, Backend::Used, |host| match handler {
-        Some(handler) => host.checkpoint_handler(handler),
-        None => host,
-    })?;
+    let loaded =
+        session.load_with(None, Backend::Used, |host, rules_file| {
+            match AtTerminal::new(session.screen, status, rules_file) {
+                Some(handler) => host.checkpoint_handler(handler),
+                None => host,
+            }
+        })?;
     check_descriptors().map_err(not_tried)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(not_tried)?.block_on(undo_all(&records, &store, &loaded, session))
