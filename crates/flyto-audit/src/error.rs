@@ -24,7 +24,7 @@ use std::{io, path::PathBuf, time::Duration};
 #[non_exhaustive]
 pub enum AuditError {
     /// The disk is full, or a quota or the limit on a file's size is reached (`ENOSPC`, `EDQUOT`, `EFBIG`).
-    #[error("failed to {doing} {}: no space left; free some, or remove old `audit-*.jsonl` files by a `keep` setting", path.display())]
+    #[error("failed to {doing} {}: no space left; free some, or keep records for fewer days", path.display())]
     NoSpace {
         /// What was being done.
         doing: &'static str,

@@ -11,7 +11,7 @@ use flyto_host::permission::Caller;
 use flyto_host::stages::names;
 use flyto_host::undo::UndoStore;
 use flyto_host::{
-    CallError, Config, Flags, Host, HostBuilder, LoadReport, Prepared, Surroundings, codes,
+    CallError, Config, Flags, Host, HostBuilder, LoadReport, Places, Prepared, Surroundings, codes,
     load_config,
 };
 use flyto_tools::{Entry, ToolErrorKind};
@@ -178,7 +178,16 @@ impl Session {
             Stop::new(Exit::NotTried, format!("the current directory cannot be told: {err}"))
                 .with_help("change to a directory that is there")
         })?;
-        Ok(Surroundings::new(self.env.clone(), dir))
+        let mut res = Surroundings::new(self.env.clone(), dir);
+        if self.env.get("HOME").is_none_or(|it| it.is_empty()) {
+            // The rules of the user and the log of calls have their place without the variable too.
+            let mut env = self.env.clone();
+            if let Some(home) = std::env::home_dir().filter(|it| it.is_absolute()) {
+                env.set("HOME", home);
+                res.places = Places::from_env(&env);
+            }
+        }
+        Ok(res)
     }
 }
 
@@ -284,6 +293,10 @@ impl Loaded {
                     Some(help) => stop.with_help(help),
                     None => stop,
                 }
+            }
+            // A person who said no needs no way round it.
+            CallError::Refused(it) if it.stage == names::CHECKPOINT && it.why.contains("not released") => {
+                stop
             }
             CallError::Refused(it) if it.stage == names::CHECKPOINT => stop.with_help(
                 "if its calls need no release, write `\"requires_checkpoint\": false` beside \

@@ -9,8 +9,8 @@ use flyto_tools::ToolResult;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What becomes of secrets in the result of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// What becomes of secrets in the result of a call, the laxest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum OutputGuard {
@@ -108,7 +108,14 @@ impl Secrets {
             }
         }
         if let Some(data) = &mut result.data {
-            for_each_text(data, &mut |text| look("data", text))?;
+            // As one text, since the name of a member says what its value is.
+            let before = data.to_string();
+            let mut text = before.clone();
+            look("data", &mut text)?;
+            if text != before {
+                // Where a mark stands across texts, they are no JSON any more.
+                *data = text.parse().unwrap_or_else(|_| Value::String(text));
+            }
         }
         if let Some(raw) = &mut result.raw {
             let found = self.scan("output", raw)?;
@@ -117,21 +124,5 @@ impl Secrets {
             }
         }
         Ok((result, all))
-    }
-}
-
-/// Calls `look` for each text of a value, and for the names in it that are texts as well. A value has a bounded depth
-/// since it was parsed.
-fn for_each_text<E>(
-    value: &mut Value,
-    look: &mut impl FnMut(&mut String) -> Result<(), E>,
-) -> Result<(), E> {
-    match value {
-        Value::String(text) => look(text),
-        Value::Array(items) => items.iter_mut().try_for_each(|it| for_each_text(it, look)),
-        Value::Object(members) => {
-            members.iter_mut().try_for_each(|(_, it)| for_each_text(it, look))
-        }
-        _ => Ok(()),
     }
 }

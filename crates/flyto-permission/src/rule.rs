@@ -8,6 +8,7 @@
 use std::{fmt, ops::Range, sync::Arc};
 
 use flyto_diagnostics::closest;
+use flyto_tools::ToolId;
 use serde::{Serialize, Serializer};
 
 use crate::{Layer, Place, Verdict, glob::Glob, host};
@@ -96,6 +97,25 @@ impl Rule {
                 | Form::Command { is_prefix: false, .. }
                 | Form::Host(host::Pattern::Exact(_)))
         )
+    }
+
+    /// The text of a rule that names exactly this tool; `None` where a rule cannot, because its id reads as another
+    /// form: `class:bash` is a class of tools, `Bash` every command.
+    ///
+    /// ```
+    /// use flyto_permission::Rule;
+    /// use flyto_tools::ToolId;
+    ///
+    /// let id = |text| ToolId::parse(text).expect("this is a name");
+    /// assert_eq!(Rule::for_tool(&id("mail:send")).as_deref(), Some("mail:send"));
+    /// assert_eq!(Rule::for_tool(&id("class:bash")), None);
+    /// assert_eq!(Rule::for_tool(&id("Bash")), None);
+    /// ```
+    #[must_use]
+    pub fn for_tool(id: &ToolId) -> Option<String> {
+        let text = id.as_str();
+        let is_tool = Form::parse(text).is_ok_and(|it| it == Form::Tool(text.to_owned()));
+        is_tool.then(|| text.to_owned())
     }
 
     /// Reads a rule and keeps nothing of it.

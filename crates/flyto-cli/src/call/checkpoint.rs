@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::status::Status;
 use crate::preview;
-use crate::screen::Screen;
+use crate::screen::{Page, Screen};
 use crate::stop::chain;
 use crate::table::facts;
 use crate::words::{one_line, tame};
@@ -25,7 +25,6 @@ const SHOWN_BYTES: usize = 2 * 1024;
 /// one as well, by a rule in the operator's configuration; anything else refuses it.
 #[derive(Debug)]
 pub(super) struct AtTerminal {
-    screen: Screen,
     status: Arc<Status>,
     /// The configuration file to which rules are added.
     rules_file: Option<PathBuf>,
@@ -39,7 +38,7 @@ impl AtTerminal {
         rules_file: Option<PathBuf>,
     ) -> Option<Self> {
         let can_ask = screen.stderr.terminal && io::IsTerminal::is_terminal(&io::stdin());
-        can_ask.then_some(Self { screen, status, rules_file })
+        can_ask.then_some(Self { status, rules_file })
     }
 
     /// The rules that "always" would add, and the file.
@@ -74,7 +73,7 @@ impl AtTerminal {
             }
             None => "once (y), or no (N)",
         };
-        format!("{}release this call? {choices} ", facts(self.screen.stderr, &rows))
+        format!("{}release this call? {choices} ", facts(Page::default(), &rows))
     }
 }
 

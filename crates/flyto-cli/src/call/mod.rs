@@ -56,6 +56,9 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
             None => host,
         }
     })?;
+    if session.surroundings()?.places.state_dir.is_none() {
+        session.screen.note("there is no home directory: no configuration of the user holds, and no call is recorded");
+    }
     // It may be why a tool is not there.
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);

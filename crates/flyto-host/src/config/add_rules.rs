@@ -65,6 +65,16 @@ pub fn add_rules(file: &Path, rules: &[String]) -> Result<(), AddRulesError> {
     };
     check(&source, path)?;
     let root = findings.take(json::parse(&source)).map_err(|_| broken(path, &findings))?;
+    for pointer in ["/permissions", "/permissions/allow"] {
+        if root.get_pointer(pointer).is_some_and(json::Value::is_null) {
+            let why = format!("{pointer} is null; remove the key");
+            return Err(AddRulesError::Broken { path: path.to_owned(), why });
+        }
+    }
+    if std::fs::metadata(path).is_ok_and(|it| it.permissions().readonly()) {
+        let source = io::Error::new(io::ErrorKind::PermissionDenied, "it is closed for writing");
+        return Err(AddRulesError::Write { path: path.to_owned(), source });
+    }
     let mut text = source.text().to_owned();
     if let Some((at, insert)) = insertion(&root, &text, rules) {
         text.insert_str(at, &insert);
@@ -237,6 +247,16 @@ mod tests {
             failed to add a rule to "DIR/config.json": the document must be an object, found an array; `flyto validate` shows where
         "#]],
         );
+    }
+
+    #[test]
+    fn what_stands_there_as_null_is_told() {
+        check("{\"permissions\": {\"allow\": null}}", &["p:t"], expect![[r#"
+            failed to add a rule to "DIR/config.json": /permissions/allow is null; remove the key; `flyto validate` shows where
+        "#]]);
+        check("{\"permissions\": null}", &["p:t"], expect![[r#"
+            failed to add a rule to "DIR/config.json": "permissions" must be an object, found null; `flyto validate` shows where
+        "#]]);
     }
 
     #[cfg(unix)]

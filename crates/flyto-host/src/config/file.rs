@@ -75,7 +75,7 @@ const SCHEMA: &str = "$schema";
 const TRUSTED_DIRS: &str = "trusted_dirs";
 
 /// Keys that hold security rules, each with the section that it belongs into.
-const RULES: [(&str, &str); 14] = [
+const RULES: [(&str, &str); 18] = [
     ("plugins", ""),
     ("sandbox", ""),
     (PERMISSIONS, ""),
@@ -90,6 +90,10 @@ const RULES: [(&str, &str); 14] = [
     ("allow", PERMISSIONS),
     ("ask", PERMISSIONS),
     ("deny", PERMISSIONS),
+    ("fsync", "audit"),
+    ("on_failure", "audit"),
+    ("inputs", "audit"),
+    ("keep_days", "audit"),
 ];
 
 /// The section with the rules of permission.

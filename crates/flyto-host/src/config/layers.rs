@@ -21,7 +21,7 @@ use super::{
     permissions::KEYS,
     project::apply_projects,
 };
-use crate::{codes, places::Surroundings};
+use crate::{codes, places::Surroundings, secrets::OutputGuard};
 
 /// What the program's flags say; they win over everything else.
 ///
@@ -282,7 +282,16 @@ pub(super) fn narrow(
     path: &Path,
     findings: &mut Findings,
 ) -> BTreeSet<&'static str> {
-    let FileConfig { plugins, output_limit_bytes, sandbox, permissions, set, text, .. } = file;
+    let FileConfig {
+        plugins,
+        output_limit_bytes,
+        sandbox,
+        permissions,
+        output_guard,
+        set,
+        text,
+        ..
+    } = file;
     let origin = Origin::Project(path.to_owned());
     let mut took: BTreeSet<&'static str> = BTreeSet::new();
     if set.contains("plugins.enabled") && !plugins.enabled {
@@ -319,12 +328,18 @@ pub(super) fn narrow(
         config.sandbox.narrow(&sandbox);
         took.insert("sandbox");
     }
+    // Without a setting, what a model called is redacted.
+    let held = config.output_guard.unwrap_or(OutputGuard::Redact);
+    if let Some(action) = output_guard.filter(|it| *it >= held) {
+        config.output_guard = Some(action);
+        took.insert("output_guard");
+    }
     config.permissions.extend_narrowing(permissions);
     took.extend(["permissions.ask", "permissions.deny"].iter().filter(|it| set.contains(*it)));
     for key in &took {
         config.origins.insert(key, origin.clone());
         match *key {
-            "plugins.enabled" | "plugins.strict_env" | "output_limit_bytes" => {
+            "plugins.enabled" | "plugins.strict_env" | "output_limit_bytes" | "output_guard" => {
                 config.set_values(key, &origin, text.as_ref());
             }
             _ => config.add_values(key, &origin, text.as_ref()),

@@ -13,7 +13,12 @@ use async_trait::async_trait;
 use tokio::time::sleep_until;
 
 use super::{Call, Next, Stage, StageResult, names};
-use crate::{error::Refusal, native::message, permission::Rule, prepared::Prepared};
+use crate::{
+    error::Refusal,
+    native::message,
+    permission::{Rule, Verdict},
+    prepared::Prepared,
+};
 
 /// What a handler is asked.
 #[derive(Debug)]
@@ -118,12 +123,10 @@ fn needs_release(call: &Prepared) -> bool {
 fn rules(call: &Call) -> Vec<String> {
     let decision = call.prepared().decision();
     let asked = decision.suggested_rules();
-    match asked.is_empty() {
-        false => asked.into_iter().map(str::to_owned).collect(),
-        true => {
-            let id = call.entry().id().as_str().to_owned();
-            Rule::check(&id).is_ok().then_some(id).into_iter().collect()
-        }
+    match decision.verdict {
+        // A rule that asks wins over one that allows, so no rule is offered beside it.
+        Verdict::Ask => asked.into_iter().map(str::to_owned).collect(),
+        _ => Rule::for_tool(call.entry().id()).into_iter().collect(),
     }
 }
 

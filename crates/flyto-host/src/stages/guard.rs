@@ -62,7 +62,7 @@ impl Stage for Guard {
         };
         match looked {
             Ok((result, found)) => {
-                let first = found.first().map(|it| it.found.to_string());
+                let first = found.first().map(|it| format!("{}, {}", it.part, it.found));
                 call.set_secrets(found);
                 if let Some(first) = first.filter(|_| action == OutputGuard::Refuse) {
                     let why = format!("the tool has run, and its result is withheld: {first}");

@@ -195,3 +195,21 @@ async fn a_secret_in_a_result_does_not_reach_a_model() {
         "{err}"
     );
 }
+
+#[tokio::test]
+async fn a_secret_in_structured_data_is_redacted_by_the_name_beside_it() {
+    let mut world = World::new();
+    world.config.permissions.allow("class:undeclared").expect("a rule");
+    let host = builder(&world).build();
+    let data = serde_json::json!({"password": "hunter2hunter2x9", (TOKEN): 1, "n": [1, "two"]});
+    let tool = NativeTool::builder("gives", "Gives.").run(move |_, _: NoInput| {
+        let mut result = ToolResult::text("done");
+        result.data = Some(data.clone());
+        async move { result }
+    });
+    host.add_tool("test", tool.expect("a tool")).expect("free");
+    let result = call(&host, "gives", "{}").await.expect("called");
+    let data = result.data.expect("data").to_string();
+    assert!(!data.contains("hunter2hunter2x9") && !data.contains(TOKEN), "{data}");
+    assert!(data.contains(r#""n":[1,"two"]"#), "{data}");
+}

@@ -307,3 +307,51 @@ fn a_project_adds_rules_and_allows_only_where_it_is_trusted() {
         ask: tool c: no rule allows it; to allow it: c"#]],
     );
 }
+
+#[tokio::test]
+async fn an_answer_for_always_is_no_rule_for_others() {
+    // The id of the tool reads as a class of tools, and that of another one as every command.
+    let mut world = World::new();
+    world.write(
+        "plugins/class/plugin.json",
+        r#"{"name": "class", "tools": [{"name": "bash", "description": "Does.", "command": "true",
+            "requires_checkpoint": true}]}"#,
+    );
+    world.config.permissions.allow("Bash(true:*)").expect("a rule");
+    world.config.permissions.allow("class:generic").expect("a rule");
+    let handler = Scripted::new([Ok(Answer::Always), Ok(Answer::No { reason: None })]);
+    let host = builder(&world).checkpoint_handler(handler.clone()).build();
+    drop(call(&host, "class:bash", "{}").await);
+    expect!["the tool asks for a release before each call []"].assert_eq(&handler.asked());
+    world.add_plugin("p", "echo ran");
+    host.reload();
+    let decision = host.prepare("p:run", Input::empty()).expect("it is there").decision();
+    assert_eq!(decision.verdict, Verdict::Ask);
+}
+
+#[test]
+fn a_rule_that_denies_sees_the_input_of_a_fixed_program() {
+    let mut world = World::new();
+    world.write(
+        "plugins/sh/plugin.json",
+        r#"{"name": "sh", "tools": [{"name": "run", "description": "Runs.", "command": "true",
+            "input_schema": {"type": "object"}}]}"#,
+    );
+    world.config.permissions.allow("sh:*").expect("a rule");
+    world.config.permissions.deny("Bash(rm:*)").expect("a rule");
+    world.config.permissions.deny("Read(/etc/passwd)").expect("a rule");
+    world.config.permissions.deny("WebFetch(domain:evil.com)").expect("a rule");
+    let host = builder(&world).build();
+    let verdict = |input: &str| {
+        let input = Input::parse(input).expect("JSON");
+        host.prepare("sh:run", input).expect("it is there").decision().verdict
+    };
+    assert_eq!(verdict(r#"{"command": "ls"}"#), Verdict::Allow);
+    for input in [
+        r#"{"command": "ls; rm -rf /"}"#,
+        r#"{"path": "/etc/passwd"}"#,
+        r#"{"url": "https://evil.com/x"}"#,
+    ] {
+        assert_eq!(verdict(input), Verdict::Deny, "{input}");
+    }
+}

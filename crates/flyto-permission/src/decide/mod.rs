@@ -118,6 +118,10 @@ fn of_tool<'a>(index: &'a Index, request: &Request<'_>) -> Hits<'a> {
             },
         );
     }
+    // `class:a` names a class, and reads as the tool `a` of a plugin `class`: it narrows both.
+    if request.id.owner() == Some("class") {
+        merge(&mut res, index.by_class(request.id.tool()).without_allow());
+    }
     merge(&mut res, index.by_class(request.effective_class().as_str()));
     if request.effective_class() != request.class {
         merge(&mut res, index.by_class(request.class.as_str()).without_allow());
@@ -168,10 +172,7 @@ impl<'a> Judge<'a> {
     ///
     /// `None` where the id itself would be read as another form, such as a tool called `Bash`.
     pub(crate) fn tool_rule(&self) -> Option<String> {
-        let id = self.request.id.as_str();
-        crate::rule::Form::parse(id)
-            .is_ok_and(|it| it == crate::rule::Form::Tool(id.to_owned()))
-            .then(|| id.to_owned())
+        crate::Rule::for_tool(self.request.id)
     }
 
     /// Rules that ask or deny hold for everything that a call touches, whatever its class.
@@ -183,8 +184,8 @@ impl<'a> Judge<'a> {
             for url in &preview.urls {
                 self.narrow_url(url);
             }
-            return;
         }
+        // A program with fixed arguments has what a model writes on its stdin, which no preview takes apart.
         // Names of parameters that tools without a preview commonly have. They are a guess, so
         // nothing is allowed by them.
         let Some(Value::Object(input)) = self.request.input else { return };
