@@ -4,6 +4,8 @@
 //! without its directory. What is found informs, and [`DangerKind::is_asked`] says what is asked
 //! for it.
 
+use std::collections::HashSet;
+
 use super::{Analysis, Command, Word};
 use crate::decision::{Danger, DangerKind};
 
@@ -13,8 +15,9 @@ use crate::decision::{Danger, DangerKind};
 /// pipeline are a danger where the shell stands behind it.
 pub(crate) fn find_dangers(analysis: &Analysis) -> Vec<(usize, Danger)> {
     let mut res: Vec<(usize, Danger)> = Vec::new();
+    let mut seen: HashSet<(usize, DangerKind)> = HashSet::new();
     let mut add = |kind, i: usize| {
-        if !res.iter().any(|(at, it)| *at == i && it.kind == kind) {
+        if seen.insert((i, kind)) {
             res.push((i, Danger { kind, command: analysis.commands[i].text.clone() }));
         }
     };
