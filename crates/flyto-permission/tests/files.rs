@@ -479,3 +479,25 @@ fn a_suggested_rule_names_nothing_wider() {
         assert!(fetch(url).is_empty(), "{url}");
     }
 }
+
+/// A decision is written to logs, and a call can hold any amount of text.
+#[cfg(feature = "bash")]
+#[test]
+fn texts_of_a_call_are_cut() {
+    let id = ToolId::parse("shell:run").expect("this is a name");
+    let long = "x".repeat(20_000);
+    for line in [
+        format!("cd /; echo > {long}"),
+        format!("echo > \"$A{long}\""),
+        format!("echo > /dev/tcp/{long}"),
+        format!("cat < /none/{long}"),
+        format!("echo {long}; {long}"),
+        format!("echo $(({long}))"),
+        format!("PATH{long}=1 make"),
+    ] {
+        let preview = Preview::new().with_command_line(["sh", "-c", &line]);
+        let request = Request::new(&id).class(&PermissionClass::BASH).preview(Some(&preview));
+        let shown = serde_json::to_string(&Rules::default().decide(&request)).expect("it is JSON");
+        assert!(shown.len() < 4000, "{} bytes for {:?}", shown.len(), &line[..20]);
+    }
+}

@@ -7,7 +7,7 @@
 
 use flyto_tools::Access;
 
-use super::{Judge, file::Purpose, protected::may_touch_keys};
+use super::{Judge, cut, file::Purpose, protected::may_touch_keys};
 use crate::{
     Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
     bash::{self, Analysis, Command, Word},
@@ -122,7 +122,7 @@ impl<'a> Judge<'a> {
             if !covered[*at] {
                 is_allowed = false;
                 let text = command.words[*at].known_text();
-                let variable = text.split(['=', '+']).next().unwrap_or(text).to_owned();
+                let variable = cut(text.split(['=', '+']).next().unwrap_or(text));
                 let standing = Standing::Variable { variable };
                 let reason = Reason::default(Verdict::Ask, subject(), standing);
                 self.reasons.push(reason.suggest(suggestion(command, true)));
@@ -260,7 +260,7 @@ impl<'a> Judge<'a> {
                 continue;
             };
             let subject =
-                || Subject::Path { path: path.to_owned(), resolved: None, access: redirect.access };
+                || Subject::Path { path: cut(path), resolved: None, access: redirect.access };
             if path.starts_with("/dev/tcp/") || path.starts_with("/dev/udp/") {
                 let danger = DangerKind::Connects;
                 let standing = Standing::Danger { danger };

@@ -3,7 +3,7 @@
 //! Each address is judged by its host alone: scheme, port and path make no difference to a rule.
 //! This machine and its network are asked unless a rule spells the host.
 
-use super::Judge;
+use super::{Judge, cut};
 use crate::{
     Cause, Reason, Standing, Subject, Verdict,
     host::{self, Pattern},
@@ -78,10 +78,4 @@ fn suggestion(host: &str) -> Option<String> {
     let text = format!("WebFetch(domain:{host})");
     let exact = Form::Host(Pattern::Exact(host.to_owned()));
     Form::parse(&text).is_ok_and(|it| it == exact).then_some(text)
-}
-
-/// To 512 bytes at most.
-fn cut(text: &str) -> String {
-    const MAX: usize = 512;
-    text[..text.floor_char_boundary(MAX)].to_owned()
 }

@@ -8,7 +8,7 @@
 use flyto_tools::Access;
 
 use super::{
-    Judge,
+    Judge, cut,
     protected::{Protected, protection},
 };
 use crate::{
@@ -210,10 +210,4 @@ fn suggestion(path: &str, writes: bool) -> Option<String> {
         Form::Path { glob: Some(glob), .. } if glob.is_literal() => Some(text),
         _ => None,
     }
-}
-
-/// To 512 bytes at most.
-fn cut(text: &str) -> String {
-    const MAX: usize = 512;
-    text[..text.floor_char_boundary(MAX)].to_owned()
 }

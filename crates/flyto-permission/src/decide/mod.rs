@@ -23,8 +23,9 @@ use crate::{
     rules::{Hits, Index, paths::Anchors},
 };
 
-/// Most parts of one preview that are judged; a call with more is asked.
-const MAX_PARTS: usize = 4096;
+/// Most parts of one preview that are judged: paths, addresses and words of its command line
+/// together. A call with more is asked.
+const MAX_PARTS: usize = 16 * 1024;
 
 /// Gathers the reasons of one decision.
 ///
@@ -67,7 +68,7 @@ pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision
     let n_parts = request.preview.map_or(0, |it| {
         it.paths.len() + it.urls.len() + it.command_line.as_ref().map_or(0, Vec::len)
     });
-    if n_parts > MAX_PARTS * 4 {
+    if n_parts > MAX_PARTS {
         let why = "the call touches more than can be judged";
         judge.unclear(judge.tool(), why, "");
         return judge.finish();
@@ -137,7 +138,9 @@ impl<'a> Judge<'a> {
 
     /// `near` is the text at which the reading stopped; empty where there is none to show.
     pub(crate) fn unclear(&mut self, subject: Subject, why: &'static str, near: &str) {
-        let standing = Standing::Unclear { why, near: near.to_owned() };
+        const MAX: usize = 40;
+        let near = near[..near.floor_char_boundary(MAX)].to_owned();
+        let standing = Standing::Unclear { why, near };
         self.reasons.push(Reason::default(Verdict::Ask, subject, standing));
     }
 
@@ -218,7 +221,7 @@ impl<'a> Judge<'a> {
         #[cfg(not(feature = "bash"))]
         {
             let near = words.first().map_or("", String::as_str);
-            let subject = Subject::Command { text: near.to_owned() };
+            let subject = Subject::Command { text: cut(near) };
             self.unclear(subject, "this build does not read command lines", "");
         }
     }
@@ -257,4 +260,10 @@ impl<'a> Judge<'a> {
     fn finish(self) -> Decision {
         Decision::new(self.reasons, self.dangers)
     }
+}
+
+/// A path or an address for people, to 512 bytes at most.
+fn cut(text: &str) -> String {
+    const MAX: usize = 512;
+    text[..text.floor_char_boundary(MAX)].to_owned()
 }
