@@ -215,7 +215,14 @@ impl Follow {
     fn open_next(&mut self, done: Option<(u64, u64)>) -> Result<bool, AuditError> {
         // First the file that is written to, so that one which is rotated meanwhile is in the list.
         let current = self.dir.open_file(CURRENT, Access::Read)?;
-        for first in files::rotated(&self.dir)?.into_iter().filter(|it| *it > self.last) {
+        let mut rotated = files::rotated(&self.dir)?;
+        let next = rotated.iter().find(|it| **it > self.last);
+        // A file that is renamed while the directory is listed may be left out (readdir(3)), also
+        // where a later one is there. Behind that one, a second list leaves none out.
+        if next.is_some_and(|it| *it - self.last > 1) {
+            rotated = files::rotated(&self.dir)?;
+        }
+        for first in rotated.into_iter().filter(|it| *it > self.last) {
             let name = rotated_name(first);
             let Some(file) = self.dir.open_file(&name, Access::Read)? else { continue };
             let opened = self.open_at(&name, file, 0)?;
