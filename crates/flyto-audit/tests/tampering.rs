@@ -364,6 +364,26 @@ fn numbers_that_no_log_reaches_are_no_records() {
     }
 }
 
+/// Many of them would take more memory than `verify` says that it needs.
+#[test]
+fn long_texts_of_a_record_are_not_kept() {
+    let temp = tempfile::tempdir().unwrap();
+    let long = "x".repeat(100_000);
+    let prev = "0".repeat(64);
+    let process = format!(r#"{{"pid":1,"boot":"{long}"}}"#);
+    let members = format!(
+        r#"{{"seq":7,"at":"2026-01-31T12:00:00.000Z","id":"a","event":"begin","process":{process},"#
+    );
+    let members = format!(r#"{members}"follows":"{long}","body":1,"prev":"{prev}""#);
+    let hash = sha256(&format!("{prev}{members}"));
+    fs::write(temp.path().join(CURRENT), format!("{members},\"hash\":\"{hash}\"}}\n")).unwrap();
+    let found = verify(temp.path()).unwrap();
+    assert_eq!((found.records, found.begins, found.n_open_calls), (1, 1, 1));
+    assert!(found.open_calls.is_empty());
+    assert_eq!(found.findings[0].to_string(), "audit.jsonl:1: removed: records 1 to 6 are missing");
+    assert!(serde_json::to_string(&found).unwrap().len() < 2000);
+}
+
 #[test]
 fn findings_without_end_are_counted() {
     let temp = tempfile::tempdir().unwrap();

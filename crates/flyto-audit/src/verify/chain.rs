@@ -14,6 +14,9 @@ use crate::{
     log::events,
 };
 
+/// The longest name of a file of a log: `audit-`, a number of 20 digits, `.jsonl`.
+const MAX_NAME_BYTES: usize = 32;
+
 /// A line of a file.
 #[derive(Debug, Clone, Default)]
 struct Place {
@@ -233,7 +236,9 @@ impl Chain {
         self.settle_rival(Some(line.prev));
         if line.seq > self.next {
             let (first, last) = (self.next, line.seq - 1);
-            let follows = line.follows.as_deref().map(str::to_owned);
+            // No log writes a longer name, and a gap may be one of many.
+            let follows = line.follows.as_deref().filter(|it| it.len() <= MAX_NAME_BYTES);
+            let follows = follows.map(str::to_owned);
             let (place, hash) = (self.at.clone(), line.prev);
             let is_cut = line.event == events::CUT;
             let gap = Gap { first, last, place, hash, follows, is_cut };

@@ -9,6 +9,9 @@ use crate::{Process, Timestamp, line::Line};
 /// The most calls that are kept at once: 10,000, some 5 MB. Others are counted.
 const MAX_OPEN: usize = 10_000;
 
+/// The longest [`Process::boot`] that is kept: a log writes 8 bytes.
+const MAX_BOOT_BYTES: usize = 64;
+
 /// A call that has begun and not ended: it runs, or its process was killed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -37,8 +40,10 @@ pub(super) struct OpenCalls {
 
 impl OpenCalls {
     pub(super) fn begin(&mut self, line: &Line<'_>) {
-        // An id that no log would write is not kept for its length.
-        if self.n_kept == MAX_OPEN || line.id.len() > crate::MAX_ID_BYTES {
+        // Texts that no log would write are not kept for their length.
+        let boot = line.process.as_ref().and_then(|it| it.boot.as_deref()).unwrap_or("");
+        let is_long = line.id.len() > crate::MAX_ID_BYTES || boot.len() > MAX_BOOT_BYTES;
+        if self.n_kept == MAX_OPEN || is_long {
             self.n_others += 1;
             return;
         }
