@@ -1,6 +1,8 @@
 //! What stands on the command line.
 
+pub(crate) mod audit; // the options of `audit`
 mod jobs; // the options of `jobs`
+mod times; // how times are written
 mod undo; // the options of `undo`
 
 use std::ffi::OsString;
@@ -14,6 +16,7 @@ use clap::{
 use flyto_tools::export;
 
 pub(crate) use self::jobs::{Jobs, JobsOutput, JobsRemove, JobsResult, JobsWhat, KeepJob};
+use self::times::seconds;
 pub(crate) use self::undo::Undo;
 
 /// Runs programs as typed tools.
@@ -54,6 +57,7 @@ Exit codes:
     5  not allowed: a stage refused, the plugin is blocked, or `workspace` would open too much
     6  the call timed out
     7  the call could not be tried: program missing, backend unreachable
+    8  `audit verify` found that the log was changed
    69  `doctor` found that this machine lacks something that every tool needs by default
    70  a fault of this program
    74  the answer could not be written, as on a full disk; a closed stdout is no error
@@ -128,6 +132,8 @@ pub(crate) enum Verb {
     Config(Config),
     /// Tells what the rules of permission say of a call
     Permission(Permission),
+    /// Shows the log of calls, and checks that it is as it was written
+    Audit(audit::Audit),
     /// Records that you trust the content of a project's configuration
     Trust(Trust),
     /// Writes something new to start from
@@ -166,6 +172,7 @@ impl Verb {
             Self::Schema(it) => &mut it.common,
             Self::Config(Config { what: ConfigWhat::Show(it) }) => &mut it.common,
             Self::Permission(Permission { what: PermissionWhat::Test(it) }) => &mut it.common,
+            Self::Audit(it) => it.common(),
             Self::Trust(it) => &mut it.common,
             Self::New(New { what: NewWhat::Plugin(it) }) => &mut it.common,
             Self::Doctor(it) => &mut it.common,
@@ -519,40 +526,6 @@ fn shape() -> impl TypedValueParser<Value = export::Format> {
     PossibleValuesParser::new(names).try_map(|it| it.parse::<export::Format>())
 }
 
-/// Reads a number of seconds, with a fraction if need be. More than a year is cut to one, for
-/// clocks that cannot add more.
-fn seconds(text: &str) -> Result<std::time::Duration, String> {
-    const LONGEST_SECONDS: f64 = 366.0 * 24.0 * 60.0 * 60.0;
-    let Ok(seconds) = text.parse::<f64>() else {
-        return Err(match with_unit(text) {
-            Some(seconds) if seconds > 0.0 => {
-                format!("expected a number of seconds; write {seconds}")
-            }
-            Some(_) => "expected more than 0 seconds".to_owned(),
-            None => "expected a number of seconds".to_owned(),
-        });
-    };
-    if seconds > 0.0 {
-        Ok(std::time::Duration::from_secs_f64(seconds.min(LONGEST_SECONDS)))
-    } else {
-        Err("expected more than 0 seconds".to_owned())
-    }
-}
-
-/// The seconds in a time that is written with a unit, as other programs take it: `90s`, `2m`.
-fn with_unit(text: &str) -> Option<f64> {
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match text[number.len()..].to_ascii_lowercase().as_str() {
-        "ms" => 0.001,
-        "s" | "sec" | "secs" | "second" | "seconds" => 1.0,
-        "m" | "min" | "mins" | "minute" | "minutes" => 60.0,
-        "h" | "hour" | "hours" => 3600.0,
-        "d" | "day" | "days" => 86400.0,
-        _ => return None,
-    };
-    Some(number.trim_end().parse::<f64>().ok()? * unit)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -588,14 +561,6 @@ mod tests {
         let args = parse("flyto call p:t --json -5").unwrap();
         let Verb::Call(call) = args.verb else { panic!("another verb") };
         assert_eq!(call.input.json, Some("-5".into()));
-    }
-
-    #[test]
-    fn seconds_are_positive() {
-        for bad in ["0", "-1", "nan", "inf s", "x", ""] {
-            assert!(seconds(bad).is_err(), "{bad}");
-        }
-        assert!(seconds("inf").is_ok());
     }
 
     #[track_caller]

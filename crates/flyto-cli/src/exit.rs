@@ -30,6 +30,8 @@ pub(crate) enum Exit {
     TimedOut,
     /// The call could not be tried.
     NotTried,
+    /// The log of calls is not as it was written.
+    Tampered,
     /// This machine lacks what every tool is given by default.
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux is examined"))]
     Lacking,
@@ -57,6 +59,7 @@ impl Exit {
             Self::NotAllowed => 5,
             Self::TimedOut => 6,
             Self::NotTried => 7,
+            Self::Tampered => 8,
             // EX_UNAVAILABLE of sysexits(3).
             Self::Lacking => 69,
             // EX_SOFTWARE of the same page.
@@ -82,6 +85,7 @@ impl Exit {
             Self::NotAllowed => "not_allowed",
             Self::TimedOut => "timed_out",
             Self::NotTried => "not_tried",
+            Self::Tampered => "tampered",
             Self::Lacking => "lacking",
             Self::Internal => "internal",
             Self::OutputLost => "output_lost",
@@ -134,6 +138,8 @@ impl Exit {
                     Self::Ok
                 }
             }
+            Ending::Verified { is_intact: true } => Self::Ok,
+            Ending::Verified { is_intact: false } => Self::Tampered,
             #[cfg(target_os = "linux")]
             Ending::Examined { serves_by_default } => {
                 if *serves_by_default {
@@ -187,6 +193,8 @@ pub(crate) enum Ending<'a> {
     Decided { is_allowed: bool },
     /// Files were checked.
     Validated { has_errors: bool },
+    /// The log of calls was checked.
+    Verified { is_intact: bool },
     /// The machine was examined.
     #[cfg(target_os = "linux")]
     Examined {
@@ -229,6 +237,7 @@ mod tests {
             Exit::NotAllowed,
             Exit::TimedOut,
             Exit::NotTried,
+            Exit::Tampered,
             Exit::Internal,
             Exit::OutputLost,
             Exit::StillRunning,
@@ -236,7 +245,7 @@ mod tests {
             Exit::Signal(SIGINT),
         ];
         let codes = kinds.map(Exit::code);
-        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 70, 74, 75, 99, 130]);
+        assert_eq!(codes, [0, 1, 2, 3, 4, 5, 6, 7, 8, 70, 74, 75, 99, 130]);
         let words: std::collections::BTreeSet<_> = kinds.map(Exit::word).into();
         assert_eq!(words.len(), kinds.len());
     }
@@ -300,6 +309,12 @@ mod tests {
         assert_eq!(of(JobState::Ended, Some(0)), 0);
         assert_eq!(of(JobState::Ended, Some(6)), 6);
         assert_eq!(of(JobState::Lost, None), 1);
+    }
+
+    #[test]
+    fn a_log_that_was_changed_has_a_code_of_its_own() {
+        let of = |is_intact| Exit::of(&Ending::Verified { is_intact }).code();
+        assert_eq!((of(true), of(false)), (0, 8));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What each verb answers.
 
+mod audit;
 mod completions;
 mod config;
 #[cfg(target_os = "linux")]
@@ -34,6 +35,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Permission(args) => match &args.what {
             PermissionWhat::Test(args) => permission::test(args, session),
         },
+        Verb::Audit(args) => audit::run(args, session),
         Verb::Trust(args) => trust::run(args, session),
         Verb::New(args) => new::run(args, session),
         Verb::Doctor(_) => doctor::run(session),

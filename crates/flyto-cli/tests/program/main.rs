@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod audit; // the log of calls
 mod call; //  calls of tools
 mod config; // which configuration holds
 #[cfg(target_os = "linux")]

@@ -30,7 +30,7 @@ const ACTS: [char; 19] = [
 ];
 
 /// All of them in one text, with a sequence that sets a colour and one that erases the screen.
-fn hostile() -> String {
+pub(crate) fn hostile() -> String {
     ACTS.iter().collect::<String>() + "\u{1b}[45m\u{1b}[2J"
 }
 
@@ -92,7 +92,7 @@ fn ways() -> Vec<Vec<String>> {
 }
 
 #[track_caller]
-fn check_clean(what: &[String], text: &str, may_have_colors: bool) {
+pub(crate) fn check_clean(what: &[String], text: &str, may_have_colors: bool) {
     let mut text = text.replace("\r\n", "\n");
     if may_have_colors {
         // What this program itself sets, one at a time; the text of others has 45.

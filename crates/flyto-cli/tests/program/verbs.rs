@@ -165,6 +165,7 @@ fn help_fits_a_page() {
           schema       Prints the JSON Schema of a kind of file, for editors
           config       Shows the configuration that holds, and where each value comes from
           permission   Tells what the rules of permission say of a call
+          audit        Shows the log of calls, and checks that it is as it was written
           trust        Records that you trust the content of a project's configuration
           new          Writes something new to start from
           doctor       Checks which process controls and sandboxes work here, and suggests fixes
@@ -233,6 +234,7 @@ fn help_fits_a_page() {
             5  not allowed: a stage refused, the plugin is blocked, or `workspace` would open too much
             6  the call timed out
             7  the call could not be tried: program missing, backend unreachable
+            8  `audit verify` found that the log was changed
            69  `doctor` found that this machine lacks something that every tool needs by default
            70  a fault of this program
            74  the answer could not be written, as on a full disk; a closed stdout is no error
@@ -350,6 +352,8 @@ fn every_answer_can_be_json() {
         &["schema", "plugin"],
         &["explain", "F0001"],
         &["completions", "bash"],
+        &["audit", "list"],
+        &["audit", "verify"],
     ] {
         let ran = place.flyto(&words(&[verb, &["--format", "json"]].concat())).run();
         assert_eq!(ran.code, Some(0), "{verb:?}");
