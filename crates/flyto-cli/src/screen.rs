@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Read, Write as _};
+use std::thread;
 
 use anstyle::{AnsiColor, Style};
 use flyto_execenv::Environment;
+use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
 
 use crate::args::{Common, Format, Presets, When};
@@ -125,6 +127,16 @@ impl Screen {
         write_stdout(escape(&text, Form::Json).as_bytes()).map_err(Stop::output)
     }
 
+    /// Prints lines of JSON that are not of this program: byte for byte, but on a terminal, where what acts on it is an
+    /// escape of JSON.
+    pub(crate) fn lines_of_json(&self, lines: &str) -> Result<(), Stop> {
+        let res = match self.stdout.terminal {
+            true => write_stdout(escape(lines, Form::Json).as_bytes()),
+            false => write_stdout(lines.as_bytes()),
+        };
+        res.map_err(Stop::output)
+    }
+
     /// Tells the person at the terminal something beside the answer. With `--format json`, stderr
     /// is for errors alone.
     pub(crate) fn note(&self, text: impl fmt::Display) {
@@ -166,6 +178,28 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
 /// Writes what was escaped, or is for no terminal. Where stderr is closed, the text is lost.
 pub(crate) fn write_stderr(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
+}
+
+/// Acts when the reader of stdout closes it, in a thread of its own. Without that, a verb that waits would stay until
+/// its next line, which may never come.
+///
+/// # Errors
+///
+/// The system has no thread left.
+pub(crate) fn when_reader_has_gone(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name("reader".to_owned()).spawn(move || {
+        let stdout = io::stdout();
+        // Nothing is asked for: errors are always told.
+        let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
+        while fds[0].revents().is_empty() {
+            match poll(&mut fds, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+        act();
+    })?;
+    Ok(())
 }
 
 /// See <https://no-color.org>: any value but the empty one counts.

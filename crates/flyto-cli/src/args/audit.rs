@@ -22,6 +22,10 @@ pub(crate) enum AuditWhat {
     Show(AuditShow),
     /// Checks that no record was changed or removed, and prints the head to note elsewhere
     Verify(AuditVerify),
+    /// Prints records as they stand in the log, one JSON document a line
+    Export(AuditExport),
+    /// Prints new records as they come
+    Follow(AuditFollow),
 }
 
 impl Audit {
@@ -30,6 +34,8 @@ impl Audit {
             AuditWhat::List(it) => &mut it.common,
             AuditWhat::Show(it) => &mut it.common,
             AuditWhat::Verify(it) => &mut it.common,
+            AuditWhat::Export(it) => &mut it.common,
+            AuditWhat::Follow(it) => &mut it.common,
         }
     }
 }
@@ -129,6 +135,46 @@ pub(crate) struct AuditVerify {
     pub(crate) heads: Vec<Head>,
     #[command(flatten)]
     common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Examples:
+  flyto audit export >log.jsonl
+  flyto audit export --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z | gzip >january.jsonl.gz
+  flyto audit export --tool 'deploy:*' | jq .body
+
+With --tool, --id or --outcome, both records of each call that fits are printed. Without them, all records of the time
+are, those as well that the log writes of itself: so their chain of hashes can be checked elsewhere.
+
+The lines are those of the log, byte for byte, but on a terminal.")]
+pub(crate) struct AuditExport {
+    #[command(flatten)]
+    pub(crate) which: Which,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Records of every process are printed, from now on. With --format json, each is the line of the log. Ctrl-C ends it,
+which a shell reports as 130.")]
+pub(crate) struct AuditFollow {
+    /// Calls of this tool that begin from now on; `plugin:*` stands for all tools of a plugin
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Calls whose id is this one, or begins so
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+impl Which {
+    /// Whether it is about more than the time.
+    pub(crate) fn chooses_calls(&self) -> bool {
+        self.tool.is_some() || self.id.is_some() || self.outcome.is_some()
+    }
 }
 
 /// Reads a time as in RFC 3339, or a time before the present one.

@@ -1,6 +1,7 @@
 //! `flyto audit`: the log of calls.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -9,17 +10,17 @@ use flyto_audit::{Log, Options};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::live::{interrupt, wait_until};
+use crate::live::{interrupt, terminal, wait_until};
 use crate::place::{Place, Ran};
 use crate::terminal::{check_clean, hostile};
 
 /// Where the program writes the log of a place.
-fn log_dir(place: &Place) -> PathBuf {
+pub(crate) fn log_dir(place: &Place) -> PathBuf {
     place.path().join("home/.local/state/flyto/audit")
 }
 
 /// A place with the tools `good`, `bad` and `forbidden`, and with as many calls of each in its log.
-fn recorded(names: &[&str]) -> Place {
+pub(crate) fn recorded(names: &[&str]) -> Place {
     let place = Place::with_tools(&[
         ("good", "echo ran", ""),
         ("bad", "exit 3", ""),
@@ -49,7 +50,7 @@ fn ids(place: &Place) -> Vec<String> {
 }
 
 /// A table with one blank between cells; times, ids and measures are taken out.
-fn cells(text: &str) -> String {
+pub(crate) fn cells(text: &str) -> String {
     let cell = |it: &str| match it {
         it if it.ends_with('Z') && it.contains('T') => "TIME".to_owned(),
         it if it.starts_with("call-") => "ID".to_owned(),
@@ -132,9 +133,11 @@ fn filters_choose_calls() {
 #[test]
 fn without_a_log_a_sentence_says_so() {
     let place = Place::new();
-    for words in [&["list"][..], &["show", "x"], &["verify"]] {
+    for (words, code) in
+        [(&["list"][..], 0), (&["show", "x"], 4), (&["verify"], 4), (&["export"], 0)]
+    {
         let ran = audit(&place, words);
-        assert_eq!(ran.code, Some(if words[0] == "list" { 0 } else { 4 }), "{}", ran.shown());
+        assert_eq!(ran.code, Some(code), "{}", ran.shown());
         let sentence =
             "no call was recorded yet: there is no log in DIR/home/.local/state/flyto/audit";
         assert!(ran.shown().contains(sentence), "{}", ran.shown());
@@ -389,8 +392,36 @@ fn a_call_whose_process_was_killed_has_no_end() {
     assert!(open.stdout().contains(" (no end)\n"), "{}", open.shown());
 }
 
+#[test]
+fn an_export_has_the_lines_of_the_log() {
+    let place = recorded(&["p:good", "p:bad", "p:good"]);
+    let log = fs::read_to_string(log_dir(&place).join("audit.jsonl")).unwrap();
+    let export = |words: &[&str]| {
+        let ran = audit(&place, &[&["export"], words].concat());
+        assert_eq!((ran.code, ran.stderr()), (Some(0), String::new()), "{}", ran.shown());
+        ran.stdout()
+    };
+    assert_eq!(export(&[]), log);
+    assert_eq!(export(&["--format", "json"]), log);
+    assert_eq!(export(&["--since", "1h"]), log);
+    assert_eq!(export(&["--until", "1h"]), "");
+    let lines: Vec<_> = log.split_inclusive('\n').collect();
+    assert_eq!(export(&["--outcome", "failed"]), lines[2..4].concat());
+    let good = [&lines[..2], &lines[4..]].concat().concat();
+    assert_eq!(export(&["--tool", "p:g*"]), good);
+    assert_eq!(export(&["--tool", "p:good", "--since", "1h"]), good);
+    let id = &ids(&place)[2];
+    assert_eq!(export(&["--id", id]), lines[4..].concat());
+
+    rewrite(&log_dir(&place), |lines| lines[1] = "no record\n".to_owned());
+    let ran = audit(&place, &["export"]);
+    assert_eq!(ran.stdout(), [&lines[..1], &lines[2..]].concat().concat());
+    let remark = "1 line cannot be read; `flyto audit verify` tells what happened\n";
+    assert_eq!(ran.stderr(), remark);
+}
+
 /// A log whose texts act on a terminal, in a directory whose name does. An id has no control characters.
-fn hostile_place() -> (Place, PathBuf) {
+pub(crate) fn hostile_place() -> (Place, PathBuf) {
     let place = Place::new();
     let state = place.path().join(hostile());
     let dir = state.join("flyto/audit");
@@ -430,4 +461,24 @@ fn no_text_of_a_log_acts_on_a_terminal() {
         let text = if ran.stdout.is_empty() { ran.stderr() } else { ran.stdout() };
         serde_json::from_str::<Value>(&text).unwrap();
     }
+}
+
+#[test]
+fn an_export_is_escaped_on_a_terminal_only() {
+    let (place, state) = hostile_place();
+    let export =
+        || place.flyto(&["audit", "export"]).env("XDG_STATE_HOME", state.to_str().unwrap());
+    assert!(export().run().stdout().contains('\u{202e}'));
+    let (mut controller, user) = terminal(80);
+    let flyto = export().command(|it| {
+        it.stdout(user).stderr(Stdio::null());
+    });
+    let mut flyto = flyto.start();
+    let mut seen = Vec::new();
+    // A terminal whose last user is gone ends with an error on Linux.
+    let _ = controller.read_to_end(&mut seen);
+    assert_eq!(flyto.wait().unwrap().code(), Some(0));
+    let seen = String::from_utf8(seen).unwrap();
+    check_clean(&["export".to_owned()], &seen, false);
+    assert!(seen.contains("\\u202e") && seen.contains(r#""outcome":"#), "{seen:?}");
 }

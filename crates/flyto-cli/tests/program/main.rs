@@ -9,6 +9,7 @@ mod config; // which configuration holds
 mod doctor; // what works on a machine
 #[cfg(target_os = "linux")]
 mod escapes; // what tools leave running
+mod follow; // the log of calls while it is written
 mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm
 #[cfg(target_os = "linux")]

@@ -16,7 +16,7 @@ const MAX_ENDS: usize = 10_000;
 const MAX_TEXT_BYTES: usize = 256;
 
 /// How much longer back than asked the log is read, for clocks that were set back between a begin and its end: 1 h.
-const CLOCK_SLACK: Duration = Duration::from_secs(3600);
+pub(super) const CLOCK_SLACK: Duration = Duration::from_secs(3600);
 
 /// One call, as far as a list tells.
 #[derive(Debug, Serialize)]

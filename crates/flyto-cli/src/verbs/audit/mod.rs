@@ -1,6 +1,8 @@
 //! `audit`: the log of calls. No host is loaded: also a broken configuration leaves the log readable.
 
-mod calls; //  two records become one call
+mod calls; // two records become one call
+mod export;
+mod follow;
 mod list;
 mod show;
 mod verify;
@@ -21,6 +23,8 @@ pub(super) fn run(args: &Audit, session: &Session) -> Result<Exit, Stop> {
         AuditWhat::List(args) => list::run(args, session),
         AuditWhat::Show(args) => show::run(args, session),
         AuditWhat::Verify(args) => verify::run(args, session),
+        AuditWhat::Export(args) => export::run(args, session),
+        AuditWhat::Follow(args) => follow::run(args, session),
     }
 }
 

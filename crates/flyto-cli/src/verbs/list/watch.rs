@@ -3,14 +3,10 @@
 //! Nothing is called here, so nothing has to be cleaned up: a signal ends the program as it ends any
 //! other.
 
-use std::io;
-use std::thread;
-
 use flyto_diagnostics::{Diagnostic, Severity};
 use flyto_host::{HostChanges, SourceChange, SourceKind, WatchError, WatchOptions};
 use flyto_plugin::ChangeKind;
 use flyto_tools::{Changes, ToolId};
-use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -18,7 +14,7 @@ use super::Document;
 use crate::args::List;
 use crate::exit::Exit;
 use crate::findings::{Drawing, summary};
-use crate::screen::look;
+use crate::screen::{look, when_reader_has_gone};
 use crate::session::{Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line};
@@ -50,9 +46,13 @@ struct Finding<'a> {
 pub(super) fn run(args: &List, loaded: &Loaded, session: &Session) -> Result<Exit, Stop> {
     let screen = session.screen;
     let mut watching = loaded.host.watch(WatchOptions::default()).map_err(not_watched)?;
-    let gone = reader_has_gone().map_err(Stop::internal)?;
+    let (gone, has_gone) = oneshot::channel();
+    when_reader_has_gone(|| {
+        let _ = gone.send(());
+    })
+    .map_err(Stop::internal)?;
     let gone = async {
-        if gone.await.is_err() {
+        if has_gone.await.is_err() {
             // No terminal; it still shows at the next write.
             std::future::pending().await
         }
@@ -83,25 +83,6 @@ pub(super) fn run(args: &List, loaded: &Loaded, session: &Session) -> Result<Exi
 fn not_watched(err: WatchError) -> Stop {
     Stop::new(Exit::NotTried, chain(&err))
         .with_help("there are too many threads or processes; see `ulimit -u`")
-}
-
-/// Says when the reader of stdout closes it. Without that, the program would stay until the next
-/// change, which may be never.
-fn reader_has_gone() -> io::Result<oneshot::Receiver<()>> {
-    let (gone, res) = oneshot::channel();
-    thread::Builder::new().name("reader".to_owned()).spawn(move || {
-        let stdout = io::stdout();
-        // Nothing is asked for: errors are always told.
-        let mut fds = [PollFd::new(&stdout, PollFlags::empty())];
-        while fds[0].revents().is_empty() {
-            match poll(&mut fds, None) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(_) => return,
-            }
-        }
-        let _ = gone.send(());
-    })?;
-    Ok(res)
 }
 
 fn text(changes: &HostChanges, args: &List, session: &Session) -> String {
