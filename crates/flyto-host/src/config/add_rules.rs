@@ -251,12 +251,20 @@ mod tests {
 
     #[test]
     fn what_stands_there_as_null_is_told() {
-        check("{\"permissions\": {\"allow\": null}}", &["p:t"], expect![[r#"
+        check(
+            "{\"permissions\": {\"allow\": null}}",
+            &["p:t"],
+            expect![[r#"
             failed to add a rule to "DIR/config.json": /permissions/allow is null; remove the key; `flyto validate` shows where
-        "#]]);
-        check("{\"permissions\": null}", &["p:t"], expect![[r#"
+        "#]],
+        );
+        check(
+            "{\"permissions\": null}",
+            &["p:t"],
+            expect![[r#"
             failed to add a rule to "DIR/config.json": "permissions" must be an object, found null; `flyto validate` shows where
-        "#]]);
+        "#]],
+        );
     }
 
     #[cfg(unix)]
