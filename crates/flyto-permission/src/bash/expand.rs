@@ -39,7 +39,12 @@ impl Parser<'_> {
             Some(b'\\') if self.byte(2) == Some(b'\n') => {
                 return Err(self.unclear("a line that is continued inside a word"));
             }
-            Some(b'0'..=b'9' | b'*' | b'@' | b'#' | b'?' | b'-' | b'$' | b'!') => {
+            // A number, which is one word.
+            Some(b'?' | b'#' | b'$') => {
+                self.pos += 2;
+                word.expansion(true);
+            }
+            Some(b'0'..=b'9' | b'*' | b'@' | b'-' | b'!') => {
                 // `"$@"` is several words although it is quoted.
                 let many = self.byte(1) == Some(b'@');
                 self.pos += 2;

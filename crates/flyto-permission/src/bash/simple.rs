@@ -151,7 +151,7 @@ impl Parser<'_> {
     fn word_into(&mut self, word: &mut Word) -> Parsed {
         self.count()?;
         let start = self.pos;
-        let mut in_braces = false;
+        let mut brace = None;
         while let Some(byte) = self.peek() {
             match byte {
                 b'<' | b'>' if self.byte(1) == Some(b'(') => {
@@ -186,9 +186,13 @@ impl Parser<'_> {
                 _ => {
                     // `{a,b}` and `{1..3}` are several words; a star, a question mark or a bracket
                     // stands for names of files.
-                    in_braces |= byte == b'{';
-                    let expands = in_braces && (byte == b',' || self.at(".."));
-                    if expands || matches!(byte, b'*' | b'?' | b'[') {
+                    if byte == b'{' {
+                        brace.get_or_insert(word.known_text().len());
+                    }
+                    let expands = brace.filter(|_| byte == b',' || self.at(".."));
+                    if let Some(start) = expands {
+                        word.expansion_from(start, false);
+                    } else if matches!(byte, b'*' | b'?' | b'[') {
                         word.expansion(false);
                     }
                     let it = self.next_char();

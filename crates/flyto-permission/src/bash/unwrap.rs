@@ -38,7 +38,10 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
         };
         match unwrapped {
             Ok(Runs::Known) => {}
-            Ok(Runs::Commands(inner)) => {
+            Ok(Runs::Commands(inner, why)) => {
+                if let Some(why) = why {
+                    fail(out, Unclear::new(why, &text));
+                }
                 for words in inner {
                     let text = text.clone();
                     let more_from = Some(0);
@@ -108,8 +111,9 @@ enum Runs {
     Text(String),
     /// What comes on standard input, as `sh` does.
     Stdin,
-    /// Further commands, as `find -exec` does; unknown words follow each.
-    Commands(Vec<Vec<Word>>),
+    /// Further commands, as `find -exec` does; unknown words follow each. With a reason where it
+    /// may run others too.
+    Commands(Vec<Vec<Word>>, Option<&'static str>),
 }
 
 const UNKNOWN_NAME: &str = "the name of the command is known only when it runs";
@@ -208,7 +212,10 @@ fn inner(command: &mut Command, start: usize, wrapper: &Wrapper) -> Result<Inner
     let mut at = start + options.n_words;
     command.moved |= options.moves;
     if wrapper.assignments {
-        while let Some(name) = command.words.get(at).and_then(|it| assigned_name(it.known_text())) {
+        while let Some(name) = command.words.get(at).and_then(|it| assigned_name(it.leading())) {
+            if command.words[at].may_split() {
+                return Err(UNKNOWN_WORD);
+            }
             if !variables::is_harmless(name) {
                 command.risky.push(at);
             }
@@ -296,13 +303,11 @@ fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
 /// `find`, which runs commands and writes files on its own.
 ///
 /// A word with `{}` in it is not known, since file names take its place. Files that it writes
-/// become redirections.
+/// become redirections. Any word that is not known can be `-exec` or `-delete`, or hold it.
 fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
     let words = &command.words[start..];
-    // A word that is nothing but an expansion can become `-exec` and a command.
-    if words.iter().any(|it| it.may_split() && it.known_text().is_empty()) {
-        return Err(UNKNOWN_WORD);
-    }
+    let is_known = command.more_from.is_none() && words.iter().all(|it| it.literal().is_some());
+    let why = (!is_known).then_some(UNKNOWN_WORD);
     let mut res = Vec::new();
     let mut targets = Vec::new();
     let mut at = 1;
@@ -332,5 +337,5 @@ fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
     }
     let write = |target| Redirect { target, access: Access::Write };
     command.redirects.extend(targets.into_iter().map(write));
-    Ok(Runs::Commands(res))
+    Ok(Runs::Commands(res, why))
 }

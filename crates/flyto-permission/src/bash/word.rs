@@ -12,6 +12,8 @@ pub(crate) struct Word {
     text: String,
     /// Some of it is known only when the line runs.
     unknown: bool,
+    /// Bytes of `text` before the first part that is not known; all of it where there is none.
+    n_leading: Option<usize>,
     /// It may become several words, or none.
     splits: bool,
     /// It starts with a tilde that the shell replaces with a home directory.
@@ -40,6 +42,25 @@ impl Word {
         &self.text
     }
 
+    /// What the word surely starts with: the text before its first part that is not known.
+    ///
+    /// Of several words that it becomes, the first starts with it.
+    pub(crate) fn leading(&self) -> &str {
+        let n_leading = self.n_leading.unwrap_or(self.text.len());
+        self.text.get(..n_leading).unwrap_or_default()
+    }
+
+    /// Whether the word may be one of these, or start as it, once all of it is known.
+    ///
+    /// A word that may split holds any other word as well.
+    pub(crate) fn may_start_with(&self, wanted: &str) -> bool {
+        let leading = self.leading();
+        match self.literal() {
+            Some(text) => text.starts_with(wanted),
+            None => self.splits || leading.starts_with(wanted) || wanted.starts_with(leading),
+        }
+    }
+
     /// Whether the word may become several words, or none.
     pub(crate) fn may_split(&self) -> bool {
         self.splits
@@ -60,6 +81,7 @@ impl Word {
     /// The text stays for people and for dangers.
     pub(crate) fn forget(&mut self) {
         self.unknown = true;
+        self.n_leading = Some(0);
     }
 
     /// A character as the program gets it, after quote removal.
@@ -84,7 +106,13 @@ impl Word {
     ///
     /// Without quotes it may be several, or none.
     pub(super) fn expansion(&mut self, quoted: bool) {
+        self.expansion_from(self.text.len(), quoted);
+    }
+
+    /// An expansion that starts at a byte of the text so far, as that of a brace does.
+    pub(super) fn expansion_from(&mut self, start: usize, quoted: bool) {
         self.unknown = true;
+        self.n_leading = Some(self.n_leading.map_or(start, |it| it.min(start)));
         self.splits |= !quoted;
     }
 }

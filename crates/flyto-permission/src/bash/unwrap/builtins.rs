@@ -25,19 +25,22 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
             true => Err(EVALUATES),
             false => Ok(()),
         },
-        // These evaluate the subscript of an element.
-        "test" | "[" | "wait" => {
-            let evaluates = |it: &Word| matches!(it.known_text(), "-v" | "-R" | "-p");
-            let is_wait = name == "wait";
-            match words.iter().any(|it| evaluates(it) && (is_wait || it.known_text() != "-p")) {
+        "test" | "[" => match tests_variable(words) {
+            true => Err(EVALUATES),
+            false => Ok(()),
+        },
+        // `-p` evaluates the subscript of an element.
+        "wait" => {
+            let evaluates = |it: &Word| match it.literal() {
+                Some(text) => text.starts_with('-') && text.contains('p'),
+                None => it.may_start_with("-"),
+            };
+            match words.iter().any(evaluates) {
                 true => Err(EVALUATES),
                 false => Ok(()),
             }
         }
-        "printf" => match words.first().map(Word::known_text) {
-            Some(first) if first.starts_with("-v") => names(&words[1..words.len().min(2)], ""),
-            _ => Ok(()),
-        },
+        "printf" => printf(words),
         "unset" => match words.iter().all(|it| it.literal().is_some_and(is_name_or_flag)) {
             true => Ok(()),
             false => Err(SETS_UNKNOWN),
@@ -55,7 +58,8 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
                 if is_flag && !(text.contains('n') && name != "export") {
                     continue;
                 }
-                let set = assigned_name(text).or_else(|| word.literal().filter(|it| is_name(it)));
+                let set = assigned_name(word.leading()).filter(|_| !word.may_split());
+                let set = set.or_else(|| word.literal().filter(|it| is_name(it)));
                 let Some(set) = set else { return Err(SETS_UNKNOWN) };
                 if !is_harmless(set) {
                     risky.push(start + 1 + i);
@@ -66,6 +70,42 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
         }
         _ => Ok(()),
     }
+}
+
+/// Whether `test` may look at a variable by its name, which evaluates the subscript of an element.
+///
+/// That is `-v` or `-R` before a name. A word that is not known may be that operator, where the next
+/// one may hold a subscript; one that may split may be both.
+fn tests_variable(words: &[Word]) -> bool {
+    let has_subscript = |it: &Word| it.literal().is_none_or(|it| it.contains('['));
+    words.iter().enumerate().any(|(i, word)| match word.literal() {
+        Some(text) => matches!(text, "-v" | "-R"),
+        None if word.may_split() => true,
+        None => {
+            let may_be_operator = ["-v", "-R"].iter().any(|it| it.starts_with(word.leading()));
+            may_be_operator && words.get(i + 1).is_some_and(has_subscript)
+        }
+    })
+}
+
+/// `printf -v NAME`, also as `-vNAME` and more than once, sets a variable.
+fn printf(words: &[Word]) -> Result<(), &'static str> {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        let Some(text) = word.literal() else {
+            let is_format = !word.leading().is_empty() && !word.leading().starts_with('-');
+            return if is_format { Ok(()) } else { Err(SETS_UNKNOWN) };
+        };
+        let Some(name) = text.strip_prefix("-v") else { return Ok(()) };
+        at += 1;
+        if name.is_empty() {
+            names(&words[at..words.len().min(at + 1)], "")?;
+            at += 1;
+        } else if !is_name(name) || !is_harmless_inside(name) {
+            return Err(SETS_UNKNOWN);
+        }
+    }
+    Ok(())
 }
 
 /// What `unset` takes.

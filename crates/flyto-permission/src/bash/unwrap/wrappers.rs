@@ -196,7 +196,7 @@ impl Wrapper {
             let Some(option) = word.literal() else {
                 // An assignment with an unknown value is still an assignment.
                 let is_assignment =
-                    self.assignments && super::assigned_name(word.known_text()).is_some();
+                    self.assignments && super::assigned_name(word.leading()).is_some();
                 if is_assignment {
                     break;
                 }
