@@ -123,7 +123,7 @@ impl Parser<'_> {
                 self.some_word()?;
             }
             let mut word = Word::literal_of(start);
-            word.forget();
+            word.forget(start.len());
             return Ok(Some(word));
         }
         let mut word = Word::literal_of(start);
@@ -193,7 +193,7 @@ impl Parser<'_> {
                     if let Some(start) = expands {
                         word.expansion_from(start, false);
                     } else if matches!(byte, b'*' | b'?' | b'[') {
-                        word.expansion(false);
+                        word.wildcard();
                     }
                     let it = self.next_char();
                     if it.is_control() || (!it.is_ascii() && it.is_whitespace()) {

@@ -234,8 +234,8 @@ fn inner(command: &mut Command, start: usize, wrapper: &Wrapper) -> Result<Inner
     }
     if let Some(replaced) = options.replaced {
         for word in &mut command.words[at..] {
-            if word.known_text().contains(&replaced) {
-                word.forget();
+            if let Some(start) = word.known_text().find(&replaced) {
+                word.forget(start);
             }
         }
     }
@@ -319,8 +319,8 @@ fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
                 let end = end.ok_or("`find -exec` without an end")?;
                 let mut inner = rest[..end].to_vec();
                 for word in &mut inner {
-                    if word.known_text().contains("{}") {
-                        word.forget();
+                    if let Some(start) = word.known_text().find("{}") {
+                        word.forget(start);
                     }
                 }
                 if !inner.is_empty() {

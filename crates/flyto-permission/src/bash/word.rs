@@ -16,6 +16,8 @@ pub(crate) struct Word {
     n_leading: Option<usize>,
     /// It may become several words, or none.
     splits: bool,
+    /// Something other than a wildcard makes it unknown.
+    expands: bool,
     /// It starts with a tilde that the shell replaces with a home directory.
     tilde: bool,
     /// Something in it is quoted or escaped.
@@ -61,6 +63,11 @@ impl Word {
         }
     }
 
+    /// Whether only wildcards make it unknown: it fits its text, read as a glob.
+    pub(crate) fn is_only_glob(&self) -> bool {
+        self.unknown && !self.expands
+    }
+
     /// Whether the word may become several words, or none.
     pub(crate) fn may_split(&self) -> bool {
         self.splits
@@ -79,9 +86,10 @@ impl Word {
     /// Takes what the shell would know away: another program replaces part of the word.
     ///
     /// The text stays for people and for dangers.
-    pub(crate) fn forget(&mut self) {
-        self.unknown = true;
-        self.n_leading = Some(0);
+    /// `start` is the byte at which that part begins.
+    pub(crate) fn forget(&mut self, start: usize) {
+        self.expands = true;
+        self.unknown_from(start);
     }
 
     /// A character as the program gets it, after quote removal.
@@ -111,8 +119,19 @@ impl Word {
 
     /// An expansion that starts at a byte of the text so far, as that of a brace does.
     pub(super) fn expansion_from(&mut self, start: usize, quoted: bool) {
+        self.expands = true;
+        self.unknown_from(start);
+        self.splits |= !quoted;
+    }
+
+    /// A wildcard that stands for names of files.
+    pub(super) fn wildcard(&mut self) {
+        self.unknown_from(self.text.len());
+        self.splits = true;
+    }
+
+    fn unknown_from(&mut self, start: usize) {
         self.unknown = true;
         self.n_leading = Some(self.n_leading.map_or(start, |it| it.min(start)));
-        self.splits |= !quoted;
     }
 }

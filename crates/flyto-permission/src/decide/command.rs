@@ -206,6 +206,9 @@ impl<'a> Judge<'a> {
             // What a program is called by is looked at by rules for commands.
             let is_program = command.levels.iter().any(|it| it.start == i);
             let text = word.known_text();
+            if word.literal().is_none() && !is_program && !command.script.contains(&i) {
+                touches_keys |= self.narrow_unknown_word(word, command.moved);
+            }
             if command.script.contains(&i) || (is_program && !text.contains('/')) {
                 continue;
             }
@@ -248,15 +251,12 @@ impl<'a> Judge<'a> {
         for redirect in &command.redirects {
             let Some(path) = redirect.target.literal() else {
                 let text = redirect.target.known_text();
-                if redirect.access != Access::Read {
-                    let subject = Subject::Command { text: command.text.clone() };
-                    self.unclear(subject, "where it writes is known only when it runs", text);
-                } else if may_touch_keys(text) {
-                    let subject = Subject::Command { text: command.text.clone() };
-                    let danger = DangerKind::TouchesKeys;
-                    let standing = Standing::Danger { danger };
-                    self.reasons.push(Reason::default(Verdict::Ask, subject, standing));
-                }
+                let why = match redirect.access {
+                    Access::Read => "what it reads is known only when it runs",
+                    _ => "where it writes is known only when it runs",
+                };
+                let subject = Subject::Command { text: command.text.clone() };
+                self.unclear(subject, why, text);
                 continue;
             };
             let subject =

@@ -12,6 +12,8 @@ mod command;
 mod fetch;
 mod file;
 mod protected;
+#[cfg(feature = "bash")]
+mod reach;
 
 use flyto_tools::{Access, PermissionClass, ToolId};
 use serde_json::Value;

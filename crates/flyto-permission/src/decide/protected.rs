@@ -27,7 +27,7 @@ pub(crate) struct Protected {
 /// Directories and files of keys, anywhere.
 ///
 /// Refused for reading and for writing.
-const KEYS: &[(&str, &[&str])] = &[
+pub(crate) const KEYS: &[(&str, &[&str])] = &[
     (".ssh", &[".ssh"]),
     (".gnupg", &[".gnupg"]),
     (".aws", &[".aws"]),

@@ -70,6 +70,20 @@ impl PathIndex {
         self.n_narrowing > 0
     }
 
+    /// The strongest rule that asks or denies by a pattern that `may_apply`.
+    #[cfg(feature = "bash")]
+    pub(crate) fn narrowing<'a>(
+        &self,
+        index: &'a Index,
+        may_apply: impl Fn(&Glob) -> bool,
+    ) -> Option<&'a crate::Rule> {
+        let mut hits = Hits::default();
+        for it in self.patterns.iter().filter(|it| it.narrows && may_apply(&it.glob)) {
+            hits.add_rule(index, it.rule);
+        }
+        hits.narrowing()
+    }
+
     /// Adds the rules that name an absolute path to `hits`, those that `wanted` lets through.
     ///
     /// `writes` says which of both kinds of rules is meant. A rule that narrows covers also what
