@@ -41,10 +41,12 @@ fn it_gets_what_the_spec_has() {
 fn no_other_descriptor_reaches_it() {
     use std::os::fd::AsRawFd as _;
 
-    use rustix::io::{FdFlags, fcntl_setfd};
+    use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 
     // As a shell hands one down: open, and not marked.
-    let open = File::open("/dev/null").expect("there");
+    let file = File::open("/dev/null").expect("there");
+    // Far from the numbers that a shell uses itself.
+    let open = fcntl_dupfd_cloexec(&file, 100).expect("it is open");
     fcntl_setfd(&open, FdFlags::empty()).expect("it is open");
     let text = printed("for fd in /proc/self/fd/*; do echo \"${fd##*/}\"; done", &[]);
     let inherited: Vec<_> = text.lines().collect();

@@ -5,7 +5,6 @@ use std::{
     time::SystemTime,
 };
 
-use flyto_tools::CallId;
 use sha2::{Digest as _, Sha256};
 
 /// Hexadecimal digits of an id: 48 bits, so that two of 1,000 are the same with a probability of 2 in 1,000,000,000.
@@ -25,19 +24,4 @@ pub(crate) fn digits() -> String {
 /// The SHA-256, in hexadecimal digits.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect()
-}
-
-/// Makes an id for a call that calls of other processes hardly have: 12 hexadecimal digits.
-///
-/// It is shorter than one of [`CallId::next`], for a person who names the call again, as in `flyto undo`.
-///
-/// ```
-/// use flyto_tools::CallContext;
-///
-/// let ctx = CallContext::new().with_id(flyto_host::unique_call_id());
-/// assert_eq!(ctx.id().as_str().len(), 12);
-/// ```
-#[must_use]
-pub fn unique_call_id() -> CallId {
-    CallId::new(digits()).expect("digits are printable")
 }

@@ -97,7 +97,6 @@ pub use confinement::Confinement;
 pub use error::{CallError, Refusal};
 pub use grants::{MissingGrants, ToGrant};
 pub use host::{Host, all_codes, explain};
-pub use ids::unique_call_id;
 pub use places::{Places, Surroundings};
 pub use prepared::{Plan, Prepared};
 pub use report::{ExecFile, ExecFileState, LoadReport};

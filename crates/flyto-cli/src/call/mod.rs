@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use flyto_host::permission::{Decision, Verdict};
 use flyto_host::stages::CallReport;
-use flyto_host::{CallError, MissingGrants, Plan, Prepared, unique_call_id};
+use flyto_host::{CallError, MissingGrants, Plan, Prepared};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Preview, ProblemKind, Progress, ToolResult, Violation,
 };
@@ -149,8 +149,7 @@ fn make(
     let cancellation = CancellationToken::new();
     let live = Live::new(Arc::clone(&status), ends, cancellation.clone(), !screen.quiet);
     // Its record is told from those of other processes by this.
-    let mut ctx =
-        CallContext::new().with_id(unique_call_id()).with_cancellation(cancellation.clone());
+    let mut ctx = CallContext::new().with_cancellation(cancellation.clone());
     if let Some(timeout) = args.timeout {
         ctx = ctx.with_timeout(timeout);
     }

@@ -5,8 +5,7 @@ use std::time::SystemTime;
 
 use flyto_host::stages::StageResult;
 use flyto_host::undo::{UndoError, UndoRecord, UndoState, UndoStore, UnusableRecord};
-use flyto_host::unique_call_id;
-use flyto_tools::{CallContext, CancellationToken};
+use flyto_tools::{CallContext, CallId, CancellationToken};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -164,7 +163,7 @@ async fn undo_one(
     signals: &mut Cancelling,
     cancellation: &CancellationToken,
 ) -> Result<(Made, UndoState, String), Stop> {
-    let by = unique_call_id();
+    let by = CallId::next();
     let undoing = store.begin(&record.id, &by).map_err(failed)?;
     let call = match undoing.prepare(&loaded.host) {
         Ok(call) => call,

@@ -64,7 +64,7 @@ fn the_latest_call_is_undone_once() {
     let ran = undo(&place, &[]).run();
     assert_eq!((ran.code, &*ran.stdout()), (Some(0), "removed\n"), "{}", ran.shown());
     assert!(is_there(&place, "a") && !is_there(&place, "b"));
-    let ran = undo(&place, &[&id[..8]]).run();
+    let ran = undo(&place, &[&id[..12]]).run();
     assert_eq!(ran.code, Some(0), "{}", ran.shown());
     assert!(ran.stderr().contains(&format!("undone: {id}: remove it")), "{}", ran.stderr());
     assert!(!is_there(&place, "a"));

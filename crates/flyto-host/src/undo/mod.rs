@@ -77,7 +77,7 @@ const LOCK: &str = "lock";
 ///
 /// ```
 /// use flyto_execenv::{ExecEnv, local::Local};
-/// use flyto_host::{Config, Host, Surroundings, undo::UndoStore, unique_call_id};
+/// use flyto_host::{Config, Host, Surroundings, permission::Caller, undo::UndoStore};
 /// use flyto_tools::{CallContext, Input, NativeTool, NoInput, ToolResult, UndoInfo};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -85,6 +85,7 @@ const LOCK: &str = "lock";
 /// # let dir = tempfile::tempdir()?;
 /// let store = UndoStore::new(dir.path());
 /// let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default())
+///     .caller(Caller::Operator)
 ///     .undo_store(store.clone())
 ///     .build();
 /// let made = async |_, _: NoInput| {
@@ -95,7 +96,7 @@ const LOCK: &str = "lock";
 /// let remove = async |_, _: NoInput| "removed";
 /// host.add_tool("me", NativeTool::builder("remove", "Removes it.").run(remove)?)?;
 ///
-/// let ctx = || CallContext::new().with_id(unique_call_id());
+/// let ctx = CallContext::new;
 /// host.call("make", Input::empty(), &ctx()).await?;
 /// let latest = store.latest()?.expect("one call can be taken back");
 /// assert_eq!(store.undo(&host, &latest.id, &ctx()).await?.output, "removed");
