@@ -21,7 +21,7 @@ use crate::{Body, DefinitionHash, ToolDefinition};
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HostContext {
-    /// The host's environment. Tools see all of it but what [`inherited`](crate::inherited) leaves out; its `PATH` is
+    /// The host's environment. Tools see all of it but what [`inherited`] leaves out; its `PATH` is
     /// where bash is looked up.
     pub env: Environment,
     /// The session's working directory, absolute. Tools start in it.
