@@ -11,11 +11,11 @@ use std::{
 use flyto_audit::{AuditError, Begun, Log, Options};
 use flyto_tools::{Metadata, ToolResult};
 use serde_json::{Map, Value, json};
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     config::AuditConfig,
     error::CallError,
+    ids::hash,
     permission::Caller,
     secrets::Secrets,
     stages::{Call, StageResult},
@@ -120,7 +120,7 @@ impl Recorder {
             put("version", version.as_str().into());
         }
         put("operation", operation(prepared.id().tool(), metadata).into());
-        put("input_sha256", digest(input.as_bytes()).into());
+        put("input_sha256", hash(input.as_bytes()).into());
         put("input_bytes", input.len().into());
         if self.has_inputs {
             put("input", self.secrets.redacted(&input).into());
@@ -202,11 +202,6 @@ fn operation(name: &str, metadata: &Metadata) -> String {
         _ => "invoke",
     };
     operation.to_owned()
-}
-
-/// The SHA-256, in hexadecimal digits.
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ mod watch; // reloading what is edited
 // what these keep on the disk,
 mod clock; // times as they are kept and shown
 #[cfg(unix)]
-mod disk; // files that are private, and replaced in one step
+mod disk; // files that are private
 mod ids; // ids that differ among all processes of a user
 
 // and what it reports.

@@ -4,15 +4,26 @@ use std::{
     fs::{self, DirBuilder, File, OpenOptions},
     io::{self, Write as _},
     path::Path,
-    sync::atomic::{AtomicU64, Ordering},
 };
 
-/// Writes `bytes` into a new file beside `path`, waits until they are on the disk, and gives it the name `path`.
+use crate::ids;
+
+/// Whether a file is on the disk when the function that writes it returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flush {
+    /// It is, also after a loss of power.
+    Now,
+    /// The system writes it when it likes. A process that dies loses nothing.
+    #[cfg(unix)]
+    Later,
+}
+
+/// Writes `bytes` into a new file beside `path`, and gives it the name `path`. Several processes may do so at once; the
+/// last one counts.
 ///
 /// Directories that are missing are made, for the user alone. A new file is the user's alone as well; the rights of one
 /// that was there are kept. On an error `path` is as it was.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    static N_FILES: AtomicU64 = AtomicU64::new(0);
+pub(crate) fn replace(path: &Path, bytes: &[u8], flush: Flush) -> io::Result<()> {
     let dir = path.parent().filter(|it| !it.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -25,23 +36,69 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
         options.mode(0o600);
     }
     builder.create(dir)?;
-    let n = N_FILES.fetch_add(1, Ordering::Relaxed);
-    let new = path.with_extension(format!("{}-{n}.new", std::process::id()));
+    let new = path.with_extension(format!("{}.new", ids::digits()));
     let written = options.open(&new).and_then(|mut file| {
         if let Ok(former) = fs::metadata(path) {
-            file.set_permissions(former.permissions())?;
+            file.set_permissions(rights_of(&former))?;
         }
         file.write_all(bytes)?;
-        file.sync_all()
+        if flush == Flush::Now { file.sync_all() } else { Ok(()) }
     });
     if let Err(err) = written.and_then(|()| fs::rename(&new, path)) {
         let _ = fs::remove_file(&new);
         return Err(err);
     }
-    sync_dir(dir)
+    if flush == Flush::Now { sync_dir(dir) } else { Ok(()) }
+}
+
+/// The rights of a file without the bits that give a program the rights of its owner: the new content is not what they
+/// were given to.
+fn rights_of(former: &fs::Metadata) -> fs::Permissions {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::Permissions::from_mode(former.permissions().mode() & 0o777)
+    }
+    #[cfg(not(unix))]
+    former.permissions()
 }
 
 /// Waits until the names in a directory are on the disk.
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_or_not_at_all() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("a");
+        for flush in [Flush::Later, Flush::Now] {
+            replace(&path, b"first", flush).expect("written");
+            replace(&path, b"2nd", flush).expect("written");
+            assert_eq!(fs::read(&path).expect("there"), b"2nd");
+        }
+        // A directory cannot be replaced by a file, and no new file stays behind.
+        let other = dir.path().join("b");
+        fs::create_dir(&other).expect("made");
+        replace(&other, b"third", Flush::Later).expect_err("it is a directory");
+        assert_eq!(fs::read_dir(dir.path()).expect("listed").count(), 2);
+    }
+
+    #[test]
+    fn rights_are_kept_without_those_of_the_owner() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("a");
+        replace(&path, b"1", Flush::Later).expect("written");
+        let mode = || fs::metadata(&path).expect("there").permissions().mode() & 0o7777;
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o4755)).expect("set");
+        replace(&path, b"2", Flush::Later).expect("written");
+        assert_eq!(mode(), 0o755);
+    }
 }

@@ -15,13 +15,13 @@ use std::{
 
 use flyto_diagnostics::files::{self, ReadError};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     clock::day,
+    ids::hash,
     links,
     places::Places,
-    replace::{replace, sync_dir},
+    replace::{Flush, replace, sync_dir},
 };
 
 /// The records of trust below the user's state directory, one file for each project.
@@ -118,13 +118,13 @@ impl TrustStore {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let record = Record {
             project: project.to_string_lossy().into_owned(),
-            sha256: digest(content.as_bytes()),
+            sha256: hash(content.as_bytes()),
             trusted_at: now.as_secs(),
             content: content.to_owned(),
         };
         let text = serde_json::to_string_pretty(&record)?;
         let path = self.path(project);
-        replace(&path, text.as_bytes())?;
+        replace(&path, text.as_bytes(), Flush::Now)?;
         Ok(Trusted::new(record))
     }
 
@@ -196,7 +196,7 @@ impl TrustStore {
 
     /// The SHA-256 of the path's bytes, as 64 hexadecimal digits.
     fn path(&self, project: &Path) -> PathBuf {
-        let name = digest(project.as_os_str().as_encoded_bytes());
+        let name = hash(project.as_os_str().as_encoded_bytes());
         self.dir.join(name).with_extension(EXTENSION)
     }
 
@@ -236,7 +236,7 @@ fn read(path: &Path) -> Result<Option<Trusted>, TrustError> {
         Err(err) => return Err(unusable(err.into())),
     };
     let record: Record = serde_json::from_slice(&bytes).map_err(|err| unusable(err.into()))?;
-    if digest(record.content.as_bytes()) != record.sha256 {
+    if hash(record.content.as_bytes()) != record.sha256 {
         return Err(unusable("the content does not have the recorded digest".into()));
     }
     Ok(Some(Trusted::new(record)))
@@ -247,11 +247,6 @@ fn read(path: &Path) -> Result<Option<Trusted>, TrustError> {
 fn is_kept_out(path: &Path) -> bool {
     let seen = path.ancestors().find_map(|it| it.symlink_metadata().ok());
     seen.is_some_and(|it| it.is_dir() && !links::is_own(&it))
-}
-
-/// The SHA-256, in hexadecimal digits.
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -1,14 +1,20 @@
 //! Rules that are written into a configuration file, with everything else in it as it stands there.
 
 use std::{
+    fs::{File, TryLockError},
     io,
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use flyto_diagnostics::{At, Findings, ObjectReader, Severity, Source, Span, files, json};
 
 use super::permissions;
-use crate::replace::replace;
+use crate::replace::{Flush, replace};
+
+/// How long a process waits for another one that adds rules.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why rules were not written. The file is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -56,6 +62,8 @@ pub enum AddRulesError {
 pub fn add_rules(file: &Path, rules: &[String]) -> Result<(), AddRulesError> {
     let real = file.canonicalize();
     let path = real.as_deref().unwrap_or(file);
+    let _lock =
+        lock(path).map_err(|source| AddRulesError::Write { path: path.to_owned(), source })?;
     let mut findings = Findings::new();
     let source = match path.symlink_metadata() {
         Err(err) if err.kind() == io::ErrorKind::NotFound => {
@@ -80,8 +88,33 @@ pub fn add_rules(file: &Path, rules: &[String]) -> Result<(), AddRulesError> {
         text.insert_str(at, &insert);
     }
     check(&Source::new(source.name(), text.clone()), path)?;
-    replace(path, text.as_bytes())
+    replace(path, text.as_bytes(), Flush::Now)
         .map_err(|source| AddRulesError::Write { path: path.to_owned(), source })
+}
+
+/// Keeps other processes and threads from adding rules to the same file, so that none reads it before the other's rules
+/// are in it. The lock is one of the file's directory, as the file itself is replaced.
+fn lock(path: &Path) -> io::Result<Option<File>> {
+    if !cfg!(unix) {
+        return Ok(None);
+    }
+    let Some(dir) = path.parent().filter(|it| it.is_dir()) else { return Ok(None) };
+    let dir = File::open(dir)?;
+    let end = Instant::now() + LOCK_TIMEOUT;
+    loop {
+        match dir.try_lock() {
+            Ok(()) => return Ok(Some(dir)),
+            Err(TryLockError::Error(err)) => return Err(err),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let why =
+                    format!("another process holds its directory's lock for {LOCK_TIMEOUT:?}");
+                return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+            }
+        }
+    }
 }
 
 /// Reads the rules of a text as those of a configuration.
@@ -175,6 +208,21 @@ mod tests {
         };
         expect.assert_eq(&shown);
         assert_eq!(std::fs::read_dir(dir.path()).expect("read").count(), 1, "nothing else is left");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn rules_that_are_added_at_once_are_all_kept() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("config.json");
+        let rules: Vec<_> = (0..16).map(|i| format!("notes:t{i}")).collect();
+        thread::scope(|scope| {
+            for rule in &rules {
+                scope.spawn(|| add_rules(&file, std::slice::from_ref(rule)).expect("added"));
+            }
+        });
+        let text = std::fs::read_to_string(&file).expect("read");
+        assert!(rules.iter().all(|it| text.contains(&format!("{it:?}"))), "{text}");
     }
 
     #[test]

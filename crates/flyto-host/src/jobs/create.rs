@@ -13,8 +13,8 @@ use nix::sys::stat::Mode;
 
 use super::{JobError, JobId, JobStore, job::RequestFile, keeper::RESERVE_BYTES, names};
 use crate::{
-    clock,
-    disk::{self, Sync},
+    clock, disk,
+    replace::{Flush, replace},
 };
 
 /// Ids that are tried before it is an error that all are taken.
@@ -86,7 +86,7 @@ fn fill(dir: &Path, tool: &str, input: &Input) -> io::Result<File> {
     let request =
         RequestFile { tool: tool.to_owned(), created_ms: clock::millis(SystemTime::now()) };
     let request = serde_json::to_vec_pretty(&request)?;
-    disk::replace(&dir.join(names::REQUEST), &request, Sync::Later)?;
+    replace(&dir.join(names::REQUEST), &request, Flush::Later)?;
     Ok(lock)
 }
 

@@ -26,8 +26,8 @@ use super::{
     unusable,
 };
 use crate::{
-    clock,
-    disk::{self, Sync},
+    clock, disk,
+    replace::{Flush, replace},
 };
 
 /// The longest input that is read: 512 MiB, beyond what any front takes.
@@ -239,7 +239,7 @@ impl Keeper {
         self.shared.stop();
         // Without it the job has ended all the same, and its exit code is in the result.
         let _ = self.write_status(end);
-        disk::replace(&self.dir.join(names::RESULT), end.document.as_bytes(), Sync::Now)?;
+        replace(&self.dir.join(names::RESULT), end.document.as_bytes(), Flush::Now)?;
         let _ = fs::remove_file(self.dir.join(names::RESERVE));
         Ok(())
     }
@@ -379,10 +379,10 @@ impl Shared {
     }
 
     fn write(&self) -> io::Result<()> {
-        // Held while it is written: two writers would use the same new file.
+        // Held while it is written: the last writer counts.
         let state = self.lock();
         let text = serde_json::to_vec_pretty(&state.status)?;
-        disk::replace(&self.status_file, &text, Sync::Later)
+        replace(&self.status_file, &text, Flush::Later)
     }
 
     fn stop(&self) {

@@ -289,18 +289,25 @@ fn a_result_that_finds_no_room_is_a_short_one() {
     let world = world();
     let keeper = world.kept();
     let id = keeper.id().clone();
-    // A directory in the place of the new file: writing fails as it does on a full disk.
-    fs::create_dir(world.store.path(&id, "result.json.new")).expect("made");
     let end = JobEnd::new(0, "x".repeat(10_000));
-    keeper.end_or(&end, |err| JobEnd::new(74, format!("\"{}\"", err.kind()))).expect("room");
+    // A directory in the place of the result: writing fails as it does on a full disk, until there is room.
+    let result = world.store.path(&id, names::RESULT);
+    fs::create_dir(&result).expect("made");
+    let short = |err: &io::Error| {
+        fs::remove_dir(&result).expect("removed");
+        JobEnd::new(74, format!("\"{}\"", err.kind()))
+    };
+    keeper.end_or(&end, short).expect("room");
     let job = world.store.find(id.as_str()).expect("a job");
     assert_eq!((job.state, job.exit_code), (JobState::Ended, Some(74)));
     assert_eq!(world.store.result(&id).expect("a result"), "\"is a directory\"");
 
     let keeper = world.kept();
     let id = keeper.id().clone();
-    fs::create_dir(world.store.path(&id, "result.json.new")).expect("made");
+    let result = world.store.path(&id, names::RESULT);
+    fs::create_dir(&result).expect("made");
     let too_long = keeper.end_or(&end, |_| end.clone());
     assert!(matches!(too_long, Err(JobError::Io { .. })), "{too_long:?}");
+    fs::remove_dir(&result).expect("removed");
     assert_eq!(world.state(&id), JobState::Lost);
 }

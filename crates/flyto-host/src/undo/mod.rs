@@ -46,11 +46,11 @@ pub use self::{
     run::Undoing,
 };
 use crate::{
-    clock,
-    disk::{self, Sync},
+    clock, disk,
     error::CallError,
     ids,
     places::Places,
+    replace::{Flush, replace},
 };
 
 /// Records are kept for 30 days.
@@ -313,7 +313,7 @@ impl UndoStore {
         if bytes.len() as u64 > MAX_RECORD_BYTES {
             return Err(UndoError::TooLarge { bytes: bytes.len() as u64 });
         }
-        disk::replace(path, &bytes, Sync::Now).map_err(failed)
+        replace(path, &bytes, Flush::Now).map_err(failed)
     }
 
     /// Waits for the lock of those that write, and makes the directory where it is missing.
