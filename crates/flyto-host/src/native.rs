@@ -24,6 +24,7 @@ use tokio::{
     task::{AbortHandle, JoinError},
     time::{sleep_until, timeout},
 };
+use tracing::Instrument as _;
 
 /// Calls a tool that is no program, in a task of its own: a tool that blocks its thread keeps neither the caller nor its
 /// deadline, where the runtime has another thread.
@@ -50,7 +51,9 @@ pub(crate) async fn call(
     let stop = ctx.cancellation().child_token();
     let tool = entry.tool().clone();
     let own = ctx.clone().with_cancellation(stop.clone());
-    let mut task = runtime.spawn(async move { execute(&*tool, &own, input, is_checked).await });
+    let task = async move { execute(&*tool, &own, input, is_checked).await };
+    // What the tool does, calls of other tools included, is within this call's span.
+    let mut task = runtime.spawn(task.in_current_span());
     let _ended = EndedOnDrop(task.abort_handle());
 
     let Some((given, deadline)) = given.zip(ctx.deadline()) else {

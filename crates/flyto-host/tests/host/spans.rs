@@ -7,7 +7,7 @@ use std::{
 };
 
 use expect_test::{Expect, expect};
-use flyto_tools::{CallContext, CallId, Input};
+use flyto_tools::{CallContext, CallId, Input, NativeTool, NoInput};
 use tracing::{
     Subscriber,
     field::{Field, Visit},
@@ -147,4 +147,20 @@ async fn a_refused_call_names_its_stage() {
         "#]],
     )
     .await;
+}
+
+#[tokio::test]
+async fn what_a_tool_of_the_host_does_is_within_its_call() {
+    let spans = Spans::default();
+    let host = World::new().host();
+    let tool = NativeTool::builder("t", "Has a span.")
+        .run(async |_: CallContext, _: NoInput| tracing::info_span!("inner").in_scope(|| "x"));
+    host.add_tool("me", tool.expect("a tool")).expect("it is new");
+    let guard =
+        tracing::subscriber::set_default(tracing_subscriber::registry().with(spans.clone()));
+    host.call("t", Input::empty(), &CallContext::new()).await.expect("it ran");
+    drop(guard);
+    let seen = spans.0.lock().expect("not poisoned").clone();
+    // The call, and each stage until the one that executes.
+    assert!(seen.starts_with("8 inner\n"), "{seen}");
 }
