@@ -61,6 +61,8 @@ mod host; //        all sources in one registry
 #[cfg(unix)]
 pub mod jobs; //    calls in the background, each in a process of its own
 mod native; //      calls of tools that are no programs
+#[cfg(feature = "otel")]
+pub mod otel; //    spans for a collector
 pub mod permission; // which calls may run
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
 mod secrets; //     what looks like a secret in a result

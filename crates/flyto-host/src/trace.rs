@@ -2,22 +2,32 @@
 //!
 //! One span for each call and, within it, one for each stage. Names and fields are a promise; the span of a call has those
 //! of the OpenTelemetry conventions for tools of generative AI (semantic-conventions-genai, "execute tool"), which are
-//! in development there. Neither inputs nor outputs are fields: they may hold secrets.
+//! in development there. A call of a tool of an MCP server has those of its conventions beside them, as these ask for. Neither
+//! inputs nor outputs are fields: they may hold secrets.
 //!
 //! | span | field | value |
 //! | --- | --- | --- |
 //! | `execute_tool` | `otel.name` | `execute_tool` and the tool's id |
+//! | | `otel.kind` | `client`, of a tool of an MCP server |
+//! | | `otel.status_code` | `ERROR`, of a call without success |
 //! | | `gen_ai.operation.name` | `execute_tool` |
 //! | | `gen_ai.tool.name` | the tool's id |
 //! | | `gen_ai.tool.type` | `function` |
 //! | | `gen_ai.tool.call.id` | the id of the call |
+//! | | `mcp.method.name` | `tools/call`, of a tool of an MCP server |
 //! | | `flyto.tool.origin` | `native`, `plugin`, `exec_file`, `evolved`, `mcp_server` |
 //! | | `error.type` | of a call without success: the kind of the failure or of the error, `refused` |
+//! | | `flyto.permission.verdict` | what the rules say of the call: `allow`, `ask`, `deny` |
+//! | | `flyto.parent_call.id` | the id of the call within which this one is made |
 //! | | `flyto.refused_by` | the stage that refused the call |
 //! | `flyto.stage` | `flyto.stage.name` | the name of the stage |
 
-use flyto_tools::{Failure, Origin};
-use tracing::{Span, field::Empty, info_span};
+use flyto_tools::{CallId, Failure, Origin};
+use tracing::{
+    Span,
+    field::{Empty, display},
+    info_span,
+};
 
 use crate::{
     error::CallError,
@@ -26,24 +36,37 @@ use crate::{
 
 /// The span of a whole call.
 pub(crate) fn call(call: &Call) -> Span {
-    let (id, origin) = (call.entry().id(), origin(&call.entry().tool().metadata().origin));
+    let (id, metadata) = (call.entry().id(), call.entry().tool().metadata());
+    let is_mcp = matches!(metadata.origin, Origin::McpServer { .. });
     info_span!(
         "execute_tool",
         otel.name = format_args!("execute_tool {id}"),
+        otel.kind = is_mcp.then_some("client"),
+        otel.status_code = Empty,
         gen_ai.operation.name = "execute_tool",
         gen_ai.tool.name = %id,
         gen_ai.tool.type = "function",
         gen_ai.tool.call.id = %call.ctx().id(),
-        flyto.tool.origin = origin,
+        mcp.method.name = is_mcp.then_some("tools/call"),
+        flyto.tool.origin = origin(&metadata.origin),
+        flyto.permission.verdict = Empty,
+        flyto.parent_call.id = call.prepared().parent().map(CallId::as_str),
         error.type = Empty,
         flyto.refused_by = Empty,
     )
 }
 
 /// Notes in the span of a call how it ended.
-pub(crate) fn ended(span: &Span, end: &StageResult) {
+pub(crate) fn ended(span: &Span, call: &Call, end: &StageResult) {
     if span.is_disabled() {
         return;
+    }
+    if let Some(decision) = call.decision() {
+        span.record("flyto.permission.verdict", display(decision.verdict));
+    }
+    let is_failure = end.as_ref().map_or(true, |it| it.failure.is_some());
+    if is_failure {
+        span.record("otel.status_code", "ERROR");
     }
     match end {
         Ok(result) => {

@@ -328,7 +328,7 @@ pub struct CallReport {
 pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
     let span = trace::call(&call);
     let result = Next::first(stages).run(&mut call).instrument(span.clone()).await;
-    trace::ended(&span, &result);
+    trace::ended(&span, &call, &result);
     for stage in stages.iter().skip(call.n_begun) {
         stage.not_reached(&call, &result).await;
     }

@@ -4,6 +4,8 @@ mod audit; // what is recorded, and what becomes of secrets
 mod batches; // several calls of one turn
 mod calls; //  the path of a call
 mod native; // tools that are no programs
+#[cfg(feature = "otel")]
+mod otel; //   what a collector receives
 mod permission; // which calls may run
 mod reload; // looking at the sources again
 mod sandbox; // how far programs are cut off

@@ -104,12 +104,14 @@ async fn a_call_is_a_span_with_its_stages() {
               flyto.stage.name validate
             1 execute_tool
               error.type exit_code
+              flyto.permission.verdict ask
               flyto.tool.origin plugin
               gen_ai.operation.name execute_tool
               gen_ai.tool.call.id call-1
               gen_ai.tool.name p:run
               gen_ai.tool.type function
               otel.name execute_tool p:run
+              otel.status_code ERROR
         "#]],
     )
     .await;
@@ -137,6 +139,7 @@ async fn a_refused_call_names_its_stage() {
               flyto.stage.name validate
             1 execute_tool
               error.type refused
+              flyto.permission.verdict ask
               flyto.refused_by checkpoint
               flyto.tool.origin plugin
               gen_ai.operation.name execute_tool
@@ -144,6 +147,7 @@ async fn a_refused_call_names_its_stage() {
               gen_ai.tool.name m:send
               gen_ai.tool.type function
               otel.name execute_tool m:send
+              otel.status_code ERROR
         "#]],
     )
     .await;
