@@ -40,6 +40,8 @@ const LEAN: &[Lean] = &[
         without_features: &["fs", "net", "process", "rt-multi-thread", "signal"],
     },
     Lean { package: "flyto-tools", build: "", without: "jsonschema", without_features: &[] },
+    // The export of spans is for those builds that ask for it.
+    Lean { package: "flyto-cli", build: "", without: "opentelemetry", without_features: &[] },
 ];
 
 /// The crate with a part for other architectures, and what compiles that part on this one.

@@ -7,8 +7,14 @@ use crate::{
 };
 
 /// Crates that others take with few features; each also has to be clean without any.
-pub(crate) const WITH_FEATURES: &[&str] =
-    &["flyto-tools", "flyto-execenv", "flyto-execenv-linux", "flyto-permission"];
+pub(crate) const WITH_FEATURES: &[&str] = &[
+    "flyto-tools",
+    "flyto-execenv",
+    "flyto-execenv-linux",
+    "flyto-permission",
+    "flyto-host",
+    "flyto-cli",
+];
 
 pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     no_args("lint", args)?;

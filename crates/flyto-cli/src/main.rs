@@ -15,6 +15,11 @@ mod call; //        the verb that runs something: signals, live output, the repo
 mod confinement; // what holds for a program
 mod decision; //    what the rules say of a call
 mod preview; //     what a call would run
+#[cfg(feature = "otel")]
+mod telemetry; //   spans for a collector
+#[cfg(not(feature = "otel"))]
+#[path = "telemetry_off.rs"]
+mod telemetry;
 mod tool_details; //       what a plugin's program gets, and what it lacks
 mod verbs; //       the other verbs
 

@@ -40,6 +40,7 @@ use crate::preview::{self, VariableDocument};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::table::facts;
+use crate::telemetry::Telemetry;
 use crate::tool_details;
 use crate::words::tame;
 
@@ -75,8 +76,15 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     if args.background {
         return background::start(args, &loaded, &call, session);
     }
-    let made = make(args, &loaded, &call, status, session)?;
-    report::show(&args.name, made, session)
+    let telemetry = Telemetry::start(session)?;
+    let made = make(args, &loaded, &call, status, session);
+    let res = made.and_then(|made| report::show(&args.name, made, session));
+    match res {
+        // The user does not wait for anything.
+        Err(Stop::Killed(_)) => telemetry.abandon(),
+        _ => telemetry.finish(&session.screen),
+    }
+    res
 }
 
 /// Shows a result that the keeper of a job has recorded, as the call would have shown it.

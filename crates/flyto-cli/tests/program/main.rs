@@ -17,6 +17,8 @@ mod jobs; //  calls in the background
 mod live; //  calls while they run
 mod new; //   plugins to start from
 mod omitted; // outputs that are not shown whole
+#[cfg(feature = "otel")]
+mod otel; // spans for a collector
 mod place; // where a test lives, and the program in it
 mod sandbox; // programs that are cut off
 mod signals; // what the program inherits of them
