@@ -114,6 +114,10 @@ struct CreateTool {
     /// One command line for bash, in which `{{.name}}` is the value of a parameter as one literal word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     command: Option<String>,
+    /// Steps that call other tools: `{"steps": [{"id": …, "tool": …, "with": {…}}], "output": …}`. A value is JSON, in which
+    /// `{"$ref": "/input/NAME"}` and `{"$ref": "/steps/ID/output"}` are references. Instead of a script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    composite: Option<Map<String, Value>>,
     /// How long a call may take, in seconds: 60 unless set, at most 600.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timeout_seconds: Option<u64>,
@@ -184,9 +188,12 @@ impl CreateTool {
     fn proposal(&self, by: &str) -> Proposal {
         let mut text = json!(self);
         // The reader says what is wrong where both are given, or none.
-        text["execution_type"] =
-            if self.command.is_some() && self.script.is_none() { "command" } else { "script" }
-                .into();
+        text["execution_type"] = match (&self.script, &self.command, &self.composite) {
+            (None, Some(_), _) => "command",
+            (None, None, Some(_)) => "composite",
+            _ => "script",
+        }
+        .into();
         let mut res = Proposal::new(text.to_string(), by);
         res.distinct_because.clone_from(&self.distinct_because);
         res

@@ -19,4 +19,6 @@ flyto_diagnostics::code_table! {
     PLACEHOLDER = "F0407";
     /// An example cannot be run.
     BAD_EXAMPLE = "F0408";
+    /// The steps of a composite cannot be run as declared.
+    BAD_COMPOSITE = "F0409";
 }

@@ -6,7 +6,8 @@ pub mod codes; //  what can be wrong with a definition, explained
 mod definition; // the definition, its reader and its hash
 
 // running it,
-mod run; // what bash gets, and what a result says
+mod composite;
+mod run; //       what bash gets, and what a result says // steps that call other tools
 
 // keeping it,
 mod store; // every version, and the current ones
@@ -22,6 +23,10 @@ mod agent;
 mod exchange;
 
 pub use agent::agent_tools;
+pub use composite::{
+    CompositeTool, MAX_CALLS, MAX_COMPOSITE_BYTES, MAX_COMPOSITE_DEPTH, MAX_ITEMS, MAX_STEP_BYTES,
+    MAX_STEPS, MAX_VALUE_BYTES, StepFault, StepReport, StepStatus, UndoReport,
+};
 pub use definition::{
     Body, DEFAULT_TIMEOUT, DefinitionHash, Example, InvalidDefinitionHash, LookAlike,
     MAX_DEFINITION_BYTES, MAX_DESCRIPTION_BYTES, MAX_EXAMPLES, MAX_PARAMETERS, MAX_RATIONALE_BYTES,

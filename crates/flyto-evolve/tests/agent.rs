@@ -248,7 +248,7 @@ async fn refusals_are_results_that_say_what_to_do() {
         )
         .await;
     agent.check("create_tool", with(json!({"acknowledge": true})), expect![[r#"
-        invalid input: /acknowledge: unknown field `acknowledge`, expected one of `name`, `description`, `input_schema`, `script`, `command`, `timeout_seconds`, `rationale`, `tags`, `concurrency_safe`, `read_only`, `examples`, `distinct_because`
+        invalid input: /acknowledge: unknown field `acknowledge`, expected one of `name`, `description`, `input_schema`, `script`, `command`, `composite`, `timeout_seconds`, `rationale`, `tags`, `concurrency_safe`, `read_only`, `examples`, `distinct_because`
         Some(BadInput)"#]]).await;
 }
 

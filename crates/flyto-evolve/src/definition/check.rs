@@ -30,11 +30,11 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    fn new(code: Code, pointer: &str, what: impl Into<String>) -> Self {
+    pub(crate) fn new(code: Code, pointer: &str, what: impl Into<String>) -> Self {
         Self { code, pointer: pointer.to_owned(), what: what.into(), help: None, instead: None }
     }
 
-    fn help(mut self, help: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
@@ -164,6 +164,9 @@ fn schema(schema: &Value, res: &mut Vec<Fault>) {
 fn body(def: &ToolDefinition, res: &mut Vec<Fault>) {
     let kind = def.body.execution_type();
     let pointer = format!("/{kind}");
+    if let Body::Composite(value) = &def.body {
+        res.extend(crate::composite::read(value).err().unwrap_or_default());
+    }
     let Some(text) = def.body.text() else { return };
     if text.trim().is_empty() {
         let what = format!("a tool of the type \"{kind}\" needs a {kind}, and it is empty");

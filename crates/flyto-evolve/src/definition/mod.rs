@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 pub use canonical::{DefinitionHash, InvalidDefinitionHash};
 pub(crate) use canonical::{pretty, sorted};
+pub(crate) use check::Fault;
 pub(crate) use name::file_name_fault;
 pub use name::{LookAlike, PROTECTED_NAMES, look_alike};
 pub(crate) use read::parse_stored;
@@ -91,7 +92,7 @@ pub enum Body {
     Script(String),
     /// A command for bash, in which `{{.name}}` is the value of a parameter.
     Command(String),
-    /// A pipeline of other tools, as it stands in the file. This crate keeps it and does not run it yet.
+    /// A pipeline of other tools, as it stands in the file: see [`CompositeTool`](crate::CompositeTool).
     Composite(Value),
 }
 
@@ -186,6 +187,16 @@ impl ToolDefinition {
         command: impl Into<String>,
     ) -> Self {
         Self::new(name.into(), description.into(), Body::Command(command.into()))
+    }
+
+    /// A tool that calls other tools, declared as `steps` and `output`.
+    #[must_use]
+    pub fn composite(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        composite: Value,
+    ) -> Self {
+        Self::new(name.into(), description.into(), Body::Composite(composite))
     }
 
     fn new(name: String, description: String, body: Body) -> Self {

@@ -12,7 +12,7 @@ use std::{
 use flyto_diagnostics::Source;
 use flyto_execenv::ExecEnv;
 use flyto_security::{SecretGuard, Tier};
-use flyto_tools::{Owner, Registry};
+use flyto_tools::{Owner, Registry, ToolCaller};
 use serde_json::{Value, json};
 
 use super::{
@@ -97,6 +97,8 @@ pub(super) struct Inner {
     pub(super) host: Arc<HostContext>,
     pub(super) registry: Arc<Registry>,
     pub(super) owner: Owner,
+    /// Through what the steps of composites are called.
+    pub(super) caller: Option<Arc<dyn ToolCaller>>,
     approver: Option<Arc<dyn Approver>>,
     guard: Guard,
     max_per_session: u32,
@@ -124,6 +126,13 @@ impl Builder {
     /// Sets the approver. Without one, every proposal is refused.
     pub fn approver(mut self, approver: Arc<dyn Approver>) -> Self {
         self.inner.approver = Some(approver);
+        self
+    }
+
+    /// Sets through what the steps of composite tools are called: the host's own way to call a tool, with all its gates.
+    /// Without one, composites are refused.
+    pub fn caller(mut self, caller: Arc<dyn ToolCaller>) -> Self {
+        self.inner.caller = Some(caller);
         self
     }
 
@@ -185,6 +194,7 @@ impl ToolBuilder {
                 host: host.into(),
                 registry,
                 owner: Owner::new("evolve"),
+                caller: None,
                 approver: None,
                 guard: Guard::Default,
                 max_per_session: DEFAULT_MAX_PER_SESSION,
@@ -299,8 +309,8 @@ impl ToolBuilder {
 
     /// All checks, the cheap ones first.
     async fn check(&self, proposal: &Proposal) -> Result<Checked, Refusal> {
-        let (definition, notes) = read(proposal)?;
-        if let Body::Composite(_) = definition.body {
+        let (definition, mut notes) = read(proposal)?;
+        if matches!(definition.body, Body::Composite(_)) && self.inner.caller.is_none() {
             return Err(Refusal::Unsupported { execution_type: definition.body.execution_type() });
         }
         let name = definition.name.clone();
@@ -317,7 +327,11 @@ impl ToolBuilder {
         if last.is_none() && loaded.active.len() >= MAX_ACTIVE_TOOLS {
             return Err(Refusal::StoreFull { limit: MAX_ACTIVE_TOOLS });
         }
-        syntax::check(&definition, &self.inner.env, &self.inner.host).await?;
+        if let Body::Composite(value) = &definition.body {
+            notes.extend(syntax::steps(&definition, value, &self.inner.registry)?);
+        } else {
+            syntax::check(&definition, &self.inner.env, &self.inner.host).await?;
+        }
         let why = proposal.distinct_because.as_deref();
         let similar = duplicate::check(
             &definition,

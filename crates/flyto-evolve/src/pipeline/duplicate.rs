@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use flyto_tools::{DescribeContext, Owner, Registry};
 
 use super::Refusal;
-use crate::{ToolDefinition, Version};
+use crate::{Body, ToolDefinition, Version, definition::sorted};
 
 /// From this share of common parts on, two texts are alike.
 const ALIKE: f64 = 0.85;
@@ -62,6 +62,9 @@ pub(super) fn check(
 
 /// The text without comments and blanks.
 fn bare(def: &ToolDefinition) -> String {
+    if let Body::Composite(value) = &def.body {
+        return sorted(value).to_string();
+    }
     let text = def.body.text().unwrap_or_default();
     let lines = text.lines().map(str::trim).filter(|it| !it.is_empty() && !it.starts_with('#'));
     lines

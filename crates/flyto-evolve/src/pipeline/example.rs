@@ -13,7 +13,9 @@ use flyto_execenv::{Environment, ExecEnv, ExecErrorKind, Limits, Profile, Profil
 use flyto_program::{Streaming, chain};
 use flyto_tools::{CallContext, Input, ToolResult};
 
-use crate::{EvolvedTool, Example, ExampleOutcome, ExampleReport, HostContext, ToolDefinition};
+use crate::{
+    Body, EvolvedTool, Example, ExampleOutcome, ExampleReport, HostContext, ToolDefinition,
+};
 
 /// How long an example may take.
 const MAX_TIME: Duration = Duration::from_secs(10);
@@ -26,6 +28,9 @@ pub(super) async fn run(def: &ToolDefinition, env: &ExecEnv, host: &HostContext)
         return ExampleReport::None;
     }
     let untested = |why: String| ExampleReport::Untested { why };
+    if let Body::Composite(_) = def.body {
+        return untested("the steps of a composite call tools, which nothing confines".to_owned());
+    }
     let dir = match ScratchDir::new() {
         Ok(dir) => dir,
         Err(err) => return untested(format!("no directory for them could be made: {err}")),

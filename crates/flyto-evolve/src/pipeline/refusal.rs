@@ -6,7 +6,7 @@ use flyto_diagnostics::{Diagnostic, Severity};
 use flyto_tools::RegistryError;
 use serde::Serialize;
 
-use crate::{ExampleOutcome, FieldDiff, SecretFinding, StoreError};
+use crate::{ExampleOutcome, FieldDiff, SecretFinding, StepFault, StoreError};
 
 /// A step of the way of a proposal, in their order: what costs little comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -21,7 +21,7 @@ pub enum Stage {
     Name,
     /// Its base is compared with the version that is there.
     Base,
-    /// bash reads the text without running it.
+    /// bash reads the text without running it; the steps of a composite are compared with their tools.
     Syntax,
     /// It is compared with the tools that are there.
     Duplicate,
@@ -71,10 +71,15 @@ pub enum Refusal {
         /// What is wrong, with places.
         findings: Vec<Diagnostic>,
     },
-    /// Tools of this type are not run by this version.
+    /// The host makes no tools of this type: it gave no [`ToolCaller`](flyto_tools::ToolCaller) for the steps of composites.
     Unsupported {
         /// The type.
         execution_type: &'static str,
+    },
+    /// The steps of a composite do not fit the tools that they call, or the composite claims to be safer than they are.
+    Steps {
+        /// What is wrong, with places.
+        faults: Vec<StepFault>,
     },
     /// The name is one of the host's, or belongs to another owner.
     Protected {
@@ -175,7 +180,7 @@ impl Refusal {
             Self::Invalid { .. } | Self::Unsupported { .. } => Stage::Definition,
             Self::Protected { .. } | Self::LookAlike { .. } => Stage::Name,
             Self::Exists { .. } | Self::NoSuchTool { .. } | Self::Conflict { .. } => Stage::Base,
-            Self::Syntax { .. } | Self::NoBash { .. } => Stage::Syntax,
+            Self::Syntax { .. } | Self::NoBash { .. } | Self::Steps { .. } => Stage::Syntax,
             Self::Duplicate { .. } => Stage::Duplicate,
             Self::Secret { .. } | Self::Unscanned { .. } => Stage::Secrets,
             Self::ExampleFailed { .. } => Stage::Examples,
@@ -199,6 +204,10 @@ impl Refusal {
                 help.collect::<Vec<_>>().join("; ")
             }
             Self::Unsupported { .. } => "write a script that does the steps".into(),
+            Self::Steps { faults } => {
+                let help: Vec<&str> = faults.iter().map(|it| it.help.as_str()).collect();
+                help.join("; ")
+            }
             Self::Protected { .. } | Self::LookAlike { .. } => {
                 "choose a name that says what the tool does and is like no other".into()
             }
@@ -264,7 +273,11 @@ impl fmt::Display for Refusal {
                 f.write_str(&errors.collect::<Vec<_>>().join("; "))
             }
             Self::Unsupported { execution_type } => {
-                write!(f, "tools of the type {execution_type:?} are not run by this version")
+                write!(f, "this host makes no tools of the type {execution_type:?}")
+            }
+            Self::Steps { faults } => {
+                let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                f.write_str(&faults.join("; "))
             }
             Self::Protected { name, holder } => write!(f, "the name {name:?} is that of {holder}"),
             Self::LookAlike { name, other } => {

@@ -6,13 +6,13 @@
 use std::sync::{Arc, PoisonError};
 
 use flyto_security::Tier;
-use flyto_tools::{DescribeContext, LeftOut, Tool, Validated};
+use flyto_tools::{DescribeContext, LeftOut, Tool, ToolError, Validated};
 use serde_json::json;
 
-use super::{Applied, Proposal, ProposalSource, Refusal, ToolBuilder, names};
+use super::{Applied, Proposal, ProposalSource, Refusal, ToolBuilder, build::Inner, names};
 use crate::{
-    Damaged, DefinitionHash, EvolvedTool, Pending, Recovered, Status, Store, StoreError,
-    ToolDefinition, Unapproved, Version,
+    Body, CompositeTool, Damaged, DefinitionHash, EvolvedTool, Pending, Recovered, Status, Store,
+    StoreError, ToolDefinition, Unapproved, Version, composite::Catalog, run::Gate,
 };
 
 /// What came of loading a store.
@@ -79,6 +79,9 @@ impl ToolBuilder {
         report.damaged = loaded.damaged;
         let mut tools = Vec::new();
         let known = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // Composites may call tools that are registered with them.
+        let catalog =
+            loaded.active.iter().fold(self.catalog(), |it, version| it.with(&version.definition));
         for version in loaded.active {
             let (name, number, hash) =
                 (version.definition.name.clone(), version.number, version.hash());
@@ -89,7 +92,7 @@ impl ToolBuilder {
                 tools.push((name, number, same.clone()));
                 continue;
             }
-            match self.tool_of(&version) {
+            match self.tool_of(&version, &catalog) {
                 Ok(tool) => tools.push((name, number, Current { hash, tool })),
                 Err(refusal) => {
                     let path = self.store().view_path(&name);
@@ -113,7 +116,7 @@ impl ToolBuilder {
     }
 
     /// The tool of a saved version, whose calls ask first whether the version is in force.
-    fn tool_of(&self, version: &Version) -> Result<Arc<dyn Tool>, Refusal> {
+    fn tool_of(&self, version: &Version, catalog: &Catalog) -> Result<Arc<dyn Tool>, Refusal> {
         let (store, name, number) =
             (self.store().clone(), version.definition.name.clone(), version.number);
         let approved = version.hash();
@@ -124,17 +127,44 @@ impl ToolBuilder {
                 drop(store.log().map(|it| it.event("", "not_run", &body)));
             })
         };
-        Ok(checked(self.evolved(version.definition.clone())?.with_gate(Arc::new(gate))))
+        self.made(version.definition.clone(), Some(Arc::new(gate)), catalog)
     }
 
-    fn evolved(&self, definition: ToolDefinition) -> Result<EvolvedTool, Refusal> {
-        let made =
-            EvolvedTool::new(definition, self.inner.env.clone(), Arc::clone(&self.inner.host));
-        made.map_err(|err| Refusal::Syntax { message: err.chain() })
+    /// The tool of a definition. `catalog` has the tools that a composite may call.
+    fn made(
+        &self,
+        definition: ToolDefinition,
+        gate: Option<Arc<Gate>>,
+        catalog: &Catalog,
+    ) -> Result<Arc<dyn Tool>, Refusal> {
+        let failed = |err: ToolError| Refusal::Syntax { message: err.chain() };
+        let Inner { env, host, registry, caller, .. } = &*self.inner;
+        if let Body::Composite(_) = definition.body {
+            let unsupported =
+                Refusal::Unsupported { execution_type: definition.body.execution_type() };
+            let caller = Arc::clone(caller.as_ref().ok_or(unsupported)?);
+            let made =
+                CompositeTool::with_catalog(definition, caller, Arc::clone(registry), catalog);
+            let made = made.map_err(failed)?;
+            return Ok(checked(match gate {
+                Some(gate) => made.with_gate(gate),
+                None => made,
+            }));
+        }
+        let made = EvolvedTool::new(definition, env.clone(), Arc::clone(host)).map_err(failed)?;
+        Ok(checked(match gate {
+            Some(gate) => made.with_gate(gate),
+            None => made,
+        }))
+    }
+
+    /// The tools that are registered now.
+    fn catalog(&self) -> Catalog {
+        Catalog::new(self.inner.registry.snapshot())
     }
 
     pub(super) fn register(&self, version: &Version) -> Result<(), Refusal> {
-        let tool = Current { hash: version.hash(), tool: self.tool_of(version)? };
+        let tool = Current { hash: version.hash(), tool: self.tool_of(version, &self.catalog())? };
         self.exchange(&version.definition.name, version.number, Some(tool))
     }
 
@@ -142,7 +172,7 @@ impl ToolBuilder {
     pub(super) fn register_once(&self, definition: ToolDefinition) -> Result<(), Refusal> {
         names::check(&definition.name, &self.inner.registry, &self.inner.owner, &[])?;
         let (name, number, hash) = (definition.name.clone(), definition.version, definition.hash());
-        let tool = checked(self.evolved(definition)?);
+        let tool = self.made(definition, None, &self.catalog())?;
         self.exchange(&name, number, Some(Current { hash, tool }))
     }
 
@@ -324,7 +354,7 @@ impl Store {
 }
 
 /// Every tool of a host has this type, so that its input is checked first.
-fn checked(tool: EvolvedTool) -> Arc<dyn Tool> {
+fn checked(tool: impl Tool) -> Arc<dyn Tool> {
     let tool: Arc<dyn Tool> = Arc::new(tool);
     Arc::new(Validated::lazy(tool))
 }

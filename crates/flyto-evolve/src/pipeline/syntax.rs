@@ -1,12 +1,21 @@
-//! Whether bash can read a text, which it is asked without running it.
+//! Whether a body can run: bash is asked whether it can read a text, without running it, and the steps of a composite are
+//! compared with the tools that they call.
 
 use std::time::Duration;
 
 use flyto_execenv::{Class, Ending, ExecEnv, Exit, Spec};
 use flyto_program::chain;
 
+use flyto_tools::Registry;
+use serde_json::Value;
+
 use super::Refusal;
-use crate::{Body, HostContext, ToolDefinition, inherited, run::render};
+use crate::{
+    Body, HostContext, ToolDefinition,
+    composite::{self, Catalog},
+    inherited,
+    run::render,
+};
 
 /// How long bash may read.
 const MAX_TIME: Duration = Duration::from_secs(10);
@@ -44,4 +53,26 @@ pub(super) async fn check(
             why: format!("it did not come to an end within {} s", MAX_TIME.as_secs()),
         }),
     }
+}
+
+/// Compares the steps of a composite with the tools that are registered.
+pub(super) fn steps(
+    def: &ToolDefinition,
+    value: &Value,
+    registry: &Registry,
+) -> Result<Vec<String>, Refusal> {
+    let catalog = Catalog::new(registry.snapshot()).with(def);
+    // It was read without a fault before.
+    let composite =
+        composite::read(value).map_err(|_| Refusal::Invalid { findings: Vec::new() })?;
+    let checked = composite::check(def, &composite, &catalog);
+    let (derived, mut notes) = checked.map_err(|faults| Refusal::Steps { faults })?;
+    notes.push(format!(
+        "derived from its steps: read_only {}, concurrency_safe {}, destructive {}, open_world {}",
+        derived.read_only,
+        derived.concurrency_safe,
+        derived.destructive.map_or("undeclared, so true", |it| if it { "true" } else { "false" }),
+        derived.open_world.map_or("undeclared, so true", |it| if it { "true" } else { "false" }),
+    ));
+    Ok(notes)
 }

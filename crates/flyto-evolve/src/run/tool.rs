@@ -116,7 +116,7 @@ impl EvolvedTool {
     ///
     /// # Errors
     ///
-    /// [`ToolErrorKind::Unsupported`] for a composite, and [`ToolErrorKind::NotStartable`] for a command whose
+    /// [`ToolErrorKind::Unsupported`] for a composite, which is a [`CompositeTool`](crate::CompositeTool), and [`ToolErrorKind::NotStartable`] for a command whose
     /// placeholders stand where a value would be code.
     pub fn new(
         def: ToolDefinition,
@@ -137,10 +137,7 @@ impl EvolvedTool {
                 rendered.text
             }
             Body::Composite(_) => {
-                let what = format!(
-                    "the tool {:?} is a composite, which is not run by this version",
-                    def.name
-                );
+                let what = format!("the tool {:?} is a composite, and bash runs none", def.name);
                 return Err(ToolError::new(ToolErrorKind::Unsupported, what));
             }
         };
@@ -151,17 +148,7 @@ impl EvolvedTool {
             .working_dir(&host.working_dir)
             .deadline(def.timeout())
             .merge_stderr();
-        let mut metadata = Metadata::new();
-        metadata.permission_class = PermissionClass::BASH;
-        metadata.audit_operation = Some(AuditOperation::EXECUTE);
-        metadata.origin = Origin::Evolved { version: def.version };
-        metadata.version = Some(def.version.to_string());
-        if !def.tags.is_empty() {
-            metadata.search_hint = Some(def.tags.join(" "));
-        }
-        // Approved with the definition; what is not claimed stays undeclared.
-        metadata.concurrency_safe = def.concurrency_safe.then_some(true);
-        metadata.read_only = def.read_only.then_some(true);
+        let metadata = metadata_of(&def);
         let approved = def.hash();
         let spill_dir = host.spill_dir.clone();
         Ok(Self { def, approved, metadata, env, spec, spill_dir, may_be_options, gate: None })
@@ -234,22 +221,54 @@ impl EvolvedTool {
     }
 
     fn check_current(&self) -> Result<(), NotCurrent> {
-        let found = self.def.hash();
-        if found != self.approved {
-            let (approved, found) = (self.approved.short(), found.short());
-            return Err(NotCurrent::Changed { approved, found });
-        }
-        self.gate.as_ref().map_or(Ok(()), |gate| gate())
+        check_current(&self.def, self.approved, self.gate.as_deref())
     }
 
     fn refused(&self, why: &NotCurrent) -> ToolError {
-        let kind = match why {
-            NotCurrent::Changed { .. } => ToolErrorKind::DigestMismatch,
-            NotCurrent::Archived => ToolErrorKind::NotFound,
-            NotCurrent::Unreadable(_) => ToolErrorKind::Unreachable,
-        };
-        ToolError::new(kind, format!("the tool {:?} is not run: {why}", self.def.name))
+        refused(&self.def.name, why)
     }
+}
+
+/// Compares the text with the one that was approved, and asks the store.
+pub(crate) fn check_current(
+    def: &ToolDefinition,
+    approved: DefinitionHash,
+    gate: Option<&Gate>,
+) -> Result<(), NotCurrent> {
+    let found = def.hash();
+    if found != approved {
+        let (approved, found) = (approved.short(), found.short());
+        return Err(NotCurrent::Changed { approved, found });
+    }
+    gate.map_or(Ok(()), |gate| gate())
+}
+
+/// The error of a call that is not made.
+pub(crate) fn refused(name: &str, why: &NotCurrent) -> ToolError {
+    let kind = match why {
+        NotCurrent::Changed { .. } => ToolErrorKind::DigestMismatch,
+        NotCurrent::Archived => ToolErrorKind::NotFound,
+        NotCurrent::Unreadable(_) => ToolErrorKind::Unreachable,
+    };
+    ToolError::new(kind, format!("the tool {name:?} is not run: {why}"))
+}
+
+/// What a definition says about its tool. Claims were approved with it; what is not claimed stays undeclared.
+pub(crate) fn metadata_of(def: &ToolDefinition) -> Metadata {
+    let mut metadata = Metadata::new();
+    (metadata.permission_class, metadata.audit_operation) = match &def.body {
+        // Each step is judged by itself.
+        Body::Composite(_) => (PermissionClass::GENERIC, Some(AuditOperation::INVOKE)),
+        _ => (PermissionClass::BASH, Some(AuditOperation::EXECUTE)),
+    };
+    metadata.origin = Origin::Evolved { version: def.version };
+    metadata.version = Some(def.version.to_string());
+    if !def.tags.is_empty() {
+        metadata.search_hint = Some(def.tags.join(" "));
+    }
+    metadata.concurrency_safe = def.concurrency_safe.then_some(true);
+    metadata.read_only = def.read_only.then_some(true);
+    metadata
 }
 
 impl fmt::Debug for EvolvedTool {

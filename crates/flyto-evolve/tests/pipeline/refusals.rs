@@ -71,11 +71,11 @@ async fn each_refusal_says_what_to_write_instead() {
         Duplicate: the tool "now" runs the same text
         -> call "now""#]],
     );
-    let composite = json!({"name": "c", "description": "C.", "execution_type": "composite", "composite": {"steps": []}});
+    let composite = json!({"name": "c", "description": "C.", "execution_type": "composite", "composite": {"steps": [{"id": "a", "tool": "now"}]}});
     check(
         &bench.refused(composite.to_string()).await,
         expect![[r#"
-        Definition: tools of the type "composite" are not run by this version
+        Definition: this host makes no tools of the type "composite"
         -> write a script that does the steps"#]],
     );
     let update = Proposal::of(&def("missing", "date -u"), "s").based_on(1);

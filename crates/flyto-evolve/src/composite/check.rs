@@ -1,0 +1,558 @@
+//! Whether the tools of a composite are there, take what they are given, and are as safe as the author claims.
+//!
+//! Safety is derived from the steps and their undo steps, and what a tool does not declare counts as unsafe. The walk over
+//! composites that call composites visits each tool once and ends at [`MAX_COMPOSITE_DEPTH`].
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use flyto_diagnostics::{closest, quoted};
+use flyto_tools::{Metadata, Snapshot, Tool, Validated, compile};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Composite, CompositeTool, Expr, MAX_COMPOSITE_DEPTH, read, value::escaped};
+use crate::{Body, ToolDefinition, run::metadata_of};
+
+/// Tools that no composite calls: what makes tools, and what starts agents, is decided on by itself.
+const NOT_IN_COMPOSITES: [&str; 4] = ["create_tool", "update_tool", "Agent", "Task"];
+
+/// What keeps the steps of a composite from running as declared, at a place of the definition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct StepFault {
+    /// JSON Pointer into the definition, such as `/composite/steps/2/with/path`.
+    pub pointer: String,
+    /// What is wrong, in one sentence.
+    pub what: String,
+    /// What to write instead.
+    pub help: String,
+}
+
+impl StepFault {
+    fn new(pointer: &str, what: String, help: impl Into<String>) -> Self {
+        Self { pointer: pointer.to_owned(), what, help: help.into() }
+    }
+}
+
+impl fmt::Display for StepFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.pointer, self.what)
+    }
+}
+
+/// The tools that a composite may call: those of a registry, and definitions that take the place of theirs.
+#[derive(Debug, Clone)]
+pub(crate) struct Catalog {
+    snapshot: Snapshot,
+    own: BTreeMap<String, Known>,
+}
+
+/// What is known of a tool.
+#[derive(Debug, Clone)]
+struct Known {
+    metadata: Metadata,
+    input_schema: Value,
+    output_schema: Option<Value>,
+    composite: Option<Arc<Composite>>,
+    version: Option<u64>,
+}
+
+/// What the steps of a composite make of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Derived {
+    pub(crate) read_only: bool,
+    pub(crate) concurrency_safe: bool,
+    /// `None` where a step does not declare it and no other is destructive.
+    pub(crate) destructive: Option<bool>,
+    pub(crate) open_world: Option<bool>,
+    pub(crate) requires_checkpoint: bool,
+    pub(crate) requires_reverse_thinking: bool,
+    /// How many composites are above each other, this one included; 0 for any other tool.
+    height: usize,
+}
+
+impl Derived {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            read_only: metadata.is_read_only(),
+            concurrency_safe: metadata.is_concurrency_safe(),
+            destructive: metadata.destructive,
+            open_world: metadata.open_world,
+            requires_checkpoint: metadata.requires_checkpoint,
+            requires_reverse_thinking: metadata.requires_reverse_thinking,
+            height: 0,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        // Yes beats unknown, and unknown beats no.
+        let either = |a: Option<bool>, b: Option<bool>| match (a, b) {
+            (Some(true), _) | (_, Some(true)) => Some(true),
+            (None, _) | (_, None) => None,
+            _ => Some(false),
+        };
+        Self {
+            read_only: self.read_only && other.read_only,
+            concurrency_safe: self.concurrency_safe && other.concurrency_safe,
+            destructive: either(self.destructive, other.destructive),
+            open_world: either(self.open_world, other.open_world),
+            requires_checkpoint: self.requires_checkpoint || other.requires_checkpoint,
+            requires_reverse_thinking: self.requires_reverse_thinking
+                || other.requires_reverse_thinking,
+            height: self.height.max(other.height),
+        }
+    }
+}
+
+impl Catalog {
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
+        Self { snapshot, own: BTreeMap::new() }
+    }
+
+    /// Puts a definition in the place of the tool of its name.
+    pub(crate) fn with(mut self, def: &ToolDefinition) -> Self {
+        let composite = match &def.body {
+            Body::Composite(value) => read(value).ok().map(Arc::new),
+            _ => None,
+        };
+        let known = Known {
+            metadata: metadata_of(def),
+            input_schema: def.input_schema.clone(),
+            output_schema: None,
+            composite,
+            version: Some(def.version),
+        };
+        self.own.insert(def.name.clone(), known);
+        self
+    }
+
+    fn find(&self, name: &str) -> Option<Known> {
+        if let Some(known) = self.own.get(name) {
+            return Some(known.clone());
+        }
+        let tool = self.snapshot.get(name)?.tool();
+        let composite = composite_of(&**tool);
+        // An alias finds what took the place of its tool.
+        if let Some(known) = composite.and_then(|it| self.own.get(&it.definition().name)) {
+            return Some(known.clone());
+        }
+        let version = match tool.metadata().origin {
+            flyto_tools::Origin::Evolved { version } => Some(version),
+            _ => None,
+        };
+        Some(Known {
+            metadata: tool.metadata().clone(),
+            input_schema: tool.input_schema().clone(),
+            output_schema: tool.output_schema().cloned(),
+            composite: composite.map(|it| Arc::clone(it.composite())),
+            version,
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        let registered = self.snapshot.iter().map(|it| it.id().to_string());
+        registered.chain(self.own.keys().cloned()).collect()
+    }
+
+    /// Whether calls of the tool may run beside others, as it is registered now.
+    pub(super) fn is_concurrency_safe(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|it| it.metadata.is_concurrency_safe())
+    }
+
+    /// What the tools of a composite make of it.
+    pub(crate) fn derive(&self, name: &str, composite: &Composite) -> Result<Derived, StepFault> {
+        self.walk(name, composite, &mut Vec::new(), &mut BTreeMap::new())
+    }
+
+    fn walk(
+        &self,
+        name: &str,
+        composite: &Composite,
+        path: &mut Vec<String>,
+        known: &mut BTreeMap<String, Derived>,
+    ) -> Result<Derived, StepFault> {
+        path.push(name.to_owned());
+        let mut res: Option<Derived> = None;
+        for (index, step) in composite.steps.iter().enumerate() {
+            let at = format!("/composite/steps/{index}");
+            let undo = step.undo.as_ref().map(|it| (format!("{at}/undo/tool"), &it.tool));
+            for (at, tool) in [(format!("{at}/tool"), &step.tool)].into_iter().chain(undo) {
+                let found = self.tool(&at, tool, path, known)?;
+                res = Some(res.map_or(found, |it| it.and(found)));
+            }
+        }
+        path.pop();
+        let mut res = res.unwrap_or_else(|| Derived::of(Metadata::undeclared()));
+        res.height += 1;
+        if res.height + path.len() > MAX_COMPOSITE_DEPTH {
+            let what =
+                format!("composite tools call each other more than {MAX_COMPOSITE_DEPTH} deep");
+            return Err(StepFault::new(
+                "/composite/steps",
+                what,
+                "write the steps of the inner tools here",
+            ));
+        }
+        Ok(res)
+    }
+
+    fn tool(
+        &self,
+        at: &str,
+        tool: &str,
+        path: &mut Vec<String>,
+        known: &mut BTreeMap<String, Derived>,
+    ) -> Result<Derived, StepFault> {
+        if path.iter().any(|it| it == tool) {
+            let what = format!("the tools call each other: {} -> {tool}", path.join(" -> "));
+            return Err(StepFault::new(at, what, "call a tool that does not call this one"));
+        }
+        if let Some(res) = known.get(tool) {
+            return Ok(*res);
+        }
+        let Some(found) = self.find(tool) else {
+            let what = format!("there is no tool {}", quoted(tool));
+            let names = self.names();
+            let help = match closest(tool, names.iter().map(String::as_str)) {
+                Some(meant) => format!("did you mean {}?", quoted(meant)),
+                None => "search the tools that are there, or create it first".to_owned(),
+            };
+            return Err(StepFault::new(at, what, help));
+        };
+        if path.len() > MAX_COMPOSITE_DEPTH {
+            let what =
+                format!("composite tools call each other more than {MAX_COMPOSITE_DEPTH} deep");
+            return Err(StepFault::new(at, what, "write the steps of the inner tools here"));
+        }
+        let res = match &found.composite {
+            Some(inner) => {
+                let inner = self.walk(tool, inner, path, known)?;
+                // What the inner one declares beyond its steps holds as well.
+                Derived {
+                    height: inner.height,
+                    ..inner.and(Derived { height: 0, ..Derived::of_claims(&found.metadata, inner) })
+                }
+            }
+            None => Derived::of(&found.metadata),
+        };
+        known.insert(tool.to_owned(), res);
+        Ok(res)
+    }
+}
+
+impl Derived {
+    /// The claims of a composite, of which those that it does not make are its steps'.
+    fn of_claims(metadata: &Metadata, steps: Self) -> Self {
+        Self {
+            read_only: metadata.is_read_only(),
+            concurrency_safe: metadata.is_concurrency_safe(),
+            destructive: metadata.destructive.or(steps.destructive),
+            ..steps
+        }
+    }
+}
+
+/// The composite that a registered tool is.
+fn composite_of(tool: &dyn Tool) -> Option<&CompositeTool> {
+    let tool = match tool.downcast_ref::<Validated<Arc<dyn Tool>>>() {
+        Some(checked) => &**checked.get_ref(),
+        None => tool,
+    };
+    tool.downcast_ref::<CompositeTool>()
+}
+
+/// Compares a definition with the tools that it calls. Gives what its steps make of it, and what a reader should know.
+pub(crate) fn check(
+    def: &ToolDefinition,
+    composite: &Composite,
+    catalog: &Catalog,
+) -> Result<(Derived, Vec<String>), Vec<StepFault>> {
+    let mut faults = Vec::new();
+    for (index, step) in composite.steps.iter().enumerate() {
+        let at = format!("/composite/steps/{index}");
+        call(catalog, &at, &step.tool, &step.with, &mut faults);
+        if let Some(undo) = &step.undo {
+            call(catalog, &format!("{at}/undo"), &undo.tool, &undo.with, &mut faults);
+        }
+        let is_safe = catalog.is_concurrency_safe(&step.tool);
+        if step.max_parallel > 1 && !is_safe {
+            let what = format!("calls of {} may not run beside each other", quoted(&step.tool));
+            faults.push(StepFault::new(&format!("{at}/max_parallel"), what, "leave it out"));
+        }
+    }
+    pointers(def, composite, catalog, &mut faults);
+    if !faults.is_empty() {
+        return Err(faults);
+    }
+    let derived = catalog.derive(&def.name, composite).map_err(|it| vec![it])?;
+    versions(composite, catalog).map_err(|it| vec![it])?;
+    claims(def, composite, catalog, derived).map_err(|it| vec![it])?;
+    let unused = unused(composite);
+    let mut notes: Vec<String> =
+        unused.into_iter().map(|it| format!("no step uses what the step {it:?} gives")).collect();
+    if composite.steps.iter().any(|it| it.undo.is_some()) {
+        let bare = composite.steps.iter().filter(|it| it.undo.is_none()).map(|it| it.id.as_str());
+        let bare: Vec<&str> = bare.collect();
+        let rest = if bare.is_empty() {
+            String::new()
+        } else {
+            format!("; steps without one: {}", bare.join(", "))
+        };
+        notes.push(format!("undo is tried as well as it can be, and may fail{rest}"));
+    }
+    Ok((derived, notes))
+}
+
+/// What has to hold at each call: the tools are there, at the versions asked for, and as safe as was approved.
+pub(super) fn check_again(
+    def: &ToolDefinition,
+    composite: &Composite,
+    catalog: &Catalog,
+) -> Result<(), StepFault> {
+    let derived = catalog.derive(&def.name, composite)?;
+    versions(composite, catalog)?;
+    claims(def, composite, catalog, derived)
+}
+
+fn versions(composite: &Composite, catalog: &Catalog) -> Result<(), StepFault> {
+    for (index, step) in composite.steps.iter().enumerate() {
+        let Some(wanted) = step.version else { continue };
+        let found = catalog.find(&step.tool).and_then(|it| it.version);
+        if found != Some(wanted) {
+            let found = found.map_or_else(|| "not counted".to_owned(), |it| it.to_string());
+            let what = format!(
+                "the version of the tool {} is {found}, and version {wanted} is asked for",
+                quoted(&step.tool)
+            );
+            let at = format!("/composite/steps/{index}/version");
+            return Err(StepFault::new(
+                &at,
+                what,
+                "write the version that is there, or leave it out",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the definition claims no more than its steps give.
+fn claims(
+    def: &ToolDefinition,
+    composite: &Composite,
+    catalog: &Catalog,
+    derived: Derived,
+) -> Result<(), StepFault> {
+    let first = |is: &dyn Fn(&Metadata) -> bool| {
+        let mut tools = composite.tools();
+        let found = tools.find(|it| catalog.find(it).is_none_or(|it| is(&it.metadata)));
+        found.unwrap_or("a tool that one of them calls").to_owned()
+    };
+    let refuse = |key: &str, what: &str, tool: String| {
+        let what = format!(
+            "\"{key}\" says that {what}, and the step tool {} does not declare that",
+            quoted(&tool)
+        );
+        Err(StepFault::new(
+            &format!("/{key}"),
+            what,
+            "a composite is never safer than its steps: leave it out",
+        ))
+    };
+    if def.read_only && !derived.read_only {
+        return refuse("read_only", "calls change nothing", first(&|it| !it.is_read_only()));
+    }
+    if def.concurrency_safe && !derived.concurrency_safe {
+        return refuse(
+            "concurrency_safe",
+            "calls may run beside each other",
+            first(&|it| !it.is_concurrency_safe()),
+        );
+    }
+    if composite.destructive == Some(false) && derived.destructive != Some(false) {
+        return refuse(
+            "composite/destructive",
+            "calls destroy nothing",
+            first(&Metadata::counts_as_destructive),
+        );
+    }
+    Ok(())
+}
+
+/// Compares what a call is given with the schema of the tool.
+fn call(catalog: &Catalog, at: &str, tool: &str, with: &Expr, faults: &mut Vec<StepFault>) {
+    let in_with = |key: &str| format!("{at}/with/{}", escaped(key));
+    if NOT_IN_COMPOSITES.contains(&tool) {
+        let what = format!("{} is not called by other tools", quoted(tool));
+        faults.push(StepFault::new(&format!("{at}/tool"), what, "let the agent call it"));
+    }
+    // A tool that is not there is told with the graph.
+    let Some(known) = catalog.find(tool) else { return };
+    let schema = &known.input_schema;
+    let members: Vec<(&str, Option<&Value>)> = match with {
+        Expr::Object(members) => members
+            .iter()
+            .map(|(key, it)| {
+                (
+                    key.as_str(),
+                    match it {
+                        Expr::Literal(value) => Some(value),
+                        _ => None,
+                    },
+                )
+            })
+            .collect(),
+        Expr::Literal(Value::Object(map)) => {
+            map.iter().map(|(key, it)| (key.as_str(), Some(it))).collect()
+        }
+        Expr::Ref(_) | Expr::Default(..) => return,
+        _ => {
+            let what = "what a tool is called with is an object".to_owned();
+            faults.push(StepFault::new(&format!("{at}/with"), what, "write `{\"NAME\": value}`"));
+            return;
+        }
+    };
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    for name in required.filter(|it| !members.iter().any(|member| member.0 == *it)) {
+        let what = format!("the tool {} needs {}", quoted(tool), quoted(name));
+        faults.push(StepFault::new(
+            &format!("{at}/with"),
+            what,
+            format!("add {} to \"with\"", quoted(name)),
+        ));
+    }
+    let properties = schema["properties"].as_object();
+    for (key, literal) in members {
+        match properties.and_then(|it| it.get(key)) {
+            None if schema["additionalProperties"] == false => {
+                let what = format!("the tool {} takes no {}", quoted(tool), quoted(key));
+                let names = properties.into_iter().flat_map(|it| it.keys()).map(String::as_str);
+                let help = match closest(key, names) {
+                    Some(meant) => format!("did you mean {}?", quoted(meant)),
+                    None => "remove it".to_owned(),
+                };
+                faults.push(StepFault::new(&in_with(key), what, help));
+            }
+            Some(part) => {
+                let Some(literal) = literal else { continue };
+                // A part that refers to another one is checked when the tool is called.
+                if part.to_string().contains("\"$ref\"") {
+                    continue;
+                }
+                if let Ok(validator) = compile(part)
+                    && let Err(violations) = validator.check(literal)
+                {
+                    let what =
+                        format!("the tool {} does not take this: {violations}", quoted(tool));
+                    faults.push(StepFault::new(
+                        &in_with(key),
+                        what,
+                        "write a value that fits its schema",
+                    ));
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+/// Compares every reference with the schema of what it refers to, where there is one.
+fn pointers(
+    def: &ToolDefinition,
+    composite: &Composite,
+    catalog: &Catalog,
+    faults: &mut Vec<StepFault>,
+) {
+    let mut look = |at: &str, expr: &Expr| {
+        expr.each_ref(&mut |it| {
+            let schema = match it.tokens[0].as_str() {
+                "input" => Some((def.input_schema.clone(), 1)),
+                "steps" if it.tokens.get(2).is_some_and(|it| it == "output") => {
+                    let step =
+                        composite.steps.iter().find(|step| Some(step.id.as_str()) == it.step());
+                    let step = step.filter(|it| it.for_each.is_none());
+                    step.and_then(|it| catalog.find(&it.tool)?.output_schema).map(|it| (it, 3))
+                }
+                _ => None,
+            };
+            let Some((schema, n_before)) = schema else { return };
+            if let Err((what, help)) = reaches(&schema, &it.tokens[n_before..]) {
+                faults.push(StepFault::new(
+                    at,
+                    format!("{} has no value: {what}", quoted(&it.pointer)),
+                    help,
+                ));
+            }
+        });
+    };
+    for (index, step) in composite.steps.iter().enumerate() {
+        step.each_expr(&mut |it| look(&format!("/composite/steps/{index}"), it));
+    }
+    look("/composite/output", &composite.output);
+}
+
+/// Whether a schema lets a value have this part. What it does not say is taken for possible.
+fn reaches(schema: &Value, tokens: &[String]) -> Result<(), (String, String)> {
+    let Some((token, rest)) = tokens.split_first() else { return Ok(()) };
+    if schema.get("$ref").is_some() {
+        return Ok(());
+    }
+    match schema["type"].as_str() {
+        Some("object") | None => {}
+        Some("array") => {
+            return match (token.parse::<usize>(), schema.get("items")) {
+                (Ok(_), Some(items)) => reaches(items, rest),
+                (Ok(_), None) => Ok(()),
+                (Err(_), _) => Err((
+                    format!("{} is no position in a list", quoted(token)),
+                    "write a number".into(),
+                )),
+            };
+        }
+        Some(kind) => {
+            return Err((
+                format!("a value of the type {kind:?} has no parts"),
+                "refer to the value itself".into(),
+            ));
+        }
+    }
+    let properties = schema["properties"].as_object().filter(|it| !it.is_empty());
+    match properties.and_then(|it| it.get(token)) {
+        Some(part) => reaches(part, rest),
+        None => {
+            let Some(properties) = properties else { return Ok(()) };
+            let is_open = schema.get("patternProperties").is_some()
+                || schema.get("allOf").is_some()
+                || schema.get("additionalProperties").is_some_and(|it| *it != false);
+            if is_open {
+                return Ok(());
+            }
+            let help = match closest(token, properties.keys().map(String::as_str)) {
+                Some(meant) => format!("did you mean {}?", quoted(meant)),
+                None => format!("add {} to the schema", quoted(token)),
+            };
+            Err((format!("the schema has no {}", quoted(token)), help))
+        }
+    }
+}
+
+/// Steps that only read, and of which no reference and no `after` speaks.
+fn unused(composite: &Composite) -> Vec<&str> {
+    let mut used: Vec<String> = Vec::new();
+    composite.output.each_ref(&mut |it| used.extend(it.step().map(str::to_owned)));
+    for (index, step) in composite.steps.iter().enumerate() {
+        used.extend(step.after.iter().map(|it| composite.steps[*it].id.clone()));
+        step.each_expr(&mut |expr| {
+            expr.each_ref(&mut |it| {
+                used.extend(
+                    it.step().filter(|it| *it != composite.steps[index].id).map(str::to_owned),
+                );
+            });
+        });
+    }
+    composite
+        .steps
+        .iter()
+        .map(|it| it.id.as_str())
+        .filter(|it| !used.iter().any(|u| u == it))
+        .collect()
+}

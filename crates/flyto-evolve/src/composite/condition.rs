@@ -1,0 +1,219 @@
+//! Whether a step runs.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+use super::value::{Expr, Scope};
+
+/// How deep conditions may be nested.
+const MAX_DEPTH: usize = 16;
+
+/// A condition over values.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Condition {
+    /// There is a value, and it is not null.
+    Exists(Expr),
+    /// There is a value, and it is none of: null, false, an empty text, list or object.
+    NotEmpty(Expr),
+    Equals(Expr, Expr),
+    /// The first one is in the list that the second one is.
+    In(Expr, Expr),
+    /// Both are numbers, or both are texts.
+    Less(Expr, Expr),
+    Not(Box<Condition>),
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+}
+
+impl Condition {
+    /// Reads a condition; `None` after a fault that was told.
+    pub(super) fn parse(
+        value: &Value,
+        at: &str,
+        depth: usize,
+        fault: &mut dyn FnMut(&str, String, &'static str),
+    ) -> Option<Self> {
+        const HELP: &str = "write one of `exists`, `not_empty`, `equals` [a, b], `in` [a, list], `less` [a, b], `not`, `all` and \
+                            `any`";
+        let single = value.as_object().filter(|it| it.len() == 1).and_then(|it| it.iter().next());
+        let Some((key, of)) = single.filter(|_| depth <= MAX_DEPTH) else {
+            let what =
+                format!("a condition is an object with one key, nested {MAX_DEPTH} deep at most");
+            fault(at, what, HELP);
+            return None;
+        };
+        let inside = format!("{at}/{key}");
+        let two = of.as_array().filter(|it| it.len() == 2);
+        Some(match (key.as_str(), of, two) {
+            ("exists", of, _) => Self::Exists(Expr::parse(of, &inside, fault)),
+            ("not_empty", of, _) => Self::NotEmpty(Expr::parse(of, &inside, fault)),
+            ("equals" | "in" | "less", _, Some(two)) => {
+                let a = Expr::parse(&two[0], &format!("{inside}/0"), fault);
+                let b = Expr::parse(&two[1], &format!("{inside}/1"), fault);
+                match key.as_str() {
+                    "equals" => Self::Equals(a, b),
+                    "in" => Self::In(a, b),
+                    _ => Self::Less(a, b),
+                }
+            }
+            ("equals" | "in" | "less", ..) => {
+                fault(&inside, format!("{key:?} compares two values"), "write a list of two");
+                return None;
+            }
+            ("not", of, _) => Self::Not(Box::new(Self::parse(of, &inside, depth + 1, fault)?)),
+            ("all" | "any", Value::Array(items), _) => {
+                let items = items.iter().enumerate();
+                let items: Option<Vec<_>> = items
+                    .map(|(i, it)| Self::parse(it, &format!("{inside}/{i}"), depth + 1, fault))
+                    .collect();
+                if key == "all" { Self::All(items?) } else { Self::Any(items?) }
+            }
+            _ => {
+                fault(&inside, format!("there is no condition {key:?} of this shape"), HELP);
+                return None;
+            }
+        })
+    }
+
+    pub(super) fn each_expr<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Self::Exists(it) | Self::NotEmpty(it) => visit(it),
+            Self::Equals(a, b) | Self::In(a, b) | Self::Less(a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Self::Not(it) => it.each_expr(visit),
+            Self::All(items) | Self::Any(items) => items.iter().for_each(|it| it.each_expr(visit)),
+        }
+    }
+
+    /// Every reference of which a missing value is an error.
+    pub(super) fn each_strict<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        match self {
+            Self::Exists(_) | Self::NotEmpty(_) => {}
+            Self::Equals(..) | Self::In(..) | Self::Less(..) => self.each_expr(visit),
+            Self::Not(it) => it.each_strict(visit),
+            Self::All(items) | Self::Any(items) => {
+                items.iter().for_each(|it| it.each_strict(visit));
+            }
+        }
+    }
+
+    /// Whether it holds; the error says which values cannot be compared.
+    pub(super) fn holds(&self, scope: &Scope) -> Result<bool, String> {
+        Ok(match self {
+            Self::Exists(it) => it.exists(scope)?,
+            Self::NotEmpty(it) => {
+                it.exists(scope)?
+                    && match it.eval(scope)? {
+                        Value::Null => false,
+                        Value::Bool(it) => it,
+                        Value::Number(_) => true,
+                        Value::String(it) => !it.is_empty(),
+                        Value::Array(it) => !it.is_empty(),
+                        Value::Object(it) => !it.is_empty(),
+                    }
+            }
+            Self::Equals(a, b) => same(&a.eval(scope)?, &b.eval(scope)?),
+            Self::In(a, b) => {
+                let (a, b) = (a.eval(scope)?, b.eval(scope)?);
+                let Value::Array(items) = &b else {
+                    return Err("\"in\" looks into a list, and the second value is none".into());
+                };
+                items.iter().any(|it| same(it, &a))
+            }
+            Self::Less(a, b) => {
+                let (a, b) = (a.eval(scope)?, b.eval(scope)?);
+                match (&a, &b) {
+                    (Value::String(a), Value::String(b)) => a < b,
+                    (Value::Number(_), Value::Number(_)) => {
+                        compared(&a, &b) == Some(Ordering::Less)
+                    }
+                    _ => return Err("\"less\" compares two numbers or two texts".into()),
+                }
+            }
+            Self::Not(it) => !it.holds(scope)?,
+            Self::All(items) => {
+                for it in items {
+                    if !it.holds(scope)? {
+                        return Ok(false);
+                    }
+                }
+                true
+            }
+            Self::Any(items) => {
+                for it in items {
+                    if it.holds(scope)? {
+                        return Ok(true);
+                    }
+                }
+                false
+            }
+        })
+    }
+}
+
+/// Equality as JSON Schema has it: 1 and 1.0 are the same number.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(_), Value::Number(_)) => compared(a, b) == Some(Ordering::Equal),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(k, it)| b.get(k).is_some_and(|b| same(it, b)))
+        }
+        _ => a == b,
+    }
+}
+
+fn compared(a: &Value, b: &Value) -> Option<Ordering> {
+    // Integers exactly, where both are.
+    let whole = |it: &Value| it.as_i64().map(i128::from).or(it.as_u64().map(i128::from));
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, sync::Arc};
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn conditions_compare_values_with_their_types() {
+        let input =
+            json!({"n": 2, "big": u64::MAX, "text": "b", "list": [1, {"a": 1.0}], "no": null});
+        let scope = Scope { input: Arc::new(input), steps: BTreeMap::new(), item: None };
+        let of = |name: &str| json!({"$ref": format!("/input/{name}")});
+        for (condition, expected) in [
+            (json!({"exists": of("n")}), Ok(true)),
+            (json!({"exists": of("no")}), Ok(false)),
+            (json!({"exists": of("missing")}), Ok(false)),
+            (json!({"not_empty": of("list")}), Ok(true)),
+            (json!({"not_empty": of("missing")}), Ok(false)),
+            (json!({"equals": [of("n"), 2.0]}), Ok(true)),
+            (json!({"equals": [of("n"), "2"]}), Ok(false)),
+            (json!({"equals": [of("missing"), 2]}), Err(())),
+            (json!({"in": [{"a": 1}, of("list")]}), Ok(true)),
+            (json!({"in": [1, of("n")]}), Err(())),
+            (json!({"less": [of("n"), of("big")]}), Ok(true)),
+            (json!({"less": [of("big"), of("big")]}), Ok(false)),
+            (json!({"less": ["a", of("text")]}), Ok(true)),
+            (json!({"less": ["a", 1]}), Err(())),
+            (json!({"not": {"exists": of("n")}}), Ok(false)),
+            (json!({"all": [{"exists": of("n")}, {"exists": of("no")}]}), Ok(false)),
+            (json!({"any": [{"exists": of("no")}, {"exists": of("n")}]}), Ok(true)),
+            (json!({"all": []}), Ok(true)),
+        ] {
+            let parsed =
+                Condition::parse(&condition, "", 0, &mut |at, what, _| panic!("{at}: {what}"));
+            assert_eq!(parsed.unwrap().holds(&scope).map_err(drop), expected, "{condition}");
+        }
+    }
+}

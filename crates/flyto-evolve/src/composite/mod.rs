@@ -1,0 +1,146 @@
+//! Tools that call other tools: a pipeline that is declared, checked and reviewed as data.
+//!
+//! A value of a step is JSON, in which a reference is a JSON Pointer (RFC 6901) to the input or to the result of an earlier
+//! step. A reference gives one value with its type, or none; nothing is ever pasted into a text, and nothing is evaluated.
+//! So the graph of the steps is what their references say, and whether it can run is known before a person is asked.
+//!
+//! ```json
+//! {"steps": [
+//!    {"id": "log", "tool": "git_log", "with": {"dir": {"$ref": "/input/repo"}, "limit": 50}},
+//!    {"id": "save", "tool": "write_file",
+//!     "with": {"path": "NOTES.md", "text": {"$concat": ["# log\n", {"$ref": "/steps/log/text"}]}},
+//!     "when": {"not_empty": {"$ref": "/steps/log/text"}},
+//!     "undo": {"tool": "delete_file", "with": {"path": "NOTES.md"}}, "on_error": "undo"}],
+//!  "output": {"saved": {"$default": [{"$ref": "/steps/save/output"}, null]}},
+//!  "timeout_ms": 120000}
+//! ```
+
+mod check;
+mod condition;
+mod outcome;
+mod read;
+mod report;
+mod run;
+mod tool;
+mod value;
+
+use std::time::Duration;
+
+pub use check::StepFault;
+pub(crate) use check::{Catalog, check};
+use condition::Condition;
+pub(crate) use read::read;
+pub use report::{StepReport, StepStatus, UndoReport};
+pub use tool::CompositeTool;
+use value::Expr;
+
+/// The most steps of a composite tool.
+pub const MAX_STEPS: usize = 32;
+/// The longest declaration of steps and output, in bytes as compact JSON: 64 KiB, as with scripts.
+pub const MAX_COMPOSITE_BYTES: usize = 64 * 1024;
+/// How deep composite tools may call each other. One that calls no composite has depth 1.
+pub const MAX_COMPOSITE_DEPTH: usize = 5;
+/// The most items of `for_each` that a step may ask for by `max_items`; 100 unless it asks.
+pub const MAX_ITEMS: usize = 1000;
+/// How much of the text of one result is kept, in bytes: 256 KiB; the rest is left out and marked.
+pub const MAX_STEP_BYTES: usize = 256 * 1024;
+/// The largest value that a step is given, that all items of a step give together, or that the tool delivers, in bytes as
+/// JSON: 1 MiB.
+pub const MAX_VALUE_BYTES: usize = 1024 * 1024;
+/// The most calls that one call of a composite makes, retries and undo included.
+pub const MAX_CALLS: usize = 2000;
+
+const DEFAULT_ITEMS: usize = 100;
+const MAX_PARALLEL: usize = 8;
+const MAX_RETRIES: u64 = 5;
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(60);
+
+/// A declaration that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Composite {
+    pub(crate) steps: Vec<Step>,
+    /// What the tool delivers; the output of the last step where it does not say.
+    output: Expr,
+    timeout: Option<Duration>,
+    /// What the author claims; `None` where nothing is said.
+    pub(crate) destructive: Option<bool>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Step {
+    id: String,
+    tool: String,
+    /// The version of a run-time tool that it has to be.
+    version: Option<u64>,
+    with: Expr,
+    after: Vec<usize>,
+    when: Option<Condition>,
+    for_each: Option<Expr>,
+    max_items: usize,
+    max_parallel: usize,
+    retries: u64,
+    delay: Duration,
+    timeout: Option<Duration>,
+    on_error: OnError,
+    undo: Option<Undo>,
+}
+
+/// The call that takes a step back.
+#[derive(Debug, Clone, PartialEq)]
+struct Undo {
+    tool: String,
+    with: Expr,
+}
+
+/// What becomes of the rest when a step fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnError {
+    /// No further step is started.
+    Stop,
+    /// The other steps go on.
+    Continue,
+    /// As `Stop`, and what was done is taken back.
+    Undo,
+}
+
+impl Composite {
+    /// The tools of steps and of undo steps, each as often as it is used.
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &str> {
+        let undo = self.steps.iter().filter_map(|it| it.undo.as_ref());
+        self.steps.iter().map(|it| it.tool.as_str()).chain(undo.map(|it| it.tool.as_str()))
+    }
+
+    /// The steps that have to be over before a step starts: those that it refers to and those that it names in `after`.
+    fn needs(&self, index: usize) -> Vec<usize> {
+        let step = &self.steps[index];
+        let mut res = step.after.clone();
+        let mut refer = |id: &str| {
+            let found = self.steps[..index].iter().position(|it| it.id == id);
+            res.extend(found);
+        };
+        step.each_expr(&mut |expr| {
+            expr.each_ref(&mut |it| it.step().into_iter().for_each(&mut refer))
+        });
+        res.sort_unstable();
+        res.dedup();
+        res
+    }
+}
+
+impl Step {
+    /// Every value of the step, that of its undo included.
+    fn each_expr<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        visit(&self.with);
+        self.for_each.iter().for_each(&mut *visit);
+        self.undo.iter().for_each(|it| visit(&it.with));
+        if let Some(when) = &self.when {
+            when.each_expr(visit);
+        }
+    }
+
+    /// Whether its output may be missing though the composite goes on.
+    fn may_be_missing(&self) -> bool {
+        self.when.is_some() || self.on_error == OnError::Continue
+    }
+}

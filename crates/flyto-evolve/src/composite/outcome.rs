@@ -1,0 +1,100 @@
+//! Results as the steps behind them see them, and futures that run side by side.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::Pin,
+    task::Poll,
+};
+
+use flyto_tools::ToolResult;
+use serde_json::Value;
+
+use super::{
+    MAX_STEP_BYTES,
+    value::{StepValue, n_bytes},
+};
+
+/// Runs futures in the task of the caller, `width` at a time, in their order; none is started once `stop` said so.
+pub(super) async fn at_once<F: Future>(
+    width: usize,
+    futures: impl Iterator<Item = F>,
+    stop: impl Fn(&F::Output) -> bool,
+) -> Vec<Option<F::Output>> {
+    let mut waiting = futures.enumerate();
+    let mut running: Vec<(usize, Pin<Box<F>>)> = Vec::new();
+    let mut res: Vec<Option<F::Output>> = Vec::new();
+    let mut is_stopped = false;
+    poll_fn(|cx| {
+        loop {
+            while !is_stopped && running.len() < width.max(1) {
+                let Some((index, next)) = waiting.next() else { break };
+                res.push(None);
+                running.push((index, Box::pin(next)));
+            }
+            let n_before = running.len();
+            running.retain_mut(|(index, it)| match it.as_mut().poll(cx) {
+                Poll::Ready(output) => {
+                    is_stopped |= stop(&output);
+                    res[*index] = Some(output);
+                    false
+                }
+                Poll::Pending => true,
+            });
+            if running.is_empty() && (is_stopped || waiting.size_hint().1 == Some(0)) {
+                return Poll::Ready(());
+            }
+            if running.len() == n_before {
+                return Poll::Pending;
+            }
+        }
+    })
+    .await;
+    res
+}
+
+/// A result as the steps behind it see it: `text`, and as `output` its data, the JSON that the text is, or the text.
+pub(super) fn value_of(result: ToolResult) -> StepValue {
+    let is_error = result.is_error();
+    let end = result.output.floor_char_boundary(MAX_STEP_BYTES);
+    let is_cut = end < result.output.len() || result.omitted.is_some();
+    let text = result.output[..end].to_owned();
+    let data = result.data.filter(|it| n_bytes(it) <= MAX_STEP_BYTES);
+    let output = match data {
+        Some(data) => data,
+        None => {
+            let looks_so = !is_cut && text.trim_start().starts_with(['{', '[']);
+            let parsed = looks_so.then(|| serde_json::from_str::<Value>(&text).ok()).flatten();
+            parsed.unwrap_or_else(|| text.clone().into())
+        }
+    };
+    StepValue {
+        status: if is_error { "failed" } else { "done" }.into(),
+        is_error: is_error.into(),
+        truncated: is_cut.into(),
+        text: Some(text.into()),
+        output: (!is_error).then_some(output),
+    }
+}
+
+/// That of a call that could not be made.
+pub(super) fn error_value(why: &str) -> StepValue {
+    StepValue {
+        status: "failed".into(),
+        is_error: true.into(),
+        truncated: false.into(),
+        text: Some(why.into()),
+        output: None,
+    }
+}
+
+/// The type of a value, for a message.
+pub(super) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

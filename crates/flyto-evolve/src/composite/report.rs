@@ -1,0 +1,55 @@
+//! What became of the steps of one call.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum StepStatus {
+    /// It ran to its end, and every item of it.
+    Done,
+    /// It failed.
+    Failed,
+    /// Its condition did not hold.
+    Skipped,
+    /// It was not started, since another step failed or the call was over.
+    NotRun,
+    /// It was running when the call was over, and did not end within the 2 seconds that it was given.
+    Abandoned,
+}
+
+/// One step of a call: part of the data of a result that is an error.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct StepReport {
+    /// The id of the step.
+    pub id: String,
+    /// The tool.
+    pub tool: String,
+    /// What became of it.
+    pub status: StepStatus,
+    /// How long it took, retries and waiting between them included.
+    pub duration_ms: u64,
+    /// How many calls were made for it, retries included.
+    pub n_calls: usize,
+    /// What it gave; the results of the items in their order where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// What was taken back, in the order in which that was tried: the last call that was completed comes first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct UndoReport {
+    /// Steps whose undo ran to its end; `each[2]` is the third item of the step `each`.
+    pub undone: Vec<String>,
+    /// Steps whose undo failed, each with the reason. The others were tried all the same.
+    pub failed: Vec<(String, String)>,
+    /// Completed steps that declare no undo.
+    pub not_undoable: Vec<String>,
+}

@@ -1,0 +1,556 @@
+//! One call of a composite: which steps run when, and what becomes of the call.
+//!
+//! A step starts when those that it needs are over, and runs beside others only where all their tools allow it; else the
+//! written order holds. All steps share one time limit and one cancellation. Everything runs in the task of the caller, so
+//! dropping the call drops every step; nothing is undone then.
+
+use std::{
+    collections::BTreeMap,
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use flyto_tools::{CallContext, CancellationToken, Failure, Input, ToolCaller, ToolResult};
+use serde_json::{Value, json};
+
+use super::{
+    Composite, MAX_CALLS, MAX_PARALLEL, MAX_VALUE_BYTES, OnError, Step, StepReport, StepStatus,
+    UndoReport,
+    outcome::{at_once, error_value, kind_of, value_of},
+    value::{Scope, StepValue, n_bytes},
+};
+
+/// How long steps that run may take to end once the call is over.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long all undo steps of a call may take together.
+const UNDO_TIME: Duration = Duration::from_secs(60);
+
+/// How a call ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Ended {
+    Done,
+    /// The step with this index failed, and did not say that the others go on.
+    Failed(usize),
+    /// What the tool delivers could not be made.
+    NoOutput(String),
+    TimedOut,
+    Cancelled,
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub(super) struct Ran {
+    pub(super) ended: Ended,
+    pub(super) failure: Option<Failure>,
+    pub(super) output: Option<Value>,
+    pub(super) steps: Vec<StepReport>,
+    pub(super) undo: Option<UndoReport>,
+    pub(super) calls: Vec<StepCall>,
+}
+
+/// One call that was made for a step, the last one where it was retried.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StepCall {
+    pub(crate) step: String,
+    pub(crate) item: Option<usize>,
+    pub(crate) tool: String,
+    pub(crate) input: Value,
+    pub(crate) text: String,
+    pub(crate) output: Option<Value>,
+    pub(crate) is_error: bool,
+}
+
+pub(super) struct Run<'a> {
+    pub(super) composite: &'a Composite,
+    pub(super) caller: &'a dyn ToolCaller,
+    pub(super) ctx: &'a CallContext,
+    /// When all of it is over.
+    pub(super) deadline: Instant,
+    pub(super) input: Arc<Value>,
+    /// Whether calls of each step's tool may run beside others.
+    pub(super) is_safe: Vec<bool>,
+    pub(super) n_calls: AtomicUsize,
+    pub(super) completed: Mutex<Vec<Completed>>,
+    pub(super) calls: Mutex<Vec<StepCall>>,
+}
+
+/// A call that ran to its end, for its undo.
+#[derive(Debug)]
+pub(super) struct Completed {
+    step: usize,
+    scope: Scope,
+}
+
+/// What became of a step.
+struct StepEnd {
+    status: StepStatus,
+    value: Option<StepValue>,
+    why: Option<String>,
+    failure: Option<Failure>,
+    n_calls: usize,
+    wall: Duration,
+}
+
+/// What became of one call of a step, retries included.
+struct CallEnd {
+    value: StepValue,
+    /// Why it failed.
+    why: Option<String>,
+    failure: Option<Failure>,
+    n_calls: usize,
+}
+
+enum Event {
+    Step(usize, Box<StepEnd>),
+    Cancelled,
+    TimedOut,
+}
+
+type Pending<'a> = (usize, Pin<Box<dyn Future<Output = StepEnd> + Send + 'a>>);
+
+impl Run<'_> {
+    pub(super) async fn run(&self) -> Ran {
+        let n_steps = self.composite.steps.len();
+        let token = self.ctx.cancellation().child_token();
+        let mut ends: Vec<Option<StepEnd>> = (0..n_steps).map(|_| None).collect();
+        let mut scope =
+            Scope { input: Arc::clone(&self.input), steps: BTreeMap::new(), item: None };
+        let mut running: Vec<Pending<'_>> = Vec::new();
+        let mut started = vec![false; n_steps];
+        let mut ended = Ended::Done;
+        let mut grace = None;
+        loop {
+            if ended == Ended::Done {
+                for (index, started) in started.iter_mut().enumerate() {
+                    if !*started && running.len() < MAX_PARALLEL && self.may_start(index, &ends) {
+                        *started = true;
+                        running.push((
+                            index,
+                            Box::pin(self.step(index, scope.clone(), token.clone())),
+                        ));
+                    }
+                }
+            }
+            if running.is_empty() {
+                break;
+            }
+            match self.next(&mut running, grace).await {
+                Event::Step(index, end) => {
+                    let step = &self.composite.steps[index];
+                    if end.status == StepStatus::Failed
+                        && step.on_error != OnError::Continue
+                        && ended == Ended::Done
+                    {
+                        ended = if self.ctx.cancellation().is_cancelled() {
+                            Ended::Cancelled
+                        } else if Instant::now() >= self.deadline {
+                            Ended::TimedOut
+                        } else {
+                            Ended::Failed(index)
+                        };
+                    }
+                    if let Some(value) = &end.value {
+                        scope.steps.insert(step.id.clone(), Arc::new(value.clone()));
+                    }
+                    ends[index] = Some(*end);
+                }
+                // The grace is over as well: dropping a call ends it.
+                _ if grace.is_some() => break,
+                event => {
+                    ended = if matches!(event, Event::Cancelled) {
+                        Ended::Cancelled
+                    } else {
+                        Ended::TimedOut
+                    };
+                    grace = Some(Instant::now() + GRACE);
+                    token.cancel();
+                }
+            }
+        }
+        drop(running);
+        let mut output = None;
+        if ended == Ended::Done {
+            match self.composite.output.eval(&scope) {
+                Ok(value) => output = Some(value),
+                Err(why) => ended = Ended::NoOutput(why),
+            }
+        }
+        let failure = match &ended {
+            Ended::Done => None,
+            Ended::Failed(index) => {
+                let failure = ends[*index].as_ref().and_then(|it| it.failure.clone());
+                Some(failure.unwrap_or(Failure::reported()))
+            }
+            Ended::NoOutput(_) => Some(Failure::reported()),
+            Ended::TimedOut => Some(Failure::TimedOut { after: None }),
+            Ended::Cancelled => Some(Failure::Cancelled),
+        };
+        let wants_undo = match &ended {
+            Ended::Failed(index) => self.composite.steps[*index].on_error == OnError::Undo,
+            Ended::TimedOut | Ended::Cancelled => true,
+            Ended::Done | Ended::NoOutput(_) => false,
+        };
+        let undo = if wants_undo { Some(self.undo().await) } else { None };
+        let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
+        Ran { ended, failure, output, steps: self.reports(&started, ends), undo, calls }
+    }
+
+    /// Whether what a step waits for is over: steps that it needs, and earlier ones that may not run beside it.
+    fn may_start(&self, index: usize, ends: &[Option<StepEnd>]) -> bool {
+        let needs = self.composite.needs(index);
+        (0..index).all(|other| {
+            let waits = needs.contains(&other) || !self.is_safe[index] || !self.is_safe[other];
+            !waits || ends[other].is_some()
+        })
+    }
+
+    /// Waits for a step to end, or for the end of the call.
+    async fn next(&self, running: &mut Vec<Pending<'_>>, grace: Option<Instant>) -> Event {
+        let mut cancelled = pin!(self.ctx.cancellation().cancelled());
+        let mut over = pin!(tokio::time::sleep_until(grace.unwrap_or(self.deadline).into()));
+        poll_fn(|cx| {
+            for at in 0..running.len() {
+                if let Poll::Ready(end) = running[at].1.as_mut().poll(cx) {
+                    let (index, _) = running.remove(at);
+                    return Poll::Ready(Event::Step(index, Box::new(end)));
+                }
+            }
+            // What began to end has its grace.
+            if grace.is_none() && cancelled.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Event::Cancelled);
+            }
+            over.as_mut().poll(cx).map(|()| Event::TimedOut)
+        })
+        .await
+    }
+
+    async fn step(&self, index: usize, scope: Scope, token: CancellationToken) -> StepEnd {
+        let started = Instant::now();
+        let step = &self.composite.steps[index];
+        let mut end = self.step_end(index, step, scope, &token).await;
+        end.wall = started.elapsed();
+        end
+    }
+
+    async fn step_end(
+        &self,
+        index: usize,
+        step: &Step,
+        scope: Scope,
+        token: &CancellationToken,
+    ) -> StepEnd {
+        match step.when.as_ref().map_or(Ok(true), |it| it.holds(&scope)) {
+            Ok(true) => {}
+            Ok(false) => {
+                let value = StepValue {
+                    status: "skipped".into(),
+                    is_error: false.into(),
+                    truncated: false.into(),
+                    text: None,
+                    output: None,
+                };
+                return StepEnd {
+                    status: StepStatus::Skipped,
+                    value: Some(value),
+                    why: None,
+                    failure: None,
+                    n_calls: 0,
+                    wall: Duration::ZERO,
+                };
+            }
+            Err(why) => return failed(why, None, 0),
+        }
+        let Some(items) = &step.for_each else {
+            let CallEnd { value, why, failure, n_calls } =
+                self.call(index, step, &scope, token).await;
+            let status = if why.is_some() { StepStatus::Failed } else { StepStatus::Done };
+            return StepEnd {
+                status,
+                value: Some(value),
+                why,
+                failure,
+                n_calls,
+                wall: Duration::ZERO,
+            };
+        };
+        let items = match items.eval(&scope) {
+            Ok(Value::Array(items)) => items,
+            Ok(other) => {
+                let kind = kind_of(&other);
+                return failed(
+                    format!("\"for_each\" takes a list, and the value is {kind}"),
+                    None,
+                    0,
+                );
+            }
+            Err(why) => return failed(why, None, 0),
+        };
+        if items.len() > step.max_items {
+            let what = format!(
+                "there are {} items, and at most {} are taken",
+                items.len(),
+                step.max_items
+            );
+            return failed(what, None, 0);
+        }
+        self.items(index, step, scope, items, token).await
+    }
+
+    /// A step once for each item.
+    async fn items(
+        &self,
+        index: usize,
+        step: &Step,
+        scope: Scope,
+        items: Vec<Value>,
+        token: &CancellationToken,
+    ) -> StepEnd {
+        let width = if self.is_safe[index] { step.max_parallel } else { 1 };
+        let calls = items.into_iter().enumerate().map(|(i, item)| {
+            let scope = Scope { item: Some((Arc::new(item), i)), ..scope.clone() };
+            async move { self.call(index, step, &scope, token).await }
+        });
+        let goes_on = step.on_error == OnError::Continue;
+        let ends = at_once(width, calls, |it: &CallEnd| it.why.is_some() && !goes_on).await;
+        let n_calls = ends.iter().flatten().map(|it| it.n_calls).sum();
+        let mut outputs = Vec::new();
+        let mut left = MAX_VALUE_BYTES;
+        let mut first = None;
+        for (i, end) in ends.into_iter().enumerate() {
+            let Some(end) = end else { continue };
+            if let Some(why) = &end.why
+                && !goes_on
+            {
+                first.get_or_insert((format!("item {i}: {why}"), end.failure.clone()));
+            }
+            let output = match (end.why, end.value.output) {
+                (Some(why), _) => json!({ "error": why }),
+                (None, output) => output.unwrap_or_default(),
+            };
+            match left.checked_sub(n_bytes(&output)) {
+                Some(rest) => left = rest,
+                None => {
+                    let what = format!("the items give more than {MAX_VALUE_BYTES} bytes together");
+                    return failed(what, Some(Failure::limit("output")), n_calls);
+                }
+            }
+            outputs.push(output);
+        }
+        let is_error = first.is_some();
+        let output = Value::Array(outputs);
+        let value = StepValue {
+            status: if is_error { "failed" } else { "done" }.into(),
+            is_error: is_error.into(),
+            truncated: false.into(),
+            text: Some(output.to_string().into()),
+            output: (!is_error).then_some(output),
+        };
+        let status = if is_error { StepStatus::Failed } else { StepStatus::Done };
+        let (why, failure) = first.map_or((None, None), |(why, failure)| (Some(why), failure));
+        StepEnd { status, value: Some(value), why, failure, n_calls, wall: Duration::ZERO }
+    }
+
+    /// One call, and again as often as the step says.
+    async fn call(
+        &self,
+        index: usize,
+        step: &Step,
+        scope: &Scope,
+        token: &CancellationToken,
+    ) -> CallEnd {
+        let input = match step.with.eval(scope) {
+            Ok(input) if input.is_object() => input,
+            Ok(other) => {
+                let what = format!(
+                    "a tool is called with an object, and \"with\" gives {}",
+                    kind_of(&other)
+                );
+                return not_called(what);
+            }
+            Err(why) => return not_called(why),
+        };
+        let mut n_calls = 0;
+        loop {
+            if self.n_calls.fetch_add(1, Ordering::Relaxed) >= MAX_CALLS {
+                return CallEnd {
+                    n_calls,
+                    ..not_called(format!("the tool made {MAX_CALLS} calls, and that is the most"))
+                };
+            }
+            n_calls += 1;
+            let (value, why, failure, may_retry) = self.call_once(step, input.clone(), token).await;
+            let is_over = token.is_cancelled() || Instant::now() >= self.deadline;
+            if why.is_none()
+                || !may_retry
+                || is_over
+                || n_calls > usize::try_from(step.retries).unwrap_or(0)
+            {
+                self.keep_call(step, scope, input, &value);
+                if why.is_none() {
+                    let mut scope = scope.clone();
+                    scope.steps.insert(step.id.clone(), Arc::new(value.clone()));
+                    let completed = Completed { step: index, scope };
+                    self.completed.lock().unwrap_or_else(PoisonError::into_inner).push(completed);
+                }
+                return CallEnd { value, why, failure, n_calls };
+            }
+            // Cancelling ends the wait; the next round sees it.
+            drop(tokio::time::timeout(step.delay, token.cancelled()).await);
+        }
+    }
+
+    async fn call_once(
+        &self,
+        step: &Step,
+        input: Value,
+        token: &CancellationToken,
+    ) -> (StepValue, Option<String>, Option<Failure>, bool) {
+        let own = step.timeout.and_then(|it| Instant::now().checked_add(it));
+        let deadline = own.map_or(self.deadline, |it| it.min(self.deadline));
+        let ctx = self.ctx.clone().with_cancellation(token.child_token()).with_deadline(deadline);
+        let input = Input::from_value(input);
+        let called = self.caller.call_tool(&ctx, &step.tool, input);
+        // A tool that does not keep to the deadline is dropped.
+        let called = tokio::time::timeout_at((deadline + GRACE).into(), called).await;
+        let result = match called {
+            Ok(Ok(result)) => result,
+            Ok(Err(err)) => {
+                let may_retry = err.retryable();
+                let why = err.chain();
+                return (error_value(&why), Some(why), Some(Failure::reported()), may_retry);
+            }
+            Err(_) => ToolResult::failed(
+                Failure::TimedOut { after: step.timeout },
+                "the call did not end in time, and was abandoned",
+            ),
+        };
+        let may_retry = !matches!(
+            result.failure,
+            Some(
+                Failure::BadInput
+                    | Failure::Denied
+                    | Failure::Cancelled
+                    | Failure::Environment { .. }
+            )
+        );
+        let why = result.failure.as_ref().map(|it| {
+            let text = result.output.trim();
+            let end = text.floor_char_boundary(1024);
+            if text.is_empty() { it.to_string() } else { format!("{it}: {}", &text[..end]) }
+        });
+        let failure = result.failure.clone();
+        (value_of(result), why, failure, may_retry)
+    }
+
+    fn keep_call(&self, step: &Step, scope: &Scope, input: Value, value: &StepValue) {
+        let call = StepCall {
+            step: step.id.clone(),
+            item: scope.item.as_ref().map(|it| it.1),
+            tool: step.tool.clone(),
+            input,
+            text: value.text.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(),
+            output: value.output.clone(),
+            is_error: value.is_error == Value::Bool(true),
+        };
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    }
+
+    /// Takes back what was completed, the last first. One that fails keeps no other from being tried.
+    async fn undo(&self) -> UndoReport {
+        let completed =
+            std::mem::take(&mut *self.completed.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut res = UndoReport::default();
+        // The call may be cancelled, and its time over; what is taken back has its own.
+        let ctx =
+            self.ctx.clone().with_cancellation(CancellationToken::new()).with_timeout(UNDO_TIME);
+        let over = Instant::now() + UNDO_TIME;
+        for Completed { step, scope } in completed.into_iter().rev() {
+            let step = &self.composite.steps[step];
+            let name = match &scope.item {
+                Some((_, index)) => format!("{}[{index}]", step.id),
+                None => step.id.clone(),
+            };
+            let Some(undo) = &step.undo else {
+                res.not_undoable.push(name);
+                continue;
+            };
+            let input = match undo.with.eval(&scope) {
+                Ok(input) => input,
+                Err(why) => {
+                    res.failed.push((name, why));
+                    continue;
+                }
+            };
+            let called = self.caller.call_tool(&ctx, &undo.tool, Input::from_value(input));
+            match tokio::time::timeout_at((over + GRACE).into(), called).await {
+                Ok(Ok(result)) if !result.is_error() => res.undone.push(name),
+                Ok(Ok(result)) => {
+                    let end = result.output.floor_char_boundary(1024);
+                    res.failed.push((name, result.output[..end].trim().to_owned()));
+                }
+                Ok(Err(err)) => res.failed.push((name, err.chain())),
+                Err(_) => res.failed.push((name, "it did not end in time".to_owned())),
+            }
+        }
+        res
+    }
+
+    fn reports(&self, started: &[bool], ends: Vec<Option<StepEnd>>) -> Vec<StepReport> {
+        let mut left = MAX_VALUE_BYTES;
+        let steps = self.composite.steps.iter().zip(ends).zip(started);
+        steps
+            .map(|((step, end), was_started)| {
+                let mut report = StepReport {
+                    id: step.id.clone(),
+                    tool: step.tool.clone(),
+                    status: if *was_started { StepStatus::Abandoned } else { StepStatus::NotRun },
+                    duration_ms: 0,
+                    n_calls: 0,
+                    output: None,
+                    why: None,
+                };
+                if let Some(end) = end {
+                    report.status = end.status;
+                    report.duration_ms = u64::try_from(end.wall.as_millis()).unwrap_or(u64::MAX);
+                    report.n_calls = end.n_calls;
+                    report.why = end.why;
+                    let output = end.value.and_then(|it| it.output.or(it.text));
+                    report.output = output.map(|it| match left.checked_sub(n_bytes(&it)) {
+                        Some(rest) => {
+                            left = rest;
+                            it
+                        }
+                        None => "[left out: the results are too long together]".into(),
+                    });
+                }
+                report
+            })
+            .collect()
+    }
+}
+
+fn not_called(why: String) -> CallEnd {
+    CallEnd {
+        value: error_value(&why),
+        why: Some(why),
+        failure: Some(Failure::BadInput),
+        n_calls: 0,
+    }
+}
+
+fn failed(why: String, failure: Option<Failure>, n_calls: usize) -> StepEnd {
+    StepEnd {
+        status: StepStatus::Failed,
+        value: Some(error_value(&why)),
+        why: Some(why),
+        failure: failure.or(Some(Failure::BadInput)),
+        n_calls,
+        wall: Duration::ZERO,
+    }
+}

@@ -1,0 +1,297 @@
+//! A declaration as a tool.
+
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::{Arc, Mutex, atomic::AtomicUsize},
+    time::Instant,
+};
+
+use async_trait::async_trait;
+use flyto_tools::{
+    CallContext, DescribeContext, Failure, Input, Metadata, Preview, Problem, ProblemKind,
+    Registry, Tool, ToolCaller, ToolError, ToolErrorKind, ToolResult,
+};
+use serde_json::{Value, json};
+
+use super::{
+    Catalog, Composite, StepStatus, check, read,
+    run::{Ended, Ran, Run, StepCall},
+};
+use crate::{
+    Body, DefinitionHash, ToolDefinition,
+    run::{Gate, check_current, metadata_of, refused},
+};
+
+/// The tool that a composite definition makes.
+///
+/// Each step is a call through the host's [`ToolCaller`], so it goes through the gates of a direct call, with the call of
+/// the composite as its parent. A step that is denied fails. All steps share the deadline of the call, that of the
+/// definition and the cancellation; a step starts when those that it refers to are over, and runs beside others only where
+/// all their tools declare `concurrency_safe`.
+///
+/// The result is what `output` says: a text as it is, other values as JSON and in [`ToolResult::data`]. A call that fails
+/// keeps what was done: its data has `failed` (the id of a step), `steps` ([`StepReport`](crate::StepReport)) and `undo`
+/// ([`UndoReport`](crate::UndoReport)). What was completed is taken back, the last first, where the step that failed has
+/// `"on_error": "undo"`, and where the call is cancelled or its time is over. Undo is a call like any other and can fail;
+/// it has 60 seconds of its own. Dropping the future ends all steps and takes nothing back.
+///
+/// A call is refused where a step's tool changed so that the composite would be more permissive than what was approved: a
+/// tool that is gone, a version that a step asks for and that is not there, a claim that the steps no longer give, a
+/// cycle.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use flyto_evolve::{CompositeTool, ToolDefinition};
+/// use flyto_tools::{CallContext, Input, NativeTool, Registry, Tool, ToolCaller, ToolError, ToolErrorKind, ToolResult};
+/// use serde_json::json;
+///
+/// /// A host has gates here: rules, a person, a log.
+/// #[derive(Debug)]
+/// struct Direct(Arc<Registry>);
+///
+/// #[async_trait::async_trait]
+/// impl ToolCaller for Direct {
+///     async fn call_tool(&self, ctx: &CallContext, name: &str, input: Input) -> Result<ToolResult, ToolError> {
+///         let entry = self.0.get(name).ok_or_else(|| ToolError::new(ToolErrorKind::NotFound, name))?;
+///         entry.tool().execute(ctx, input).await
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let registry = Arc::new(Registry::new());
+/// let echo = NativeTool::builder("echo", "Gives its input back.").run(async |_, it: serde_json::Map<_, _>| {
+///     ToolResult::text(serde_json::Value::Object(it).to_string())
+/// })?;
+/// registry.register("host", Arc::new(echo))?;
+/// let def = ToolDefinition::composite("twice", "Echoes twice.", json!({
+///     "steps": [
+///         {"id": "one", "tool": "echo", "with": {"n": {"$ref": "/input/n"}}},
+///         {"id": "two", "tool": "echo", "with": {"was": {"$ref": "/steps/one/output/n"}}},
+///     ],
+/// }));
+/// let tool = CompositeTool::new(def, Arc::new(Direct(Arc::clone(&registry))), registry)?;
+/// let result = tool.execute(&CallContext::new(), Input::parse(r#"{"n": 7}"#)?).await?;
+/// assert_eq!(result.output, r#"{"was":7}"#);
+/// # Ok(()) }
+/// ```
+pub struct CompositeTool {
+    def: ToolDefinition,
+    composite: Arc<Composite>,
+    approved: DefinitionHash,
+    metadata: Metadata,
+    caller: Arc<dyn ToolCaller>,
+    registry: Arc<Registry>,
+    gate: Option<Arc<Gate>>,
+}
+
+impl CompositeTool {
+    /// Makes the tool. Steps are called through `caller`; `registry` tells what the tools of the steps declare. What is
+    /// passed in counts as approved: its hash is compared before each call.
+    ///
+    /// The tools need not be there yet: a call looks for them.
+    ///
+    /// # Errors
+    ///
+    /// [`ToolErrorKind::Unsupported`] for a script or a command, and [`ToolErrorKind::NotStartable`] for a declaration
+    /// that cannot be read, with every mistake.
+    pub fn new(
+        def: ToolDefinition,
+        caller: Arc<dyn ToolCaller>,
+        registry: Arc<Registry>,
+    ) -> Result<Self, ToolError> {
+        let catalog = Catalog::new(registry.snapshot());
+        Self::with_catalog(def, caller, registry, &catalog)
+    }
+
+    /// As [`new`](Self::new), with tools that are about to be registered.
+    pub(crate) fn with_catalog(
+        def: ToolDefinition,
+        caller: Arc<dyn ToolCaller>,
+        registry: Arc<Registry>,
+        catalog: &Catalog,
+    ) -> Result<Self, ToolError> {
+        let Body::Composite(value) = &def.body else {
+            let what = format!("the tool {:?} is no composite", def.name);
+            return Err(ToolError::new(ToolErrorKind::Unsupported, what));
+        };
+        let composite = read(value).map_err(|faults| {
+            let faults: Vec<String> =
+                faults.iter().map(|it| format!("{}: {}", it.pointer, it.what)).collect();
+            ToolError::new(ToolErrorKind::NotStartable, faults.join("; "))
+        })?;
+        let mut metadata = metadata_of(&def);
+        metadata.destructive = composite.destructive.filter(|it| *it);
+        // What is not known before the tools are there stays undeclared, which counts as unsafe.
+        if let Ok(derived) = catalog.derive(&def.name, &composite) {
+            metadata.destructive = metadata.destructive.or(derived.destructive);
+            metadata.open_world = derived.open_world;
+            metadata.requires_checkpoint = derived.requires_checkpoint;
+            metadata.requires_reverse_thinking = derived.requires_reverse_thinking;
+        }
+        let approved = def.hash();
+        let composite = Arc::new(composite);
+        Ok(Self { def, composite, approved, metadata, caller, registry, gate: None })
+    }
+
+    /// Has a call ask first whether the approved text is still in force.
+    pub(crate) fn with_gate(mut self, gate: Arc<Gate>) -> Self {
+        self.gate = Some(gate);
+        self
+    }
+
+    /// The definition that the tool was made of.
+    #[must_use]
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.def
+    }
+
+    /// The hash that was approved, and that each call compares.
+    #[must_use]
+    pub fn approved(&self) -> DefinitionHash {
+        self.approved
+    }
+
+    pub(crate) fn composite(&self) -> &Arc<Composite> {
+        &self.composite
+    }
+
+    /// Whether the tools of the steps are still what was approved.
+    fn check(&self) -> Result<Catalog, ToolError> {
+        check_current(&self.def, self.approved, self.gate.as_deref())
+            .map_err(|why| refused(&self.def.name, &why))?;
+        let catalog = Catalog::new(self.registry.snapshot()).with(&self.def);
+        check::check_again(&self.def, &self.composite, &catalog).map_err(|fault| {
+            let what = format!("the tool {:?} is not run: {fault}; {}", self.def.name, fault.help);
+            ToolError::new(ToolErrorKind::Refused, what)
+        })?;
+        Ok(catalog)
+    }
+
+    /// A call, and what was called for it.
+    pub(crate) async fn traced(
+        &self,
+        ctx: &CallContext,
+        input: &Input,
+    ) -> Result<(ToolResult, Vec<StepCall>), ToolError> {
+        let catalog = self.check()?;
+        let timeout =
+            self.composite.timeout.map_or(self.def.timeout(), |it| it.min(self.def.timeout()));
+        let own = Instant::now() + timeout;
+        let run = Run {
+            composite: &self.composite,
+            caller: &*self.caller,
+            ctx,
+            deadline: ctx.deadline().map_or(own, |it| it.min(own)),
+            input: Arc::new(if input.is_empty() { json!({}) } else { input.value().clone() }),
+            is_safe: self
+                .composite
+                .steps
+                .iter()
+                .map(|it| catalog.is_concurrency_safe(&it.tool))
+                .collect(),
+            n_calls: AtomicUsize::new(0),
+            completed: Mutex::default(),
+            calls: Mutex::default(),
+        };
+        let mut ran = run.run().await;
+        if let Some(Failure::TimedOut { after: after @ None }) = &mut ran.failure {
+            *after = Some(ctx.time_given().map_or(timeout, |it| it.min(timeout)));
+        }
+        let calls = std::mem::take(&mut ran.calls);
+        Ok((self.result(ran), calls))
+    }
+
+    fn result(&self, ran: Ran) -> ToolResult {
+        let Some(failure) = ran.failure else {
+            let output = ran.output.unwrap_or_default();
+            let text = match &output {
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            return ToolResult::text(text).with_data(output);
+        };
+        let failed = match &ran.ended {
+            Ended::Failed(index) => Some(self.composite.steps[*index].id.as_str()),
+            _ => None,
+        };
+        let mut text = match (&ran.ended, failed) {
+            (_, Some(id)) => format!("step {id:?} failed"),
+            (Ended::NoOutput(why), _) => {
+                format!("the steps ran, and the output could not be made: {why}")
+            }
+            (Ended::Cancelled, _) => "the call was cancelled".to_owned(),
+            _ => "the time of the call was over".to_owned(),
+        };
+        for it in &ran.steps {
+            let what = match it.status {
+                StepStatus::Done => "done",
+                StepStatus::Failed => "failed",
+                StepStatus::Skipped => "skipped",
+                StepStatus::NotRun => "not run",
+                StepStatus::Abandoned => "abandoned",
+            };
+            let why = it.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            text.push_str(&format!("\n{}: {what}{why}", it.id));
+        }
+        if let Some(undo) = &ran.undo {
+            if !undo.undone.is_empty() {
+                text.push_str(&format!("\nundone: {}", undo.undone.join(", ")));
+            }
+            for (step, why) in &undo.failed {
+                text.push_str(&format!("\nnot undone: {step}: {why}"));
+            }
+            if !undo.not_undoable.is_empty() {
+                text.push_str(&format!("\nwithout undo: {}", undo.not_undoable.join(", ")));
+            }
+        }
+        let data = json!({"failed": failed, "steps": ran.steps, "undo": ran.undo});
+        ToolResult::failed(failure, text).with_data(data)
+    }
+}
+
+impl fmt::Debug for CompositeTool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompositeTool")
+            .field("name", &self.def.name)
+            .field("version", &self.def.version)
+            .field("approved", &self.approved)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Tool for CompositeTool {
+    fn name(&self) -> &str {
+        &self.def.name
+    }
+
+    fn description(&self, _: &DescribeContext) -> Cow<'_, str> {
+        self.def.description.as_str().into()
+    }
+
+    fn input_schema(&self) -> &Value {
+        &self.def.input_schema
+    }
+
+    fn metadata(&self) -> &Metadata {
+        &self.metadata
+    }
+
+    /// Steps are previewed when they are called: what they are given is not known before.
+    fn preview(&self, _: &Input) -> Option<Preview> {
+        let preview = Preview::new().with_deadline(self.def.timeout());
+        Some(match self.check() {
+            Ok(_) => preview,
+            Err(err) => {
+                preview.with_problem(Problem::new(ProblemKind::Error(err.kind()), err.to_string()))
+            }
+        })
+    }
+
+    async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+        Ok(self.traced(ctx, &input).await?.0)
+    }
+}

@@ -1,0 +1,240 @@
+//! A composite from its proposal on: what is compared with the tools that are there, and what holds at each call.
+
+use expect_test::{Expect, expect};
+use flyto_evolve::{
+    Answer, Applied, Approver, ApproverError, Decision, HostContext, Proposal, Refusal, Review,
+    Store, ToolBuilder,
+};
+use flyto_execenv::{Environment, ExecEnv, local::Local};
+
+use super::*;
+
+#[derive(Debug, Default)]
+struct Yes(Mutex<Vec<Review>>);
+
+#[async_trait::async_trait]
+impl Approver for Yes {
+    async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
+        self.0.lock().unwrap().push(review.clone());
+        Ok(Decision::new(Answer::Save, "ada"))
+    }
+}
+
+struct Life {
+    temp: tempfile::TempDir,
+    bench: Bench,
+    approver: Arc<Yes>,
+    builder: ToolBuilder,
+}
+
+impl Life {
+    fn new() -> Self {
+        Self::at(tempfile::tempdir().unwrap())
+    }
+
+    fn at(temp: tempfile::TempDir) -> Self {
+        let (bench, approver) = (Bench::new(), Arc::new(Yes::default()));
+        let store = Store::new(temp.path().join("evolution"));
+        let env: Environment = [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
+        let builder = ToolBuilder::builder(
+            store,
+            ExecEnv::new(Local::new()),
+            HostContext::new(env, "/tmp"),
+            Arc::clone(&bench.registry),
+        )
+        .approver(Arc::clone(&approver) as _)
+        .caller(Arc::clone(&bench.caller) as _)
+        .max_per_session(30)
+        .build();
+        Self { temp, bench, approver, builder }
+    }
+
+    async fn apply(&self, def: &ToolDefinition, base: Option<u64>) -> Result<Applied, Refusal> {
+        let mut proposal = Proposal::of(def, "session-1").distinct_because("a test");
+        proposal.base = base;
+        self.builder.apply(proposal).await
+    }
+
+    async fn refused(&self, def: &ToolDefinition, base: Option<u64>, expect: Expect) {
+        let refusal = self.apply(def, base).await.expect_err("it is refused");
+        expect.assert_eq(&format!("{:?}: {refusal}\n-> {}", refusal.stage(), refusal.advice()));
+    }
+
+    async fn call(&self, name: &str, input: Value) -> Result<ToolResult, ToolError> {
+        self.bench.caller.call_tool(&CallContext::new(), name, Input::from_value(input)).await
+    }
+}
+
+fn job(name: &str, tools: &[&str]) -> ToolDefinition {
+    let steps: Vec<Value> = tools
+        .iter()
+        .enumerate()
+        .map(|(i, tool)| json!({"id": format!("s{i}"), "tool": tool}))
+        .collect();
+    ToolDefinition::composite(
+        name,
+        format!("Does {name} with {}.", tools.join(" and ")),
+        json!({"steps": steps}),
+    )
+}
+
+#[tokio::test]
+async fn a_composite_of_scripts_lives_through_a_restart() {
+    let life = Life::new();
+    let script = ToolDefinition::script(
+        "count",
+        "Counts the words of a text.",
+        "wc -w <<< \"$TOOL_INPUT_TEXT\"\n",
+    )
+    .with_input_schema(
+        json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}),
+    );
+    life.apply(&script, None).await.unwrap();
+    let def = ToolDefinition::composite("sizes", "Counts the words of every text.", json!({"steps": [
+        {"id": "each", "tool": "count", "version": 1, "for_each": by_ref("/input/texts"), "with": {"text": by_ref("/item")}},
+    ]}))
+    .with_input_schema(json!({"type": "object", "properties": {"texts": {"type": "array", "items": {"type": "string"}}}, "required": ["texts"]}));
+    life.apply(&def, None).await.unwrap();
+    let texts = json!({"texts": ["$(id) one", "", "a b c"]});
+    let before = life.call("sizes", texts.clone()).await.unwrap();
+    assert_eq!(before.data.clone().unwrap(), json!(["2\n", "0\n", "3\n"]));
+    let notes = life.approver.0.lock().unwrap().last().unwrap().notes.clone();
+    assert!(notes.iter().any(|it| it.contains("destructive undeclared, so true")), "{notes:?}");
+
+    let again = Life::at(life.temp);
+    again.builder.load_all().await.unwrap();
+    assert_eq!(again.call("sizes", texts.clone()).await.unwrap().data, before.data);
+    let err = again.call("sizes", json!({"texts": 1})).await.unwrap();
+    assert_eq!(err.failure, Some(Failure::BadInput));
+    // A pinned step is another one now.
+    let mut next = script;
+    next.description = "Counts words.".into();
+    again.apply(&next, Some(1)).await.unwrap();
+    let err = again.call("sizes", texts).await.unwrap_err();
+    assert_eq!(err.kind(), ToolErrorKind::Refused);
+    assert!(err.to_string().contains("the version of the tool \"count\" is 2"), "{err}");
+}
+
+#[tokio::test]
+async fn what_the_tools_do_not_take_is_refused() {
+    let life = Life::new();
+    let script = ToolDefinition::script("count", "Counts the words of a text.", "wc -w <<< \"$TOOL_INPUT_TEXT\"\n")
+        .with_input_schema(json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": false}));
+    life.apply(&script, None).await.unwrap();
+    let def = ToolDefinition::composite(
+        "bad",
+        "Is wrong.",
+        json!({"steps": [
+            {"id": "a", "tool": "counts"},
+            {"id": "b", "tool": "count", "with": {"texts": 1}},
+            {"id": "c", "tool": "count", "with": {"text": 7}, "for_each": [], "max_parallel": 2},
+            {"id": "d", "tool": "count", "with": {"text": by_ref("/input/pth")}},
+            {"id": "e", "tool": "create_tool"},
+        ]}),
+    )
+    .with_input_schema(json!({"type": "object", "properties": {"path": {"type": "string"}}}));
+    life.refused(&def, None, expect![[r#"
+        Syntax: /composite/steps/1/with: the tool "count" needs "text"; /composite/steps/1/with/texts: the tool "count" takes no "texts"; /composite/steps/2/with/text: the tool "count" does not take this: (root): expected a string, got the number 7; /composite/steps/2/max_parallel: calls of "count" may not run beside each other; /composite/steps/4/tool: "create_tool" is not called by other tools; /composite/steps/3: "/input/pth" has no value: the schema has no "pth"
+        -> add "text" to "with"; did you mean "text"?; write a value that fits its schema; leave it out; let the agent call it; did you mean "path"?"#]]).await;
+    life.refused(
+        &job("two", &["counts"]),
+        None,
+        expect![[r#"
+        Syntax: /composite/steps/0/tool: there is no tool "counts"
+        -> did you mean "count"?"#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_composite_is_never_safer_than_its_steps() {
+    let life = Life::new();
+    let mut def = job("mixed", &["echo", "write"]);
+    def.read_only = true;
+    life.refused(&def, None, expect![[r#"
+        Syntax: /read_only: "read_only" says that calls change nothing, and the step tool "write" does not declare that
+        -> a composite is never safer than its steps: leave it out"#]]).await;
+    // An undo step counts.
+    let undo = json!({"steps": [{"id": "a", "tool": "echo", "undo": {"tool": "write"}}]});
+    let mut def = ToolDefinition::composite("mixed", "Reads.", undo);
+    def.concurrency_safe = true;
+    life.refused(&def, None, expect![[r#"
+        Syntax: /concurrency_safe: "concurrency_safe" says that calls may run beside each other, and the step tool "write" does not declare that
+        -> a composite is never safer than its steps: leave it out"#]]).await;
+    // What is not declared counts as destructive.
+    let claim = json!({"steps": [{"id": "a", "tool": "write"}], "destructive": false});
+    life.refused(&ToolDefinition::composite("mixed", "Reads.", claim), None, expect![[r#"
+        Syntax: /composite/destructive: "composite/destructive" says that calls destroy nothing, and the step tool "write" does not declare that
+        -> a composite is never safer than its steps: leave it out"#]]).await;
+
+    let mut def = job("reads", &["echo", "say"]);
+    (def.read_only, def.concurrency_safe) = (true, true);
+    life.apply(&def, None).await.unwrap();
+    let entry = life.bench.registry.get("reads").unwrap();
+    let metadata = entry.tool().metadata();
+    assert_eq!((metadata.read_only, metadata.concurrency_safe), (Some(true), Some(true)));
+    assert_eq!((metadata.destructive, metadata.open_world), (Some(false), Some(false)));
+    // A composite of composites is as its inner ones; what the inner one does not claim is not claimed.
+    life.apply(&job("inner", &["echo"]), None).await.unwrap();
+    let mut def = job("outer", &["inner"]);
+    def.read_only = true;
+    life.refused(&def, None, expect![[r#"
+        Syntax: /read_only: "read_only" says that calls change nothing, and the step tool "inner" does not declare that
+        -> a composite is never safer than its steps: leave it out"#]]).await;
+
+    // A step that lost its declaration takes the approval with it.
+    life.bench.registry.remove("say");
+    let say = NativeTool::builder("say", "Says.").run(async |_, _: Object| "said").unwrap();
+    life.bench.registry.register("host", Arc::new(say)).unwrap();
+    let err = life.call("reads", json!({})).await.unwrap_err();
+    assert_eq!(err.kind(), ToolErrorKind::Refused);
+    assert!(err.to_string().contains("\"read_only\" says that calls change nothing"), "{err}");
+}
+
+#[tokio::test]
+async fn tools_that_call_each_other_are_caught_at_creation_and_at_change() {
+    let life = Life::new();
+    life.refused(
+        &job("own", &["own"]),
+        None,
+        expect![[r#"
+        Syntax: /composite/steps/0/tool: the tools call each other: own -> own
+        -> call a tool that does not call this one"#]],
+    )
+    .await;
+    life.apply(&job("a", &["echo"]), None).await.unwrap();
+    life.apply(&job("b", &["a"]), None).await.unwrap();
+    life.apply(&job("c", &["b", "echo"]), None).await.unwrap();
+    life.refused(
+        &job("a", &["c"]),
+        Some(1),
+        expect![[r#"
+        Syntax: /composite/steps/0/tool: the tools call each other: a -> c -> b -> a
+        -> call a tool that does not call this one"#]],
+    )
+    .await;
+    life.apply(&job("d", &["c"]), None).await.unwrap();
+    life.apply(&job("e", &["d"]), None).await.unwrap();
+    life.refused(
+        &job("f", &["e"]),
+        None,
+        expect![[r#"
+        Syntax: /composite/steps/0/tool: composite tools call each other more than 5 deep
+        -> write the steps of the inner tools here"#]],
+    )
+    .await;
+    // Two processes that each saw one half: the call finds the ring.
+    let text = life.call("e", json!({})).await.unwrap().output;
+    assert_eq!(text, "{}");
+    let ring = CompositeTool::new(
+        job("echo", &["e"]),
+        Arc::clone(&life.bench.caller) as _,
+        Arc::clone(&life.bench.registry),
+    )
+    .unwrap();
+    life.bench.registry.remove("echo");
+    life.bench.registry.register("other", Arc::new(ring)).unwrap();
+    let err = life.call("e", json!({})).await.unwrap_err();
+    assert_eq!(err.kind(), ToolErrorKind::Refused);
+    assert!(err.to_string().contains("the tools call each other"), "{err}");
+}

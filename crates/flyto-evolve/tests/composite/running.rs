@@ -1,0 +1,251 @@
+//! What a call does.
+
+use expect_test::expect;
+use flyto_tools::CancellationToken;
+use proptest::prelude::*;
+
+use super::*;
+
+#[tokio::test]
+async fn values_keep_their_types_on_the_way() {
+    let bench = Bench::new();
+    let composite = json!({
+        "steps": [
+            {"id": "one", "tool": "echo", "with": {"n": by_ref("/input/n"), "list": [1, by_ref("/input/n"), null]}},
+            {"id": "two", "tool": "echo", "with": {
+                "all": by_ref("/steps/one/output"), "third": by_ref("/steps/one/output/list/1"),
+                "text": {"$concat": ["n=", by_ref("/steps/one/output/n")]}, "literal": {"$$ref": "/x"}
+            }},
+        ],
+        "output": {"got": by_ref("/steps/two/output"), "ok": {"$default": [by_ref("/input/no"), "none"]}},
+    });
+    let result = bench.call(composite, json!({"n": 1.5})).await;
+    let expected = json!({
+        "got": {"all": {"list": [1, 1.5, null], "n": 1.5}, "literal": {"$ref": "/x"}, "text": "n=1.5", "third": 1.5},
+        "ok": "none",
+    });
+    assert_eq!((result.data.unwrap(), result.failure), (expected, None));
+}
+
+#[tokio::test]
+async fn what_failed_is_told_with_what_was_done_and_taken_back_in_reverse() {
+    let bench = Bench::new();
+    let undo = |path: &str| json!({"tool": "remove", "with": {"path": path, "was": by_ref("/steps/b/output/path")}});
+    let composite = json!({
+        "steps": [
+            {"id": "a", "tool": "write", "with": {"path": "a"}, "undo": {"tool": "remove", "with": {"path": "a"}}},
+            {"id": "b", "tool": "write", "with": {"path": "b"}, "undo": undo("b")},
+            {"id": "each", "tool": "write", "for_each": [1, 2], "with": {"n": by_ref("/item")},
+             "undo": {"tool": "remove", "with": {"n": by_ref("/item"), "i": by_ref("/index")}}},
+            {"id": "c", "tool": "write", "with": {"path": "c"}},
+            {"id": "bad", "tool": "write", "undo": {"tool": "fail"}},
+            {"id": "d", "tool": "fail", "on_error": "undo", "retry": {"times": 2}},
+            {"id": "e", "tool": "write"},
+        ],
+    });
+    let result = bench.call(composite, json!({})).await;
+    expect![[r#"
+        step "d" failed
+        a: done
+        b: done
+        each: done
+        c: done
+        bad: done
+        d: failed: exit code 3: out of paper
+        e: not run
+        undone: each[1], each[0], b, a
+        not undone: bad: out of paper
+        without undo: c
+        {"undone":["each[1]","each[0]","b","a"],"failed":[["bad","out of paper"]],"not_undoable":["c"]}
+        Some(ExitCode { code: 3 })"#]]
+    .assert_eq(&report(&result));
+    assert_eq!(result.data.unwrap()["steps"][5]["n_calls"], 3);
+    let removed: Vec<String> =
+        bench.called().into_iter().filter(|it| it.starts_with("remove")).collect();
+    expect![[r#"
+        [
+            "remove {\"n\":2,\"i\":1}",
+            "remove {\"n\":1,\"i\":0}",
+            "remove {\"path\":\"b\",\"was\":\"b\"}",
+            "remove {\"path\":\"a\"}",
+        ]
+    "#]]
+    .assert_debug_eq(&removed);
+}
+
+#[tokio::test]
+async fn a_step_that_is_denied_stays_denied() {
+    let bench = Bench::new();
+    let composite = json!({"steps": [{"id": "a", "tool": "denied", "retry": {"times": 5}}, {"id": "b", "tool": "write"}]});
+    let result = bench.call(composite, json!({})).await;
+    expect![[r#"
+        step "a" failed
+        a: failed: a rule denies it
+        b: not run
+        null
+        Some(Reported { code: None })"#]]
+    .assert_eq(&report(&result));
+    assert_eq!(bench.called(), ["denied {}"]);
+}
+
+#[tokio::test]
+async fn conditions_skip_and_errors_may_be_passed_over() {
+    let bench = Bench::new();
+    let composite = json!({
+        "steps": [
+            {"id": "maybe", "tool": "say", "with": {"text": "x"}, "when": {"equals": [by_ref("/input/mode"), "full"]}},
+            {"id": "broken", "tool": "fail", "on_error": "continue"},
+            {"id": "flaky", "tool": "flaky", "retry": {"times": 2, "delay_ms": 1}},
+        ],
+        "output": {
+            "maybe": {"$default": [by_ref("/steps/maybe/output"), "skipped"]},
+            "status": [by_ref("/steps/maybe/status"), by_ref("/steps/broken/status"), by_ref("/steps/broken/is_error")],
+            "why": by_ref("/steps/broken/text"),
+            "flaky": by_ref("/steps/flaky/output"),
+        },
+    });
+    let result = bench.call(composite, json!({"mode": "fast"})).await;
+    let expected = json!({
+        "maybe": "skipped", "status": ["skipped", "failed", true], "why": "out of paper", "flaky": "at last",
+    });
+    assert_eq!(result.data.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn steps_without_an_edge_run_side_by_side() {
+    let bench = Bench::new();
+    let both = json!({"steps": [{"id": "a", "tool": "meet"}, {"id": "b", "tool": "meet"}], "output": [by_ref("/steps/a/text"), by_ref("/steps/b/text")]});
+    let result = guarded(bench.call(both, json!({}))).await;
+    assert_eq!(result.data.unwrap(), json!(["met", "met"]));
+    let items = json!({"steps": [{"id": "a", "tool": "meet", "for_each": [1, 2, 3, 4], "max_parallel": 2}]});
+    let result = guarded(bench.call(items, json!({}))).await;
+    assert_eq!(result.data.unwrap(), json!(["met", "met", "met", "met"]));
+}
+
+#[tokio::test]
+async fn cancelling_ends_the_running_step_and_takes_back() {
+    let bench = Bench::new();
+    let composite = json!({"steps": [
+        {"id": "a", "tool": "write", "undo": {"tool": "remove"}},
+        {"id": "b", "tool": "wait"},
+    ]});
+    let tool = bench.tool(composite.clone());
+    let token = CancellationToken::new();
+    let ctx = CallContext::new().with_cancellation(token.clone());
+    let mut call = std::pin::pin!(tool.execute(&ctx, Input::empty()));
+    // One turn is enough to come to the step that waits.
+    std::future::poll_fn(|cx| {
+        assert!(call.as_mut().poll(cx).is_pending());
+        std::task::Poll::Ready(())
+    })
+    .await;
+    assert_eq!(bench.called(), ["write {}", "wait {}"]);
+    token.cancel();
+    let result = guarded(call).await.unwrap();
+    expect![[r#"
+        the call was cancelled
+        a: done
+        b: failed: cancelled
+        undone: a
+        {"undone":["a"],"failed":[],"not_undoable":[]}
+        Some(Cancelled)"#]]
+    .assert_eq(&report(&result));
+    // The same with the time over: one limit for all steps.
+    let ctx = CallContext::new().with_timeout(Duration::from_millis(50));
+    let result = guarded(bench.tool(composite).execute(&ctx, Input::empty())).await.unwrap();
+    assert_eq!(result.failure, Some(Failure::TimedOut { after: Some(Duration::from_millis(50)) }));
+    assert_eq!(result.data.unwrap()["undo"]["undone"], json!(["a"]));
+}
+
+#[tokio::test]
+async fn items_are_bounded_and_come_in_order() {
+    let bench = Bench::new();
+    let each = |more: Value| {
+        let mut step = json!({"id": "a", "tool": "echo", "for_each": by_ref("/input/list"), "with": {"v": by_ref("/item")}});
+        step.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"steps": [step]})
+    };
+    let list: Vec<usize> = (0..101).collect();
+    let result = bench.call(each(json!({})), json!({"list": list})).await;
+    assert!(
+        result.output.contains("there are 101 items, and at most 100 are taken"),
+        "{}",
+        result.output
+    );
+    let result =
+        bench.call(each(json!({"max_items": 101, "max_parallel": 8})), json!({"list": list})).await;
+    let expected: Vec<Value> = list.iter().map(|it| json!({"v": it})).collect();
+    assert_eq!(result.data.unwrap(), json!(expected));
+    let result = bench.call(each(json!({})), json!({"list": "abc"})).await;
+    assert!(
+        result.output.contains("\"for_each\" takes a list, and the value is a text"),
+        "{}",
+        result.output
+    );
+    let composite =
+        json!({"steps": [{"id": "a", "tool": "fail", "for_each": [1, 2], "on_error": "continue"}]});
+    let composite = json!({"steps": composite["steps"], "output": {"$default": [by_ref("/steps/a/output"), 0]}});
+    let result = bench.call(composite, json!({})).await;
+    let error = json!({"error": "exit code 3: out of paper"});
+    assert_eq!(result.data.unwrap(), json!([error, error]));
+    // Calls are counted, retries included.
+    let steps: Vec<Value> = (0..3).map(|i| json!({"id": format!("s{i}"), "tool": "say", "for_each": by_ref("/input/list"), "max_items": 1000, "with": {"text": ""}})).collect();
+    let many: Vec<usize> = (0..1000).collect();
+    let result = bench.call(json!({"steps": steps}), json!({"list": many})).await;
+    assert!(
+        result.output.contains("the tool made 2000 calls, and that is the most"),
+        "{}",
+        result.output
+    );
+}
+
+#[tokio::test]
+async fn a_long_text_is_cut_and_marked() {
+    let bench = Bench::new();
+    let composite = json!({
+        "steps": [{"id": "a", "tool": "say", "with": {"text": by_ref("/input/text")}}],
+        "output": {"cut": by_ref("/steps/a/truncated"), "text": by_ref("/steps/a/output")},
+    });
+    let text = format!("[{}]", "1,".repeat(200_000));
+    let data = bench.call(composite, json!({"text": text})).await.data.unwrap();
+    assert_eq!(data["cut"], true);
+    assert_eq!(data["text"].as_str().unwrap().len(), flyto_evolve::MAX_STEP_BYTES);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Random graphs: every step runs once, and behind all that it refers to.
+    #[test]
+    fn steps_run_behind_what_they_need(
+        edges in prop::collection::vec((0_usize..20, 0_usize..20), 0..40),
+        unsafe_steps in prop::collection::btree_set(0_usize..20, 0..6),
+    ) {
+        let steps: Vec<Value> = (0..20).map(|at| {
+            let before: Vec<usize> = edges.iter().filter(|it| it.1 == at && it.0 < at).map(|it| it.0).collect();
+            let refs: Vec<Value> = before.iter().map(|it| by_ref(&format!("/steps/s{it}/output/id"))).collect();
+            let after: Vec<String> = edges.iter().filter(|it| it.0 == at && it.1 < at).map(|it| format!("s{}", it.1)).collect();
+            let tool = if unsafe_steps.contains(&at) { "write" } else { "echo" };
+            json!({"id": format!("s{at}"), "tool": tool, "with": {"id": at, "refs": refs}, "after": after})
+        }).collect();
+        let all: Vec<Value> = (0..20).map(|it| by_ref(&format!("/steps/s{it}/output"))).collect();
+        let bench = Bench::new();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let result = runtime.block_on(bench.call(json!({"steps": steps, "output": all}), json!({})));
+        let data = result.data.unwrap();
+        let order: Vec<u64> = bench.called().iter().map(|it| {
+            let input: Value = serde_json::from_str(it.split_once(' ').unwrap().1).unwrap();
+            input["id"].as_u64().unwrap()
+        }).collect();
+        prop_assert_eq!(order.len(), 20);
+        let place = |id: usize| order.iter().position(|it| *it == id as u64).unwrap();
+        for (a, b) in &edges {
+            if a != b {
+                prop_assert!(place(*a.min(b)) < place(*a.max(b)));
+            }
+        }
+        for (at, it) in data.as_array().unwrap().iter().enumerate() {
+            prop_assert_eq!(&it["id"], at);
+        }
+    }
+}
