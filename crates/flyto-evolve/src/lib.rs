@@ -18,6 +18,8 @@ mod review; // what a person is shown, and may answer
 // and the way from a proposal to a tool.
 mod pipeline;
 
+mod usage; // what follows from calls: quarantine, decay, advice, hints
+
 // What is made of it: tools for the agent, and a way to another store.
 mod agent;
 mod exchange;
@@ -46,4 +48,8 @@ pub use run::{EvolvedTool, HostContext, inherited};
 pub use store::{
     Acknowledgement, Approval, Change, DEFAULT_LOCK_WAIT, Damaged, Loaded, MAX_TOOLS, NewVersion,
     Pending, Recovered, RecoveredKind, Status, Store, StoreError, Unapproved, Version,
+};
+pub use usage::{
+    CallHints, DEFAULT_QUARANTINE_AFTER, Decay, DecayPolicy, DecayStep, Hint, ToolUsage, Usage,
+    UsedTool, decay, rollback_advice,
 };

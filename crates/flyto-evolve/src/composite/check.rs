@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Composite, CompositeTool, Expr, MAX_COMPOSITE_DEPTH, read, value::escaped};
-use crate::{Body, ToolDefinition, run::metadata_of};
+use crate::{Body, ToolDefinition, pipeline::Tracked, run::metadata_of};
 
 /// Tools that no composite calls: what makes tools, and what starts agents, is decided on by itself.
 const NOT_IN_COMPOSITES: [&str; 4] = ["create_tool", "update_tool", "Agent", "Task"];
@@ -258,7 +258,10 @@ fn composite_of(tool: &dyn Tool) -> Option<&CompositeTool> {
         Some(checked) => &**checked.get_ref(),
         None => tool,
     };
-    tool.downcast_ref::<CompositeTool>()
+    match tool.downcast_ref::<Tracked<CompositeTool>>() {
+        Some(tracked) => Some(tracked.get_ref()),
+        None => tool.downcast_ref::<CompositeTool>(),
+    }
 }
 
 /// Compares a definition with the tools that it calls. Gives what its steps make of it, and what a reader should know.

@@ -34,6 +34,8 @@ pub use report::{StepReport, StepStatus, UndoReport};
 pub use tool::CompositeTool;
 use value::Expr;
 
+use crate::{Body, ToolDefinition};
+
 /// The most steps of a composite tool.
 pub const MAX_STEPS: usize = 32;
 /// The longest declaration of steps and output, in bytes as compact JSON: 64 KiB, as with scripts.
@@ -105,6 +107,14 @@ enum OnError {
 }
 
 impl Composite {
+    /// The declaration of a definition; `None` for a script, and for one that cannot be read.
+    pub(crate) fn of(def: &ToolDefinition) -> Option<Self> {
+        match &def.body {
+            Body::Composite(value) => read(value).ok(),
+            _ => None,
+        }
+    }
+
     /// The tools of steps and of undo steps, each as often as it is used.
     pub(crate) fn tools(&self) -> impl Iterator<Item = &str> {
         let undo = self.steps.iter().filter_map(|it| it.undo.as_ref());

@@ -21,11 +21,13 @@ use super::{
     names,
     registered::Current,
     syntax,
+    tracked::Waiting,
 };
 use crate::{
-    Answer, Approval, Approver, Body, Change, DefinitionHash, ExampleReport, Facts, HostContext,
-    NewVersion, Pending, Review, SecretFinding, Store, StoreError, ToolDefinition, Version, diff,
-    hidden_characters, parse, parse_proposal, review::ask,
+    Answer, Approval, Approver, Body, Change, DEFAULT_QUARANTINE_AFTER, DefinitionHash,
+    ExampleReport, Facts, HostContext, NewVersion, Pending, Review, SecretFinding, Store,
+    StoreError, ToolDefinition, Version, diff, hidden_characters, parse, parse_proposal,
+    review::ask,
 };
 
 /// How many tools a session may make where the host says nothing else.
@@ -99,6 +101,8 @@ pub(super) struct Inner {
     pub(super) owner: Owner,
     /// Through what the steps of composites are called.
     pub(super) caller: Option<Arc<dyn ToolCaller>>,
+    pub(super) quarantine_after: Option<u32>,
+    pub(super) waiting: Mutex<Waiting>,
     approver: Option<Arc<dyn Approver>>,
     guard: Guard,
     max_per_session: u32,
@@ -133,6 +137,13 @@ impl Builder {
     /// Without one, composites are refused.
     pub fn caller(mut self, caller: Arc<dyn ToolCaller>) -> Self {
         self.inner.caller = Some(caller);
+        self
+    }
+
+    /// Sets after how many failures of its own in a row a tool is archived; with `None`, none is. A tool that is pinned
+    /// stays. [`DEFAULT_QUARANTINE_AFTER`] otherwise.
+    pub fn quarantine_after(mut self, n_failures: Option<u32>) -> Self {
+        self.inner.quarantine_after = n_failures;
         self
     }
 
@@ -195,6 +206,8 @@ impl ToolBuilder {
                 registry,
                 owner: Owner::new("evolve"),
                 caller: None,
+                quarantine_after: Some(DEFAULT_QUARANTINE_AFTER),
+                waiting: Mutex::default(),
                 approver: None,
                 guard: Guard::Default,
                 max_per_session: DEFAULT_MAX_PER_SESSION,
@@ -221,8 +234,7 @@ impl ToolBuilder {
         let res = self.decide(proposal).await;
         match &res {
             Ok(Applied::Saved(_) | Applied::Once { .. }) => self.session().n_applied += 1,
-            // What waits is no success yet.
-            Ok(Applied::Staged { .. }) => {}
+            Ok(Applied::Staged { .. }) => {} // What waits is no success yet.
             Err(refusal) => {
                 // Neither the text nor its name: before the scan, either may hold a secret.
                 let body = json!({"stage": refusal.stage(), "text_sha256": sha256});

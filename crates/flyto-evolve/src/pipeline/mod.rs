@@ -9,8 +9,11 @@ mod proposal;
 mod refusal;
 mod registered;
 mod syntax;
+mod tracked;
 
 pub use build::{Builder, DEFAULT_MAX_PER_SESSION, MAX_ACTIVE_TOOLS, ToolBuilder};
 pub use proposal::{Applied, Proposal, ProposalSource};
 pub use refusal::{Refusal, Stage};
 pub use registered::{Found, LoadReport};
+
+pub(crate) use tracked::Tracked;

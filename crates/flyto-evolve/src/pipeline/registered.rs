@@ -9,7 +9,9 @@ use flyto_security::Tier;
 use flyto_tools::{DescribeContext, LeftOut, Tool, ToolError, Validated};
 use serde_json::json;
 
-use super::{Applied, Proposal, ProposalSource, Refusal, ToolBuilder, build::Inner, names};
+use super::{
+    Applied, Proposal, ProposalSource, Refusal, ToolBuilder, build::Inner, names, tracked::Tracked,
+};
 use crate::{
     Body, CompositeTool, Damaged, DefinitionHash, EvolvedTool, Pending, Recovered, Status, Store,
     StoreError, ToolDefinition, Unapproved, Version, composite::Catalog, run::Gate,
@@ -139,6 +141,7 @@ impl ToolBuilder {
     ) -> Result<Arc<dyn Tool>, Refusal> {
         let failed = |err: ToolError| Refusal::Syntax { message: err.chain() };
         let Inner { env, host, registry, caller, .. } = &*self.inner;
+        let version = definition.version;
         if let Body::Composite(_) = definition.body {
             let unsupported =
                 Refusal::Unsupported { execution_type: definition.body.execution_type() };
@@ -146,16 +149,27 @@ impl ToolBuilder {
             let made =
                 CompositeTool::with_catalog(definition, caller, Arc::clone(registry), catalog);
             let made = made.map_err(failed)?;
-            return Ok(checked(match gate {
-                Some(gate) => made.with_gate(gate),
-                None => made,
-            }));
+            return Ok(checked(self.tracked(
+                match gate {
+                    Some(gate) => made.with_gate(gate),
+                    None => made,
+                },
+                version,
+            )));
         }
         let made = EvolvedTool::new(definition, env.clone(), Arc::clone(host)).map_err(failed)?;
-        Ok(checked(match gate {
-            Some(gate) => made.with_gate(gate),
-            None => made,
-        }))
+        Ok(checked(self.tracked(
+            match gate {
+                Some(gate) => made.with_gate(gate),
+                None => made,
+            },
+            version,
+        )))
+    }
+
+    /// The tool with its calls counted.
+    fn tracked<T: Tool>(&self, tool: T, version: u64) -> Tracked<T> {
+        Tracked { tool, builder: Arc::downgrade(&self.inner), version }
     }
 
     /// The tools that are registered now.
@@ -178,7 +192,12 @@ impl ToolBuilder {
 
     /// Exchanges one tool of the owner, in one step for readers of the registry. Of two changes that are made at the same
     /// time, the one with the higher version stays.
-    fn exchange(&self, name: &str, number: u64, tool: Option<Current>) -> Result<(), Refusal> {
+    pub(super) fn exchange(
+        &self,
+        name: &str,
+        number: u64,
+        tool: Option<Current>,
+    ) -> Result<(), Refusal> {
         let mut tools = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner);
         if tools.get(name).is_some_and(|it| it.0 > number) {
             return Ok(());

@@ -247,8 +247,18 @@ impl Store {
     ///
     /// [`StoreError::NotFound`] where there is no such tool; else as [`commit`](Self::commit).
     pub fn archive(&self, name: &str, by: &str) -> Result<Version, StoreError> {
+        self.set_aside(name, Change::Archived, by)
+    }
+
+    /// As [`archive`](Self::archive), with what made it so.
+    pub(crate) fn set_aside(
+        &self,
+        name: &str,
+        change: Change,
+        by: &str,
+    ) -> Result<Version, StoreError> {
         let last = self.last_or_missing(name)?;
-        self.again(name, last, Change::Archived, Status::Archived, by)
+        self.again(name, last, change, Status::Archived, by)
     }
 
     /// Brings an archived tool back, with the text that it had.

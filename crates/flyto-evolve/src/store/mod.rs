@@ -6,6 +6,8 @@
 //! DIR/pending/ID.json             proposals that wait for a person
 //! DIR/events/                     a log that shows tampering (`flyto-audit`)
 //! DIR/acks.json                   findings that a person acknowledged
+//! DIR/usage.json              how tools were used
+//! DIR/pins.json               tools that no rule sets aside
 //! DIR/fingerprint.key             the key of the fingerprints in it
 //! DIR/quarantine/                 files that could not be used
 //! DIR/.lock                       held by the process that writes
@@ -23,6 +25,7 @@ mod load;
 mod record;
 #[cfg(test)]
 mod tests;
+mod usage;
 mod view;
 
 use std::{

@@ -82,6 +82,11 @@ pub enum Change {
     },
     /// The tool was set aside.
     Archived,
+    /// The tool was set aside since it failed again and again; a person restores it, or a proposal mends it.
+    Quarantined {
+        /// Why.
+        why: String,
+    },
     /// An archived tool is back, with the text that it had.
     Restored,
     /// A person edited the file, and approved it.

@@ -6,6 +6,7 @@ mod changes;
 mod examples;
 mod refusals;
 mod secrets;
+mod usage;
 
 use std::sync::Arc;
 

@@ -1,0 +1,214 @@
+//! A tool whose calls are counted, and that is set aside when it fails again and again.
+
+use std::{
+    borrow::Cow,
+    sync::{PoisonError, Weak},
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use flyto_tools::{
+    CallContext, DescribeContext, Input, Metadata, Preview, Problem, Tool, ToolError, ToolResult,
+};
+use serde_json::{Value, json};
+
+use super::{Refusal, ToolBuilder, build::Inner};
+use crate::{
+    Change, DecayPolicy, DecayStep, Status, StoreError, Version,
+    composite::Composite,
+    usage::{CallUse, Decay, ToolUsage, UsedTool, decay},
+};
+
+/// How long counts stay in memory before they are written.
+const FLUSH_AFTER: Duration = Duration::from_secs(2);
+/// The most calls that wait to be written.
+const MAX_WAITING: usize = 1000;
+
+/// Calls that are not written yet.
+#[derive(Debug, Default)]
+pub(super) struct Waiting {
+    calls: Vec<CallUse>,
+    written: Option<Instant>,
+}
+
+/// A tool, with the builder that counts its calls.
+#[derive(Debug)]
+pub(crate) struct Tracked<T> {
+    pub(super) tool: T,
+    pub(super) builder: Weak<Inner>,
+    pub(super) version: u64,
+}
+
+impl<T> Tracked<T> {
+    pub(crate) fn get_ref(&self) -> &T {
+        &self.tool
+    }
+}
+
+#[async_trait]
+#[deny(clippy::missing_trait_methods)]
+impl<T: Tool> Tool for Tracked<T> {
+    fn name(&self) -> &str {
+        self.tool.name()
+    }
+
+    fn description(&self, ctx: &DescribeContext) -> Cow<'_, str> {
+        self.tool.description(ctx)
+    }
+
+    fn input_schema(&self) -> &Value {
+        self.tool.input_schema()
+    }
+
+    fn output_schema(&self) -> Option<&Value> {
+        self.tool.output_schema()
+    }
+
+    fn metadata(&self) -> &Metadata {
+        self.tool.metadata()
+    }
+
+    fn preview(&self, input: &Input) -> Option<Preview> {
+        self.tool.preview(input)
+    }
+
+    async fn preflight(&self, input: &Input) -> Vec<Problem> {
+        self.tool.preflight(input).await
+    }
+
+    async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+        let started = Instant::now();
+        let res = self.tool.execute(ctx, input).await;
+        // What could not be tried says nothing about the tool.
+        if let (Ok(result), Some(inner)) = (&res, self.builder.upgrade()) {
+            let call = CallUse {
+                tool: self.tool.name().to_owned(),
+                version: self.version,
+                failure: result.failure.clone(),
+                wall: started.elapsed(),
+                at: flyto_audit::Timestamp::now().to_string(),
+            };
+            // Statistics that cannot be written change nothing about the result.
+            drop(ToolBuilder { inner }.count(call).await);
+        }
+        res
+    }
+}
+
+impl ToolBuilder {
+    /// Counts a call, and sets the tool aside where it failed too often in a row.
+    async fn count(&self, call: CallUse) -> Result<(), Refusal> {
+        let is_failure = call.failure.as_ref().is_some_and(crate::usage::is_own);
+        let (name, version) = (call.tool.clone(), call.version);
+        {
+            let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            if waiting.calls.len() < MAX_WAITING {
+                waiting.calls.push(call);
+            }
+            let is_recent = waiting.written.is_some_and(|it| it.elapsed() < FLUSH_AFTER);
+            if is_recent && !is_failure {
+                return Ok(());
+            }
+        }
+        let usage = self.flush_usage().await?;
+        let in_a_row =
+            usage.get(&name).and_then(|it| it.get(&version)).map_or(0, |it| it.n_failures_in_a_row);
+        let Some(after) = self.inner.quarantine_after else { return Ok(()) };
+        if is_failure && in_a_row >= after.max(1) {
+            self.quarantine(&name, version, in_a_row).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes what was counted and is not written yet, which also happens with calls, every 2 seconds and at each failure.
+    /// A host calls it before it ends. Gives the statistics of all processes, by name of the tool.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Store`]; the counts are lost then.
+    pub async fn flush_usage(
+        &self,
+    ) -> Result<std::collections::BTreeMap<String, ToolUsage>, Refusal> {
+        let calls = {
+            let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.written = Some(Instant::now());
+            std::mem::take(&mut waiting.calls)
+        };
+        if calls.is_empty() {
+            return self.blocking(|store| store.usage()).await;
+        }
+        self.blocking(move |store| store.add_usage(&calls)).await
+    }
+
+    /// Archives the version, unless it is pinned or another one took its place.
+    async fn quarantine(&self, name: &str, version: u64, in_a_row: u32) -> Result<(), Refusal> {
+        let owned = name.to_owned();
+        let why = format!("it failed {in_a_row} times in a row");
+        let set_aside = move |store: &crate::Store| -> Result<Option<Version>, StoreError> {
+            let last = store.last(&owned)?;
+            let is_it = last.is_some_and(|it| it.number == version && it.status == Status::Active);
+            if !is_it || store.pins()?.contains_key(&owned) {
+                return Ok(None);
+            }
+            store.set_aside(&owned, Change::Quarantined { why }, "flyto").map(Some)
+        };
+        let Some(archived) = self.blocking(set_aside).await? else { return Ok(()) };
+        self.exchange(name, archived.number, None)?;
+        self.record(
+            "tool_quarantined",
+            json!({"tool": name, "version": version, "in_a_row": in_a_row}),
+        )
+        .await;
+        Ok(())
+    }
+
+    /// Says which tools are not used any more, by the rule of [`decay`](crate::decay). With `Some` name of a person or
+    /// program, those to archive are archived; with `None`, nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Store`]. What was archived until then stays so.
+    pub async fn decay(
+        &self,
+        policy: &DecayPolicy,
+        archive_by: Option<&str>,
+    ) -> Result<Vec<DecayStep>, Refusal> {
+        let usage = self.flush_usage().await?;
+        let (loaded, pins, firsts) = self
+            .blocking(|store| {
+                let loaded = store.load()?;
+                let mut firsts = Vec::new();
+                for it in &loaded.active {
+                    firsts.push(
+                        store.history(&it.definition.name)?.first().map(|it| it.change.clone()),
+                    );
+                }
+                Ok((loaded, store.pins()?, firsts))
+            })
+            .await?;
+        let ms =
+            |text: &str| text.parse::<flyto_audit::Timestamp>().map_or(i64::MAX, |it| it.unix_ms());
+        let tools = loaded.active.iter().zip(firsts).map(|(version, first)| {
+            let name = &version.definition.name;
+            let used = usage.get(name).into_iter().flatten().map(|it| ms(&it.1.last_used)).max();
+            let needed = loaded.active.iter().any(|it| {
+                Composite::of(&it.definition).is_some_and(|it| it.tools().any(|tool| tool == name))
+            });
+            UsedTool {
+                name: name.clone(),
+                last_touched_ms: used.unwrap_or(i64::MIN).max(ms(&version.saved_at)),
+                is_made_by_agent: first == Some(Change::Created),
+                is_pinned: pins.contains_key(name),
+                is_needed: needed,
+            }
+        });
+        let tools: Vec<UsedTool> = tools.collect();
+        let steps = decay(flyto_audit::Timestamp::now().unix_ms(), &tools, policy);
+        if let Some(by) = archive_by {
+            for it in steps.iter().filter(|it| it.decay == Decay::Archive) {
+                self.archive(&it.name, by).await?;
+            }
+        }
+        Ok(steps)
+    }
+}

@@ -1,0 +1,195 @@
+//! What is known of calls that were made, and what follows from it: quarantine, decay, advice, hints.
+//!
+//! All of it is rules over numbers; no model decides what is set aside. Nothing is ever removed: a tool that is set aside is
+//! an archived version, which one call restores.
+
+mod decay;
+mod hint;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use flyto_tools::Failure;
+use serde::{Deserialize, Serialize};
+
+pub use decay::{Decay, DecayPolicy, DecayStep, UsedTool, decay};
+pub use hint::{CallHints, Hint};
+
+/// After how many failures of its own in a row a tool is set aside, where the host says nothing else.
+pub const DEFAULT_QUARANTINE_AFTER: u32 = 3;
+
+/// The most versions of a tool of which statistics are kept; the oldest go first.
+const MAX_VERSIONS: usize = 20;
+/// Classes of durations: up to 1 ms, 2 ms, 4 ms, and so on; the last one holds the rest, from 2 hours on.
+const N_CLASSES: usize = 24;
+
+/// How a tool was used, by version.
+pub type ToolUsage = BTreeMap<u64, Usage>;
+
+/// How a version was used. Times of calls are kept as classes, so percentiles are upper bounds.
+///
+/// ```
+/// use flyto_evolve::Usage;
+///
+/// assert_eq!(Usage::default().percentile(50), None);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Usage {
+    /// How many calls were made.
+    pub n_calls: u64,
+    /// How many of them succeeded.
+    pub n_ok: u64,
+    /// How many failed by a fault of the tool: its exit code, a signal, its time limit, a limit of size.
+    pub n_own_failures: u64,
+    /// How many of these ran out of time.
+    pub n_timed_out: u64,
+    /// How many of its own failures came one after the other, up to the last call; 0 after a success.
+    pub n_failures_in_a_row: u32,
+    /// When it was called last, in RFC 3339.
+    pub last_used: String,
+    /// What kind of failure the last one was, such as `exit code 3`. What the tool printed is not kept.
+    pub last_failure: Option<String>,
+    /// How many calls took up to 1, 2, 4, 8 … milliseconds.
+    pub ms: Vec<u64>,
+}
+
+impl Usage {
+    /// The time below which this share of the calls stayed, in percent, rounded up to the next power of two milliseconds.
+    /// `None` without a call.
+    #[must_use]
+    pub fn percentile(&self, percent: u64) -> Option<Duration> {
+        let n: u64 = self.ms.iter().sum();
+        let wanted = (n * percent.min(100)).div_ceil(100).max(1);
+        let mut seen = 0;
+        let at = self.ms.iter().position(|it| {
+            seen += it;
+            seen >= wanted
+        })?;
+        Some(Duration::from_millis(1 << at))
+    }
+}
+
+/// One call that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CallUse {
+    pub(crate) tool: String,
+    pub(crate) version: u64,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) wall: Duration,
+    pub(crate) at: String,
+}
+
+/// Whether a failure is a fault of the tool, and not of its caller or the machine.
+pub(crate) fn is_own(failure: &Failure) -> bool {
+    match failure {
+        Failure::ExitCode { .. }
+        | Failure::Signal { .. }
+        | Failure::TimedOut { .. }
+        | Failure::Limit { .. }
+        | Failure::BadOutput
+        | Failure::Panicked
+        | Failure::Reported { .. } => true,
+        Failure::BadInput
+        | Failure::Cancelled
+        | Failure::Denied
+        | Failure::Environment { .. }
+        | Failure::NotStarted
+        | Failure::Lost => false,
+        // A kind that is not known accuses no tool.
+        _ => false,
+    }
+}
+
+/// Adds a call to the statistics.
+pub(crate) fn add(all: &mut BTreeMap<String, ToolUsage>, call: &CallUse) {
+    let versions = all.entry(call.tool.clone()).or_default();
+    let it = versions.entry(call.version).or_default();
+    it.n_calls += 1;
+    it.last_used.clone_from(&call.at);
+    it.ms.resize(N_CLASSES, 0);
+    let ms = u64::try_from(call.wall.as_millis()).unwrap_or(u64::MAX);
+    // The first class has everything up to 1 ms.
+    let class = (u64::BITS - ms.saturating_sub(1).leading_zeros()) as usize;
+    it.ms[class.min(N_CLASSES - 1)] += 1;
+    match &call.failure {
+        None => {
+            it.n_ok += 1;
+            it.n_failures_in_a_row = 0;
+        }
+        Some(failure) => {
+            it.last_failure = Some(failure.to_string());
+            if is_own(failure) {
+                it.n_own_failures += 1;
+                it.n_failures_in_a_row += 1;
+                it.n_timed_out += u64::from(matches!(failure, Failure::TimedOut { .. }));
+            }
+        }
+    }
+    while versions.len() > MAX_VERSIONS {
+        versions.pop_first();
+    }
+}
+
+/// Whether a rollback should be looked at: the last version fails more than twice as often as the one before, over at
+/// least 5 calls of each. Gives both numbers of the versions, the last one first.
+#[must_use]
+pub fn rollback_advice(usage: &ToolUsage) -> Option<(u64, u64)> {
+    let mut last = usage.iter().rev().filter(|it| it.1.n_calls >= 5);
+    let ((new, now), (old, before)) = (last.next()?, last.next()?);
+    let (now_failed, before_failed) = (now.n_own_failures, before.n_own_failures);
+    // a / b > 2 c / d, without a division.
+    let is_worse = now_failed * before.n_calls > 2 * before_failed * now.n_calls;
+    (is_worse && now_failed >= 2).then_some((*new, *old))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(failure: Option<Failure>, ms: u64) -> CallUse {
+        CallUse {
+            tool: "t".into(),
+            version: 1,
+            failure,
+            wall: Duration::from_millis(ms),
+            at: "2026-01-01T00:00:00Z".into(),
+        }
+    }
+
+    #[test]
+    fn failures_of_the_caller_accuse_no_tool() {
+        let mut all = BTreeMap::new();
+        for failure in
+            [Failure::exit_code(1), Failure::BadInput, Failure::Cancelled, Failure::Denied]
+        {
+            add(&mut all, &call(Some(failure), 3));
+        }
+        let it = &all["t"][&1];
+        assert_eq!((it.n_calls, it.n_own_failures, it.n_failures_in_a_row), (4, 1, 1));
+        add(&mut all, &call(None, 3));
+        assert_eq!((all["t"][&1].n_ok, all["t"][&1].n_failures_in_a_row), (1, 0));
+    }
+
+    #[test]
+    fn percentiles_are_upper_bounds() {
+        let mut all = BTreeMap::new();
+        for ms in [0, 1, 3, 100, u64::MAX / 1_000_000] {
+            add(&mut all, &call(None, ms));
+        }
+        let it = &all["t"][&1];
+        let of = |percent| it.percentile(percent).unwrap().as_millis();
+        assert_eq!((of(0), of(40), of(60), of(80)), (1, 1, 4, 128));
+        assert_eq!(of(100), 1 << (N_CLASSES - 1));
+    }
+
+    #[test]
+    fn a_version_that_fails_more_often_is_told() {
+        let with = |n_calls, n_own_failures| Usage { n_calls, n_own_failures, ..Usage::default() };
+        let of = |a, b| rollback_advice(&[(6, a), (7, b)].into_iter().collect());
+        assert_eq!(of(with(10, 0), with(10, 2)), Some((7, 6)));
+        assert_eq!(of(with(10, 1), with(10, 2)), None);
+        assert_eq!(of(with(10, 0), with(4, 4)), None);
+        assert_eq!(of(with(10, 0), with(10, 1)), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! What follows from calls that were made.
+
+use std::time::Duration;
+
+use flyto_evolve::{Change, Decay, DecayPolicy, Status};
+
+use super::*;
+
+#[tokio::test]
+async fn a_tool_that_fails_again_and_again_is_set_aside_and_can_be_mended() {
+    let bench = Bench::new();
+    let script = "[ \"$TOOL_INPUT_OK\" = true ] || exit 3\n";
+    bench.save(&def("shaky", script), None).await;
+    bench.save(&def("pinned", "exit 4\n"), None).await;
+    bench.store().pin("pinned", Some("ada")).unwrap();
+    for ok in [false, false, true, false, false] {
+        call(&bench.registry, "shaky", json!({"ok": ok})).await.unwrap();
+    }
+    assert!(bench.registry.get("shaky").is_some());
+    // Another process counts on.
+    let (registry, builder) = bench.again();
+    builder.load_all().await.unwrap();
+    call(&registry, "shaky", json!({})).await.unwrap();
+    assert!(registry.get("shaky").is_none());
+    let last = bench.store().last("shaky").unwrap().unwrap();
+    let why = "it failed 3 times in a row".to_owned();
+    assert_eq!((last.status, last.change), (Status::Archived, Change::Quarantined { why }));
+    assert!(call(&bench.registry, "shaky", json!({})).await.is_err());
+    let usage = builder.flush_usage().await.unwrap();
+    let it = &usage["shaky"][&1];
+    assert_eq!((it.n_calls, it.n_ok, it.n_own_failures), (6, 1, 5));
+    assert_eq!(it.last_failure.as_deref(), Some("exit code 3"));
+    // A proposal on that base mends it.
+    bench.save(&def("shaky", "echo fine\n"), Some(last.number)).await;
+    assert_eq!(output(&bench.registry, "shaky").await, "fine\n");
+    for _ in 0..5 {
+        call(&bench.registry, "pinned", json!({})).await.unwrap();
+    }
+    assert!(bench.registry.get("pinned").is_some());
+}
+
+#[tokio::test]
+async fn what_is_not_used_is_told_first_and_archived_on_demand() {
+    let bench = Bench::new();
+    bench.save(&def("used", "echo used\n"), None).await;
+    bench.save(&def("kept", "echo 'kept by a person'\n"), None).await;
+    bench.store().pin("kept", Some("ada")).unwrap();
+    let never = DecayPolicy::default();
+    assert!(bench.builder.decay(&never, Some("rule")).await.unwrap().is_empty());
+    let at_once = DecayPolicy::new(Duration::ZERO, Duration::ZERO);
+    let steps = bench.builder.decay(&at_once, None).await.unwrap();
+    assert_eq!(
+        steps.iter().map(|it| (it.name.as_str(), it.decay)).collect::<Vec<_>>(),
+        [("used", Decay::Archive)]
+    );
+    assert!(bench.registry.get("used").is_some());
+    bench.builder.decay(&at_once, Some("rule")).await.unwrap();
+    assert!(bench.registry.get("used").is_none() && bench.registry.get("kept").is_some());
+    bench.builder.restore("used", "ada").await.unwrap();
+    assert_eq!(output(&bench.registry, "used").await, "used\n");
+}
+
+#[tokio::test]
+async fn a_damaged_file_of_counts_is_set_aside() {
+    let bench = Bench::new();
+    bench.save(&def("a", "echo a\n"), None).await;
+    std::fs::write(bench.store().dir().join("usage.json"), "{\"a\":").unwrap();
+    assert!(bench.store().usage().is_err());
+    output(&bench.registry, "a").await;
+    assert_eq!(bench.builder.flush_usage().await.unwrap()["a"][&1].n_ok, 1);
+}
