@@ -102,6 +102,9 @@ impl Store {
             return Err(StoreError::InvalidName { name, why });
         }
         let _lock = self.lock()?;
+        // The number is settled before the base is compared: a writer that holds no lock and comes between is found by the
+        // comparison, and one that comes later by the link.
+        let numbers = self.numbers(&name)?;
         let last = self.last(&name)?;
         if last.as_ref().map(|it| it.number) != new.base {
             return Err(StoreError::Conflict { name, base: new.base, current: last.map(Box::new) });
@@ -118,7 +121,7 @@ impl Store {
             View::Unusable(_) => drop(self.recover_one(&name)?),
             View::Current | View::Behind { .. } | View::Archived => {}
         }
-        let version = self.numbered(new)?;
+        let version = Self::numbered(new, numbers.last().copied());
         let body = json!({
             "tool": name,
             "version": version.number,
@@ -142,11 +145,11 @@ impl Store {
     }
 
     /// The version with its number and its time.
-    fn numbered(&self, new: NewVersion) -> Result<Version, StoreError> {
+    fn numbered(new: NewVersion, last: Option<u64>) -> Version {
         let mut definition = new.definition;
         let now = flyto_audit::Timestamp::now().to_string();
         // A number is never given twice, also where its file cannot be used.
-        let number = match self.numbers(&definition.name)?.last() {
+        let number = match last {
             Some(last) => last + 1,
             // A folder without a history counted by itself.
             None => definition.version.max(1),
@@ -155,7 +158,7 @@ impl Store {
         if definition.created_at.is_empty() {
             definition.created_at.clone_from(&now);
         }
-        Ok(Version {
+        Version {
             number,
             parent: new.base,
             status: new.status,
@@ -165,7 +168,7 @@ impl Store {
             approval: new.approval,
             evidence: new.evidence,
             definition,
-        })
+        }
     }
 
     /// Writes the files of a version. All that takes room comes before the link that makes it count.
