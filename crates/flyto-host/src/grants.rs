@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 /// A name of a variable in the entry that grants one, where no name is known.
-const ANY_NAME: &str = "NAME";
+const ANY_NAME: &str = "ANOTHER_VARIABLE";
 
 /// Variables that a program has not got, and how it gets them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ pub struct ToGrant {
     pub names: Vec<String>,
     /// The configuration file in which a grant takes effect, be it there or not.
     pub file: Option<String>,
-    /// What it has to say, with what it says already. A name that is not known is `NAME`.
+    /// What it has to say, with what it says already. A name that is not known is `ANOTHER_VARIABLE`.
     pub entry: Value,
     /// The plugin.
     #[serde(skip)]

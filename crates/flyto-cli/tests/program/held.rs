@@ -33,7 +33,7 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
         sandbox      none
         limits       1024 processes (by default)
         isolation    none
-        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+        to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/home/.config/flyto/config.json
     "#]]);
     let dry = place.call(&["p:t", "--dry-run", "--format", "json"]).run();
@@ -175,7 +175,7 @@ fn a_rule_that_denies_stops_the_operator_too() {
         sandbox      none
         limits       1024 processes (by default)
         isolation    none
-        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+        to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/config.json
     "#]]);
 }

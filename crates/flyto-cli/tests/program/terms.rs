@@ -75,7 +75,7 @@ fn show_says_what_runs_in_every_form() {
             isolation    none
             granted      nothing
             to set       WORDS_KEY in the environment of flyto
-            to grant     {"plugins": {"grants": {"words": {"env": ["NAME"]}}}}
+            to grant     {"plugins": {"grants": {"words": {"env": ["ANOTHER_VARIABLE"]}}}}
                          in DIR/home/.config/flyto/config.json
         "#]],
     );
@@ -99,7 +99,7 @@ fn show_says_what_runs_in_every_form() {
             limits       4.9 KiB of output, 1024 processes (by default)
             isolation    none
             granted      nothing
-            to grant     {"plugins": {"grants": {"words": {"env": ["NAME"]}}}}
+            to grant     {"plugins": {"grants": {"words": {"env": ["ANOTHER_VARIABLE"]}}}}
                          in DIR/home/.config/flyto/config.json
         "#]],
     );
@@ -125,7 +125,7 @@ fn show_says_what_runs_in_every_form() {
             limits       1024 processes (by default)
             isolation    none
             granted      nothing
-            to grant     {"plugins": {"grants": {"once": {"env": ["NAME"]}}}}
+            to grant     {"plugins": {"grants": {"once": {"env": ["ANOTHER_VARIABLE"]}}}}
                          in DIR/home/.config/flyto/config.json
         "#]],
     );
@@ -150,7 +150,7 @@ fn show_says_what_runs_in_every_form() {
             limits       1024 processes (by default)
             isolation    none
             granted      nothing
-            to grant     {"plugins": {"grants": {"stays": {"env": ["NAME"]}}}}
+            to grant     {"plugins": {"grants": {"stays": {"env": ["ANOTHER_VARIABLE"]}}}}
                          in DIR/home/.config/flyto/config.json
         "#]],
     );
@@ -190,7 +190,7 @@ fn show_says_what_is_granted() {
                          network on
                          read /srv/a b
                          write /srv/w
-            to grant     {"plugins": {"grants": {"words": {"env": ["LOG", "WORDS_KEY", "NAME"]}}}}
+            to grant     {"plugins": {"grants": {"words": {"env": ["LOG", "WORDS_KEY", "ANOTHER_VARIABLE"]}}}}
                          in DIR/config.json
         "#]],
     );
@@ -278,7 +278,7 @@ fn documents_have_the_same_facts() {
             isolation: {"network":"on"}
             granted: {"env":[],"limits":{},"read":[],"write":[]}
             to_set: []
-            to_grant: {"names":[],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"once":{"env":["NAME"]}}}}}
+            to_grant: {"names":[],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"once":{"env":["ANOTHER_VARIABLE"]}}}}}
         "#]],
     );
     check_document(
@@ -292,7 +292,7 @@ fn documents_have_the_same_facts() {
             isolation: {"network":"on"}
             granted: {"env":[],"limits":{},"read":[],"write":[]}
             to_set: []
-            to_grant: {"names":[],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"stays":{"env":["NAME"]}}}}}
+            to_grant: {"names":[],"file":"DIR/home/.config/flyto/config.json","entry":{"plugins":{"grants":{"stays":{"env":["ANOTHER_VARIABLE"]}}}}}
         "#]],
     );
     let listed = place.flyto(&["--plugins", "plugins", "list", "--format", "json"]).run().json();
@@ -333,7 +333,7 @@ fn a_dry_run_shows_what_would_run() {
         sandbox      none
         limits       1024 processes (by default)
         isolation    none
-        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+        to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/home/.config/flyto/config.json
     "#]]);
     place.call(&["p:t", "--dry-run", "--timeout", "1.5"]).check(expect![[r#"
@@ -353,7 +353,7 @@ fn a_dry_run_shows_what_would_run() {
         sandbox      none
         limits       1024 processes (by default)
         isolation    none
-        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+        to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/home/.config/flyto/config.json
     "#]]);
     place.call(&["p:needs", "--dry-run"]).check(expect![[r#"
@@ -375,7 +375,7 @@ fn a_dry_run_shows_what_would_run() {
         limits       1024 processes (by default)
         isolation    none
         to set       FLYTO_TEST_TOKEN in the environment of flyto
-        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+        to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/home/.config/flyto/config.json
     "#]]);
     assert!(!place.exists("plugins/p/ran"));

@@ -180,7 +180,7 @@ fn show_tells_everything_about_a_tool() {
         limits       1024 processes (by default)
         isolation    none
         granted      nothing
-        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+        to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/home/.config/flyto/config.json
         class        readonly
         read-only    yes
@@ -219,7 +219,7 @@ fn show_tells_everything_about_a_tool() {
         limits       1024 processes (by default)
         isolation    none
         granted      nothing
-        to grant     {"plugins": {"grants": {"p": {"env": ["NAME"]}}}}
+        to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/home/.config/flyto/config.json
         class        bash
         read-only    undeclared, counts as no
