@@ -11,8 +11,8 @@ mod trie;
 use std::{collections::HashMap, sync::Arc};
 
 use self::paths::PathIndex;
-pub(crate) use self::trie::Matched;
 use self::trie::Trie;
+pub(crate) use self::trie::{Argument, Matched};
 use crate::{
     Decision, Layer, Place, Request, Rule, RuleError, Verdict, decide,
     host::{Address, Pattern},
@@ -155,6 +155,15 @@ impl<'a> Hits<'a> {
         };
         if target.is_none_or(|old| rank(rule.layer()) < rank(old.layer())) {
             *target = Some(rule);
+        }
+    }
+
+    /// Only what asks or denies.
+    fn add_narrowing(&mut self, index: &'a Index, slot: &Slot) {
+        for at in &slot.0 {
+            if index.rules[*at as usize].effect() > Verdict::Allow {
+                self.add_rule(index, *at);
+            }
         }
     }
 
@@ -372,6 +381,19 @@ impl Index {
         has_more: bool,
     ) -> Matched<'_> {
         self.commands.find(self, words, has_more)
+    }
+
+    /// Rules that ask or deny a program with these words, also with options between them.
+    ///
+    /// `names` are the ways to write the program; `n_steps` bounds the search and counts down.
+    pub(crate) fn by_spread_words<'w>(
+        &self,
+        names: &[&str],
+        rest: impl Iterator<Item = Argument<'w>>,
+        has_more: bool,
+        n_steps: &mut usize,
+    ) -> Matched<'_> {
+        self.commands.find_spread(self, names, rest, has_more, n_steps)
     }
 
     /// Rules for every file.

@@ -266,3 +266,19 @@ fn texts_built_to_cost_are_asked() {
     assert_eq!(verdict(&any, &"a".repeat(64 * 1024 + 1)), Verdict::Ask);
     assert_eq!(verdict(&any, &"a ".repeat(20_000)), Verdict::Ask);
 }
+
+/// A search for options of rules ends at a bound, and what it did not look at is asked.
+#[test]
+fn many_rules_with_options_are_asked() {
+    let mut many = Rules::builder();
+    many.add(Layer::Operator, Verdict::Allow, "Bash", Place::default()).expect("this is a rule");
+    let options: Vec<String> = (0..2_000).map(|i| format!("--o{i}")).collect();
+    for option in &options {
+        let text = format!("Bash(git {option} push:*)");
+        many.add(Layer::Operator, Verdict::Deny, &text, Place::default()).expect("these are rules");
+    }
+    let many = many.build();
+    assert_eq!(verdict(&many, &format!("git {} x", options.join(" "))), Verdict::Ask);
+    assert_eq!(verdict(&many, &format!("git {} x", options[..20].join(" "))), Verdict::Allow);
+    assert_eq!(verdict(&many, &format!("git {} push", options[..20].join(" "))), Verdict::Deny);
+}

@@ -11,11 +11,49 @@ use super::{Judge, cut, file::Purpose, protected::may_touch_keys};
 use crate::{
     Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
     bash::{self, Analysis, Command, Word},
-    rules::{Hits, Matched},
+    rules::{Argument, Hits, Matched},
 };
 
 /// Most words of one command that are looked up as paths.
 const MAX_PATH_WORDS: usize = 256;
+/// Most nodes of the tree of rules that are looked at for one command, in the search for rules with
+/// options between their words. Lines written by hand take a few dozen; beyond it the command is asked.
+pub(super) const MAX_STEPS: usize = 64 * 1024;
+
+/// Rules that ask or deny a command.
+#[derive(Debug, Default)]
+pub(super) struct Found<'a> {
+    /// Those that name it, each once.
+    pub(super) rules: Vec<&'a Rule>,
+    /// One that may name it, once all words are known.
+    pub(super) possible: Option<&'a Rule>,
+}
+
+impl<'a> Found<'a> {
+    pub(super) fn add(&mut self, matched: &Matched<'a>) {
+        if let Some(rule) = matched.hits.narrowing().filter(|it| !self.rules.contains(it)) {
+            self.rules.push(rule);
+        }
+        self.possible = self.possible.or(matched.possible);
+    }
+}
+
+/// A word as rules compare it. Each name that a wildcard stands for starts and ends as the word does.
+fn argument(word: &Word) -> Argument<'_> {
+    let text = word.known_text();
+    let end = text.rfind(['*', '?', '[', ']']).map_or(0, |it| it + 1);
+    Argument {
+        text: known(word),
+        leading: word.leading(),
+        trailing: if word.is_only_glob() { &text[end..] } else { "" },
+        splits: word.may_split() && !word.is_only_glob(),
+    }
+}
+
+/// The text of a word that is one word and known.
+pub(super) fn known(word: &Word) -> Option<&str> {
+    word.literal().filter(|_| !word.may_split())
+}
 
 impl<'a> Judge<'a> {
     /// The words that a program would get.
@@ -161,38 +199,53 @@ impl<'a> Judge<'a> {
             starts.insert(0, 0);
         }
         let mut res = Vec::new();
-        let mut reasons = Vec::new();
+        let mut n_steps = MAX_STEPS;
         for start in starts {
             let words = command.words_from(start);
             let has_more = command.more_from.is_some();
             // A rule with the words of `xargs` itself knows that it appends some.
             let exact_fits = command.more_from.is_none_or(|it| start < it);
-            let literal = || words.iter().map(|it| it.literal().filter(|_| !it.may_split()));
+            let literal = || words.iter().map(known);
             let mut matched = index.by_words(literal(), has_more && !exact_fits);
             if has_more && exact_fits {
                 matched.possible = matched.possible.or(index.by_words(literal(), true).possible);
             }
-            let mut narrow = vec![matched.hits.narrowing(), None];
-            let mut possible = matched.possible;
-            let name = words.first().and_then(Word::literal).unwrap_or("");
-            if let Some((_, base)) = name.rsplit_once('/') {
-                let by_base = std::iter::once(Some(base)).chain(literal().skip(1));
-                let by_base = index.by_words(by_base, has_more);
-                narrow[1] = by_base.hits.narrowing();
-                possible = possible.or(by_base.possible);
+            let mut found = Found::default();
+            found.add(&matched);
+            if let Some((name, rest)) = words.split_first() {
+                let name = name.literal().unwrap_or("");
+                self.find_narrowing(name, rest, has_more, &mut n_steps, &mut found);
             }
             let subject = || Subject::Command { text: command.text.clone() };
-            for rule in narrow.into_iter().flatten() {
-                reasons.push(Reason::rule(subject(), rule));
+            for rule in found.rules {
+                self.reasons.push(Reason::rule(subject(), rule));
             }
-            if let Some(rule) = possible {
+            if let Some(rule) = found.possible {
                 let cause = Cause::Possible { rule: rule.clone() };
-                reasons.push(Reason::new(Verdict::Ask, subject(), cause));
+                self.reasons.push(Reason::new(Verdict::Ask, subject(), cause));
             }
             res.push((start, matched));
         }
-        self.reasons.append(&mut reasons);
         res
+    }
+
+    /// Rules that ask or deny a program, beside those for its very words: by its name without the
+    /// directory, and with options between the words of the rule.
+    pub(super) fn find_narrowing(
+        &self,
+        name: &str,
+        rest: &[Word],
+        has_more: bool,
+        n_steps: &mut usize,
+        found: &mut Found<'a>,
+    ) {
+        let base = name.rsplit('/').next().unwrap_or(name);
+        if base != name {
+            let words = std::iter::once(Some(base)).chain(rest.iter().map(known));
+            found.add(&self.index.by_words(words, has_more));
+        }
+        let rest = rest.iter().map(argument);
+        found.add(&self.index.by_spread_words(&[name, base], rest, has_more, n_steps));
     }
 
     /// Words that may be paths: rules for files that ask or deny hold for them, and places of keys
