@@ -396,6 +396,16 @@ impl Index {
         self.commands.find_spread(self, names, rest, has_more, n_steps)
     }
 
+    /// Whether a rule that asks or denies commands starts with this word.
+    pub(crate) fn narrows_program(&self, name: &str) -> bool {
+        self.commands.narrows(name)
+    }
+
+    /// Whether a rule asks or denies commands by their words.
+    pub(crate) fn narrows_programs(&self) -> bool {
+        self.commands.narrows_any()
+    }
+
     /// Rules for every file.
     ///
     /// `Read` alone, or `Edit` and `Write`.

@@ -149,6 +149,22 @@ proptest! {
         prop_assert_eq!(verdict(&Rules::default(), &line), Verdict::Ask);
     }
 
+    /// Whatever a program that no list knows does with its words, a denied command in them is asked.
+    #[test]
+    fn a_denied_command_in_arguments_is_asked(
+        before in "zz[a-z]{0,4}( (-{1,2}[a-z]{1,4}=?|[a-z0-9]{1,4})){0,3}",
+        after in "( [a-z./-]{1,4}){0,3}",
+        way in 0_u8..6,
+        is_text in any::<bool>(),
+    ) {
+        let rules = rules(&[(Verdict::Allow, "Bash"), (Verdict::Deny, "Bash(other:*)")]);
+        let line = match is_text {
+            true => format!("{before} 'other{after} x'"),
+            false => format!("{before} {}{after}", spelled("other", way)),
+        };
+        prop_assert_eq!(verdict(&rules, &line), Verdict::Ask, "{}", line);
+    }
+
     #[test]
     fn bytes_of_a_shell_never_panic(
         line in prop::collection::vec(prop::sample::select(
@@ -281,4 +297,14 @@ fn many_rules_with_options_are_asked() {
     assert_eq!(verdict(&many, &format!("git {} x", options.join(" "))), Verdict::Ask);
     assert_eq!(verdict(&many, &format!("git {} x", options[..20].join(" "))), Verdict::Allow);
     assert_eq!(verdict(&many, &format!("git {} push", options[..20].join(" "))), Verdict::Deny);
+}
+
+/// Each argument may start a command, and what follows is looked at only so often.
+#[test]
+fn many_arguments_are_answered() {
+    let rules = rules(&[(Verdict::Allow, "Bash"), (Verdict::Deny, "Bash(git push:*)")]);
+    assert_eq!(verdict(&rules, &format!("foo {}", "git -a ".repeat(8_000))), Verdict::Ask);
+    assert_eq!(verdict(&rules, &format!("foo {}x", "git a ".repeat(8_000))), Verdict::Allow);
+    let text = format!("foo {}", "'git a; x' ".repeat(5_000));
+    assert_eq!(verdict(&rules, &text), Verdict::Allow);
 }

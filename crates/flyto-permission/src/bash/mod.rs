@@ -23,6 +23,7 @@
 //! Time and memory are linear in the text: what is read a second time, such as the text of `sh -c`,
 //! counts against [`MAX_BYTES`] once more.
 
+mod argument;
 mod danger;
 mod expand;
 mod heredoc;
@@ -35,6 +36,7 @@ mod word;
 
 use flyto_tools::Access;
 
+pub(crate) use argument::Argument;
 pub(crate) use danger::find_dangers;
 pub(crate) use word::Word;
 

@@ -143,10 +143,7 @@ fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
             return Err(UNKNOWN_NAME);
         };
         let name = program.rsplit('/').next().unwrap_or(program);
-        let is_path = program.len() > name.len();
-        // A file of that name elsewhere can be any program.
-        let trusted_name = !is_path
-            || ["/bin/", "/usr/bin/"].iter().any(|it| program.strip_prefix(it) == Some(name));
+        let trusted_name = is_installed(program);
         let words = command.words_from(start);
         let runs = match name {
             "sh" | "bash" | "dash" | "ash" | "zsh" | "ksh" | "mksh" | "rbash" => {
@@ -195,6 +192,12 @@ fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
         return runs;
     }
     Ok(Runs::Known)
+}
+
+/// Whether a program is the one of its name: a file of that name elsewhere can be any program.
+pub(super) fn is_installed(program: &str) -> bool {
+    let name = ["/bin/", "/usr/bin/"].iter().find_map(|it| program.strip_prefix(it));
+    !name.unwrap_or(program).contains('/')
 }
 
 /// What follows the options of a wrapper: a program at a word, a text for a shell, or nothing.

@@ -109,6 +109,7 @@ impl<'a> Judge<'a> {
         let analysis: Analysis = bash::analyse_text(text);
         for command in &analysis.commands {
             self.narrow_command(command);
+            self.narrow_arguments(command, |_| false);
             self.narrow_path_words(command);
         }
         self.dangers.extend(bash::find_dangers(&analysis).into_iter().map(|(_, it)| it));
@@ -146,6 +147,9 @@ impl<'a> Judge<'a> {
                 hits.allow = Some(rule);
             }
             kept = kept.or(matched.hits.kept);
+        }
+        if !is_exact && !is_covered {
+            self.narrow_arguments(command, |at| covered[at]);
         }
         self.judge_redirects(command);
         if self.narrow_path_words(command) && !is_exact && !is_covered {

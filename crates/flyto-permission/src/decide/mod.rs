@@ -4,9 +4,11 @@
 //! looked at first and for everything that the preview names; what allows a part depends on the class.
 //!
 //! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole, `command` for command
-//! lines, `file` for paths, `fetch` for addresses; `protected` has the places that need a rule of
+//! lines, `argument` for commands in their arguments, `file` for paths, `fetch` for addresses; `protected` has the places that need a rule of
 //! their own. A part of which nothing can be told is asked, and so is a call without any reason.
 
+#[cfg(feature = "bash")]
+mod argument;
 #[cfg(feature = "bash")]
 mod command;
 mod fetch;

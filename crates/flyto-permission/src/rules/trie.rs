@@ -170,6 +170,16 @@ impl Trie {
         res
     }
 
+    /// Whether a rule that asks or denies starts with this word.
+    pub(super) fn narrows(&self, program: &str) -> bool {
+        self.start(program).is_some()
+    }
+
+    /// Whether any rule for the words of a command asks or denies.
+    pub(super) fn narrows_any(&self) -> bool {
+        self.nodes.first().is_some_and(|it| it.narrowing.is_some())
+    }
+
     /// The node of a program, where a rule that asks or denies is there or below.
     fn start(&self, program: &str) -> Option<usize> {
         let child = self.nodes.first()?.children.get(program)?;
