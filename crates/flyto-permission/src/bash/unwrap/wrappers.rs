@@ -1,8 +1,9 @@
 //! Which programs run the program in their arguments, and where it stands there.
 //!
-//! The options are those of the manual pages of GNU coreutils, findutils, util-linux, sudo and
-//! OpenSSH. An option that is not listed makes the line unclear, so a gap in a list costs a question
-//! and allows nothing.
+//! The options are those of the manual pages of GNU coreutils, findutils, util-linux, sudo,
+//! OpenSSH, D-Bus, systemd, numactl and expect. An option that is not listed makes the line unclear,
+//! so a gap in a list costs a question and allows nothing. A wrapper that is missing here is a
+//! program like any other: a rule that denies what it runs is asked, by the words of the command.
 
 use super::super::Word;
 
@@ -70,7 +71,42 @@ const WRAPPERS: &[Wrapper] = &[
         n_positional: 1,
         ..Wrapper::NONE
     },
-    Wrapper { names: &["nohup", "builtin", "busybox", "toybox"], ..Wrapper::NONE },
+    Wrapper { names: &["nohup", "builtin", "busybox", "toybox", "catchsegv"], ..Wrapper::NONE },
+    Wrapper { names: &["unbuffer"], flags: "p", ..Wrapper::NONE },
+    Wrapper { names: &["choom"], values: "n", long_values: &["adjust"], ..Wrapper::NONE },
+    Wrapper {
+        names: &["linux32", "linux64"],
+        flags: "BFILRSTXZ3v",
+        long_flags: &["32bit", "3gb", "4gb", "addr-no-randomize", "uname-2.6", "verbose"],
+        ..Wrapper::NONE
+    },
+    Wrapper {
+        names: &["numactl"],
+        flags: "abl",
+        values: "CNimp",
+        long_flags: &["all", "balancing", "localalloc"],
+        long_values: &["cpunodebind", "interleave", "membind", "physcpubind", "preferred"],
+        ..Wrapper::NONE
+    },
+    Wrapper {
+        names: &["dbus-run-session"],
+        long_values: &["config-file"],
+        needs_rule: true,
+        ..Wrapper::NONE
+    },
+    Wrapper {
+        names: &["ssh-agent"],
+        flags: "Dcds",
+        values: "EOPat",
+        needs_rule: true,
+        ..Wrapper::NONE
+    },
+    Wrapper {
+        names: &["systemd-inhibit"],
+        long_values: &["mode", "what", "who", "why"],
+        needs_rule: true,
+        ..Wrapper::NONE
+    },
     Wrapper {
         names: &["setsid"],
         flags: "cfw",
@@ -133,6 +169,15 @@ const WRAPPERS: &[Wrapper] = &[
             "fakeroot",
             "entr",
             "expect",
+            "prlimit",
+            "setarch",
+            "chrt",
+            "sg",
+            "firejail",
+            "bwrap",
+            "proxychains",
+            "proxychains4",
+            "torsocks",
         ],
         unread: true,
         needs_rule: true,
