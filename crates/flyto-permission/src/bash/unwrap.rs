@@ -307,19 +307,31 @@ fn shell(words: &[Word]) -> Result<(Runs, Option<usize>), &'static str> {
 ///
 /// A word with `{}` in it is not known, since file names take its place. Files that it writes
 /// become redirections. Any word that is not known can be `-exec` or `-delete`, or hold it.
+///
+/// A command ends at `;`, and one of `-exec` and `-execdir` at `{} +` as well
+/// ([POSIX](https://pubs.opengroup.org/onlinepubs/9799919799/utilities/find.html)). The `find` of
+/// BusyBox ends it at any `+`, so where that would run or write something else the line is unclear.
 fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
     let words = &command.words[start..];
     let is_known = command.more_from.is_none() && words.iter().all(|it| it.literal().is_some());
-    let why = (!is_known).then_some(UNKNOWN_WORD);
+    let mut why = (!is_known).then_some(UNKNOWN_WORD);
     let mut res = Vec::new();
     let mut targets = Vec::new();
     let mut at = 1;
     while at < words.len() {
         match words[at].literal() {
-            Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
+            Some(action @ ("-exec" | "-execdir" | "-ok" | "-okdir")) => {
                 let rest = &words[at + 1..];
-                let end = rest.iter().position(|it| matches!(it.literal(), Some(";" | "+")));
+                let is = |i: usize, text| rest.get(i).and_then(Word::literal) == Some(text);
+                let ends_at_plus = action.starts_with("-exec");
+                let end = (0..rest.len()).find(|i| {
+                    is(*i, ";") || (ends_at_plus && *i > 0 && is(*i, "+") && is(i - 1, "{}"))
+                });
                 let end = end.ok_or("`find -exec` without an end")?;
+                let plus = (0..end).find(|i| is(*i, "+"));
+                if plus.is_some_and(|it| rest[it..end].iter().any(acts)) {
+                    why = why.or(Some("a `+` at which not every `find` ends a command"));
+                }
                 let mut inner = rest[..end].to_vec();
                 for word in &mut inner {
                     if let Some(start) = word.known_text().find("{}") {
@@ -341,4 +353,10 @@ fn find(command: &mut Command, start: usize) -> Result<Runs, &'static str> {
     let write = |target| Redirect { target, access: Access::Write };
     command.redirects.extend(targets.into_iter().map(write));
     Ok(Runs::Commands(res, why))
+}
+
+/// Whether a word has `find` run a command, or write or remove a file.
+fn acts(word: &Word) -> bool {
+    const ACTIONS: [&str; 5] = ["-exec", "-ok", "-delete", "-fprint", "-fls"];
+    ACTIONS.iter().any(|it| word.may_start_with(it))
 }
