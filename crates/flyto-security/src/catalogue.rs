@@ -157,7 +157,7 @@ pub(crate) enum Cue {
     Scheme,
     /// `://`, which may have a password behind it.
     Url,
-    /// `-----BEGIN` and the like.
+    /// `-----BEGIN`, `---- BEGIN` and the like.
     Key,
     /// An option of a program that takes `user:password`, or a password.
     Option,
@@ -186,6 +186,7 @@ const CUES: &[(&str, Cue)] = &[
     ("basic ", Cue::Scheme),
     ("://", Cue::Url),
     ("-----BEGIN", Cue::Key),
+    ("---- BEGIN", Cue::Key),
     ("PuTTY-User-Key-File-", Cue::Key),
     (" -u", Cue::Option),
     (" -p", Cue::Option),

@@ -171,6 +171,25 @@ fn a_private_key_is_one_match() {
 }
 
 #[test]
+fn a_private_key_of_ssh2_is_one_match() {
+    let line = "P2/56wAAAgIAAAAmZGwtbW9kcHtzaWdue2RzYS1uaXN0LXNoYTF9LGRoe3BsYWlufX0AAA";
+    let body = [line; 8].join("\n");
+    let head = "Subject: ada\nComment: \"2048-bit rsa, made by ada\"";
+    for label in ["SSH2 ENCRYPTED PRIVATE KEY", "SSH2 PRIVATE KEY"] {
+        let key = format!("---- BEGIN {label} ----\n{head}\n{body}\n---- END {label} ----");
+        let text = format!("# key\n{key}\nend");
+        let found = scan(&text);
+        let rules: Vec<(&str, Tier, usize)> =
+            found.iter().map(|it| (it.rule.as_str(), it.tier, it.line)).collect();
+        assert_eq!(rules, [("private-key", Tier::Block, 2)], "{label}");
+        assert!(!redact(&text, &found).contains(line), "{label}");
+        assert_eq!(scan(&format!("grep -l '---- BEGIN {label} ----' *")), []);
+    }
+    let public = format!("---- BEGIN SSH2 PUBLIC KEY ----\n{line}\n---- END SSH2 PUBLIC KEY ----");
+    assert!(scan(&public).iter().all(|it| it.rule != "private-key"));
+}
+
+#[test]
 fn a_known_value_is_found_whatever_it_looks_like() {
     let guard = DefaultGuard::builder()
         .env_values([

@@ -1,8 +1,9 @@
 //! Private keys.
 //!
 //! A key is known by its first line and by what a key is made of behind it, so that a text which
-//! only speaks of keys is none. Keys of PEM (RFC 7468), OpenPGP and PuTTY are found, also as a
-//! string of a program with escaped line ends.
+//! only speaks of keys is none. Keys of PEM (RFC 7468), OpenPGP, PuTTY and SSH2 (with four dashes
+//! and a blank, as RFC 4716 writes public keys) are found, also as a string of a program with
+//! escaped line ends.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -40,8 +41,9 @@ impl Scan<'_> {
             memchr::memmem::find(rest, b"Private-MAC").map_or(rest.len(), |it| it + 11)
         } else {
             let body = at.len() + 8;
-            match memchr::memmem::find(&rest[body.min(rest.len())..], b"-----END") {
-                Some(it) => body + it + 8,
+            let last: &[u8] = if head.starts_with(b"-----") { b"-----END" } else { b"---- END" };
+            match memchr::memmem::find(&rest[body.min(rest.len())..], last) {
+                Some(it) => body + it + last.len(),
                 None => rest.len(),
             }
         };
