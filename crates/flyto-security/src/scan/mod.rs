@@ -16,6 +16,7 @@
 
 use std::{borrow::Cow, ops::Range};
 
+pub(crate) use self::names::Hides;
 use crate::{
     DefaultGuard, ScanError, SecretMatch, Tier, View,
     catalogue::{Cue, Format, catalogue},

@@ -23,6 +23,31 @@ pub(super) enum Kind {
     Weak,
 }
 
+/// What the name of a member of JSON hides, the least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Hides {
+    /// It names no secret, or something that only may be one.
+    Nothing,
+    /// `tokens`, `secrets`: a number beside it is a count.
+    Texts,
+    /// `password`, `api_key`: numbers too.
+    All,
+}
+
+impl Hides {
+    /// What a name in any spelling hides.
+    pub(crate) fn by_name(name: &[u8]) -> Self {
+        let ends_with = |end: &[u8]| {
+            name.len() >= end.len() && name[name.len() - end.len()..].eq_ignore_ascii_case(end)
+        };
+        match Kind::of(name) {
+            Some(Kind::Password | Kind::Token) => Self::All,
+            Some(Kind::Weak) if ends_with(b"tokens") || ends_with(b"secrets") => Self::Texts,
+            Some(Kind::Weak) | None => Self::Nothing,
+        }
+    }
+}
+
 /// Parts of names, in lower case without `_`, `-` and `.`, whose values are no secrets.
 ///
 /// One of them is enough, whatever else the name holds.
