@@ -254,7 +254,7 @@ fn check_descriptors() -> io::Result<()> {
 }
 
 /// The end of a call for which the system has no means, or that failed before it began.
-fn not_tried(err: io::Error) -> Stop {
+pub(crate) fn not_tried(err: io::Error) -> Stop {
     let help = match Errno::from_io_error(&err) {
         Some(Errno::MFILE) => "raise the limit of open files, as with `ulimit -n 256`",
         Some(Errno::NFILE) => "the whole system has too many files open; end other programs",

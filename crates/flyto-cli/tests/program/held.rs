@@ -187,7 +187,7 @@ fn the_rules_decide_without_a_call() {
     place.write(
         "exec.json",
         r#"[{"name": "run", "description": "x", "exec": ["sh", "-c", "true"],
-            "input_schema": {"type": "object"}}]"#,
+            "input_schema": {"type": "object", "properties": {"n": {"type": "integer"}}}}]"#,
     );
     let test = |words: &[&str]| {
         let sources =
@@ -233,7 +233,48 @@ fn the_rules_decide_without_a_call() {
               }
             }
           ],
-          "allowed_by": []
+          "allowed_by": [],
+          "violations": []
+        }
+    "#]]);
+    test(&["run", "n=x"]).check(expect![[r#"
+        exit code 5
+        -- stdout
+        ask: tool run: no rule allows it; to allow it: run
+        the input breaks the schema of the tool: /n: expected an integer, got the string "x"
+    "#]]);
+    test(&["run", "n=x", "--format", "json"]).check(expect![[r#"
+        exit code 5
+        -- stdout
+        {
+          "tool": "run",
+          "verdict": "ask",
+          "reasons": [
+            {
+              "verdict": "ask",
+              "subject": {
+                "kind": "tool",
+                "name": "run"
+              },
+              "cause": {
+                "kind": "default",
+                "default": {
+                  "name": "no_rule"
+                }
+              },
+              "suggestion": "run"
+            }
+          ],
+          "allowed_by": [
+            "run"
+          ],
+          "violations": [
+            {
+              "pointer": "/n",
+              "expected": "an integer",
+              "got": "the string \"x\""
+            }
+          ]
         }
     "#]]);
     test(&["p:nothing"]).check(expect![[r#"
