@@ -6,7 +6,7 @@
 //! `--only=TEXT` limits the times to contents with TEXT in their names.
 //!
 //! On 2026-11-23, 2 virtual CPUs (AMD EPYC), quiet: prose 187 MB/s, a log 160, JSON 166; the source of this crate, in
-//! which every other line has a name of a secret, 66; 64 KiB that are built to cost, 8 ms at most. The first scan of a
+//! which every other line has a name of a secret, 89; 64 KiB that are built to cost, 8 ms at most. The first scan of a
 //! process takes 6 ms more, for reading the rules. Half of the time goes to the two automata, which depend on memory
 //! and not on what is found.
 

@@ -168,6 +168,13 @@ fn a_private_key_is_one_match() {
     assert_eq!(rules, [("private-key", Tier::Block, 2)]);
     // In a sentence about keys there is none.
     assert_eq!(scan(&format!("grep -l '{dashes}BEGIN PRIVATE KEY{dashes}' *.pem")), []);
+    // A key begins behind a few lines of headers; what stands further on is none.
+    let keys_behind = |headers: &str| {
+        let text = format!("{dashes}BEGIN RSA PRIVATE KEY{dashes}\n{headers}\n{body}");
+        scan(&text).iter().filter(|it| it.rule == "private-key").count()
+    };
+    assert_eq!(keys_behind("Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00FF\n"), 1);
+    assert_eq!(keys_behind(&"a few words on keys.\n".repeat(150)), 0);
 }
 
 #[test]

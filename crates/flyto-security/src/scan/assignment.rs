@@ -391,8 +391,7 @@ fn is_no_secret(value: &[u8], flat_name: &str, is_quoted: bool) -> bool {
         return true;
     }
     // The name again: `password=password_field`, `token: accessToken`.
-    let flat: Vec<u8> = lower.iter().copied().filter(u8::is_ascii_alphanumeric).collect();
-    if flat == flat_name.as_bytes() {
+    if lower.iter().filter(|it| it.is_ascii_alphanumeric()).eq(flat_name.as_bytes()) {
         return true;
     }
     let make = Make::of(value);

@@ -17,6 +17,11 @@ const MAX_KEY_BYTES: usize = 24 * 1024;
 /// (RFC 7468, section 2), and other programs write a little less.
 const MIN_KEY_BYTES: usize = 60;
 
+/// So far behind the first line a key has begun: its headers (RFC 1421, RFC 9580) are a few lines.
+///
+/// In bytes. What follows a mention of a key is not read on.
+const MAX_HEADER_BYTES: usize = 2048;
+
 /// Lines that begin one.
 const LABELS: &[&str] = &["PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "SSH2 ENCRYPTED PRIVATE KEY"];
 
@@ -48,7 +53,7 @@ impl Scan<'_> {
             }
         };
         let body = &rest[head.len().min(30).min(end)..end];
-        if most_in_a_row(body) < MIN_KEY_BYTES {
+        if !has_row(&body[..body.len().min(MAX_HEADER_BYTES)]) {
             return at.end;
         }
         self.add(
@@ -65,16 +70,19 @@ impl Scan<'_> {
     }
 }
 
-/// The most characters of Base64 with nothing between them but line ends, quotes and escapes of these.
-fn most_in_a_row(body: &[u8]) -> usize {
-    let (mut most, mut n) = (0, 0);
+/// Whether [`MIN_KEY_BYTES`] characters of Base64 stand in a row, with nothing between them but line ends, quotes and
+/// escapes of these.
+fn has_row(body: &[u8]) -> bool {
+    let mut n = 0;
     for byte in body {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'+' | b'/' | b'=' => n += 1,
             b'\n' | b'\r' | b'\\' | b'"' | b'\'' | b',' | b'#' | b'>' | b'*' => {}
             _ => n = 0,
         }
-        most = most.max(n);
+        if n >= MIN_KEY_BYTES {
+            return true;
+        }
     }
-    most
+    false
 }

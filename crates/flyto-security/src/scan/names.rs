@@ -90,20 +90,30 @@ const TOKENS: &[&str] = &[
 impl Kind {
     /// The kind of a name in any spelling; `None` where its value is no secret.
     pub(super) fn of(name: &[u8]) -> Option<Self> {
-        let flat: Vec<u8> = name
-            .iter()
-            .filter(|it| !matches!(it, b'_' | b'-' | b'.'))
-            .map(u8::to_ascii_lowercase)
-            .collect();
+        // Names are looked at by the thousand: those of a usual length without an allocation.
+        let (mut short, mut long) = ([0; 64], Vec::new());
+        let buffer = match short.get_mut(..name.len()) {
+            Some(short) => short,
+            None => {
+                long.resize(name.len(), 0);
+                &mut long[..]
+            }
+        };
+        let mut n_flat = 0;
+        for it in name.iter().filter(|it| !matches!(it, b'_' | b'-' | b'.')) {
+            buffer[n_flat] = it.to_ascii_lowercase();
+            n_flat += 1;
+        }
+        let flat = &buffer[..n_flat];
         let (mut is_other, mut is_password, mut is_token) = (false, false, false);
-        for hit in finder().find_overlapping_iter(&flat) {
+        for hit in finder().find_overlapping_iter(flat) {
             match hit.pattern().as_usize() {
                 it if it < OTHER_NAMES.len() => is_other = true,
                 it if it < OTHER_NAMES.len() + PASSWORDS.len() => is_password = true,
                 _ => is_token = true,
             }
         }
-        let has = |part: &[u8]| memchr::memmem::find(&flat, part).is_some();
+        let has = |part: &[u8]| memchr::memmem::find(flat, part).is_some();
         if is_other || (has(b"author") && !has(b"authori")) {
             return None;
         }
