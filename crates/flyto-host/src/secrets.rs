@@ -4,7 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use flyto_execenv::Environment;
 pub use flyto_security::SecretMatch;
-use flyto_security::{DefaultGuard, ScanError, SecretGuard, Tier, redact, redact_bytes};
+use flyto_security::{
+    DefaultGuard, ScanError, SecretGuard, Tier, redact, redact_bytes, redact_named,
+};
 use flyto_tools::ToolResult;
 use serde::Serialize;
 use serde_json::Value;
@@ -72,10 +74,11 @@ impl Secrets {
         Ok(found)
     }
 
-    /// A text without what looks like a secret; a note in its place where it cannot be scanned.
+    /// An input without what looks like a secret, and without the values of members whose names say that they are
+    /// secrets; a note in its place where it cannot be scanned.
     pub(crate) fn redacted(&self, text: &str) -> String {
         match self.scan("input", text.as_bytes()) {
-            Ok(found) => redact(text, &found),
+            Ok(found) => redact_named(text, &found),
             Err(err) => format!("[{err}]"),
         }
     }

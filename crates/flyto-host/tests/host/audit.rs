@@ -111,6 +111,8 @@ async fn a_call_that_cannot_be_recorded_is_refused() {
 struct Tokens {
     #[expect(dead_code, reason = "only the log sees it")]
     token: String,
+    #[expect(dead_code, reason = "only the log sees it")]
+    password: String,
 }
 
 #[tokio::test]
@@ -123,12 +125,13 @@ async fn a_call_within_another_names_it_and_inputs_are_kept_on_demand() {
     let tool = tool.run(async |_, _: Tokens| "done").expect("a tool");
     host.add_tool("test", tool).expect("free");
     let parent = CallContext::new().with_id(CallId::new("outer-1").expect("an id"));
-    let input = Input::from_value(serde_json::json!({"token": TOKEN}));
+    let input = Input::from_value(serde_json::json!({"token": TOKEN, "password": "later"}));
     host.call_tool(&parent, "inner", input).await.expect("called");
     let begin = records(&world).remove(0).body;
     assert_eq!(begin["parent"], "outer-1");
     let kept = begin["input"].as_str().expect("a text");
     assert!(kept.contains("[redacted: ") && !kept.contains(TOKEN), "{kept}");
+    assert!(kept.contains("named-value, 5 characters") && !kept.contains("later"), "{kept}");
 }
 
 #[tokio::test]
