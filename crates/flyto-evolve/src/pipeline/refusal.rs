@@ -231,10 +231,9 @@ impl Refusal {
                 )
             }
             Self::Secret { findings } => {
-                let mut advice: Vec<String> = findings
-                    .iter()
-                    .map(|it| format!("{}: {}", it.pointer, it.found.advice()))
-                    .collect();
+                let told = told(findings).into_iter();
+                let mut advice: Vec<String> =
+                    told.map(|it| format!("{}: {}", it.pointer, it.found.advice())).collect();
                 advice.dedup();
                 advice.join("; ")
             }
@@ -309,8 +308,9 @@ impl fmt::Display for Refusal {
             }
             Self::Secret { findings } => {
                 f.write_str("it holds what looks like a secret: ")?;
+                let told = told(findings).into_iter();
                 let found: Vec<String> =
-                    findings.iter().map(|it| format!("{}, {}", it.pointer, it.found)).collect();
+                    told.map(|it| format!("{}, {}", it.pointer, it.found)).collect();
                 f.write_str(&found.join("; "))
             }
             Self::Unscanned { why } => {
@@ -330,6 +330,26 @@ impl fmt::Display for Refusal {
     }
 }
 
+/// The findings without those that overlap with one of a higher tier in the same text, or with an earlier one of the
+/// same tier: `api_key=AKIA…` is a token in an assignment, and in it a key of a known format.
+///
+/// For people only: each finding has a fingerprint of its own, which is acknowledged by itself.
+fn told(findings: &[SecretFinding]) -> Vec<&SecretFinding> {
+    let mut res: Vec<&SecretFinding> = Vec::new();
+    for it in findings {
+        let overlaps = |other: &&&SecretFinding| {
+            let (a, b) = (&it.found.span, &other.found.span);
+            it.pointer == other.pointer && a.start < b.end && b.start < a.end
+        };
+        if res.iter().any(|other| overlaps(&other) && other.found.tier >= it.found.tier) {
+            continue;
+        }
+        res.retain(|other| !overlaps(&other));
+        res.push(it);
+    }
+    res
+}
+
 impl Error for Refusal {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
@@ -343,5 +363,34 @@ impl Error for Refusal {
 impl From<StoreError> for Refusal {
     fn from(err: StoreError) -> Self {
         Self::Store(Box::new(err))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flyto_security::{Fingerprint, SecretMatch, Tier};
+
+    use super::*;
+
+    #[test]
+    fn findings_that_overlap_are_told_once() {
+        let finding = |pointer: &str, rule: &str, tier, span| {
+            let found =
+                SecretMatch::new(rule, rule, tier, span, b"0123456789abcdef", Fingerprint([0; 32]));
+            SecretFinding::new(pointer.to_owned(), found)
+        };
+        let findings = vec![
+            finding("/script", "assigned-token", Tier::Ask, 8..102),
+            finding("/script", "aws-access-key-id", Tier::Block, 8..28),
+            finding("/script", "assigned-token", Tier::Ask, 20..40),
+            finding("/script", "assigned-password", Tier::Ask, 110..120),
+            finding("/description", "assigned-token", Tier::Ask, 8..28),
+        ];
+        let refusal = Refusal::Secret { findings };
+        let text = refusal.to_string();
+        assert_eq!(text.matches("/script, ").count(), 2, "{text}");
+        assert!(text.contains("(aws-access-key-id, block)"), "{text}");
+        assert!(text.contains("(assigned-password, ask)"), "{text}");
+        assert_eq!(text.matches("/description, ").count(), 1, "{text}");
     }
 }
