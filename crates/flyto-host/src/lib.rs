@@ -91,9 +91,9 @@ pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use builder::HostBuilder;
 pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{
-    AddRulesError, AuditConfig, Config, ConfigError, ConfigValue, Flags, OnUnrecorded, Origin,
-    ProjectReview, ReviewError, Sandbox, SandboxProfile, add_rules, closed_paths, find_project,
-    load_config, review_project,
+    AddRulesError, AuditConfig, Config, ConfigError, ConfigValue, EvolveConfig, Flags,
+    OnUnrecorded, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, add_rules,
+    closed_paths, find_project, load_config, review_project,
 };
 pub use confinement::Confinement;
 pub use error::{CallError, Refusal};

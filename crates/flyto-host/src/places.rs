@@ -78,6 +78,8 @@ pub struct Places {
     pub state_dir: Option<PathBuf>,
     /// What can be made again: `$XDG_CACHE_HOME/flyto`. Private copies of pinned scripts lie below.
     pub cache_dir: Option<PathBuf>,
+    /// Tools that agents wrote at run time: `$HOME/.flyto/evolution`, which all programs of this layout share.
+    pub evolve_dir: Option<PathBuf>,
     /// What plugins keep: `$XDG_DATA_HOME/flyto/plugins`, one directory for each.
     pub plugin_data_dir: Option<PathBuf>,
 }
@@ -99,6 +101,7 @@ impl Places {
             state_dir: base("XDG_STATE_HOME", ".local/state"),
             cache_dir: base("XDG_CACHE_HOME", ".cache"),
             plugin_data_dir: base("XDG_DATA_HOME", ".local/share").map(|it| it.join("plugins")),
+            evolve_dir: home.as_ref().map(|it| it.join(".flyto/evolution")),
             home,
         }
     }
@@ -112,20 +115,20 @@ mod tests {
 
     #[track_caller]
     fn check(env: &[(&str, &str)], expect: Expect) {
-        let Places { home, config_file, state_dir, cache_dir, plugin_data_dir } =
+        let Places { home, config_file, state_dir, cache_dir, plugin_data_dir, evolve_dir } =
             Places::from_env(&env.iter().copied().collect());
-        let shown = [home, config_file, state_dir, cache_dir, plugin_data_dir]
+        let shown = [home, config_file, state_dir, cache_dir, plugin_data_dir, evolve_dir]
             .map(|it| it.map_or("-".to_owned(), |it| it.display().to_string()));
         expect.assert_eq(&shown.join(" "));
     }
 
     #[test]
     fn places_follow_the_xdg_variables() {
-        check(&[], expect!["- - - - -"]);
+        check(&[], expect!["- - - - - -"]);
         check(
             &[("HOME", "/h")],
             expect![
-                "/h /h/.config/flyto/config.json /h/.local/state/flyto /h/.cache/flyto /h/.local/share/flyto/plugins"
+                "/h /h/.config/flyto/config.json /h/.local/state/flyto /h/.cache/flyto /h/.local/share/flyto/plugins /h/.flyto/evolution"
             ],
         );
         check(
@@ -136,10 +139,10 @@ mod tests {
                 ("XDG_DATA_HOME", ""),
             ],
             expect![
-                "/h /c/flyto/config.json /h/.local/state/flyto /h/.cache/flyto /h/.local/share/flyto/plugins"
+                "/h /c/flyto/config.json /h/.local/state/flyto /h/.cache/flyto /h/.local/share/flyto/plugins /h/.flyto/evolution"
             ],
         );
-        check(&[("XDG_STATE_HOME", "/s")], expect!["- - /s/flyto - -"]);
-        check(&[("XDG_STATE_HOME", "/not/there/../s/.")], expect!["- - /not/s/flyto - -"]);
+        check(&[("XDG_STATE_HOME", "/s")], expect!["- - /s/flyto - - -"]);
+        check(&[("XDG_STATE_HOME", "/not/there/../s/.")], expect!["- - /not/s/flyto - - -"]);
     }
 }

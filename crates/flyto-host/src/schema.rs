@@ -50,6 +50,8 @@ struct Config {
     permissions: Option<Permissions>,
     /// What is recorded of calls, and how.
     audit: Option<Audit>,
+    /// The store of tools that agents wrote at run time.
+    evolve: Option<Evolve>,
     /// What becomes of secrets in results: `off`, `report`, `redact` (replaced), or `refuse` (the result is withheld).
     /// Without it, what a model called is redacted, and what the operator called is left as it is.
     output_guard: Option<OutputGuard>,
@@ -70,6 +72,18 @@ struct Audit {
     inputs: Option<Inputs>,
     /// Days for which records are kept; without it, all are.
     keep_days: Option<u64>,
+}
+
+/// The store of tools that agents wrote at run time.
+#[derive(JsonSchema)]
+#[schemars(deny_unknown_fields)]
+#[expect(dead_code, reason = "read by the derive only")]
+struct Evolve {
+    /// Whether the store is used. The default is true.
+    enabled: Option<bool>,
+    /// Its directory. A relative path starts from this file's directory, `~` is the home directory. The default is
+    /// `~/.flyto/evolution`, once it is there.
+    dir: Option<String>,
 }
 
 /// When records are forced onto the disk.

@@ -535,6 +535,8 @@ fn each_value_has_its_place() {
         audit.on_failure = "refuse" default
         audit.inputs = "digest" default
         audit.keep_days = null default
+        evolve.enabled = true default
+        evolve.dir = "~/.flyto/evolution" default
         output_guard = null default
     "#]]
     .assert_eq(&shown);

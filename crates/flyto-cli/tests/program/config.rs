@@ -37,6 +37,8 @@ fn each_value_is_shown_with_file_and_line() {
         audit.on_failure            "refuse"                default
         audit.inputs                "digest"                default
         audit.keep_days             null                    default
+        evolve.enabled              true                    default
+        evolve.dir                  "~/.flyto/evolution"    default
         output_guard                null                    default
     "#]]
     .assert_eq(&shown);

@@ -14,6 +14,7 @@ use flyto_diagnostics::{At, Findings, Location, ObjectReader, Source, closest, j
 use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
 use super::audit::{self, AuditConfig};
+use super::evolve::{self, EvolveConfig};
 use super::permissions::{self, Written};
 use super::sandbox::{Sandbox, grant_path};
 use crate::{codes, places::Places, secrets::OutputGuard};
@@ -29,6 +30,7 @@ pub(crate) struct FileConfig {
     pub(crate) sandbox: Sandbox,
     pub(crate) permissions: Vec<Written>,
     pub(crate) audit: AuditConfig,
+    pub(crate) evolve: EvolveConfig,
     pub(crate) output_guard: Option<OutputGuard>,
     /// Keys that are there, with dots: `plugins.enabled`.
     pub(crate) set: BTreeSet<&'static str>,
@@ -57,13 +59,14 @@ impl FileConfig {
 }
 
 /// The keys that say that a file is a configuration.
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "plugins",
     "exec_tools",
     "output_limit_bytes",
     "sandbox",
     PERMISSIONS,
     "audit",
+    "evolve",
     "output_guard",
     TRUSTED_DIRS,
 ];
@@ -75,11 +78,12 @@ const SCHEMA: &str = "$schema";
 const TRUSTED_DIRS: &str = "trusted_dirs";
 
 /// Keys that hold security rules, each with the section that it belongs into.
-const RULES: [(&str, &str); 18] = [
+const RULES: [(&str, &str); 19] = [
     ("plugins", ""),
     ("sandbox", ""),
     (PERMISSIONS, ""),
     ("audit", ""),
+    ("evolve", ""),
     ("output_guard", ""),
     ("enabled", "plugins"),
     ("allowed_plugins", "plugins"),
@@ -120,7 +124,7 @@ const FOREIGN: [(&str, &str); 2] = [
 ];
 
 /// What to do about a `~` that stands for nothing.
-const WRITE_OUT: &str = "write the path out";
+pub(super) const WRITE_OUT: &str = "write the path out";
 
 /// Whether an object is a configuration, judged by its keys. One of them may be misspelt. One without keys of its
 /// own, such as `{}`, sets nothing.
@@ -249,6 +253,18 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
         }
         Ok(None) => {}
         Ok(Some(Err(_))) | Err(_) => res.unread.any = true,
+    }
+    let evolve = reader.optional("evolve").and_then(|it| {
+        it.map(|at| Ok((at, EvolveConfig::read(at, dir, places, reader.findings())?))).transpose()
+    });
+    match evolve {
+        Ok(Some((section, evolve))) => {
+            res.evolve = evolve;
+            let keys = evolve::KEYS.iter().filter(|it| section.member(it.0).is_some());
+            res.set.extend(keys.map(|it| it.1));
+        }
+        Ok(None) => {}
+        Err(_) => res.unread.any = true,
     }
     match reader.optional_one_of("output_guard", &OUTPUT_GUARDS) {
         Ok(Some(action)) => {

@@ -16,7 +16,7 @@ use flyto_diagnostics::{At, Diagnostic, Findings, Location, Severity, Source, fi
 use flyto_plugin::DEFAULT_PLUGIN_DIRS;
 
 use super::{
-    Config, Listed, Origin, audit,
+    Config, Listed, Origin, audit, evolve,
     file::{FileConfig, expand_path, read_config_file},
     permissions::KEYS,
     project::apply_projects,
@@ -57,6 +57,9 @@ pub struct Flags {
     pub plugins: Vec<PathBuf>,
     /// Files with tool definitions in place of the configured ones: `--exec-tools FILE`.
     pub exec_tools: Vec<PathBuf>,
+    /// The directory of the store of evolved tools in place of the configured one: `--evolve DIR`. It is used also where
+    /// the store is switched off.
+    pub evolve: Option<PathBuf>,
     /// Bytes of a result's text: `--output-limit BYTES`.
     ///
     /// It wins over `FLYTO_OUTPUT_LIMIT`.
@@ -138,6 +141,7 @@ fn defaults(surroundings: &Surroundings) -> Config {
     res.plugins.plugin_dirs = DEFAULT_PLUGIN_DIRS.iter().filter_map(expand).collect();
     res.grants_file.clone_from(&surroundings.places.config_file);
     res.rules_file.clone_from(&surroundings.places.config_file);
+    res.evolve.dir.clone_from(&surroundings.places.evolve_dir);
     res
 }
 
@@ -184,6 +188,7 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
         sandbox,
         permissions,
         audit: recorded,
+        evolve: evolved,
         output_guard,
         set,
         text,
@@ -240,6 +245,10 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
         takes(key, config);
     }
     config.audit.take(&recorded, |key| set.contains(key));
+    for (_, key) in evolve::KEYS {
+        takes(key, config);
+    }
+    config.evolve.take(evolved, |key| set.contains(key));
     if takes("output_guard", config) {
         config.output_guard = output_guard;
     }
@@ -372,6 +381,9 @@ fn apply_variables(config: &mut Config, surroundings: &Surroundings, findings: &
     if let Some(files) = paths("FLYTO_EXEC_TOOLS") {
         use_exec_tools(config, files, Origin::Variable("FLYTO_EXEC_TOOLS"));
     }
+    if let Some(dir) = variable(surroundings, "FLYTO_EVOLVE") {
+        use_evolve_dir(config, surroundings, dir.as_ref(), &Origin::Variable("FLYTO_EVOLVE"));
+    }
     if let Some(value) = variable(surroundings, "FLYTO_OUTPUT_LIMIT") {
         match value.to_str().map(str::parse) {
             Some(Ok(limit)) => {
@@ -405,6 +417,9 @@ fn apply_flags(config: &mut Config, surroundings: &Surroundings, flags: &Flags) 
     if !flags.exec_tools.is_empty() {
         use_exec_tools(config, absolute(&flags.exec_tools), Origin::Flag("--exec-tools"));
     }
+    if let Some(dir) = &flags.evolve {
+        use_evolve_dir(config, surroundings, dir, &Origin::Flag("--evolve"));
+    }
     if let Some(limit) = flags.output_limit_bytes {
         limit_output(config, limit, Origin::Flag("--output-limit"));
     }
@@ -415,6 +430,17 @@ fn use_exec_tools(config: &mut Config, files: Vec<PathBuf>, origin: Origin) {
     config.set_value("exec_tools", &origin, &texts(&files));
     config.exec_tools = files;
     config.origins.insert("exec_tools", origin);
+}
+
+/// A user that names the store of evolved tools wants it used.
+fn use_evolve_dir(config: &mut Config, surroundings: &Surroundings, dir: &Path, origin: &Origin) {
+    let dir: PathBuf = surroundings.current_dir.join(dir).components().collect();
+    config.set_value(evolve::ENABLED, origin, &true.into());
+    config.set_value(evolve::DIR, origin, &dir.display().to_string().into());
+    config.evolve.is_enabled = true;
+    config.evolve.dir = Some(dir);
+    config.origins.insert(evolve::ENABLED, origin.clone());
+    config.origins.insert(evolve::DIR, origin.clone());
 }
 
 /// Replaces the output limit, with its origin.

@@ -12,6 +12,7 @@
 mod add_rules; // rules written into a file
 mod audit; // what is recorded of calls
 mod copies; // where copies of pinned scripts lie
+mod evolve; // where evolved tools lie
 mod file; //   one configuration file
 mod layers; // which of them wins
 mod permissions; // which calls may run
@@ -32,6 +33,7 @@ use serde::{Serialize, Serializer};
 
 pub use self::add_rules::{AddRulesError, add_rules};
 pub use self::audit::{AuditConfig, OnUnrecorded};
+pub use self::evolve::EvolveConfig;
 pub(crate) use self::file::{is_config, read_config_file};
 pub(crate) use self::layers::is_there;
 pub use self::layers::{ConfigError, Flags, load_config};
@@ -76,6 +78,8 @@ pub struct Config {
     pub permissions: Permissions,
     /// What is recorded of calls, and how.
     pub audit: AuditConfig,
+    /// Where tools lie that agents wrote at run time. See [`evolve_dir`](Self::evolve_dir).
+    pub evolve: EvolveConfig,
     /// What becomes of secrets in results.
     ///
     /// Default: `None`, which redacts what an agent called and leaves alone what the operator called.
@@ -127,6 +131,7 @@ impl Default for Config {
             sandbox: Sandbox::default(),
             permissions: Permissions::default(),
             audit: AuditConfig::default(),
+            evolve: EvolveConfig::default(),
             output_guard: None,
             origins: BTreeMap::new(),
             grants_file: None,

@@ -119,11 +119,11 @@ impl Config {
     }
 
     /// Files and directories that decide what a later call runs, and how: the configuration that was read, files with
-    /// tool definitions, directories of plugins. A program that is confined by them must not change them.
+    /// tool definitions, directories of plugins, the store of evolved tools. A program that is confined by them must not change them.
     fn deciding_files(&self) -> impl Iterator<Item = PathBuf> {
         let linked = self.plugins.plugin_dirs.iter().flat_map(|it| linked_plugins(it));
-        let named =
-            self.files.iter().chain(&self.exec_tools).chain(&self.plugins.plugin_dirs).cloned();
+        let named = self.files.iter().chain(&self.exec_tools).chain(&self.plugins.plugin_dirs);
+        let named = named.chain(&self.evolve.dir).cloned();
         let named = named.chain(linked);
         // As they are written, and where they lead.
         let all: BTreeSet<_> = named.flat_map(|it| [links::real(&it), it]).collect();

@@ -31,7 +31,7 @@ pub struct ConfigValue {
 }
 
 /// The keys that a file can set, in the order in which people read them, each with its default.
-fn defaults() -> [(&'static str, Value); 18] {
+fn defaults() -> [(&'static str, Value); 20] {
     let default = Config::default();
     [
         ("plugins.enabled", value!(default.plugins.enabled)),
@@ -51,6 +51,8 @@ fn defaults() -> [(&'static str, Value); 18] {
         ("audit.on_failure", value!("refuse")),
         ("audit.inputs", value!("digest")),
         ("audit.keep_days", value!(null)),
+        ("evolve.enabled", value!(default.evolve.is_enabled)),
+        ("evolve.dir", value!("~/.flyto/evolution")),
         ("output_guard", value!(null)),
     ]
 }
