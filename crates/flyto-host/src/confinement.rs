@@ -44,7 +44,7 @@ pub struct Confinement {
     /// On whose behalf the program runs.
     ///
     /// [`Class::PLUGIN_TOOL`] for a tool of a plugin, [`Class::USER_HOOK`] for one of a definition
-    /// file.
+    /// file, [`Class::EVOLVE`] for one that was written at run time.
     pub class: Class,
     /// The backend on which it runs, by its name. Empty where the policy of the class names a
     /// backend that is not there.
@@ -90,7 +90,7 @@ impl Confinement {
                 let spec = Spec::new("").class(Class::PLUGIN_TOOL).kill(kill).limits(limits);
                 (spec.isolation(isolation), tool.profiles(), tool.installed())
             }
-            None => of_exec_tool(call, shared)?,
+            None => of_other_program(call, shared)?,
         };
         let Spec { class, kill, limits, mut isolation, .. } = spec;
         installed.open(&mut isolation);
@@ -124,12 +124,27 @@ impl Confinement {
     }
 }
 
-/// The same for a tool of a definition file, which declares neither bounds nor isolation.
-fn of_exec_tool(call: &Prepared, shared: &Shared) -> Option<(Spec, Vec<String>, Installed)> {
+/// On whose behalf the program of a tool runs; `None` for a tool that is no program.
+pub(crate) fn class_of(call: &Prepared) -> Option<Class> {
+    match call.entry().tool().metadata().origin {
+        Origin::Plugin { .. } => Some(Class::PLUGIN_TOOL),
+        Origin::ExecFile { .. } => Some(Class::USER_HOOK),
+        // A composite runs none itself.
+        Origin::Evolved { .. } => {
+            call.preview()?.command_line.as_ref()?;
+            Some(Class::EVOLVE)
+        }
+        _ => None,
+    }
+}
+
+/// The same for a tool of a definition file, and one that was written at run time, which declare neither bounds nor
+/// isolation.
+fn of_other_program(call: &Prepared, shared: &Shared) -> Option<(Spec, Vec<String>, Installed)> {
     let env = &shared.plugin_ctx.exec_env;
-    let Origin::ExecFile { .. } = call.entry().tool().metadata().origin else { return None };
+    let class = class_of(call).filter(|it| *it != Class::PLUGIN_TOOL)?;
     let command = call.preview().and_then(|it| it.command_line.as_ref()?.first());
-    let mut spec = Spec::new(command.map_or("", String::as_str)).class(Class::USER_HOOK);
+    let mut spec = Spec::new(command.map_or("", String::as_str)).class(class);
     spec = spec.env(shared.exec_vars.clone());
     if let Some(dir) = call.preview().and_then(|it| it.working_dir.as_ref()) {
         spec = spec.working_dir(dir);

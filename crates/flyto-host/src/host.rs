@@ -65,7 +65,7 @@ const MAX_SIMILAR: usize = 3;
 /// ends them in order.
 #[derive(Debug)]
 pub struct Host {
-    registry: Registry,
+    registry: Arc<Registry>,
     /// What was loaded last.
     pub(crate) moment: watch::Sender<Moment>,
     /// Held by the call that changes what is loaded.
@@ -111,7 +111,7 @@ impl Host {
         let mut exec_ctx = HostContext::new(surroundings.env, surroundings.current_dir);
         exec_ctx.spill_dir.clone_from(&output_dir);
 
-        let registry = Registry::new();
+        let registry = Arc::new(Registry::new());
         let mut sources = Sources::new(env, Arc::clone(&plugin_ctx), exec_ctx, &config);
         let filter = config.plugins.filter();
         let catalogue = Catalogue::discover(&config.plugins.plugin_dirs, &filter, &options);
@@ -235,10 +235,28 @@ impl Host {
         self.registry.register(owner, checked(tool)).map(|_| ())
     }
 
-    /// The tools.
+    /// The tools. What the embedding program registers here, under an owner of its own, can be called like any other
+    /// tool, and [`reload`](Self::reload) does not touch it.
     #[must_use]
-    pub fn registry(&self) -> &Registry {
+    pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
+    }
+
+    /// Where programs run, under the sandbox profiles of the configuration: for tools that the embedding program makes
+    /// itself, each with the class of its programs.
+    ///
+    /// ```
+    /// use flyto_execenv::{Class, ExecEnv, local::Local};
+    /// use flyto_host::{Config, Host, Surroundings};
+    ///
+    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+    /// // Without a section `sandbox`, programs run as the user does.
+    /// assert!(host.exec_env().policy(&Class::EVOLVE).profiles.is_empty());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[must_use]
+    pub fn exec_env(&self) -> &ExecEnv {
+        &self.shared.plugin_ctx.exec_env
     }
 
     /// What became of every source, as of the last look at them.

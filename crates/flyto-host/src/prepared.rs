@@ -5,15 +5,15 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use flyto_execenv::{Class, Environment};
+use flyto_execenv::Environment;
 use flyto_plugin::{Grant, PluginContext, PluginTool, Variable};
 use flyto_tools::{
-    CallContext, CallId, Checked, Entry, Input, Origin, Preview, Tool, ToolError, ToolId,
-    ToolResult, Validated, Violations,
+    CallContext, CallId, Checked, Entry, Input, Preview, Tool, ToolError, ToolId, ToolResult,
+    Validated, Violations,
 };
 
 use crate::{
-    confinement::Confinement,
+    confinement::{Confinement, class_of},
     error::CallError,
     grants::MissingGrants,
     native,
@@ -225,13 +225,8 @@ impl Prepared {
     /// Why the host would refuse the call; `None` where it would not, as far as that is known before.
     #[must_use]
     pub fn refused(&self) -> Option<String> {
-        let metadata = self.entry.tool().metadata();
         self.shared.stages.refusal(self).or_else(|| {
-            let class = match metadata.origin {
-                Origin::Plugin { .. } => Class::PLUGIN_TOOL,
-                Origin::ExecFile { .. } => Class::USER_HOOK,
-                _ => return None,
-            };
+            let class = class_of(self)?;
             self.shared.plugin_ctx.exec_env.policy(&class).refused.clone()
         })
     }
