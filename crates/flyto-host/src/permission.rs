@@ -78,9 +78,13 @@ impl Gate {
             .input(call.input().value())
             .preview(call.preview())
             .working_dir(&surroundings.current_dir);
-        // Of a template, words come from the input.
         let invocation = call.plugin_tool().map(|it| &it.definition().invocation);
-        let is_fixed = invocation.is_some_and(|it| !matches!(it, Invocation::Template(_)));
+        let is_fixed = match &metadata.origin {
+            // A person approved the text, and inputs reach it as variables.
+            Origin::Evolved { .. } => true,
+            // Of a template, words come from the input.
+            _ => invocation.is_some_and(|it| !matches!(it, Invocation::Template(_))),
+        };
         request = request.fixed(is_fixed);
         if let Some(home) = surroundings.home() {
             request = request.home(home);

@@ -14,8 +14,8 @@ use flyto_host::{
     stages::{Answer, CheckpointHandler, Question},
 };
 use flyto_tools::{
-    Access, CallContext, Input, Metadata, NativeTool, NoInput, PermissionClass, ToolCaller as _,
-    ToolErrorKind,
+    Access, CallContext, Input, Metadata, NativeTool, NoInput, Origin, PermissionClass, Preview,
+    ToolCaller as _, ToolErrorKind,
 };
 
 use crate::world::{World, call};
@@ -354,4 +354,28 @@ fn a_rule_that_denies_sees_the_input_of_a_fixed_program() {
     ] {
         assert_eq!(verdict(input), Verdict::Deny, "{input}");
     }
+}
+
+#[test]
+fn a_rule_for_an_evolved_tool_answers_for_the_text_that_was_approved() {
+    let text = "date >>log; rm -f old";
+    let verdict = |deny: &str, origin: Origin| {
+        let mut world = World::new();
+        world.config.permissions.allow("note").expect("a rule");
+        world.config.permissions.deny(deny).expect("a rule");
+        let host = builder(&world).build();
+        let mut metadata = Metadata::new();
+        (metadata.permission_class, metadata.origin) = (PermissionClass::BASH, origin);
+        let preview = Preview::new().with_command_line(["bash", "-c", text, "note"]);
+        let tool = NativeTool::builder("note", "Notes.")
+            .metadata(metadata)
+            .preview(move |_| Some(preview.clone()));
+        let tool = tool.run(|_, _: NoInput| async { "done" }).expect("it is fine");
+        host.registry().register("a program", Arc::new(tool)).expect("it is new");
+        host.prepare("note", Input::empty()).expect("it is there").decision().verdict
+    };
+    let evolved = || Origin::Evolved { version: 1 };
+    assert_eq!(verdict("Bash(curl:*)", evolved()), Verdict::Allow);
+    assert_eq!(verdict("Bash(rm:*)", evolved()), Verdict::Deny);
+    assert_eq!(verdict("Bash(curl:*)", Origin::Native), Verdict::Ask);
 }
