@@ -25,13 +25,18 @@ pub(super) fn run(args: &Explain, session: &Session) -> Result<Exit, Stop> {
 fn find(written: &str) -> Result<&'static CodeInfo, Stop> {
     let code = written.rsplit('[').next().unwrap_or_default().trim_end_matches(']');
     let code = code.to_ascii_uppercase();
-    flyto_host::explain(&code).ok_or_else(|| {
+    all_codes().find(|it| it.code.as_str() == code).ok_or_else(|| {
         let stop = Stop::new(Exit::NotFound, format!("there is no code {}", quoted(written)));
-        match closest(&code, flyto_host::all_codes().map(|it| it.code.as_str())) {
+        match closest(&code, all_codes().map(|it| it.code.as_str())) {
             Some(near) => stop.with_help(format!("did you mean {near}?")),
             None => stop.with_help("a code is the letter F and four digits, such as F0101"),
         }
     })
+}
+
+/// The codes of all findings of this program.
+fn all_codes() -> impl Iterator<Item = &'static CodeInfo> {
+    flyto_host::all_codes().chain(flyto_evolve::codes::CODES)
 }
 
 #[cfg(test)]
@@ -41,8 +46,8 @@ mod tests {
 
     #[test]
     fn codes_are_found_as_they_are_written() {
-        for written in ["F0001", "f0001", "error[F0001]"] {
-            assert_eq!(find(written).unwrap().code.as_str(), "F0001", "{written}");
+        for written in ["F0401", "f0401", "error[F0401]"] {
+            assert_eq!(find(written).unwrap().code.as_str(), "F0401", "{written}");
         }
     }
 
@@ -55,11 +60,11 @@ mod tests {
 
     #[test]
     fn every_code_is_there_once_and_explained() {
-        let mut codes: Vec<_> = flyto_host::all_codes().map(|it| it.code).collect();
+        let mut codes: Vec<_> = all_codes().map(|it| it.code).collect();
         let n_codes = codes.len();
         codes.sort();
         codes.dedup();
         assert_eq!(codes.len(), n_codes);
-        assert!(flyto_host::all_codes().all(|it| it.explanation.len() > 80));
+        assert!(all_codes().all(|it| it.explanation.len() > 80));
     }
 }
