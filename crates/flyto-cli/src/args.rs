@@ -1,6 +1,7 @@
 //! What stands on the command line.
 
 pub(crate) mod audit; // the options of `audit`
+pub(crate) mod evolve; // the options of `evolve`
 mod jobs; // the options of `jobs`
 mod times; // how times are written
 mod undo; // the options of `undo`
@@ -81,6 +82,11 @@ pub(crate) struct Common {
     /// Those of the configuration are left out then. Also known as `--tools-schema`.
     #[arg(long, value_name = "FILE", alias = "tools-schema", help_heading = "Sources")]
     pub(crate) exec_tools: Vec<PathBuf>,
+    /// Takes the tools that agents wrote from the store in DIR, and keeps new ones there
+    ///
+    /// The store of the configuration is left out then. DIR need not exist yet.
+    #[arg(long, value_name = "DIR", help_heading = "Sources")]
+    pub(crate) evolve: Option<PathBuf>,
     /// Reads the configuration from FILE
     ///
     /// The user's own (`$XDG_CONFIG_HOME/flyto/config.json`) and the project's
@@ -105,9 +111,10 @@ impl Common {
     /// Adds the options that stand behind the verb. Where an option takes one value, the later one
     /// counts.
     fn add(&mut self, behind: Self) {
-        let Self { plugins, exec_tools, config, format, color, quiet, verbose } = behind;
+        let Self { plugins, exec_tools, evolve, config, format, color, quiet, verbose } = behind;
         self.plugins.extend(plugins);
         self.exec_tools.extend(exec_tools);
+        self.evolve = evolve.or(self.evolve.take());
         self.config = config.or(self.config.take());
         self.format = format.or(self.format);
         self.color = color.or(self.color);
@@ -134,6 +141,8 @@ pub(crate) enum Verb {
     Permission(Permission),
     /// Shows the log of calls, and checks that it is as it was written
     Audit(audit::Audit),
+    /// Tools that agents write: proposes, shows, approves, takes back
+    Evolve(evolve::Evolve),
     /// Records that you trust the content of a project's configuration
     Trust(Trust),
     /// Writes something new to start from
@@ -173,6 +182,7 @@ impl Verb {
             Self::Config(Config { what: ConfigWhat::Show(it) }) => &mut it.common,
             Self::Permission(Permission { what: PermissionWhat::Test(it) }) => &mut it.common,
             Self::Audit(it) => it.common(),
+            Self::Evolve(it) => it.common(),
             Self::Trust(it) => &mut it.common,
             Self::New(New { what: NewWhat::Plugin(it) }) => &mut it.common,
             Self::Doctor(it) => &mut it.common,

@@ -7,6 +7,7 @@
 
 use std::process::ExitCode;
 
+use flyto_evolve::{Refusal, StoreError};
 use flyto_host::CallError;
 use flyto_host::jobs::JobState;
 use flyto_tools::{Failure, ProblemKind, ToolErrorKind, ToolResult};
@@ -117,6 +118,7 @@ impl Exit {
                 // What a later host refuses for a reason of its own did not take place either.
                 _ => Self::NotTried,
             },
+            Ending::NotMade(refusal) => Self::of_refusal(refusal),
             Ending::Job { state: JobState::Running, .. } => Self::StillRunning,
             Ending::Job { recorded: Some(code), .. } => Self::Recorded(*code),
             // The tool ended with its keeper, as one that a signal killed.
@@ -151,6 +153,26 @@ impl Exit {
         }
     }
 
+    fn of_refusal(refusal: &Refusal) -> Self {
+        match refusal {
+            Refusal::Invalid { .. }
+            | Refusal::Unsupported { .. }
+            | Refusal::Steps { .. }
+            | Refusal::Syntax { .. }
+            | Refusal::ExampleFailed { .. } => Self::Invalid,
+            Refusal::NoSuchTool { .. } => Self::NotFound,
+            Refusal::NoBash { .. } => Self::NotTried,
+            Refusal::Store(err) => match &**err {
+                StoreError::NotFound { .. } => Self::NotFound,
+                StoreError::Conflict { .. } | StoreError::EditedByHand { .. } => Self::NotAllowed,
+                StoreError::Damaged { .. } | StoreError::InvalidName { .. } => Self::Invalid,
+                _ => Self::NotTried,
+            },
+            // A limit, a name or a base that is taken, a twin, a secret, an answer.
+            _ => Self::NotAllowed,
+        }
+    }
+
     const fn of_error(kind: ToolErrorKind) -> Self {
         match kind {
             ToolErrorKind::NotFound => Self::NotFound,
@@ -172,6 +194,8 @@ pub(crate) enum Ending<'a> {
     },
     /// A call has no result.
     NotCalled(&'a CallError),
+    /// A proposal became no tool, or a store could not do what it was told.
+    NotMade(&'a Refusal),
     /// The result of a call in the background was asked for.
     Job {
         state: JobState,
@@ -300,6 +324,29 @@ mod tests {
         assert_eq!(of(false, false, error(ToolErrorKind::NotStartable)), 7);
         assert_eq!(of(false, false, error(ToolErrorKind::Refused)), 5);
         assert_eq!(of(false, false, None), 0);
+    }
+
+    #[test]
+    fn a_proposal_that_became_no_tool_has_its_codes() {
+        let io = || std::io::Error::other("x");
+        let store = |err: StoreError| Refusal::from(err);
+        let name = || "t".to_owned();
+        for (refusal, expect) in [
+            (Refusal::Invalid { findings: Vec::new() }, 3),
+            (Refusal::Syntax { message: "x".into() }, 3),
+            (Refusal::NoSuchTool { name: name() }, 4),
+            (Refusal::Exists { name: name(), version: 1 }, 5),
+            (Refusal::Conflict { name: name(), base: None, current: 1, diff: Vec::new() }, 5),
+            (Refusal::Secret { findings: Vec::new() }, 5),
+            (Refusal::Denied { reason: "x".into() }, 5),
+            (Refusal::NotApproved { why: "x".into() }, 5),
+            (store(StoreError::NotFound { name: name(), version: Some(2) }), 4),
+            (store(StoreError::Damaged { path: "x".into(), why: "x".into() }), 3),
+            (store(StoreError::NoSpace { doing: "x", path: "x".into(), source: io() }), 7),
+            (Refusal::NoBash { why: "x".into() }, 7),
+        ] {
+            assert_eq!(Exit::of(&Ending::NotMade(&refusal)).code(), expect, "{refusal:?}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod args; // what stands on the command line
 mod backend_linux; // where programs run
 #[cfg(not(target_os = "linux"))]
 mod backend_unix;
+mod evolve; //   tools that agents write
 mod session; // from options to a host with its tools
 
 // what each verb does,

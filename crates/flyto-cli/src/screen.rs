@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 use flyto_execenv::Environment;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde::Serialize;
+use tokio::sync::oneshot;
 
 use crate::args::{Common, Format, Presets, When};
 use crate::stop::Stop;
@@ -178,6 +179,22 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
 /// Writes what was escaped, or is for no terminal. Where stderr is closed, the text is lost.
 pub(crate) fn write_stderr(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
+}
+
+/// Reads a line that a person writes, in a thread of its own: a task of the runtime would be waited for at the end, and
+/// the line may never come. It is empty at the end of the input.
+///
+/// # Errors
+///
+/// stdin cannot be read, or the system has no thread left.
+pub(crate) async fn read_line() -> io::Result<String> {
+    let (sender, line) = oneshot::channel();
+    thread::Builder::new().name("answer".to_owned()).spawn(move || {
+        let mut line = String::new();
+        let read = io::stdin().read_line(&mut line).map(|_| line);
+        let _ = sender.send(read);
+    })?;
+    line.await.unwrap_or_else(|err| Err(io::Error::other(err)))
 }
 
 /// Acts when the reader of stdout closes it, in a thread of its own. Without that, a verb that waits would stay until

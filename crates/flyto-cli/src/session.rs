@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
+use flyto_evolve::{Approver, Store};
 use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
 use flyto_host::permission::Caller;
@@ -18,6 +19,7 @@ use flyto_tools::{Entry, ToolErrorKind};
 
 use crate::args::Common;
 use crate::backend;
+use crate::evolve::{Evolved, Later};
 use crate::exit::{Ending, Exit};
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
@@ -49,6 +51,7 @@ impl Session {
         flags.config = common.config;
         flags.plugins = common.plugins;
         flags.exec_tools = common.exec_tools;
+        flags.evolve = common.evolve;
         Self { screen, env, flags, sandbox: None, dir: None }
     }
 
@@ -71,7 +74,7 @@ impl Session {
 
     /// The words of a command line that name the same sources.
     pub(crate) fn source_words(&self) -> Vec<OsString> {
-        let Flags { plugins, exec_tools, config, .. } = &self.flags;
+        let Flags { plugins, exec_tools, evolve, config, .. } = &self.flags;
         let word = |option: &str, path: &Path| {
             let mut res = OsString::from(option);
             res.push(path);
@@ -79,7 +82,9 @@ impl Session {
         };
         let plugins = plugins.iter().map(|it| word("--plugins=", it));
         let exec_tools = exec_tools.iter().map(|it| word("--exec-tools=", it));
-        plugins.chain(exec_tools).chain(config.iter().map(|it| word("--config=", it))).collect()
+        let one = [("--evolve=", evolve), ("--config=", config)];
+        let one = one.iter().filter_map(|(option, path)| Some(word(option, path.as_deref()?)));
+        plugins.chain(exec_tools).chain(one).collect()
     }
 
     /// The host with all sources loaded. What did not load is in its report.
@@ -87,14 +92,16 @@ impl Session {
     /// `output_limit` is how many bytes of a result's text are kept. Without it, and where neither
     /// the environment nor a file says anything, that is all of them: a person reads it, no model.
     pub(crate) fn load(&self, output_limit: Option<u64>, backend: Backend) -> Result<Loaded, Stop> {
-        self.load_with(output_limit, backend, |host, _| host)
+        self.load_with(output_limit, backend, Arc::new(Later), |host, _| host)
     }
 
-    /// The same, with what `with` adds to the host; it is given the file to which rules are added.
+    /// The same, where `approver` answers for proposals of evolved tools, with what `with` adds to the host; it is given
+    /// the file to which rules are added.
     pub(crate) fn load_with(
         &self,
         output_limit: Option<u64>,
         backend: Backend,
+        approver: Arc<dyn Approver>,
         with: impl FnOnce(HostBuilder, Option<PathBuf>) -> HostBuilder,
     ) -> Result<Loaded, Stop> {
         let surroundings = self.surroundings()?;
@@ -121,12 +128,18 @@ impl Session {
         };
         let dir = surroundings.current_dir.display().to_string();
         let undo_store = UndoStore::of(&surroundings.places);
-        let host = Host::builder(env, surroundings, config).caller(Caller::Operator);
+        let evolve_dir = config.evolve_dir().map(Path::to_owned);
+        let host = Host::builder(env, surroundings.clone(), config).caller(Caller::Operator);
         let host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
         let host = Arc::new(with(host, rules_file.clone()).build());
         let report = host.report();
+        let evolved = match evolve_dir {
+            Some(dir) => Some(Evolved::join(&host, &dir, &surroundings, approver)?),
+            None => None,
+        };
         Ok(Loaded {
             host,
+            evolved,
             report,
             config: findings,
             dir,
@@ -135,6 +148,37 @@ impl Session {
             plugins_off,
             is_limited,
         })
+    }
+
+    /// The store of evolved tools, whether it is there or not.
+    ///
+    /// # Errors
+    ///
+    /// The configuration cannot be used or switches the store off, or there is no home to keep it in.
+    pub(crate) fn evolve_store(&self) -> Result<Store, Stop> {
+        let (config, _) = self.config(None, &self.surroundings()?)?;
+        if !config.evolve.is_enabled {
+            return Err(Stop::new(
+                Exit::NotAllowed,
+                "the configuration switches evolved tools off",
+            )
+            .with_help("`--evolve DIR` uses a store all the same"));
+        }
+        config.evolve.dir.map(Store::new).ok_or_else(|| {
+            Stop::new(Exit::NotTried, "there is no home directory to keep evolved tools in")
+                .with_help("name a directory by `--evolve DIR`")
+        })
+    }
+
+    /// This session, in which the store of evolved tools is used also where it is not there yet.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`evolve_store`](Self::evolve_store).
+    pub(crate) fn with_evolve_store(&self) -> Result<Self, Stop> {
+        let mut res = self.clone();
+        res.flags.evolve = Some(self.evolve_store()?.dir().to_owned());
+        Ok(res)
     }
 
     /// The configuration, and what is odd about it.
@@ -201,6 +245,8 @@ fn is_missing(path: &Path, surroundings: &Surroundings) -> bool {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) host: Arc<Host>,
+    /// The store of evolved tools, where it is used.
+    pub(crate) evolved: Option<Evolved>,
     /// What became of the sources.
     pub(crate) report: Arc<LoadReport>,
     config: Findings,
@@ -283,9 +329,13 @@ impl Loaded {
                 // Where it is known what is wrong with this very tool, no other one is meant.
                 let is_known = !findings.is_empty();
                 let mut stop = stop.with_findings(findings);
-                if !similar.is_empty() && !is_known {
+                let set_aside = self.evolved.as_ref().and_then(|it| it.why_not(&name));
+                if !similar.is_empty() && !is_known && set_aside.is_none() {
                     let similar: Vec<_> = similar.iter().map(|it| one_line(it)).collect();
                     stop = stop.with_help(format!("did you mean {}?", similar.join(" or ")));
+                }
+                if let Some(why) = set_aside {
+                    stop = stop.with_help(why);
                 }
                 // A name of a definition file has nothing to do with plugins.
                 let may_be_plugins = name.contains(':') || name.contains("__");

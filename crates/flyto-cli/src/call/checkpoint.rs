@@ -1,19 +1,17 @@
 //! The release of a call by the person at the terminal.
 
 use std::error::Error;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
 
 use async_trait::async_trait;
 use flyto_host::add_rules;
 use flyto_host::stages::{Answer, CheckpointHandler, Question};
-use tokio::sync::oneshot;
 
 use super::status::Status;
+use crate::evolve::can_ask;
 use crate::preview;
-use crate::screen::{Page, Screen};
+use crate::screen::{Page, Screen, read_line};
 use crate::stop::chain;
 use crate::table::facts;
 use crate::words::{one_line, tame};
@@ -37,8 +35,7 @@ impl AtTerminal {
         status: Arc<Status>,
         rules_file: Option<PathBuf>,
     ) -> Option<Self> {
-        let can_ask = screen.stderr.terminal && io::IsTerminal::is_terminal(&io::stdin());
-        can_ask.then_some(Self { status, rules_file })
+        can_ask(&screen).then_some(Self { status, rules_file })
     }
 
     /// The rules that "always" would add, and the file.
@@ -82,14 +79,7 @@ impl CheckpointHandler for AtTerminal {
     async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
         // The status line is not drawn over a line that has not ended.
         self.status.write_stderr(self.text(question).as_bytes());
-        let (sender, line) = oneshot::channel();
-        // No task of the runtime: that would be waited for at the end, and the line may never come.
-        thread::Builder::new().name("checkpoint".to_owned()).spawn(move || {
-            let mut line = String::new();
-            let read = io::stdin().read_line(&mut line).map(|_| line);
-            let _ = sender.send(read);
-        })?;
-        let answer = line.await??;
+        let answer = read_line().await?;
         self.status.line_ended();
         Ok(match answer.trim() {
             "y" | "Y" | "yes" => Answer::Yes,

@@ -96,6 +96,10 @@ fn make(args: &KeepJob, keeper: &Keeper, session: &Session) -> Result<Made, Stop
             };
             signals.drive(close).await?;
         }
+        if let Some(evolved) = &loaded.evolved {
+            // Statistics that cannot be written change nothing about the result.
+            let _ = signals.drive(evolved.flush()).await?;
+        }
         Ok::<_, Stop>((report, signals.first))
     })?;
     settled(report, &loaded, &call, signal)

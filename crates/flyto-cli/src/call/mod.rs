@@ -17,9 +17,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Instant;
 
+use flyto_evolve::Approver;
 use flyto_host::permission::{Decision, Verdict};
 use flyto_host::stages::CallReport;
-use flyto_host::{CallError, MissingGrants, Plan, Prepared};
+use flyto_host::{CallError, HostBuilder, MissingGrants, Plan, Prepared};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Preview, ProblemKind, Progress, ToolResult, Violation,
 };
@@ -35,6 +36,7 @@ use crate::advice;
 use crate::args::Call;
 use crate::confinement::{self, ConfinementDocument};
 use crate::decision;
+use crate::evolve;
 use crate::exit::{Ending, Exit};
 use crate::preview::{self, VariableDocument};
 use crate::session::{Backend, Loaded, Session};
@@ -50,15 +52,23 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     let is_from_stdin = args.input.json.as_deref().is_some_and(|it| it == "-");
     let early = if is_from_stdin { None } else { Some(input::input(&args.input, io::empty())?) };
     let status = Arc::new(Status::new(&args.name, &session.screen));
-    let loaded = session.load_with(args.output_limit, Backend::Used, |host, rules_file| {
+    let approver: Arc<dyn Approver> = match evolve::can_ask(&session.screen) {
+        true => Arc::new(evolve::AtTerminal::new(status.clone(), evolve::person(session.env()))),
+        false => Arc::new(evolve::Later),
+    };
+    let with = |host: HostBuilder, rules_file| {
         let handler = AtTerminal::new(session.screen, Arc::clone(&status), rules_file);
         match handler.filter(|_| !args.dry_run && !args.background) {
             Some(handler) => host.checkpoint_handler(handler),
             None => host,
         }
-    })?;
+    };
+    let loaded = session.load_with(args.output_limit, Backend::Used, approver, with)?;
     if session.surroundings()?.places.state_dir.is_none() {
         session.screen.note("there is no home directory: no configuration of the user holds, and no call is recorded");
+    }
+    if let Some(Err(why)) = loaded.evolved.as_ref().map(|it| &it.report) {
+        session.screen.note(format_args!("the evolved tools are not there: {}", tame(why)));
     }
     // It may be why a tool is not there.
     if let Some(remark) = loaded.config_remark() {
@@ -182,6 +192,10 @@ fn make(
                 }
             };
             drive(close, &signals, &status).await?;
+        }
+        if let Some(evolved) = &loaded.evolved {
+            // Statistics that cannot be written change nothing about the result.
+            let _ = drive(evolved.flush(), &signals, &status).await?;
         }
         Some(res)
     });

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::evolve::Prompt;
 use crate::screen::{Screen, redraw, write_stderr, write_stdout};
 use crate::table::cut;
 use crate::terminal::Passage;
@@ -122,6 +123,16 @@ impl Status {
         let mut state = unpoisoned(&self.state);
         state.erase();
         state
+    }
+}
+
+impl Prompt for Status {
+    fn write(&self, text: &str) {
+        self.write_stderr(text.as_bytes());
+    }
+
+    fn line_ended(&self) {
+        Self::line_ended(self);
     }
 }
 

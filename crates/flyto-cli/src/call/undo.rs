@@ -14,6 +14,7 @@ use super::checkpoint::AtTerminal;
 use super::status::Status;
 use super::{Made, check_descriptors, not_tried, report, settled};
 use crate::args::Undo;
+use crate::evolve::Later;
 use crate::exit::{Ending, Exit};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
@@ -31,13 +32,12 @@ pub(crate) fn undo(args: &Undo, session: &Session) -> Result<Exit, Stop> {
     }
     let records = named(&args.calls, &store)?;
     let status = Arc::new(Status::new("undo", &session.screen));
-    let loaded =
-        session.load_with(None, Backend::Used, |host, rules_file| {
-            match AtTerminal::new(session.screen, status, rules_file) {
-                Some(handler) => host.checkpoint_handler(handler),
-                None => host,
-            }
-        })?;
+    let loaded = session.load_with(None, Backend::Used, Arc::new(Later), |host, rules_file| {
+        match AtTerminal::new(session.screen, status, rules_file) {
+            Some(handler) => host.checkpoint_handler(handler),
+            None => host,
+        }
+    })?;
     check_descriptors().map_err(not_tried)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(not_tried)?.block_on(undo_all(&records, &store, &loaded, session))

@@ -9,6 +9,7 @@ use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
 
 use crate::args::List;
+use crate::evolve::Evolved;
 use crate::exit::Exit;
 use crate::findings::{Drawing, summary};
 use crate::session::{Backend, Loaded, Session};
@@ -36,6 +37,9 @@ struct Document<'a> {
     report: serde_json::Value,
     /// Those about the configuration, then those of the report.
     findings: Vec<&'a Diagnostic>,
+    /// What is to be said of the store of evolved tools, where one is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evolve: Option<Vec<String>>,
 }
 
 pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
@@ -54,7 +58,8 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         let findings = loaded.findings().collect();
         let mut report = serde_json::to_value(&*loaded.report).map_err(Stop::internal)?;
         report.as_object_mut().and_then(|it| it.remove("findings"));
-        let document = Document { tools, report, findings };
+        let evolve = loaded.evolved.as_ref().map(of_store);
+        let document = Document { tools, report, findings, evolve };
         if args.watch {
             screen.line(&watch::First { event: "list", document })?;
             return watch::run(args, &loaded, session);
@@ -69,7 +74,9 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         let table = table(&entries, args.wire, &ctx);
         screen.answer(table.draw(screen.stdout))?;
     }
-    for remark in short(&entries, &tools, &loaded).into_iter().chain(remarks(&loaded)) {
+    let of_store = loaded.evolved.iter().flat_map(of_store);
+    let remarks = remarks(&loaded).into_iter().chain(of_store);
+    for remark in short(&entries, &tools, &loaded).into_iter().chain(remarks) {
         screen.note(remark);
     }
     let findings: Vec<_> = loaded.findings().collect();
@@ -167,6 +174,19 @@ fn remarks(loaded: &Loaded) -> Vec<String> {
             res.push(format!("the plugin {name} has the {noun} {servers}, not started here"));
         }
     }
+    res
+}
+
+/// What is to be said of the store of evolved tools: what waits for an answer, what was set aside, what cannot be used.
+fn of_store(evolved: &Evolved) -> Vec<String> {
+    let mut res = evolved.remarks();
+    res.extend(evolved.quarantined().into_iter().map(|(name, why)| {
+        let name = one_line(&name);
+        let why = one_line(&why);
+        format!(
+            "the tool {name} is quarantined: {why}; `flyto evolve restore {name}` brings it back"
+        )
+    }));
     res
 }
 

@@ -9,6 +9,7 @@ mod doctor;
 #[cfg(not(target_os = "linux"))]
 #[path = "doctor_unix.rs"]
 mod doctor;
+mod evolve;
 mod explain;
 mod jobs;
 mod list;
@@ -36,6 +37,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
             PermissionWhat::Test(args) => permission::test(args, session),
         },
         Verb::Audit(args) => audit::run(args, session),
+        Verb::Evolve(args) => evolve::run(args, session),
         Verb::Trust(args) => trust::run(args, session),
         Verb::New(args) => new::run(args, session),
         Verb::Doctor(_) => doctor::run(session),

@@ -13,11 +13,12 @@ use crate::advice;
 use crate::args::Show;
 use crate::confinement::{self, ConfinementDocument};
 use crate::decision;
+use crate::evolve::{Evolution, Known};
 use crate::exit::Exit;
 use crate::findings::Drawing;
 use crate::preview::{self, VariableDocument};
 use crate::screen::look;
-use crate::session::{Backend, Session};
+use crate::session::{Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::table::facts;
 use crate::tool_details::ToolDetails;
@@ -52,6 +53,9 @@ struct Document<'a> {
     /// Of a plugin's tool: what it is, and what it was granted.
     #[serde(flatten)]
     details: Option<&'a ToolDetails>,
+    /// Of a tool that was written at run time: its version, who approved it, how it was used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evolved: Option<&'a Evolution>,
     findings: Vec<&'a Diagnostic>,
 }
 
@@ -75,6 +79,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
         .block_on(call.plan(&CallContext::new()))
         .map_err(|err| advice::not_called(&loaded, &call, err))?;
     let details = ToolDetails::of(&call);
+    let evolved = evolution(&loaded, &entry);
     let findings = findings_about(&loaded.report, &entry);
     if screen.is_json() {
         screen.document(&Document {
@@ -91,16 +96,34 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             variables: plan.variables.clone().map(preview::variable_documents),
             confinement: plan.confinement.as_ref().map(ConfinementDocument::of),
             details: details.as_ref(),
+            evolved: evolved.as_ref(),
             findings,
         })?;
         return Ok(Exit::Ok);
     }
-    screen.answer(page(host, &entry, &description, &plan, details.as_ref(), session))?;
+    let more = More { details: details.as_ref(), evolved: evolved.as_ref() };
+    screen.answer(page(host, &entry, &description, &plan, &more, session))?;
     let drawing = Drawing::new(screen.stderr);
     for finding in findings.into_iter().filter(|_| !screen.quiet) {
         screen.complain(format_args!("{}\n\n", drawing.draw(finding)));
     }
     Ok(Exit::Ok)
+}
+
+/// What is known of a tool by what it comes from.
+struct More<'a> {
+    details: Option<&'a ToolDetails>,
+    evolved: Option<&'a Evolution>,
+}
+
+/// What the store knows of a tool that was written at run time.
+fn evolution(loaded: &Loaded, entry: &Entry) -> Option<Evolution> {
+    let flyto_tools::Origin::Evolved { version } = entry.tool().metadata().origin else {
+        return None;
+    };
+    let store = loaded.evolved.as_ref()?.builder.store();
+    let version = store.version(entry.id().tool(), version).ok()?;
+    Some(Evolution::of(&version, &Known::of(store)))
 }
 
 /// What the rules say of a call without input, where one of them decides that.
@@ -114,9 +137,10 @@ fn page(
     entry: &Entry,
     description: &str,
     plan: &Plan,
-    details: Option<&ToolDetails>,
+    more: &More<'_>,
     session: &Session,
 ) -> String {
+    let More { details, evolved } = *more;
     let tool = entry.tool();
     let metadata = tool.metadata();
     let page = session.screen.stdout;
@@ -130,6 +154,7 @@ fn page(
         rows.push(("aliases", aliases.join(" ")));
     }
     let (preview, variables) = (plan.preview.as_ref(), plan.variables.as_deref());
+    rows.extend(evolved.map(Evolution::rows).unwrap_or_default());
     rows.extend(details.map(ToolDetails::program).unwrap_or_default());
     rows.extend(preview.map(|it| preview::facts(it, variables)).unwrap_or_default());
     rows.extend(by_rule(plan).iter().flat_map(|it| decision::facts(it, Caller::Operator)));
@@ -151,7 +176,8 @@ fn page(
 
 fn source(host: &Host, metadata: &Metadata) -> String {
     let mut res = origin(&metadata.origin);
-    if let Some(version) = &metadata.version {
+    let is_told = matches!(metadata.origin, flyto_tools::Origin::Evolved { .. });
+    if let Some(version) = metadata.version.as_ref().filter(|_| !is_told) {
         res.push_str(&format!(" {}", one_line(version)));
     }
     if let flyto_tools::Origin::Plugin { plugin } = &metadata.origin

@@ -9,6 +9,9 @@ mod config; // which configuration holds
 mod doctor; // what works on a machine
 #[cfg(target_os = "linux")]
 mod escapes; // what tools leave running
+mod evolve; // tools that agents write
+mod evolve_composite; // and compose
+mod evolve_terminal; // and a person approves
 mod follow; // the log of calls while it is written
 mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm

@@ -166,6 +166,7 @@ fn help_fits_a_page() {
           config       Shows the configuration that holds, and where each value comes from
           permission   Tells what the rules of permission say of a call
           audit        Shows the log of calls, and checks that it is as it was written
+          evolve       Tools that agents write: proposes, shows, approves, takes back
           trust        Records that you trust the content of a project's configuration
           new          Writes something new to start from
           doctor       Checks which process controls and sandboxes work here, and suggests fixes
@@ -192,6 +193,11 @@ fn help_fits_a_page() {
                   Takes exec tools from FILE; repeatable
 
                   Those of the configuration are left out then. Also known as `--tools-schema`.
+
+              --evolve <DIR>
+                  Takes the tools that agents wrote from the store in DIR, and keeps new ones there
+
+                  The store of the configuration is left out then. DIR need not exist yet.
 
               --config <FILE>
                   Reads the configuration from FILE
@@ -296,6 +302,11 @@ fn help_fits_a_page() {
                   Takes exec tools from FILE; repeatable
 
                   Those of the configuration are left out then. Also known as `--tools-schema`.
+
+              --evolve <DIR>
+                  Takes the tools that agents wrote from the store in DIR, and keeps new ones there
+
+                  The store of the configuration is left out then. DIR need not exist yet.
 
               --config <FILE>
                   Reads the configuration from FILE

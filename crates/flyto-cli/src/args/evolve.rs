@@ -1,0 +1,210 @@
+//! What stands behind `flyto evolve`.
+
+use std::path::PathBuf;
+
+use clap::{Args as Group, Subcommand};
+
+use super::Common;
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Examples:
+  flyto evolve propose first_words.json
+  flyto evolve list
+  flyto evolve approve first_words-41c3bd1f2aa0
+  flyto evolve diff first_words 1 2
+  flyto evolve rollback first_words 1
+
+The store is the directory of --evolve, of FLYTO_EVOLVE, or of \"evolve\": {\"dir\"} in your configuration, else
+~/.flyto/evolution. A model proposes by the tools `create_tool` and `update_tool`, which every command offers where
+the store is used. Nothing is called before a person has approved exactly its text.
+
+The exit code is 3 for a definition that cannot be one, 4 where there is no such tool or version, and 5 for a
+proposal that was refused or denied, as one that holds a secret or is based on an older version.")]
+pub(crate) struct Evolve {
+    #[command(subcommand)]
+    pub(crate) what: EvolveWhat,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EvolveWhat {
+    /// Proposes a tool: checks it, shows it, and asks; without a terminal it waits for `approve`
+    Propose(Propose),
+    /// Lists tools with their states, and proposals that wait
+    List(Plain),
+    /// Shows a version of a tool, or a proposal that waits
+    Show(Show),
+    /// Shows what differs between two versions, field by field
+    Diff(Diff),
+    /// Lists the versions of a tool, the first one first
+    History(Named),
+    /// Shows a proposal that waits, or an edited file, and asks
+    Approve(Approve),
+    /// Denies a proposal that waits, or sets an edited file aside
+    Deny(Deny),
+    /// Makes a version with the text of an earlier one
+    Rollback(Rollback),
+    /// Sets a tool aside: it cannot be called, and every version stays
+    Archive(Named),
+    /// Brings an archived tool back
+    Restore(Named),
+    /// Exempts a tool from every rule that sets tools aside
+    Pin(Named),
+    /// Takes the pin of a tool away
+    Unpin(Named),
+    /// Writes a version as one file, for another store
+    Export(Export),
+    /// Proposes a tool that was exported
+    Import(Import),
+    /// Tells how often each version was called, how it ended, and how long it took
+    Stats(Stats),
+}
+
+impl Evolve {
+    pub(super) fn common(&mut self) -> &mut Common {
+        match &mut self.what {
+            EvolveWhat::Propose(it) => &mut it.common,
+            EvolveWhat::List(it) => &mut it.common,
+            EvolveWhat::Show(it) => &mut it.common,
+            EvolveWhat::Diff(it) => &mut it.common,
+            EvolveWhat::History(it)
+            | EvolveWhat::Archive(it)
+            | EvolveWhat::Restore(it)
+            | EvolveWhat::Pin(it)
+            | EvolveWhat::Unpin(it) => &mut it.common,
+            EvolveWhat::Approve(it) => &mut it.common,
+            EvolveWhat::Deny(it) => &mut it.common,
+            EvolveWhat::Rollback(it) => &mut it.common,
+            EvolveWhat::Export(it) => &mut it.common,
+            EvolveWhat::Import(it) => &mut it.common,
+            EvolveWhat::Stats(it) => &mut it.common,
+        }
+    }
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Plain {
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Named {
+    /// The name of the tool
+    pub(crate) name: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Example of a definition:
+  {\"name\": \"first_words\", \"description\": \"Returns the first words of a text.\",
+   \"input_schema\": {\"type\": \"object\", \"properties\": {\"text\": {\"type\": \"string\"}}, \"required\": [\"text\"]},
+   \"script\": \"tr -s '[:space:]' '\\\\n' <<< \\\"$TOOL_INPUT_TEXT\\\" | head -n 3\\n\", \"execution_type\": \"script\"}")]
+pub(crate) struct Propose {
+    /// The file with the definition as JSON; `-` reads it from stdin
+    pub(crate) file: PathBuf,
+    /// Makes it an update of version N, the last one that its author saw
+    #[arg(long, value_name = "N")]
+    pub(crate) base: Option<u64>,
+    /// Says why both are needed, where a tool was said to be much like it
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) distinct_because: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Show {
+    /// The name of a tool, or the id of a proposal that waits
+    pub(crate) name: String,
+    /// Shows version N [default: the last one]
+    #[arg(long, value_name = "N")]
+    pub(crate) version: Option<u64>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Diff {
+    /// The name of the tool
+    pub(crate) name: String,
+    /// A version
+    #[arg(value_name = "A")]
+    pub(crate) from: u64,
+    /// Another one
+    #[arg(value_name = "B")]
+    pub(crate) to: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+At a terminal, the proposal goes through all checks again, is shown, and is asked about. Elsewhere, read it by
+`flyto evolve show ID` and give --yes with the id: the id has the hash of the text, and another text is refused.")]
+pub(crate) struct Approve {
+    /// The id of a proposal, or the name of its tool
+    pub(crate) name: String,
+    /// Approves without asking; needs the id
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Deny {
+    /// The id of a proposal, or the name of its tool
+    pub(crate) name: String,
+    /// Records why
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Rollback {
+    /// The name of the tool
+    pub(crate) name: String,
+    /// The version whose text the next one has
+    #[arg(value_name = "N")]
+    pub(crate) version: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Export {
+    /// The name of the tool
+    pub(crate) name: String,
+    /// Exports version N [default: the last one]
+    #[arg(long, value_name = "N")]
+    pub(crate) version: Option<u64>,
+    /// Writes the file NAME.tool.json into DIR [default: to stdout]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) to: Option<PathBuf>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Import {
+    /// The file that was exported; `-` reads it from stdin
+    pub(crate) file: PathBuf,
+    /// Makes it an update of version N of the tool that is here
+    #[arg(long, value_name = "N")]
+    pub(crate) base: Option<u64>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct Stats {
+    /// The name of the tool [default: all]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}

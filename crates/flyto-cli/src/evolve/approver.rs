@@ -1,0 +1,122 @@
+//! How a person is asked about a proposal.
+
+use std::fmt;
+use std::io::{self, IsTerminal as _};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
+
+use crate::screen::{Screen, read_line};
+use crate::words::tame;
+
+/// Where a question is shown.
+pub(crate) trait Prompt: fmt::Debug + Send + Sync {
+    /// Shows text that needs no escape any more.
+    fn write(&self, text: &str);
+    /// The person has ended the line that was written last.
+    fn line_ended(&self) {}
+}
+
+impl Prompt for Screen {
+    fn write(&self, text: &str) {
+        self.complain(text);
+    }
+}
+
+/// Whether a person can see a question and answer it.
+pub(crate) fn can_ask(screen: &Screen) -> bool {
+    screen.stderr.terminal && io::stdin().is_terminal()
+}
+
+/// Asks at the terminal. Only a clear yes is one; the end of the input, or three answers that are none, leave the
+/// proposal waiting.
+#[derive(Debug)]
+pub(crate) struct AtTerminal {
+    prompt: Arc<dyn Prompt>,
+    by: String,
+}
+
+/// How often a person is asked again after an answer that is none.
+const MAX_ASKED: usize = 3;
+
+const QUESTION: &str =
+    "approve this text? save (s), once (o), deny with a reason (d REASON), later (L) ";
+
+impl AtTerminal {
+    pub(crate) fn new(prompt: Arc<dyn Prompt>, by: String) -> Self {
+        Self { prompt, by }
+    }
+
+    async fn line(&self, question: &str) -> Result<String, ApproverError> {
+        self.prompt.write(question);
+        let line = read_line().await.map_err(|err| ApproverError::new(err.to_string()))?;
+        if line.ends_with('\n') {
+            self.prompt.line_ended();
+        } else {
+            // The person ended the input, and the terminal is still in the line of the question.
+            self.prompt.write("\n");
+        }
+        Ok(line)
+    }
+
+    async fn answer(&self) -> Result<Answer, ApproverError> {
+        for _ in 0..MAX_ASKED {
+            let line = self.line(QUESTION).await?;
+            let (word, rest) =
+                line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
+            match word {
+                "s" | "save" => return Ok(Answer::Save),
+                "o" | "once" => return Ok(Answer::Once),
+                "d" | "deny" => {
+                    let reason = match rest.trim() {
+                        "" => self.line("reason: ").await?.trim().to_owned(),
+                        reason => reason.to_owned(),
+                    };
+                    return Ok(Answer::Deny { reason });
+                }
+                "" | "l" | "L" | "later" => return Ok(Answer::Later),
+                _ => {}
+            }
+        }
+        Ok(Answer::Later)
+    }
+}
+
+#[async_trait]
+impl Approver for AtTerminal {
+    async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
+        self.prompt.write(&tame(&format!("{review}\n")));
+        Ok(Decision::new(self.answer().await?, self.by.clone()))
+    }
+}
+
+/// Keeps each proposal for a person, where none can be asked.
+#[derive(Debug)]
+pub(crate) struct Later;
+
+#[async_trait]
+impl Approver for Later {
+    async fn review(&self, _: &Review) -> Result<Decision, ApproverError> {
+        Ok(Decision::new(Answer::Later, "no terminal"))
+    }
+}
+
+/// Approves the one text that the operator named by its id.
+#[derive(Debug)]
+pub(crate) struct Named {
+    pub(crate) id: String,
+    pub(crate) by: String,
+}
+
+#[async_trait]
+impl Approver for Named {
+    async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
+        let found = super::id_of(&review.name, &review.sha256);
+        if found != self.id {
+            let what = format!("the text that waits is {found:?}, not {:?}", self.id);
+            return Err(ApproverError::new(what));
+        }
+        Ok(Decision::new(Answer::Save, self.by.clone()))
+    }
+}

@@ -1,0 +1,217 @@
+//! The tools that agents write, joined to the host: its registry has them, and its stages are around each call.
+
+mod approver; // how a person is asked
+mod facts; // what is told of a version
+
+use std::path::Path;
+use std::sync::{Arc, Weak};
+
+use async_trait::async_trait;
+use flyto_evolve::{
+    Approver, Change, HostContext, LoadReport, Refusal, Status, Store, StoreError, ToolBuilder,
+    Version, agent_tools,
+};
+use flyto_execenv::Environment;
+use flyto_host::{Host, Surroundings};
+use flyto_tools::{CallContext, Input, ToolCaller, ToolError, ToolErrorKind, ToolResult};
+
+pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
+pub(crate) use self::facts::{Evolution, Known, change};
+use crate::exit::{Ending, Exit};
+use crate::stop::{Stop, chain};
+use crate::words::{command_line, one_line};
+
+/// The owner of the tools for agents, as reports show it.
+const OWNER: &str = "flyto evolve";
+
+/// A store whose tools are in the registry of a host.
+#[derive(Debug)]
+pub(crate) struct Evolved {
+    pub(crate) builder: ToolBuilder,
+    /// What became of the store; the error says why it could not be read.
+    pub(crate) report: Result<LoadReport, String>,
+    /// Tools for agents whose names others have.
+    not_offered: Vec<String>,
+}
+
+impl Evolved {
+    /// Registers the tools of a store, and those by which agents propose further ones.
+    pub(crate) fn join(
+        host: &Arc<Host>,
+        dir: &Path,
+        surroundings: &Surroundings,
+        approver: Arc<dyn Approver>,
+    ) -> Result<Self, Stop> {
+        let mut context =
+            HostContext::new(surroundings.env.clone(), surroundings.current_dir.clone());
+        context.spill_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
+        let (env, registry) = (host.exec_env().clone(), Arc::clone(host.registry()));
+        let builder = ToolBuilder::builder(Store::new(dir), env, context, registry)
+            .approver(approver)
+            .caller(Arc::new(Steps(Arc::downgrade(host))))
+            .build();
+        let report = block_on(builder.load_all())?.map_err(|err| chain(&err));
+        let session = format!("session {} of {}", std::process::id(), person(&surroundings.env));
+        let mut not_offered = Vec::new();
+        for tool in agent_tools(&builder, &session).map_err(Stop::internal)? {
+            let name = tool.name().to_owned();
+            if host.add_tool(OWNER, tool).is_err() {
+                not_offered.push(name);
+            }
+        }
+        Ok(Self { builder, report, not_offered })
+    }
+
+    /// Writes the statistics that are not written yet.
+    pub(crate) async fn flush(&self) -> Result<(), String> {
+        self.builder.flush_usage().await.map(drop).map_err(|err| chain(&err))
+    }
+
+    /// What is to be said of the store beside the tools that can be called, one sentence each.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let dir = one_line(&self.builder.store().dir().to_string_lossy());
+        let report = match &self.report {
+            Ok(report) => report,
+            Err(why) => return vec![format!("the evolved tools in {dir} are not there: {why}")],
+        };
+        let mut res = Vec::new();
+        for it in &report.pending {
+            let name = name_of(&it.id);
+            res.push(format!(
+                "the tool {} waits for an answer: {}",
+                one_line(name),
+                approve(&it.id)
+            ));
+        }
+        for it in &report.unapproved {
+            let id = id_of(&it.definition.name, &it.definition.hash());
+            let name = one_line(&it.definition.name);
+            let what = if it.base.is_some() { "was edited by hand" } else { "was never approved" };
+            res.push(format!("the file of the tool {name} {what}: {}", approve(&id)));
+        }
+        for it in &report.damaged {
+            let path = one_line(&it.path.to_string_lossy());
+            res.push(format!("{path} cannot be used: {}", one_line(&it.why)));
+        }
+        res.extend(
+            report
+                .not_recovered
+                .iter()
+                .map(|why| format!("the store {dir} could not be put in order: {}", one_line(why))),
+        );
+        for it in &report.left_out {
+            res.push(format!("an evolved tool is left out: {}", one_line(&chain(&it.error))));
+        }
+        for name in &self.not_offered {
+            res.push(format!("agents are not offered {name}, whose name another tool has"));
+        }
+        res
+    }
+
+    /// Tools that were set aside since they failed again and again, with why.
+    pub(crate) fn quarantined(&self) -> Vec<(String, String)> {
+        let archived = self.builder.store().load().map(|it| it.archived).unwrap_or_default();
+        let why = |it: Version| match it.change {
+            Change::Quarantined { why } => Some((it.definition.name, why)),
+            _ => None,
+        };
+        archived.into_iter().filter_map(why).collect()
+    }
+
+    /// Why a tool of this name cannot be called, and what to do; `None` where the store knows nothing of it.
+    pub(crate) fn why_not(&self, name: &str) -> Option<String> {
+        let store = self.builder.store();
+        let pending = store.pending().ok()?;
+        if let Some(it) = pending.iter().find(|it| name_of(&it.id) == name) {
+            return Some(format!(
+                "a proposal of that name waits for an answer: {}",
+                approve(&it.id)
+            ));
+        }
+        let is_archived = matches!(store.last(name), Ok(Some(it)) if it.status == Status::Archived);
+        let restore = command_line(["flyto", "evolve", "restore", name]);
+        is_archived
+            .then(|| format!("a tool of that name was set aside: `{restore}` brings it back"))
+    }
+}
+
+/// What approves a proposal.
+pub(crate) fn approve(id: &str) -> String {
+    format!("`{}`", command_line(["flyto", "evolve", "approve", id]))
+}
+
+/// The name in the id of a proposal.
+pub(crate) fn name_of(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(name, _)| name)
+}
+
+/// The id of a text that no person approved: its name, and the first digits of its hash.
+pub(crate) fn id_of(name: &str, hash: &flyto_evolve::DefinitionHash) -> String {
+    format!("{name}-{}", hash.short())
+}
+
+/// The person at the terminal, as records name it.
+pub(crate) fn person(env: &Environment) -> String {
+    let named = ["USER", "LOGNAME"].iter().find_map(|it| env.get(it)?.to_str());
+    let uid = || format!("uid {}", rustix::process::geteuid().as_raw());
+    named.filter(|it| !it.is_empty()).map_or_else(uid, ToOwned::to_owned)
+}
+
+/// Waits for work on a store, which needs neither timers nor descriptors.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Stop> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    Ok(runtime.map_err(|err| Stop::new(Exit::NotTried, err.to_string()))?.block_on(work))
+}
+
+/// The end of a verb whose proposal was refused.
+pub(crate) fn refused(refusal: Refusal) -> Stop {
+    let exit = Exit::of(&Ending::NotMade(&refusal));
+    match refusal {
+        // Each is drawn into the text, with what to do.
+        Refusal::Invalid { findings } => {
+            Stop::new(exit, "the definition cannot be used").with_findings(findings)
+        }
+        Refusal::Store(err) => Stop::new(exit, chain(&err)),
+        refusal => {
+            let advice = refusal.advice();
+            let mut stop = Stop::new(exit, chain(&refusal));
+            if !advice.is_empty() {
+                stop = stop.with_help(advice);
+            }
+            if let Refusal::Conflict { diff, .. } = &refusal {
+                for it in diff {
+                    let lines = it.unified.trim_end();
+                    stop = stop.with_help(format!("it would change {}:\n{lines}", it.field));
+                }
+            }
+            match refusal {
+                Refusal::Exists { version, .. } | Refusal::Conflict { current: version, .. } => {
+                    stop.with_help(format!("`flyto evolve propose --base {version} FILE`"))
+                }
+                _ => stop,
+            }
+        }
+    }
+}
+
+/// The end of a verb that a store failed.
+pub(crate) fn failed(err: StoreError) -> Stop {
+    refused(err.into())
+}
+
+/// Calls the tools of a host for the steps of a composite. The host has the composite, so it is not kept alive by it.
+#[derive(Debug)]
+struct Steps(Weak<Host>);
+
+#[async_trait]
+impl ToolCaller for Steps {
+    async fn call_tool(
+        &self,
+        parent: &CallContext,
+        name: &str,
+        input: Input,
+    ) -> Result<ToolResult, ToolError> {
+        let gone = || ToolError::new(ToolErrorKind::Unreachable, "the host has ended");
+        self.0.upgrade().ok_or_else(gone)?.call_tool(parent, name, input).await
+    }
+}

@@ -1,0 +1,47 @@
+//! `evolve rollback`, `archive`, `restore`, `pin` and `unpin`.
+
+use serde::Serialize;
+
+use super::decide::changed;
+use crate::args::evolve::Rollback;
+use crate::evolve::{failed, person};
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::stop::Stop;
+use crate::words::one_line;
+
+pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop> {
+    let (name, to) = (&args.name, args.version);
+    let told = |name: &str, number| format!("{name} is at version {number}, with the text of {to}");
+    changed(async |it, by| it.roll_back(name, to, by).await, told, session)
+}
+
+pub(super) fn archive(name: &str, session: &Session) -> Result<Exit, Stop> {
+    let told = |name: &str, _| format!("{name} is archived");
+    changed(async |it, by| it.archive(name, by).await, told, session)
+}
+
+pub(super) fn restore(name: &str, session: &Session) -> Result<Exit, Stop> {
+    let told = |name: &str, number| format!("{name} can be called again, as version {number}");
+    changed(async |it, by| it.restore(name, by).await, told, session)
+}
+
+#[derive(Serialize)]
+struct Pinned<'a> {
+    name: &'a str,
+    pinned: bool,
+}
+
+pub(super) fn pin(name: &str, pinned: bool, session: &Session) -> Result<Exit, Stop> {
+    let by = person(session.env());
+    let store = session.evolve_store()?;
+    store.pin(name, pinned.then_some(&*by)).map_err(failed)?;
+    let screen = session.screen;
+    if screen.is_json() {
+        screen.document(&Pinned { name, pinned })?;
+    } else {
+        let state = if pinned { "is pinned" } else { "is not pinned any more" };
+        screen.answer(format!("{} {state}\n", one_line(name)))?;
+    }
+    Ok(Exit::Ok)
+}

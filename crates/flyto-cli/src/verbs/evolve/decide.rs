@@ -1,0 +1,276 @@
+//! `evolve propose`, `approve` and `deny`: proposals, and their answers.
+
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use flyto_evolve::{Applied, Approver, Proposal, Refusal, Store};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::evolve::{Approve, Deny, Propose};
+use crate::evolve::{
+    AtTerminal, Later, Named, approve as approve_words, block_on, can_ask, failed, id_of, name_of,
+    person, refused,
+};
+use crate::exit::Exit;
+use crate::session::{Backend, Loaded, Session, no_such_file};
+use crate::stop::{Stop, chain};
+use crate::words::{one_line, tame};
+
+/// The largest file that is read as a proposal: four times a definition at its bound, for spaces and escapes.
+const MAX_BYTES: u64 = 4 * flyto_evolve::MAX_DEFINITION_BYTES as u64;
+
+/// What came of a proposal.
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+enum Document<'a> {
+    Saved { name: &'a str, version: u64, sha256: String },
+    Once { name: &'a str },
+    Staged { id: &'a str },
+    Denied { id: &'a str },
+}
+
+pub(super) fn propose(args: &Propose, session: &Session) -> Result<Exit, Stop> {
+    let text = read(&args.file)?;
+    let mut proposal = Proposal::new(text, person(session.env()));
+    proposal.base = args.base;
+    proposal.distinct_because.clone_from(&args.distinct_because);
+    apply(proposal, session)
+}
+
+/// Makes a tool of a proposal, and asks at the terminal; without one, the proposal waits.
+pub(super) fn apply(proposal: Proposal, session: &Session) -> Result<Exit, Stop> {
+    let approver: Arc<dyn Approver> = match can_ask(&session.screen) {
+        true => at_terminal(session),
+        false => Arc::new(Later),
+    };
+    let loaded = load(session, approver)?;
+    let applied = working()?.block_on(super::joined(&loaded)?.builder.apply(proposal));
+    told(applied, session)
+}
+
+fn at_terminal(session: &Session) -> Arc<dyn Approver> {
+    Arc::new(AtTerminal::new(Arc::new(session.screen), person(session.env())))
+}
+
+fn load(session: &Session, approver: Arc<dyn Approver>) -> Result<Loaded, Stop> {
+    let session = session.with_evolve_store()?;
+    session.load_with(None, Backend::Used, approver, |host, _| host)
+}
+
+/// Runs bash and examples, so it needs all of a runtime.
+fn working() -> Result<tokio::runtime::Runtime, Stop> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|err| Stop::new(Exit::NotTried, err.to_string()))
+}
+
+/// The text of a file, or of stdin.
+pub(super) fn read(file: &Path) -> Result<String, Stop> {
+    let failed = |err: io::Error| match err.kind() {
+        io::ErrorKind::NotFound => no_such_file(file),
+        io::ErrorKind::InvalidData => {
+            let file = one_line(&file.to_string_lossy());
+            Stop::new(Exit::Invalid, format!("{file} is no text in UTF-8"))
+        }
+        _ => {
+            let file = one_line(&file.to_string_lossy());
+            Stop::new(Exit::NotTried, format!("failed to read {file}: {err}"))
+        }
+    };
+    let mut text = String::new();
+    let n = match file.as_os_str() == "-" {
+        true => io::stdin().lock().take(MAX_BYTES + 1).read_to_string(&mut text),
+        false => std::fs::File::open(file)
+            .and_then(|it| it.take(MAX_BYTES + 1).read_to_string(&mut text)),
+    };
+    if n.map_err(failed)? as u64 > MAX_BYTES {
+        let file = one_line(&file.to_string_lossy());
+        return Err(Stop::new(Exit::Invalid, format!("{file} is larger than {MAX_BYTES} bytes")));
+    }
+    Ok(text)
+}
+
+/// Tells what came of a proposal.
+fn told(applied: Result<Applied, Refusal>, session: &Session) -> Result<Exit, Stop> {
+    let screen = session.screen;
+    let applied = applied.map_err(refused)?;
+    let (document, text) = match &applied {
+        Applied::Saved(version) => {
+            let (name, number) = (&version.definition.name, version.number);
+            let sha256 = version.hash().to_string();
+            let text = format!("{} is saved as version {number}\n", one_line(name));
+            (Document::Saved { name, version: number, sha256 }, text)
+        }
+        Applied::Once { name } => {
+            let text = format!("{} is approved until this process ends\n", one_line(name));
+            (Document::Once { name }, text)
+        }
+        Applied::Staged { id } => (Document::Staged { id }, format!("{} waits\n", one_line(id))),
+        other => return Err(Stop::new(Exit::Internal, format!("unknown: {other:?}"))),
+    };
+    if screen.is_json() {
+        screen.document(&document)?;
+    } else {
+        screen.answer(text)?;
+    }
+    match document {
+        Document::Staged { id } if !can_ask(&screen) => screen.note(format_args!(
+            "there is no terminal to ask at: `flyto evolve show {}` shows it, and {} saves it",
+            one_line(id),
+            approve_words(id).replacen("approve ", "approve --yes ", 1)
+        )),
+        Document::Staged { id } => screen.note(format_args!("{} asks again", approve_words(id))),
+        Document::Once { .. } => screen.note("nothing is saved"),
+        _ => {}
+    }
+    Ok(Exit::Ok)
+}
+
+/// What waits for an answer.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    /// A proposal, by its id.
+    Proposal(String),
+    /// A file that was edited, or never approved: the name of its tool, and the id of its text.
+    File { name: String, id: String },
+}
+
+impl Waiting {
+    fn id(&self) -> &str {
+        match self {
+            Self::Proposal(id) | Self::File { id, .. } => id,
+        }
+    }
+
+    /// What waits under an id, or for a tool of this name.
+    pub(super) fn find(store: &Store, wanted: &str) -> Result<Self, Stop> {
+        let pending = store.pending().map_err(failed)?;
+        let unapproved = store.load().map_err(failed)?.unapproved;
+        let files = unapproved.into_iter().map(|it| {
+            let id = id_of(&it.definition.name, &it.definition.hash());
+            Self::File { name: it.definition.name, id }
+        });
+        let all: Vec<Self> =
+            pending.into_iter().map(|it| Self::Proposal(it.id)).chain(files).collect();
+        if let Some(at) = all.iter().position(|it| it.id() == wanted) {
+            return Ok(all.into_iter().nth(at).expect("it was found there"));
+        }
+        let mut named: Vec<Self> =
+            all.into_iter().filter(|it| name_of(it.id()) == wanted).collect();
+        match (named.pop(), named.len()) {
+            (Some(one), 0) => Ok(one),
+            (Some(last), _) => {
+                let ids: Vec<_> = named.iter().chain([&last]).map(|it| one_line(it.id())).collect();
+                let what = format!("{} proposals of {wanted:?} wait", ids.len());
+                Err(Stop::usage(what).with_help(format!("name one: {}", ids.join(", "))))
+            }
+            (None, _) => {
+                let what = format!("no proposal {wanted:?} waits");
+                let stop = Stop::new(Exit::NotFound, what);
+                Err(stop.with_help("`flyto evolve list` shows what waits"))
+            }
+        }
+    }
+}
+
+pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
+    let waiting = Waiting::find(&session.evolve_store()?, &args.name)?;
+    let id = waiting.id();
+    let approver: Arc<dyn Approver> = if args.yes {
+        if id != args.name {
+            return Err(Stop::usage("`--yes` approves a text by its id, which has its hash")
+                .with_help(format!(
+                    "`flyto evolve show {0}` shows the text of {0}",
+                    one_line(id)
+                )));
+        }
+        Arc::new(Named { id: id.to_owned(), by: person(session.env()) })
+    } else if can_ask(&session.screen) {
+        at_terminal(session)
+    } else {
+        let stop = Stop::new(Exit::NotAllowed, "there is no terminal to ask at");
+        let id = one_line(id);
+        return Err(stop.with_help(format!(
+            "read it by `flyto evolve show {id}`, then run `flyto evolve approve --yes {id}`"
+        )));
+    };
+    let loaded = load(session, approver)?;
+    let builder = &super::joined(&loaded)?.builder;
+    let applied = working()?.block_on(async {
+        match &waiting {
+            Waiting::Proposal(id) => builder.resume(id).await,
+            Waiting::File { name, .. } => builder.adopt(name, &person(session.env())).await,
+        }
+    });
+    told(applied, session)
+}
+
+pub(super) fn deny(args: &Deny, session: &Session) -> Result<Exit, Stop> {
+    let store = session.evolve_store()?;
+    let waiting = Waiting::find(&store, &args.name)?;
+    let id = waiting.id();
+    let text = match &waiting {
+        Waiting::Proposal(id) => {
+            store.unstage(id).map_err(failed)?;
+            format!("{} waits no longer\n", one_line(id))
+        }
+        Waiting::File { name, .. } => {
+            let aside = store.discard_edit(name).map_err(failed)?;
+            let (name, aside) = (one_line(name), one_line(&aside.to_string_lossy()));
+            format!("the file of {name} lies in {aside} now\n")
+        }
+    };
+    let by = person(session.env());
+    let body = json!({"id": id, "tool": name_of(id), "by": by, "reason": args.reason});
+    let recorded = store.log().map_err(|err| chain(&err));
+    let recorded = recorded.and_then(|it| it.event("", "denied", &body).map_err(|err| chain(&err)));
+    let screen = session.screen;
+    if let Err(why) = recorded {
+        screen.note(format_args!("the answer is not in the log of events: {}", tame(&why)));
+    }
+    match screen.is_json() {
+        true => screen.document(&Document::Denied { id })?,
+        false => screen.answer(text)?,
+    }
+    Ok(Exit::Ok)
+}
+
+/// What a person would be shown of a proposal that waits.
+pub(super) fn review(
+    waiting: &Waiting,
+    session: &Session,
+) -> Result<Option<flyto_evolve::Review>, Stop> {
+    let Waiting::Proposal(id) = waiting else { return Ok(None) };
+    let loaded = super::load(session)?;
+    let evolved = super::joined(&loaded)?;
+    let pending = evolved.builder.store().pending_one(id).map_err(failed)?;
+    let mut proposal = Proposal::new(pending.definition, pending.proposed_by);
+    proposal.base = pending.base;
+    proposal.distinct_because = pending.distinct_because;
+    if let Some(from) = pending.imported_from {
+        proposal.source = flyto_evolve::ProposalSource::Imported { from };
+    }
+    working()?.block_on(evolved.builder.dry_run(&proposal)).map(Some).map_err(refused)
+}
+
+/// Makes a change of versions, and tells the version that came of it.
+pub(super) fn changed(
+    work: impl AsyncFnOnce(&flyto_evolve::ToolBuilder, &str) -> Result<flyto_evolve::Version, Refusal>,
+    told: impl FnOnce(&str, u64) -> String,
+    session: &Session,
+) -> Result<Exit, Stop> {
+    let loaded = super::load(session)?;
+    let builder = &super::joined(&loaded)?.builder;
+    let by = person(session.env());
+    let version = block_on(work(builder, &by))?.map_err(refused)?;
+    let screen = session.screen;
+    let name = &version.definition.name;
+    if screen.is_json() {
+        let sha256 = version.hash().to_string();
+        screen.document(&Document::Saved { name, version: version.number, sha256 })?;
+    } else {
+        screen.answer(format!("{}\n", told(&one_line(name), version.number)))?;
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,127 @@
+//! `evolve list`: the tools of the store, and what waits.
+
+use flyto_evolve::{Loaded, Pending, Version};
+use serde::Serialize;
+
+use crate::evolve::{Evolution, Known, failed, id_of};
+use crate::exit::Exit;
+use crate::session::Session;
+use crate::stop::Stop;
+use crate::table::Table;
+use crate::words::one_line;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    dir: String,
+    tools: Vec<Tool<'a>>,
+    pending: &'a [Pending],
+    /// Files that no person approved.
+    unapproved: Vec<File<'a>>,
+    /// Files that cannot be used.
+    damaged: Vec<Damaged<'a>>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: &'a str,
+    description: &'a str,
+    signature: String,
+    #[serde(flatten)]
+    evolution: Evolution,
+    /// Of all versions.
+    n_calls: u64,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    id: String,
+    name: &'a str,
+    /// The version that it was edited from.
+    base: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Damaged<'a> {
+    file: String,
+    why: &'a str,
+}
+
+pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
+    let store = session.evolve_store()?;
+    let Loaded { active, archived, unapproved, damaged, .. } = store.load().map_err(failed)?;
+    let pending = store.pending().map_err(failed)?;
+    let mut versions: Vec<&Version> = active.iter().chain(&archived).collect();
+    versions.sort_by(|a, b| a.definition.name.cmp(&b.definition.name));
+    let known = Known::of(&store);
+    let tools: Vec<Tool<'_>> = versions
+        .into_iter()
+        .map(|it| Tool {
+            name: &it.definition.name,
+            description: &it.definition.description,
+            signature: it.definition.signature(),
+            evolution: Evolution::of(it, &known),
+            n_calls: known.n_calls(&it.definition.name),
+        })
+        .collect();
+    let unapproved: Vec<File<'_>> = unapproved
+        .iter()
+        .map(|it| File {
+            id: id_of(&it.definition.name, &it.definition.hash()),
+            name: &it.definition.name,
+            base: it.base,
+        })
+        .collect();
+    let damaged: Vec<Damaged<'_>> = damaged
+        .iter()
+        .map(|it| Damaged { file: it.path.to_string_lossy().into_owned(), why: &it.why })
+        .collect();
+    let screen = session.screen;
+    if screen.is_json() {
+        let dir = store.dir().to_string_lossy().into_owned();
+        screen.document(&Document { dir, tools, pending: &pending, unapproved, damaged })?;
+        return Ok(Exit::Ok);
+    }
+    if tools.is_empty() && pending.is_empty() && unapproved.is_empty() {
+        let dir = one_line(&store.dir().to_string_lossy());
+        screen.note(format_args!(
+            "there are no tools in {dir}; `flyto evolve propose FILE` makes one"
+        ));
+    }
+    if !tools.is_empty() {
+        let mut table = Table::new(["NAME", "VERSION", "STATE", "CALLS", "DESCRIPTION"]);
+        for it in &tools {
+            table.row(row(it));
+        }
+        screen.answer(table.draw(screen.stdout))?;
+    }
+    if pending.len() + unapproved.len() > 0 {
+        let gap = if tools.is_empty() { "" } else { "\n" };
+        let mut table = Table::new(["WAITS", "BASED ON", "PROPOSED BY"]);
+        let base = |it: Option<u64>| it.map_or_else(|| "-".to_owned(), |it| it.to_string());
+        for it in &pending {
+            table.row([one_line(&it.id), base(it.base), one_line(&it.proposed_by)]);
+        }
+        for it in &unapproved {
+            table.row([one_line(&it.id), base(it.base), "an edit of its file".to_owned()]);
+        }
+        screen.answer(format!("{gap}{}", table.draw(screen.stdout)))?;
+        screen.note("`flyto evolve approve ID` shows what waits, and asks");
+    }
+    for it in &damaged {
+        let file = one_line(&it.file);
+        screen.note(format_args!("{file} cannot be used: {}", one_line(it.why)));
+    }
+    Ok(Exit::Ok)
+}
+
+fn row(tool: &Tool<'_>) -> [String; 5] {
+    let it = &tool.evolution;
+    let pin = if it.pinned_by.is_some() { ", pinned" } else { "" };
+    [
+        one_line(tool.name),
+        it.version.to_string(),
+        format!("{}{pin}", it.state),
+        tool.n_calls.to_string(),
+        one_line(tool.description),
+    ]
+}

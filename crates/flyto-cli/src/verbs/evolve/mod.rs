@@ -1,0 +1,70 @@
+//! `evolve`: the tools that agents write, for the person who answers for them.
+
+mod change; // versions that are made of earlier ones, pins
+mod decide; // proposals and their answers
+mod exchange; // tools from and to other stores
+mod list;
+mod show; // versions and what differs between them
+mod stats;
+
+use flyto_evolve::{Store, StoreError, Version};
+
+use crate::args::evolve::{Evolve, EvolveWhat};
+use crate::evolve::{Evolved, failed};
+use crate::exit::Exit;
+use crate::session::{Backend, Loaded, Session};
+use crate::stop::Stop;
+use crate::words::one_line;
+
+pub(super) fn run(args: &Evolve, session: &Session) -> Result<Exit, Stop> {
+    match &args.what {
+        EvolveWhat::Propose(args) => decide::propose(args, session),
+        EvolveWhat::List(_) => list::run(session),
+        EvolveWhat::Show(args) => show::show(args, session),
+        EvolveWhat::Diff(args) => show::diff(args, session),
+        EvolveWhat::History(args) => show::history(&args.name, session),
+        EvolveWhat::Approve(args) => decide::approve(args, session),
+        EvolveWhat::Deny(args) => decide::deny(args, session),
+        EvolveWhat::Rollback(args) => change::roll_back(args, session),
+        EvolveWhat::Archive(args) => change::archive(&args.name, session),
+        EvolveWhat::Restore(args) => change::restore(&args.name, session),
+        EvolveWhat::Pin(args) => change::pin(&args.name, true, session),
+        EvolveWhat::Unpin(args) => change::pin(&args.name, false, session),
+        EvolveWhat::Export(args) => exchange::export(args, session),
+        EvolveWhat::Import(args) => exchange::import(args, session),
+        EvolveWhat::Stats(args) => stats::run(args.name.as_deref(), session),
+    }
+}
+
+/// The host, and the store in it. A store that cannot be read is an error here: each verb is about it.
+fn joined(loaded: &Loaded) -> Result<&Evolved, Stop> {
+    let evolved = loaded.evolved.as_ref();
+    let evolved = evolved.ok_or_else(|| Stop::new(Exit::Internal, "the store is not there"))?;
+    match &evolved.report {
+        Ok(_) => Ok(evolved),
+        Err(why) => Err(Stop::new(Exit::NotTried, why.clone())),
+    }
+}
+
+/// The host with the tools of the store, where no person is asked.
+fn load(session: &Session) -> Result<Loaded, Stop> {
+    session.with_evolve_store()?.load(None, Backend::Used)
+}
+
+/// A version of a tool, the last one by default.
+fn version(store: &Store, name: &str, number: Option<u64>) -> Result<Version, Stop> {
+    let found = match number {
+        Some(number) => store.version(name, number).map(Some),
+        None => store.last(name),
+    };
+    let missing = || StoreError::NotFound { name: name.to_owned(), version: None };
+    let list = |stop: Stop| stop.with_help("`flyto evolve list` shows what is there");
+    found.and_then(|it| it.ok_or_else(missing)).map_err(|err| match &err {
+        StoreError::NotFound { version: Some(_), .. } => {
+            let name = one_line(name);
+            failed(err).with_help(format!("`flyto evolve history {name}` shows what is there"))
+        }
+        StoreError::NotFound { .. } => list(failed(err)),
+        _ => failed(err),
+    })
+}

@@ -1,0 +1,148 @@
+//! `evolve show`, `diff` and `history`: versions, and what differs between them.
+
+use flyto_evolve::{Body, FieldDiff, Review, Version};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::decide::{Waiting, review};
+use crate::args::evolve::{Diff, Show};
+use crate::evolve::{Evolution, Known, failed};
+use crate::exit::Exit;
+use crate::screen::look;
+use crate::session::Session;
+use crate::stop::Stop;
+use crate::table::{Table, facts};
+use crate::words::{one_line, tame};
+
+#[derive(Serialize)]
+struct Document<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    evolution: Evolution,
+    definition: Value,
+}
+
+#[derive(Serialize)]
+struct Proposed<'a> {
+    id: &'a str,
+    review: &'a Review,
+}
+
+pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
+    let store = session.evolve_store()?;
+    let screen = session.screen;
+    let is_tool = matches!(store.last(&args.name), Ok(Some(_)));
+    if !is_tool
+        && args.version.is_none()
+        && let Ok(waiting) = Waiting::find(&store, &args.name)
+        && let Some(review) = review(&waiting, session)?
+    {
+        if screen.is_json() {
+            screen.document(&Proposed { id: &args.name, review: &review })?;
+        } else {
+            screen.answer(tame(&review.to_string()))?;
+        }
+        return Ok(Exit::Ok);
+    }
+    let version = super::version(&store, &args.name, args.version)?;
+    let evolution = Evolution::of(&version, &Known::of(&store));
+    if screen.is_json() {
+        let definition = version.definition.file_text();
+        let definition = serde_json::from_str(&definition).map_err(Stop::internal)?;
+        let name = &version.definition.name;
+        screen.document(&Document { name, evolution, definition })?;
+    } else {
+        screen.answer(page(&version, &evolution, session))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The page for people.
+fn page(version: &Version, evolution: &Evolution, session: &Session) -> String {
+    let page = session.screen.stdout;
+    let def = &version.definition;
+    let head = page.styled(look::NAME, one_line(&def.signature()));
+    let mut rows = evolution.rows();
+    rows.push(("time limit", format!("{} s", def.timeout_seconds)));
+    if !def.tags.is_empty() {
+        rows.push(("tags", one_line(&def.tags.join(", "))));
+    }
+    if !def.rationale.is_empty() {
+        rows.push(("rationale", tame(&def.rationale)));
+    }
+    let body = match &def.body {
+        Body::Composite(steps) => format!("{steps:#}"),
+        body => body.text().unwrap_or_default().to_owned(),
+    };
+    let kind = page.styled(look::HEAD, def.body.execution_type());
+    format!(
+        "{head}\n\n{}\n\n{}\n{kind}\n{}\n",
+        tame(def.description.trim_end()),
+        facts(page, &rows),
+        tame(body.trim_end_matches('\n'))
+    )
+}
+
+#[derive(Serialize)]
+struct Differences<'a> {
+    name: &'a str,
+    from: u64,
+    to: u64,
+    diff: &'a [FieldDiff],
+}
+
+pub(super) fn diff(args: &Diff, session: &Session) -> Result<Exit, Stop> {
+    let store = session.evolve_store()?;
+    let Diff { name, from, to, .. } = args;
+    let old = super::version(&store, name, Some(*from))?;
+    let new = super::version(&store, name, Some(*to))?;
+    let diff = flyto_evolve::diff(Some(&old.definition), &new.definition);
+    let screen = session.screen;
+    if screen.is_json() {
+        screen.document(&Differences { name, from: *from, to: *to, diff: &diff })?;
+        return Ok(Exit::Ok);
+    }
+    if diff.is_empty() {
+        screen.note(format_args!("versions {from} and {to} have the same text"));
+    }
+    for (index, it) in diff.iter().enumerate() {
+        let gap = if index == 0 { "" } else { "\n" };
+        let head = screen.stdout.styled(look::HEAD, one_line(&it.field));
+        screen.answer(format!("{gap}{head}\n{}\n", tame(it.unified.trim_end_matches('\n'))))?;
+    }
+    Ok(Exit::Ok)
+}
+
+#[derive(Serialize)]
+struct History<'a> {
+    name: &'a str,
+    versions: Vec<Evolution>,
+}
+
+pub(super) fn history(name: &str, session: &Session) -> Result<Exit, Stop> {
+    let store = session.evolve_store()?;
+    super::version(&store, name, None)?;
+    let history = store.history(name).map_err(failed)?;
+    let known = Known::of(&store);
+    let versions: Vec<_> = history.iter().map(|it| Evolution::of(it, &known)).collect();
+    let screen = session.screen;
+    if screen.is_json() {
+        screen.document(&History { name, versions })?;
+        return Ok(Exit::Ok);
+    }
+    let mut table =
+        Table::new(["VERSION", "CHANGE", "PROPOSED BY", "APPROVED BY", "SHA256", "SAVED"]);
+    for it in &versions {
+        let approved = it.approved_by.as_deref().map_or("-".to_owned(), one_line);
+        table.row([
+            it.version.to_string(),
+            crate::evolve::change(&it.change),
+            one_line(&it.proposed_by),
+            approved,
+            it.sha256[..12].to_owned(),
+            one_line(&it.saved_at),
+        ]);
+    }
+    screen.answer(table.draw(screen.stdout))?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,428 @@
+//! Tools that agents write, from their proposal to their end.
+
+use std::path::Path;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::place::{Flyto, Place, Ran};
+
+/// A token in the format of GitHub's, which opens nothing.
+const TOKEN: &str = concat!("ghp", "_16C7e42F292c6912E7710c838347Ae178B4a");
+
+/// The definition of a tool with a script, for a file.
+pub(crate) fn definition(name: &str, script: &str) -> String {
+    let schema =
+        json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    json!({
+        "name": name, "description": format!("Does {name} with a text."), "input_schema": schema,
+        "execution_type": "script", "script": script,
+    })
+    .to_string()
+}
+
+impl Place {
+    /// The program with these words, and the store `tools`.
+    pub(crate) fn evolving(&self, words: &[&str]) -> Flyto<'_> {
+        self.flyto(&[&["--evolve", "tools"], words].concat()).env("USER", "ada")
+    }
+
+    fn evolve(&self, words: &[&str]) -> Ran {
+        self.evolving(&[&["evolve"], words].concat()).run()
+    }
+
+    /// The document that a verb of `evolve` prints.
+    fn told(&self, words: &[&str]) -> Value {
+        let ran = self.evolving(&[&["--format", "json", "evolve"], words].concat()).run();
+        assert_eq!(ran.code, Some(0), "{}", ran.shown());
+        ran.json()
+    }
+
+    /// Proposes a definition where there is no terminal, and gives the id under which it waits.
+    pub(crate) fn staged(&self, text: &str, words: &[&str]) -> String {
+        self.write("proposal.json", text);
+        let document = self.told(&[&["propose", "proposal.json"], words].concat());
+        assert_eq!(document["status"], "staged");
+        document["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Proposes a definition, approves it, and gives the version.
+    fn approved(&self, text: &str, words: &[&str]) -> u64 {
+        let id = self.staged(text, words);
+        let document = self.told(&["approve", "--yes", &id]);
+        assert_eq!(document["status"], "saved");
+        document["version"].as_u64().unwrap()
+    }
+
+    fn output(&self, words: &[&str]) -> String {
+        let ran = self.evolving(&[&["call"], words].concat()).run();
+        assert_eq!(ran.code, Some(0), "{}", ran.shown());
+        ran.stdout()
+    }
+}
+
+/// All bytes of the files below a directory.
+fn bytes_below(dir: &Path) -> Vec<u8> {
+    let mut res = Vec::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => res.extend(bytes_below(&path)),
+            false => res.extend(std::fs::read(&path).unwrap()),
+        }
+    }
+    res
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|it| it == text.as_bytes())
+}
+
+/// A document without what differs from run to run.
+#[track_caller]
+fn check(ran: Ran, expect: expect_test::Expect) {
+    let mut shown = String::new();
+    for line in ran.shown().lines() {
+        // A moment, and a time that a call took.
+        let line = line.split_inclusive(' ').map(|it| match it.trim().ends_with('Z') {
+            true if it.starts_with("20") => "TIME",
+            _ => it,
+        });
+        let line: String = line.collect();
+        shown.push_str(line.trim_end());
+        shown.push('\n');
+    }
+    expect.assert_eq(&shown);
+}
+
+#[test]
+fn a_tool_lives_from_the_terminal() {
+    let place = Place::new();
+    let first = "head -n 1 <<< \"$TOOL_INPUT_TEXT\"\n";
+
+    // A secret is refused, with what to write instead, and reaches no file.
+    let secret = definition("first", &format!("curl -H 'Authorization: {TOKEN}' x.org\n"));
+    place.write("proposal.json", &secret);
+    let ran = place.evolve(&["propose", "proposal.json"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    assert!(ran.stderr().contains("GitHub token") && !ran.stderr().contains(TOKEN));
+    assert!(ran.stderr().contains("$GITHUB_TOKEN"), "{}", ran.shown());
+    std::fs::remove_file(place.path().join("proposal.json")).unwrap();
+    assert!(!holds(&bytes_below(place.path()), TOKEN));
+
+    // Without one it waits, since there is no terminal, and cannot be called.
+    let id = place.staged(&definition("first", first), &[]);
+    let ran = place.evolving(&["call", "first", "text=a"]).run();
+    assert_eq!(ran.code, Some(4), "{}", ran.shown());
+    assert!(ran.stderr().contains(&format!("flyto evolve approve {id}")), "{}", ran.shown());
+    // The whole text is shown before it is approved, by the hash in its id.
+    let review = place.evolve(&["show", &id]).stdout();
+    assert!(review.contains("+head -n 1 <<< \"$TOOL_INPUT_TEXT\"\n"), "{review}");
+    assert_eq!(place.evolve(&["approve", &id]).code, Some(5));
+    assert_eq!(place.evolve(&["approve", "--yes", "first"]).code, Some(2));
+    assert_eq!(place.evolve(&["approve", "--yes", "first-000000000000"]).code, Some(4));
+    assert_eq!(place.told(&["approve", "--yes", &id])["version"], 1);
+
+    // It is there in every later process.
+    assert_eq!(place.output(&["first", "text=a\nb"]), "a\n");
+    let list = place.evolving(&["list"]).run().stdout();
+    assert!(list.contains("first         bash"), "{list}");
+    let shown = place.evolving(&["show", "first", "--format", "json"]).run().json();
+    let evolved = &shown["evolved"];
+    assert_eq!((&evolved["version"], &evolved["approved_by"]), (&json!(1), &json!("ada")));
+    assert_eq!((&evolved["usage"]["n_calls"], &evolved["state"]), (&json!(1), &json!("active")));
+    assert_eq!(shown["sandbox"], json!(["none"]), "{shown}");
+    let page = place.evolving(&["show", "first"]).run().stdout();
+    for part in ["version      1, active", "approved     by ada, ", "calls        1, 1 ok"] {
+        assert!(page.contains(part), "{page}");
+    }
+
+    // An update names its base, and is compared with it.
+    place.write("proposal.json", &definition("first", "tail -n 1 <<< \"$TOOL_INPUT_TEXT\"\n"));
+    let ran = place.evolve(&["propose", "proposal.json"]);
+    assert_eq!(ran.code, Some(5));
+    assert!(ran.stderr().contains("--base 1"), "{}", ran.shown());
+    let second = definition("first", "tail -n 1 <<< \"$TOOL_INPUT_TEXT\"\n");
+    assert_eq!(place.approved(&second, &["--base", "1"]), 2);
+    assert_eq!(place.output(&["first", "text=a\nb"]), "b\n");
+    place.evolving(&["evolve", "diff", "first", "1", "2"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        script
+        @@ -1 +1 @@
+        -head -n 1 <<< "$TOOL_INPUT_TEXT"
+        +tail -n 1 <<< "$TOOL_INPUT_TEXT"
+    "#]]);
+
+    // Rolled back, it is byte for byte what it was.
+    assert_eq!(place.told(&["rollback", "first", "1"])["version"], 3);
+    assert_eq!(place.output(&["first", "text=a\nb"]), "a\n");
+    let text = |number: &str| {
+        let exported = place.evolve(&["export", "first", "--version", number]).json();
+        (exported["definition"].to_string(), exported["sha256"].clone())
+    };
+    assert_eq!(text("1"), text("3"));
+    assert_ne!(text("1"), text("2"));
+    let history = place.told(&["history", "first"]);
+    let changes: Vec<_> =
+        history["versions"].as_array().unwrap().iter().map(|it| &it["change"]).collect();
+    assert_eq!(
+        changes,
+        [
+            &json!({"kind": "created"}),
+            &json!({"kind": "updated"}),
+            &json!({"kind": "rolled_back", "to": 1})
+        ]
+    );
+    // Each call is in the log of calls, with the version that ran.
+    let log = place.flyto(&["audit", "export", "--tool", "first"]).run().stdout();
+    let versions: Vec<String> = log
+        .lines()
+        .map(|it| serde_json::from_str::<Value>(it).unwrap())
+        .filter_map(|it| Some(it["body"]["version"].as_str()?.to_owned()))
+        .collect();
+    assert_eq!(versions, ["1", "2", "3"], "{log}");
+    assert!(log.contains("evolved, version 3"), "{log}");
+}
+
+#[test]
+fn of_two_updates_at_once_one_wins() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo 1\n"), &[]);
+    let ids = ["echo 2\n", "echo 3\n"]
+        .map(|script| place.staged(&definition("t", script), &["--base", "1"]));
+    let started = ids.map(|id| place.evolving(&["evolve", "approve", "--yes", &id]).start());
+    let ran = started.map(|it| Ran::new(it.wait_with_output().unwrap(), &place));
+    let mut codes = ran.iter().map(|it| it.code).collect::<Vec<_>>();
+    codes.sort();
+    assert_eq!(codes, [Some(0), Some(5)], "{} {}", ran[0].shown(), ran[1].shown());
+    let loser = ran.iter().find(|it| it.code == Some(5)).unwrap().stderr();
+    assert!(
+        loser.contains("the tool \"t\" is at version 2, and the proposal is based on version 1"),
+        "{loser}"
+    );
+    // What it would change in the version that won, and what to do.
+    assert!(loser.contains("-echo ") && loser.contains("+echo "), "{loser}");
+    assert!(loser.contains("--base 2"), "{loser}");
+    let history = place.told(&["history", "t"]);
+    assert_eq!(history["versions"].as_array().unwrap().len(), 2);
+    // What lost waits still, and is denied.
+    let list = place.told(&["list"]);
+    let id = list["pending"][0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(place.told(&["deny", "t", "--reason", "too late"])["id"], id);
+    assert_eq!(place.told(&["list"])["pending"], json!([]));
+    assert_eq!(place.evolve(&["deny", "t"]).code, Some(4));
+    assert!(holds(&bytes_below(&place.path().join("tools/events")), "too late"));
+}
+
+#[test]
+fn states_are_told_and_changed() {
+    let place = Place::new();
+    place.evolving(&["evolve", "list"]).check(expect![[r#"
+        exit code 0
+        -- stderr
+        there are no tools in DIR/tools; `flyto evolve propose FILE` makes one
+    "#]]);
+    place.approved(&definition("fails", "echo no; exit 3\n"), &[]);
+    place.approved(&definition("works", "echo yes\n"), &[]);
+    for _ in 0..3 {
+        assert_eq!(place.evolving(&["call", "fails", "text=x"]).run().code, Some(1));
+    }
+    // Three failures in a row set it aside; what waits and what was edited is told.
+    let edited = place.path().join("tools/tools/works.json");
+    let text = std::fs::read_to_string(&edited).unwrap().replace("echo yes", "echo edited");
+    std::fs::write(&edited, text).unwrap();
+    place.staged(&definition("new", "date\n"), &[]);
+    let told = place.evolving(&["list"]).run().stderr();
+    for part in [
+        "the tool new waits for an answer: `flyto evolve approve new-",
+        "the file of the tool works was edited by hand: `flyto evolve approve works-",
+        "the tool fails is quarantined: it failed 3 times in a row; `flyto evolve restore fails`",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    check(
+        place.evolve(&["list"]),
+        expect![[r#"
+            exit code 0
+            -- stdout
+            NAME   VERSION  STATE        CALLS  DESCRIPTION
+            fails  2        quarantined  3      Does fails with a text.
+            works  1        active       0      Does works with a text.
+
+            WAITS               BASED ON  PROPOSED BY
+            new-e2d8d6be2f1b    -         ada
+            works-453fd17c6087  1         an edit of its file
+            -- stderr
+            `flyto evolve approve ID` shows what waits, and asks
+        "#]],
+    );
+    let ran = place.evolving(&["call", "works", "text=x"]).run();
+    assert!(ran.stderr().contains("edited by hand"), "{}", ran.shown());
+    assert_eq!(ran.code, Some(7));
+    // The edit is denied, and lies aside.
+    assert!(place.evolve(&["deny", "works"]).stdout().contains("tools/quarantine/works.json"));
+    assert_eq!(place.output(&["works", "text=x"]), "yes\n");
+
+    assert_eq!(place.told(&["pin", "works"])["pinned"], true);
+    assert_eq!(place.told(&["show", "works"])["pinned_by"], "ada");
+    assert_eq!(place.told(&["unpin", "works"])["pinned"], false);
+    assert_eq!(place.told(&["restore", "fails"])["version"], 3);
+    assert_eq!(place.evolving(&["call", "fails", "text=x"]).run().code, Some(1));
+    assert_eq!(place.told(&["archive", "works"])["version"], 2);
+    let ran = place.evolving(&["call", "works", "text=x"]).run();
+    assert_eq!(ran.code, Some(4));
+    assert!(
+        ran.stderr().contains("`flyto evolve restore works` brings it back"),
+        "{}",
+        ran.shown()
+    );
+    let stats = place.told(&["stats", "fails"]);
+    assert_eq!(stats["tools"]["fails"]["versions"]["1"]["n_calls"], 3);
+    assert!(place.evolve(&["stats"]).stdout().contains("works  1        1      1"));
+    for words in [&["show", "nothing"][..], &["history", "nothing"], &["pin", "nothing"]] {
+        assert_eq!(place.evolve(words).code, Some(4), "{words:?}");
+    }
+    assert_eq!(place.evolve(&["rollback", "works", "9"]).code, Some(4));
+}
+
+#[test]
+fn names_of_others_are_protected() {
+    let place = Place::with_tools(&[("t", "echo", "")]);
+    let tools = r#"[{"name": "taken", "description": "x", "exec": ["true"]}]"#;
+    place.write("tools.json", tools);
+    for (name, part) in [
+        ("Bash", "Bash"),
+        ("bash", "could be taken for \"Bash\""),
+        ("create_tool", "flyto evolve"),
+        ("taken", "tools.json"),
+    ] {
+        place.write("proposal.json", &definition(name, "date\n"));
+        let words = ["--exec-tools", "tools.json", "evolve", "propose", "proposal.json"];
+        let ran = place.evolving(&words).run();
+        assert_eq!(ran.code, Some(5), "{name}: {}", ran.shown());
+        assert!(ran.stderr().contains(part), "{name}: {}", ran.shown());
+    }
+    // A broken definition is drawn with its place.
+    place.write("proposal.json", &definition("a b", "date\n"));
+    let ran = place.evolve(&["propose", "proposal.json"]);
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.stderr().contains("F0402") && ran.stderr().contains(":1:"), "{}", ran.shown());
+    assert_eq!(place.evolve(&["propose", "nothing.json"]).code, Some(4));
+    let error = place.evolve(&["propose", "proposal.json", "--format", "json"]).json_error();
+    assert_eq!(error["error"]["kind"], "invalid");
+    for words in [&["explain", "F0402"][..], &["explain", "F0409"]] {
+        assert_eq!(place.flyto(words).run().code, Some(0));
+    }
+}
+
+#[test]
+fn agents_propose_through_the_same_gates() {
+    let place = Place::new();
+    let new = json!({"name": "hello", "description": "Greets.", "script": "echo hello\n"});
+    let create = |input: &Value| {
+        place.evolving(&["call", "create_tool", "--json", &input.to_string()]).run()
+    };
+    let ran = create(&new);
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(
+        ran.stdout().contains("the proposal waits for a person as \"hello-"),
+        "{}",
+        ran.shown()
+    );
+    let bad = json!({"name": "bad", "description": "x", "script": format!("echo {TOKEN}\n")});
+    let ran = create(&bad);
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    assert!(ran.stdout().contains("what to do: ") && !holds(&bytes_below(place.path()), TOKEN));
+
+    let list = place.told(&["list"]);
+    let id = list["pending"][0]["id"].as_str().unwrap();
+    assert!(list["pending"][0]["proposed_by"].as_str().unwrap().starts_with("session "));
+    place.told(&["approve", "--yes", id]);
+    assert_eq!(place.output(&["hello"]), "hello\n");
+    assert!(place.output(&["list_tools"]).contains("hello (version 1): Greets."));
+    assert!(place.output(&["search_tools", "query=greets"]).contains("hello"));
+    let update = json!({"base_version": 1, "name": "hello", "description": "Greets.", "script": "echo hi\n"});
+    let ran = place.evolving(&["call", "update_tool", "--json", &update.to_string()]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    // Where no store is used, agents are offered none of this.
+    let ran = place.flyto(&["call", "list_tools"]).run();
+    assert_eq!(ran.code, Some(4), "{}", ran.shown());
+}
+
+#[test]
+fn a_project_neither_names_a_store_nor_switches_one_off() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo ran\n"), &[]);
+    let config = json!({"evolve": {"dir": place.path().join("tools")}}).to_string();
+    place.write(".flyto/config.json", &config);
+    let ran = place.flyto(&["call", "t", "text=x"]).run();
+    assert_eq!(ran.code, Some(4), "{}", ran.shown());
+    assert!(ran.stderr().contains("\"evolve.dir\" of an untrusted project"), "{}", ran.shown());
+    place.write("home/.config/flyto/config.json", &config);
+    place.write(".flyto/config.json", r#"{"evolve": {"enabled": false}}"#);
+    let ran = place.flyto(&["call", "t", "text=x"]).run();
+    assert_eq!((ran.code, ran.stdout().as_str()), (Some(0), "ran\n"), "{}", ran.shown());
+    // The operator does both.
+    place.write("home/.config/flyto/config.json", r#"{"evolve": {"enabled": false}}"#);
+    assert_eq!(place.flyto(&["evolve", "list"]).run().code, Some(5));
+    place.evolving(&["call", "t", "text=x"]).check(expect![[r#"
+        exit code 0
+        -- stdout
+        ran
+        -- stderr
+        DIR/.flyto/config.json: "evolve.enabled" of an untrusted project is left out: it can only narrow; `flyto list --problems` shows it
+    "#]]);
+}
+
+#[test]
+fn a_store_below_the_home_directory_is_used_once_it_is_there() {
+    let place = Place::new();
+    place.write("proposal.json", &definition("t", "echo ran\n"));
+    let ran = place.flyto(&["evolve", "propose", "proposal.json", "--format", "json"]).run();
+    let id = ran.json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(place.flyto(&["evolve", "approve", "--yes", &id]).run().code, Some(0));
+    assert!(place.exists("home/.flyto/evolution/tools/t.json"));
+    assert_eq!(place.flyto(&["call", "t", "text=x"]).run().stdout(), "ran\n");
+    // A file of an older program, which no person approved here, is not called.
+    place.write("home/.flyto/evolution/tools/old.json", &definition("old", "echo old\n"));
+    assert_eq!(place.flyto(&["call", "old", "text=x"]).run().code, Some(4));
+    let told = place.flyto(&["list"]).run().stderr();
+    assert!(told.contains("the file of the tool old was never approved"), "{told}");
+    let list = place.flyto(&["evolve", "list", "--format", "json"]).run().json();
+    let id = list["unapproved"][0]["id"].as_str().unwrap();
+    assert_eq!(place.flyto(&["evolve", "approve", "--yes", id]).run().code, Some(0));
+    assert_eq!(place.flyto(&["call", "old", "text=x"]).run().stdout(), "old\n");
+}
+
+#[test]
+fn a_tool_goes_to_another_store() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo there\n"), &[]);
+    let ran = place.evolve(&["export", "t", "--to", "."]);
+    assert_eq!((ran.code, ran.stdout().as_str()), (Some(0), "./t.tool.json\n"));
+    assert_eq!(place.evolve(&["export", "t", "--to", "."]).code, Some(5));
+    assert_eq!(place.evolve(&["export", "t", "--to", "nowhere"]).code, Some(4));
+    let other = |words: &[&str]| place.flyto(&[&["--evolve", "other"], words].concat()).run();
+    let ran = other(&["evolve", "import", "t.tool.json", "--format", "json"]);
+    let id = ran.json()["id"].as_str().unwrap().to_owned();
+    assert!(other(&["evolve", "show", &id]).stdout().contains("imported from t.tool.json"));
+    assert_eq!(other(&["evolve", "approve", "--yes", &id]).code, Some(0));
+    assert_eq!(other(&["call", "t", "text=x"]).stdout(), "there\n");
+    let text = std::fs::read_to_string(place.path().join("t.tool.json")).unwrap();
+    place.write("t.tool.json", &text.replace("echo there", "echo evil"));
+    let ran = other(&["evolve", "import", "t.tool.json", "--base", "1"]);
+    assert_eq!(ran.code, Some(3), "{}", ran.shown());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_job_calls_tools_that_were_written_at_run_time() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo \"$TOOL_INPUT_TEXT\"\n"), &[]);
+    let ran = place.evolving(&["call", "t", "text=later", "--background"]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    let id = ran.stdout();
+    let ran = place.flyto(&["jobs", "result", id.trim(), "--wait"]).run();
+    assert_eq!(ran.stdout(), "later\n", "{}", ran.shown());
+}

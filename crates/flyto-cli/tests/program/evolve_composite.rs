@@ -1,0 +1,98 @@
+//! Tools that agents compose of others: each step is a call of its own, through all stages of the host.
+
+use serde_json::{Value, json};
+
+use crate::place::Place;
+
+/// Appends a line to the file `log`, and fails for `c`.
+const STEP: &str = "echo \"do $TOOL_INPUT_TEXT\" >>log; [ \"$TOOL_INPUT_TEXT\" != c ]\n";
+
+fn place() -> Place {
+    let place = Place::new();
+    for (name, script) in [("do_it", STEP), ("undo_it", "echo \"undo $TOOL_INPUT_TEXT\" >>log\n")] {
+        approve(&place, &crate::evolve::definition(name, script));
+    }
+    let allow = json!({"permissions": {"allow": ["do_it", "undo_it"]}});
+    place.write("home/.config/flyto/config.json", &allow.to_string());
+    place
+}
+
+fn approve(place: &Place, text: &str) {
+    let id = place.staged(text, &["--distinct-because", "a test"]);
+    let ran = place.evolving(&["evolve", "approve", "--yes", &id]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+}
+
+/// Four steps, of which the third may fail.
+fn composite(name: &str) -> String {
+    let step = |id: &str| {
+        let with = json!({"text": id});
+        let mut step = json!({"id": id, "tool": "do_it", "with": with, "on_error": "undo"});
+        step["undo"] = json!({"tool": "undo_it", "with": {"text": id}});
+        step
+    };
+    let chain = |id: &str, after: &str| {
+        let mut step = step(id);
+        step["after"] = json!([after]);
+        step
+    };
+    json!({
+        "name": name, "description": "Does four things, or none.", "execution_type": "composite",
+        "composite": {"steps": [step("a"), chain("b", "a"), chain("c", "b"), chain("d", "c")]},
+    })
+    .to_string()
+}
+
+#[test]
+fn steps_go_through_the_host_and_are_undone_in_reverse() {
+    let place = place();
+    approve(&place, &composite("all_or_none"));
+    let ran = place.evolving(&["call", "all_or_none", "--format", "json"]).run();
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+    assert_eq!(log, "do a\ndo b\ndo c\nundo b\nundo a\n");
+    let shown = ran.shown();
+    assert!(shown.contains("undone: b, a") && shown.contains("d: not run"), "{shown}");
+
+    // Each step is recorded as a call within that of the composite.
+    let log = place.flyto(&["audit", "export"]).run().stdout();
+    let records: Vec<Value> = log.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    let begun = |tool: &str| -> Vec<&Value> {
+        records.iter().filter(|it| it["body"]["tool"] == tool).collect()
+    };
+    let parent = &begun("all_or_none")[0]["id"];
+    assert!(parent.is_string(), "{log}");
+    let steps: Vec<_> = begun("do_it").into_iter().chain(begun("undo_it")).collect();
+    assert_eq!(steps.len(), 5);
+    for it in steps {
+        assert_eq!((&it["body"]["parent"], &it["body"]["caller"]), (parent, &json!("agent")));
+    }
+}
+
+#[test]
+fn a_step_that_is_denied_stays_denied_within() {
+    let place = place();
+    approve(&place, &composite("all_or_none"));
+    let deny = json!({"permissions": {"allow": ["do_it"], "deny": ["undo_it"]}});
+    place.write("home/.config/flyto/config.json", &deny.to_string());
+    let ran = place.evolving(&["call", "all_or_none"]).run();
+    assert_eq!(ran.code, Some(1), "{}", ran.shown());
+    assert!(ran.stdout().contains("not undone: b: "), "{}", ran.shown());
+    let log = std::fs::read_to_string(place.path().join("log")).unwrap();
+    assert_eq!(log, "do a\ndo b\ndo c\n");
+}
+
+#[test]
+fn a_composite_is_never_safer_than_its_steps() {
+    let place = place();
+    let claim = composite("claim").replacen("\"name\"", "\"read_only\":true,\"name\"", 1);
+    place.write("claim.json", &claim);
+    let ran = place.evolving(&["evolve", "propose", "claim.json"]).run();
+    assert_eq!(ran.code, Some(3), "{}", ran.shown());
+    assert!(ran.stderr().contains("read_only"), "{}", ran.shown());
+    let unknown = composite("unknown").replace("\"undo_it\"", "\"nothing\"");
+    place.write("unknown.json", &unknown);
+    let ran = place.evolving(&["evolve", "propose", "unknown.json"]).run();
+    assert_eq!(ran.code, Some(3), "{}", ran.shown());
+    assert!(ran.stderr().contains("nothing"), "{}", ran.shown());
+}

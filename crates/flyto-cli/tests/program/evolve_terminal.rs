@@ -1,0 +1,130 @@
+//! A person at a terminal decides about tools that agents write.
+
+use std::io::{Read as _, Write as _};
+
+use serde_json::json;
+
+use crate::evolve::definition;
+use crate::live::{read_until, terminal};
+use crate::place::Place;
+use crate::terminal::{check_clean, hostile};
+
+/// Runs a command at a terminal, answers its question, and gives the exit code and what was shown.
+fn answered(place: &Place, words: &[&str], answer: &str) -> (Option<i32>, String) {
+    let (mut controller, user) = terminal(100);
+    let (input, output) = (user.try_clone().unwrap(), user.try_clone().unwrap());
+    let words = [&["--color", "never"], words].concat();
+    let flyto = place.evolving(&words).command(|it| {
+        it.stdin(input).stdout(output).stderr(user);
+    });
+    let mut flyto = flyto.start();
+    let mut seen = read_until(&mut controller, "later (L) ");
+    controller.write_all(answer.as_bytes()).unwrap();
+    let status = flyto.wait().unwrap();
+    // A terminal whose last user is gone ends with an error on Linux.
+    let mut rest = Vec::new();
+    let _ = controller.read_to_end(&mut rest);
+    seen.push_str(&String::from_utf8_lossy(&rest));
+    (status.code(), seen.replace('\r', ""))
+}
+
+const PROPOSE: &[&str] = &["evolve", "propose", "t.json"];
+
+#[test]
+fn a_person_saves_what_was_shown() {
+    let place = Place::new();
+    place.write("t.json", &definition("t", "echo \"$GITHUB_TOKEN\" # \u{202e}\n"));
+    let (code, seen) = answered(&place, PROPOSE, "s\n");
+    assert_eq!(code, Some(0), "{seen}");
+    for part in [
+        "t(text: string), new -> version 1\n",
+        "+echo \"$GITHUB_TOKEN\" # \\u{202e}\n",
+        "commands: echo\n",
+        "variables read: GITHUB_TOKEN\n",
+        "! direction character U+202E in /script, line 1\n",
+        "examples: none\n",
+    ] {
+        assert!(seen.contains(part), "{part:?}: {seen}");
+    }
+    assert!(!seen.contains('\u{202e}') && seen.ends_with("t is saved as version 1\n"), "{seen}");
+    // An update is shown as what it changes.
+    place.write("t.json", &definition("t", "echo no token\n"));
+    let (code, seen) = answered(&place, &[PROPOSE, &["--base", "1"]].concat(), "save\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("version 1 -> version 2\n") && !seen.contains("+Does"), "{seen}");
+    assert!(
+        seen.contains("\n-echo \"$GITHUB_TOKEN\"") && seen.contains("\n+echo no token\n"),
+        "{seen}"
+    );
+}
+
+#[test]
+fn what_is_no_clear_yes_is_none() {
+    let place = Place::new();
+    place.write("t.json", &definition("t", "echo ran\n"));
+    let (code, seen) = answered(&place, PROPOSE, "d it does too little\n");
+    assert_eq!(code, Some(5), "{seen}");
+    assert!(seen.contains("denied: it does too little"), "{seen}");
+    let (code, seen) = answered(&place, PROPOSE, "deny\nnot now\n");
+    assert_eq!(code, Some(5), "{seen}");
+    assert!(seen.contains("reason: ") && seen.contains("denied: not now"), "{seen}");
+    let (code, seen) = answered(&place, PROPOSE, "o\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("nothing is saved"), "{seen}");
+    // What is no answer is asked again, and then waits.
+    let (code, seen) = answered(&place, PROPOSE, "y\nyes\nok\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert_eq!(seen.matches("later (L) ").count(), 3, "{seen}");
+    assert!(seen.contains(" waits\n"), "{seen}");
+    let ran = place.evolving(&["call", "t", "text=x"]).run();
+    assert_eq!(ran.code, Some(4), "{}", ran.shown());
+    // The end of the input is no answer either. Then it is approved by its name.
+    let (code, seen) = answered(&place, &["evolve", "approve", "t"], "\u{4}");
+    assert_eq!(code, Some(0), "{seen}");
+    let (code, seen) = answered(&place, &["evolve", "approve", "t"], "s\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert_eq!(place.evolving(&["call", "t", "text=x"]).run().stdout(), "ran\n");
+}
+
+#[test]
+fn a_proposal_of_an_agent_is_asked_about_in_its_call() {
+    let place = Place::new();
+    let input =
+        json!({"name": "t", "description": "Greets.", "script": "echo hello\n"}).to_string();
+    let (code, seen) = answered(&place, &["call", "create_tool", "--json", &input], "s\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("proposed by session ") && seen.contains("+echo hello"), "{seen}");
+    assert!(seen.contains("is saved as version 1 and can be called now"), "{seen}");
+    assert_eq!(place.evolving(&["call", "t"]).run().stdout(), "hello\n");
+}
+
+#[test]
+fn no_text_of_a_proposal_acts_on_a_terminal() {
+    let place = Place::new();
+    let hostile = hostile();
+    let text = json!({
+        "name": "t", "description": hostile, "rationale": hostile, "execution_type": "script",
+        "script": format!("echo '{hostile}'\n"), "tags": ["a"],
+        "input_schema": {"type": "object", "properties": {"a": {"type": "string", "description": hostile}}},
+    });
+    let id = place.staged(&text.to_string(), &[]);
+    let ways: [&[&str]; 9] = [
+        &["evolve", "show", &id],
+        &["evolve", "list"],
+        &["list"],
+        &["evolve", "approve", "--yes", &id],
+        &["evolve", "show", "t"],
+        &["evolve", "history", "t"],
+        &["show", "t"],
+        &["evolve", "show", &hostile],
+        &["evolve", "diff", "t", "1", "1"],
+    ];
+    for way in ways {
+        for options in [&["--color", "never"][..], &["--color", "always"]] {
+            let ran = place.evolving(&[options, way].concat()).run();
+            let what: Vec<String> = way.iter().map(ToString::to_string).collect();
+            check_clean(&what, &ran.stdout(), options[1] == "always");
+            check_clean(&what, &ran.stderr(), options[1] == "always");
+        }
+    }
+}
