@@ -426,3 +426,45 @@ fn a_job_calls_tools_that_were_written_at_run_time() {
     let ran = place.flyto(&["jobs", "result", id.trim(), "--wait"]).run();
     assert_eq!(ran.stdout(), "later\n", "{}", ran.shown());
 }
+
+/// The words of a command line in which some are between single quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut res = vec![String::new()];
+    for (index, part) in line.split('\'').enumerate() {
+        let is_quoted = index % 2 == 1;
+        let pieces = if is_quoted { vec![part] } else { part.split(' ').collect() };
+        for (index, piece) in pieces.into_iter().enumerate() {
+            match res.last_mut() {
+                Some(last) if index == 0 => last.push_str(piece),
+                _ => res.push(piece.to_owned()),
+            }
+        }
+    }
+    res
+}
+
+#[test]
+fn the_readme_shows_what_happens() {
+    let readme = include_str!("../../../../README.md");
+    let section = readme.split("\n## ").find(|it| it.starts_with("Tools that the agent writes"));
+    let block = |kind: &str| {
+        let rest = section.unwrap().split_once(&format!("```{kind}\n")).unwrap().1;
+        rest.split_once("```").unwrap().0
+    };
+    let place = Place::new();
+    place.write("first_words.json", block("json"));
+    let mut n_commands = 0;
+    for command in block("console").split("$ ").filter(|it| !it.is_empty()) {
+        let (line, expected) = command.split_once('\n').unwrap();
+        let words = words(line);
+        assert_eq!(words[0], "flyto");
+        let words: Vec<_> = words[1..].iter().map(String::as_str).collect();
+        let ran = place.flyto(&words).run();
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.shown());
+        if !expected.is_empty() {
+            assert_eq!(ran.stdout(), expected, "{line}");
+        }
+        n_commands += 1;
+    }
+    assert_eq!(n_commands, 5);
+}
