@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     let early = if is_from_stdin { None } else { Some(input::input(&args.input, io::empty())?) };
     let status = Arc::new(Status::new(&args.name, &session.screen));
     let approver: Arc<dyn Approver> = match evolve::can_ask(&session.screen) {
-        true => Arc::new(evolve::AtTerminal::new(status.clone(), evolve::person(session.env()))),
+        true => Arc::new(evolve::AtTerminal::new(status.clone(), session.env())),
         false => Arc::new(evolve::Later),
     };
     let with = |host: HostBuilder, rules_file| {

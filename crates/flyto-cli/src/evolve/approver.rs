@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use flyto_evolve::{Answer, Approver, ApproverError, Decision, Review};
+use flyto_execenv::Environment;
 
+use super::editor::Editor;
+use super::person;
 use crate::screen::{Screen, read_line};
 use crate::words::tame;
 
@@ -35,17 +38,16 @@ pub(crate) fn can_ask(screen: &Screen) -> bool {
 pub(crate) struct AtTerminal {
     prompt: Arc<dyn Prompt>,
     by: String,
+    editor: Option<Editor>,
 }
 
 /// How often a person is asked again after an answer that is none.
 const MAX_ASKED: usize = 3;
 
-const QUESTION: &str =
-    "approve this text? save (s), once (o), deny with a reason (d REASON), later (L) ";
-
 impl AtTerminal {
-    pub(crate) fn new(prompt: Arc<dyn Prompt>, by: String) -> Self {
-        Self { prompt, by }
+    /// Asks on behalf of the person of an environment, who may edit a proposal where it names an editor.
+    pub(crate) fn new(prompt: Arc<dyn Prompt>, env: &Environment) -> Self {
+        Self { prompt, by: person(env), editor: Editor::of(env) }
     }
 
     async fn line(&self, question: &str) -> Result<String, ApproverError> {
@@ -60,26 +62,47 @@ impl AtTerminal {
         Ok(line)
     }
 
-    async fn answer(&self) -> Result<Answer, ApproverError> {
+    async fn answer(&self, review: &Review) -> Result<Answer, ApproverError> {
+        let edit = if self.editor.is_some() { "edit (e), " } else { "" };
+        let question = format!(
+            "approve this text? save (s), once (o), {edit}deny with a reason (d REASON), later (L) "
+        );
         for _ in 0..MAX_ASKED {
-            let line = self.line(QUESTION).await?;
-            let (word, rest) =
-                line.trim().split_once(char::is_whitespace).unwrap_or((line.trim(), ""));
-            match word {
-                "s" | "save" => return Ok(Answer::Save),
-                "o" | "once" => return Ok(Answer::Once),
-                "d" | "deny" => {
+            let line = self.line(&question).await?;
+            let line = line.trim();
+            let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+            match (word, &self.editor) {
+                ("s" | "save", _) => return Ok(Answer::Save),
+                ("o" | "once", _) => return Ok(Answer::Once),
+                ("e" | "edit", Some(editor)) => {
+                    if let Some(text) = self.edited(editor, review).await {
+                        return Ok(Answer::Edit(text));
+                    }
+                }
+                ("d" | "deny", _) => {
                     let reason = match rest.trim() {
                         "" => self.line("reason: ").await?.trim().to_owned(),
                         reason => reason.to_owned(),
                     };
                     return Ok(Answer::Deny { reason });
                 }
-                "" | "l" | "L" | "later" => return Ok(Answer::Later),
+                ("" | "l" | "L" | "later", _) => return Ok(Answer::Later),
                 _ => {}
             }
         }
         Ok(Answer::Later)
+    }
+
+    /// The definition as the person leaves it; `None` where that is as it was, which is told.
+    async fn edited(&self, editor: &Editor, review: &Review) -> Option<String> {
+        let text = format!("{:#}\n", review.definition);
+        let what = match editor.edit(&text).await {
+            Ok(edited) if edited != text => return Some(edited),
+            Ok(_) => "nothing was changed".to_owned(),
+            Err(err) => format!("the text could not be edited: {err}"),
+        };
+        self.prompt.write(&tame(&format!("{what}\n")));
+        None
     }
 }
 
@@ -87,7 +110,7 @@ impl AtTerminal {
 impl Approver for AtTerminal {
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
         self.prompt.write(&tame(&format!("{review}\n")));
-        Ok(Decision::new(self.answer().await?, self.by.clone()))
+        Ok(Decision::new(self.answer(review).await?, self.by.clone()))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The tools that agents write, joined to the host: its registry has them, and its stages are around each call.
 
 mod approver; // how a person is asked
+mod editor; // a proposal in the person's own editor
 mod facts; // what is told of a version
 
 use std::path::Path;

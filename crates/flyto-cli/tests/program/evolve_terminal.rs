@@ -11,11 +11,21 @@ use crate::terminal::{check_clean, hostile};
 
 /// Runs a command at a terminal, answers its question, and gives the exit code and what was shown.
 fn answered(place: &Place, words: &[&str], answer: &str) -> (Option<i32>, String) {
+    answered_with(place, words, answer, &[])
+}
+
+/// The same with these variables.
+fn answered_with(
+    place: &Place,
+    words: &[&str],
+    answer: &str,
+    variables: &[(&str, &str)],
+) -> (Option<i32>, String) {
     let (mut controller, user) = terminal(100);
     let (input, output) = (user.try_clone().unwrap(), user.try_clone().unwrap());
     let words = [&["--color", "never"], words].concat();
     let flyto = place.evolving(&words).command(|it| {
-        it.stdin(input).stdout(output).stderr(user);
+        it.stdin(input).stdout(output).stderr(user).envs(variables.iter().copied());
     });
     let mut flyto = flyto.start();
     let mut seen = read_until(&mut controller, "later (L) ");
@@ -84,6 +94,34 @@ fn what_is_no_clear_yes_is_none() {
     let (code, seen) = answered(&place, &["evolve", "approve", "t"], "s\n");
     assert_eq!(code, Some(0), "{seen}");
     assert_eq!(place.evolving(&["call", "t", "text=x"]).run().stdout(), "ran\n");
+}
+
+#[test]
+fn a_person_edits_what_was_proposed() {
+    let place = Place::new();
+    let temp = place.path().join("temp");
+    std::fs::create_dir(&temp).unwrap();
+    let temp = ("TMPDIR", temp.to_str().unwrap());
+    place.write("t.json", &definition("t", "echo ran\n"));
+    // Nothing was changed, then the editor fails, then the text is another one, which is checked and shown again.
+    let (code, seen) = answered_with(&place, PROPOSE, "e\nl\n", &[temp, ("EDITOR", "true")]);
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("edit (e), ") && seen.contains("nothing was changed\n"), "{seen}");
+    let editor = ("VISUAL", "exit 3; true");
+    let (_, seen) = answered_with(&place, PROPOSE, "e\nl\n", &[temp, editor]);
+    assert!(seen.contains("the text could not be edited: the editor ended with "), "{seen}");
+    let editor = ("VISUAL", "test -t 0 && test -t 1 && sed -i s/ran/edited/");
+    let (code, seen) = answered_with(&place, PROPOSE, "e\ns\n", &[temp, editor]);
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(seen.contains("edited by a person in this decision\n"), "{seen}");
+    assert!(seen.contains("+echo ran") && seen.contains("+echo edited"), "{seen}");
+    assert_eq!(place.evolving(&["call", "t", "text=x"]).run().stdout(), "edited\n");
+    // An edit goes through all checks, and leaves no file behind.
+    let words = [PROPOSE, &["--base", "1"]].concat();
+    let editor = ("VISUAL", "sed -i 's/echo ran/echo $(/'");
+    let (code, seen) = answered_with(&place, &words, "e\n", &[temp, editor]);
+    assert_eq!(code, Some(3), "{seen}");
+    assert_eq!(std::fs::read_dir(temp.1).unwrap().count(), 0);
 }
 
 #[test]

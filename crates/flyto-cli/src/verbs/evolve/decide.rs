@@ -51,7 +51,7 @@ pub(super) fn apply(proposal: Proposal, session: &Session) -> Result<Exit, Stop>
 }
 
 fn at_terminal(session: &Session) -> Arc<dyn Approver> {
-    Arc::new(AtTerminal::new(Arc::new(session.screen), person(session.env())))
+    Arc::new(AtTerminal::new(Arc::new(session.screen), session.env()))
 }
 
 fn load(session: &Session, approver: Arc<dyn Approver>) -> Result<Loaded, Stop> {
