@@ -42,6 +42,8 @@ pub(crate) enum EvolveWhat {
     Approve(Approve),
     /// Denies a proposal that waits, or sets an edited file aside
     Deny(Deny),
+    /// Records that a text that looks like a secret is none
+    Acknowledge(Acknowledge),
     /// Makes a version with the text of an earlier one
     Rollback(Rollback),
     /// Sets a tool aside: it cannot be called, and every version stays
@@ -74,6 +76,7 @@ impl Evolve {
             | EvolveWhat::Unpin(it) => &mut it.common,
             EvolveWhat::Approve(it) => &mut it.common,
             EvolveWhat::Deny(it) => &mut it.common,
+            EvolveWhat::Acknowledge(it) => &mut it.common,
             EvolveWhat::Rollback(it) => &mut it.common,
             EvolveWhat::Export(it) => &mut it.common,
             EvolveWhat::Import(it) => &mut it.common,
@@ -161,6 +164,22 @@ pub(crate) struct Deny {
     /// Records why
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+It holds for this very text, in any tool of the store, and for no other text. The text itself is not recorded.")]
+pub(crate) struct Acknowledge {
+    /// The fingerprint of the text, as the refusal of a proposal names it
+    pub(crate) fingerprint: String,
+    /// The rule that found it, as the refusal names it
+    #[arg(long, value_name = "RULE")]
+    pub(crate) rule: String,
+    /// Why it is no secret
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: String,
     #[command(flatten)]
     common: Common,
 }

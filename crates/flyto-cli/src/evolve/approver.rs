@@ -45,7 +45,7 @@ pub(crate) struct AtTerminal {
 const MAX_ASKED: usize = 3;
 
 impl AtTerminal {
-    /// Asks on behalf of the person of an environment, who may edit a proposal where it names an editor.
+    /// Asks the person of an environment. An editor that it names may change a proposal.
     pub(crate) fn new(prompt: Arc<dyn Prompt>, env: &Environment) -> Self {
         Self { prompt, by: person(env), editor: Editor::of(env) }
     }

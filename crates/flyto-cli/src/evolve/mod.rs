@@ -4,6 +4,7 @@ mod approver; // how a person is asked
 mod editor; // a proposal in the person's own editor
 mod facts; // what is told of a version
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
@@ -183,6 +184,18 @@ pub(crate) fn refused(refusal: Refusal) -> Stop {
                 for it in diff {
                     let lines = it.unified.trim_end();
                     stop = stop.with_help(format!("it would change {}:\n{lines}", it.field));
+                }
+            }
+            if let Refusal::Secret { findings } = &refusal {
+                let mut seen = BTreeSet::new();
+                for it in findings.iter().filter(|it| seen.insert(it.found.fingerprint.to_string()))
+                {
+                    let (print, rule) = (it.found.fingerprint.to_string(), &it.found.rule);
+                    let words = ["flyto", "evolve", "acknowledge", &print, "--rule", rule];
+                    let words = command_line(words);
+                    stop = stop.with_help(format!(
+                        "if it is none, a person records that: `{words} --reason TEXT`"
+                    ));
                 }
             }
             match refusal {

@@ -53,7 +53,7 @@ struct Document<'a> {
     /// Of a plugin's tool: what it is, and what it was granted.
     #[serde(flatten)]
     details: Option<&'a ToolDetails>,
-    /// Of a tool that was written at run time: its version, who approved it, how it was used.
+    /// Of a tool that was written at run time: its version, its approval, how it was used.
     #[serde(skip_serializing_if = "Option::is_none")]
     evolved: Option<&'a Evolution>,
     findings: Vec<&'a Diagnostic>,

@@ -186,6 +186,29 @@ fn a_tool_lives_from_the_terminal() {
 }
 
 #[test]
+fn a_person_says_that_a_text_is_no_secret() {
+    let place = Place::new();
+    let text = |token: &str| definition("t", &format!("echo '{token}'\n"));
+    place.write("proposal.json", &text(TOKEN));
+    let ran = place.evolve(&["propose", "proposal.json"]);
+    let told = ran.stderr();
+    let command = told.split("`flyto evolve ").nth(1).unwrap().split(" --reason").next().unwrap();
+    assert!(!told.contains(TOKEN), "{told}");
+    let words: Vec<_> = command.split(' ').chain(["--reason", "an example"]).collect();
+    assert_eq!(words[0], "acknowledge");
+    assert_eq!(place.evolve(&["acknowledge", "x", "--rule", "r", "--reason", "r"]).code, Some(2));
+    assert_eq!(place.told(&words)["rule"], "github-token");
+    assert_eq!(place.approved(&text(TOKEN), &[]), 1);
+    // Another one in the same place is one still.
+    let other = TOKEN.replace("e42F", "e43F");
+    place.write("proposal.json", &text(&other));
+    let ran = place.evolve(&["propose", "proposal.json", "--base", "1"]);
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    let kept = std::fs::read_to_string(place.path().join("tools/acks.json")).unwrap();
+    assert!(kept.contains("an example") && kept.contains("ada") && !kept.contains(TOKEN), "{kept}");
+}
+
+#[test]
 fn of_two_updates_at_once_one_wins() {
     let place = Place::new();
     place.approved(&definition("t", "echo 1\n"), &[]);

@@ -1,13 +1,13 @@
-//! `evolve rollback`, `archive`, `restore`, `pin` and `unpin`.
+//! `evolve rollback`, `archive`, `restore`, `pin`, `unpin` and `acknowledge`.
 
 use serde::Serialize;
 
 use super::decide::changed;
-use crate::args::evolve::Rollback;
+use crate::args::evolve::{Acknowledge, Rollback};
 use crate::evolve::{failed, person};
 use crate::exit::Exit;
 use crate::session::Session;
-use crate::stop::Stop;
+use crate::stop::{Stop, chain};
 use crate::words::one_line;
 
 pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop> {
@@ -42,6 +42,29 @@ pub(super) fn pin(name: &str, pinned: bool, session: &Session) -> Result<Exit, S
     } else {
         let state = if pinned { "is pinned" } else { "is not pinned any more" };
         screen.answer(format!("{} {state}\n", one_line(name)))?;
+    }
+    Ok(Exit::Ok)
+}
+
+#[derive(Serialize)]
+struct Acknowledged<'a> {
+    fingerprint: &'a str,
+    rule: &'a str,
+}
+
+pub(super) fn acknowledge(args: &Acknowledge, session: &Session) -> Result<Exit, Stop> {
+    let Acknowledge { fingerprint, rule, reason, .. } = args;
+    let parsed = fingerprint.parse().map_err(|err| {
+        Stop::usage(format!("{fingerprint:?} is no fingerprint: {}", chain(&err)))
+            .with_help("the refusal of the proposal names it")
+    })?;
+    let (store, by) = (session.evolve_store()?, person(session.env()));
+    store.acknowledge(parsed, rule, &by, reason).map_err(failed)?;
+    let screen = session.screen;
+    if screen.is_json() {
+        screen.document(&Acknowledged { fingerprint, rule })?;
+    } else {
+        screen.answer("this text counts as no secret; propose the tool again\n")?;
     }
     Ok(Exit::Ok)
 }

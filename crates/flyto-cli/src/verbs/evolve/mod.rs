@@ -1,4 +1,4 @@
-//! `evolve`: the tools that agents write, for the person who answers for them.
+//! `evolve`: the tools that agents write, for the person that answers for them.
 
 mod change; // versions that are made of earlier ones, pins
 mod decide; // proposals and their answers
@@ -25,6 +25,7 @@ pub(super) fn run(args: &Evolve, session: &Session) -> Result<Exit, Stop> {
         EvolveWhat::History(args) => show::history(&args.name, session),
         EvolveWhat::Approve(args) => decide::approve(args, session),
         EvolveWhat::Deny(args) => decide::deny(args, session),
+        EvolveWhat::Acknowledge(args) => change::acknowledge(args, session),
         EvolveWhat::Rollback(args) => change::roll_back(args, session),
         EvolveWhat::Archive(args) => change::archive(&args.name, session),
         EvolveWhat::Restore(args) => change::restore(&args.name, session),
