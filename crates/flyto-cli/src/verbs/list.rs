@@ -67,14 +67,15 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         screen.document(&document)?;
         return Ok(Exit::Ok);
     }
+    let of_store: Vec<_> = loaded.evolved.iter().flat_map(of_store).collect();
     if args.problems && !args.watch {
-        return show_problems(&short(&entries, &tools, &loaded), &loaded, session);
+        let said = [short(&entries, &tools, &loaded), of_store].concat();
+        return show_problems(&said, &loaded, session);
     }
     if !entries.is_empty() {
         let table = table(&entries, args.wire, &ctx);
         screen.answer(table.draw(screen.stdout))?;
     }
-    let of_store = loaded.evolved.iter().flat_map(of_store);
     let remarks = remarks(&loaded).into_iter().chain(of_store);
     for remark in short(&entries, &tools, &loaded).into_iter().chain(remarks) {
         screen.note(remark);

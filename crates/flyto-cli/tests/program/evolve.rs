@@ -280,6 +280,11 @@ fn states_are_told_and_changed() {
             `flyto evolve approve ID` shows what waits, and asks
         "#]],
     );
+    let id = place.told(&["list"])["unapproved"][0]["id"].as_str().unwrap().to_owned();
+    let edit = place.evolve(&["show", &id]).stdout();
+    assert!(edit.contains("-echo yes\n+echo edited\n"), "{edit}");
+    let problems = place.evolving(&["list", "--problems"]).run().stderr();
+    assert!(problems.contains(&format!("`flyto evolve approve {id}`")), "{problems}");
     let ran = place.evolving(&["call", "works", "text=x"]).run();
     assert!(ran.stderr().contains("edited by hand"), "{}", ran.shown());
     assert_eq!(ran.code, Some(7));

@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use flyto_evolve::{Applied, Approver, Proposal, Refusal, Store};
+use flyto_evolve::{Applied, Approver, Proposal, ProposalSource, Refusal, Review, Store};
 use serde::Serialize;
 use serde_json::json;
 
@@ -236,22 +236,30 @@ pub(super) fn deny(args: &Deny, session: &Session) -> Result<Exit, Stop> {
     Ok(Exit::Ok)
 }
 
-/// What a person would be shown of a proposal that waits.
-pub(super) fn review(
-    waiting: &Waiting,
-    session: &Session,
-) -> Result<Option<flyto_evolve::Review>, Stop> {
-    let Waiting::Proposal(id) = waiting else { return Ok(None) };
+/// What a person would be shown of what waits.
+pub(super) fn review(waiting: &Waiting, session: &Session) -> Result<Review, Stop> {
     let loaded = super::load(session)?;
-    let evolved = super::joined(&loaded)?;
-    let pending = evolved.builder.store().pending_one(id).map_err(failed)?;
-    let mut proposal = Proposal::new(pending.definition, pending.proposed_by);
-    proposal.base = pending.base;
-    proposal.distinct_because = pending.distinct_because;
-    if let Some(from) = pending.imported_from {
-        proposal.source = flyto_evolve::ProposalSource::Imported { from };
-    }
-    working()?.block_on(evolved.builder.dry_run(&proposal)).map(Some).map_err(refused)
+    let builder = &super::joined(&loaded)?.builder;
+    let proposal = match waiting {
+        Waiting::Proposal(id) => {
+            let pending = builder.store().pending_one(id).map_err(failed)?;
+            let mut proposal = Proposal::new(pending.definition, pending.proposed_by);
+            proposal.base = pending.base;
+            proposal.distinct_because = pending.distinct_because;
+            if let Some(from) = pending.imported_from {
+                proposal.source = ProposalSource::Imported { from };
+            }
+            proposal
+        }
+        Waiting::File { name, .. } => {
+            let found = builder.store().unapproved(name).map_err(failed)?;
+            let by = person(session.env());
+            let mut proposal = Proposal::of(&found.definition, by).source(ProposalSource::File);
+            proposal.base = found.base;
+            proposal
+        }
+    };
+    working()?.block_on(builder.dry_run(&proposal)).map_err(refused)
 }
 
 /// Makes a change of versions, and tells the version that came of it.

@@ -35,8 +35,8 @@ pub(super) fn show(args: &Show, session: &Session) -> Result<Exit, Stop> {
     if !is_tool
         && args.version.is_none()
         && let Ok(waiting) = Waiting::find(&store, &args.name)
-        && let Some(review) = review(&waiting, session)?
     {
+        let review = review(&waiting, session)?;
         if screen.is_json() {
             screen.document(&Proposed { id: &args.name, review: &review })?;
         } else {
