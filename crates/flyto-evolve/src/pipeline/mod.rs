@@ -1,6 +1,8 @@
 //! From a proposal to a tool that can be called.
 
+mod apply;
 mod build;
+mod check;
 mod duplicate;
 mod example;
 mod guard;
@@ -11,7 +13,8 @@ mod registered;
 mod syntax;
 mod tracked;
 
-pub use build::{Builder, DEFAULT_MAX_PER_SESSION, MAX_ACTIVE_TOOLS, ToolBuilder};
+pub use build::{Builder, DEFAULT_MAX_PER_SESSION, ToolBuilder};
+pub use check::MAX_ACTIVE_TOOLS;
 pub use proposal::{Applied, Proposal, ProposalSource};
 pub use refusal::{Refusal, Stage};
 pub use registered::{Found, LoadReport};

@@ -1,0 +1,198 @@
+//! The way of a proposal, from what was proposed to a tool that can be called.
+//!
+//! First come the [checks](super::check), then a person is asked, and what the person approved is saved and registered. A
+//! refusal at any step leaves nothing behind but a record of it.
+
+use flyto_security::Tier;
+use serde_json::json;
+
+use super::{
+    Applied, Proposal, ProposalSource, Refusal, ToolBuilder,
+    check::{Checked, conflict},
+    names,
+};
+use crate::{Answer, Approval, Change, DefinitionHash, NewVersion, Pending, Review, review::ask};
+
+/// A session may propose so many times as often as it may have tools.
+const PROPOSALS_PER_TOOL: u32 = 3;
+
+/// How often a person may edit one proposal before it counts as denied.
+const MAX_EDITS: u32 = 8;
+
+/// How often a person denies a text before the person is not asked again about it.
+const MAX_DENIALS: u32 = 2;
+
+impl ToolBuilder {
+    /// Makes a tool of a proposal, or says why not. A tool that is made can be called when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal`] says at which step, and what to do instead. Nothing of the proposal is left behind then.
+    pub async fn apply(&self, proposal: Proposal) -> Result<Applied, Refusal> {
+        self.count_proposal()?;
+        let sha256 = DefinitionHash::of_bytes(proposal.text.as_bytes());
+        let res = self.decide(proposal).await;
+        match &res {
+            Ok(Applied::Saved(_) | Applied::Once { .. }) => self.session().n_applied += 1,
+            Ok(Applied::Staged { .. }) => {} // What waits is no success yet.
+            Err(refusal) => {
+                // Neither the text nor its name: before the scan, either may hold a secret.
+                let body = json!({"stage": refusal.stage(), "text_sha256": sha256});
+                self.record("refused", body).await;
+            }
+        }
+        res
+    }
+
+    /// Goes through all checks but the person's, and gives what a person would be shown. Nothing is kept but a record in the
+    /// log of events, and the session's counts stay. Examples are run as for a proposal.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Self::apply).
+    pub async fn dry_run(&self, proposal: &Proposal) -> Result<Review, Refusal> {
+        let checked = self.check(proposal).await?;
+        Ok(Self::review(proposal, &checked, false))
+    }
+
+    fn count_proposal(&self) -> Result<(), Refusal> {
+        let mut session = self.session();
+        let limit = self.inner.max_per_session;
+        if session.n_applied >= limit {
+            return Err(Refusal::SessionLimit { limit });
+        }
+        let limit = limit.saturating_mul(PROPOSALS_PER_TOOL);
+        if session.n_proposed >= limit {
+            return Err(Refusal::ProposalLimit { limit });
+        }
+        session.n_proposed += 1;
+        Ok(())
+    }
+
+    async fn decide(&self, mut proposal: Proposal) -> Result<Applied, Refusal> {
+        for n_edits in 0..=MAX_EDITS {
+            let checked = self.check(&proposal).await?;
+            let hash = checked.definition.hash();
+            if self.session().denied.get(&hash).is_some_and(|it| *it >= MAX_DENIALS) {
+                let reason =
+                    "this very text was denied before; a person is not asked again".to_owned();
+                return Err(Refusal::Denied { reason });
+            }
+            let Some(approver) = &self.inner.approver else {
+                return Err(Refusal::NotApproved { why: "there is no approver".to_owned() });
+            };
+            let review = Self::review(&proposal, &checked, n_edits > 0);
+            let name = &checked.definition.name;
+            self.record("shown", json!({"tool": name, "sha256": hash, "by": proposal.by})).await;
+            let decision = ask(&**approver, &review)
+                .await
+                .map_err(|err| Refusal::NotApproved { why: err.to_string() })?;
+            match decision.answer {
+                Answer::Once => {
+                    let mut definition = checked.definition;
+                    definition.version = review.to;
+                    self.record(
+                        "once",
+                        json!({"tool": definition.name, "sha256": hash, "by": decision.by}),
+                    )
+                    .await;
+                    let name = definition.name.clone();
+                    self.register_once(definition)?;
+                    return Ok(Applied::Once { name });
+                }
+                Answer::Save => {
+                    let approval = Approval::now(decision.by, hash);
+                    return self.save(&proposal, checked, &review, approval).await;
+                }
+                Answer::Edit(text) => proposal.text = text,
+                Answer::Deny { reason } => {
+                    *self.session().denied.entry(hash).or_default() += 1;
+                    self.record("denied", json!({"tool": name, "sha256": hash, "by": decision.by}))
+                        .await;
+                    return Err(Refusal::Denied { reason });
+                }
+                Answer::Later => return self.stage(&proposal, checked).await,
+            }
+        }
+        Err(Refusal::NotApproved {
+            why: format!("it was edited {MAX_EDITS} times without an answer"),
+        })
+    }
+
+    async fn save(
+        &self,
+        proposal: &Proposal,
+        checked: Checked,
+        review: &Review,
+        approval: Approval,
+    ) -> Result<Applied, Refusal> {
+        let mut definition = checked.definition;
+        // The store sets the time of this version; what a file says of itself stays.
+        if proposal.source != ProposalSource::File {
+            definition.created_at = String::new();
+            definition.created_by.clone_from(&proposal.by);
+        }
+        // Another owner may have taken the name while the person was asked.
+        names::check(&definition.name, &self.inner.registry, &self.inner.owner, &[])?;
+        let base = checked.last.as_ref().map(|it| it.number);
+        let change = match (&proposal.source, base) {
+            (ProposalSource::File, None) => Change::Adopted,
+            (ProposalSource::File, Some(_)) => Change::HumanEdit,
+            (ProposalSource::Imported { from }, _) => Change::Imported { from: from.clone() },
+            (ProposalSource::Agent, None) => Change::Created,
+            (ProposalSource::Agent, Some(_)) => Change::Updated,
+        };
+        let evidence =
+            json!({"examples": review.examples, "secrets": review.secrets, "notes": review.notes});
+        let mut new =
+            NewVersion::new(definition.clone(), base, change).approved(approval).evidence(evidence);
+        new.proposed_by.clone_from(&proposal.by);
+        new.replaces_edit = proposal.replaces_edit;
+        let saved = self.blocking(move |store| store.commit(new)).await;
+        let version = saved.map_err(|err| conflict(err, &definition))?;
+        if let Err(refusal) = self.register(&version) {
+            // It is saved and cannot be called, so it is set aside.
+            let name = version.definition.name.clone();
+            self.blocking(move |store| store.archive(&name, "flyto: the name was taken").map(drop))
+                .await?;
+            return Err(refusal);
+        }
+        let number = version.number;
+        self.record(
+            "registered",
+            json!({"tool": version.definition.name, "version": number, "sha256": version.hash()}),
+        )
+        .await;
+        Ok(Applied::Saved(Box::new(version)))
+    }
+
+    /// Keeps a proposal for a person.
+    async fn stage(&self, proposal: &Proposal, checked: Checked) -> Result<Applied, Refusal> {
+        // No person has seen what may be a secret, so it does not reach the disk.
+        if checked.secrets.iter().any(|it| it.found.tier >= Tier::Ask) {
+            return Err(Refusal::Secret { findings: checked.secrets });
+        }
+        let definition = checked.definition;
+        let sha256 = definition.hash();
+        let id = format!("{}-{}", definition.name, sha256.short());
+        let imported_from = match &proposal.source {
+            ProposalSource::Imported { from } => Some(from.clone()),
+            _ => None,
+        };
+        let pending = Pending {
+            id: id.clone(),
+            definition: definition.file_text(),
+            sha256,
+            base: proposal.base,
+            proposed_by: proposal.by.clone(),
+            at: flyto_audit::Timestamp::now().to_string(),
+            distinct_because: proposal.distinct_because.clone(),
+            imported_from,
+        };
+        // A file waits where it is.
+        if proposal.source != ProposalSource::File {
+            self.blocking(move |store| store.stage(&pending)).await?;
+        }
+        Ok(Applied::Staged { id })
+    }
+}

@@ -1,0 +1,213 @@
+//! The checks of a proposal, in their order.
+//!
+//! Read, name, base, `bash -n`, duplicates, secrets, examples. What costs little comes first, and what runs the text of the
+//! proposal comes behind everything that can refuse it without that. Nothing of a proposal reaches the disk before it was
+//! looked through for secrets; the log of events gets its hash alone until then.
+
+use std::sync::Arc;
+
+use flyto_diagnostics::Source;
+use flyto_security::Tier;
+use serde_json::json;
+
+use super::{
+    Proposal, ProposalSource, Refusal, ToolBuilder, duplicate, example, guard, names, syntax,
+};
+use crate::{
+    Body, ExampleReport, Facts, Review, SecretFinding, Store, StoreError, ToolDefinition, Version,
+    diff, hidden_characters, parse, parse_proposal,
+};
+
+/// The most tools of a store that can be called.
+pub const MAX_ACTIVE_TOOLS: usize = 200;
+
+/// A definition that went through all checks.
+pub(super) struct Checked {
+    pub(super) definition: ToolDefinition,
+    pub(super) last: Option<Version>,
+    pub(super) secrets: Vec<SecretFinding>,
+    pub(super) similar: Vec<String>,
+    pub(super) examples: ExampleReport,
+    pub(super) notes: Vec<String>,
+}
+
+impl ToolBuilder {
+    /// All checks, the cheap ones first.
+    pub(super) async fn check(&self, proposal: &Proposal) -> Result<Checked, Refusal> {
+        let (definition, mut notes) = read(proposal)?;
+        if matches!(definition.body, Body::Composite(_)) && self.inner.caller.is_none() {
+            return Err(Refusal::Unsupported { execution_type: definition.body.execution_type() });
+        }
+        let name = definition.name.clone();
+        let loaded = self.blocking(|store| store.load()).await?;
+        let all = loaded.active.iter().chain(&loaded.archived);
+        let own: Vec<String> = all.map(|it| it.definition.name.clone()).collect();
+        names::check(&name, &self.inner.registry, &self.inner.owner, &own)?;
+
+        let last = {
+            let name = name.clone();
+            self.blocking(move |store| store.last(&name)).await?
+        };
+        base(proposal, &definition, last.as_ref())?;
+        if last.is_none() && loaded.active.len() >= MAX_ACTIVE_TOOLS {
+            return Err(Refusal::StoreFull { limit: MAX_ACTIVE_TOOLS });
+        }
+        if let Body::Composite(value) = &definition.body {
+            notes.extend(syntax::steps(&definition, value, &self.inner.registry)?);
+        } else {
+            syntax::check(&definition, &self.inner.env, &self.inner.host).await?;
+        }
+        let why = proposal.distinct_because.as_deref();
+        let similar = duplicate::check(
+            &definition,
+            why,
+            &loaded.active,
+            &self.inner.registry,
+            &self.inner.owner,
+        );
+        // A file that is there already is no further tool.
+        let similar = match similar {
+            Err(Refusal::Duplicate { twin, .. }) if proposal.source == ProposalSource::File => {
+                vec![twin]
+            }
+            other => other?,
+        };
+        let secrets = self.scan(&definition, further(proposal)).await?;
+        if secrets.iter().any(|it| it.found.tier >= Tier::Block) {
+            return Err(Refusal::Secret { findings: secrets });
+        }
+        let body = json!({
+            "tool": name, "sha256": definition.hash(), "base": proposal.base, "by": proposal.by,
+            "secrets": secrets.iter().map(|it| it.found.fingerprint).collect::<Vec<_>>(),
+        });
+        self.record("proposed", body).await;
+        let examples = example::run(&definition, &self.inner.env, &self.inner.host).await;
+        let examples = self.redacted(examples).await?;
+        if let ExampleReport::Ran { outcomes } = &examples
+            && outcomes.iter().any(|it| it.problem.is_some())
+        {
+            return Err(Refusal::ExampleFailed { outcomes: outcomes.clone() });
+        }
+        Ok(Checked { definition, last, secrets, similar, examples, notes })
+    }
+
+    pub(super) fn review(proposal: &Proposal, checked: &Checked, is_edited: bool) -> Review {
+        let Checked { definition, last, secrets, similar, examples, notes } = checked;
+        let imported_from = match &proposal.source {
+            ProposalSource::Imported { from } => Some(from.clone()),
+            _ => None,
+        };
+        Review {
+            name: definition.name.clone(),
+            from: last.as_ref().map(|it| it.number),
+            to: last.as_ref().map_or(definition.version.max(1), |it| it.number + 1),
+            proposed_by: proposal.by.clone(),
+            imported_from,
+            is_edited,
+            sha256: definition.hash(),
+            definition: definition.content(),
+            signature: definition.signature(),
+            diff: diff(last.as_ref().map(|it| &it.definition), definition),
+            facts: Facts::of(definition),
+            secrets: secrets.clone(),
+            notes: notes.clone(),
+            similar: similar.clone(),
+            examples: examples.clone(),
+            hidden_characters: hidden_characters(definition),
+        }
+    }
+
+    /// What in a definition looks like a secret.
+    pub(super) async fn scan(
+        &self,
+        definition: &ToolDefinition,
+        further: Vec<(&'static str, String)>,
+    ) -> Result<Vec<SecretFinding>, Refusal> {
+        let (kind, definition) = (self.inner.guard.clone(), definition.clone());
+        let host = Arc::clone(&self.inner.host);
+        let scan =
+            move |store: &Store| Ok(guard::scan(&kind, store, &host.env, &definition, &further));
+        self.blocking(scan).await?
+    }
+
+    /// Outputs of examples are shown and kept, so they are looked through as well.
+    async fn redacted(&self, examples: ExampleReport) -> Result<ExampleReport, Refusal> {
+        let ExampleReport::Ran { mut outcomes } = examples else { return Ok(examples) };
+        let (guard, host) = (self.inner.guard.clone(), Arc::clone(&self.inner.host));
+        let redact = move |store: &Store| {
+            for it in &mut outcomes {
+                it.output = guard.redacted(store, &host.env, &it.output)?;
+            }
+            Ok(ExampleReport::Ran { outcomes })
+        };
+        self.blocking(redact).await
+    }
+}
+
+/// Reads a proposal; notes are what a person should know of it.
+fn read(proposal: &Proposal) -> Result<(ToolDefinition, Vec<String>), Refusal> {
+    let source = Source::new("proposal", proposal.text.as_str());
+    let parsed = match proposal.source {
+        ProposalSource::File => parse(&source),
+        ProposalSource::Agent | ProposalSource::Imported { .. } => parse_proposal(&source),
+    };
+    let Some(definition) = parsed.definition else {
+        return Err(Refusal::Invalid { findings: parsed.findings.into_vec() });
+    };
+    let mut notes: Vec<String> = parsed.findings.iter().map(|it| it.message.clone()).collect();
+    if let Some(why) = &proposal.distinct_because {
+        notes.push(format!("the author says why it is no duplicate: {why}"));
+    }
+    if !definition.name.is_ascii() {
+        notes.push(format!(
+            "the name has characters beyond ASCII: {}",
+            definition.name.escape_unicode()
+        ));
+    }
+    // What a person wrote stays as it is, so that it is known again.
+    let is_file = proposal.source == ProposalSource::File;
+    Ok((if is_file { definition } else { definition.normalised() }, notes))
+}
+
+/// Texts that are kept beside a definition.
+fn further(proposal: &Proposal) -> Vec<(&'static str, String)> {
+    let mut res = vec![("by", proposal.by.clone())];
+    res.extend(proposal.distinct_because.clone().map(|it| ("distinct_because", it)));
+    if let ProposalSource::Imported { from } = &proposal.source {
+        res.push(("from", from.clone()));
+    }
+    res
+}
+
+/// Compares the base of a proposal with the version that is there.
+fn base(
+    proposal: &Proposal,
+    definition: &ToolDefinition,
+    last: Option<&Version>,
+) -> Result<(), Refusal> {
+    let name = definition.name.clone();
+    match (proposal.base, last) {
+        (None, None) => Ok(()),
+        (Some(base), Some(last)) if base == last.number => Ok(()),
+        (None, Some(last)) => Err(Refusal::Exists { name, version: last.number }),
+        (Some(_), None) => Err(Refusal::NoSuchTool { name }),
+        (base, Some(last)) => {
+            let diff = diff(Some(&last.definition), definition);
+            Err(Refusal::Conflict { name, base, current: last.number, diff })
+        }
+    }
+}
+
+/// A conflict of the store with what the proposal changes in the version that is there.
+pub(super) fn conflict(refusal: Refusal, definition: &ToolDefinition) -> Refusal {
+    match refusal {
+        Refusal::Store(err) => match *err {
+            StoreError::Conflict { name, base, current: Some(current) } => {
+                let diff = diff(Some(&current.definition), definition);
+                Refusal::Conflict { name, base, current: current.number, diff }
+            }
+            other => other.into(),
+        },
+        other => other,
+    }
+}
