@@ -46,8 +46,9 @@ pub use review::{
 };
 pub use run::{EvolvedTool, HostContext, inherited};
 pub use store::{
-    Acknowledgement, Approval, Change, DEFAULT_LOCK_WAIT, Damaged, Loaded, MAX_TOOLS, NewVersion,
-    Pending, Recovered, RecoveredKind, Status, Store, StoreError, Unapproved, Version,
+    Acknowledgement, Approval, CallRecording, Change, DEFAULT_LOCK_WAIT, Damaged, Delivered,
+    Loaded, MAX_RECORDED_BYTES, MAX_RECORDED_CALLS, MAX_TOOLS, NewVersion, Pending, RecordedCall,
+    RecordedStep, Recovered, RecoveredKind, Status, Store, StoreError, Unapproved, Version,
 };
 pub use usage::{
     CallHints, DEFAULT_QUARANTINE_AFTER, Decay, DecayPolicy, DecayStep, Hint, ToolUsage, Usage,

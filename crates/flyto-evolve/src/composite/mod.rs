@@ -17,6 +17,7 @@
 
 mod check;
 mod condition;
+mod kept;
 mod outcome;
 mod read;
 mod report;

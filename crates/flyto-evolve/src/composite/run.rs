@@ -22,9 +22,11 @@ use serde_json::{Value, json};
 use super::{
     Composite, MAX_CALLS, MAX_PARALLEL, MAX_VALUE_BYTES, OnError, Step, StepReport, StepStatus,
     UndoReport,
+    kept::Kept,
     outcome::{at_once, error_value, kind_of, value_of},
     value::{Scope, StepValue, n_bytes},
 };
+use crate::RecordedStep;
 
 /// How long steps that run may take to end once the call is over.
 const GRACE: Duration = Duration::from_secs(2);
@@ -51,19 +53,6 @@ pub(super) struct Ran {
     pub(super) output: Option<Value>,
     pub(super) steps: Vec<StepReport>,
     pub(super) undo: Option<UndoReport>,
-    pub(super) calls: Vec<StepCall>,
-}
-
-/// One call that was made for a step, the last one where it was retried.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct StepCall {
-    pub(crate) step: String,
-    pub(crate) item: Option<usize>,
-    pub(crate) tool: String,
-    pub(crate) input: Value,
-    pub(crate) text: String,
-    pub(crate) output: Option<Value>,
-    pub(crate) is_error: bool,
 }
 
 pub(super) struct Run<'a> {
@@ -77,7 +66,8 @@ pub(super) struct Run<'a> {
     pub(super) is_safe: Vec<bool>,
     pub(super) n_calls: AtomicUsize,
     pub(super) completed: Mutex<Vec<Completed>>,
-    pub(super) calls: Mutex<Vec<StepCall>>,
+    /// What is kept for a record, where the host wants one.
+    pub(super) kept: Option<Mutex<Kept>>,
 }
 
 /// A call that ran to its end, for its undo.
@@ -104,6 +94,16 @@ struct CallEnd {
     why: Option<String>,
     failure: Option<Failure>,
     n_calls: usize,
+}
+
+/// What came of calling the tool of a step once.
+struct Attempt {
+    value: StepValue,
+    why: Option<String>,
+    failure: Option<Failure>,
+    may_retry: bool,
+    /// Whether the host gave an error and no result.
+    is_refused: bool,
 }
 
 enum Event {
@@ -197,8 +197,7 @@ impl Run<'_> {
             Ended::Done | Ended::NoOutput(_) => false,
         };
         let undo = if wants_undo { Some(self.undo().await) } else { None };
-        let calls = std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner));
-        Ran { ended, failure, output, steps: self.reports(&started, ends), undo, calls }
+        Ran { ended, failure, output, steps: self.reports(&started, ends), undo }
     }
 
     /// Whether what a step waits for is over: steps that it needs, and earlier ones that may not run beside it.
@@ -384,14 +383,31 @@ impl Run<'_> {
                 };
             }
             n_calls += 1;
-            let (value, why, failure, may_retry) = self.call_once(step, input.clone(), token).await;
+            let Attempt { value, why, failure, may_retry, is_refused } =
+                self.call_once(step, input.clone(), token).await;
             let is_over = token.is_cancelled() || Instant::now() >= self.deadline;
             if why.is_none()
                 || !may_retry
                 || is_over
                 || n_calls > usize::try_from(step.retries).unwrap_or(0)
             {
-                self.keep_call(step, scope, input, &value);
+                self.keep(|| RecordedStep {
+                    step: step.id.clone(),
+                    item: scope.item.as_ref().map(|it| it.1),
+                    is_undo: false,
+                    tool: step.tool.clone(),
+                    input,
+                    text: value
+                        .text
+                        .as_ref()
+                        .and_then(Value::as_str)
+                        .unwrap_or_default()
+                        .to_owned(),
+                    output: value.output.clone().filter(|it| Some(it) != value.text.as_ref()),
+                    failure: failure.clone(),
+                    is_refused,
+                    is_truncated: value.truncated == Value::Bool(true),
+                });
                 if why.is_none() {
                     let mut scope = scope.clone();
                     scope.steps.insert(step.id.clone(), Arc::new(value.clone()));
@@ -405,12 +421,7 @@ impl Run<'_> {
         }
     }
 
-    async fn call_once(
-        &self,
-        step: &Step,
-        input: Value,
-        token: &CancellationToken,
-    ) -> (StepValue, Option<String>, Option<Failure>, bool) {
+    async fn call_once(&self, step: &Step, input: Value, token: &CancellationToken) -> Attempt {
         let own = step.timeout.and_then(|it| Instant::now().checked_add(it));
         let deadline = own.map_or(self.deadline, |it| it.min(self.deadline));
         let ctx = self.ctx.clone().with_cancellation(token.child_token()).with_deadline(deadline);
@@ -423,7 +434,13 @@ impl Run<'_> {
             Ok(Err(err)) => {
                 let may_retry = err.retryable();
                 let why = err.chain();
-                return (error_value(&why), Some(why), Some(Failure::reported()), may_retry);
+                return Attempt {
+                    value: error_value(&why),
+                    why: Some(why),
+                    failure: Some(Failure::reported()),
+                    may_retry,
+                    is_refused: true,
+                };
             }
             Err(_) => ToolResult::failed(
                 Failure::TimedOut { after: step.timeout },
@@ -445,20 +462,13 @@ impl Run<'_> {
             if text.is_empty() { it.to_string() } else { format!("{it}: {}", &text[..end]) }
         });
         let failure = result.failure.clone();
-        (value_of(result), why, failure, may_retry)
+        Attempt { value: value_of(result), why, failure, may_retry, is_refused: false }
     }
 
-    fn keep_call(&self, step: &Step, scope: &Scope, input: Value, value: &StepValue) {
-        let call = StepCall {
-            step: step.id.clone(),
-            item: scope.item.as_ref().map(|it| it.1),
-            tool: step.tool.clone(),
-            input,
-            text: value.text.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned(),
-            output: value.output.clone(),
-            is_error: value.is_error == Value::Bool(true),
-        };
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    fn keep(&self, call: impl FnOnce() -> RecordedStep) {
+        if let Some(kept) = &self.kept {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(call());
+        }
     }
 
     /// Takes back what was completed, the last first. One that fails keeps no other from being tried.
@@ -487,8 +497,28 @@ impl Run<'_> {
                     continue;
                 }
             };
-            let called = self.caller.call_tool(&ctx, &undo.tool, Input::from_value(input));
-            match tokio::time::timeout_at((over + GRACE).into(), called).await {
+            let called = self.caller.call_tool(&ctx, &undo.tool, Input::from_value(input.clone()));
+            let called = tokio::time::timeout_at((over + GRACE).into(), called).await;
+            self.keep(|| {
+                let (text, failure) = match &called {
+                    Ok(Ok(result)) => (result.output.clone(), result.failure.clone()),
+                    Ok(Err(err)) => (err.chain(), Some(Failure::reported())),
+                    Err(_) => (String::new(), Some(Failure::TimedOut { after: None })),
+                };
+                RecordedStep {
+                    step: step.id.clone(),
+                    item: scope.item.as_ref().map(|it| it.1),
+                    is_undo: true,
+                    tool: undo.tool.clone(),
+                    input,
+                    text,
+                    output: None,
+                    failure,
+                    is_refused: matches!(called, Ok(Err(_))),
+                    is_truncated: false,
+                }
+            });
+            match called {
                 Ok(Ok(result)) if !result.is_error() => res.undone.push(name),
                 Ok(Ok(result)) => {
                     let end = result.output.floor_char_boundary(1024);

@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     fmt,
-    sync::{Arc, Mutex, atomic::AtomicUsize},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicUsize},
     time::Instant,
 };
 
@@ -15,11 +15,13 @@ use flyto_tools::{
 use serde_json::{Value, json};
 
 use super::{
-    Catalog, Composite, StepStatus, check, read,
-    run::{Ended, Ran, Run, StepCall},
+    Catalog, Composite, StepStatus, check,
+    kept::Kept,
+    read,
+    run::{Ended, Ran, Run},
 };
 use crate::{
-    Body, DefinitionHash, ToolDefinition,
+    Body, DefinitionHash, RecordedStep, ToolDefinition,
     run::{Gate, check_current, metadata_of, refused},
 };
 
@@ -170,38 +172,48 @@ impl CompositeTool {
         Ok(catalog)
     }
 
-    /// A call, and what was called for it.
+    /// A call, and what was called for it, where that has no more than `keep_bytes`. With 0, nothing is kept.
     pub(crate) async fn traced(
         &self,
         ctx: &CallContext,
         input: &Input,
-    ) -> Result<(ToolResult, Vec<StepCall>), ToolError> {
+        keep_bytes: usize,
+    ) -> Result<(ToolResult, Option<Vec<RecordedStep>>), ToolError> {
         let catalog = self.check()?;
+        let steps = self.composite.steps.iter();
+        let is_safe = steps.map(|it| catalog.is_concurrency_safe(&it.tool)).collect();
+        Ok(self.ran(&*self.caller, ctx, input, is_safe, keep_bytes).await)
+    }
+
+    async fn ran(
+        &self,
+        caller: &dyn ToolCaller,
+        ctx: &CallContext,
+        input: &Input,
+        is_safe: Vec<bool>,
+        keep_bytes: usize,
+    ) -> (ToolResult, Option<Vec<RecordedStep>>) {
         let timeout =
             self.composite.timeout.map_or(self.def.timeout(), |it| it.min(self.def.timeout()));
         let own = Instant::now() + timeout;
-        let run = Run {
+        let mut run = Run {
             composite: &self.composite,
-            caller: &*self.caller,
+            caller,
             ctx,
             deadline: ctx.deadline().map_or(own, |it| it.min(own)),
             input: Arc::new(if input.is_empty() { json!({}) } else { input.value().clone() }),
-            is_safe: self
-                .composite
-                .steps
-                .iter()
-                .map(|it| catalog.is_concurrency_safe(&it.tool))
-                .collect(),
+            is_safe,
             n_calls: AtomicUsize::new(0),
             completed: Mutex::default(),
-            calls: Mutex::default(),
+            kept: (keep_bytes > 0).then(|| Mutex::new(Kept::new(keep_bytes))),
         };
         let mut ran = run.run().await;
         if let Some(Failure::TimedOut { after: after @ None }) = &mut ran.failure {
             *after = Some(ctx.time_given().map_or(timeout, |it| it.min(timeout)));
         }
-        let calls = std::mem::take(&mut ran.calls);
-        Ok((self.result(ran), calls))
+        let kept =
+            run.kept.take().map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner));
+        (self.result(ran), kept.and_then(Kept::into_calls))
     }
 
     fn result(&self, ran: Ran) -> ToolResult {
@@ -292,6 +304,6 @@ impl Tool for CompositeTool {
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
-        Ok(self.traced(ctx, &input).await?.0)
+        Ok(self.traced(ctx, &input, 0).await?.0)
     }
 }

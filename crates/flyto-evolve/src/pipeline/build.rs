@@ -11,7 +11,10 @@ use flyto_tools::{Owner, Registry, ToolCaller};
 use serde_json::Value;
 
 use super::{Refusal, guard::Guard, registered::Current, tracked::Waiting};
-use crate::{Approver, DEFAULT_QUARANTINE_AFTER, DefinitionHash, HostContext, Store, StoreError};
+use crate::{
+    Approver, CallRecording, DEFAULT_QUARANTINE_AFTER, DefinitionHash, HostContext, Store,
+    StoreError,
+};
 
 /// How many tools a session may make where the host says nothing else.
 pub const DEFAULT_MAX_PER_SESSION: u32 = 10;
@@ -73,6 +76,8 @@ pub(super) struct Inner {
     /// Through what the steps of composites are called.
     pub(super) caller: Option<Arc<dyn ToolCaller>>,
     pub(super) quarantine_after: Option<u32>,
+    /// How much of calls is recorded; `None` where nothing is.
+    pub(super) recording: Option<CallRecording>,
     pub(super) waiting: Mutex<Waiting>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) guard: Guard,
@@ -115,6 +120,14 @@ impl Builder {
     /// stays. [`DEFAULT_QUARANTINE_AFTER`] otherwise.
     pub fn quarantine_after(mut self, n_failures: Option<u32>) -> Self {
         self.inner.quarantine_after = n_failures;
+        self
+    }
+
+    /// Records calls of saved tools in the store, so that a later version can be run over them.
+    /// Secrets are taken out first, and a call that cannot be looked through is not kept. Without
+    /// this, no input and no output of a call is written anywhere.
+    pub fn record_calls(mut self, recording: CallRecording) -> Self {
+        self.inner.recording = Some(recording);
         self
     }
 
@@ -168,6 +181,7 @@ impl ToolBuilder {
                 owner: Owner::new("evolve"),
                 caller: None,
                 quarantine_after: Some(DEFAULT_QUARANTINE_AFTER),
+                recording: None,
                 waiting: Mutex::default(),
                 approver: None,
                 guard: Guard::Default,

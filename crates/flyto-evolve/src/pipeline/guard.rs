@@ -21,7 +21,7 @@ pub(super) enum Guard {
 
 impl Guard {
     /// The guard that looks; `None` where none does.
-    fn get(
+    pub(super) fn get(
         &self,
         store: &Store,
         env: &Environment,

@@ -8,6 +8,7 @@ mod example;
 mod guard;
 mod names;
 mod proposal;
+mod recorded;
 mod refusal;
 mod registered;
 mod syntax;

@@ -142,6 +142,7 @@ impl ToolBuilder {
         let failed = |err: ToolError| Refusal::Syntax { message: err.chain() };
         let Inner { env, host, registry, caller, .. } = &*self.inner;
         let version = definition.version;
+        let saved = gate.is_some().then(|| definition.hash());
         if let Body::Composite(_) = definition.body {
             let unsupported =
                 Refusal::Unsupported { execution_type: definition.body.execution_type() };
@@ -155,6 +156,7 @@ impl ToolBuilder {
                     None => made,
                 },
                 version,
+                saved,
             )));
         }
         let made = EvolvedTool::new(definition, env.clone(), Arc::clone(host)).map_err(failed)?;
@@ -164,12 +166,13 @@ impl ToolBuilder {
                 None => made,
             },
             version,
+            saved,
         )))
     }
 
     /// The tool with its calls counted.
-    fn tracked<T: Tool>(&self, tool: T, version: u64) -> Tracked<T> {
-        Tracked { tool, builder: Arc::downgrade(&self.inner), version }
+    fn tracked<T: Tool>(&self, tool: T, version: u64, saved: Option<DefinitionHash>) -> Tracked<T> {
+        Tracked { tool, builder: Arc::downgrade(&self.inner), version, saved }
     }
 
     /// The tools that are registered now.

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::{Refusal, ToolBuilder, build::Inner};
 use crate::{
-    Change, DecayPolicy, DecayStep, Status, StoreError, Version,
+    Change, CompositeTool, DecayPolicy, DecayStep, DefinitionHash, Delivered, EvolvedTool,
+    RecordedCall, RecordedStep, Status, StoreError, Version,
     composite::Composite,
     usage::{CallUse, Decay, ToolUsage, UsedTool, decay},
 };
@@ -31,12 +32,50 @@ pub(super) struct Waiting {
     written: Option<Instant>,
 }
 
-/// A tool, with the builder that counts its calls.
+/// A tool, with the builder that counts its calls and records them where the host wants that.
 #[derive(Debug)]
 pub(crate) struct Tracked<T> {
     pub(super) tool: T,
     pub(super) builder: Weak<Inner>,
     pub(super) version: u64,
+    /// The hash of a version that is saved; `None` for a tool of this session only, which is not recorded.
+    pub(super) saved: Option<DefinitionHash>,
+}
+
+/// A tool that can say what it called.
+#[async_trait]
+pub(super) trait Traced: Tool {
+    /// A call, and the calls that it made: `None` where they have more bytes than `keep_bytes` in all.
+    async fn call(
+        &self,
+        ctx: &CallContext,
+        input: Input,
+        keep_bytes: usize,
+    ) -> Result<(ToolResult, Option<Vec<RecordedStep>>), ToolError>;
+}
+
+#[async_trait]
+impl Traced for EvolvedTool {
+    async fn call(
+        &self,
+        ctx: &CallContext,
+        input: Input,
+        _: usize,
+    ) -> Result<(ToolResult, Option<Vec<RecordedStep>>), ToolError> {
+        Ok((self.execute(ctx, input).await?, Some(Vec::new())))
+    }
+}
+
+#[async_trait]
+impl Traced for CompositeTool {
+    async fn call(
+        &self,
+        ctx: &CallContext,
+        input: Input,
+        keep_bytes: usize,
+    ) -> Result<(ToolResult, Option<Vec<RecordedStep>>), ToolError> {
+        self.traced(ctx, &input, keep_bytes).await
+    }
 }
 
 impl<T> Tracked<T> {
@@ -47,7 +86,7 @@ impl<T> Tracked<T> {
 
 #[async_trait]
 #[deny(clippy::missing_trait_methods)]
-impl<T: Tool> Tool for Tracked<T> {
+impl<T: Traced> Tool for Tracked<T> {
     fn name(&self) -> &str {
         self.tool.name()
     }
@@ -78,9 +117,15 @@ impl<T: Tool> Tool for Tracked<T> {
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
         let started = Instant::now();
-        let res = self.tool.execute(ctx, input).await;
+        let recording = self.builder.upgrade().and_then(|it| it.recording);
+        let recording = recording.zip(self.saved);
+        let keep_bytes = recording.map_or(0, |it| it.0.max_bytes);
+        // Only what can be recorded is copied.
+        let is_short = input.as_str().len() <= keep_bytes;
+        let recorded_input = recording.filter(|_| is_short).map(|_| input.clone());
+        let res = self.tool.call(ctx, input, keep_bytes).await;
         // What could not be tried says nothing about the tool.
-        if let (Ok(result), Some(inner)) = (&res, self.builder.upgrade()) {
+        if let (Ok((result, steps)), Some(inner)) = (&res, self.builder.upgrade()) {
             let call = CallUse {
                 tool: self.tool.name().to_owned(),
                 version: self.version,
@@ -89,9 +134,27 @@ impl<T: Tool> Tool for Tracked<T> {
                 at: flyto_audit::Timestamp::now().to_string(),
             };
             // Statistics that cannot be written change nothing about the result.
-            drop(ToolBuilder { inner }.count(call).await);
+            let builder = ToolBuilder { inner };
+            drop(builder.count(call).await);
+            if let (Some((recording, sha256)), Some(input), Some(steps)) =
+                (recording, recorded_input, steps)
+            {
+                let call = RecordedCall {
+                    id: RecordedCall::new_id(),
+                    tool: self.tool.name().to_owned(),
+                    version: self.version,
+                    sha256,
+                    at: flyto_audit::Timestamp::now().to_string(),
+                    input: input.value().clone(),
+                    steps: steps.clone(),
+                    result: Delivered::of(result),
+                    redacted: Vec::new(),
+                };
+                // So does a record.
+                drop(builder.keep_call(call, result.omitted.is_some(), recording).await);
+            }
         }
-        res
+        res.map(|it| it.0)
     }
 }
 

@@ -6,8 +6,9 @@
 //! DIR/pending/ID.json             proposals that wait for a person
 //! DIR/events/                     a log that shows tampering (`flyto-audit`)
 //! DIR/acks.json                   findings that a person acknowledged
-//! DIR/usage.json              how tools were used
-//! DIR/pins.json               tools that no rule sets aside
+//! DIR/usage.json                  how tools were used
+//! DIR/pins.json                   tools that no rule sets aside
+//! DIR/calls/NAME/TIME-RANDOM.json calls that the host had recorded
 //! DIR/fingerprint.key             the key of the fingerprints in it
 //! DIR/quarantine/                 files that could not be used
 //! DIR/.lock                       held by the process that writes
@@ -17,6 +18,7 @@
 //! the number is taken, also without the lock. `tools` follows; where a crash came between, the next process that opens the
 //! store, or writes the tool, brings it up to date.
 
+mod calls;
 mod commit;
 mod error;
 mod files;
@@ -38,6 +40,9 @@ use std::{
 use flyto_audit::{Fsync, Log, Options};
 use serde_json::json;
 
+pub use calls::{
+    CallRecording, Delivered, MAX_RECORDED_BYTES, MAX_RECORDED_CALLS, RecordedCall, RecordedStep,
+};
 pub use commit::NewVersion;
 pub use error::StoreError;
 use files::{Disk, Files};

@@ -4,6 +4,7 @@
 mod approver;
 mod changes;
 mod examples;
+mod recording;
 mod refusals;
 mod secrets;
 mod usage;
@@ -12,7 +13,8 @@ use std::sync::Arc;
 
 use approver::Scripted;
 use flyto_evolve::{
-    Applied, HostContext, Proposal, Refusal, Store, ToolBuilder, ToolDefinition, Version,
+    Applied, Builder, CallRecording, HostContext, Proposal, Refusal, Store, ToolBuilder,
+    ToolDefinition, Version,
 };
 use flyto_execenv::{Environment, ExecEnv, local::Local};
 use flyto_tools::{CallContext, Input, Registry, ToolError, ToolResult};
@@ -39,6 +41,14 @@ impl Bench {
     }
 
     fn with(env: ExecEnv) -> Self {
+        Self::made(env, |it| it)
+    }
+
+    fn recording(recording: CallRecording) -> Self {
+        Self::made(ExecEnv::new(Local::new()), |it| it.record_calls(recording))
+    }
+
+    fn made(env: ExecEnv, set: impl FnOnce(Builder) -> Builder) -> Self {
         let temp = tempfile::tempdir().unwrap();
         let store = Store::new(temp.path().join("evolution"));
         let registry = Arc::new(Registry::new());
@@ -49,8 +59,8 @@ impl Bench {
             HostContext::new(host_env(), "/tmp"),
             Arc::clone(&registry),
         )
-        .approver(Arc::clone(&approver) as _)
-        .build();
+        .approver(Arc::clone(&approver) as _);
+        let builder = set(builder).build();
         Self { _temp: temp, registry, approver, builder }
     }
 

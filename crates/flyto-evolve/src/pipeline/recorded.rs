@@ -1,0 +1,157 @@
+//! Recording a call: what is kept, and what is taken out of it first.
+//!
+//! Three looks find secrets. Each text is looked at by itself; each member of an object is looked at with its name, since
+//! `hunter22` is a secret as the value of `password` only; and the whole record is looked at last, so that parts in several
+//! places are found. What the first two find is replaced. Where the third still finds something, the call is not kept.
+
+use flyto_diagnostics::Pointer;
+use flyto_security::{ScanError, SecretGuard, Tier, redact};
+use flyto_tools::ToolResult;
+use serde_json::{Map, Value, json};
+
+use super::{Refusal, ToolBuilder};
+use crate::{CallRecording, Delivered, RecordedCall};
+
+/// How deep a value may be nested to be recorded.
+const MAX_DEPTH: usize = 64;
+
+/// What stands in the place of a member whose name makes it a secret.
+const REDACTED: &str = "[redacted]";
+
+impl Delivered {
+    pub(crate) fn of(result: &ToolResult) -> Self {
+        let (text, data, failure) =
+            (result.output.clone(), result.data.clone(), result.failure.clone());
+        Self { text, data, failure }
+    }
+}
+
+impl ToolBuilder {
+    /// Keeps a call without its secrets. One that is too long, was cut, or cannot be looked through is not kept.
+    pub(super) async fn keep_call(
+        &self,
+        call: RecordedCall,
+        is_cut: bool,
+        recording: CallRecording,
+    ) -> Result<bool, Refusal> {
+        let most = recording.max_bytes.min(crate::MAX_RECORDED_BYTES);
+        let too_long = move |it: &RecordedCall| json!(it).to_string().len() > most;
+        if is_cut || call.result.text.len() > most || too_long(&call) {
+            return Ok(false);
+        }
+        let (guard, host) = (self.inner.guard.clone(), self.inner.host.clone());
+        self.blocking(move |store| {
+            let kept = match guard.get(store, &host.env)? {
+                Some(guard) => without_secrets(&*guard, call),
+                None => Some(call),
+            };
+            // A mark may be longer than what it stands for.
+            let Some(kept) = kept.filter(|it| !too_long(it)) else { return Ok(false) };
+            store.keep_call(&kept, recording.n_calls).map(|()| true)
+        })
+        .await
+    }
+}
+
+/// The call with marks in the place of secrets; `None` where it cannot be made so.
+fn without_secrets(guard: &dyn SecretGuard, call: RecordedCall) -> Option<RecordedCall> {
+    let mut found = Vec::new();
+    let mut look = Look { guard, at: Pointer::root(), found: &mut found };
+    let cleaned = look.value(&json!({
+        "input": call.input, "steps": call.steps, "result": call.result,
+    }));
+    let mut cleaned = cleaned.ok()??;
+    let mut part = |key: &str| cleaned.as_object_mut().and_then(|it| it.remove(key));
+    let res = RecordedCall {
+        input: part("input")?,
+        steps: serde_json::from_value(part("steps")?).ok()?,
+        result: serde_json::from_value(part("result")?).ok()?,
+        redacted: found,
+        ..call
+    };
+    let whole = json!({"input": res.input, "steps": res.steps, "result": res.result}).to_string();
+    let left = guard.scan("call", whole.as_bytes()).ok()?;
+    left.iter().all(|it| it.tier < Tier::Ask).then_some(res)
+}
+
+/// One walk over a record.
+struct Look<'a> {
+    guard: &'a dyn SecretGuard,
+    at: Pointer,
+    found: &'a mut Vec<String>,
+}
+
+impl Look<'_> {
+    /// The value with marks; `None` for one that is nested too deep.
+    fn value(&mut self, value: &Value) -> Result<Option<Value>, ScanError> {
+        if self.at.tokens().count() > MAX_DEPTH {
+            return Ok(None);
+        }
+        Ok(Some(match value {
+            Value::String(text) => match self.text(text)? {
+                Some(marked) => {
+                    self.found.push(self.at.as_str().to_owned());
+                    marked.into()
+                }
+                None => value.clone(),
+            },
+            Value::Array(items) => {
+                let mut res = Vec::new();
+                for (index, it) in items.iter().enumerate() {
+                    self.at.push_index(index);
+                    let Some(it) = self.value(it)? else { return Ok(None) };
+                    res.push(it);
+                    self.at.pop();
+                }
+                Value::Array(res)
+            }
+            Value::Object(members) => {
+                let mut res = Map::new();
+                for (key, it) in members {
+                    let marked_key = self.text(key)?;
+                    // The places of what is below hold the mark as well.
+                    self.at.push(marked_key.as_deref().unwrap_or(key));
+                    let named = match it {
+                        Value::String(text) => format!("\"{key}\": {}", json!(text)),
+                        Value::Number(number) => format!("\"{key}\": \"{number}\""),
+                        _ => String::new(),
+                    };
+                    let is_secret = self.text(&named)?.is_some() && self.is_plain(it)?;
+                    let it = if is_secret {
+                        self.found.push(self.at.as_str().to_owned());
+                        Some(REDACTED.into())
+                    } else {
+                        self.value(it)?
+                    };
+                    let Some(it) = it else { return Ok(None) };
+                    if marked_key.is_some() {
+                        self.found.push(self.at.as_str().to_owned());
+                    }
+                    res.insert(marked_key.unwrap_or_else(|| key.clone()), it);
+                    self.at.pop();
+                }
+                Value::Object(res)
+            }
+            other => other.clone(),
+        }))
+    }
+
+    /// The text with marks; `None` where nothing was found.
+    fn text(&self, text: &str) -> Result<Option<String>, ScanError> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let mut found = self.guard.scan("call", text.as_bytes())?;
+        // A digest or an identifier is no secret that a person would have to decide about, as with proposals that wait.
+        found.retain(|it| it.tier >= Tier::Ask);
+        Ok((!found.is_empty()).then(|| redact(text, &found)))
+    }
+
+    /// Whether nothing is found in a value by itself, so that its name alone makes it a secret.
+    fn is_plain(&self, value: &Value) -> Result<bool, ScanError> {
+        match value {
+            Value::String(text) => Ok(self.text(text)?.is_none()),
+            _ => Ok(true),
+        }
+    }
+}
