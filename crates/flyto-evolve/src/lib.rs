@@ -18,6 +18,7 @@ mod review; // what a person is shown, and may answer
 // and the way from a proposal to a tool.
 mod pipeline;
 
+mod replay; // what another version would have delivered
 mod usage; // what follows from calls: quarantine, decay, advice, hints
 
 // What is made of it: tools for the agent, and a way to another store.
@@ -40,6 +41,10 @@ pub use pipeline::{
     Applied, Builder, DEFAULT_MAX_PER_SESSION, Found, LoadReport, MAX_ACTIVE_TOOLS, Proposal,
     ProposalSource, Refusal, Stage, ToolBuilder,
 };
+pub use replay::{
+    Difference, DifferenceKind, MAX_DIFFERENCES, Replay, ReplayCounts, ReplayOutcome, ReplayedCall,
+    differences,
+};
 pub use review::{
     Answer, Approver, ApproverError, Decision, ExampleOutcome, ExampleReport, Facts, FieldDiff,
     HiddenCharacter, Review, SecretFinding, diff, hidden_characters, visible,
@@ -51,6 +56,6 @@ pub use store::{
     RecordedStep, Recovered, RecoveredKind, Status, Store, StoreError, Unapproved, Version,
 };
 pub use usage::{
-    CallHints, DEFAULT_QUARANTINE_AFTER, Decay, DecayPolicy, DecayStep, Hint, ToolUsage, Usage,
-    UsedTool, decay, rollback_advice,
+    CallHints, DEFAULT_QUARANTINE_AFTER, Decay, DecayPolicy, DecayStep, Hint, RollbackAdvice,
+    ToolUsage, Usage, UsedTool, decay, rollback_advice,
 };

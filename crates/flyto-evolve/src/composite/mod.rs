@@ -116,6 +116,12 @@ impl Composite {
         }
     }
 
+    /// The same with one try for each step.
+    fn without_retries(&self) -> Self {
+        let steps = self.steps.iter().map(|it| Step { retries: 0, ..it.clone() });
+        Self { steps: steps.collect(), ..self.clone() }
+    }
+
     /// The tools of steps and of undo steps, each as often as it is used.
     pub(crate) fn tools(&self) -> impl Iterator<Item = &str> {
         let undo = self.steps.iter().filter_map(|it| it.undo.as_ref());

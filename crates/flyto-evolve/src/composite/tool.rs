@@ -185,6 +185,27 @@ impl CompositeTool {
         Ok(self.ran(&*self.caller, ctx, input, is_safe, keep_bytes).await)
     }
 
+    /// A call whose steps are answered by what was recorded: the tools of the steps are not asked for, since they may be
+    /// others by now, and one step runs after the other. Each step is tried once, as its last call is what is kept.
+    pub(crate) async fn replayed(
+        &self,
+        ctx: &CallContext,
+        input: &Input,
+    ) -> (ToolResult, Vec<RecordedStep>) {
+        let once = Self {
+            def: self.def.clone(),
+            composite: Arc::new(self.composite.without_retries()),
+            approved: self.approved,
+            metadata: self.metadata.clone(),
+            caller: Arc::clone(&self.caller),
+            registry: Arc::clone(&self.registry),
+            gate: None,
+        };
+        let is_safe = vec![false; once.composite.steps.len()];
+        let (result, steps) = once.ran(&*once.caller, ctx, input, is_safe, usize::MAX).await;
+        (result, steps.unwrap_or_default())
+    }
+
     async fn ran(
         &self,
         caller: &dyn ToolCaller,

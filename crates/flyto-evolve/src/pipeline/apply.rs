@@ -11,7 +11,9 @@ use super::{
     check::{Checked, conflict},
     names,
 };
-use crate::{Answer, Approval, Change, DefinitionHash, NewVersion, Pending, Review, review::ask};
+use crate::{
+    Answer, Approval, Change, DefinitionHash, NewVersion, Pending, Replay, Review, review::ask,
+};
 
 /// A session may propose so many times as often as it may have tools.
 const PROPOSALS_PER_TOOL: u32 = 3;
@@ -142,8 +144,10 @@ impl ToolBuilder {
             (ProposalSource::Agent, None) => Change::Created,
             (ProposalSource::Agent, Some(_)) => Change::Updated,
         };
-        let evidence =
-            json!({"examples": review.examples, "secrets": review.secrets, "notes": review.notes});
+        let evidence = json!({
+            "examples": review.examples, "secrets": review.secrets, "notes": review.notes,
+            "replay": review.replay.as_ref().map(Replay::counts),
+        });
         let mut new =
             NewVersion::new(definition.clone(), base, change).approved(approval).evidence(evidence);
         new.proposed_by.clone_from(&proposal.by);

@@ -123,8 +123,8 @@ impl Builder {
         self
     }
 
-    /// Records calls of saved tools in the store, so that a later version can be run over them.
-    /// Secrets are taken out first, and a call that cannot be looked through is not kept. Without
+    /// Records calls of saved tools in the store, so that a later version can be run over them; see
+    /// [`ToolBuilder::replay`]. Secrets are taken out first, and a call that cannot be looked through is not kept. Without
     /// this, no input and no output of a call is written anywhere.
     pub fn record_calls(mut self, recording: CallRecording) -> Self {
         self.inner.recording = Some(recording);

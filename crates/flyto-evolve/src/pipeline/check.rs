@@ -14,8 +14,8 @@ use super::{
     Proposal, ProposalSource, Refusal, ToolBuilder, duplicate, example, guard, names, syntax,
 };
 use crate::{
-    Body, ExampleReport, Facts, Review, SecretFinding, Store, StoreError, ToolDefinition, Version,
-    diff, hidden_characters, parse, parse_proposal,
+    Body, ExampleReport, Facts, Replay, Review, SecretFinding, Store, StoreError, ToolDefinition,
+    Version, diff, hidden_characters, parse, parse_proposal,
 };
 
 /// The most tools of a store that can be called.
@@ -29,6 +29,7 @@ pub(super) struct Checked {
     pub(super) similar: Vec<String>,
     pub(super) examples: ExampleReport,
     pub(super) notes: Vec<String>,
+    pub(super) replay: Option<Replay>,
 }
 
 impl ToolBuilder {
@@ -88,11 +89,16 @@ impl ToolBuilder {
         {
             return Err(Refusal::ExampleFailed { outcomes: outcomes.clone() });
         }
-        Ok(Checked { definition, last, secrets, similar, examples, notes })
+        // A new tool has no calls; one that is archived may have.
+        let replay = match last {
+            Some(_) => self.replay_of_proposal(&definition).await?,
+            None => None,
+        };
+        Ok(Checked { definition, last, secrets, similar, examples, notes, replay })
     }
 
     pub(super) fn review(proposal: &Proposal, checked: &Checked, is_edited: bool) -> Review {
-        let Checked { definition, last, secrets, similar, examples, notes } = checked;
+        let Checked { definition, last, secrets, similar, examples, notes, replay } = checked;
         let imported_from = match &proposal.source {
             ProposalSource::Imported { from } => Some(from.clone()),
             _ => None,
@@ -113,6 +119,7 @@ impl ToolBuilder {
             notes: notes.clone(),
             similar: similar.clone(),
             examples: examples.clone(),
+            replay: replay.clone(),
             hidden_characters: hidden_characters(definition),
         }
     }

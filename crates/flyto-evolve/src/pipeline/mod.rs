@@ -3,6 +3,7 @@
 mod apply;
 mod build;
 mod check;
+mod confined;
 mod duplicate;
 mod example;
 mod guard;
@@ -11,6 +12,7 @@ mod proposal;
 mod recorded;
 mod refusal;
 mod registered;
+mod replay;
 mod syntax;
 mod tracked;
 

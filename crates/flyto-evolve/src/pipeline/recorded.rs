@@ -74,6 +74,17 @@ fn without_secrets(guard: &dyn SecretGuard, call: RecordedCall) -> Option<Record
     left.iter().all(|it| it.tier < Tier::Ask).then_some(res)
 }
 
+/// The result of a call without its secrets, as a record would have it.
+pub(super) fn delivered_without_secrets(
+    guard: &dyn SecretGuard,
+    delivered: &Delivered,
+) -> Option<Delivered> {
+    let mut found = Vec::new();
+    let mut look = Look { guard, at: Pointer::root(), found: &mut found };
+    let cleaned = look.value(&json!(delivered)).ok()??;
+    serde_json::from_value(cleaned).ok()
+}
+
 /// One walk over a record.
 struct Look<'a> {
     guard: &'a dyn SecretGuard,

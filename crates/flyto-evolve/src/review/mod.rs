@@ -19,7 +19,7 @@ pub use diff::{FieldDiff, diff};
 pub use facts::Facts;
 pub use visible::{HiddenCharacter, hidden_characters, visible};
 
-use crate::{DefinitionHash, Example};
+use crate::{DefinitionHash, Example, Replay};
 
 /// Everything that a person needs to decide about a proposal. It serialises, so that the person may sit elsewhere;
 /// `Display` shows it as text for a terminal, with control and invisible characters made visible.
@@ -58,6 +58,8 @@ pub struct Review {
     pub similar: Vec<String>,
     /// How the examples went.
     pub examples: ExampleReport,
+    /// What it delivers for calls of earlier versions that were recorded; `None` where none were.
+    pub replay: Option<Replay>,
     /// Characters that are not seen, or hide others.
     pub hidden_characters: Vec<HiddenCharacter>,
 }

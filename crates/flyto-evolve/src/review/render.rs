@@ -62,6 +62,9 @@ impl fmt::Display for Review {
         if !self.similar.is_empty() {
             writeln!(f, "like it: {}", visible(&self.similar.join(", ")))?;
         }
+        if let Some(replay) = &self.replay {
+            write!(f, "{replay}")?;
+        }
         match &self.examples {
             ExampleReport::None => writeln!(f, "examples: none"),
             ExampleReport::Untested { why } => writeln!(f, "examples: untested, {}", visible(why)),

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 pub use decay::{Decay, DecayPolicy, DecayStep, UsedTool, decay};
 pub use hint::{CallHints, Hint};
 
+use crate::Replay;
+
 /// After how many failures of its own in a row a tool is set aside, where the host says nothing else.
 pub const DEFAULT_QUARANTINE_AFTER: u32 = 3;
 
@@ -141,6 +143,36 @@ pub fn rollback_advice(usage: &ToolUsage) -> Option<(u64, u64)> {
     // a / b > 2 c / d, without a division.
     let is_worse = now_failed * before.n_calls > 2 * before_failed * now.n_calls;
     (is_worse && now_failed >= 2).then_some((*new, *old))
+}
+
+/// Why an earlier version of a tool should be looked at, and what it would have delivered.
+///
+/// It is advice for a person: nothing is rolled back by it. `Display` shows it as text for a terminal.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct RollbackAdvice {
+    /// The name of the tool.
+    pub tool: String,
+    /// The version that fails more often.
+    pub from: u64,
+    /// The version before it.
+    pub to: u64,
+    /// How the one was used.
+    pub usage_from: Usage,
+    /// How the other was used.
+    pub usage_to: Usage,
+    /// What the earlier version delivers for recorded calls; no calls where none were recorded.
+    pub replay: Replay,
+}
+
+impl std::fmt::Display for RollbackAdvice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { tool, from, to, usage_from, usage_to, replay } = self;
+        let share = |it: &Usage| format!("{} of {} calls failed", it.n_own_failures, it.n_calls);
+        writeln!(f, "{tool} version {from}: {}", share(usage_from))?;
+        writeln!(f, "{tool} version {to}: {}", share(usage_to))?;
+        write!(f, "{replay}")
+    }
 }
 
 #[cfg(test)]

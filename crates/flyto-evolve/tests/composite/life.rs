@@ -2,15 +2,15 @@
 
 use expect_test::{Expect, expect};
 use flyto_evolve::{
-    Answer, Applied, Approver, ApproverError, Decision, HostContext, Proposal, Refusal, Review,
-    Store, ToolBuilder,
+    Answer, Applied, Approver, ApproverError, CallRecording, Decision, HostContext, Proposal,
+    Refusal, Review, Store, ToolBuilder,
 };
 use flyto_execenv::{Environment, ExecEnv, local::Local};
 
 use super::*;
 
 #[derive(Debug, Default)]
-struct Yes(Mutex<Vec<Review>>);
+pub(crate) struct Yes(pub(crate) Mutex<Vec<Review>>);
 
 #[async_trait::async_trait]
 impl Approver for Yes {
@@ -20,15 +20,15 @@ impl Approver for Yes {
     }
 }
 
-struct Life {
+pub(crate) struct Life {
     temp: tempfile::TempDir,
-    bench: Bench,
-    approver: Arc<Yes>,
-    builder: ToolBuilder,
+    pub(crate) bench: Bench,
+    pub(crate) approver: Arc<Yes>,
+    pub(crate) builder: ToolBuilder,
 }
 
 impl Life {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::at(tempfile::tempdir().unwrap())
     }
 
@@ -45,11 +45,16 @@ impl Life {
         .approver(Arc::clone(&approver) as _)
         .caller(Arc::clone(&bench.caller) as _)
         .max_per_session(30)
+        .record_calls(CallRecording::default())
         .build();
         Self { temp, bench, approver, builder }
     }
 
-    async fn apply(&self, def: &ToolDefinition, base: Option<u64>) -> Result<Applied, Refusal> {
+    pub(crate) async fn apply(
+        &self,
+        def: &ToolDefinition,
+        base: Option<u64>,
+    ) -> Result<Applied, Refusal> {
         let mut proposal = Proposal::of(def, "session-1").distinct_because("a test");
         proposal.base = base;
         self.builder.apply(proposal).await
@@ -60,7 +65,7 @@ impl Life {
         expect.assert_eq(&format!("{:?}: {refusal}\n-> {}", refusal.stage(), refusal.advice()));
     }
 
-    async fn call(&self, name: &str, input: Value) -> Result<ToolResult, ToolError> {
+    pub(crate) async fn call(&self, name: &str, input: Value) -> Result<ToolResult, ToolError> {
         self.bench.caller.call_tool(&CallContext::new(), name, Input::from_value(input)).await
     }
 }

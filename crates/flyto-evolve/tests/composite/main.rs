@@ -3,6 +3,7 @@
 
 mod life;
 mod refusals;
+mod replay;
 mod running;
 
 use std::{

@@ -30,7 +30,7 @@ impl Executor for Confining {
     }
 }
 
-fn confining() -> (ExecEnv, std::sync::Arc<std::sync::Mutex<Vec<Spec>>>) {
+pub(crate) fn confining() -> (ExecEnv, std::sync::Arc<std::sync::Mutex<Vec<Spec>>>) {
     let local = Local::new();
     let capabilities = local.capabilities().clone().with(Capability::ALL.iter().copied());
     let asked = std::sync::Arc::default();

@@ -6,6 +6,7 @@ mod changes;
 mod examples;
 mod recording;
 mod refusals;
+mod replay;
 mod secrets;
 mod usage;
 

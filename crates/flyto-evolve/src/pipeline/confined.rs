@@ -1,0 +1,114 @@
+//! Running a text that no person approved, or approved for other circumstances: examples of a proposal, and recorded calls.
+//!
+//! It runs with nothing of the user's: no network, a file system that is read-only but for a directory of its own, no
+//! environment of the host but the path. Where the backend does not confine that far, nothing is run.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use flyto_execenv::{Environment, ExecEnv, ExecErrorKind, Limits, Profile, ProfilePlaces, Spec};
+use flyto_program::{Streaming, chain};
+use flyto_tools::{CallContext, Failure, Input, ToolResult};
+use serde_json::Value;
+
+use crate::{EvolvedTool, HostContext, ToolDefinition};
+
+/// How long one run may take.
+const MAX_TIME: Duration = Duration::from_secs(10);
+
+/// A script or a command that runs confined, with an empty directory that is removed with it.
+pub(super) struct Confined<'a> {
+    tool: EvolvedTool,
+    dir: ScratchDir,
+    env: &'a ExecEnv,
+    host: &'a HostContext,
+}
+
+impl<'a> Confined<'a> {
+    /// Prepares a definition; the error says why that cannot be.
+    pub(super) fn new(
+        def: &ToolDefinition,
+        env: &'a ExecEnv,
+        host: &'a HostContext,
+    ) -> Result<Self, String> {
+        let dir = ScratchDir::new()
+            .map_err(|err| format!("no directory for them could be made: {err}"))?;
+        let inside = HostContext::new(confined_env(host, dir.path()), dir.path());
+        let tool =
+            EvolvedTool::new(def.clone(), env.clone(), inside).map_err(|err| err.to_string())?;
+        Ok(Self { tool, dir, env, host })
+    }
+
+    /// One call, of 10 seconds at most. An input that cannot be handed over is a result with
+    /// [`Failure::BadInput`]; the error says why nothing was run.
+    pub(super) async fn call(&self, input: &Value) -> Result<ToolResult, String> {
+        let spec = match self.tool.spec(&Input::from_value(input.clone())) {
+            Ok(spec) => confine(spec, self.dir.path(), self.host),
+            Err(text) => return Ok(ToolResult::failed(Failure::BadInput, text)),
+        };
+        let ctx = CallContext::new();
+        match flyto_program::run(self.env, spec, &ctx, Streaming::Quiet).await {
+            Ok(ran) => Ok(EvolvedTool::result(&ran)),
+            Err(err) if err.kind() == ExecErrorKind::Unsupported => {
+                Err(format!("nothing confines them here: {}", chain(&err)))
+            }
+            Err(err) => Err(chain(&err)),
+        }
+    }
+}
+
+/// Asks for everything that keeps a program from the rights of its user. A backend without it refuses.
+fn confine(spec: Spec, dir: &Path, host: &HostContext) -> Spec {
+    let mut places = ProfilePlaces::new(dir).temp_dir(dir).environment(&host.env);
+    if let Some(home) = host.env.get("HOME").map(PathBuf::from).filter(|it| it.is_absolute()) {
+        places = places.home(home);
+    }
+    let isolation = Profile::Strict.isolation(&places);
+    let limits = Limits::new().output_bytes(1 << 20);
+    spec.isolation(isolation).limits(limits).deadline(MAX_TIME)
+}
+
+/// The path of the host, so that programs are found, and nothing else of it.
+fn confined_env(host: &HostContext, dir: &Path) -> Environment {
+    let mut res = Environment::new();
+    for name in ["PATH", "LANG", "LC_ALL"] {
+        if let Some(value) = host.env.get(name) {
+            res.set(name, value);
+        }
+    }
+    for name in ["HOME", "TMPDIR"] {
+        res.set(name, dir);
+    }
+    res
+}
+
+/// A directory that is removed with the value.
+struct ScratchDir(PathBuf);
+
+impl ScratchDir {
+    fn new() -> std::io::Result<Self> {
+        let mut bytes = [0_u8; 8];
+        getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+        let name: String = bytes.iter().map(|it| format!("{it:02x}")).collect();
+        let path = std::env::temp_dir().canonicalize()?.join(format!("flyto-example-{name}"));
+        // Fails where it exists, so it is of this process alone.
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "the mode is one of Unix"))]
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path)?;
+        Ok(Self(path))
+    }
+
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for ScratchDir {
+    fn drop(&mut self) {
+        drop(std::fs::remove_dir_all(&self.0));
+    }
+}

@@ -1,0 +1,126 @@
+//! What another version of a tool would have delivered: recorded calls, run again.
+//!
+//! A script or a command runs without network and with a file system of its own; a composite gets the recorded results of
+//! its steps, and calls no tool. Both the version that was recorded and the other one run that way. Where the recorded
+//! version does not give what was recorded, the call depends on something that cannot be had again, and nothing is said about
+//! the other version: what is told as equal or different was reproduced.
+
+mod difference;
+mod render;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use difference::{Difference, DifferenceKind, differences};
+
+use crate::{DefinitionHash, Delivered};
+
+/// The most differences that are told of one call.
+pub const MAX_DIFFERENCES: usize = 50;
+
+/// How another version of a tool compares with what was recorded, call by call.
+///
+/// It serialises, and `Display` shows it as text for a terminal, with hidden characters made visible.
+/// [`ToolBuilder::replay`](crate::ToolBuilder::replay) makes one. What is in it of inputs and outputs went through the secret
+/// guard.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Replay {
+    /// The name of the tool.
+    pub tool: String,
+    /// The version that was run; `None` for a proposal, which has no number yet.
+    pub version: Option<u64>,
+    /// The hash of the definition that was run.
+    pub sha256: DefinitionHash,
+    /// One entry for each recorded call, the oldest first; at most [`MAX_RECORDED_CALLS`](crate::MAX_RECORDED_CALLS).
+    pub calls: Vec<ReplayedCall>,
+}
+
+/// One recorded call, and what the other version made of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ReplayedCall {
+    /// The name of the record in the store.
+    pub id: String,
+    /// When the recorded call ended, in RFC 3339.
+    pub at: String,
+    /// The version that was recorded.
+    pub version: u64,
+    /// The input of the call.
+    pub input: Value,
+    /// What came of running it again.
+    pub outcome: ReplayOutcome,
+}
+
+/// What came of running a recorded call again.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+#[non_exhaustive]
+pub enum ReplayOutcome {
+    /// Both versions deliver the same.
+    Equal,
+    /// They deliver something else.
+    Different {
+        /// Where, at most [`MAX_DIFFERENCES`] places.
+        differences: Vec<Difference>,
+    },
+    /// Nothing can be said about the other version.
+    NotReproduced {
+        /// What could not be had again, in one sentence.
+        why: String,
+    },
+}
+
+/// How many calls came out which way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct ReplayCounts {
+    /// Calls for which both versions deliver the same.
+    pub n_equal: usize,
+    /// Calls for which they differ.
+    pub n_different: usize,
+    /// Calls that could not be reproduced.
+    pub n_not_reproduced: usize,
+}
+
+impl Replay {
+    /// How many calls came out which way.
+    #[must_use]
+    pub fn counts(&self) -> ReplayCounts {
+        let mut res = ReplayCounts::default();
+        for it in &self.calls {
+            match it.outcome {
+                ReplayOutcome::Equal => res.n_equal += 1,
+                ReplayOutcome::Different { .. } => res.n_different += 1,
+                ReplayOutcome::NotReproduced { .. } => res.n_not_reproduced += 1,
+            }
+        }
+        res
+    }
+}
+
+impl Delivered {
+    /// What is compared: `/output` is the data, the JSON that the text is, or the text; `/failure` is why the call failed. How
+    /// long steps took and how often they were tried is no part of it.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut output = match &self.data {
+            Some(data) => data.clone(),
+            None => {
+                let looks_so = self.text.trim_start().starts_with(['{', '[']);
+                let parsed = looks_so.then(|| serde_json::from_str(&self.text).ok()).flatten();
+                parsed.unwrap_or_else(|| self.text.as_str().into())
+            }
+        };
+        let steps = self.failure.as_ref().and_then(|_| output.get_mut("steps")?.as_array_mut());
+        for step in steps.into_iter().flatten().filter_map(Value::as_object_mut) {
+            step.remove("duration_ms");
+            step.remove("n_calls");
+        }
+        let mut res = serde_json::json!({ "output": output });
+        if let Some(failure) = &self.failure {
+            res["failure"] = failure.to_string().into();
+        }
+        res
+    }
+}

@@ -1,0 +1,62 @@
+//! A replay as text for a terminal.
+
+use std::fmt;
+
+use super::{Difference, DifferenceKind, Replay, ReplayCounts, ReplayOutcome};
+use crate::visible;
+
+/// How much of an input is shown, in bytes.
+const MAX_INPUT_BYTES: usize = 200;
+
+impl fmt::Display for ReplayCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { n_equal, n_different, n_not_reproduced } = self;
+        write!(f, "{n_equal} equal, {n_different} different, {n_not_reproduced} not reproduced")
+    }
+}
+
+impl fmt::Display for Replay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = self.version.map_or_else(|| "the proposal".into(), |it| format!("version {it}"));
+        writeln!(f, "{what} over {} recorded calls: {}", self.calls.len(), self.counts())?;
+        for it in &self.calls {
+            let mut input = visible(&it.input.to_string());
+            if input.len() > MAX_INPUT_BYTES {
+                input.truncate(input.floor_char_boundary(MAX_INPUT_BYTES));
+                input.push('…');
+            }
+            write!(f, "{}, version {}, {input}: ", visible(&it.at), it.version)?;
+            match &it.outcome {
+                ReplayOutcome::Equal => writeln!(f, "equal")?,
+                ReplayOutcome::NotReproduced { why } => {
+                    writeln!(f, "could not be reproduced: {}", visible(why))?;
+                }
+                ReplayOutcome::Different { differences } => {
+                    writeln!(f, "different")?;
+                    differences.iter().try_for_each(|it| write!(f, "{it}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = if self.pointer.is_empty() { "(root)" } else { &self.pointer };
+        let at = visible(at);
+        if let Some(unified) = &self.unified {
+            writeln!(f, "  {at}:")?;
+            return unified.lines().try_for_each(|it| writeln!(f, "    {}", visible(it)));
+        }
+        let text = |it: &Option<serde_json::Value>| {
+            visible(&it.as_ref().map(ToString::to_string).unwrap_or_default())
+        };
+        let (before, after) = (text(&self.before), text(&self.after));
+        match self.kind {
+            DifferenceKind::Added => writeln!(f, "  {at}: added {after}"),
+            DifferenceKind::Removed => writeln!(f, "  {at}: removed {before}"),
+            DifferenceKind::Changed => writeln!(f, "  {at}: {before} -> {after}"),
+        }
+    }
+}
