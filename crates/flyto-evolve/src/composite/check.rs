@@ -253,7 +253,7 @@ impl Derived {
 }
 
 /// The composite that a registered tool is.
-fn composite_of(tool: &dyn Tool) -> Option<&CompositeTool> {
+pub(crate) fn composite_of(tool: &dyn Tool) -> Option<&CompositeTool> {
     let tool = match tool.downcast_ref::<Validated<Arc<dyn Tool>>>() {
         Some(checked) => &**checked.get_ref(),
         None => tool,

@@ -28,7 +28,7 @@ mod value;
 use std::time::Duration;
 
 pub use check::StepFault;
-pub(crate) use check::{Catalog, check};
+pub(crate) use check::{Catalog, check, composite_of};
 use condition::Condition;
 pub(crate) use read::read;
 pub use report::{StepReport, StepStatus, UndoReport};

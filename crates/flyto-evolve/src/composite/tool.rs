@@ -40,7 +40,9 @@ use crate::{
 ///
 /// A call is refused where a step's tool changed so that the composite would be more permissive than what was approved: a
 /// tool that is gone, a version that a step asks for and that is not there, a claim that the steps no longer give, a
-/// cycle.
+/// cycle. What follows from the steps without a claim, such as whether calls destroy something, is derived anew when a
+/// [`ToolBuilder`](crate::ToolBuilder) registers or loads tools; before that, a composite whose metadata says too little
+/// refuses its calls.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -124,15 +126,7 @@ impl CompositeTool {
                 faults.iter().map(|it| format!("{}: {}", it.pointer, it.what)).collect();
             ToolError::new(ToolErrorKind::NotStartable, faults.join("; "))
         })?;
-        let mut metadata = metadata_of(&def);
-        metadata.destructive = composite.destructive.filter(|it| *it);
-        // What is not known before the tools are there stays undeclared, which counts as unsafe.
-        if let Ok(derived) = catalog.derive(&def.name, &composite) {
-            metadata.destructive = metadata.destructive.or(derived.destructive);
-            metadata.open_world = derived.open_world;
-            metadata.requires_checkpoint = derived.requires_checkpoint;
-            metadata.requires_reverse_thinking = derived.requires_reverse_thinking;
-        }
+        let metadata = derived_metadata(&def, &composite, catalog);
         let approved = def.hash();
         let composite = Arc::new(composite);
         Ok(Self { def, composite, approved, metadata, caller, registry, gate: None })
@@ -169,7 +163,46 @@ impl CompositeTool {
             let what = format!("the tool {:?} is not run: {fault}; {}", self.def.name, fault.help);
             ToolError::new(ToolErrorKind::Refused, what)
         })?;
+        self.check_metadata(&catalog)?;
         Ok(catalog)
+    }
+
+    /// Whether the tools of the steps are still as harmless as this tool says of itself. A host decides by what it says, so
+    /// a tool that says too little is not run before it was registered anew.
+    fn check_metadata(&self, catalog: &Catalog) -> Result<(), ToolError> {
+        let now = derived_metadata(&self.def, &self.composite, catalog);
+        let is_worse = |said: Option<bool>, is: Option<bool>| said == Some(false) && is != said;
+        let said = &self.metadata;
+        let worse = [
+            (is_worse(said.destructive, now.destructive), "calls may destroy something"),
+            (is_worse(said.open_world, now.open_world), "calls may reach other systems"),
+            (!said.requires_checkpoint && now.requires_checkpoint, "calls need a checkpoint"),
+            (
+                !said.requires_reverse_thinking && now.requires_reverse_thinking,
+                "calls need a second thought",
+            ),
+        ];
+        let Some((_, what)) = worse.iter().find(|it| it.0) else { return Ok(()) };
+        let what = format!(
+            "the tool {:?} is not run: a tool of its steps changed, and {what} now, which it does not declare; load the \
+             tools again",
+            self.def.name
+        );
+        Err(ToolError::new(ToolErrorKind::Refused, what))
+    }
+
+    /// The same tool with what the tools of its steps make of it now; `None` where that is what it says already.
+    pub(crate) fn derived_anew(&self, catalog: &Catalog) -> Option<Self> {
+        let metadata = derived_metadata(&self.def, &self.composite, catalog);
+        (metadata != self.metadata).then(|| Self {
+            def: self.def.clone(),
+            composite: Arc::clone(&self.composite),
+            approved: self.approved,
+            metadata,
+            caller: Arc::clone(&self.caller),
+            registry: Arc::clone(&self.registry),
+            gate: self.gate.clone(),
+        })
     }
 
     /// A call, and what was called for it, where that has no more than `keep_bytes`. With 0, nothing is kept.
@@ -283,6 +316,20 @@ impl CompositeTool {
         let data = json!({"failed": failed, "steps": ran.steps, "undo": ran.undo});
         ToolResult::failed(failure, text).with_data(data)
     }
+}
+
+/// What a composite says about itself: its claims, and what its steps make of it. What is not known before the tools are there
+/// stays undeclared, which counts as unsafe.
+fn derived_metadata(def: &ToolDefinition, composite: &Composite, catalog: &Catalog) -> Metadata {
+    let mut res = metadata_of(def);
+    res.destructive = composite.destructive.filter(|it| *it);
+    if let Ok(derived) = catalog.derive(&def.name, composite) {
+        res.destructive = res.destructive.or(derived.destructive);
+        res.open_world = derived.open_world;
+        res.requires_checkpoint = derived.requires_checkpoint;
+        res.requires_reverse_thinking = derived.requires_reverse_thinking;
+    }
+    res
 }
 
 impl fmt::Debug for CompositeTool {

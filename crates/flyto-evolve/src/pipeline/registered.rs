@@ -3,7 +3,10 @@
 //! The registry has the tools of one owner, which are exchanged in one step; a reader sees the set before or the set behind.
 //! Each tool asks the store before each call whether its version is in force.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, PoisonError},
+};
 
 use flyto_security::Tier;
 use flyto_tools::{DescribeContext, LeftOut, Tool, ToolError, Validated};
@@ -13,8 +16,10 @@ use super::{
     Applied, Proposal, ProposalSource, Refusal, ToolBuilder, build::Inner, names, tracked::Tracked,
 };
 use crate::{
-    Body, CompositeTool, Damaged, DefinitionHash, EvolvedTool, Pending, Recovered, Status, Store,
-    StoreError, ToolDefinition, Unapproved, Version, composite::Catalog, run::Gate,
+    Body, CompositeTool, Damaged, DefinitionHash, EvolvedTool, MAX_COMPOSITE_DEPTH, Pending,
+    Recovered, Status, Store, StoreError, ToolDefinition, Unapproved, Version,
+    composite::{Catalog, composite_of},
+    run::Gate,
 };
 
 /// What came of loading a store.
@@ -112,6 +117,7 @@ impl ToolBuilder {
                 report.loaded.push((name, number));
             }
         }
+        self.derive_anew(&mut registered)?;
         drop(registered);
         report.left_out = replaced.left_out;
         Ok(report)
@@ -214,6 +220,31 @@ impl ToolBuilder {
         let replaced = self.inner.registry.replace_owner(&self.inner.owner, set);
         replaced.map_err(|err| Refusal::Registry(Box::new(err)))?;
         *tools = next;
+        self.derive_anew(&mut tools)
+    }
+
+    /// Has every composite say what the tools of its steps make of it now. Readers of the registry see the change in one step;
+    /// until then, a composite that says too little refuses its calls.
+    fn derive_anew(&self, tools: &mut BTreeMap<String, (u64, Current)>) -> Result<(), Refusal> {
+        // What an inner composite says counts for the outer one.
+        for _ in 0..MAX_COMPOSITE_DEPTH {
+            let catalog = self.catalog();
+            let mut is_changed = false;
+            for (version, current) in tools.values_mut() {
+                let Some(composite) = composite_of(&*current.tool) else { continue };
+                let saved = tracked_hash(&*current.tool);
+                if let Some(anew) = composite.derived_anew(&catalog) {
+                    current.tool = checked(self.tracked(anew, *version, saved));
+                    is_changed = true;
+                }
+            }
+            if !is_changed {
+                break;
+            }
+            let set = tools.values().map(|it| Arc::clone(&it.1.tool));
+            let replaced = self.inner.registry.replace_owner(&self.inner.owner, set);
+            replaced.map_err(|err| Refusal::Registry(Box::new(err)))?;
+        }
         Ok(())
     }
 
@@ -373,6 +404,12 @@ impl Store {
     pub fn is_active(&self, name: &str) -> Result<bool, StoreError> {
         Ok(self.last(name)?.is_some_and(|it| it.status == Status::Active && it.is_approved()))
     }
+}
+
+/// The hash of a composite that is saved.
+fn tracked_hash(tool: &dyn Tool) -> Option<DefinitionHash> {
+    let checked = tool.downcast_ref::<Validated<Arc<dyn Tool>>>()?;
+    checked.get_ref().downcast_ref::<Tracked<CompositeTool>>()?.saved
 }
 
 /// Every tool of a host has this type, so that its input is checked first.

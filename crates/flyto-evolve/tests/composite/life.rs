@@ -243,3 +243,75 @@ async fn tools_that_call_each_other_are_caught_at_creation_and_at_change() {
     assert_eq!(err.kind(), ToolErrorKind::Refused);
     assert!(err.to_string().contains("the tools call each other"), "{err}");
 }
+
+/// Puts a tool in the place of `say` that declares this.
+fn say(life: &Life, destructive: Option<bool>, open_world: Option<bool>) {
+    life.bench.registry.remove("say");
+    let metadata = {
+        let mut res = reading();
+        (res.destructive, res.open_world) = (destructive, open_world);
+        res
+    };
+    let said = NativeTool::builder("say", "Says.").metadata(metadata);
+    let said = said.run(async |_, _: Object| "said").unwrap();
+    life.bench.registry.register("host", Arc::new(said)).unwrap();
+}
+
+#[tokio::test]
+async fn a_step_tool_that_becomes_dangerous_makes_its_composites_so() {
+    let life = Life::new();
+    life.apply(&job("inner", &["echo", "say"]), None).await.unwrap();
+    life.apply(&job("outer", &["inner"]), None).await.unwrap();
+    let declared = |name: &str| {
+        let entry = life.bench.registry.get(name).unwrap();
+        let metadata = entry.tool().metadata();
+        (metadata.destructive, metadata.open_world)
+    };
+    let safe = (Some(false), Some(false));
+    assert_eq!((declared("inner"), declared("outer")), (safe, safe));
+    // No call is made on what no longer holds, also where the change is one that no composite can see come.
+    for (destructive, open_world, what) in [
+        (Some(true), Some(false), "calls may destroy something"),
+        (None, Some(false), "calls may destroy something"),
+        (Some(false), Some(true), "calls may reach other systems"),
+        (Some(false), None, "calls may reach other systems"),
+    ] {
+        say(&life, destructive, open_world);
+        for name in ["inner", "outer"] {
+            let n_before = life.bench.called().len();
+            let err = life.call(name, json!({})).await.unwrap_err();
+            assert_eq!(err.kind(), ToolErrorKind::Refused, "{err}");
+            assert!(err.to_string().contains(what), "{err}");
+            assert_eq!(life.bench.called().len(), n_before + 1, "no step is called");
+        }
+        // Loading derives it anew, for composites of composites as well.
+        life.builder.load_all().await.unwrap();
+        let now = (destructive, open_world);
+        assert_eq!((declared("inner"), declared("outer")), (now, now));
+        life.call("outer", json!({})).await.unwrap();
+        // And back.
+        say(&life, Some(false), Some(false));
+        life.builder.load_all().await.unwrap();
+        assert_eq!((declared("inner"), declared("outer")), (safe, safe));
+    }
+}
+
+#[tokio::test]
+async fn a_new_version_of_a_step_is_seen_at_once_by_what_calls_it() {
+    let life = Life::new();
+    let claim = |is| json!({"steps": [{"id": "a", "tool": "echo"}], "destructive": is});
+    let step = |is| ToolDefinition::composite("step", "Is a step.", claim(is));
+    life.apply(&step(false), None).await.unwrap();
+    life.apply(&job("whole", &["step"]), None).await.unwrap();
+    let declared = || life.bench.registry.get("whole").unwrap().tool().metadata().destructive;
+    assert_eq!(declared(), Some(false));
+    life.apply(&step(true), Some(1)).await.unwrap();
+    assert_eq!(declared(), Some(true));
+    life.call("whole", json!({})).await.unwrap();
+    life.builder.roll_back("step", 1, "ada").await.unwrap();
+    assert_eq!(declared(), Some(false));
+    life.builder.archive("step", "ada").await.unwrap();
+    assert_eq!(declared(), None);
+    let err = life.call("whole", json!({})).await.unwrap_err();
+    assert!(err.to_string().contains("there is no tool \"step\""), "{err}");
+}
