@@ -36,7 +36,7 @@ pub use definition::{
     MAX_SCRIPT_BYTES, MAX_TAGS, MAX_TIMEOUT, PROTECTED_NAMES, Parsed, ToolDefinition, look_alike,
     parse, parse_proposal,
 };
-pub use exchange::{ImportError, export, import};
+pub use exchange::{ImportError, SkillError, export, export_skill, import, import_skill};
 pub use pipeline::{
     Applied, Builder, DEFAULT_MAX_PER_SESSION, Found, LoadReport, MAX_ACTIVE_TOOLS, Proposal,
     ProposalSource, Refusal, Stage, ToolBuilder,

@@ -45,7 +45,7 @@ pub use calls::{
 };
 pub use commit::NewVersion;
 pub use error::StoreError;
-use files::{Disk, Files};
+pub(crate) use files::{Disk, Files};
 pub use kept::{Acknowledgement, Pending};
 pub use load::{Damaged, Loaded, Recovered, RecoveredKind, Unapproved};
 pub use record::{Approval, Change, Status, Version};

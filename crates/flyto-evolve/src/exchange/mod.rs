@@ -3,9 +3,14 @@
 //! What goes is a definition and its hash. What stays are approvals, acknowledgements and statistics: a tool from elsewhere
 //! is a proposal like any other, with a line that tells the person where it came from.
 
+mod front_matter;
+mod skill;
+
 use flyto_diagnostics::Source;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use skill::{SkillError, export_skill, import_skill};
 
 use crate::{
     DefinitionHash, Proposal, ProposalSource, Version,

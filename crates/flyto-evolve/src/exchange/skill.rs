@@ -1,0 +1,246 @@
+//! A tool as a folder of the Agent Skills format (agentskills.io), and back.
+//!
+//! ```text
+//! count-lines/SKILL.md                      name and description, and how to call the script
+//! count-lines/scripts/count-lines.sh        what bash runs
+//! count-lines/references/input_schema.json  JSON Schema of the input
+//! count-lines/references/tool.json          the whole definition with its hash
+//! ```
+//!
+//! Reading such a folder opens four files by name and lists no directory. No link in it is followed, a pipe or a device is no
+//! file, each file has a bound, and nothing is run.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use super::{ImportError, export, front_matter, import};
+use crate::{
+    Body, MAX_DEFINITION_BYTES, Proposal, ProposalSource, ToolDefinition, Version,
+    definition::{pretty, sorted},
+    run::render,
+    store::{Disk, Files},
+};
+
+/// The longest `SKILL.md`, in bytes.
+const MAX_SKILL_BYTES: u64 = 256 * 1024;
+/// The longest other file: a definition with what is kept beside it.
+const MAX_FILE_BYTES: u64 = 2 * MAX_DEFINITION_BYTES as u64;
+/// The longest description that the format allows, in characters.
+const MAX_DESCRIPTION_CHARS: usize = 1024;
+
+/// Why a folder is not written, or is no tool.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SkillError {
+    /// The name of the tool has no form in `a-z`, `0-9` and `-`.
+    #[error("the tool {name:?} has no name as a skill: a skill is named with a-z, 0-9 and -")]
+    NoSkillName {
+        /// The name of the tool.
+        name: String,
+    },
+    /// There is a file or a folder of that name already. Nothing was changed in it.
+    #[error("{} is there already", path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The system refused something else.
+    #[error("failed to {doing} {}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The folder is no skill, or one of which no tool can be made.
+    #[error("{}: {why}", path.display())]
+    NotASkill {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong, in one sentence.
+        why: String,
+    },
+    /// The definition in it is not the one that was exported.
+    #[error(transparent)]
+    Definition(#[from] ImportError),
+}
+
+/// Writes a version as an Agent Skills folder below `into`, and gives the folder. It is named as the tool, in lower case and
+/// with `-` for other characters. An agent without Flyto reads how to run the script; [`import_skill`] makes the same
+/// definition of it, with the same hash.
+///
+/// A composite has no script, since its steps are calls of other tools: its folder is for [`import_skill`] alone.
+///
+/// ```
+/// use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition, export_skill, import_skill};
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let store = Store::new(temp.path().join("evolution"));
+/// let def = ToolDefinition::script("disk_use", "How full the disk is.", "df -h\n");
+/// let approval = Approval::now("ada", def.hash());
+/// let version = store.commit(NewVersion::new(def, None, Change::Created).approved(approval))?;
+///
+/// let dir = export_skill(&version, temp.path())?;
+/// assert!(dir.ends_with("disk-use"));
+/// let script = std::fs::read_to_string(dir.join("scripts/disk-use.sh"))?;
+/// assert_eq!(script, "df -h\n");
+/// assert!(import_skill(&dir, "session-7")?.text.contains("disk_use"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`SkillError::NoSkillName`], [`SkillError::Exists`] and [`SkillError::Io`]. What was written of a folder is removed then.
+pub fn export_skill(version: &Version, into: impl AsRef<Path>) -> Result<PathBuf, SkillError> {
+    let def = &version.definition;
+    let name =
+        skill_name(&def.name).ok_or_else(|| SkillError::NoSkillName { name: def.name.clone() })?;
+    let dir = into.as_ref().join(&name);
+    // Fails where it exists, also as a link.
+    fs::create_dir(&dir).map_err(|err| match err.kind() {
+        io::ErrorKind::AlreadyExists => SkillError::Exists { path: dir.clone() },
+        _ => SkillError::Io { doing: "make the folder", path: dir.clone(), source: err },
+    })?;
+    let written = write(version, &name, &dir);
+    if written.is_err() {
+        drop(fs::remove_dir_all(&dir));
+    }
+    written.map(|()| dir)
+}
+
+fn write(version: &Version, name: &str, dir: &Path) -> Result<(), SkillError> {
+    let disk = Disk::new(dir);
+    let told = |path: &str, res: io::Result<()>| {
+        let path = dir.join(path);
+        res.map_err(|source| SkillError::Io { doing: "write", path, source })
+    };
+    let schema = pretty(&sorted(&version.definition.input_schema));
+    told("references", disk.make_dir("references"))?;
+    let path = "references/input_schema.json";
+    told(path, disk.write_new(path, schema.as_bytes()))?;
+    let path = "references/tool.json";
+    told(path, disk.write_new(path, export(version).as_bytes()))?;
+    if let Some(script) = script_of(&version.definition) {
+        let path = format!("scripts/{name}.sh");
+        told("scripts", disk.make_dir("scripts"))?;
+        told(&path, disk.write_new(&path, script.as_bytes()))?;
+    }
+    let skill = skill_text(version, name);
+    told("SKILL.md", disk.write_new("SKILL.md", skill.as_bytes()))?;
+    ["", "references"].into_iter().try_for_each(|it| told(it, disk.sync_dir(it)))
+}
+
+/// What bash runs; `None` for a composite.
+fn script_of(def: &ToolDefinition) -> Option<String> {
+    match &def.body {
+        Body::Script(text) => Some(text.clone()),
+        Body::Command(text) => {
+            let rendered = render(text, |name| def.parameters().any(|it| it == name)).ok()?;
+            Some(format!("{}\n", rendered.text))
+        }
+        Body::Composite(_) => None,
+    }
+}
+
+fn skill_text(version: &Version, name: &str) -> String {
+    let def = &version.definition;
+    let description: String = def.description.chars().take(MAX_DESCRIPTION_CHARS).collect();
+    let members = [("name", name.to_owned()), ("description", description)];
+    let metadata = [
+        ("flyto-name", def.name.clone()),
+        ("flyto-version", version.number.to_string()),
+        ("flyto-sha256", version.hash().to_string()),
+    ];
+    let mut res = front_matter::to_text(&members, &metadata);
+    res.push_str(&format!("\n# {name}\n\n{}\n\n", def.description));
+    match script_of(def) {
+        Some(_) => res.push_str(&format!(
+            "Run `bash scripts/{name}.sh`. Each parameter of `references/input_schema.json` is an environment variable: \
+             `TOOL_INPUT_` and its name in upper case, with `_` for `-`. The whole input is JSON on standard input.\n"
+        )),
+        None => res.push_str(
+            "It calls other tools of Flyto in steps, and is no script: import the folder with Flyto.\n",
+        ),
+    }
+    res
+}
+
+/// The proposal to have the tool of an Agent Skills folder here. It goes through all checks, and a person is asked.
+///
+/// A folder that [`export_skill`] wrote gives the very definition; where its script was edited since, it is refused. Any other
+/// folder needs `SKILL.md` and `scripts/NAME.sh` (or `scripts/run.sh`): that script with the description becomes the tool, and
+/// `references/input_schema.json` its schema, where there is one. Other files of the folder are left out.
+///
+/// # Errors
+///
+/// [`SkillError::NotASkill`] for a file that is missing, a link, no regular file, too long (256 KiB for `SKILL.md`, 2 MiB
+/// for others) or no text, for a head that cannot be read, and for a name that is not that of the folder;
+/// [`SkillError::Definition`] where `references/tool.json` was changed.
+pub fn import_skill(dir: impl AsRef<Path>, by: &str) -> Result<Proposal, SkillError> {
+    let dir = dir.as_ref();
+    let not_a_skill = |path: &str, why: String| {
+        let path = if path.is_empty() { dir.to_owned() } else { dir.join(path) };
+        SkillError::NotASkill { path, why }
+    };
+    let disk = Disk::new(dir);
+    let read = |path: &str, max_bytes: u64| -> Result<Option<String>, SkillError> {
+        let bytes = disk.read(path, max_bytes).map_err(|err| not_a_skill(path, err.to_string()))?;
+        let text = bytes.map(String::from_utf8).transpose();
+        text.map_err(|_| not_a_skill(path, "it is not UTF-8".to_owned()))
+    };
+    let missing = |path: &str| not_a_skill(path, "it is missing".to_owned());
+    let skill = read("SKILL.md", MAX_SKILL_BYTES)?.ok_or_else(|| missing("SKILL.md"))?;
+    let head = front_matter::parse(&skill).map_err(|why| not_a_skill("SKILL.md", why))?;
+    let name = head.name;
+    if skill_name(&name).as_deref() != Some(&*name) {
+        let why =
+            format!("the name {name:?} is none of a skill: a-z, 0-9 and single - between them");
+        return Err(not_a_skill("SKILL.md", why));
+    }
+    let folder = dir.canonicalize().ok();
+    let folder = folder.as_deref().and_then(Path::file_name).and_then(|it| it.to_str());
+    if folder != Some(&*name) {
+        let why = format!("its name is {name:?}, and that of its folder is another one");
+        return Err(not_a_skill("SKILL.md", why));
+    }
+    let from = dir.display().to_string();
+    let mut script_path = format!("scripts/{name}.sh");
+    let mut script = read(&script_path, MAX_FILE_BYTES)?;
+    if let Some(text) = read("references/tool.json", MAX_FILE_BYTES)? {
+        let proposal = import(&text, &from, by)?;
+        let parsed = crate::parse(&flyto_diagnostics::Source::new(&from, proposal.text.as_str()));
+        let expected = parsed.definition.as_ref().and_then(script_of);
+        if parsed.definition.is_some() && script != expected {
+            let why =
+                "it is not what references/tool.json says: propose the edited script as an update"
+                    .to_owned();
+            return Err(not_a_skill(&script_path, why));
+        }
+        return Ok(proposal);
+    }
+    if script.is_none() {
+        script_path = "scripts/run.sh".to_owned();
+        script = read(&script_path, MAX_FILE_BYTES)?;
+    }
+    let script = script.ok_or_else(|| missing(&format!("scripts/{name}.sh")))?;
+    let mut def = ToolDefinition::script(name, head.description, script);
+    let path = "references/input_schema.json";
+    if let Some(text) = read(path, MAX_FILE_BYTES)? {
+        let schema: Result<Value, _> = serde_json::from_str(&text);
+        def = def.with_input_schema(schema.map_err(|err| not_a_skill(path, err.to_string()))?);
+    }
+    Ok(Proposal::of(&def, by).source(ProposalSource::Imported { from }))
+}
+
+/// The name as the format has it: lower case, `-` for runs of other characters; `None` where nothing is left, or more than 64.
+fn skill_name(name: &str) -> Option<String> {
+    let words = name.split(|it: char| !it.is_ascii_alphanumeric()).filter(|it| !it.is_empty());
+    let res = words.collect::<Vec<_>>().join("-").to_ascii_lowercase();
+    (name.is_ascii() && !res.is_empty() && res.len() <= 64).then_some(res)
+}
