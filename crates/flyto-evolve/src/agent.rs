@@ -185,6 +185,8 @@ struct SearchTools {
 }
 
 impl CreateTool {
+    /// The proposal that the input is. Which body it has follows from the key that is there; the
+    /// reader tells where two are.
     fn proposal(&self, by: &str) -> Proposal {
         let mut text = json!(self);
         // The reader says what is wrong where both are given, or none.
@@ -242,6 +244,9 @@ async fn apply(builder: &ToolBuilder, proposal: Proposal) -> ToolResult {
 }
 
 /// A refusal as the agent reads it.
+///
+/// What went wrong comes first, then what to write instead. A denial is told as one, so that a host
+/// does not take it for a fault of the agent.
 fn refused(refusal: &Refusal) -> ToolResult {
     let (stage, advice) = (refusal.stage(), refusal.advice());
     let why = flyto_program::chain(refusal);
@@ -275,6 +280,9 @@ async fn list(builder: &ToolBuilder, input: ListTools) -> Result<ToolResult, Too
 }
 
 /// One line a tool, within the bound.
+///
+/// Beyond the bound, descriptions are left out and never names, and the text says how many: a tool
+/// that an agent cannot see is a tool that it makes again.
 fn listed(found: Vec<Found>) -> ToolResult {
     let mut text = String::new();
     let mut n_bare = 0;

@@ -1,25 +1,52 @@
 #![doc = include_str!("../README.md")]
+//!
+//! # What to read first
+//!
+//! The types in the order in which a host meets them:
+//!
+//! | group | types | what they are for |
+//! | --- | --- | --- |
+//! | a tool | [`ToolDefinition`], [`Body`], [`Example`], [`parse`], [`parse_proposal`], [`codes`] | what a tool is, and what can be wrong with one |
+//! | running it | [`EvolvedTool`], [`CompositeTool`], [`HostContext`] | a definition as a tool of a registry |
+//! | keeping it | [`Store`], [`Version`], [`NewVersion`], [`Approval`], [`StoreError`] | every version, and the current ones |
+//! | deciding | [`Approver`], [`Review`], [`Decision`], [`Answer`] | what a person is shown, and may answer |
+//! | the way | [`ToolBuilder`], [`Proposal`], [`Applied`], [`Refusal`], [`LoadReport`] | from a proposal to a tool that can be called |
+//! | what calls show | [`Usage`], [`RollbackAdvice`], [`DecayPolicy`], [`CallHints`] | quarantine, advice and hints |
+//! | another version | [`CallRecording`], [`RecordedCall`], [`Replay`], [`differences`] | what it would have delivered |
+//! | the agent | [`agent_tools`] | the tools by which an agent makes tools |
+//! | sharing | [`export`], [`import`], [`export_skill`], [`import_skill`] | to another store, and to other programs |
+//!
+//! # Bounds
+//!
+//! | what | bound |
+//! | --- | --- |
+//! | a definition | [`MAX_DEFINITION_BYTES`], a script [`MAX_SCRIPT_BYTES`], a call [`MAX_TIMEOUT`] |
+//! | a composite | [`MAX_STEPS`], [`MAX_CALLS`], [`MAX_COMPOSITE_DEPTH`], [`MAX_ITEMS`], [`MAX_VALUE_BYTES`] |
+//! | a store | [`MAX_TOOLS`], of which [`MAX_ACTIVE_TOOLS`] can be called |
+//! | a session | [`DEFAULT_MAX_PER_SESSION`] tools, and three times as many proposals |
+//! | recorded calls of a tool | [`MAX_RECORDED_CALLS`], each [`MAX_RECORDED_BYTES`] |
 #![forbid(unsafe_code)]
 
-// In the order to read them. What a tool is:
-pub mod codes; //  what can be wrong with a definition, explained
-mod definition; // the definition, its reader and its hash
+// A tool: the definition, its reader, its hash, and what can be wrong with it.
+pub mod codes;
+mod definition;
 
-// running it,
+// Running it: what bash gets, and steps that call other tools.
 mod composite;
-mod run; //       what bash gets, and what a result says // steps that call other tools
+mod run;
 
-// keeping it,
-mod store; // every version, and the current ones
+// Keeping it: every version, and the current ones.
+mod store;
 
-// deciding about it,
-mod review; // what a person is shown, and may answer
+// Deciding about it: what a person is shown, and may answer.
+mod review;
 
-// and the way from a proposal to a tool.
+// The way from a proposal to a tool.
 mod pipeline;
 
-mod replay; // what another version would have delivered
-mod usage; // what follows from calls: quarantine, decay, advice, hints
+// What calls show: statistics and what follows from them, and what another version would have delivered.
+mod replay;
+mod usage;
 
 // What is made of it: tools for the agent, and a way to another store.
 mod agent;

@@ -17,6 +17,9 @@ use crate::{Body, ToolDefinition, pipeline::Tracked, run::metadata_of};
 const NOT_IN_COMPOSITES: [&str; 4] = ["create_tool", "update_tool", "Agent", "Task"];
 
 /// What keeps the steps of a composite from running as declared, at a place of the definition.
+///
+/// All faults of a proposal are told at once, in [`Refusal::Steps`](crate::Refusal::Steps). A call
+/// that is refused for the same reason has the first one in its error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct StepFault {
@@ -29,6 +32,7 @@ pub struct StepFault {
 }
 
 impl StepFault {
+    /// A fault at a JSON Pointer of the definition.
     fn new(pointer: &str, what: String, help: impl Into<String>) -> Self {
         Self { pointer: pointer.to_owned(), what, help: help.into() }
     }
@@ -72,6 +76,7 @@ pub(crate) struct Derived {
 }
 
 impl Derived {
+    /// What a tool says of itself. What it does not declare is not safe.
     fn of(metadata: &Metadata) -> Self {
         Self {
             read_only: metadata.is_read_only(),
@@ -84,6 +89,9 @@ impl Derived {
         }
     }
 
+    /// What two steps make of their composite together. A promise holds only where both make it,
+    /// and a danger holds where one has it; `None`, which is "not declared", lies between: it beats
+    /// a "no", and a "yes" beats it.
     fn and(self, other: Self) -> Self {
         // Yes beats unknown, and unknown beats no.
         let either = |a: Option<bool>, b: Option<bool>| match (a, b) {
@@ -126,6 +134,8 @@ impl Catalog {
         self
     }
 
+    /// What is known of a tool by its name or an alias; a definition that takes the place of a tool
+    /// comes first.
     fn find(&self, name: &str) -> Option<Known> {
         if let Some(known) = self.own.get(name) {
             return Some(known.clone());
@@ -149,6 +159,7 @@ impl Catalog {
         })
     }
 
+    /// The names of all tools, for the advice where one is mistyped.
     fn names(&self) -> Vec<String> {
         let registered = self.snapshot.iter().map(|it| it.id().to_string());
         registered.chain(self.own.keys().cloned()).collect()
@@ -164,6 +175,14 @@ impl Catalog {
         self.walk(name, composite, &mut Vec::new(), &mut BTreeMap::new())
     }
 
+    /// What the steps of one composite make of it. `path` has the names of the composites that are
+    /// being walked, so a name that comes again is a cycle; `known` has what was found of a tool
+    /// before, so each tool is walked once.
+    ///
+    /// # Errors
+    ///
+    /// A tool that is not there, a cycle with the names on it, and more than
+    /// [`MAX_COMPOSITE_DEPTH`] composites above each other.
     fn walk(
         &self,
         name: &str,
@@ -196,6 +215,11 @@ impl Catalog {
         Ok(res)
     }
 
+    /// What one tool that a step calls makes of the composite. `at` is the pointer of its name, for
+    /// the fault.
+    ///
+    /// An inner composite counts by its steps and by its claims, whichever is less safe: a claim
+    /// that it does not make is taken from its steps.
     fn tool(
         &self,
         at: &str,
@@ -317,6 +341,8 @@ pub(super) fn check_again(
     claims(def, composite, catalog, derived)
 }
 
+/// Whether each step that asks for a version gets it. A tool that has no versions, since it was not
+/// made at run time, fits no step that asks for one.
 fn versions(composite: &Composite, catalog: &Catalog) -> Result<(), StepFault> {
     for (index, step) in composite.steps.iter().enumerate() {
         let Some(wanted) = step.version else { continue };
@@ -382,6 +408,10 @@ fn claims(
 }
 
 /// Compares what a call is given with the schema of the tool.
+///
+/// Three things are compared, as far as they are known before a call: that required members are
+/// given, that no member is given which the schema closes out, and that each value without a
+/// reference in it fits the schema of its member.
 fn call(catalog: &Catalog, at: &str, tool: &str, with: &Expr, faults: &mut Vec<StepFault>) {
     let in_with = |key: &str| format!("{at}/with/{}", escaped(key));
     if NOT_IN_COMPOSITES.contains(&tool) {

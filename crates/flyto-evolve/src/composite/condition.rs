@@ -76,6 +76,7 @@ impl Condition {
         })
     }
 
+    /// Visits every value in it, in the written order.
     pub(super) fn each_expr<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
         match self {
             Self::Exists(it) | Self::NotEmpty(it) => visit(it),
@@ -101,6 +102,10 @@ impl Condition {
     }
 
     /// Whether it holds; the error says which values cannot be compared.
+    ///
+    /// `exists` and `not_empty` take a missing value for "no"; in the other conditions it is an
+    /// error with its pointer, so that a mistyped name does not pass for a condition that fails.
+    /// `all` and `any` stop at the first part that decides.
     pub(super) fn holds(&self, scope: &Scope) -> Result<bool, String> {
         Ok(match self {
             Self::Exists(it) => it.exists(scope)?,
@@ -155,6 +160,9 @@ impl Condition {
 }
 
 /// Equality as JSON Schema has it: 1 and 1.0 are the same number.
+///
+/// Numbers are equal by their value, so `1` equals `1.0`; all other values by type and content, and
+/// a text never equals a number.
 fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(_), Value::Number(_)) => compared(a, b) == Some(Ordering::Equal),
@@ -168,6 +176,8 @@ fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// The order of two numbers: integers exactly, also beyond what a float holds; others as floats. A
+/// value that is no number has no order here.
 fn compared(a: &Value, b: &Value) -> Option<Ordering> {
     // Integers exactly, where both are.
     let whole = |it: &Value| it.as_i64().map(i128::from).or(it.as_u64().map(i128::from));

@@ -13,10 +13,13 @@ pub(super) struct Kept {
 }
 
 impl Kept {
+    /// Nothing yet, and room for so many bytes.
     pub(super) fn new(max_bytes: usize) -> Self {
         Self { calls: Vec::new(), left: max_bytes, is_over: false }
     }
 
+    /// Keeps one more call. Beyond the bound all are let go, since half of a call cannot be run
+    /// again.
     pub(super) fn push(&mut self, call: RecordedStep) {
         let n = call.text.len() + n_bytes(&call.input) + call.output.as_ref().map_or(0, n_bytes);
         match self.left.checked_sub(n).filter(|_| !self.is_over) {

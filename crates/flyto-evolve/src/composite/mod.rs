@@ -23,6 +23,7 @@ mod read;
 mod report;
 mod run;
 mod tool;
+mod undo;
 mod value;
 
 use std::time::Duration;

@@ -15,6 +15,10 @@ use super::{
 };
 
 /// Runs futures in the task of the caller, `width` at a time, in their order; none is started once `stop` said so.
+///
+/// Futures are made when they are started and not before. The result has an entry for each that was
+/// started, `None` for one that was not over when `stop` said so; those that run then are waited
+/// for. Dropping the returned future drops all of them.
 pub(super) async fn at_once<F: Future>(
     width: usize,
     futures: impl Iterator<Item = F>,
@@ -53,6 +57,10 @@ pub(super) async fn at_once<F: Future>(
 }
 
 /// A result as the steps behind it see it: `text`, and as `output` its data, the JSON that the text is, or the text.
+///
+/// A text is taken for JSON only where it begins as an object or a list does and is whole: a number
+/// or a word stays a text, so that a step never sees another type than the tool meant. A text
+/// beyond 256 KiB is cut between characters, and `truncated` says so.
 pub(super) fn value_of(result: ToolResult) -> StepValue {
     let is_error = result.is_error();
     let end = result.output.floor_char_boundary(MAX_STEP_BYTES);

@@ -1,4 +1,16 @@
 //! From the JSON of a declaration to its steps, with every mistake told at its place.
+//!
+//! Reading goes in three passes, and each tells all that it finds:
+//!
+//! 1. The shape: keys that are known, values of the right type and within their bounds, ids that
+//!    are unique. A key that is not known gets the closest one as advice.
+//! 2. The graph: `after` and references are edges, and steps that wait for each other are told as
+//!    one cycle with all its ids.
+//! 3. The references: each names a step that is written before, one of its five members, and has a
+//!    default where the step may be skipped or may fail.
+//!
+//! The last two passes need the steps, so they do not run where the first one could not read a
+//! step. A declaration has 64 KiB at most, so the passes may be quadratic in its 32 steps.
 
 use std::time::Duration;
 
@@ -12,7 +24,9 @@ use super::{
 };
 use crate::{MAX_TIMEOUT, codes, definition::Fault};
 
+/// The keys of a declaration; any other is a fault.
 const TOP_KEYS: &[&str] = &["steps", "output", "timeout_ms", "destructive"];
+/// The keys of a step; any other is a fault.
 const STEP_KEYS: &[&str] = &[
     "id",
     "tool",
@@ -39,15 +53,19 @@ pub(crate) fn read(value: &Value) -> Result<Composite, Vec<Fault>> {
     }
 }
 
+/// Collects the faults of one declaration.
 struct Reader {
     faults: Vec<Fault>,
 }
 
 impl Reader {
+    /// Tells what is wrong at a pointer, and what to write instead.
     fn fault(&mut self, at: &str, what: impl Into<String>, help: impl Into<String>) {
         self.faults.push(Fault::new(codes::BAD_COMPOSITE, at, what).help(help));
     }
 
+    /// The whole declaration. `None` where a part of it could not be read, after the faults that
+    /// say why.
     fn composite(&mut self, value: &Value) -> Option<Composite> {
         let at = "/composite";
         let n_bytes = value.to_string().len();
@@ -94,6 +112,8 @@ impl Reader {
         Some(res)
     }
 
+    /// One step, at the pointer `at`. `ids` are those of all steps in their order, so that an id
+    /// that is taken and an `after` that names a later step are told here.
     fn step(&mut self, value: &Value, at: &str, index: usize, ids: &[&str]) -> Option<Step> {
         let map = self.object(value, at, STEP_KEYS)?;
         let id = map.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();

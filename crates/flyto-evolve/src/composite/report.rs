@@ -21,6 +21,18 @@ pub enum StepStatus {
 }
 
 /// One step of a call: part of the data of a result that is an error.
+///
+/// As JSON, `status` is `done`, `failed`, `skipped`, `not_run` or `abandoned`, and what is not
+/// there is left out:
+///
+/// ```
+/// use flyto_evolve::{StepReport, StepStatus};
+///
+/// fn slowest(steps: &[StepReport]) -> Option<&StepReport> {
+///     steps.iter().filter(|it| it.status == StepStatus::Done).max_by_key(|it| it.duration_ms)
+/// }
+/// assert!(slowest(&[]).is_none());
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct StepReport {

@@ -29,9 +29,7 @@ use super::{
 use crate::RecordedStep;
 
 /// How long steps that run may take to end once the call is over.
-const GRACE: Duration = Duration::from_secs(2);
-/// How long all undo steps of a call may take together.
-const UNDO_TIME: Duration = Duration::from_secs(60);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +53,8 @@ pub(super) struct Ran {
     pub(super) undo: Option<UndoReport>,
 }
 
+/// One call of a composite, while it runs. Everything in it is borrowed or shared, so that steps
+/// that run side by side need no copy of it.
 pub(super) struct Run<'a> {
     pub(super) composite: &'a Composite,
     pub(super) caller: &'a dyn ToolCaller,
@@ -73,8 +73,8 @@ pub(super) struct Run<'a> {
 /// A call that ran to its end, for its undo.
 #[derive(Debug)]
 pub(super) struct Completed {
-    step: usize,
-    scope: Scope,
+    pub(super) step: usize,
+    pub(super) scope: Scope,
 }
 
 /// What became of a step.
@@ -106,15 +106,24 @@ struct Attempt {
     is_refused: bool,
 }
 
+/// What the loop of a call waits for.
 enum Event {
     Step(usize, Box<StepEnd>),
     Cancelled,
     TimedOut,
 }
 
+/// A step that runs, with its index.
 type Pending<'a> = (usize, Pin<Box<dyn Future<Output = StepEnd> + Send + 'a>>);
 
 impl Run<'_> {
+    /// Runs all steps to their end, or to the end of the call.
+    ///
+    /// The loop starts what may start, waits for one event, and goes on. An event is the end of a
+    /// step, the cancellation of the call, or its deadline. After one of the latter two, no step is
+    /// started, those that run are cancelled and have 2 seconds to end, and what is left then is
+    /// dropped and told as abandoned. What was completed is undone where the failed step asks for
+    /// it, and after a cancellation or a deadline.
     pub(super) async fn run(&self) -> Ran {
         let n_steps = self.composite.steps.len();
         let token = self.ctx.cancellation().child_token();
@@ -229,6 +238,7 @@ impl Run<'_> {
         .await
     }
 
+    /// One step, with the time that it took: waiting between retries is part of it.
     async fn step(&self, index: usize, scope: Scope, token: CancellationToken) -> StepEnd {
         let started = Instant::now();
         let step = &self.composite.steps[index];
@@ -237,6 +247,8 @@ impl Run<'_> {
         end
     }
 
+    /// The condition, then the items or the one call. A condition that cannot be evaluated, since a
+    /// value is missing, fails the step; it is not taken for "no".
     async fn step_end(
         &self,
         index: usize,
@@ -356,6 +368,11 @@ impl Run<'_> {
     }
 
     /// One call, and again as often as the step says.
+    ///
+    /// The input is evaluated once, so a retry has the same one. A failure is tried again unless
+    /// the tool says that trying again is no use: bad input, denied, cancelled, an environment that
+    /// is not there. Calls of the whole composite are counted, and the one beyond [`MAX_CALLS`]
+    /// fails.
     async fn call(
         &self,
         index: usize,
@@ -421,6 +438,8 @@ impl Run<'_> {
         }
     }
 
+    /// The deadline of the call is that of the step or of the composite, whichever is earlier. A
+    /// tool that has not ended 2 seconds behind it is dropped, which ends it.
     async fn call_once(&self, step: &Step, input: Value, token: &CancellationToken) -> Attempt {
         let own = step.timeout.and_then(|it| Instant::now().checked_add(it));
         let deadline = own.map_or(self.deadline, |it| it.min(self.deadline));
@@ -465,72 +484,16 @@ impl Run<'_> {
         Attempt { value: value_of(result), why, failure, may_retry, is_refused: false }
     }
 
-    fn keep(&self, call: impl FnOnce() -> RecordedStep) {
+    /// Keeps a call for the record, where one is made. `call` is not evaluated otherwise.
+    pub(super) fn keep(&self, call: impl FnOnce() -> RecordedStep) {
         if let Some(kept) = &self.kept {
             kept.lock().unwrap_or_else(PoisonError::into_inner).push(call());
         }
     }
 
-    /// Takes back what was completed, the last first. One that fails keeps no other from being tried.
-    async fn undo(&self) -> UndoReport {
-        let completed =
-            std::mem::take(&mut *self.completed.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut res = UndoReport::default();
-        // The call may be cancelled, and its time over; what is taken back has its own.
-        let ctx =
-            self.ctx.clone().with_cancellation(CancellationToken::new()).with_timeout(UNDO_TIME);
-        let over = Instant::now() + UNDO_TIME;
-        for Completed { step, scope } in completed.into_iter().rev() {
-            let step = &self.composite.steps[step];
-            let name = match &scope.item {
-                Some((_, index)) => format!("{}[{index}]", step.id),
-                None => step.id.clone(),
-            };
-            let Some(undo) = &step.undo else {
-                res.not_undoable.push(name);
-                continue;
-            };
-            let input = match undo.with.eval(&scope) {
-                Ok(input) => input,
-                Err(why) => {
-                    res.failed.push((name, why));
-                    continue;
-                }
-            };
-            let called = self.caller.call_tool(&ctx, &undo.tool, Input::from_value(input.clone()));
-            let called = tokio::time::timeout_at((over + GRACE).into(), called).await;
-            self.keep(|| {
-                let (text, failure) = match &called {
-                    Ok(Ok(result)) => (result.output.clone(), result.failure.clone()),
-                    Ok(Err(err)) => (err.chain(), Some(Failure::reported())),
-                    Err(_) => (String::new(), Some(Failure::TimedOut { after: None })),
-                };
-                RecordedStep {
-                    step: step.id.clone(),
-                    item: scope.item.as_ref().map(|it| it.1),
-                    is_undo: true,
-                    tool: undo.tool.clone(),
-                    input,
-                    text,
-                    output: None,
-                    failure,
-                    is_refused: matches!(called, Ok(Err(_))),
-                    is_truncated: false,
-                }
-            });
-            match called {
-                Ok(Ok(result)) if !result.is_error() => res.undone.push(name),
-                Ok(Ok(result)) => {
-                    let end = result.output.floor_char_boundary(1024);
-                    res.failed.push((name, result.output[..end].trim().to_owned()));
-                }
-                Ok(Err(err)) => res.failed.push((name, err.chain())),
-                Err(_) => res.failed.push((name, "it did not end in time".to_owned())),
-            }
-        }
-        res
-    }
-
+    /// One report for each step, in the written order. A step that was started and has no end was
+    /// dropped: it is abandoned. Outputs have 1 MiB together, and what comes beyond is left out and
+    /// says so.
     fn reports(&self, started: &[bool], ends: Vec<Option<StepEnd>>) -> Vec<StepReport> {
         let mut left = MAX_VALUE_BYTES;
         let steps = self.composite.steps.iter().zip(ends).zip(started);
@@ -565,6 +528,7 @@ impl Run<'_> {
     }
 }
 
+/// The end of a call that was not made, since its input could not be made.
 fn not_called(why: String) -> CallEnd {
     CallEnd {
         value: error_value(&why),
@@ -574,6 +538,7 @@ fn not_called(why: String) -> CallEnd {
     }
 }
 
+/// The end of a step that failed before, or beside, its calls.
 fn failed(why: String, failure: Option<Failure>, n_calls: usize) -> StepEnd {
     StepEnd {
         status: StepStatus::Failed,

@@ -239,6 +239,8 @@ impl CompositeTool {
         (result, steps.unwrap_or_default())
     }
 
+    /// One call through `caller`. It ends by its own deadline, by that of the context, or by its
+    /// cancellation.
     async fn ran(
         &self,
         caller: &dyn ToolCaller,
@@ -270,6 +272,8 @@ impl CompositeTool {
         (self.result(ran), kept.and_then(Kept::into_calls))
     }
 
+    /// The text says which step failed and what became of each one; the data has the same for
+    /// programs. Of a call that succeeded, the text is the output itself, or its JSON.
     fn result(&self, ran: Ran) -> ToolResult {
         let Some(failure) = ran.failure else {
             let output = ran.output.unwrap_or_default();

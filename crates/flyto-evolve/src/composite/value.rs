@@ -34,6 +34,9 @@ pub(super) struct Ref {
 }
 
 /// What references are looked up in.
+///
+/// Each step has a scope of its own: values are shared and never changed, so a step sees what was
+/// there when it started.
 #[derive(Debug, Clone)]
 pub(super) struct Scope {
     pub(super) input: Arc<Value>,
@@ -84,6 +87,10 @@ impl Ref {
     }
 
     /// The value, if there is one.
+    ///
+    /// The value that the reference names, or `None`: a member that is not there, a position beyond
+    /// the end, an item outside of `for_each`, the output of a step that was skipped or failed. No
+    /// part of a text is ever reached.
     pub(super) fn get<'a>(&self, scope: &'a Scope, index: &'a Value) -> Option<&'a Value> {
         let (root, rest) = match self.tokens[0].as_str() {
             "input" => (&*scope.input, &self.tokens[1..]),
@@ -126,6 +133,8 @@ impl Expr {
         Self::parse_at(value, at, 0, fault)
     }
 
+    /// As [`parse`](Self::parse), at a depth. A part without an expression in it becomes one
+    /// literal, so that evaluating it is one copy.
     fn parse_at(
         value: &Value,
         at: &str,
@@ -184,6 +193,9 @@ impl Expr {
         }
     }
 
+    /// An object with one key that begins with a single `$`: an expression, or a fault where there
+    /// is none of that name. What could not be read stands as null, which no call sees, since the
+    /// fault keeps the declaration from being used.
     fn expression(
         key: &str,
         of: &Value,
@@ -341,6 +353,8 @@ impl Expr {
     }
 }
 
+/// Takes from what is left of the bound on a value. References may repeat one large input many
+/// times, so what is counted is what is copied.
 fn spend(n: usize, left: &mut usize) -> Result<(), String> {
     *left = left
         .checked_sub(n)

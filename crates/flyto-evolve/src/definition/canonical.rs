@@ -15,6 +15,19 @@ use super::{Body, DEFAULT_TIMEOUT, Example, ToolDefinition};
 /// SHA-256 of what is approved of a definition: its [canonical text](ToolDefinition::canonical_text).
 ///
 /// Written as 64 lowercase hexadecimal digits.
+///
+/// It names a text, whichever version or store has it: an approval holds for a hash, a call
+/// compares it, and an export carries it.
+///
+/// ```
+/// use flyto_evolve::{DefinitionHash, ToolDefinition};
+///
+/// let hash = ToolDefinition::script("now", "The time.", "date\n").hash();
+/// assert_eq!(hash.to_string().parse::<DefinitionHash>()?, hash);
+/// assert_eq!(hash.short().len(), 12);
+/// assert!("abc".parse::<DefinitionHash>().is_err());
+/// # Ok::<(), flyto_evolve::InvalidDefinitionHash>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DefinitionHash([u8; 32]);
 
@@ -84,6 +97,17 @@ impl ToolDefinition {
     /// anyway left out. `version`, `created_at` and `created_by` are the store's and no part of it.
     ///
     /// Two definitions that mean the same have the same canonical text.
+    ///
+    /// ```
+    /// use flyto_evolve::{ToolDefinition, parse};
+    /// use flyto_diagnostics::Source;
+    ///
+    /// let def = ToolDefinition::script("now", "The time.", "date\n").with_version(3);
+    /// let text = r#"{"script": "date\n", "name": "now", "execution_type": "script", "description": "The time."}"#;
+    /// let other = parse(&Source::new("now.json", text)).definition.expect("it is one");
+    /// assert_eq!(def.canonical_text(), other.canonical_text());
+    /// assert_eq!(def.hash(), other.hash());
+    /// ```
     #[must_use]
     pub fn canonical_text(&self) -> String {
         self.content().to_string()

@@ -2,6 +2,15 @@
 //!
 //! A fault knows its place as a JSON Pointer; the reader makes a finding of it, with line and column. All faults are told, so
 //! that an agent mends them in one go.
+//!
+//! | place | what is looked at |
+//! | --- | --- |
+//! | `/name` | the characters that every model API takes, length, `__`, path characters |
+//! | `/description`, `/rationale`, `/tags` | that there is a description; their lengths |
+//! | `/input_schema` | that it is an object schema that compiles, within the bounds of the schema checker |
+//! | `/script`, `/command`, `/composite` | that there is a text, without NUL, short enough; placeholders; the declaration |
+//! | parameters | that each has a variable of its own |
+//! | `/examples` | that their inputs fit the schema |
 
 use flyto_diagnostics::{Code, closest, quoted};
 use flyto_program::MAX_ARGUMENT_BYTES;
@@ -30,10 +39,12 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    /// A fault without advice.
     pub(crate) fn new(code: Code, pointer: &str, what: impl Into<String>) -> Self {
         Self { code, pointer: pointer.to_owned(), what: what.into(), help: None, instead: None }
     }
 
+    /// Sets what to write instead.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
@@ -41,6 +52,9 @@ impl Fault {
 }
 
 /// What keeps any definition from being a tool, also one that was made elsewhere.
+///
+/// A store made by another program is read with these rules alone: names may be wider, and parts
+/// longer, than an agent may propose.
 pub(crate) fn faults(def: &ToolDefinition) -> Vec<Fault> {
     let mut res = Vec::new();
     if let Some(why) = name::file_name_fault(&def.name) {
@@ -66,6 +80,9 @@ pub(crate) fn faults(def: &ToolDefinition) -> Vec<Fault> {
 }
 
 /// What more keeps a definition from being proposed by an agent.
+///
+/// All parts have a bound, since a person reads all of them before the answer. What [`faults`]
+/// tells is not told again.
 pub(crate) fn faults_of_proposal(def: &ToolDefinition) -> Vec<Fault> {
     let mut res = Vec::new();
     if name::file_name_fault(&def.name).is_none()
@@ -127,6 +144,7 @@ pub(crate) fn faults_of_proposal(def: &ToolDefinition) -> Vec<Fault> {
     res
 }
 
+/// A name that cannot be one, with a name that can as the suggestion.
 fn name_fault(name: &str, why: &str) -> Fault {
     let mut res = Fault::new(codes::BAD_NAME, "/name", format!("the name {} {why}", quoted(name)));
     if let Some(better) = name::better_name(name) {
@@ -136,6 +154,8 @@ fn name_fault(name: &str, why: &str) -> Fault {
     res
 }
 
+/// Compiles the schema. The root type is an object, as model services ask, and a schema that is
+/// nested or repeated to cost time is refused by the bounds of the checker.
 fn schema(schema: &Value, res: &mut Vec<Fault>) {
     let at = |pointer: &str, what: String| {
         Fault::new(codes::BAD_SCHEMA, &format!("/input_schema{pointer}"), what)
@@ -224,6 +244,8 @@ fn mistyped(def: &ToolDefinition, text: &str, res: &mut Vec<Fault>) {
     }
 }
 
+/// Two parameters with one variable (`a-b` and `a_b`, or names that differ in case), and a name that
+/// no variable can have, are faults: a script would read the wrong value, or none.
 fn parameters(def: &ToolDefinition, res: &mut Vec<Fault>) {
     for fault in variable_names(def.parameters()).err().unwrap_or_default() {
         let (name, what, help) = match fault {
@@ -247,6 +269,8 @@ fn parameters(def: &ToolDefinition, res: &mut Vec<Fault>) {
     }
 }
 
+/// Compares the input of each example with the schema, so that an example that cannot be run is
+/// told before it is.
 fn examples(def: &ToolDefinition, res: &mut Vec<Fault>) {
     let Ok(validator) = compile(&def.input_schema) else { return };
     for (index, example) in def.examples.iter().enumerate() {

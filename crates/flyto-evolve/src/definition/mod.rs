@@ -170,6 +170,19 @@ impl Example {
 
 impl ToolDefinition {
     /// A tool that runs a script; everything else is as in a file that does not say it.
+    ///
+    /// The script gets each parameter as a variable, `TOOL_INPUT_` and its name in upper case with
+    /// `_` for `-`, and the whole input as JSON on standard input. It has 64 KiB at most where it
+    /// is proposed.
+    ///
+    /// ```
+    /// use flyto_evolve::ToolDefinition;
+    ///
+    /// let def = ToolDefinition::script("shout", "Capitals.", "tr a-z A-Z <<< \"$TOOL_INPUT_TEXT\"\n")
+    ///     .with_timeout_seconds(5);
+    /// assert_eq!((def.timeout().as_secs(), def.version), (5, 0));
+    /// assert_eq!(def.body.execution_type(), "script");
+    /// ```
     #[must_use]
     pub fn script(
         name: impl Into<String>,
@@ -180,6 +193,25 @@ impl ToolDefinition {
     }
 
     /// A tool that runs a command with placeholders.
+    ///
+    /// `{{.name}}` becomes the value of the parameter as one literal word, quoted for the place
+    /// where it stands: without quotes, in single or in double quotes, in a substitution. Where a
+    /// value would be read as code, as behind `bash -c` or in arithmetic, the command is refused
+    /// when it is proposed.
+    ///
+    /// ```
+    /// use flyto_evolve::{ToolDefinition, parse_proposal};
+    /// use flyto_diagnostics::Source;
+    /// use serde_json::json;
+    ///
+    /// let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
+    /// let def = ToolDefinition::command("lines", "Counts the lines of a file.", "wc -l -- {{.path}}")
+    ///     .with_input_schema(schema.clone());
+    /// assert!(parse_proposal(&Source::new("a", def.file_text())).definition.is_some());
+    ///
+    /// let code = ToolDefinition::command("run", "Runs a text.", "bash -c {{.path}}").with_input_schema(schema);
+    /// assert!(parse_proposal(&Source::new("b", code.file_text())).definition.is_none());
+    /// ```
     #[must_use]
     pub fn command(
         name: impl Into<String>,
@@ -190,6 +222,65 @@ impl ToolDefinition {
     }
 
     /// A tool that calls other tools, declared as `steps` and `output`.
+    ///
+    /// `composite` is an object with these keys:
+    ///
+    /// | key | value |
+    /// | --- | --- |
+    /// | `steps` | a list of 1 to 32 steps |
+    /// | `output` | what the tool delivers, a value; the output of the last step without it |
+    /// | `timeout_ms` | the time of a whole call, up to 600 s; also bounded by `timeout_seconds` |
+    /// | `destructive` | the claim that calls destroy something, or nothing |
+    ///
+    /// A step:
+    ///
+    /// | key | value |
+    /// | --- | --- |
+    /// | `id` | 1 to 64 letters, digits, `_` and `-`, by which others refer to it |
+    /// | `tool` | the name of the tool that is called |
+    /// | `version` | the version that a run-time tool has to have |
+    /// | `with` | the input, a value that gives an object; `{}` without it |
+    /// | `after` | ids of steps that have to be over, beside those that it refers to |
+    /// | `when` | a condition; where it does not hold, the step is skipped |
+    /// | `for_each` | a value that gives a list: the step is called once for each item |
+    /// | `max_items` | how many items it may have: 100, at most 1000 |
+    /// | `max_parallel` | how many items run beside each other: 1, at most 8 |
+    /// | `retry` | `{"times": 2, "delay_ms": 500}`: 5 times and 60 s at most |
+    /// | `timeout_ms` | the time of one call |
+    /// | `on_error` | `stop`, `continue`, or `undo`, which takes back what was completed |
+    /// | `undo` | `{"tool": …, "with": …}`, the call that takes the step back |
+    ///
+    /// A value is JSON in which an object with one of these keys alone is an expression; everything
+    /// else stands for itself, and a key that begins with `$$` means one `$`:
+    ///
+    /// | expression | gives |
+    /// | --- | --- |
+    /// | `{"$ref": "/input/a/0"}` | the value at a JSON Pointer, with its type |
+    /// | `{"$concat": [a, b]}` | a text: texts as they are, other values as compact JSON |
+    /// | `{"$default": [a, b]}` | `b` where `a` is missing or null |
+    ///
+    /// A pointer begins with `/input`, `/item`, `/index` or `/steps/ID`, and a step has `output`,
+    /// `text`, `status`, `is_error` and `truncated`. A condition is an object with one key:
+    /// `exists` and `not_empty` of a value, `equals`, `in` and `less` of a list of two, `not` of a
+    /// condition, `all` and `any` of a list of them.
+    ///
+    /// ```
+    /// use flyto_evolve::{ToolDefinition, parse_proposal};
+    /// use serde_json::json;
+    ///
+    /// let def = ToolDefinition::composite("notes", "Writes the log of a repository into a file.", json!({
+    ///     "steps": [
+    ///         {"id": "log", "tool": "git_log", "with": {"dir": {"$ref": "/input/dir"}, "limit": 50}},
+    ///         {"id": "save", "tool": "write_file",
+    ///          "with": {"path": "NOTES.md", "text": {"$concat": ["# log\n", {"$ref": "/steps/log/text"}]}},
+    ///          "when": {"not_empty": {"$ref": "/steps/log/text"}},
+    ///          "undo": {"tool": "delete_file", "with": {"path": "NOTES.md"}}},
+    ///     ],
+    ///     "output": {"$default": [{"$ref": "/steps/save/output"}, "nothing to say"]},
+    /// }));
+    /// let source = flyto_diagnostics::Source::new("notes.json", def.file_text());
+    /// assert!(parse_proposal(&source).definition.is_some());
+    /// ```
     #[must_use]
     pub fn composite(
         name: impl Into<String>,
@@ -279,6 +370,21 @@ impl ToolDefinition {
     }
 
     /// As a call: `count_lines(path: string, limit?: integer)`.
+    ///
+    /// Types are those of the schema; a parameter without one is `any`, and `?` marks what may be
+    /// left out.
+    ///
+    /// ```
+    /// use flyto_evolve::ToolDefinition;
+    /// use serde_json::json;
+    ///
+    /// let def = ToolDefinition::script("head", "The first lines.", "head\n").with_input_schema(json!({
+    ///     "type": "object",
+    ///     "properties": {"limit": {"type": ["integer", "null"]}, "path": {"type": "string"}, "x": {}},
+    ///     "required": ["path"],
+    /// }));
+    /// assert_eq!(def.signature(), "head(limit?: integer | null, path: string, x?: any)");
+    /// ```
     #[must_use]
     pub fn signature(&self) -> String {
         let required = self.input_schema.get("required").and_then(Value::as_array);

@@ -26,6 +26,17 @@ const OTHER_NAMES: &[(&str, &str)] = &[
 ];
 
 /// What came of reading a definition.
+///
+/// ```
+/// use flyto_diagnostics::Source;
+/// use flyto_evolve::parse_proposal;
+///
+/// let parsed = parse_proposal(&Source::new("proposal", r#"{"name": "a b", "script": ""}"#));
+/// assert!(parsed.definition.is_none());
+/// for finding in parsed.findings.iter() {
+///     println!("{}: {}", finding.code, finding.message);
+/// }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Parsed {
@@ -90,6 +101,8 @@ pub fn parse_proposal(source: &Source) -> Parsed {
     Parsed { definition, findings }
 }
 
+/// Reads the text, then its keys, then has `check` look at the definition. A fault whose place is
+/// not in the text, since something is missing, is told at the object that lacks it.
 fn read(
     source: &Source,
     findings: &mut Findings,
@@ -181,6 +194,7 @@ fn read_version(reader: &mut ObjectReader<'_, '_>) -> Result<u64, Reported> {
     Ok(reader.optional_i64("version")?.unwrap_or(0).max(0).unsigned_abs())
 }
 
+/// The schema of the input; without one, any object. A key that stands twice in it is an error.
 fn read_schema(reader: &mut ObjectReader<'_, '_>) -> Result<Value, Reported> {
     // Go writes `null` where there is none.
     let at = reader.optional("input_schema")?.filter(|at| !at.value().is_null());
@@ -189,6 +203,8 @@ fn read_schema(reader: &mut ObjectReader<'_, '_>) -> Result<Value, Reported> {
     Ok(at.value().to_json())
 }
 
+/// The text under the key that `execution_type` names. A text under one of the other keys is an
+/// error, since one of the two would be read by a person and the other one run.
 fn read_body(reader: &mut ObjectReader<'_, '_>) -> Result<Body, Reported> {
     let kind = reader.required_string("execution_type");
     let script = reader.optional_string("script");
@@ -236,11 +252,13 @@ fn read_body(reader: &mut ObjectReader<'_, '_>) -> Result<Body, Reported> {
     }
 }
 
+/// The examples, each of them read though another one has a mistake.
 fn read_examples(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Example>, Reported> {
     let Some(at) = reader.optional_array("examples")? else { return Ok(Vec::new()) };
     at.items().map(|item| read_example(item, reader.findings())).collect()
 }
 
+/// One example: its input and what is expected. Keys that other formats use are suggested.
 fn read_example(at: At<'_>, findings: &mut Findings) -> Result<Example, Reported> {
     at.refuse_duplicate_keys(findings)?;
     let mut reader = ObjectReader::new(at, findings)?;

@@ -8,6 +8,17 @@ use super::ToolDefinition;
 impl ToolDefinition {
     /// Every text of the definition with the JSON Pointer of its place in the file, names of members included. A name
     /// of a member has the pointer of its value.
+    ///
+    /// They are in the order of the keys, and what is not text is left out.
+    ///
+    /// ```
+    /// use flyto_evolve::ToolDefinition;
+    ///
+    /// let def = ToolDefinition::script("now", "The time.", "date\n").with_tags(["clock"]);
+    /// let texts = def.texts();
+    /// assert!(texts.contains(&("/script".into(), "date\n".into())));
+    /// assert!(texts.contains(&("/tags/0".into(), "clock".into())));
+    /// ```
     #[must_use]
     pub fn texts(&self) -> Vec<(String, String)> {
         let mut res = Vec::new();

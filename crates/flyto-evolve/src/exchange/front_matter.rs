@@ -52,6 +52,9 @@ pub(super) fn parse(text: &str) -> Result<FrontMatter, String> {
 }
 
 /// The values of `name` and `description`. Other keys are looked at for what is refused, and not kept.
+///
+/// Each line at the first column is a key; what stands further to the right belongs to the key
+/// above. A key that stands twice is a fault, since readers differ in which one counts.
 fn members(head: &[(usize, &str)]) -> Result<BTreeMap<String, String>, String> {
     let mut res = BTreeMap::new();
     let mut keys = Vec::new();
@@ -108,6 +111,14 @@ fn refuse_references(number: usize, value: &str) -> Result<(), String> {
 }
 
 /// The text that a value is.
+///
+/// | form | what is read |
+/// | --- | --- |
+/// | plain | the words up to a comment, lines joined by blanks |
+/// | double quotes | as JSON, whose escapes are a part of those of YAML |
+/// | single quotes | two quotes stand for one |
+/// | `|` | the lines as they are, without their common indent |
+/// | `>` | the lines joined by blanks |
 fn scalar(value: &str, below: &[(usize, &str)]) -> Result<String, String> {
     let lines = || below.iter().map(|it| it.1.trim());
     match value.chars().next() {

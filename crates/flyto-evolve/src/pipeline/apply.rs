@@ -57,6 +57,8 @@ impl ToolBuilder {
         Ok(Self::review(proposal, &checked, false))
     }
 
+    /// Counts one more proposal of the session, or refuses it. Proposals that are refused count as
+    /// well, so that an agent in a loop comes to an end.
     fn count_proposal(&self) -> Result<(), Refusal> {
         let mut session = self.session();
         let limit = self.inner.max_per_session;
@@ -71,6 +73,8 @@ impl ToolBuilder {
         Ok(())
     }
 
+    /// Checks, asks, and does what the answer says. An answer that edits the text begins anew with
+    /// the checks, so no text is saved that did not go through them.
     async fn decide(&self, mut proposal: Proposal) -> Result<Applied, Refusal> {
         for n_edits in 0..=MAX_EDITS {
             let checked = self.check(&proposal).await?;
@@ -121,6 +125,9 @@ impl ToolBuilder {
         })
     }
 
+    /// Saves the approved text and registers it. A version that is saved and cannot be registered,
+    /// since another owner took the name meanwhile, is archived, so that it does not appear at the
+    /// next start.
     async fn save(
         &self,
         proposal: &Proposal,

@@ -3,6 +3,17 @@
 //! Read, name, base, `bash -n`, duplicates, secrets, examples. What costs little comes first, and what runs the text of the
 //! proposal comes behind everything that can refuse it without that. Nothing of a proposal reaches the disk before it was
 //! looked through for secrets; the log of events gets its hash alone until then.
+//!
+//! | check | what it costs | what it refuses |
+//! | --- | --- | --- |
+//! | definition | reading the text | what cannot be a definition, with places |
+//! | name | a look at the registry | names of others, and names that look like them |
+//! | base | a read of the last version | an old base, with the difference to the version that is there |
+//! | syntax | one `bash -n`, or a walk over the steps | what bash cannot read; steps that do not fit their tools |
+//! | duplicate | trigrams of up to 200 tools | the same text; one that is much like it, unless explained |
+//! | secrets | a scan of each text | what looks like a secret, at tier `block` |
+//! | examples | a confined run of each, 10 s at most | an example that does not give what is expected |
+//! | replay | confined runs of 10 recorded calls | nothing: a person sees what differs |
 
 use std::sync::Arc;
 
@@ -34,6 +45,9 @@ pub(super) struct Checked {
 
 impl ToolBuilder {
     /// All checks, the cheap ones first.
+    ///
+    /// Events are recorded without the text until the scan is over: a record of a refused proposal
+    /// has its hash and the step at which it was refused.
     pub(super) async fn check(&self, proposal: &Proposal) -> Result<Checked, Refusal> {
         let (definition, mut notes) = read(proposal)?;
         if matches!(definition.body, Body::Composite(_)) && self.inner.caller.is_none() {
@@ -97,6 +111,8 @@ impl ToolBuilder {
         Ok(Checked { definition, last, secrets, similar, examples, notes, replay })
     }
 
+    /// What the approver is shown of a proposal that went through the checks. The same proposal
+    /// gives the same review.
     pub(super) fn review(proposal: &Proposal, checked: &Checked, is_edited: bool) -> Review {
         let Checked { definition, last, secrets, similar, examples, notes, replay } = checked;
         let imported_from = match &proposal.source {
@@ -125,6 +141,9 @@ impl ToolBuilder {
     }
 
     /// What in a definition looks like a secret.
+    ///
+    /// `further` are texts that are kept beside the definition, each with a name for its place: the
+    /// author, the reason why it is no duplicate, where it was imported from.
     pub(super) async fn scan(
         &self,
         definition: &ToolDefinition,

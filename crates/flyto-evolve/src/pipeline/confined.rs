@@ -60,6 +60,9 @@ impl<'a> Confined<'a> {
 }
 
 /// Asks for everything that keeps a program from the rights of its user. A backend without it refuses.
+///
+/// The profile is `strict`: files can be read, written only in the directory of the run; there is
+/// no network, no socket, no other process to signal. Output has 1 MiB at most.
 fn confine(spec: Spec, dir: &Path, host: &HostContext) -> Spec {
     let mut places = ProfilePlaces::new(dir).temp_dir(dir).environment(&host.env);
     if let Some(home) = host.env.get("HOME").map(PathBuf::from).filter(|it| it.is_absolute()) {

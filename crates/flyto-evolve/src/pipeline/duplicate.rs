@@ -18,6 +18,14 @@ const NEAR: f64 = 0.5;
 const MAX_NEAR: usize = 5;
 
 /// Compares a definition with the tools that are there, and gives the names of those that are near.
+///
+/// | what is found | what follows |
+/// | --- | --- |
+/// | the same text under any name | refused, and the twin is named |
+/// | 0.85 or more of the trigrams in common | refused, unless the author says why both are needed |
+/// | 0.5 or more | the reader is told, up to 5 names |
+///
+/// Of each text the first 16 KiB count, so a comparison with 200 tools takes milliseconds.
 pub(super) fn check(
     def: &ToolDefinition,
     distinct_because: Option<&str>,
@@ -73,6 +81,7 @@ fn bare(def: &ToolDefinition) -> String {
         .join("\n")
 }
 
+/// What a model chooses a tool by, in lower case.
 fn about(name: &str, description: &str) -> String {
     // A model is told more by the first words than by the last ones.
     let end = description.floor_char_boundary(crate::MAX_DESCRIPTION_BYTES);

@@ -50,6 +50,14 @@ impl Guard {
 
 /// What was found, without what a person acknowledged. `further` are texts that are kept beside the definition, each with
 /// a name for its place.
+///
+/// A finding names the place, the rule and the first characters. What a person acknowledged by its
+/// fingerprint is left out, and so are notes that are found in the whole text alone.
+///
+/// # Errors
+///
+/// [`Refusal::Unscanned`] for a text that the guard refuses, and [`Refusal::Store`] where the key
+/// or the acknowledgements cannot be read: nothing counts as clean by default.
 pub(super) fn scan(
     guard: &Guard,
     store: &Store,
@@ -98,6 +106,8 @@ fn unscanned(n_bytes: usize) -> Refusal {
     Refusal::Unscanned { why: format!("the guard refuses a text of {n_bytes} bytes") }
 }
 
+/// The guard of `flyto-security` with the values of variables whose names look secret, so that a
+/// pasted live key is found in any form. Fingerprints are under the key of the store.
 fn default_guard(store: &Store, env: &Environment) -> Result<DefaultGuard, StoreError> {
     let variables =
         env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_encoded_bytes())));

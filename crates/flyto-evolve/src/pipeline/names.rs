@@ -6,6 +6,14 @@ use super::Refusal;
 use crate::{PROTECTED_NAMES, look_alike};
 
 /// Compares a name with those of the host, of other owners, and of the tools that are there.
+///
+/// `own` are the names of this store, archived ones included: a name that looks like one of them is
+/// refused, the name itself is an update.
+///
+/// # Errors
+///
+/// [`Refusal::Protected`] for a name of the host or of another owner, and [`Refusal::LookAlike`]
+/// for one that could be taken for another name.
 pub(super) fn check(
     name: &str,
     registry: &Registry,

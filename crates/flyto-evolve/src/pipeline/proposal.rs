@@ -86,6 +86,20 @@ impl Proposal {
 }
 
 /// What came of a proposal that was not refused.
+///
+/// ```
+/// use flyto_evolve::Applied;
+///
+/// fn told(applied: &Applied) -> String {
+///     match applied {
+///         Applied::Saved(version) => format!("version {} is saved", version.number),
+///         Applied::Once { name } => format!("{name} can be called until the process ends"),
+///         Applied::Staged { id } => format!("{id} waits for a person"),
+///         _ => String::new(),
+///     }
+/// }
+/// assert_eq!(told(&Applied::Staged { id: "now-1a2b".into() }), "now-1a2b waits for a person");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Applied {

@@ -54,6 +54,9 @@ impl ToolBuilder {
 }
 
 /// The call with marks in the place of secrets; `None` where it cannot be made so.
+///
+/// Nothing of a record is kept that the guard could not look through: an error of a scan, a value
+/// that is nested too deep, and a secret that only the whole shows all end the record.
 fn without_secrets(guard: &dyn SecretGuard, call: RecordedCall) -> Option<RecordedCall> {
     let mut found = Vec::new();
     let mut look = Look { guard, at: Pointer::root(), found: &mut found };

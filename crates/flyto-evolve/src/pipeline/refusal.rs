@@ -9,6 +9,14 @@ use serde::Serialize;
 use crate::{ExampleOutcome, FieldDiff, SecretFinding, StepFault, StoreError};
 
 /// A step of the way of a proposal, in their order: what costs little comes first.
+///
+/// They are ordered, so a caller can say how far a proposal came:
+///
+/// ```
+/// use flyto_evolve::Stage;
+///
+/// assert!(Stage::Definition < Stage::Secrets && Stage::Secrets < Stage::Approval);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

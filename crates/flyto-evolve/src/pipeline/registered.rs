@@ -26,6 +26,21 @@ use crate::{
 ///
 /// Only [`loaded`](Self::loaded) can be called. A host shows the rest to a person: files without approval are taken up by
 /// [`ToolBuilder::adopt`], proposals that wait by [`ToolBuilder::resume`].
+///
+/// ```
+/// use flyto_evolve::LoadReport;
+///
+/// /// What an operator reads at the start.
+/// fn told(report: &LoadReport) -> Vec<String> {
+///     let damaged = report.damaged.iter().map(|it| format!("{}: {}", it.path.display(), it.why));
+///     let waiting = report.pending.iter().map(|it| format!("{:?} waits for an answer", it.id));
+///     let edited = report.unapproved.iter().map(|it| {
+///         format!("{:?} was never approved: adopt it, or discard it", it.definition.name)
+///     });
+///     damaged.chain(waiting).chain(edited).collect()
+/// }
+/// assert!(told(&LoadReport::default()).is_empty());
+/// ```
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct LoadReport {
@@ -70,6 +85,19 @@ impl ToolBuilder {
     ///
     /// A host calls it at its start, and again to take up what other processes did: tools whose version is the same stay the
     /// same tool, so that no reader of the registry sees a change. Tools that were approved for one session are gone then.
+    ///
+    /// ```
+    /// use flyto_evolve::{HostContext, Store, ToolBuilder};
+    /// use flyto_execenv::{Environment, ExecEnv, local::Local};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let host = HostContext::new(Environment::ambient(), "/tmp");
+    /// let store = Store::new("/nonexistent/evolution");
+    /// let builder = ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, Default::default()).build();
+    /// assert!(builder.load_all().await?.loaded.is_empty());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///
@@ -251,6 +279,9 @@ impl ToolBuilder {
     /// Makes a version with the text of an earlier one, and registers it. The text was approved before, and is looked
     /// through for secrets again.
     ///
+    /// What the earlier version would have delivered for recorded calls is told by
+    /// [`rollback_advice`](Self::rollback_advice) and [`replay`](Self::replay) before.
+    ///
     /// # Errors
     ///
     /// [`Refusal::Secret`], [`Refusal::Store`] and [`Refusal::Registry`].
@@ -351,6 +382,10 @@ impl ToolBuilder {
     }
 
     /// The tools of this store that can be called, and those of other owners, in the order in which they fit a few words.
+    ///
+    /// A word in the name counts 4, in the tags or the search hint 2, in the description 1; tools
+    /// without any of the words are left out, and without words all are given. At most `limit` are
+    /// given.
     #[must_use]
     pub fn search(&self, words: &str, limit: usize) -> Vec<Found> {
         let snapshot = self.inner.registry.snapshot();

@@ -122,6 +122,10 @@ impl ToolBuilder {
     }
 
     /// One call; the error says what could not be reproduced.
+    ///
+    /// The order of the reasons is that of their certainty: what the record says by itself, then
+    /// what the recorded version shows when it runs again. Only a call that it reproduces is
+    /// compared with the other version.
     async fn one(
         &self,
         call: &RecordedCall,
@@ -195,6 +199,10 @@ impl ToolBuilder {
 }
 
 /// Answers the calls of a composite by what was recorded.
+///
+/// A record is given out once, in the order in which it was made, so two calls with the same input
+/// get the results of two calls. The first call for which there is none is remembered: whatever the
+/// composite makes of the error, the outcome is that it was not reproduced.
 #[derive(Debug)]
 struct Recorded {
     inner: Mutex<Answers>,

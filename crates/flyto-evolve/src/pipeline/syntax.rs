@@ -21,6 +21,14 @@ use crate::{
 const MAX_TIME: Duration = Duration::from_secs(10);
 
 /// Runs `bash -n`.
+///
+/// bash reads the text and runs nothing of it (`-n`), in the host's directory and under its
+/// policies. A command is read with its variables in place, as it will run.
+///
+/// # Errors
+///
+/// [`Refusal::Syntax`] with what bash says and its lines; [`Refusal::NoBash`] where it could not be
+/// started, or did not end in 10 s.
 pub(super) async fn check(
     def: &ToolDefinition,
     env: &ExecEnv,
@@ -56,6 +64,13 @@ pub(super) async fn check(
 }
 
 /// Compares the steps of a composite with the tools that are registered.
+///
+/// The notes say what the steps make of the composite, so that the person sees what the host will
+/// decide by.
+///
+/// # Errors
+///
+/// [`Refusal::Steps`] with every fault and its place.
 pub(super) fn steps(
     def: &ToolDefinition,
     value: &Value,

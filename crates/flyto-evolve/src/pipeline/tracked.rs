@@ -33,6 +33,8 @@ pub(super) struct Waiting {
 }
 
 /// A tool, with the builder that counts its calls and records them where the host wants that.
+///
+/// The builder is held weakly: a registry that outlives it still calls the tool, without counts.
 #[derive(Debug)]
 pub(crate) struct Tracked<T> {
     pub(super) tool: T,
@@ -79,6 +81,7 @@ impl Traced for CompositeTool {
 }
 
 impl<T> Tracked<T> {
+    /// The tool without the counting.
     pub(crate) fn get_ref(&self) -> &T {
         &self.tool
     }
@@ -160,6 +163,9 @@ impl<T: Traced> Tool for Tracked<T> {
 
 impl ToolBuilder {
     /// Counts a call, and sets the tool aside where it failed too often in a row.
+    ///
+    /// Counts are written every 2 seconds and at each failure, so that a tool that fails in several
+    /// processes at once is set aside after as many failures as in one.
     async fn count(&self, call: CallUse) -> Result<(), Refusal> {
         let is_failure = call.failure.as_ref().is_some_and(crate::usage::is_own);
         let (name, version) = (call.tool.clone(), call.version);
@@ -185,6 +191,9 @@ impl ToolBuilder {
 
     /// Writes what was counted and is not written yet, which also happens with calls, every 2 seconds and at each failure.
     /// A host calls it before it ends. Gives the statistics of all processes, by name of the tool.
+    ///
+    /// A host that wants percentiles, failures and times of last use of a tool reads them here;
+    /// other processes of the same store are in the numbers.
     ///
     /// # Errors
     ///
@@ -227,6 +236,22 @@ impl ToolBuilder {
 
     /// Says which tools are not used any more, by the rule of [`decay`](crate::decay). With `Some` name of a person or
     /// program, those to archive are archived; with `None`, nothing changes.
+    ///
+    /// ```
+    /// use flyto_evolve::{DecayPolicy, HostContext, Store, ToolBuilder};
+    /// use flyto_execenv::{Environment, ExecEnv, local::Local};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// # let host = HostContext::new(Environment::ambient(), "/tmp");
+    /// # let builder = ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, Default::default()).build();
+    /// for step in builder.decay(&DecayPolicy::default(), None).await? {
+    ///     println!("{}: {:?}, not used for {} days", step.name, step.decay, step.unused_days);
+    /// }
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     ///

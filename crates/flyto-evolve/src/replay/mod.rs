@@ -23,6 +23,27 @@ pub const MAX_DIFFERENCES: usize = 50;
 /// It serialises, and `Display` shows it as text for a terminal, with hidden characters made visible.
 /// [`ToolBuilder::replay`](crate::ToolBuilder::replay) makes one. What is in it of inputs and outputs went through the secret
 /// guard.
+///
+/// ```
+/// use flyto_evolve::{CallRecording, HostContext, Store, ToolBuilder, ToolDefinition};
+/// # use flyto_evolve::{Approval, Change, NewVersion};
+/// use flyto_execenv::{Environment, ExecEnv, local::Local};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let temp = tempfile::tempdir()?;
+/// # let store = Store::new(temp.path().join("evolution"));
+/// # let def = ToolDefinition::script("now", "The time.", "date\n");
+/// # let approval = Approval::now("ada", def.hash());
+/// # store.commit(NewVersion::new(def, None, Change::Created).approved(approval))?;
+/// let host = HostContext::new(Environment::ambient(), "/tmp");
+/// let builder = ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, Default::default())
+///     .record_calls(CallRecording::default())
+///     .build();
+/// let replay = builder.replay("now", 1, 20).await?;
+/// assert_eq!(replay.to_string(), "version 1 over 0 recorded calls: 0 equal, 0 different, 0 not reproduced\n");
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Replay {
@@ -102,6 +123,15 @@ impl Replay {
 impl Delivered {
     /// What is compared: `/output` is the data, the JSON that the text is, or the text; `/failure` is why the call failed. How
     /// long steps took and how often they were tried is no part of it.
+    ///
+    /// ```
+    /// use flyto_evolve::Delivered;
+    /// use serde_json::json;
+    ///
+    /// let mut delivered = Delivered::default();
+    /// delivered.text = r#"{"n": 1}"#.into();
+    /// assert_eq!(delivered.to_value(), json!({"output": {"n": 1}}));
+    /// ```
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut output = match &self.data {

@@ -1,4 +1,7 @@
 //! What differs between two definitions, field by field, with texts as lines.
+//!
+//! Fields are compared by their text: a script as its lines, other values as indented JSON. So a
+//! change of layout alone is none, and a change of one line is shown as one line.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -2,6 +2,16 @@
 //!
 //! This is a look at words and not a reading of bash. A script that means to hide something can; the reader has the text.
 //! So nothing is decided by it: a fact that is missing shows nothing, and one that is there is no reason to refuse.
+//!
+//! | list | what is looked for |
+//! | --- | --- |
+//! | commands | the first word of each command, behind assignments and reserved words |
+//! | addresses | words with `://` |
+//! | variables | names behind a dollar that the script does not set |
+//! | files written | words behind `>` and `>>` |
+//! | dangers | fixed habits, each found by words on one line |
+//!
+//! Comments and what stands in quotes are no commands. The work is linear in the text.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +23,9 @@ use crate::{Body, ToolDefinition, run::render};
 const MAX_ENTRIES: usize = 50;
 
 /// What the text was seen to do. Each list is in order and has at most 50 entries.
+///
+/// The words of a composite are those of other tools, so the lists are empty for one; what its
+/// steps make of it is in the notes of the [`Review`](crate::Review).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Facts {
@@ -36,6 +49,7 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Looks at the text of a definition. A composite has none, so only its claims are told.
     pub(crate) fn of(def: &ToolDefinition) -> Self {
         let text = def.body.text().unwrap_or_default();
         let mut res = Self {
@@ -89,6 +103,7 @@ const SHELLS_OWN: &[&str] = &[
     "OPTIND",
 ];
 
+/// The first 50 entries, in order.
 fn listed(found: BTreeSet<String>) -> Vec<String> {
     found.into_iter().take(MAX_ENTRIES).collect()
 }
@@ -155,6 +170,8 @@ fn first_word(part: &str, commands: &mut BTreeSet<String>, assigned: &mut BTreeS
     }
 }
 
+/// Addresses as they are written: a scheme of letters and digits, and what follows up to a blank, a
+/// quote or an operator. Variables in them stay as they are.
 fn urls(text: &str) -> BTreeSet<String> {
     let mut res = BTreeSet::new();
     for (at, _) in text.match_indices("://") {
@@ -172,6 +189,9 @@ fn urls(text: &str) -> BTreeSet<String> {
 }
 
 /// Names behind a dollar.
+///
+/// Names behind `$` and `${`, also those with `!` or `#` in front. Positions such as `$1` have no
+/// name.
 fn variables(text: &str) -> BTreeSet<String> {
     let mut res = BTreeSet::new();
     for (at, _) in text.match_indices('$') {
@@ -186,6 +206,8 @@ fn variables(text: &str) -> BTreeSet<String> {
 }
 
 /// Words behind `>`.
+///
+/// Words behind a redirection to a file, without quotes. Streams and `/dev/null` are left out.
 fn targets(text: &str) -> BTreeSet<String> {
     let mut res = BTreeSet::new();
     for (at, _) in text.match_indices('>') {
@@ -201,6 +223,9 @@ fn targets(text: &str) -> BTreeSet<String> {
     res
 }
 
+/// Each habit is told once, in words that a person can search the script for. Lines that begin with
+/// `#` do not count. A script that means to hide a habit can: this is help for a reader, and no
+/// check.
 fn dangers(text: &str) -> Vec<String> {
     let lines = || text.lines().map(str::trim).filter(|it| !it.starts_with('#'));
     let has_word = |line: &str, word: &str| {

@@ -25,6 +25,27 @@ use crate::{DefinitionHash, Example, Replay};
 /// `Display` shows it as text for a terminal, with control and invisible characters made visible.
 ///
 /// What is approved is the text with [`sha256`](Self::sha256) and no other one.
+///
+/// A review is made by [`ToolBuilder::dry_run`](crate::ToolBuilder::dry_run) without asking, and
+/// for each [`Approver`].
+///
+/// ```
+/// use flyto_evolve::{HostContext, Proposal, Store, ToolBuilder, ToolDefinition};
+/// use flyto_execenv::{Environment, ExecEnv, local::Local};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let temp = tempfile::tempdir()?;
+/// # let store = Store::new(temp.path().join("evolution"));
+/// # let host = HostContext::new(Environment::ambient(), "/tmp");
+/// # let builder = ToolBuilder::builder(store, ExecEnv::new(Local::new()), host, Default::default()).build();
+/// let def = ToolDefinition::script("clean", "Removes a directory.", "rm -rf \"$TOOL_INPUT_DIR\"\n");
+/// let review = builder.dry_run(&Proposal::of(&def, "session-7")).await?;
+/// assert_eq!((review.from, review.to), (None, 1));
+/// assert_eq!(review.facts.dangers, ["removes directories (rm -r)"]);
+/// assert!(review.to_string().contains("! removes directories (rm -r)"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Review {
@@ -133,6 +154,9 @@ impl ExampleOutcome {
 /// | [`Edit`](Self::Edit) | not yet: asked again | not yet | not yet |
 /// | [`Deny`](Self::Deny) | no | no | as a proposal |
 /// | [`Later`](Self::Later) | in `pending` | no | as a proposal |
+///
+/// An edited text is counted as one more look at the same proposal; after 8 edits it is refused. A
+/// text that was denied twice in a session is refused without asking again.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Answer {

@@ -8,6 +8,9 @@ use std::fmt;
 use super::{ExampleReport, Review, visible};
 
 impl fmt::Display for Review {
+    /// In this order: the signature with both versions, by which author and with which hash; the
+    /// differences; what the text was seen to do; what wants a second look; notes and tools that
+    /// are like it; what recorded calls show; the examples with their outputs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let from = self.from.map_or_else(|| "new".to_owned(), |it| format!("version {it}"));
         let tool = visible(&self.signature);

@@ -74,6 +74,15 @@ pub fn visible(text: &str) -> String {
 }
 
 /// The characters of a definition that are not seen, or hide others, in the order of their places; at most 100.
+///
+/// ```
+/// use flyto_evolve::{ToolDefinition, hidden_characters};
+///
+/// let def = ToolDefinition::script("t", "Tests.", "echo a\necho \u{202e}b\n");
+/// let found = hidden_characters(&def);
+/// assert_eq!((found[0].pointer.as_str(), found[0].line), ("/script", 2));
+/// assert_eq!((found[0].code_point.as_str(), found[0].kind), ("U+202E", "direction"));
+/// ```
 #[must_use]
 pub fn hidden_characters(def: &ToolDefinition) -> Vec<HiddenCharacter> {
     let mut res = Vec::new();

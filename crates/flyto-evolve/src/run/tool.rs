@@ -173,6 +173,9 @@ impl EvolvedTool {
     }
 
     /// The spec of one call; the error is the text of the result.
+    ///
+    /// A value that begins with `-`, in a place where a program may read it as an option, is
+    /// refused unless the schema allows it.
     pub(crate) fn spec(&self, input: &Input) -> Result<Spec, String> {
         let variables = variables(input.value()).map_err(|why| format!("invalid input: {why}"))?;
         let is_option = |name: &&String| {

@@ -22,6 +22,9 @@ pub(crate) enum VariableFault {
 }
 
 /// The variable of a parameter; `None` where no variable can have such a name.
+///
+/// Letters become upper case and `-` becomes `_`, so two parameters can have one variable; that is
+/// a fault of the definition.
 pub(crate) fn variable_name(parameter: &str) -> Option<String> {
     let is_possible = |it: u8| it.is_ascii_alphanumeric() || it == b'_' || it == b'-';
     (!parameter.is_empty() && parameter.bytes().all(is_possible))

@@ -66,6 +66,17 @@ impl CallRecording {
 ///
 /// Secrets in it are replaced by `[redacted: RULE, N characters]`; [`redacted`](Self::redacted) says where. A call whose
 /// input or steps were changed that way is kept for people, and is not run again.
+///
+/// ```
+/// use flyto_evolve::Store;
+///
+/// # let temp = tempfile::tempdir()?;
+/// let store = Store::new(temp.path().join("evolution"));
+/// for call in store.calls("count_lines", 5)? {
+///     println!("{} version {}: {}", call.at, call.version, call.result.text);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecordedCall {

@@ -172,6 +172,11 @@ impl Store {
     }
 
     /// Writes the files of a version. All that takes room comes before the link that makes it count.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Conflict`] where the number was taken meanwhile; else what the system said.
+    /// The files that were written are removed then, as far as that can be done.
     fn link_in(&self, version: &Version) -> Result<(), StoreError> {
         let name = &version.definition.name;
         let (dir, path) = (history_of(name), record_of(name, version.number));

@@ -153,6 +153,18 @@ impl Store {
     /// Records that a person says of a finding that it is no secret. It holds for that very text, in any tool. This is for
     /// a person alone: no tool of an agent leads here.
     ///
+    /// ```
+    /// use flyto_evolve::Store;
+    /// use flyto_security::Fingerprint;
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// let store = Store::new(temp.path().join("evolution"));
+    /// let fingerprint = Fingerprint([7; 32]); // as a finding tells it
+    /// store.acknowledge(fingerprint, "generic-api-key", "ada", "an identifier of a test system")?;
+    /// assert_eq!(store.acknowledgements()?[0].fingerprint, fingerprint);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// Those of [`stage`](Self::stage) and of [`acknowledgements`](Self::acknowledgements).

@@ -17,6 +17,20 @@ pub(super) const MAX_RECORD_BYTES: u64 = 2 * 1024 * 1024;
 /// Its file is `history/NAME/000007.json`: the definition as indented JSON with its keys in order, and what is known of how
 /// it came to be. Reading it compares the hash that was recorded with that of the definition, so a file that was changed is
 /// [`StoreError::Damaged`](crate::StoreError::Damaged) and not another text under the same number.
+///
+/// ```
+/// # use flyto_evolve::{Approval, Change, NewVersion, Status, Store, ToolDefinition};
+/// # let temp = tempfile::tempdir()?;
+/// # let store = Store::new(temp.path().join("evolution"));
+/// let def = ToolDefinition::script("now", "The time.", "date\n");
+/// let approval = Approval::now("ada", def.hash());
+/// store.commit(NewVersion::new(def, None, Change::Created).approved(approval))?;
+///
+/// let version = store.version("now", 1)?;
+/// assert!(version.is_approved() && version.status == Status::Active);
+/// assert_eq!((version.parent, version.definition.version), (None, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Version {

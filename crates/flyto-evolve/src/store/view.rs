@@ -39,6 +39,10 @@ pub(super) enum View {
 
 impl Store {
     /// Compares the view with `last`, the last version that can be used.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Io`] where the file cannot be read for another reason than what it is.
     pub(super) fn view(&self, name: &str, last: Option<&Version>) -> Result<View, StoreError> {
         let path = view_of(name);
         let bytes = match self.files().read(&path, MAX_VIEW_BYTES) {
@@ -86,6 +90,9 @@ impl Store {
     }
 
     /// Brings the view up to what `last` says.
+    ///
+    /// An archived tool has no file in `tools`. What was there is lost only where the history has
+    /// it; see [`View::Edited`].
     pub(super) fn write_view(&self, last: &Version) -> Result<(), StoreError> {
         let path = view_of(&last.definition.name);
         match last.status {

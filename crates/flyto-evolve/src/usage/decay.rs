@@ -77,6 +77,22 @@ pub struct DecayStep {
 
 /// What the rule says of tools at a moment, in milliseconds since 1970. The same arguments give the same answer; a clock
 /// that went backwards makes no tool older.
+///
+/// ```
+/// use std::time::Duration;
+/// use flyto_evolve::{Decay, DecayPolicy, UsedTool, decay};
+///
+/// let day_ms = 24 * 60 * 60 * 1000;
+/// let tool = UsedTool {
+///     name: "old".into(),
+///     last_touched_ms: 0,
+///     is_made_by_agent: true,
+///     is_pinned: false,
+///     is_needed: false,
+/// };
+/// let steps = decay(40 * day_ms, &[tool], &DecayPolicy::default());
+/// assert_eq!((steps[0].decay, steps[0].unused_days), (Decay::Stale, 40));
+/// ```
 #[must_use]
 pub fn decay(now_ms: i64, tools: &[UsedTool], policy: &DecayPolicy) -> Vec<DecayStep> {
     let mut res = Vec::new();

@@ -135,6 +135,18 @@ pub(crate) fn add(all: &mut BTreeMap<String, ToolUsage>, call: &CallUse) {
 
 /// Whether a rollback should be looked at: the last version fails more than twice as often as the one before, over at
 /// least 5 calls of each. Gives both numbers of the versions, the last one first.
+///
+/// ```
+/// use flyto_evolve::{ToolUsage, Usage, rollback_advice};
+///
+/// let used = |n_calls, n_own_failures| {
+///     let mut res = Usage::default();
+///     (res.n_calls, res.n_own_failures) = (n_calls, n_own_failures);
+///     res
+/// };
+/// let usage: ToolUsage = [(6, used(10, 0)), (7, used(10, 4))].into_iter().collect();
+/// assert_eq!(rollback_advice(&usage), Some((7, 6)));
+/// ```
 #[must_use]
 pub fn rollback_advice(usage: &ToolUsage) -> Option<(u64, u64)> {
     let mut last = usage.iter().rev().filter(|it| it.1.n_calls >= 5);

@@ -6,6 +6,19 @@
 //! The closed part: a value is no program and stands behind no word that may be empty; it is in no assignment, for those
 //! decide where programs are found; it names no variable, for bash calculates what stands between the brackets of a name; it
 //! is no word of `eval` and its kin.
+//!
+//! The order in which a command is looked at:
+//!
+//! 1. Reserved words and assignments in front are passed over; a value in the place of a variable's
+//!    name is refused.
+//! 2. The program must be known when the command is proposed: a value in its place would choose
+//!    what runs.
+//! 3. A program that evaluates its words takes no value at all. One that runs another program is
+//!    looked through to that one. An interpreter takes values behind its code, as arguments.
+//! 4. For every other program, values are arguments. Words such as `-exec`, and shells among the
+//!    words, begin a command of their own.
+//!
+//! Programs are known by their base name without a version, so `/usr/bin/python3.12` is `python`.
 
 use super::{TemplateFault, parse::Word};
 
@@ -92,6 +105,7 @@ const INTERPRETERS: &[(&[&str], &str, &str)] = &[
 
 type Res<T> = Result<T, TemplateFault>;
 
+/// Whether bash takes the word, at the begin of a command, for a part of its grammar.
 pub(super) fn is_keyword(raw: &str) -> bool {
     KEYWORDS.contains(&raw)
 }
@@ -179,6 +193,9 @@ fn arguments(name: &str, args: &[Word]) -> Res<()> {
 }
 
 /// Programs that are in no table: some run others, which their words name.
+///
+/// A program that runs what its words name is found by the options that are common for that; what
+/// follows is looked at as a command.
 fn others(args: &[Word]) -> Res<()> {
     for (at, word) in args.iter().enumerate() {
         let Some(fixed) = word.fixed() else { continue };
@@ -197,6 +214,9 @@ fn others(args: &[Word]) -> Res<()> {
 }
 
 /// `test` takes a value for an operator where none is fixed.
+///
+/// `test a = b` reads its words by their number, and a value such as `-v` beside no fixed operator
+/// would be one. So a value stands beside an operator, or is the only word.
 fn condition(args: &[Word]) -> Res<()> {
     let is_operator = |it: Option<&Word>| {
         let fixed = it.and_then(Word::fixed);
@@ -217,6 +237,11 @@ fn condition(args: &[Word]) -> Res<()> {
 }
 
 /// A program that runs the one that its words name.
+///
+/// Options of the wrapper come first, those in `valued` with a value in the next word, then
+/// `n_operands` words of its own, as the time of `timeout`. What follows is the program that runs,
+/// and is looked at as one. No value may stand before it, since it could take the place of an
+/// option.
 fn wrapped(name: &str, valued: &str, n_operands: usize, args: &[Word]) -> Res<()> {
     let place = format!("where `{name}` looks for the program");
     let mut n_left = n_operands;
@@ -247,6 +272,10 @@ fn wrapped(name: &str, valued: &str, n_operands: usize, args: &[Word]) -> Res<()
 }
 
 /// An interpreter: its code is fixed, and stands in front of the values.
+///
+/// `code` is the option behind which code stands, and `valued` are the letters of options with a
+/// value. Behind the code, words are arguments of it, which is where values belong; before it, a
+/// value could be an option that takes code.
 fn interpreted(name: &str, code: &str, valued: &str, args: &[Word]) -> Res<()> {
     let place = format!("where `{name}` looks for code");
     let is_shell = name.ends_with("sh");

@@ -65,6 +65,8 @@ pub(super) struct Parser<'a> {
 type Res<T> = Result<T, TemplateFault>;
 
 impl<'a> Parser<'a> {
+    /// A reader at the begin of a command. `is_parameter` says which names are placeholders; any
+    /// other `{{.name}}` is text.
     pub(super) fn new(text: &'a str, is_parameter: &'a dyn Fn(&str) -> bool) -> Self {
         Self {
             text,
@@ -76,15 +78,19 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Reads the whole command. The work is linear in its length but for the depth of
+    /// substitutions, which has a bound.
     pub(super) fn run(mut self) -> Res<Rendered> {
         self.commands(false)?;
         Ok(Rendered { text: self.out, may_be_options: self.may_be_options })
     }
 
+    /// What is not read yet.
     fn rest(&self) -> &'a str {
         &self.text[self.pos..]
     }
 
+    /// The next character; `None` at the end.
     fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }
@@ -97,11 +103,16 @@ impl<'a> Parser<'a> {
         copied
     }
 
+    /// A fault at the place that is read now, as an offset in bytes.
     fn fault<T>(&self, what: impl Into<String>) -> Res<T> {
         Err(TemplateFault::new(self.pos, what))
     }
 
     /// Reads commands up to the end, or up to the `)` that closes a substitution, which is copied.
+    ///
+    /// Each simple command is collected as words and handed to the lint when it ends: at `;`, `&`,
+    /// `|`, a newline, a closing `)`, or the end of the text. A word behind a redirection is its
+    /// target and no argument.
     fn commands(&mut self, is_nested: bool) -> Res<()> {
         let start = self.pos;
         self.depth += 1;
@@ -172,6 +183,7 @@ impl<'a> Parser<'a> {
         self.end_command(&mut words)
     }
 
+    /// Hands the words of a command that is over to the lint, and begins the next one.
     fn end_command(&mut self, words: &mut Vec<Word>) -> Res<()> {
         lint::check(words)?;
         let mut after_dashes = false;
@@ -189,6 +201,9 @@ impl<'a> Parser<'a> {
     }
 
     /// Copies `<`, `>>`, `<<<`, `>&` and their kin.
+    ///
+    /// The operator of a redirection, and whether a file or a stream stands behind it. Digits right
+    /// before it name the stream. A here-document is a fault, since its text would be another context.
     fn redirection(&mut self, words: &mut Vec<Word>) -> Res<Redirect> {
         if let Some(last) = words.last().filter(|it| it.end == self.pos) {
             if last.raw.starts_with('{') {
@@ -213,6 +228,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads one word up to the blank or the operator behind it.
+    ///
+    /// Its pieces stand without quotes, in single and in double quotes, up to a blank or an
+    /// operator. What it means is kept beside its text, with a mark for each part that is known at
+    /// run time only.
     fn word(&mut self) -> Res<Word> {
         let mut word = Word { start: self.pos, ..Word::default() };
         while let Some(c) = self.peek() {
@@ -247,11 +266,12 @@ impl<'a> Parser<'a> {
         Ok(word)
     }
 
+    /// The placeholder that begins here, where its name is that of a parameter.
     fn placeholder(&self) -> Option<Placeholder<'a>> {
         placeholder_at(self.text, self.pos, self.is_parameter)
     }
 
-    /// Puts the variable in the place of a placeholder.
+    /// Puts the variable in the place of a placeholder, and notes the parameter in the word.
     fn value(&mut self, found: Placeholder<'_>, text: &str, word: &mut Word) {
         self.out.push_str(text);
         self.pos = found.span.end;
@@ -260,6 +280,8 @@ impl<'a> Parser<'a> {
         word.is_certain = true;
     }
 
+    /// A part in single quotes, in which bash reads nothing. A placeholder closes the quotes,
+    /// stands in double quotes, and opens them again.
     fn single(&mut self, word: &mut Word) -> Res<()> {
         let start = self.pos;
         self.copy(1);
@@ -281,6 +303,8 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A part in double quotes: text, escapes, expansions and substitutions. A placeholder is an
+    /// expansion there, which bash does not split.
     fn double(&mut self, word: &mut Word) -> Res<()> {
         let start = self.pos;
         self.copy(1);
@@ -305,6 +329,8 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A backslash with the character that it escapes; both are copied. At the end of the text it
+    /// is a fault.
     fn escape(&mut self, word: &mut Word) -> Res<()> {
         self.copy(1);
         if self.placeholder().is_some() {
@@ -324,7 +350,9 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What begins with a dollar.
+    /// What begins with a dollar: `$name`, `${name}`, `$(…)` and single characters such as `$?`.
+    /// Arithmetic and `$'…'` are faults, for values would be calculated with or read as escapes
+    /// there.
     fn dollar(&mut self, word: &mut Word, is_quoted: bool) -> Res<()> {
         let rest = &self.rest()[1..];
         if placeholder_at(self.text, self.pos + 1, self.is_parameter).is_some() {

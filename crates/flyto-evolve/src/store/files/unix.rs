@@ -20,6 +20,9 @@ const PLAIN: OFlags =
     OFlags::NOFOLLOW.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 impl Disk {
+    /// Opens a directory below the root, one part after the other, each relative to the one before
+    /// (openat(2)). A part that is a link is refused, so no path leads out of the store, also where
+    /// a part is exchanged meanwhile.
     fn open_dir(&self, dir: &str) -> io::Result<OwnedFd> {
         // The store's own directory may be reached through a link that its user made.
         let mut res = fs::openat(CWD, &self.root, DIRECTORY, Mode::empty())?;
@@ -63,6 +66,8 @@ impl Files for Disk {
         }
     }
 
+    /// What was opened is looked at, and not its path, so nothing can be exchanged between the look
+    /// and the read. One byte more than allowed is read to tell a file that is too long.
     fn read(&self, path: &str, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
         let (dir, name) = split(path);
         let dir = match self.open_dir(dir) {
@@ -84,6 +89,7 @@ impl Files for Disk {
         Ok(Some(res))
     }
 
+    /// Names that are not UTF-8 are left out: no file of a store has one.
     fn names(&self, dir: &str) -> io::Result<Vec<String>> {
         let fd = match self.open_dir(dir) {
             Err(err) if is_missing(&err) => return Ok(Vec::new()),
@@ -104,6 +110,8 @@ impl Files for Disk {
         Ok(res)
     }
 
+    /// The file is on the disk with its bytes when this returns; its name is once the directory was
+    /// synced.
     fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         let (dir, name) = split(path);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | PLAIN;
@@ -137,6 +145,7 @@ impl Files for Disk {
         Ok(fs::fsync(self.open_dir(dir)?)?)
     }
 
+    /// The lock ends with the process, also where it is killed (flock(2)).
     fn lock(&self, wait: Duration) -> io::Result<Option<File>> {
         let flags = OFlags::RDWR | OFlags::CREATE | PLAIN;
         let fd =

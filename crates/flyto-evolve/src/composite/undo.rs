@@ -1,0 +1,84 @@
+//! Taking back what a call completed.
+
+use std::{
+    sync::PoisonError,
+    time::{Duration, Instant},
+};
+
+use flyto_tools::{CancellationToken, Failure, Input};
+
+use super::{
+    UndoReport,
+    run::{Completed, GRACE, Run},
+};
+use crate::RecordedStep;
+
+/// How long all undo steps of a call may take together.
+const UNDO_TIME: Duration = Duration::from_secs(60);
+
+impl Run<'_> {
+    /// Takes back what was completed, the last first. One that fails keeps no other from being tried.
+    ///
+    /// One undo runs after the other, in the reverse order of completion, each with the values that
+    /// its step saw and its own output. They have 60 seconds together, which neither the
+    /// cancellation nor the deadline of the call shortens. A step without `undo`, and one whose
+    /// undo fails, is told; the others are tried all the same.
+    pub(super) async fn undo(&self) -> UndoReport {
+        let completed =
+            std::mem::take(&mut *self.completed.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut res = UndoReport::default();
+        // The call may be cancelled, and its time over; what is taken back has its own.
+        let ctx =
+            self.ctx.clone().with_cancellation(CancellationToken::new()).with_timeout(UNDO_TIME);
+        let over = Instant::now() + UNDO_TIME;
+        for Completed { step, scope } in completed.into_iter().rev() {
+            let step = &self.composite.steps[step];
+            let name = match &scope.item {
+                Some((_, index)) => format!("{}[{index}]", step.id),
+                None => step.id.clone(),
+            };
+            let Some(undo) = &step.undo else {
+                res.not_undoable.push(name);
+                continue;
+            };
+            let input = match undo.with.eval(&scope) {
+                Ok(input) => input,
+                Err(why) => {
+                    res.failed.push((name, why));
+                    continue;
+                }
+            };
+            let called = self.caller.call_tool(&ctx, &undo.tool, Input::from_value(input.clone()));
+            let called = tokio::time::timeout_at((over + GRACE).into(), called).await;
+            self.keep(|| {
+                let (text, failure) = match &called {
+                    Ok(Ok(result)) => (result.output.clone(), result.failure.clone()),
+                    Ok(Err(err)) => (err.chain(), Some(Failure::reported())),
+                    Err(_) => (String::new(), Some(Failure::TimedOut { after: None })),
+                };
+                RecordedStep {
+                    step: step.id.clone(),
+                    item: scope.item.as_ref().map(|it| it.1),
+                    is_undo: true,
+                    tool: undo.tool.clone(),
+                    input,
+                    text,
+                    output: None,
+                    failure,
+                    is_refused: matches!(called, Ok(Err(_))),
+                    is_truncated: false,
+                }
+            });
+            match called {
+                Ok(Ok(result)) if !result.is_error() => res.undone.push(name),
+                Ok(Ok(result)) => {
+                    let end = result.output.floor_char_boundary(1024);
+                    res.failed.push((name, result.output[..end].trim().to_owned()));
+                }
+                Ok(Err(err)) => res.failed.push((name, err.chain())),
+                Err(_) => res.failed.push((name, "it did not end in time".to_owned())),
+            }
+        }
+        res
+    }
+}
