@@ -218,6 +218,10 @@ impl Reader {
 
     /// References and `after` name steps that stand before. So there is no cycle among those that pass; one that is there is
     /// told by its ids.
+    ///
+    /// Each value of each step is looked at: what it refers to is written before, is there, and
+    /// gives something, or has a default. `/item` and `/index` are values within `for_each` only,
+    /// and a step's own output only in its undo.
     fn references(&mut self, composite: &Composite, ids: &[&str]) {
         let n_steps = composite.steps.len();
         for (index, step) in composite.steps.iter().enumerate() {
@@ -353,6 +357,9 @@ impl Reader {
     }
 
     /// Tells a cycle by its ids; the references that make it are told as well.
+    ///
+    /// Takes away the steps that wait for none that is left, again and again (Kahn's algorithm).
+    /// What stays waits for itself, and is told by its ids.
     fn cycle(&mut self, steps: &[Step], ids: &[&str]) {
         let needs = |index: usize| {
             let mut res = steps[index].after.clone();
@@ -406,6 +413,7 @@ impl Reader {
         self.fault(at, what, format!("write the step {} before {}", quoted(name), quoted(reader)));
     }
 
+    /// The id that was meant is suggested, where one is close.
     fn unknown_step(&mut self, at: &str, name: &str, ids: &[&str]) {
         let what = format!("there is no step {}", quoted(name));
         let help = match closest(name, ids.iter().copied()) {
@@ -476,6 +484,7 @@ impl Reader {
         res
     }
 
+    /// A whole number from 0 to `most`; `None` where it is not given, and after a fault.
     fn number(&mut self, map: &Map<String, Value>, key: &str, at: &str, most: u64) -> Option<u64> {
         let wanted = if most == u64::MAX {
             "a number from 1 on".to_owned()
@@ -485,6 +494,7 @@ impl Reader {
         self.optional(map, key, at, &wanted, |it| it.as_u64().filter(|it| (1..=most).contains(it)))
     }
 
+    /// A time in milliseconds, at most `most`.
     fn time(
         &mut self,
         map: &Map<String, Value>,

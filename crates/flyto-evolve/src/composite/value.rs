@@ -297,6 +297,8 @@ impl Expr {
     }
 
     /// The outer error is a bound; the inner one is the pointer of a value that is missing.
+    ///
+    /// Every copy is taken from `left`, whichever expression makes it, before it is made.
     fn eval_within(
         &self,
         scope: &Scope,

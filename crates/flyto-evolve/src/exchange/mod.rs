@@ -32,6 +32,13 @@ struct Exported {
 }
 
 /// Why a text is no tool that was exported.
+///
+/// ```
+/// use flyto_evolve::{ImportError, import};
+///
+/// let err = import("[]", "a file", "ada").expect_err("it is no tool");
+/// assert!(matches!(err, ImportError::NotExported { .. }));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {

@@ -33,6 +33,18 @@ const MAX_FILE_BYTES: u64 = 2 * MAX_DEFINITION_BYTES as u64;
 const MAX_DESCRIPTION_CHARS: usize = 1024;
 
 /// Why a folder is not written, or is no tool.
+///
+/// ```
+/// use flyto_evolve::{SkillError, import_skill};
+///
+/// # let temp = tempfile::tempdir()?;
+/// let dir = temp.path().join("now");
+/// std::fs::create_dir(&dir)?;
+/// std::fs::write(dir.join("SKILL.md"), "---\nname: &x now\ndescription: d\n---\n")?;
+/// let Err(SkillError::NotASkill { why, .. }) = import_skill(&dir, "ada") else { panic!("it is read") };
+/// assert_eq!(why, "line 2: anchors, aliases and tags (&) are not read");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkillError {

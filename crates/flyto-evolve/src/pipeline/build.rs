@@ -96,6 +96,29 @@ pub(super) struct Session {
 }
 
 /// Collects what a [`ToolBuilder`] needs; [`build`](Self::build) completes it.
+///
+/// | setting | without it |
+/// | --- | --- |
+/// | [`approver`](Self::approver) | every proposal is refused |
+/// | [`caller`](Self::caller) | composites are refused |
+/// | [`guard`](Self::guard) | the guard of `flyto-security`, with the host's own secrets |
+/// | [`max_per_session`](Self::max_per_session) | 10 tools, and 30 proposals |
+/// | [`quarantine_after`](Self::quarantine_after) | 3 failures of its own in a row |
+/// | [`record_calls`](Self::record_calls) | no call is recorded |
+/// | [`owner`](Self::owner) | tools are registered for `evolve` |
+///
+/// ```
+/// use flyto_evolve::{CallRecording, HostContext, Store, ToolBuilder};
+/// use flyto_execenv::{Environment, ExecEnv, local::Local};
+///
+/// let host = HostContext::new(Environment::new(), "/tmp").spill_dir("/tmp/flyto");
+/// let builder = ToolBuilder::builder(Store::new("/nonexistent"), ExecEnv::new(Local::new()), host, Default::default())
+///     .record_calls(CallRecording::default())
+///     .quarantine_after(Some(5))
+///     .max_per_session(3)
+///     .build();
+/// assert!(builder.tools().is_empty());
+/// ```
 #[derive(Debug)]
 #[must_use = "a builder makes nothing before `build`"]
 pub struct Builder {

@@ -56,6 +56,19 @@ pub enum Stage {
 /// assert_eq!(refusal.to_string(), "there is a tool \"now\", at version 3");
 /// assert!(refusal.advice().contains("with the base version 3"));
 /// ```
+///
+/// | step | refusals |
+/// | --- | --- |
+/// | [`Limits`](Stage::Limits) | `SessionLimit`, `ProposalLimit`, `StoreFull` |
+/// | [`Definition`](Stage::Definition) | `Invalid`, `Unsupported` |
+/// | [`Name`](Stage::Name) | `Protected`, `LookAlike` |
+/// | [`Base`](Stage::Base) | `Exists`, `NoSuchTool`, `Conflict` |
+/// | [`Syntax`](Stage::Syntax) | `Syntax`, `NoBash`, `Steps` |
+/// | [`Duplicate`](Stage::Duplicate) | `Duplicate` |
+/// | [`Secrets`](Stage::Secrets) | `Secret`, `Unscanned` |
+/// | [`Examples`](Stage::Examples) | `ExampleFailed` |
+/// | [`Approval`](Stage::Approval) | `Denied`, `NotApproved` |
+/// | [`Save`](Stage::Save) | `Store`, `Registry` |
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Refusal {

@@ -369,6 +369,16 @@ impl ToolBuilder {
     /// Shows the approver what a person wrote into the file of a tool, or a file of a folder without a history. Saved, it is
     /// the next version.
     ///
+    /// What becomes of the file follows from the answer:
+    ///
+    /// | answer | the file | the tool |
+    /// | --- | --- | --- |
+    /// | save | as it is, the next version | runs what the file says |
+    /// | edit | what was approved in its place | runs the edited text |
+    /// | deny, later | as it is | is not run until a decision |
+    ///
+    /// [`Store::discard_edit`] sets it aside and has the file say the last version again.
+    ///
     /// # Errors
     ///
     /// As [`apply`](Self::apply); [`Refusal::Store`] where the file says what was approved.

@@ -74,6 +74,16 @@ pub struct ReplayedCall {
 }
 
 /// What came of running a recorded call again.
+///
+/// ```
+/// use flyto_evolve::{Replay, ReplayOutcome};
+///
+/// /// Whether a person should look at the calls before the version is approved.
+/// fn wants_a_look(replay: &Replay) -> bool {
+///     replay.calls.iter().any(|it| !matches!(it.outcome, ReplayOutcome::Equal))
+/// }
+/// # let _ = wants_a_look;
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 #[non_exhaustive]

@@ -16,6 +16,9 @@ use crate::ToolDefinition;
 const MAX_TIME: Duration = Duration::from_millis(500);
 
 /// What differs in one field.
+///
+/// A field that is new has lines with `+` alone, and one that is gone lines with `-` alone. The
+/// hash of the definition decides what is approved; this is for reading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FieldDiff {

@@ -109,6 +109,17 @@ impl fmt::Display for SecretFinding {
 }
 
 /// How the examples of a proposal went.
+///
+/// ```
+/// use flyto_evolve::ExampleReport;
+///
+/// let report = ExampleReport::Untested { why: "nothing confines them here".into() };
+/// assert_eq!(
+///     serde_json::to_string(&report)?,
+///     r#"{"state":"untested","why":"nothing confines them here"}"#
+/// );
+/// # Ok::<(), serde_json::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 #[non_exhaustive]
@@ -176,6 +187,13 @@ pub enum Answer {
 }
 
 /// An answer, and by which person or channel it was given.
+///
+/// ```
+/// use flyto_evolve::{Answer, Decision};
+///
+/// let no = Decision::new(Answer::Deny { reason: "use `git log` instead".into() }, "ada");
+/// assert_eq!(no.by, "ada");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Decision {
@@ -194,6 +212,13 @@ impl Decision {
 }
 
 /// Why no answer was had. It counts as a no.
+///
+/// ```
+/// use flyto_evolve::ApproverError;
+///
+/// let err = ApproverError::new("the terminal was closed");
+/// assert_eq!(err.to_string(), "no answer was had: the terminal was closed");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no answer was had: {why}")]
 pub struct ApproverError {

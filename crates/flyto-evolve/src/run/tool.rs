@@ -18,6 +18,15 @@ use super::{environment::inherited, render, text::exit_text, variables::variable
 use crate::{Body, DefinitionHash, ToolDefinition};
 
 /// What run-time tools get of the host: its environment, and the directory of the session.
+///
+/// ```
+/// use flyto_evolve::HostContext;
+/// use flyto_execenv::Environment;
+///
+/// let env: Environment = [("PATH", "/usr/bin:/bin"), ("GITHUB_TOKEN", "…")].into_iter().collect();
+/// let host = HostContext::new(env, "/home/ada/project").spill_dir("/tmp/flyto");
+/// assert_eq!(host.working_dir, std::path::Path::new("/home/ada/project"));
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HostContext {

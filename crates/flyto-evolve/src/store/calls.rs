@@ -117,6 +117,10 @@ pub struct Delivered {
 }
 
 /// One call that a composite made for a step or for its undo; the last one where it was retried.
+///
+/// With `for_each` there is one for each item, and the whole record of a call has one bound for all
+/// of them. What a step gave is kept as the steps behind it saw it: cut to
+/// [`MAX_STEP_BYTES`](crate::MAX_STEP_BYTES), and parsed where it is JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct RecordedStep {
@@ -179,6 +183,15 @@ impl Store {
     }
 
     /// Removes all recorded calls of a tool. Gives how many there were.
+    ///
+    /// ```
+    /// use flyto_evolve::Store;
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// let store = Store::new(temp.path().join("evolution"));
+    /// assert_eq!(store.forget_calls("count_lines")?, 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

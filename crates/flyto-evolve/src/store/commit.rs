@@ -26,6 +26,23 @@ use super::{
 use crate::{DefinitionHash, ToolDefinition, definition::file_name_fault};
 
 /// A version that is to be saved.
+///
+/// ```
+/// use flyto_evolve::{Approval, Change, NewVersion, Status, Store, ToolDefinition};
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let store = Store::new(temp.path().join("evolution"));
+/// let def = ToolDefinition::script("now", "The time.", "date\n");
+/// let approval = Approval::now("ada", def.hash());
+/// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
+///
+/// // Without approval, it is kept and never called.
+/// let next = ToolDefinition::script("now", "The time.", "date -u\n");
+/// let saved = store.commit(NewVersion::new(next, Some(1), Change::Updated))?;
+/// assert!(saved.status == Status::Active && !saved.is_approved());
+/// assert!(!store.is_active("now")?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct NewVersion {
@@ -250,6 +267,22 @@ impl Store {
     }
 
     /// Sets a tool aside: it cannot be called, and nothing of it is removed but its file in `tools`.
+    ///
+    /// ```
+    /// use flyto_evolve::{Approval, Change, NewVersion, Status, Store, ToolDefinition};
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// let approval = Approval::now("ada", def.hash());
+    /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
+    ///
+    /// assert_eq!(store.archive("now", "ada")?.status, Status::Archived);
+    /// assert!(store.load()?.active.is_empty() && !store.view_path("now").exists());
+    /// let back = store.restore("now", "ada")?;
+    /// assert_eq!((back.number, back.hash(), back.is_approved()), (3, def.hash(), true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

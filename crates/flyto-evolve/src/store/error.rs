@@ -7,6 +7,23 @@ use flyto_audit::AuditError;
 use super::Version;
 
 /// What can go wrong with a store. A change that failed has left the tools as they were.
+///
+/// ```
+/// use flyto_evolve::{Approval, Change, NewVersion, Store, StoreError, ToolDefinition};
+///
+/// # let temp = tempfile::tempdir()?;
+/// # let store = Store::new(temp.path().join("evolution"));
+/// let def = ToolDefinition::script("now", "The time.", "date\n");
+/// let approval = Approval::now("ada", def.hash());
+/// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
+///
+/// // Another writer saw no version, and is told which one is there.
+/// let approval = Approval::now("bob", def.hash());
+/// let res = store.commit(NewVersion::new(def, None, Change::Created).approved(approval));
+/// let Err(StoreError::Conflict { base, current: Some(current), .. }) = res else { panic!("{res:?}") };
+/// assert_eq!((base, current.number), (None, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {

@@ -20,6 +20,18 @@ const MAX_BYTES: u64 = 2 * 1024 * 1024;
 /// It went through all checks when it was staged, and goes through them again when it is taken up, for the tools and the
 /// rules may be others by then. Its texts were looked through for secrets, and it holds none that a person would have to
 /// decide about.
+///
+/// ```
+/// use flyto_evolve::Store;
+///
+/// # let temp = tempfile::tempdir()?;
+/// let store = Store::new(temp.path().join("evolution"));
+/// for it in store.pending()? {
+///     println!("{} waits since {}, proposed by {}", it.id, it.at, it.proposed_by);
+/// }
+/// assert!(store.pending_one("none").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Pending {

@@ -95,6 +95,23 @@ impl Store {
     /// being written. A file that cannot be used is set aside. What a person edited stays as it is; see
     /// [`load`](Self::load). A directory that does not exist stays away.
     ///
+    /// ```
+    /// use flyto_evolve::{Approval, Change, NewVersion, RecoveredKind, Store, ToolDefinition};
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// let approval = Approval::now("ada", def.hash());
+    /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
+    ///
+    /// // As after the end of a writer between the commit point and the file for people.
+    /// std::fs::remove_file(store.view_path("now"))?;
+    /// let recovered = store.recover()?;
+    /// assert_eq!(recovered[0].kind, RecoveredKind::RolledForward { from: None, to: 1 });
+    /// assert!(store.view_path("now").exists() && store.recover()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`StoreError::Locked`], [`StoreError::NoSpace`] and [`StoreError::Io`]; a store that cannot be written to can
@@ -248,6 +265,22 @@ impl Store {
     /// All versions of a tool, the first one first. Files that cannot be used are left out; [`load`](Self::load) tells
     /// of them.
     ///
+    /// ```
+    /// use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition};
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// let approval = Approval::now("ada", def.hash());
+    /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
+    ///
+    /// store.archive("now", "ada")?;
+    /// let history = store.history("now")?;
+    /// let changes: Vec<_> = history.iter().map(|it| (it.number, &it.change)).collect();
+    /// assert_eq!(changes, [(1, &Change::Created), (2, &Change::Archived)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] where there is no version, [`StoreError::Io`] and [`StoreError::InvalidName`].
@@ -309,6 +342,26 @@ impl Store {
 
     /// Sets aside what a person wrote into the file of a tool, and has it say the last version again. Gives the place of
     /// what was set aside.
+    ///
+    /// ```
+    /// use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition};
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// let approval = Approval::now("ada", def.hash());
+    /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
+    ///
+    /// let path = store.view_path("now");
+    /// let text = std::fs::read_to_string(&path)?;
+    /// std::fs::write(&path, text.replace("date", "date -u"))?;
+    /// assert_eq!(store.load()?.unapproved[0].base, Some(1));
+    ///
+    /// let aside = store.discard_edit("now")?;
+    /// assert_eq!(std::fs::read_to_string(&path)?, text);
+    /// assert!(std::fs::read_to_string(aside)?.contains("date -u"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -175,6 +175,22 @@ impl Store {
 
     /// The log of events. A host records its own there too: what was proposed, shown and denied.
     ///
+    /// Each record has the hash of the one before, so a change of any of them shows:
+    ///
+    /// ```
+    /// use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition};
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// let approval = Approval::now("ada", def.hash());
+    /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
+    ///
+    /// let report = flyto_audit::verify(store.dir().join("events"))?;
+    /// assert!(report.is_intact());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`StoreError::Events`], and [`StoreError::Io`] where the directory cannot be made.

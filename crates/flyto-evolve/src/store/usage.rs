@@ -15,6 +15,20 @@ const MAX_BYTES: u64 = 8 * 1024 * 1024;
 impl Store {
     /// How each tool was used, by its name: what all processes added up.
     ///
+    /// ```
+    /// use flyto_evolve::Store;
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// let store = Store::new(temp.path().join("evolution"));
+    /// for (name, versions) in store.usage()? {
+    ///     for (number, it) in versions {
+    ///         let ms = it.percentile(50).map_or(0, |it| it.as_millis());
+    ///         println!("{name} {number}: {} calls, {} ok, {ms} ms", it.n_calls, it.n_ok);
+    ///     }
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`StoreError::Io`], and [`StoreError::Damaged`] where the file cannot be read.
@@ -57,6 +71,22 @@ impl Store {
     }
 
     /// Pins a tool, or with `None` takes its pin away.
+    ///
+    /// ```
+    /// use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition};
+    ///
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// let approval = Approval::now("ada", def.hash());
+    /// store.commit(NewVersion::new(def.clone(), None, Change::Created).approved(approval))?;
+    ///
+    /// store.pin("now", Some("ada"))?;
+    /// assert_eq!(store.pins()?["now"], "ada");
+    /// store.pin("now", None)?;
+    /// assert!(store.pins()?.is_empty() && store.pin("other", None).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
