@@ -207,6 +207,47 @@ fn a_lock_is_waited_for_up_to_a_bound() {
 }
 
 #[test]
+fn a_file_without_a_record_is_not_appended_to() {
+    let names = ["audit.jsonl", "audit-000000000001.jsonl"];
+    for (name, head) in names.into_iter().flat_map(|name| [(name, None), (name, Some("{}"))]) {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join(name);
+        let text = "notes of another program\n{\"seq\": 1}\nwithout an end";
+        fs::write(&file, text).unwrap();
+        if let Some(head) = head {
+            fs::write(temp.path().join("head.json"), head).unwrap();
+        }
+        let opened = Log::open(temp.path(), Options::default()).map(drop);
+        let err = opened.unwrap_err();
+        assert!(matches!(&err, AuditError::Refused { path, .. } if *path == file), "{err:?}");
+        let expected = "not one line of it is a record of a log: move it away";
+        assert_eq!(err.to_string(), format!("refused to use {}: {expected}", file.display()));
+        assert_eq!(fs::read_to_string(&file).unwrap(), text);
+        fs::rename(&file, temp.path().join("notes")).unwrap();
+        Log::open(temp.path(), Options::default()).unwrap().event("", "count", &1).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_other_users_can_write_is_not_written_to() {
+    use std::os::unix::fs::PermissionsExt as _;
+    for name in ["audit.jsonl", "head.json"] {
+        let temp = tempfile::tempdir().unwrap();
+        count(&Log::open(temp.path(), Options::default()).unwrap(), 1);
+        let file = temp.path().join(name);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        let err = Log::open(temp.path(), Options::default())
+            .and_then(|log| log.event("", "count", &2))
+            .unwrap_err();
+        assert!(matches!(&err, AuditError::Refused { path, .. } if *path == file), "{err:?}");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+        count(&Log::open(temp.path(), Options::default()).unwrap(), 1);
+        assert_eq!(records(temp.path()).len(), 2);
+    }
+}
+
+#[test]
 fn each_mode_of_fsync_writes_the_same() {
     for fsync in [Fsync::Never, Fsync::Batch, Fsync::Each] {
         let temp = tempfile::tempdir().unwrap();

@@ -20,6 +20,9 @@ use crate::{
     sys::{Access, FileId, read_full_at},
 };
 
+/// Why a file without a sound record, and without a head that names it, is not appended to.
+const NO_LOG: &str = "not one line of it is a record of a log: move it away";
+
 /// A record about what was found.
 struct Note {
     event: &'static str,
@@ -80,7 +83,12 @@ impl Locked<'_> {
     ///
     /// It looks through the files from the newest on until one has a sound record. In `audit.jsonl`
     /// that record is then read again by [`scan`](Self::scan), as one that was written behind the
-    /// head. Without any the log begins anew: record 1 is the note `head_lost`.
+    /// head. Where no file has a byte the log begins anew: record 1 is the note `head_lost`.
+    ///
+    /// # Errors
+    ///
+    /// [`AuditError::Refused`] where files have bytes and none has a sound record: nothing shows that they are a log, and
+    /// what is appended would be part of another program's file.
     fn rebuild_head(
         &self,
         lost: &FoundHead,
@@ -95,8 +103,14 @@ impl Locked<'_> {
         let unreadable = *lost == FoundHead::Unreadable;
         notes.push(Note { event: events::HEAD_LOST, body: json!({ "unreadable": unreadable }) });
         let names = rotated.iter().map(|it| rotated_name(*it)).chain([CURRENT.to_owned()]);
+        let mut foreign = None;
         for name in names.collect::<Vec<_>>().into_iter().rev() {
-            let Some((head, offset)) = self.before_last_record(&name)? else { continue };
+            let Some((head, offset)) = self.before_last_record(&name)? else {
+                if self.dir.find(&name)?.is_some_and(|it| it.bytes > 0) {
+                    foreign.get_or_insert(name);
+                }
+                continue;
+            };
             if name == CURRENT {
                 // The number is needed for the name at the next rotation; lost lines before may make it a wrong one.
                 let first = self.first_record(&name)?.map_or(head.seq + 1, |it| it.seq);
@@ -112,7 +126,10 @@ impl Locked<'_> {
             res.file_first = file_first;
             return Ok(res.rotated());
         }
-        Ok(HeadFile::empty())
+        match foreign {
+            Some(name) => Err(AuditError::Refused { path: self.dir.path_of(&name), why: NO_LOG }),
+            None => Ok(HeadFile::empty()),
+        }
     }
 
     /// Takes what was written behind the head.

@@ -37,15 +37,10 @@ impl Dir {
         }
         let res = Self::open(path)?;
         let stat = fs::fstat(&res.fd).map_err(|err| res.error("look at", "", err))?;
-        let user = rustix::process::geteuid();
-        let refused = |why| AuditError::Refused { path: res.path.clone(), why };
-        if !user.is_root() && stat.st_uid != user.as_raw() {
-            return Err(refused("it belongs to another user"));
+        match of_others(&stat) {
+            Some(why) => Err(AuditError::Refused { path: res.path, why }),
+            None => Ok(res),
         }
-        if stat.st_mode & 0o022 != 0 {
-            return Err(refused("other users can write to it: take that right away (chmod go-w)"));
-        }
-        Ok(res)
     }
 
     /// Opens a directory to read.
@@ -76,21 +71,24 @@ impl Dir {
         };
         // A FIFO would hold the process without `NONBLOCK` (open(2)).
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let refused = || AuditError::Refused {
-            path: self.path_of(name),
-            why: "it is a link or no regular file",
-        };
+        let refused = |why| AuditError::Refused { path: self.path_of(name), why };
+        const NO_FILE: &str = "it is a link or no regular file";
         let fd = match fs::openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR) {
             Ok(fd) => fd,
             Err(Errno::NOENT) if access == Access::Read => return Ok(None),
-            Err(Errno::LOOP | Errno::NXIO | Errno::ISDIR | Errno::MLINK) => return Err(refused()),
+            Err(Errno::LOOP | Errno::NXIO | Errno::ISDIR | Errno::MLINK) => {
+                return Err(refused(NO_FILE));
+            }
             Err(err) => return Err(self.error("open", name, err)),
         };
         let stat = fs::fstat(&fd).map_err(|err| self.error("look at", name, err))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(refused());
+            return Err(refused(NO_FILE));
         }
-        Ok(Some(File::from(fd)))
+        match of_others(&stat).filter(|_| access != Access::Read) {
+            Some(why) => Err(refused(why)),
+            None => Ok(Some(File::from(fd))),
+        }
     }
 
     /// Which file a name leads to, itself and not through a link.
@@ -142,6 +140,16 @@ impl Dir {
         let path = if name.is_empty() { self.path.clone() } else { self.path_of(name) };
         AuditError::io(doing, path, err.into())
     }
+}
+
+/// What keeps a writer from a file or directory: other users can change it.
+fn of_others(stat: &Stat) -> Option<&'static str> {
+    let user = rustix::process::geteuid();
+    if !user.is_root() && stat.st_uid != user.as_raw() {
+        return Some("it belongs to another user");
+    }
+    let is_open = stat.st_mode & 0o022 != 0;
+    is_open.then_some("other users can write to it: take that right away (chmod go-w)")
 }
 
 fn file_id(stat: &Stat) -> FileId {
