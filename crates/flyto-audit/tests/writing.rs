@@ -207,6 +207,25 @@ fn a_lock_is_waited_for_up_to_a_bound() {
 }
 
 #[test]
+fn clones_may_wait_differently_for_one_log() {
+    let temp = tempfile::tempdir().unwrap();
+    let log = Log::open(temp.path(), Options::default()).unwrap();
+    let wait = Duration::from_millis(1);
+    let at_once = log.clone().with_lock_wait(wait);
+    let begun = log.begin("a", &()).unwrap().with_lock_wait(wait);
+    let other = fs::File::open(temp.path().join("head.json")).unwrap();
+    other.lock().unwrap();
+    let is_locked =
+        |it: AuditError| matches!(it, AuditError::Locked { waited, .. } if waited == wait);
+    assert!(is_locked(at_once.event("", "count", &1).unwrap_err()));
+    assert!(is_locked(begun.end(&()).unwrap_err()));
+    other.unlock().unwrap();
+    begun.with_lock_wait(Options::DEFAULT_LOCK_WAIT).end(&()).unwrap();
+    assert_eq!(at_once.event("", "count", &1).unwrap(), 3);
+    assert_eq!(log.head().unwrap().seq, 3);
+}
+
+#[test]
 fn a_file_without_a_record_is_not_appended_to() {
     let names = ["audit.jsonl", "audit-000000000001.jsonl"];
     for (name, head) in names.into_iter().flat_map(|name| [(name, None), (name, Some("{}"))]) {

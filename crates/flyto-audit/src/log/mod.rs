@@ -191,12 +191,7 @@ pub struct Size {
 /// `head.json` names it. A function that returns an error has left the files as they were.
 #[derive(Debug, Clone)]
 pub struct Log {
-    shared: Arc<Shared>,
-}
-
-#[derive(Debug)]
-struct Shared {
-    gate: Gate<State>,
+    gate: Arc<Gate<State>>,
     lock_wait: Duration,
 }
 
@@ -211,11 +206,44 @@ impl Log {
     pub fn open(dir: impl AsRef<Path>, options: Options) -> Result<Self, AuditError> {
         let lock_wait = options.lock_wait;
         let mut state = State::open(dir.as_ref(), options)?;
-        let mut locked = state.lock(Instant::now() + lock_wait)?;
+        let mut locked = state.lock(Wait::new(lock_wait))?;
         locked.catch_up()?;
         locked.prune()?;
         drop(locked);
-        Ok(Self { shared: Arc::new(Shared { gate: Gate::new(state), lock_wait }) })
+        Ok(Self { gate: Arc::new(Gate::new(state)), lock_wait })
+    }
+
+    /// The same log, with another bound on the wait for other threads and processes in place of
+    /// [`Options::lock_wait`]. It shares all else with its clones, the open files too.
+    ///
+    /// An asynchronous program tries a record with a short wait first, and goes to a thread that may wait where that
+    /// gives [`AuditError::Locked`]:
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// use std::time::Duration;
+    ///
+    /// use flyto_audit::{AuditError, Log, Options};
+    ///
+    /// let log = Log::open(dir.path(), Options::default())?;
+    /// let at_once = log.clone().with_lock_wait(Duration::from_millis(2));
+    /// let seq = match at_once.event("", "stored", &1) {
+    ///     Err(AuditError::Locked { .. }) => log.event("", "stored", &1)?,
+    ///     res => res?,
+    /// };
+    /// assert_eq!(seq, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_lock_wait(mut self, wait: Duration) -> Self {
+        self.lock_wait = wait;
+        self
+    }
+
+    /// How long an operation waits for other threads and processes.
+    #[must_use]
+    pub fn lock_wait(&self) -> Duration {
+        self.lock_wait
     }
 
     /// Records that a call begins, with the calling process. The id is what the end carries as well; it should occur
@@ -259,8 +287,8 @@ impl Log {
     ///
     /// [`AuditError::Locked`], [`AuditError::Io`] and, where another writer was killed, what an append can fail with.
     pub fn head(&self) -> Result<Head, AuditError> {
-        self.with_state(|state, deadline| {
-            let mut locked = state.lock(deadline)?;
+        self.with_state(|state, wait| {
+            let mut locked = state.lock(wait)?;
             locked.catch_up()?;
             Ok(locked.head())
         })
@@ -299,8 +327,8 @@ impl Log {
         }
         let body = encode(body)?;
         let content = Content { id, event, process, body: &body };
-        self.with_state(|state, deadline| {
-            let mut locked = state.lock(deadline)?;
+        self.with_state(|state, wait| {
+            let mut locked = state.lock(wait)?;
             locked.catch_up()?;
             locked.append(content)
         })
@@ -308,14 +336,27 @@ impl Log {
 
     fn with_state<T>(
         &self,
-        run: impl FnOnce(&mut State, Instant) -> Result<T, AuditError>,
+        run: impl FnOnce(&mut State, Wait) -> Result<T, AuditError>,
     ) -> Result<T, AuditError> {
-        let deadline = Instant::now() + self.shared.lock_wait;
-        let Some(mut state) = self.shared.gate.enter(deadline) else {
-            let waited = self.shared.lock_wait;
+        let wait = Wait::new(self.lock_wait);
+        let Some(mut state) = self.gate.enter(wait.until) else {
+            let waited = wait.bound;
             return Err(AuditError::Locked { path: "the log in this process".into(), waited });
         };
-        run(&mut state, deadline)
+        run(&mut state, wait)
+    }
+}
+
+/// A wait for other threads and processes that has begun.
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    bound: Duration,
+    until: Instant,
+}
+
+impl Wait {
+    fn new(bound: Duration) -> Self {
+        Self { bound, until: Instant::now() + bound }
     }
 }
 
@@ -383,6 +424,14 @@ impl Begun {
     #[must_use]
     pub fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// The same call, with another bound on the wait for other threads and processes when its end is recorded: see
+    /// [`Log::with_lock_wait`].
+    #[must_use = "dropping it records that the call was dropped"]
+    pub fn with_lock_wait(mut self, wait: Duration) -> Self {
+        self.log.lock_wait = wait;
+        self
     }
 
     /// Records that the call has ended. After an error it can be tried again.

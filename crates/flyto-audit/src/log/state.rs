@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Fsync, Options, Size};
+use super::{Fsync, Options, Size, Wait};
 use crate::{
     AuditError, Head, MAX_RECORD_BYTES,
     files::{self, CURRENT, FoundHead, HEAD, rotated_name},
@@ -83,10 +83,10 @@ impl State {
 
     /// Keeps other writers out. The lock is on the file that is `head.json` then, also where another one was put in
     /// its place.
-    pub(super) fn lock(&mut self, deadline: Instant) -> Result<Locked<'_>, AuditError> {
+    pub(super) fn lock(&mut self, wait: Wait) -> Result<Locked<'_>, AuditError> {
         let failed = |dir: &Dir, err| AuditError::io("lock", dir.path_of(HEAD), err);
         loop {
-            let locked = sys::lock(&self.head_file.file, false, deadline);
+            let locked = sys::lock(&self.head_file.file, false, wait.until);
             if !locked.map_err(|err| failed(&self.dir, err))? {
                 break;
             }
@@ -100,11 +100,11 @@ impl State {
             found?;
             self.head_file = open(&self.dir, HEAD, Access::Rewrite)?;
             self.known = None;
-            if Instant::now() >= deadline {
+            if Instant::now() >= wait.until {
                 break;
             }
         }
-        Err(AuditError::Locked { path: self.dir.path_of(HEAD), waited: self.options.lock_wait })
+        Err(AuditError::Locked { path: self.dir.path_of(HEAD), waited: wait.bound })
     }
 
     fn unlock(&self) {
