@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
 
@@ -68,6 +68,8 @@ struct Registered {
     aliases: Vec<ToolId>,
     owner: Owner,
     tool: Arc<dyn Tool>,
+    /// What searches look through, from the first one on.
+    page: OnceLock<search::Page>,
 }
 
 /// Why a registry took no tool. It is as it was before.

@@ -1,6 +1,9 @@
 //! Finding a tool by what it is for.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
+
+use memchr::memmem::Finder;
 
 use super::{Entry, Snapshot};
 use crate::tool::DescribeContext;
@@ -24,6 +27,9 @@ impl Snapshot {
     /// them come first. A query that is the name of a tool puts that tool at the head. An empty
     /// query finds every tool, in the order of ids.
     ///
+    /// The first search keeps the texts of each tool in lower case, 32 KiB of a tool at most, for those that come
+    /// later. Each search asks the tools for their descriptions, so one that changes is found by what it says now.
+    ///
     /// ```
     /// use std::sync::Arc;
     ///
@@ -42,70 +48,122 @@ impl Snapshot {
     #[must_use]
     pub fn search(&self, query: &str, limit: usize) -> Vec<Hit> {
         let words: BTreeSet<String> = words(query).collect();
+        let words: Vec<Word<'_>> = words.iter().map(|it| Word::new(it)).collect();
         let named = self.get(query.trim()).map(Entry::id);
         let ctx = DescribeContext::new().with_tools(self.clone());
-        let mut hits: Vec<(usize, Hit)> = self
-            .iter()
-            .filter_map(|entry| {
-                let page = Page::of(entry, &ctx);
+        let mut hits = Vec::new();
+        for entry in self.iter() {
+            let (mut found, mut score) = Page::read(entry, &ctx, |page| {
                 let scores = words.iter().map(|word| page.score(word));
-                let found = scores.clone().filter(|score| *score > 0).count();
-                let named = named == Some(entry.id());
-                let score = scores.sum::<u32>() + if named { NAMED } else { 0 };
-                let fits = words.is_empty() || found > 0 || named;
-                let found = if named { usize::MAX } else { found };
-                fits.then(|| (found, Hit { entry: entry.clone(), score }))
-            })
-            .collect();
+                scores.fold((0, 0), |(n, sum), it| (n + usize::from(it > 0), sum + it))
+            });
+            if named == Some(entry.id()) {
+                (found, score) = (usize::MAX, score + NAMED);
+            }
+            if words.is_empty() || found > 0 {
+                hits.push((found, score, entry));
+            }
+        }
         // The sort is stable, and the tools came in the order of ids.
-        hits.sort_by(|(found_a, a), (found_b, b)| (found_b, b.score).cmp(&(found_a, a.score)));
-        hits.into_iter().take(limit).map(|(_, hit)| hit).collect()
+        hits.sort_by_key(|(found, score, _)| Reverse((*found, *score)));
+        let hits = hits.into_iter().take(limit);
+        hits.map(|(_, score, entry)| Hit { entry: entry.clone(), score }).collect()
     }
 }
 
 /// What the query names outright stands above any sum of words.
 const NAMED: u32 = 1_000_000;
 
-/// The texts of one tool in lower case, each with the weight of a word in it.
-struct Page {
-    fields: [(u32, String); 4],
+/// The weight of a word in each part of a page, the greatest first.
+const WEIGHTS: [u32; 4] = [16, 8, 8, 2];
+
+/// The most bytes of a page that is kept with its tool. A longer one is made again in each search.
+const MAX_KEPT_BYTES: usize = 32 * 1024;
+
+/// The texts of one tool in lower case: names, title, search hint, description. It is kept with the tool's entry from
+/// the first search on, since making the pages of 10,000 tools takes several times as long as looking through them.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// The description that it was made of: a tool may have another one next time.
+    description: Box<str>,
+    /// The parts, with a line break behind each.
+    text: Box<str>,
+    /// Where each part begins.
+    begins: [usize; 4],
 }
 
 impl Page {
-    fn of(entry: &Entry, ctx: &DescribeContext) -> Self {
-        let tool = entry.tool();
-        let metadata = tool.metadata();
+    /// Gives what `read` makes of the page of a tool.
+    fn read<T>(entry: &Entry, ctx: &DescribeContext, read: impl FnOnce(&Self) -> T) -> T {
+        let description = entry.tool().description(ctx);
+        let kept = &entry.0.page;
+        if let Some(page) = kept.get().filter(|it| *it.description == *description) {
+            return read(page);
+        }
+        let page = Self::new(entry, &description);
+        let res = read(&page);
+        if page.description.len() + page.text.len() <= MAX_KEPT_BYTES {
+            // The page of another description stays where there is one: that tool changes what it says.
+            let _ = kept.set(page);
+        }
+        res
+    }
+
+    fn new(entry: &Entry, description: &str) -> Self {
+        let metadata = entry.tool().metadata();
         let mut names: Vec<String> = words(entry.id().as_str()).collect();
         names.extend(entry.aliases().iter().flat_map(|alias| words(alias.as_str())));
         let lower = |text: Option<&String>| text.map(|it| it.to_lowercase()).unwrap_or_default();
-        Self {
-            fields: [
-                (16, names.join(" ")),
-                (8, lower(metadata.title.as_ref())),
-                (8, lower(metadata.search_hint.as_ref())),
-                (2, tool.description(ctx).to_lowercase()),
-            ],
-        }
+        let parts = [
+            names.join(" "),
+            lower(metadata.title.as_ref()),
+            lower(metadata.search_hint.as_ref()),
+            description.to_lowercase(),
+        ];
+        let mut text = String::with_capacity(parts.iter().map(|it| it.len() + 1).sum());
+        let begins = parts.map(|part| {
+            let at = text.len();
+            text += &part;
+            text.push('\n');
+            at
+        });
+        Self { description: description.into(), text: text.into(), begins }
     }
 
-    /// The best field counts; a whole word counts double, its beginning half as much again.
-    fn score(&self, word: &str) -> u32 {
-        let in_field = |(weight, text): &(u32, String)| {
-            let mut best = 0;
-            for (at, _) in text.match_indices(word) {
-                let begins = !text[..at].ends_with(char::is_alphanumeric);
-                let ends = !text[at + word.len()..].starts_with(char::is_alphanumeric);
-                best = best.max(match (begins, ends) {
-                    (true, true) => weight * 4,
-                    (true, false) => weight * 3,
-                    // `it` is in `git` by accident. Scripts without spaces say more per letter.
-                    _ if word.is_ascii() && word.len() < 4 => 0,
-                    _ => weight * 2,
-                });
+    /// The best place counts; a whole word counts double, its beginning half as much again.
+    fn score(&self, word: &Word<'_>) -> u32 {
+        let mut best = 0;
+        for at in word.finder.find_iter(self.text.as_bytes()) {
+            // No word has a line break, so each place is in one part.
+            let part = self.begins.iter().rposition(|begin| *begin <= at).unwrap_or(0);
+            let weight = WEIGHTS[part];
+            if best >= weight * 4 {
+                // Neither this part nor those behind it have more to give.
+                break;
             }
-            best
-        };
-        self.fields.iter().map(in_field).max().unwrap_or(0)
+            let begins = !self.text[..at].ends_with(char::is_alphanumeric);
+            let ends = !self.text[at + word.text.len()..].starts_with(char::is_alphanumeric);
+            best = best.max(match (begins, ends) {
+                (true, true) => weight * 4,
+                (true, false) => weight * 3,
+                // `it` is in `git` by accident. Scripts without spaces say more per letter.
+                _ if word.text.is_ascii() && word.text.len() < 4 => 0,
+                _ => weight * 2,
+            });
+        }
+        best
+    }
+}
+
+/// A word that is searched, in lower case.
+struct Word<'a> {
+    text: &'a str,
+    finder: Finder<'a>,
+}
+
+impl<'a> Word<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, finder: Finder::new(text) }
     }
 }
 

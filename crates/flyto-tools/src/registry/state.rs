@@ -5,7 +5,7 @@
 //! Invariant: every name leads to one tool at most, be it an id, an alias or a wire name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Changes, Entry, LeftOut, NameRole, Owner, Registered, RegistryError};
 use crate::name::ToolId;
@@ -182,7 +182,8 @@ impl State {
         let entries = candidates.into_iter().map(|it| {
             let wire_name = wire_names.remove(&it.id).expect("every candidate was given one");
             let Candidate { index: _, id, aliases, owner, tool } = it;
-            Entry(Arc::new(Registered { id, wire_name, aliases, owner, tool }))
+            let page = OnceLock::new();
+            Entry(Arc::new(Registered { id, wire_name, aliases, owner, tool, page }))
         });
         Ok(entries.collect())
     }

@@ -393,6 +393,80 @@ fn search_finds_by_name_then_hint_then_description() {
     check_search("", &["csv:summary", "git:log", "git:status"]);
 }
 
+/// Describes itself by what it is told.
+#[derive(Debug)]
+struct Told(Arc<Mutex<String>>);
+
+#[async_trait]
+impl Tool for Told {
+    fn name(&self) -> &str {
+        "told"
+    }
+
+    fn description(&self, _: &DescribeContext) -> Cow<'_, str> {
+        self.0.lock().unwrap().clone().into()
+    }
+
+    fn input_schema(&self) -> &Value {
+        &Value::Null
+    }
+
+    async fn execute(&self, _: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
+        Ok(ToolResult::text(input.as_str()))
+    }
+}
+
+#[test]
+fn a_tool_is_found_by_what_it_says_now() {
+    let says = Arc::new(Mutex::new(String::new()));
+    let registry = Registry::new();
+    registry.register("host", Arc::new(Told(Arc::clone(&says)))).unwrap();
+    let long = format!("{} Zebras.", "Horses and ".repeat(10_000));
+    // The first one is kept, and others have no room or another text.
+    for (text, word, others) in [
+        ("Counts Apples.", "apples", ["pears", "zebras"]),
+        ("Counts pears.", "pears", ["apples", "zebras"]),
+        (&long, "zebras", ["apples", "pears"]),
+        ("Counts Apples.", "apples", ["pears", "zebras"]),
+    ] {
+        *says.lock().unwrap() = text.to_owned();
+        for _ in 0..2 {
+            let found = |word| registry.snapshot().search(word, 9).len();
+            assert_eq!((found(word), others.map(found)), (1, [0, 0]), "{word}");
+        }
+    }
+}
+
+#[test]
+fn the_best_place_of_a_word_counts() {
+    let scores = |query: &str| {
+        let registry = Registry::new();
+        let mut metadata = Metadata::new();
+        metadata.title = Some("Logs of a\nrepository".into());
+        metadata.search_hint = Some("commitments".into());
+        metadata.aliases = vec!["history".into()];
+        let description = "Lists catalogs: each Commit\nof a log. It is LOUD.".into();
+        let tool = Named { name: "git:show_log".into(), description, metadata };
+        registry.register("host", Arc::new(tool)).unwrap();
+        registry.snapshot().search(query, 1).first().map_or(0, |it| it.score)
+    };
+    for (query, expected) in [
+        ("log", 64),    // the name, whole
+        ("lo", 48),     // it begins a word of the name
+        ("istory", 32), // within the alias
+        ("sto", 0),     // too short for that
+        ("logs", 32),   // the title
+        ("commit", 24), // it begins the hint, and stands whole in the description
+        ("loud", 8),    // the description
+        ("catalo", 6),  // it begins a word of it
+        ("atalogs", 4), // within one
+        ("log commit", 88),
+        ("show history each", 136),
+    ] {
+        assert_eq!(scores(query), expected, "{query}");
+    }
+}
+
 proptest! {
     /// Over any set of ids, crafted ones included: wire names are legal, unique, and lead back.
     #[test]
