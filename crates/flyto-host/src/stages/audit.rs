@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use flyto_audit::AuditError;
+use flyto_program::chain;
 
 use super::{Call, Next, Stage, StageResult, names};
 use crate::{
@@ -66,15 +66,4 @@ impl Stage for Audit {
             tracing::warn!(error = chain(&err), "a call that was not made could not be recorded");
         }
     }
-}
-
-/// An error with its causes.
-fn chain(err: &AuditError) -> String {
-    let mut res = err.to_string();
-    let mut source = std::error::Error::source(err);
-    while let Some(err) = source {
-        res.push_str(&format!(": {err}"));
-        source = err.source();
-    }
-    res
 }
