@@ -4,7 +4,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -29,8 +29,7 @@ pub(crate) struct Recorder {
     /// Whether records have inputs.
     has_inputs: bool,
     secrets: Arc<Secrets>,
-    /// One that waits for other writers no longer than a call can do without its thread, and one that waits long.
-    logs: Arc<Mutex<Option<(Log, Log)>>>,
+    log: Arc<OnceLock<Log>>,
 }
 
 /// How long a thread of the runtime may wait for another writer.
@@ -43,56 +42,67 @@ impl Recorder {
             options: config.options(),
             has_inputs: config.has_inputs,
             secrets,
-            logs: Arc::default(),
+            log: Arc::default(),
         }
     }
 
     /// Records that a call begins.
-    pub(crate) async fn begin(&self, call: &Call) -> Result<Begun, AuditError> {
+    ///
+    /// Where the future is dropped while another writer has the log, the begin is recorded afterwards, with an end of
+    /// a call that was dropped.
+    pub(crate) async fn begin(&self, call: &Call) -> Result<Recording, AuditError> {
         let id = call.ctx().id().as_str().to_owned();
         let body = self.begin_body(call);
-        self.write(move |log| log.begin(&id, &body)).await
+        let begun = self.write(move |log| log.begin(&id, &body)).await?;
+        Ok(Recording { begun: Some(begun), recorder: self.clone() })
     }
 
-    /// Records that a call has ended.
-    pub(crate) async fn end(&self, begun: Begun, body: Value) -> Result<(), AuditError> {
-        let begun = Arc::new(begun);
-        self.write(move |_| begun.end(&body)).await
+    /// Records the begin and the end of a call that was not made. Where the future is dropped while another writer has
+    /// the log, both are recorded afterwards.
+    pub(crate) async fn both(&self, call: &Call, end: Value) -> Result<(), AuditError> {
+        let id = call.ctx().id().as_str().to_owned();
+        let body = self.begin_body(call);
+        let mut begun = None;
+        self.write(move |log| {
+            let it = begun.take().map_or_else(|| log.begin(&id, &body), Ok)?;
+            end_in(log, it, &end, &mut begun)
+        })
+        .await
     }
 
     /// Does something with the log: at once where no other writer has it, else on a thread that may wait.
     async fn write<T: Send + 'static>(
         &self,
-        write: impl Fn(&Log) -> Result<T, AuditError> + Send + 'static,
+        mut write: impl FnMut(&Log) -> Result<T, AuditError> + Send + 'static,
     ) -> Result<T, AuditError> {
         let is_slow = self.options.fsync == flyto_audit::Fsync::Each;
         if !is_slow {
-            match self.log(true).and_then(|log| write(&log)) {
+            match self.log(SHORT_WAIT).and_then(|log| write(&log)) {
                 Err(AuditError::Locked { .. }) => {}
                 res => return res,
             }
         }
         let this = self.clone();
-        let waiting =
-            tokio::task::spawn_blocking(move || this.log(false).and_then(|it| write(&it)));
+        let waiting = tokio::task::spawn_blocking(move || {
+            this.log(this.options.lock_wait).and_then(|it| write(&it))
+        });
         waiting.await.unwrap_or_else(|err| {
             let source = std::io::Error::other(err);
             Err(AuditError::Io { doing: "write to", path: self.dir.clone(), source })
         })
     }
 
-    fn log(&self, is_short: bool) -> Result<Log, AuditError> {
-        let mut logs = self.logs.lock().unwrap_or_else(PoisonError::into_inner);
-        if logs.is_none() {
-            let options = |wait| self.options.clone().with_lock_wait(wait);
-            let wait = if is_short { SHORT_WAIT } else { self.options.lock_wait };
-            // Opening it puts in order what a killed writer left behind.
-            drop(Log::open(&self.dir, options(wait))?);
-            let short = Log::open(&self.dir, options(SHORT_WAIT))?;
-            *logs = Some((short, Log::open(&self.dir, options(self.options.lock_wait))?));
-        }
-        let (short, long) = logs.as_ref().expect("they were opened");
-        Ok(if is_short { short.clone() } else { long.clone() })
+    /// The log, for a writer that waits so long for others.
+    fn log(&self, wait: Duration) -> Result<Log, AuditError> {
+        let log = match self.log.get() {
+            Some(log) => log.clone(),
+            None => {
+                // No other call waits for this one: of two that open it at the same time, the first log stays.
+                let log = Log::open(&self.dir, self.options.clone().with_lock_wait(wait))?;
+                self.log.get_or_init(|| log).clone()
+            }
+        };
+        Ok(log.with_lock_wait(wait))
     }
 
     fn begin_body(&self, call: &Call) -> Value {
@@ -132,6 +142,54 @@ impl Recorder {
             put("sandbox", json!(confinement.sandbox));
         }
         Value::Object(res)
+    }
+}
+
+/// Records the end of a call by a log that may wait differently. Where it cannot be recorded, the call goes back into
+/// `begun`, for another attempt.
+fn end_in(log: &Log, it: Begun, end: &Value, begun: &mut Option<Begun>) -> Result<(), AuditError> {
+    let it = it.with_lock_wait(log.lock_wait());
+    let res = it.end(end);
+    if res.is_err() {
+        *begun = Some(it);
+    }
+    res
+}
+
+/// A call whose begin is recorded. Dropping it records that the call was dropped.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    /// `None` once the end is recorded, or another thread records it.
+    begun: Option<Begun>,
+    recorder: Recorder,
+}
+
+impl Recording {
+    /// Records that the call has ended. Where the future is dropped while another writer has the log, the end is
+    /// recorded afterwards.
+    pub(crate) async fn end(mut self, end: Value) -> Result<(), AuditError> {
+        let mut begun = self.begun.take();
+        self.recorder
+            .write(move |log| match begun.take() {
+                Some(it) => end_in(log, it, &end, &mut begun),
+                None => Ok(()),
+            })
+            .await
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let Some(begun) = self.begun.take() else { return };
+        let begun = begun.with_lock_wait(SHORT_WAIT);
+        if !matches!(begun.end(&json!({"outcome": "dropped"})), Err(AuditError::Locked { .. })) {
+            return;
+        }
+        // The thread that drops a call may be one of the runtime. Without a runtime, `begun` does what it can.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let begun = begun.with_lock_wait(self.recorder.options.lock_wait);
+            runtime.spawn_blocking(move || drop(begun));
+        }
     }
 }
 

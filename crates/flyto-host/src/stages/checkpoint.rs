@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     error::Error,
+    fmt,
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::pin,
@@ -136,6 +137,10 @@ pub(super) async fn guarded<T>(
     call: &Call,
     asked: impl Future<Output = Result<T, Box<dyn Error + Send + Sync>>>,
 ) -> Result<T, String> {
+    let is_cancelled = || call.ctx().cancellation().is_cancelled();
+    if is_cancelled() {
+        return Err(CallEnd::Cancelled.to_string());
+    }
     let mut asked = pin!(asked);
     let polled = poll_fn(|cx| {
         let poll = catch_unwind(AssertUnwindSafe(|| asked.as_mut().poll(cx)));
@@ -144,17 +149,47 @@ pub(super) async fn guarded<T>(
             Err(panic) => Err(panicked(&*panic)).into(),
         }
     });
+    match unless_ended(call, polled).await {
+        Ok(answer) if !is_cancelled() => answer,
+        Err(CallEnd::TimedOut) => Err("there was no answer within the time of the call".to_owned()),
+        // A call that is cancelled while it is answered has no answer either.
+        _ => Err(CallEnd::Cancelled.to_string()),
+    }
+}
+
+/// What ends the wait of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallEnd {
+    Cancelled,
+    TimedOut,
+}
+
+impl fmt::Display for CallEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cancelled => "the call was cancelled",
+            Self::TimedOut => "the time of the call was over",
+        })
+    }
+}
+
+/// Waits for something no longer than the call may take. What is ready at once is given also to a call that has ended.
+pub(super) async fn unless_ended<T>(
+    call: &Call,
+    waited: impl Future<Output = T>,
+) -> Result<T, CallEnd> {
+    let ctx = call.ctx();
     let deadline = async {
-        match call.ctx().deadline() {
+        match ctx.deadline() {
             Some(at) => sleep_until(at.into()).await,
             None => std::future::pending().await,
         }
     };
     tokio::select! {
         biased;
-        () = call.ctx().cancellation().cancelled() => Err("the call was cancelled".to_owned()),
-        answer = polled => answer,
-        () = deadline => Err("there was no answer within the time of the call".to_owned()),
+        res = waited => Ok(res),
+        () = ctx.cancellation().cancelled() => Err(CallEnd::Cancelled),
+        () = deadline => Err(CallEnd::TimedOut),
     }
 }
 

@@ -1,9 +1,16 @@
 //! What is recorded of a call, and what becomes of secrets in its result.
 
+use std::{fs::File, sync::Arc, time::Instant};
+
+use async_trait::async_trait;
 use expect_test::{Expect, expect};
-use flyto_audit::{Reader, Record, verify};
+use flyto_audit::{Log, Options, Reader, Record, verify};
 use flyto_execenv::{ExecEnv, local::Local};
-use flyto_host::{CallError, Host, HostBuilder, OnUnrecorded, OutputGuard, permission::Caller};
+use flyto_host::{
+    CallError, Host, HostBuilder, OnUnrecorded, OutputGuard,
+    permission::Caller,
+    stages::{Call, Next, Stage, StageResult, names},
+};
 use flyto_tools::{
     CallContext, CallId, Failure, Input, NativeTool, NoInput, ToolCaller as _, ToolResult,
 };
@@ -154,6 +161,148 @@ async fn a_call_that_is_dropped_is_recorded_as_dropped() {
     }
     let last = records(&world).pop().expect("two records");
     assert_eq!((last.event.as_str(), &last.body["outcome"]), ("end", &"dropped".into()));
+}
+
+/// Another writer: it has the log until this is dropped.
+fn writer(world: &World) -> File {
+    drop(Log::open(log(world), Options::default()).expect("a log"));
+    let head = File::open(log(world).join("head.json")).expect("it is there");
+    head.lock().expect("locked");
+    head
+}
+
+/// Ends each call that comes to it, as far as its context can.
+#[derive(Debug)]
+enum Ends {
+    Cancels,
+    Expires,
+}
+
+#[async_trait]
+impl Stage for Ends {
+    fn name(&self) -> &str {
+        "ends"
+    }
+
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
+        match self {
+            Self::Cancels => call.ctx().cancellation().cancel(),
+            Self::Expires => call.set_ctx(call.ctx().clone().with_deadline(Instant::now())),
+        }
+        next.run(call).await
+    }
+}
+
+/// The next records, also of those that are not written yet: each with what came of its call.
+fn followed(world: &World, n: usize) -> Vec<(String, Option<String>)> {
+    let records = Reader::open(log(world)).expect("a log").follow_after(0).expect("it opens");
+    let shown = |it: Record| {
+        let outcome = it.body["outcome"].as_str().map(str::to_owned);
+        (it.event, outcome)
+    };
+    let mut res: Vec<_> = records.take(n).map(|it| shown(it.expect("a record"))).collect();
+    res.sort();
+    res
+}
+
+#[tokio::test]
+async fn a_call_waits_for_another_writer_no_longer_than_it_may_take() {
+    let world = World::new().plugin("p", "echo ran >>ran");
+    let held = writer(&world);
+    for (ends, how) in [
+        (Ends::Expires, "the time of the call was over"),
+        (Ends::Cancels, "the call was cancelled"),
+    ] {
+        let host = builder(&world)
+            .caller(Caller::Operator)
+            .stages(|stages| stages.insert_before(names::AUDIT, ends))
+            .expect("its name is free")
+            .build();
+        let err = call(&host, "p:run", "{}").await.expect_err("refused");
+        let why = format!("it cannot be recorded: another writer still had the log when {how}");
+        let expected = format!(r#"the call of "p:run" was refused by the stage "audit": {why}"#);
+        assert_eq!(err.to_string(), expected);
+    }
+    assert!(!world.path("plugins/p/ran").exists());
+    drop(held);
+    let pair = |event: &str, outcome: Option<&str>| (event.into(), outcome.map(str::to_owned));
+    let (begin, dropped) = (pair("begin", None), pair("end", Some("dropped")));
+    assert_eq!(followed(&world, 4), [begin.clone(), begin, dropped.clone(), dropped]);
+    assert!(verify(log(&world)).expect("verified").is_intact());
+}
+
+#[tokio::test]
+async fn a_call_that_has_run_does_not_wait_for_its_record() {
+    let mut world = World::new();
+    world.config.permissions.allow("class:undeclared").expect("a rule");
+    let world = Arc::new(world);
+    let host = builder(&world)
+        .stages(|stages| stages.insert_after(names::EXECUTE, Ends::Cancels))
+        .expect("its name is free")
+        .build();
+    let (sender, mut held) = tokio::sync::mpsc::unbounded_channel();
+    let inner = Arc::clone(&world);
+    let tool = NativeTool::builder("t", "Runs while another writer has the log.");
+    let tool = tool.run(move |_: CallContext, _: NoInput| {
+        sender.send(writer(&inner)).expect("the test waits");
+        async { "ran" }
+    });
+    host.add_tool("test", tool.expect("a tool")).expect("free");
+    let prepared = host.prepare("t", Input::empty()).expect("it is there");
+    let report = prepared.run_reported(&CallContext::new()).await;
+    assert_eq!(report.result.expect("a result").output, "ran");
+    let why = "another writer still had the log when the call was cancelled; its end is to follow";
+    assert_eq!(report.unrecorded.as_deref(), Some(why));
+    drop(held.recv().await);
+    let ended = [("begin".to_owned(), None), ("end".to_owned(), Some("ok".to_owned()))];
+    assert_eq!(followed(&world, 2), ended);
+}
+
+#[tokio::test]
+async fn a_refused_call_does_not_wait_for_its_records() {
+    let world = World::new().plugin("p", "echo ran");
+    let held = writer(&world);
+    let host = builder(&world)
+        .stages(|stages| stages.insert_before(names::PERMISSION, Ends::Cancels))
+        .expect("its name is free")
+        .build();
+    let err = call(&host, "p:run", "{}").await.expect_err("refused");
+    assert!(matches!(err, CallError::Refused(it) if it.stage == names::PERMISSION));
+    drop(held);
+    let ended = [("begin".to_owned(), None), ("end".to_owned(), Some("refused".to_owned()))];
+    assert_eq!(followed(&world, 2), ended);
+}
+
+#[tokio::test]
+async fn an_end_waits_for_another_writer_as_long_as_a_begin() {
+    let mut world = World::new();
+    world.config.permissions.allow("class:undeclared").expect("a rule");
+    let world = Arc::new(world);
+    let host = builder(&world).build();
+    let (sender, mut held) = tokio::sync::mpsc::unbounded_channel();
+    let inner = Arc::clone(&world);
+    let tool = NativeTool::builder("t", "Runs while another writer has the log.");
+    let tool = tool.run(move |_: CallContext, _: NoInput| {
+        sender.send(writer(&inner)).expect("the test waits");
+        async { "ran" }
+    });
+    host.add_tool("test", tool.expect("a tool")).expect("free");
+    let prepared = host.prepare("t", Input::empty()).expect("it is there");
+    let ctx = CallContext::new();
+    let call = prepared.run_reported(&ctx);
+    tokio::pin!(call);
+    // Until the stage has nothing to do but wait, and then the other writer goes.
+    let held = tokio::select! {
+        biased;
+        _ = &mut call => unreachable!("the log is taken"),
+        held = held.recv() => held,
+    };
+    drop(held);
+    let report = call.await;
+    assert_eq!(report.result.expect("a result").output, "ran");
+    assert_eq!(report.unrecorded, None);
+    let ended = [("begin".to_owned(), None), ("end".to_owned(), Some("ok".to_owned()))];
+    assert_eq!(followed(&world, 2), ended);
 }
 
 /// What looks like a token, and is none.
