@@ -204,7 +204,7 @@ fn decided(decision: &crate::permission::Decision) -> Value {
 /// What came of a call, for the record of its end.
 pub(crate) fn end_body(call: &Call, end: &StageResult, time: Duration) -> Value {
     let mut res = match end {
-        Ok(result) => ended(result),
+        Ok(result) => ended(call, result),
         Err(CallError::Refused(refusal)) => {
             let mut res = json!({"outcome": "refused", "stage": refusal.stage});
             if let Some(rule) = &refusal.rule {
@@ -224,7 +224,7 @@ pub(crate) fn end_body(call: &Call, end: &StageResult, time: Duration) -> Value 
     res
 }
 
-fn ended(result: &ToolResult) -> Value {
+fn ended(call: &Call, result: &ToolResult) -> Value {
     let outcome = if result.is_error() { "failed" } else { "ok" };
     let mut res = json!({"outcome": outcome, "output_bytes": result.output.len()});
     if let Some(failure) = &result.failure {
@@ -233,7 +233,10 @@ fn ended(result: &ToolResult) -> Value {
     if let Some(it) = &result.execution {
         res["backend"] = it.backend.as_str().into();
         res["enforced"] = json!(it.enforced);
-        res["sandbox"] = json!(it.sandbox);
+        let sandbox = call.prepared().held(&it.sandbox);
+        if !sandbox.is_empty() {
+            res["sandbox"] = json!(sandbox);
+        }
         res["confirmed"] = json!(it.confirmed);
         res["leaked"] = json!(it.leaked);
         res["usage"] = json!({

@@ -159,7 +159,7 @@ fn of_other_program(call: &Prepared, shared: &Shared) -> Option<(Spec, Vec<Strin
 }
 
 /// The names of the profiles that hold for a program, and what stands for none.
-fn named(profiles: Vec<String>, policy: &Policy) -> Vec<String> {
+pub(crate) fn named(profiles: Vec<String>, policy: &Policy) -> Vec<String> {
     match (profiles.is_empty(), policy.isolation.is_none()) {
         (false, _) => profiles,
         (true, true) => vec![Profile::None.name().to_owned()],

@@ -13,7 +13,7 @@ use flyto_tools::{
 };
 
 use crate::{
-    confinement::{Confinement, class_of},
+    confinement::{self, Confinement, class_of},
     error::CallError,
     grants::MissingGrants,
     native,
@@ -229,6 +229,17 @@ impl Prepared {
             let class = class_of(self)?;
             self.shared.plugin_ctx.exec_env.policy(&class).refused.clone()
         })
+    }
+
+    /// The names of the profiles that held for the tool's program, in the form of [`Confinement::sandbox`].
+    pub(crate) fn held(&self, profiles: &[String]) -> Vec<String> {
+        let profiles = profiles.to_vec();
+        match class_of(self) {
+            Some(class) => {
+                confinement::named(profiles, self.shared.plugin_ctx.exec_env.policy(&class))
+            }
+            None => profiles,
+        }
     }
 
     /// Everything that is known of the call before it is made. Nothing is started; a backend elsewhere may be

@@ -59,9 +59,9 @@ async fn a_call_is_two_records_of_one_id() {
         &world,
         expect![[r#"
         begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","decision":{"verdict":"allow","rule":{"text":"p:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":8}
-        end call {"outcome":"ok","output_bytes":4,"backend":"local","sandbox":[]}
+        end call {"outcome":"ok","output_bytes":4,"backend":"local","sandbox":["none"]}
         begin call {"caller":"agent","sandbox":["none"],"tool":"q:run","origin":"plugin q","operation":"execute","decision":{"verdict":"allow","rule":{"text":"q:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":2}
-        end call {"outcome":"failed","output_bytes":29,"failure":{"kind":"exit_code","code":3},"backend":"local","sandbox":[]}
+        end call {"outcome":"failed","output_bytes":29,"failure":{"kind":"exit_code","code":3},"backend":"local","sandbox":["none"]}
     "#]],
     );
     let ids: Vec<_> = records(&world).into_iter().map(|it| it.id).collect();
