@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use flyto_execenv::Environment;
+use flyto_program::chain;
 pub use flyto_security::SecretMatch;
 use flyto_security::{
     DefaultGuard, ScanError, SecretGuard, Tier, redact, redact_bytes, redact_named,
 };
-use flyto_tools::ToolResult;
+use flyto_tools::{ToolError, ToolResult};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -26,11 +27,55 @@ pub enum OutputGuard {
     Refuse,
 }
 
-/// A secret in a result.
+/// What came of a tool that was executed.
+pub(crate) type Outcome = Result<ToolResult, ToolError>;
+
+/// The same, with what was found in it.
+pub(crate) type Looked = (Outcome, Vec<FoundSecret>);
+
+/// [`FoundSecret::part`] of a secret in an error.
+const ERROR: &str = "error";
+
+/// How many bytes [`Secrets::look`] scans.
+pub(crate) fn scanned_bytes(outcome: &Outcome) -> usize {
+    let result = match outcome {
+        Ok(result) => result,
+        Err(err) => return err.chain().len(),
+    };
+    let mut res = result.output.len() + result.raw.as_ref().map_or(0, Vec::len);
+    if let Some(it) = &result.execution {
+        let texts = it.command_line.iter().chain(&it.stdout).chain(&it.stderr);
+        res += texts.map(String::len).sum::<usize>();
+    }
+    if let Some(data) = &result.data {
+        let mut counted = Counted(0);
+        // It writes to memory only, so it does not fail.
+        let _ = serde_json::to_writer(&mut counted, data);
+        res += counted.0;
+    }
+    res
+}
+
+/// Counts what is written to it.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A secret in a result, or in the reason why there is none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct FoundSecret {
-    /// Where in the result: `output`, `command_line`, `stdout`, `stderr`, `data`.
+    /// Where in the result: `output`, `command_line`, `stdout`, `stderr`, `data`. `error` is the text that says why a
+    /// tool could not be tried, with its causes.
     pub part: &'static str,
     /// What was found. The secret itself is not in it.
     pub found: SecretMatch,
@@ -83,8 +128,41 @@ impl Secrets {
         }
     }
 
-    /// Looks at each text of a result, and replaces what was found where `redacts` says so.
-    pub(crate) fn look(
+    /// Looks at each text of what came of a tool, and replaces what was found where `redacts` says so.
+    pub(crate) fn look(&self, outcome: Outcome, redacts: bool) -> Result<Looked, ScanError> {
+        match outcome {
+            Ok(result) => self.look_at_result(result, redacts).map(|(it, found)| (Ok(it), found)),
+            Err(err) => self.look_at_error(err, redacts).map(|(it, found)| (Err(it), found)),
+        }
+    }
+
+    /// The causes become one text where something is replaced in them: a program that looks for a type among them
+    /// finds it no more.
+    fn look_at_error(
+        &self,
+        err: ToolError,
+        redacts: bool,
+    ) -> Result<(ToolError, Vec<FoundSecret>), ScanError> {
+        let message = err.to_string();
+        let causes = std::error::Error::source(&err).map(chain);
+        let mut found = self.scan(ERROR, message.as_bytes())?;
+        let mut in_causes = match &causes {
+            Some(causes) => self.scan(ERROR, causes.as_bytes())?,
+            None => Vec::new(),
+        };
+        let mut res = err;
+        if redacts && !(found.is_empty() && in_causes.is_empty()) {
+            res = ToolError::new(res.kind(), redact(&message, &found));
+            if let Some(causes) = causes {
+                res = res.with_source(redact(&causes, &in_causes));
+            }
+        }
+        found.append(&mut in_causes);
+        let found = found.into_iter().map(|found| FoundSecret { part: ERROR, found });
+        Ok((res, found.collect()))
+    }
+
+    fn look_at_result(
         &self,
         mut result: ToolResult,
         redacts: bool,

@@ -35,7 +35,7 @@ impl Stage for Bound {
     }
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
-        if let Some(result) = call.result.take() {
+        if let Some(result) = call.take_result() {
             let id = call.ctx.id();
             let result = bound(result, self.limit_bytes, self.dir.as_deref(), id);
             let is_kept = result.omitted.as_ref().is_some_and(|it| it.whole.is_some());
@@ -43,7 +43,7 @@ impl Stage for Bound {
                 // A host that lives long makes room when it takes some, once a minute at most.
                 self.cleaning.clean(dir);
             }
-            call.result = Some(result);
+            call.set_result(result);
         }
         next.run(call).await
     }

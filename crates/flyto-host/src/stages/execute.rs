@@ -6,8 +6,8 @@ use flyto_tools::Origin;
 use super::{Call, Next, Stage, StageResult, names};
 use crate::native;
 
-/// Runs the tool. Its result is what the stages behind this one see; where it could not be tried, they are not
-/// reached.
+/// Runs the tool. Its result is what the stages behind this one see ([`Call::result`]); where it could not be tried, they
+/// see why ([`Call::error`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Execute;
 
@@ -19,14 +19,14 @@ impl Stage for Execute {
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
         let (entry, input) = (call.prepared.entry(), call.prepared.input().clone());
-        let result = match &entry.tool().metadata().origin {
+        let outcome = match &entry.tool().metadata().origin {
             // Their programs have the deadline, and are ended by the handle.
             Origin::Plugin { .. } | Origin::ExecFile { .. } => {
-                native::execute(&**entry.tool(), &call.ctx, input, call.is_checked).await?
+                native::execute(&**entry.tool(), &call.ctx, input, call.is_checked).await
             }
-            _ => native::call(entry, &call.ctx, input, call.is_checked).await?,
+            _ => native::call(entry, &call.ctx, input, call.is_checked).await,
         };
-        call.result = Some(result);
+        call.outcome = Some(outcome);
         next.run(call).await
     }
 }

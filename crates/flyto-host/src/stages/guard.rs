@@ -8,10 +8,11 @@ use super::{Call, Next, Stage, StageResult, names};
 use crate::{
     error::Refusal,
     permission::Caller,
-    secrets::{OutputGuard, Secrets},
+    secrets::{OutputGuard, Secrets, scanned_bytes},
 };
 
-/// Reports, replaces or withholds what looks like a secret in the result of a tool, before a model sees it.
+/// Reports, replaces or withholds what looks like a secret in the result of a tool, and in the reason why it could not be
+/// tried, before a model sees it.
 ///
 /// The file with the whole of an output that was too long for the program's runner is not changed.
 #[derive(Debug, Clone)]
@@ -21,7 +22,7 @@ pub struct Guard {
     action: Option<OutputGuard>,
 }
 
-/// A result with more bytes is looked at on a thread of its own.
+/// What has more bytes, in all its texts together, is looked at on a thread of its own.
 const AT_ONCE_BYTES: usize = 128 * 1024;
 
 impl Guard {
@@ -45,36 +46,39 @@ impl Stage for Guard {
         if action == OutputGuard::Off {
             return next.run(call).await;
         }
-        let Some(result) = call.take_result() else { return next.run(call).await };
+        let Some(outcome) = call.outcome.take() else { return next.run(call).await };
+        let what = match &outcome {
+            Ok(_) => "the tool has run, and its result",
+            Err(_) => "the tool could not be tried, and the reason",
+        };
         let redacts = action == OutputGuard::Redact;
-        let looked = if result.output.len() <= AT_ONCE_BYTES {
-            self.secrets.look(result, redacts)
+        let looked = if scanned_bytes(&outcome) <= AT_ONCE_BYTES {
+            self.secrets.look(outcome, redacts)
         } else {
             let secrets = Arc::clone(&self.secrets);
-            let looking = tokio::task::spawn_blocking(move || secrets.look(result, redacts));
+            let looking = tokio::task::spawn_blocking(move || secrets.look(outcome, redacts));
             match looking.await {
                 Ok(looked) => looked,
                 Err(err) => {
-                    let why = format!("its result could not be looked at: {err}");
+                    let why = format!("{what} could not be looked at: {err}");
                     return Err(Refusal::new(call, names::OUTPUT_GUARD, why).into());
                 }
             }
         };
-        match looked {
-            Ok((result, found)) => {
+        let why = match looked {
+            Ok((outcome, found)) => {
                 let first = found.first().map(|it| format!("{}, {}", it.part, it.found));
                 call.set_secrets(found);
-                if let Some(first) = first.filter(|_| action == OutputGuard::Refuse) {
-                    let why = format!("the tool has run, and its result is withheld: {first}");
-                    return Err(Refusal::new(call, names::OUTPUT_GUARD, why).into());
+                match first.filter(|_| action == OutputGuard::Refuse) {
+                    Some(first) => first,
+                    None => {
+                        call.outcome = Some(outcome);
+                        return next.run(call).await;
+                    }
                 }
-                call.set_result(result);
-                next.run(call).await
             }
-            Err(err) => {
-                let why = format!("the tool has run, and its result is withheld: {err}");
-                Err(Refusal::new(call, names::OUTPUT_GUARD, why).into())
-            }
-        }
+            Err(err) => err.to_string(),
+        };
+        Err(Refusal::new(call, names::OUTPUT_GUARD, format!("{what} is withheld: {why}")).into())
     }
 }

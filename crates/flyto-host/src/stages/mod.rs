@@ -41,7 +41,11 @@ pub use self::{
 use tracing::Instrument as _;
 
 use crate::{
-    error::CallError, permission::Decision, prepared::Prepared, secrets::FoundSecret, trace,
+    error::CallError,
+    permission::Decision,
+    prepared::Prepared,
+    secrets::{FoundSecret, Outcome},
+    trace,
 };
 
 /// What a stage gives: the result of the call, or why there is none.
@@ -148,7 +152,8 @@ pub struct Call {
     is_checked: bool,
     has_decided: bool,
     challenged: Challenged,
-    result: Option<ToolResult>,
+    /// What came of the tool.
+    outcome: Option<Outcome>,
     secrets: Vec<FoundSecret>,
     /// Why the call could not be recorded whole.
     unrecorded: Option<String>,
@@ -168,7 +173,7 @@ impl Call {
             is_checked: false,
             has_decided: false,
             challenged: Challenged::default(),
-            result: None,
+            outcome: None,
             secrets: Vec::new(),
             unrecorded: None,
             #[cfg(unix)]
@@ -213,7 +218,7 @@ impl Call {
         self.has_decided.then(|| self.prepared.decision())
     }
 
-    /// What looks like a secret in the result, behind the stage `output guard`.
+    /// What looks like a secret in the result or the error, behind the stage `output guard`.
     #[must_use]
     pub fn secrets(&self) -> &[FoundSecret] {
         &self.secrets
@@ -233,22 +238,36 @@ impl Call {
         &self.challenged
     }
 
-    /// The result, behind the stage that executes the tool.
+    /// The result, behind the stage that executes the tool; `None` where the tool [could not be tried](Self::error).
     #[must_use]
     pub fn result(&self) -> Option<&ToolResult> {
-        self.result.as_ref()
+        self.outcome.as_ref()?.as_ref().ok()
     }
 
     /// Takes the result out, to put another one in its place with [`set_result`](Self::set_result).
     #[must_use]
     pub fn take_result(&mut self) -> Option<ToolResult> {
-        self.result.take()
+        let outcome = self.outcome.take_if(|it| it.is_ok());
+        outcome.and_then(Result::ok)
     }
 
     /// Puts a result there for the stages behind: a stage of its own that answers in place of the tool, or
-    /// one that changes what the tool gave.
+    /// one that changes what the tool gave. It takes the place of an error.
     pub fn set_result(&mut self, result: ToolResult) {
-        self.result = Some(result);
+        self.outcome = Some(Ok(result));
+    }
+
+    /// Why the tool could not be tried, behind the stage that executes it. The call ends with it behind the last
+    /// stage.
+    #[must_use]
+    pub fn error(&self) -> Option<&ToolError> {
+        self.outcome.as_ref()?.as_ref().err()
+    }
+
+    /// Ends the call with this error behind the last stage: for a stage that executes tools, or changes what such a
+    /// stage says. It takes the place of a result.
+    pub fn set_error(&mut self, err: ToolError) {
+        self.outcome = Some(Err(err));
     }
 }
 
@@ -264,18 +283,19 @@ impl<'a> Next<'a> {
         Self { stages, index: 0 }
     }
 
-    /// Goes on with the next stage; behind the last one, the result that the call has by then is given.
+    /// Goes on with the next stage; behind the last one, the result or the error that the call has by then is given.
     ///
     /// # Errors
     ///
-    /// Those of the stages behind; [`ToolErrorKind::Internal`] where none of all stages gave a result.
+    /// Those of the stages behind; [`Call::error`]; [`ToolErrorKind::Internal`] where none of all stages gave a result.
     pub async fn run(self, call: &mut Call) -> StageResult {
         let Self { stages, index } = self;
         let Some(stage) = stages.at(index) else {
-            return call.take_result().ok_or_else(|| {
+            let outcome = call.outcome.take().unwrap_or_else(|| {
                 let what = format!("failed to call {}: no stage executes tools", call.entry().id());
-                ToolError::new(ToolErrorKind::Internal, what).into()
+                Err(ToolError::new(ToolErrorKind::Internal, what))
             });
+            return outcome.map_err(CallError::Tool);
         };
         call.n_begun = index + 1;
         let begun = Instant::now();
@@ -313,7 +333,7 @@ pub struct CallReport {
     pub challenged: Challenged,
     /// What the rules decided; `None` where the call did not come to the stage `permission`.
     pub decision: Option<Arc<Decision>>,
-    /// What looks like a secret in the result, and where.
+    /// What looks like a secret in the result, or in the reason why the tool could not be tried, and where.
     pub secrets: Vec<FoundSecret>,
     /// Why the call is not in the log, or its end is not; `None` for one that is recorded whole, and for a host
     /// without a log.

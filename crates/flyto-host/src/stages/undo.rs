@@ -30,7 +30,7 @@ impl Stage for RecordUndo {
     }
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
-        if let Some(undo) = call.result.as_ref().and_then(|it| it.undo.as_ref()) {
+        if let Some(undo) = call.result().and_then(|it| it.undo.as_ref()) {
             let (tool, undoes) = (call.prepared.id().as_str(), call.prepared.undoes());
             let recorded = self.store.record(call.ctx.id(), tool, undo, undoes);
             call.undo = Some(recorded);

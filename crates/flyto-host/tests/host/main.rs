@@ -3,6 +3,7 @@
 mod audit; // what is recorded, and what becomes of secrets
 mod batches; // several calls of one turn
 mod calls; //  the path of a call
+mod guard; // secrets in results and errors
 mod native; // tools that are no programs
 #[cfg(feature = "otel")]
 mod otel; //   what a collector receives
