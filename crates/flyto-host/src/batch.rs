@@ -35,7 +35,10 @@ impl Host {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let mut config = Config::default();
     /// config.permissions.allow("class:undeclared")?;
-    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+    /// # let dir = tempfile::tempdir()?;
+    /// let surroundings = Surroundings::ambient()?;
+    /// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+    /// let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
     /// for name in ["a", "b"] {
     ///     host.add_tool("me", NativeTool::builder(name, "Answers.").run(async |_, _: NoInput| "done")?)?;
     /// }

@@ -43,7 +43,10 @@ use crate::{
 /// }
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default())
+/// # let dir = tempfile::tempdir()?;
+/// let surroundings = Surroundings::ambient()?;
+/// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+/// let host = Host::builder(ExecEnv::new(Local::new()), surroundings, Config::default())
 ///     .checkpoint_handler(ReleaseAll)
 ///     .build();
 /// assert_eq!(

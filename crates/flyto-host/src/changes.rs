@@ -40,7 +40,9 @@ use crate::{
 /// let file = dir.path().join("tools.json");
 /// let mut config = Config::default();
 /// config.exec_tools.push(file.clone());
-/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+/// let surroundings = Surroundings::ambient()?;
+/// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+/// let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
 /// assert!(host.reload().is_empty());
 ///
 /// let tool = r#"[{"name": "kernel", "description": "Names it.", "exec": ["uname"]}]"#;

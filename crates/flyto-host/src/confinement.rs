@@ -28,7 +28,10 @@ use crate::prepared::{Prepared, Shared};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut config = Config::default();
 /// config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
-/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+/// # let dir = tempfile::tempdir()?;
+/// let surroundings = Surroundings::ambient()?;
+/// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+/// let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
 ///
 /// let call = host.prepare("echo_input", Input::empty())?;
 /// let confinement = call.confinement().expect("it is a program");

@@ -53,7 +53,10 @@ const MAX_SIMILAR: usize = 3;
 /// config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
 ///
 /// config.permissions.allow("echo_input")?;
-/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+/// # let dir = tempfile::tempdir()?;
+/// let surroundings = Surroundings::ambient()?;
+/// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+/// let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
 /// let input = Input::parse(r#"{"text": "two words"}"#)?;
 /// let result = host.call("echo_input", input, &CallContext::new()).await?;
 /// assert_eq!(result.output, r#"{"text": "two words"}"#);
@@ -219,7 +222,10 @@ impl Host {
     ///
     /// let mut config = Config::default();
     /// config.permissions.allow("ping")?;
-    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+    /// # let dir = tempfile::tempdir()?;
+    /// let surroundings = Surroundings::ambient()?;
+    /// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+    /// let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
     /// host.add_tool("my program", NativeTool::builder("ping", "Answers.").run(pong)?)?;
     /// let result = host.call("ping", Input::empty(), &CallContext::new()).await?;
     /// assert_eq!(result.output, "pong");

@@ -17,7 +17,10 @@
 //! config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
 //! // What a model calls is asked first, unless a rule allows it.
 //! config.permissions.allow("echo_input")?;
-//! let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+//! # let dir = tempfile::tempdir()?;
+//! let surroundings = Surroundings::ambient()?;
+//! # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+//! let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
 //!
 //! // What a program did is a result, also when it failed.
 //! let input = Input::parse(r#"{"text": "two words"}"#)?;

@@ -46,6 +46,24 @@ impl Surroundings {
         Self { env, current_dir: current_dir.into(), places }
     }
 
+    /// The same process with other places for the user's files: in a test, or in a program that keeps its files apart
+    /// from those of `flyto`.
+    ///
+    /// ```
+    /// use flyto_host::{Places, Surroundings};
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// let surroundings = Surroundings::ambient()?.with_places(Places::below(dir.path()));
+    /// let state_dir = surroundings.places.state_dir.expect("below the directory");
+    /// assert_eq!(state_dir, dir.path().join(".local/state/flyto"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_places(mut self, places: Places) -> Self {
+        self.places = places;
+        self
+    }
+
     /// The home directory.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.places.home.as_deref()
@@ -85,6 +103,13 @@ pub struct Places {
 }
 
 impl Places {
+    /// The places of a user whose home is this directory, with no variable that says otherwise. Nothing is made before
+    /// something is kept there. A relative path gives no place at all.
+    #[must_use]
+    pub fn below(home: impl AsRef<Path>) -> Self {
+        Self::from_env(&[("HOME", home.as_ref().as_os_str())].into_iter().collect())
+    }
+
     /// The places that an environment names.
     #[must_use]
     pub fn from_env(env: &Environment) -> Self {
@@ -144,5 +169,12 @@ mod tests {
         );
         check(&[("XDG_STATE_HOME", "/s")], expect!["- - /s/flyto - - -"]);
         check(&[("XDG_STATE_HOME", "/not/there/../s/.")], expect!["- - /not/s/flyto - - -"]);
+    }
+
+    #[test]
+    fn places_below_a_directory_ask_no_variable() {
+        let of_home = Places::from_env(&[("HOME", "/h")].into_iter().collect());
+        assert_eq!(Places::below("/h"), of_home);
+        assert_eq!(Places::below("h"), Places::default());
     }
 }

@@ -51,7 +51,10 @@ pub(crate) struct Shared {
 /// let mut config = Config::default();
 /// # config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
 /// config.permissions.allow("echo_input")?;
-/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+/// # let dir = tempfile::tempdir()?;
+/// let surroundings = Surroundings::ambient()?;
+/// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+/// let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
 /// let prepared = host.prepare("echo_input", Input::parse(r#"{"text": "a"}"#)?)?;
 ///
 /// let plan = prepared.plan(&CallContext::new()).await?;

@@ -37,7 +37,9 @@ pub struct Validation {
 /// # let dir = tempfile::tempdir()?;
 /// let file = dir.path().join("tools.json");
 /// std::fs::write(&file, r#"[{"name": "kernel", "exec": "uname -r"}]"#)?;
-/// let found = validate_path(&file, &Surroundings::ambient()?)?;
+/// let surroundings = Surroundings::ambient()?;
+/// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+/// let found = validate_path(&file, &surroundings)?;
 /// assert_eq!(found.checked[0].1, "exec tools");
 /// assert!(found.findings.has_errors());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -106,7 +106,10 @@ pub mod names {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default())
+/// # let dir = tempfile::tempdir()?;
+/// let surroundings = Surroundings::ambient()?;
+/// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+/// let host = Host::builder(ExecEnv::new(Local::new()), surroundings, Config::default())
 ///     .caller(Caller::Operator)
 ///     .stages(|stages| stages.insert_before(names::EXECUTE, Once::default()))?
 ///     .build();

@@ -84,7 +84,9 @@ const LOCK: &str = "lock";
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let dir = tempfile::tempdir()?;
 /// let store = UndoStore::new(dir.path());
-/// let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default())
+/// let surroundings = Surroundings::ambient()?;
+/// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+/// let host = Host::builder(ExecEnv::new(Local::new()), surroundings, Config::default())
 ///     .caller(Caller::Operator)
 ///     .undo_store(store.clone())
 ///     .build();

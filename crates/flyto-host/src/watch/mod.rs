@@ -84,7 +84,10 @@ pub enum WatchError {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+/// # let dir = tempfile::tempdir()?;
+/// let surroundings = Surroundings::ambient()?;
+/// # let surroundings = surroundings.with_places(flyto_host::Places::below(dir.path()));
+/// let host = Host::new(ExecEnv::new(Local::new()), surroundings, Config::default());
 /// let host = Arc::new(host);
 /// let mut watching = host.watch(WatchOptions::default())?;
 /// while let Some(changes) = watching.changed().await {
