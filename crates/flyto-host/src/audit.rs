@@ -3,7 +3,7 @@
 //! A record is written by [`flyto_audit`], as two lines of one id. This module says what is in them.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{Arc, OnceLock},
     time::Duration,
 };
@@ -28,7 +28,7 @@ pub(crate) struct Recorder {
     options: Options,
     /// Whether records have inputs.
     has_inputs: bool,
-    secrets: Arc<Secrets>,
+    secrets: Secrets,
     log: Arc<OnceLock<Log>>,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct Recorder {
 const SHORT_WAIT: Duration = Duration::from_millis(2);
 
 impl Recorder {
-    pub(crate) fn new(dir: &Path, config: &AuditConfig, secrets: Arc<Secrets>) -> Self {
+    pub(crate) fn new(dir: PathBuf, config: &AuditConfig, secrets: Secrets) -> Self {
         Self {
-            dir: dir.to_owned(),
+            dir,
             options: config.options(),
             has_inputs: config.has_inputs,
             secrets,

@@ -6,12 +6,11 @@ use flyto_execenv::ExecEnv;
 use flyto_security::SecretGuard;
 
 use crate::{
-    audit::Recorder,
     config::Config,
     host::Host,
     permission::Caller,
     places::Surroundings,
-    secrets::Secrets,
+    secrets::HostGuard,
     stages::{
         Audit, Bound, Challenge, Challenger, Checkpoint, CheckpointHandler, Execute, Guard,
         Permission, StageError, Stages, Validate, names,
@@ -79,18 +78,18 @@ impl Host {
     #[must_use]
     pub fn builder(env: ExecEnv, surroundings: Surroundings, config: Config) -> HostBuilder {
         let output_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
-        let secrets = Arc::new(Secrets::new(surroundings.env.clone(), None));
+        let guard: Arc<dyn SecretGuard> = Arc::new(HostGuard::new(surroundings.env.clone()));
         let stages = Stages::new()
             .push(Validate)
             .and_then(|it| it.push(Permission::new(None)))
             .and_then(|it| it.push(Challenge::new(None)))
             .and_then(|it| it.push(Checkpoint::new(None)))
-            .and_then(|it| match audit(&surroundings, &config, Arc::clone(&secrets)) {
+            .and_then(|it| match audit(&surroundings, &config, Arc::clone(&guard)) {
                 Some(audit) => it.push(audit),
                 None => Ok(it),
             })
             .and_then(|it| it.push(Execute))
-            .and_then(|it| it.push(Guard::new(secrets, config.output_guard)))
+            .and_then(|it| it.push(Guard::new(guard, config.output_guard)))
             .and_then(|it| it.push(Bound::new(config.output_limit_bytes, output_dir.clone())))
             .expect("their names differ");
         HostBuilder { env, surroundings, config, output_dir, stages, caller: Caller::default() }
@@ -149,13 +148,13 @@ impl HostBuilder {
         Ok(self)
     }
 
-    /// Has this guard look for secrets in place of the default one.
+    /// Has this guard look for secrets in place of a [`HostGuard`]: in the stages `output guard` and `audit`, where they are
+    /// in the list by then. They become those of the configuration, so a stage of the program's own comes after this.
     #[must_use]
     pub fn secret_guard(self, guard: impl SecretGuard + 'static) -> Self {
-        let env = self.surroundings.env.clone();
-        let secrets = Arc::new(Secrets::new(env, Some(Arc::new(guard))));
-        let stage = Guard::new(Arc::clone(&secrets), self.config.output_guard);
-        let audit = audit(&self.surroundings, &self.config, secrets);
+        let guard: Arc<dyn SecretGuard> = Arc::new(guard);
+        let stage = Guard::new(Arc::clone(&guard), self.config.output_guard);
+        let audit = audit(&self.surroundings, &self.config, guard);
         let res = self.with(|stages| stages.replace(names::OUTPUT_GUARD, stage));
         match audit {
             Some(audit) => res.with(|stages| stages.replace(names::AUDIT, audit)),
@@ -179,8 +178,11 @@ impl HostBuilder {
 }
 
 /// The stage that records calls; `None` where they are not recorded.
-fn audit(surroundings: &Surroundings, config: &Config, secrets: Arc<Secrets>) -> Option<Audit> {
+fn audit(
+    surroundings: &Surroundings,
+    config: &Config,
+    guard: Arc<dyn SecretGuard>,
+) -> Option<Audit> {
     let dir = surroundings.places.state_dir.as_ref()?.join("audit");
-    let recorder = Recorder::new(&dir, &config.audit, secrets);
-    config.audit.is_enabled.then(|| Audit::new(recorder, config.audit.on_failure))
+    config.audit.is_enabled.then(|| Audit::new(dir, &config.audit, guard))
 }

@@ -105,7 +105,7 @@ pub use host::{Host, all_codes, explain};
 pub use places::{Places, Surroundings};
 pub use prepared::{Plan, Prepared};
 pub use report::{ExecFile, ExecFileState, LoadReport};
-pub use secrets::{FoundSecret, OutputGuard, SecretMatch};
+pub use secrets::{FoundSecret, HostGuard, OutputGuard, SecretMatch};
 pub use trust::{TrustError, TrustStore, Trusted};
 pub use validate::{Validation, validate_path};
 #[cfg(feature = "watch")]

@@ -81,40 +81,62 @@ pub struct FoundSecret {
     pub found: SecretMatch,
 }
 
-/// The guard, made when it is first needed. It knows the values of the host's variables that look like secrets.
-pub(crate) struct Secrets {
+/// The guard of a host that is given no other one: the rules of [`flyto_security`], and the values of those variables that
+/// look like secrets. It is made when something is first scanned.
+///
+/// ```
+/// use flyto_host::HostGuard;
+/// use flyto_security::SecretGuard as _;
+///
+/// let env = [("DEPLOY_TOKEN", "correct-horse-7-battery"), ("HOME", "/home/ada")].into_iter().collect();
+/// let found = HostGuard::new(env).scan("mail", b"the word is correct-horse-7-battery")?;
+/// assert_eq!(found[0].label, "value of the variable DEPLOY_TOKEN");
+/// # Ok::<(), flyto_security::ScanError>(())
+/// ```
+pub struct HostGuard {
     env: Environment,
-    custom: Option<Arc<dyn SecretGuard>>,
-    guard: OnceLock<Arc<dyn SecretGuard>>,
+    guard: OnceLock<DefaultGuard>,
 }
 
-impl std::fmt::Debug for Secrets {
+impl HostGuard {
+    /// A guard that knows the values of these variables: those that programs of the host may see, which are
+    /// [`Surroundings::env`](crate::Surroundings::env).
+    #[must_use]
+    pub fn new(env: Environment) -> Self {
+        Self { env, guard: OnceLock::new() }
+    }
+}
+
+impl SecretGuard for HostGuard {
+    fn scan(&self, location: &str, content: &[u8]) -> Result<Vec<SecretMatch>, ScanError> {
+        let guard = self.guard.get_or_init(|| {
+            let values = self.env.iter();
+            let values = values.filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+            DefaultGuard::builder().env_values(values).build()
+        });
+        guard.scan(location, content)
+    }
+}
+
+impl std::fmt::Debug for HostGuard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The environment holds what must not be shown.
-        f.debug_struct("Secrets").finish_non_exhaustive()
+        f.debug_struct("HostGuard").finish_non_exhaustive()
     }
 }
 
-impl Secrets {
-    pub(crate) fn new(env: Environment, custom: Option<Arc<dyn SecretGuard>>) -> Self {
-        Self { env, custom, guard: OnceLock::new() }
-    }
+/// A guard, and what a host does with what it finds.
+#[derive(Debug, Clone)]
+pub(crate) struct Secrets(Arc<dyn SecretGuard>);
 
-    fn guard(&self) -> &dyn SecretGuard {
-        &**self.guard.get_or_init(|| match &self.custom {
-            Some(guard) => Arc::clone(guard),
-            None => {
-                let values = self.env.iter();
-                let values =
-                    values.filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-                Arc::new(DefaultGuard::builder().env_values(values).build())
-            }
-        })
+impl Secrets {
+    pub(crate) fn new(guard: Arc<dyn SecretGuard>) -> Self {
+        Self(guard)
     }
 
     /// The matches that count: what is sure, and what the text itself calls a secret.
     fn scan(&self, part: &str, content: &[u8]) -> Result<Vec<SecretMatch>, ScanError> {
-        let mut found = self.guard().scan(part, content)?;
+        let mut found = self.0.scan(part, content)?;
         found.retain(|it| it.tier >= Tier::Ask);
         Ok(found)
     }

@@ -1,15 +1,21 @@
 //! The stage that records a call.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use flyto_program::chain;
+use flyto_security::SecretGuard;
 
 use super::{Call, Next, Stage, StageResult, checkpoint::unless_ended, names};
 use crate::{
     audit::{Recorder, end_body},
-    config::OnUnrecorded,
+    config::{AuditConfig, OnUnrecorded},
     error::Refusal,
+    secrets::Secrets,
 };
 
 /// Writes two records of each call, its begin and its end, also of a call that another stage refused. A call that cannot
@@ -17,6 +23,40 @@ use crate::{
 ///
 /// While another writer has the log, the call waits no longer than its deadline and its cancellation allow: one that has
 /// not begun is refused, and recorded as dropped afterwards; one that has run gives its result, and its end follows.
+///
+/// A host has this stage where its user has a [state directory](crate::Places::state_dir) and the configuration records
+/// calls. A program can put it elsewhere in the list, with a log of its own. In front of `permission` its begins name no
+/// decision:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{
+///     Config, Host, HostGuard, Places, Surroundings,
+///     stages::{Audit, Guard, Stages, names},
+/// };
+///
+/// # let dir = tempfile::tempdir()?;
+/// let config = Config::default();
+/// // Of a user without any place, nothing is recorded.
+/// let surroundings = Surroundings::ambient()?.with_places(Places::default());
+/// let guard = Arc::new(HostGuard::new(surroundings.env.clone()));
+/// let audit = Audit::new(dir.path().join("calls"), &config.audit, guard.clone());
+/// // What is found stays in the result, and the report has it.
+/// let guard = Guard::new(guard, Some(flyto_host::OutputGuard::Report));
+/// let host = Host::builder(ExecEnv::new(Local::new()), surroundings, config)
+///     .stages(|stages: Stages| {
+///         stages
+///             .insert_before(names::VALIDATE, audit)?
+///             .remove(names::OUTPUT_GUARD)?
+///             .insert_after(names::BOUND, guard)
+///     })?
+///     .build();
+/// assert_eq!(host.stages().next(), Some("audit"));
+/// assert_eq!(host.stages().last(), Some("output guard"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Audit {
     recorder: Recorder,
@@ -24,8 +64,13 @@ pub struct Audit {
 }
 
 impl Audit {
-    pub(crate) fn new(recorder: Recorder, on_failure: OnUnrecorded) -> Self {
-        Self { recorder, on_failure }
+    /// A stage that records calls in this directory, which is made where it does not exist (mode 0700). Whether
+    /// [`AuditConfig::is_enabled`] is set makes no difference here. `guard` finds the secrets that inputs are recorded
+    /// without.
+    #[must_use]
+    pub fn new(dir: impl Into<PathBuf>, config: &AuditConfig, guard: Arc<dyn SecretGuard>) -> Self {
+        let recorder = Recorder::new(dir.into(), config, Secrets::new(guard));
+        Self { recorder, on_failure: config.on_failure }
     }
 }
 

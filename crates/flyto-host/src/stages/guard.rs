@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use flyto_security::SecretGuard;
 
 use super::{Call, Next, Stage, StageResult, names};
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
 /// The file with the whole of an output that was too long for the program's runner is not changed.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    secrets: Arc<Secrets>,
+    secrets: Secrets,
     /// `None`: that of the caller.
     action: Option<OutputGuard>,
 }
@@ -26,8 +27,12 @@ pub struct Guard {
 const AT_ONCE_BYTES: usize = 128 * 1024;
 
 impl Guard {
-    pub(crate) fn new(secrets: Arc<Secrets>, action: Option<OutputGuard>) -> Self {
-        Self { secrets, action }
+    /// A stage that does this with what `guard` finds; without an action, a secret is replaced for an
+    /// [agent](Caller::Agent) and not looked for where the [operator](Caller::Operator) calls. The example of
+    /// [`Audit`](super::Audit) inserts one.
+    #[must_use]
+    pub fn new(guard: Arc<dyn SecretGuard>, action: Option<OutputGuard>) -> Self {
+        Self { secrets: Secrets::new(guard), action }
     }
 }
 
@@ -55,7 +60,7 @@ impl Stage for Guard {
         let looked = if scanned_bytes(&outcome) <= AT_ONCE_BYTES {
             self.secrets.look(outcome, redacts)
         } else {
-            let secrets = Arc::clone(&self.secrets);
+            let secrets = self.secrets.clone();
             let looking = tokio::task::spawn_blocking(move || secrets.look(outcome, redacts));
             match looking.await {
                 Ok(looked) => looked,

@@ -8,13 +8,14 @@ use std::{
 
 use async_trait::async_trait;
 use expect_test::{Expect, expect};
+use flyto_audit::Reader;
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
-    CallError, Config, Host, HostBuilder, Refusal,
+    CallError, Config, Host, HostBuilder, HostGuard, OutputGuard, Refusal,
     permission::Caller,
     stages::{
-        Answer, Call, Challenged, Challenger, CheckpointHandler, Deliverable, Next, Question,
-        Stage, StageError, StageResult, Stages, names,
+        Answer, Audit, Call, Challenged, Challenger, CheckpointHandler, Deliverable, Guard, Next,
+        Question, Stage, StageError, StageResult, Stages, names,
     },
 };
 use flyto_tools::{
@@ -170,6 +171,41 @@ fn a_list_of_stages_is_changed_by_name() {
         r#"there is a stage "bound" already; replace it, or give the other one its own name"#
     ]]
     .assert_eq(&err(names_of(&|it| it.push(notes(names::BOUND)))));
+}
+
+#[tokio::test]
+async fn a_stage_that_was_removed_can_be_put_back() {
+    let world = World::new();
+    let guard = Arc::new(HostGuard::new(world.surroundings().env));
+    let dir = world.path("calls");
+    let audit = Audit::new(&dir, &world.config.audit, guard.clone());
+    let stages = |it: Stages| {
+        let without = it.remove(names::AUDIT)?.remove(names::OUTPUT_GUARD)?;
+        without
+            .insert_before(names::VALIDATE, audit)?
+            .insert_after(names::EXECUTE, Guard::new(guard, Some(OutputGuard::Redact)))
+    };
+    let host = builder(&world).stages(stages).expect("they are there").build();
+    let host = with_greet(host, Metadata::default());
+    let listed = host.stages().collect::<Vec<_>>().join(", ");
+    expect![
+        "audit, validate, permission, reverse thinking, checkpoint, execute, output guard, bound"
+    ]
+    .assert_eq(&listed);
+
+    let token = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+    let input = Input::from_value(serde_json::json!({"name": token}));
+    let res = host.call("greet", input, &CallContext::new()).await.expect("a result");
+    assert!(res.output.starts_with("hello, [redacted: "), "{}", res.output);
+    // It stands in front of the others, so it sees what they refuse, and no decision yet.
+    let bad = host.call("greet", Input::empty(), &CallContext::new()).await.expect("a result");
+    assert_eq!(bad.failure, Some(Failure::BadInput));
+    let records = Reader::open(&dir).expect("a log").records().expect("it opens");
+    let records: Vec<_> = records.map(|it| it.expect("a record").body).collect();
+    let outcomes: Vec<_> = records.iter().filter_map(|it| it["outcome"].as_str()).collect();
+    assert_eq!((records.len(), outcomes), (4, vec!["ok", "failed"]));
+    assert!(records.iter().all(|it| it.get("decision").is_none()));
+    assert!(!world.path(".local/state/flyto/audit").exists());
 }
 
 #[tokio::test]
