@@ -14,6 +14,8 @@ mod session; // processes that stay
 mod settings; // what is said about plugins that are not there
 mod spans; //  what a subscriber sees of a call
 mod stages; // the path of a call, step by step
+#[cfg(unix)]
+mod undo; //   calls that are taken back
 #[cfg(feature = "watch")]
 mod watch; //  the same, as it happens
 mod world; //  where a test lives
