@@ -1,5 +1,5 @@
 //! What the program's exit code says. [`Exit`] has one variant for each kind of end, and [`Exit::code`] is
-//! the one function that gives a kind its number.
+//! the one function that gives a kind its number. How a call ended is told by [`CallEnd`], for every program with a host.
 //!
 //! The kind is chosen in two places. Where a verb came to its end, such as a call with a result, a dry run or a
 //! check of files, [`Exit::of`] chooses it. Where a verb stops early, the code that found the reason names the
@@ -8,9 +8,8 @@
 use std::process::ExitCode;
 
 use flyto_evolve::{Refusal, StoreError};
-use flyto_host::CallError;
-use flyto_host::jobs::JobState;
-use flyto_tools::{Failure, ProblemKind, ToolErrorKind, ToolResult};
+use flyto_host::{CallEnd, CallError, jobs::JobState};
+use flyto_tools::{ProblemKind, ToolResult};
 
 /// Why the program ends. The numbers are a promise to scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,19 +51,18 @@ impl Exit {
     /// The exit code. No other code of this program has a number for one.
     pub(crate) const fn code(self) -> u8 {
         match self {
-            Self::Ok => 0,
-            Self::ToolFailed => 1,
+            Self::Ok => CallEnd::Ok.exit_code(),
+            Self::ToolFailed => CallEnd::ToolFailed.exit_code(),
             Self::Usage => 2,
-            Self::Invalid => 3,
-            Self::NotFound => 4,
-            Self::NotAllowed => 5,
-            Self::TimedOut => 6,
-            Self::NotTried => 7,
+            Self::Invalid => CallEnd::Invalid.exit_code(),
+            Self::NotFound => CallEnd::NotFound.exit_code(),
+            Self::NotAllowed => CallEnd::NotAllowed.exit_code(),
+            Self::TimedOut => CallEnd::TimedOut.exit_code(),
+            Self::NotTried => CallEnd::NotTried.exit_code(),
             Self::Tampered => 8,
             // EX_UNAVAILABLE of sysexits(3).
             Self::Lacking => 69,
-            // EX_SOFTWARE of the same page.
-            Self::Internal => 70,
+            Self::Internal => CallEnd::Internal.exit_code(),
             // EX_IOERR of the same page.
             Self::OutputLost => 74,
             // EX_TEMPFAIL of the same page: a later attempt may succeed.
@@ -102,23 +100,13 @@ impl Exit {
     /// [`Stop`](crate::stop::Stop).
     pub(crate) fn of(ending: &Ending<'_>) -> Self {
         match ending {
-            Ending::Called { result, signal } => match &result.failure {
-                None => Self::Ok,
-                Some(Failure::BadInput) => Self::Invalid,
-                Some(Failure::TimedOut { .. }) => Self::TimedOut,
-                Some(Failure::Denied) => Self::NotAllowed,
+            Ending::Called { result, signal } => match (CallEnd::of_result(result), signal) {
                 // A signal cancels a call of this program, and `jobs cancel` one in the background.
-                Some(Failure::Cancelled) => Self::Signal(signal.unwrap_or(SIGINT)),
-                Some(_) => Self::ToolFailed,
-            },
-            Ending::NotCalled(err) => match err {
-                CallError::NotFound { .. } => Self::NotFound,
-                CallError::PluginHeldBack { .. } | CallError::Refused(_) => Self::NotAllowed,
-                CallError::Tool(err) => Self::of_error(err.kind()),
-                // What a later host refuses for a reason of its own did not take place either.
-                _ => Self::NotTried,
+                (CallEnd::Cancelled, Some(number)) => Self::Signal(*number),
+                (end, _) => Self::of_call(end),
             },
             Ending::NotMade(refusal) => Self::of_refusal(refusal),
+            Ending::NotCalled(err) => Self::of_call(CallEnd::of_error(err)),
             Ending::Job { state: JobState::Running, .. } => Self::StillRunning,
             Ending::Job { recorded: Some(code), .. } => Self::Recorded(*code),
             // The tool ended with its keeper, as one that a signal killed.
@@ -128,7 +116,7 @@ impl Exit {
             Ending::DryRun { problem, .. } => match problem {
                 None => Self::Ok,
                 Some(ProblemKind::BadInput) => Self::Invalid,
-                Some(ProblemKind::Error(kind)) => Self::of_error(*kind),
+                Some(ProblemKind::Error(kind)) => Self::of_call(CallEnd::of_kind(*kind)),
                 Some(_) => Self::ToolFailed,
             },
             Ending::Decided { is_allowed: true } => Self::Ok,
@@ -173,11 +161,17 @@ impl Exit {
         }
     }
 
-    const fn of_error(kind: ToolErrorKind) -> Self {
-        match kind {
-            ToolErrorKind::NotFound => Self::NotFound,
-            ToolErrorKind::Refused => Self::NotAllowed,
-            ToolErrorKind::Internal => Self::Internal,
+    const fn of_call(end: CallEnd) -> Self {
+        match end {
+            CallEnd::Ok => Self::Ok,
+            CallEnd::ToolFailed => Self::ToolFailed,
+            CallEnd::Invalid => Self::Invalid,
+            CallEnd::NotFound => Self::NotFound,
+            CallEnd::NotAllowed => Self::NotAllowed,
+            CallEnd::TimedOut => Self::TimedOut,
+            CallEnd::Internal => Self::Internal,
+            CallEnd::Cancelled => Self::Signal(SIGINT),
+            // What a later host ends for a reason of its own did not take place either.
             _ => Self::NotTried,
         }
     }
@@ -238,7 +232,7 @@ impl From<Exit> for ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use flyto_tools::ToolError;
+    use flyto_tools::{Failure, ToolError, ToolErrorKind};
 
     use super::*;
 

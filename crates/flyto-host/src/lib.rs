@@ -85,6 +85,7 @@ mod disk; // files that are private
 mod ids; // ids that differ among all processes of a user
 
 // and what it reports.
+mod end; //      how a call ended, with its exit code
 mod error; //    why a call gave no result
 mod report; //   what became of every source
 mod settings; // what is said about plugins that are not there
@@ -99,6 +100,7 @@ pub use config::{
     closed_paths, find_project, load_config, review_project,
 };
 pub use confinement::Confinement;
+pub use end::CallEnd;
 pub use error::{CallError, Refusal};
 pub use grants::{MissingGrants, ToGrant};
 pub use host::{Host, all_codes, explain};
