@@ -5,147 +5,295 @@
 //! cargo run -p flyto-host --example agent_loop
 //! ```
 //!
-//! Beside the stages of every host, the loop has one of its own, which counts the calls of a session. One tool waits
-//! for a checkpoint, one has a challenger look at it first.
+//! First one call is traced through all stages, one of which is the program's own. Then the same call is denied by each
+//! stage that can deny, with what the model is told, the exit code that `flyto call` would have, and the record in the
+//! log. The stage `reverse thinking` denies nothing: its verdict is what the program's own stage decides by.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::{
     error::Error,
-    path::Path,
-    sync::atomic::{AtomicUsize, Ordering},
+    fs,
+    io::Write,
+    path::{Path, PathBuf},
     time::Duration,
 };
 
 use async_trait::async_trait;
+use flyto_audit::{Filter, Reader};
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
-    Config, Host, Refusal, Surroundings,
+    CallEnd, CallError, Config, Host, OutputGuard, Places, Refusal, Surroundings,
     stages::{
-        Answer, Call, Challenged, Challenger, CheckpointHandler, Deliverable, Next, Question,
-        Stage, StageResult, names,
+        Answer, Call, CallReport, Challenged, Challenger, CheckpointHandler, Deliverable, Next,
+        Question, Stage, StageResult, names,
     },
 };
-use flyto_tools::{CallContext, Input, Metadata, NativeTool, NoInput};
+use flyto_tools::{CallContext, Input};
+use serde_json::json;
 
 /// What a model would answer, turn by turn: the tools that it calls, with their inputs.
-const SCRIPT: [&[(&str, &str)]; 4] = [
-    &[("echo_input", r#"{"text": "what is there"}"#), ("clock", "{}")],
-    &[("deploy", r#"{}"#)],
-    &[("erase", r#"{}"#), ("nowhere", "{}")],
-    &[("clock", "{}")],
+const SCRIPT: [&[(&str, &str)]; 2] = [
+    &[("echo_input", r#"{"text": "what is there"}"#), ("nowhere", "{}")],
+    &[("site:deploy", DEPLOY)],
 ];
+
+/// The input of the call that is traced, and then denied.
+const DEPLOY: &str = r#"{"version": 7}"#;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut config = Config::default();
-    config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
-    // What no rule names is asked, and the handler below answers.
-    config.permissions.allow("echo_input")?;
-    config.permissions.allow("clock")?;
-    config.permissions.deny("erase")?;
-    let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, config)
-        .checkpoint_handler(ReleaseDeploys)
-        .challenger(Doubts)
-        .stages(|stages| stages.insert_before(names::EXECUTE, CallsLeft(AtomicUsize::new(3))))?
-        .build();
-    add_tools(&host)?;
-    println!("stages: {}", host.stages().collect::<Vec<_>>().join(" → "));
+    // Everything of this run lies here. A program of its own takes `Surroundings::ambient()`.
+    let dir = tempfile::tempdir()?;
+    run(dir.path(), &mut std::io::stdout()).await
+}
 
+/// The whole of it, with its files in a directory.
+pub(crate) async fn run(dir: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let place = Site::new(dir.join("loop"), Case::Made)?;
+    let host = place.host()?;
+    writeln!(out, "stages: {}", host.stages().collect::<Vec<_>>().join(" → "))?;
     for (turn, calls) in SCRIPT.iter().enumerate() {
-        println!("\nturn {}", turn + 1);
+        writeln!(out, "\nturn {}", turn + 1)?;
         for (name, input) in *calls {
-            make(&host, name, Input::parse(*input)?).await;
+            writeln!(out, "  {name} {input}")?;
+            let call = match host.prepare(name, Input::parse(*input)?) {
+                Ok(call) => call,
+                Err(err) => {
+                    writeln!(
+                        out,
+                        "    no call: {err} (exit code {})",
+                        CallEnd::of_error(&err).exit_code()
+                    )?;
+                    continue;
+                }
+            };
+            // What is shown here is what runs, also when the tool is reloaded in between.
+            if let Some(command_line) = call.preview().and_then(|it| it.command_line.as_ref()) {
+                writeln!(out, "    would run: {}", command_line.join(" "))?;
+            }
+            let ctx = CallContext::new().with_timeout(Duration::from_secs(60));
+            let report = call.run_reported(&ctx).await;
+            for it in &report.stages {
+                // `it.time` is how long it took.
+                writeln!(out, "    {:<16}  {}", it.stage, said(&it.stage, &report))?;
+            }
+            end(out, &place, &ctx, &report)?;
         }
     }
     // Processes of session plugins end here, and not when the program exits.
     host.close().await;
+    writeln!(out, "\nThe same call, denied")?;
+    for case in [
+        Case::BadInput,
+        Case::DenyRule,
+        Case::NotReleased,
+        Case::NoLog,
+        Case::AdvisedAgainst,
+        Case::NoProgram,
+        Case::SecretWithheld,
+    ] {
+        let place = Site::new(dir.join(format!("{case:?}")), case)?;
+        let host = place.host()?;
+        let input = if case == Case::BadInput { r#"{"version": "7"}"# } else { DEPLOY };
+        let ctx = CallContext::new().with_timeout(Duration::from_secs(60));
+        let report = host.prepare("site:deploy", Input::parse(input)?)?.run_reported(&ctx).await;
+        let stage = match &report.result {
+            Ok(_) => names::VALIDATE,
+            Err(CallError::Refused(refusal)) => &refusal.stage,
+            Err(_) => names::EXECUTE,
+        };
+        writeln!(out, "\n  {case:?}: by the stage {stage}")?;
+        end(out, &place, &ctx, &report)?;
+    }
     Ok(())
 }
 
-/// Makes one call, and shows what the model would be told, with the way that the call took.
-async fn make(host: &Host, name: &str, input: Input) {
-    println!("  {name} {}", input.text());
-    let call = match host.prepare(name, input) {
-        Ok(call) => call,
-        Err(err) => return println!("    no call: {err}"),
-    };
-    // What is shown here is what runs, also when the tool is reloaded in between.
-    if let Some(command_line) = call.preview().and_then(|it| it.command_line.as_ref()) {
-        println!("    would run: {}", command_line.join(" "));
+/// What a stage had to say of a call.
+fn said(stage: &str, report: &CallReport) -> String {
+    let result = report.result.as_ref().ok();
+    match stage {
+        names::PERMISSION => report.decision.as_ref().map_or_else(String::new, ToString::to_string),
+        names::REVERSE_THINKING => match &report.challenged {
+            Challenged::By(found) => format!("{}: {}", found.verdict, found.verdict_reason),
+            _ => "not asked".to_owned(),
+        },
+        names::EXECUTE => match result.and_then(|it| it.execution.as_ref()) {
+            Some(it) => format!("ran on {}, {} bytes of output", it.backend, it.stdout_bytes),
+            None => "ran".to_owned(),
+        },
+        names::OUTPUT_GUARD => format!("replaced {} secrets", report.secrets.len()),
+        names::BOUND => format!("{} bytes for the model", result.map_or(0, |it| it.output.len())),
+        _ => "went on".to_owned(),
     }
-    let ctx = CallContext::new().with_timeout(Duration::from_secs(10));
-    let report = call.run_reported(&ctx).await;
-    if let Challenged::By(found) = &report.challenged {
-        println!("    challenged: {}, {}", found.verdict, found.verdict_reason);
-    }
+}
+
+/// What the model is told, the exit code, and the records of the call as `flyto audit show` reads them.
+fn end(
+    out: &mut impl Write,
+    place: &Site,
+    ctx: &CallContext,
+    report: &CallReport,
+) -> Result<(), Box<dyn Error>> {
     match &report.result {
-        Ok(result) => println!("    result: {}", result.output.trim_end()),
-        Err(err) => println!("    no call: {err}"),
+        Ok(result) => writeln!(out, "    result: {}", result.output.trim_end())?,
+        Err(CallError::Tool(err)) => writeln!(out, "    no result: {}", err.chain())?,
+        Err(err) => writeln!(out, "    no result: {err}")?,
     }
-    let stages = report.stages.iter().map(|it| format!("{} {:?}", it.stage, it.time));
-    println!("    went through: {}", stages.collect::<Vec<_>>().join(", "));
-}
-
-fn add_tools(host: &Host) -> Result<(), Box<dyn Error>> {
-    let clock = NativeTool::builder("clock", "Says how far the clock is.");
-    host.add_tool("example", clock.run(async |_, _: NoInput| "noon")?)?;
-
-    let mut gated = Metadata::default();
-    gated.requires_checkpoint = true;
-    for (name, about) in [("deploy", "Puts the program into use."), ("erase", "Erases the disk.")] {
-        let mut metadata = gated.clone();
-        metadata.requires_reverse_thinking = name == "deploy";
-        let tool = NativeTool::builder(name, about).metadata(metadata);
-        host.add_tool("example", tool.run(async |_, _: NoInput| "done")?)?;
+    writeln!(out, "    exit code: {}", CallEnd::of(&report.result).exit_code())?;
+    let log = match Reader::open(place.log()) {
+        Ok(log) => log.filter(Filter::default().with_id(ctx.id().as_str())),
+        Err(err) => return Ok(writeln!(out, "    no record: {err}")?),
+    };
+    for record in log.records()? {
+        let mut record = record?;
+        if let Some(body) = record.body.as_object_mut() {
+            // What differs from run to run, and from machine to machine.
+            body.retain(|name, _| {
+                !matches!(
+                    &**name,
+                    "uid" | "seconds" | "usage" | "confirmed" | "leaked" | "enforced"
+                )
+            });
+        }
+        writeln!(out, "    {}: {}", record.event, record.body)?;
     }
     Ok(())
 }
 
-/// Releases one tool. A program would ask a person here.
+/// What is different about a call, so that a stage denies it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Case {
+    /// Nothing: the call is made.
+    Made,
+    /// Its input breaks the schema.
+    BadInput,
+    /// A rule denies it.
+    DenyRule,
+    /// The handler says no.
+    NotReleased,
+    /// A file lies where the log should be.
+    NoLog,
+    /// The challenger advises against it.
+    AdvisedAgainst,
+    /// The program is gone.
+    NoProgram,
+    /// A secret in the result has it withheld, and not only redacted.
+    SecretWithheld,
+}
+
+/// A directory with a plugin whose tool `deploy` prints a secret, and with the files of a user.
+struct Site {
+    dir: PathBuf,
+    case: Case,
+}
+
+impl Site {
+    fn new(dir: PathBuf, case: Case) -> Result<Self, Box<dyn Error>> {
+        let manifest = json!({"name": "site", "tools": [{
+            "name": "deploy",
+            "description": "Puts a version into use.",
+            // A token of the form that is looked for, which opens nothing.
+            "command": "sh",
+            "args": ["-c", "echo deployed with ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"],
+            "input_schema": {
+                "type": "object",
+                "properties": {"version": {"type": "integer"}},
+                "required": ["version"],
+            },
+            "requires_checkpoint": true,
+            "requires_reverse_thinking": true,
+        }]});
+        let plugin = dir.join("plugins/site");
+        fs::create_dir_all(&plugin)?;
+        fs::write(plugin.join("plugin.json"), manifest.to_string())?;
+        let res = Self { dir, case };
+        if case == Case::NoLog {
+            fs::create_dir_all(res.places().state_dir.unwrap_or_default())?;
+            fs::write(res.log(), "no directory")?;
+        }
+        Ok(res)
+    }
+
+    fn places(&self) -> Places {
+        Places::below(&self.dir)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.places().state_dir.unwrap_or_default().join("audit")
+    }
+
+    fn host(&self) -> Result<Host, Box<dyn Error>> {
+        let mut config = Config::default();
+        config.exec_tools.push(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tools.json"));
+        config.plugins.enabled = true;
+        config.plugins.plugin_dirs = vec![self.dir.join("plugins")];
+        // What no rule names is asked, and the handler below answers.
+        config.permissions.allow("echo_input")?;
+        config.permissions.allow("Bash(echo:*)")?;
+        match self.case {
+            Case::DenyRule => config.permissions.deny("site:deploy")?,
+            Case::SecretWithheld => config.output_guard = Some(OutputGuard::Refuse),
+            _ => {}
+        }
+        let path = if self.case == Case::NoProgram { "/nowhere" } else { "/usr/bin:/bin" };
+        let env = [("PATH", path)].into_iter().collect();
+        let surroundings = Surroundings::new(env, &self.dir).with_places(self.places());
+        let host = Host::builder(ExecEnv::new(Local::new()), surroundings, config)
+            .checkpoint_handler(Releases(self.case != Case::NotReleased))
+            .challenger(Doubts(self.case == Case::AdvisedAgainst))
+            .stages(|stages| stages.insert_before(names::EXECUTE, HeedsVerdict))?
+            .build();
+        Ok(host)
+    }
+}
+
+/// Releases calls, or does not. A program would ask a person here.
 #[derive(Debug)]
-struct ReleaseDeploys;
+struct Releases(bool);
 
 #[async_trait]
-impl CheckpointHandler for ReleaseDeploys {
-    async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
-        match question.call.entry().id().as_str() {
-            "deploy" => Ok(Answer::Yes),
-            _ => Ok(Answer::No { reason: Some("the operator said no".to_owned()) }),
+impl CheckpointHandler for Releases {
+    async fn ask(&self, _: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        match self {
+            Self(true) => Ok(Answer::Yes),
+            Self(false) => Ok(Answer::No { reason: Some("the operator said no".to_owned()) }),
         }
     }
 }
 
-/// Argues against a call. A program would ask a model here.
+/// Argues against a call, and may advise against it. A program would ask a model here.
 #[derive(Debug)]
-struct Doubts;
+struct Doubts(bool);
 
 #[async_trait]
 impl Challenger for Doubts {
     async fn challenge(&self, _: &Call) -> Result<Deliverable, Box<dyn Error + Send + Sync>> {
-        Ok(Deliverable::new("go on", "a former version can be put back")
-            .assumption("the tests passed on this very version")
-            .scenario("the new version cannot read the old data"))
+        let found = match self {
+            Self(true) => Deliverable::new("stop", "the former version cannot be put back"),
+            Self(false) => Deliverable::new("go on", "the former version can be put back"),
+        };
+        Ok(found.scenario("the new version cannot read the old data"))
     }
 }
 
-/// A stage of the program's own: so many calls, and no more.
+/// A stage of the program's own: what the challenger advises against is not called.
 #[derive(Debug)]
-struct CallsLeft(AtomicUsize);
+struct HeedsVerdict;
 
 #[async_trait]
-impl Stage for CallsLeft {
+impl Stage for HeedsVerdict {
     fn name(&self) -> &str {
-        "calls left"
+        "heed verdict"
     }
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
-        let Self(left) = self;
-        let one_less = |it: usize| it.checked_sub(1);
-        match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less) {
-            Ok(_) => next.run(call).await,
-            Err(_) => Err(Refusal::new(call, self.name(), "the session has had its calls").into()),
+        match call.challenged() {
+            Challenged::By(found) if found.verdict == "stop" => {
+                let why = format!("the challenger advises against it: {}", found.verdict_reason);
+                Err(Refusal::new(call, self.name(), why).into())
+            }
+            _ => next.run(call).await,
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ## A call from end to end
 //!
-//! `examples/embed.rs` is a whole program. A call that a host makes:
+//! `examples/embed.rs` is a whole program; `examples/agent_loop.rs` shows one call in each stage, and denied by each. A call
+//! that a host makes:
 //!
 //! ```
 //! use std::path::Path;

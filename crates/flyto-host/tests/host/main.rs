@@ -1,5 +1,6 @@
 //! All sources in one registry: calls, and what is edited meanwhile.
 
+mod agent_loop; // the example
 mod audit; // what is recorded, and what becomes of secrets
 mod batches; // several calls of one turn
 mod calls; //  the path of a call
