@@ -310,7 +310,17 @@ impl Args<'_, '_> {
                     is_next |=
                         is_code && is_alone && (is_last(code) || is_shell || code.starts_with('-'));
                     let takes_word = || is_last(valued) || operands == Script && is_last("f file");
-                    at += usize::from(is_alone && !is_code && takes_word());
+                    if is_alone && !is_code && takes_word() {
+                        let behind = &self.words[at + 1..];
+                        let n_gone = behind.iter().take_while(|it| it.may_vanish(text)).count();
+                        at += n_gone + 1;
+                    }
+                }
+                // What follows may stand in its place. A command in it may print code.
+                Kind::Operand if word.may_vanish(text) && operands != Program(n_operands) => {
+                    if is_next || matches!(operands, Script | Code(_)) {
+                        self.refuse(word)?;
+                    }
                 }
                 _ if is_next => {
                     self.refuse(word)?;

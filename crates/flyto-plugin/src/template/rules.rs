@@ -207,10 +207,10 @@ impl Checker<'_> {
     /// The rules for its name, then the table of known programs.
     fn program(&mut self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
         let Some((program, _)) = words.split_first() else { return Ok(()) };
-        self.refuse_program(words)?;
         if program.fixed(self.text).is_some_and(|it| it.is_empty()) {
             return Err(Fault::empty(program.span.clone()).into());
         }
+        self.refuse_program(words)?;
         let mut lint = std::mem::take(&mut self.lint);
         let res = lint.check(self, words);
         self.lint = lint;
@@ -223,12 +223,12 @@ impl Checker<'_> {
         let help = "write the program itself; hand the value over as an argument, as in \
                     `sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\"";
         self.refuse(program, "in the place of the program", help)?;
-        // Without quotes and letters of its own, the word is gone where the shell puts nothing in its place.
-        if program.parts.iter().any(|it| matches!(it, Part::Literal { .. })) {
+        // Even with quotes around it, the word is gone where `"$@"` is empty.
+        if program.is_solid(self.text) {
             return Ok(());
         }
         let place = "behind a word that may be empty, so that its value would be the program";
-        let help = "write the name of the program, or its path";
+        let help = "write the name of the program, or a part of its path, as in `\"$DIR/p\"`";
         args.iter().try_for_each(|it| self.refuse(it, place, help))
     }
 }
@@ -251,6 +251,8 @@ pub(super) fn mark_dashes(text: &str, words: &mut [&mut Word]) {
         let fixed = word.fixed(text);
         // Behind these letters of grep and others, `--` is a value.
         after_dashes |= fixed.as_deref() == Some("--") && !is_value;
-        is_value = matches!(fixed.as_deref(), Some("-e" | "-f"));
+        if !word.may_vanish(text) {
+            is_value = matches!(fixed.as_deref(), Some("-e" | "-f"));
+        }
     }
 }

@@ -7,6 +7,9 @@ use std::{borrow::Cow, ops::Range};
 
 use smallvec::SmallVec;
 
+/// Characters of which a word may consist and yet be replaced by nothing.
+const EMPTIED: [char; 4] = ['{', ',', '}', '~'];
+
 /// What a text is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
@@ -140,6 +143,22 @@ impl Word {
     /// `None` where the word ends with something that changes.
     pub(super) fn tail<'a>(&'a self, text: &'a str) -> Option<&'a str> {
         self.parts.iter().rev().map(|it| it.literal(text)).find(|it| *it != Some("")).flatten()
+    }
+
+    /// Whether it holds a character of its own, so that no expansion takes the word away.
+    /// Braces with a comma, as in `{,}`, and `~` may be replaced by nothing.
+    pub(super) fn is_solid(&self, text: &str) -> bool {
+        let mut own = self.parts.iter().filter_map(|it| it.literal(text));
+        own.any(|it| !it.trim_matches(EMPTIED).is_empty())
+    }
+
+    /// Whether the word may be gone where a program gets its arguments, and the next one takes
+    /// its place: it consists of expansions, without quotes or with `@` in them.
+    pub(super) fn may_vanish(&self, text: &str) -> bool {
+        let raw = &text[self.span.clone()];
+        let stays = self.parts.iter().any(|it| it.param().is_some())
+            || raw.starts_with(['"', '\'']) && !raw.contains('@');
+        !stays && !self.is_solid(text)
     }
 
     /// The first placeholder in the word, also within a command in it.

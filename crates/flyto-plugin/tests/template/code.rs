@@ -196,7 +196,7 @@ fn refused_as_code() {
             python3.12 -Ic {{x}}
                 failed to read the command "python3.12 -Ic {{x}}": `{{x}}` stands in the code that `python3.12` runs (byte 15); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             $SHELL -c {{x}}
-                failed to read the command "$SHELL -c {{x}}": `{{x}}` stands behind a word that may be empty, so that its value would be the program (byte 10); write the name of the program, or its path
+                failed to read the command "$SHELL -c {{x}}": `{{x}}` stands behind a word that may be empty, so that its value would be the program (byte 10); write the name of the program, or a part of its path, as in `"$DIR/p"`
             "$HOME/bin/python3" -c {{x}}
                 failed to read the command "\"$HOME/bin/python3\" -c {{x}}": `{{x}}` stands in the code that `python3` runs (byte 23); hand the value over as an argument, as in `python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in `sh -c '… "$1"' _ {{x}}`, where it is "$1"
             docker exec c sh -ec {{x}}
@@ -353,6 +353,32 @@ fn refused_as_scripts_options_and_programs() {
         "perl -M{{x}} f",
         "awk -{{x}} f",
         "$0 -c {{x}}",
+        "\"$@\" {{x}}",
+        "\"${@}\" {{x}}",
+        "\"$@\" \"{{x}}\"",
+        "\"$@\" A={{x}} env",
+        "\"$@\" $(p {{x}})",
+        "exec \"$@\" {{x}}",
+        "env \"$@\" {{x}}",
+        "A=1 \"$@\" {{x}}",
+        "! \"$@\" {{x}}",
+        "\"${a[@]}\" {{x}}",
+        "\"${@:1}\" {{x}}",
+        "\"$@$*\" {{x}}",
+        "\"$@\"'' {{x}}",
+        "{,} {{x}}",
+        "{\"$@\",} {{x}}",
+        "HOME=\n~ {{x}}",
+        "sh \"$@\" -c {{x}}",
+        "sh $A -c {{x}}",
+        "sh -c $A {{x}}",
+        "sh -c \"$@\" {{x}}",
+        "sh $(q {{y}}) -c {{x}}",
+        "awk $A {{x}}",
+        "eval $(q {{x}})",
+        "timeout $A 5 {{x}}",
+        "env -u $A B {{x}}",
+        "env -u \"$@\" B sh -c {{x}}",
         "$NOTHING sh -c {{x}}",
         "$(which sh) -c {{x}}",
         "env $0 {{x}}",
@@ -488,6 +514,9 @@ fn scripts_and_variables_of_the_author() {
         "~/bin/p {{x}}",
         "/opt/*/bin/p {{x}}",
         "'/opt/p?' {{x}}",
+        "timeout \"$T\" p {{x}}",
+        "awk \"$PROGRAM\" {{x}}",
+        "python3 $A f.py {{x}}",
     ];
     let schema = json!({"type": "object", "properties": {"x": {}, "y": {}}});
     for command in commands {

@@ -84,6 +84,7 @@ fn refused_whatever_the_program_is() {
         "$NOTHING {{x}}",
         "$(p) {{x}}",
         "${A}${B} {{x}}",
+        "\"$P\" {{x}}",
         "env $NOTHING {{x}}",
         "A={{x}}",
         "A={{x}} p",
@@ -101,7 +102,7 @@ fn refused_whatever_the_program_is() {
     let err =
         ToolDef::template("t", "p $flyto_value_1 {{x}}", schema()).expect_err("a name of ours");
     assert_eq!(err.code().as_str(), "F0152", "{err}");
-    check_loads(&["\"$P\" {{x}}", "$P/bin/p {{x}}", "A=1 p {{x}}"]);
+    check_loads(&["\"$P/p\" {{x}}", "$P/bin/p {{x}}", "A=1 p {{x}}"]);
 }
 
 #[test]
