@@ -105,6 +105,28 @@ impl Fault {
             .help("keep the text in a file of the plugin, or print it with `printf`")
     }
 
+    /// `> (`, `<(`, and a redirection at the end of a command.
+    pub(super) fn no_target(span: Range<usize>) -> Self {
+        Self::syntax(span, "a file must follow, and something else does")
+            .because("`<(` and `>(` run a command in some shells, and are an error in others")
+            .help("write the name of a file; for what a command prints, write `$(command)`")
+    }
+
+    /// `&>`.
+    pub(super) fn both_streams(span: Range<usize>) -> Self {
+        Self::syntax(span, "`&>` ends a command in some shells, and is a redirection in others")
+            .help("write `>file 2>&1`")
+    }
+
+    /// `a=(b)`, `!(a)`.
+    pub(super) fn parenthesis(at: usize) -> Self {
+        Self::syntax(
+            at..at + 1,
+            "`(` right behind a word begins an array or a pattern in some shells",
+        )
+        .help("quote it if the program is to see it; put a blank in front of a group")
+    }
+
     /// `{name}>`.
     pub(super) fn named_stream(span: Range<usize>) -> Self {
         Self::syntax(

@@ -104,8 +104,14 @@ impl Checker<'_> {
     fn commands(&mut self, items: &mut [Item]) -> Result<(), Box<Fault>> {
         let mut words: Vec<&mut Word> = Vec::with_capacity(items.len());
         // A redirection came, and its target did not yet.
-        let mut redirect = None;
-        for item in items {
+        let mut redirect: Option<(Gap, Range<usize>)> = None;
+        // Where the last word and the last `&` end.
+        let (mut word_end, mut background_end) = (None, None);
+        let mut items = items.iter_mut().peekable();
+        while let Some(item) = items.next() {
+            if let (Some((_, pending)), Item::Gap(_, span)) = (&redirect, &*item) {
+                return Err(Fault::no_target(pending.start..span.end).into());
+            }
             match item {
                 Item::Word(word) => {
                     for part in &mut word.parts {
@@ -113,8 +119,9 @@ impl Checker<'_> {
                             self.commands(items)?;
                         }
                     }
+                    word_end = Some(word.span.end);
                     match redirect.take() {
-                        Some(gap) => self.target(word, gap)?,
+                        Some((gap, _)) => self.target(word, gap)?,
                         None => words.push(word),
                     }
                 }
@@ -128,15 +135,29 @@ impl Checker<'_> {
                             words.pop();
                         }
                     }
-                    redirect = Some(*gap);
+                    if background_end == Some(span.start) {
+                        return Err(Fault::both_streams(span.start - 1..span.end).into());
+                    }
+                    redirect = Some((*gap, span.clone()));
                 }
-                Item::Gap(Gap::Newline | Gap::Background | Gap::Open | Gap::Close, _) => {
+                Item::Gap(
+                    gap @ (Gap::Newline | Gap::Background | Gap::Open | Gap::Close),
+                    span,
+                ) => {
+                    let is_function = matches!(items.peek(), Some(Item::Gap(Gap::Close, _)));
+                    if *gap == Gap::Open && word_end == Some(span.start) && !is_function {
+                        return Err(Fault::parenthesis(span.start).into());
+                    }
+                    background_end = (*gap == Gap::Background).then_some(span.end);
                     self.command(&mut words)?;
                     words.clear();
                 }
             }
         }
-        self.command(&mut words)
+        match redirect {
+            Some((_, span)) => Err(Fault::no_target(span).into()),
+            None => self.command(&mut words),
+        }
     }
 
     /// The word as it is written.

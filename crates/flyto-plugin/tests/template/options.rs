@@ -68,11 +68,43 @@ fn loads_where_nothing_of_it_is_run_as_far_as_is_known() {
 /// What one shell takes for a variable and another for an argument.
 #[test]
 fn refused_as_shells_differ() {
-    for command in ["p {fd}>{{x}}", "p {fd}<f {{x}}", "exec {PATH}>f"] {
+    for command in [
+        "p {fd}>{{x}}",
+        "p {fd}<f {{x}}",
+        "exec {PATH}>f",
+        "cat <({{x}})",
+        "cat < <({{x}})",
+        "cat <(p {{x}})",
+        "echo a>({{x}})",
+        ">( {{x}} )",
+        "cat <(\n{{x}})",
+        "cat <(A={{x}} b)",
+        "cat <>({{x}})",
+        "cat $(p < (q {{x}}))",
+        "p >\nq {{x}}",
+        "p > & q {{x}}",
+        "p {{x}} >",
+        "p $(q >) {{x}}",
+        "eval &>f p {{x}}",
+        "sh &>>f -c {{x}}",
+        "a=(p [{{x}}]=1)",
+        "a=({{x}})",
+        "declare a=(p {{x}})",
+        "p !(q {{x}})",
+        "p @(q {{x}})",
+    ] {
         let err = ToolDef::template("t", command, schema()).expect_err(command);
         assert!(err.code().as_str() == "F0152" && err.help().is_some(), "{command}: {err}");
     }
-    check_loads(&["p {fd} >{{x}}", "p {a,b}>{{x}}", "p 3>{{x}}", "p '{fd}' {{x}}"]);
+    check_loads(&[
+        "p {fd} >{{x}}",
+        "p {a,b}>{{x}}",
+        "p 3>{{x}}",
+        "p '{fd}' {{x}}",
+        "p {{x}} & >f",
+        "f() (p {{x}})",
+        "f( ) { p {{x}}\n}",
+    ]);
 }
 
 /// The rules without exception: no value in the program word, behind one that may be empty, or in an assignment.
