@@ -127,6 +127,22 @@ impl Fault {
         .help("quote it if the program is to see it; put a blank in front of a group")
     }
 
+    /// A word that only some shells take for one of their own.
+    pub(super) fn not_everywhere(span: Range<usize>, word: &str) -> Self {
+        let help = match word {
+            "function" => "write `name() {`",
+            "[[" | "]]" => "write `[`",
+            "select" => "write `for`, or put the menu into a script",
+            "coproc" => "start it with `&`, or write a script",
+            "alias" | "shopt" => "write the command itself, or put it into a script",
+            "time" => "write the program behind it, as in `time -p program`",
+            _ => "write a variable for each, or put the text into a script",
+        };
+        let what =
+            format!("`{word}` means something to some shells only, and a value stands in the text");
+        Self::syntax(span, what).help(help)
+    }
+
     /// `{name}>`.
     pub(super) fn named_stream(span: Range<usize>) -> Self {
         Self::syntax(

@@ -14,17 +14,19 @@ use super::{
     words::{Gap, Item, Parsed, Part, Word},
 };
 
-/// Reserved words of shells that a command may follow (POSIX XCU 2.4). `coproc` is bash's.
-const KEYWORDS: &[&str] = &[
-    "!", "{", "}", "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "function",
-    "coproc",
-];
+/// Reserved words of shells that a command may follow (POSIX XCU 2.4).
+const KEYWORDS: &[&str] =
+    &["!", "{", "}", "if", "then", "else", "elif", "fi", "do", "done", "while", "until"];
+
+/// Reserved words of bash that POSIX has not (manual of bash, "Reserved Words"), but for `time`, and builtins after
+/// which a shell reads other text differently.
+const NOT_EVERYWHERE: &[&str] = &["function", "coproc", "select", "[[", "]]", "alias", "shopt"];
 
 /// What exists in a shell only: its other reserved words, special builtins (POSIX XCU 2.15), builtins that have an
 /// effect on the shell alone, and those that bash adds.
 #[rustfmt::skip]
 const BUILTINS: &[&str] = &[
-    "for", "select", "case", "esac", "in", "[[", ":", ".", "break", "continue", "eval", "exec", "exit", "export",
+    "function", "coproc", "for", "select", "case", "esac", "in", "[[", ":", ".", "break", "continue", "eval", "exec", "exit", "export",
     "readonly", "return", "set", "shift", "times", "trap", "unset", "alias", "bg", "cd", "command", "fc", "fg",
     "getopts", "hash", "jobs", "read", "type", "ulimit", "umask", "unalias", "wait", "source", "let", "declare",
     "typeset", "local", "builtin", "mapfile", "readarray", "shopt", "pushd", "popd", "dirs", "disown",
@@ -86,7 +88,8 @@ pub(super) fn check(text: &str, parsed: &mut Parsed) -> Result<(), Box<Fault>> {
     let cooked = first.fixed(text).unwrap_or_default();
     parsed.needs_shell |=
         is_shells_own(raw) || cooked != raw && is_shells_own(&cooked) || is_assignment(raw);
-    let mut checker = Checker { text, params: &parsed.params, lint: Lint::default() };
+    let has_values = !parsed.placeholders.is_empty();
+    let mut checker = Checker { text, params: &parsed.params, has_values, lint: Lint::default() };
     checker.commands(&mut parsed.items)
 }
 
@@ -95,6 +98,8 @@ pub(super) struct Checker<'a> {
     pub(super) text: &'a str,
     /// The names of placeholders, for messages.
     params: &'a [String],
+    /// There are placeholders, so that a shell must not read the text in another way.
+    has_values: bool,
     lint: Lint,
 }
 
@@ -199,29 +204,56 @@ impl Checker<'_> {
     /// Looks at one simple command, or at the beginning of a compound one.
     /// Keywords and assignments in front are passed over; a value in an assignment is refused.
     fn command(&mut self, words: &mut [&mut Word]) -> Result<(), Box<Fault>> {
-        for at in 0..words.len() {
-            let (first, after) = words[at..].split_first().expect("it is within");
+        let mut at = 0;
+        while let Some((first, after)) = words[at.min(words.len())..].split_first() {
             match self.raw(first) {
-                "for" | "select" => {
-                    let name = after.first();
+                "for" => {
                     let help = "write a name of your own";
-                    return name
-                        .map_or(Ok(()), |it| self.refuse(it, "where a variable is named", help));
-                }
-                "[[" => {
-                    let place = "within `[[`, where some shells calculate";
-                    return after.iter().try_for_each(|it| self.refuse(it, place, "use `[`"));
+                    let name = after.first();
+                    name.map_or(Ok(()), |it| self.refuse(it, "where a variable is named", help))?;
+                    // Without `in`, a command may follow on the same line.
+                    if after.get(1).is_some_and(|it| self.raw(it) == "in") {
+                        return Ok(());
+                    }
+                    at += 1;
                 }
                 raw if is_keyword(raw) => {}
                 raw if is_assignment(raw) => {
                     let help = "set the variable under \"env\" in the manifest, or hand the value over as an \
                                 argument, as in `sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\"";
                     self.refuse(first, "in an assignment to a variable of the shell", help)?;
+                    self.refuse_index(first)?;
+                }
+                "time" => {
+                    self.refuse_timed(after)?;
+                    return self.program(&mut words[at..]);
                 }
                 _ => return self.program(&mut words[at..]),
             }
+            at += 1;
         }
         Ok(())
+    }
+
+    /// Refuses `a[…]=`: a shell with arrays reads up to the bracket, across blanks.
+    fn refuse_index(&self, word: &Word) -> Result<(), Box<Fault>> {
+        let raw = self.raw(word);
+        let begins = raw.find(['[', '=']).filter(|it| raw[*it..].starts_with('['));
+        match begins.filter(|_| self.has_values) {
+            Some(_) => Err(Fault::not_everywhere(word.span.clone(), raw).into()),
+            None => Ok(()),
+        }
+    }
+
+    /// `time` is a reserved word of some shells, and a program for others. Both read a program behind it, where
+    /// no other reserved word and no assignment stands there.
+    fn refuse_timed(&self, after: &[&mut Word]) -> Result<(), Box<Fault>> {
+        let first = after.iter().find(|it| !matches!(self.raw(it), "-p" | "--"));
+        let differs = |raw| is_shells_own(raw) || is_assignment(raw) || raw == "time";
+        match first.filter(|it| self.has_values && differs(self.raw(it))) {
+            Some(word) => Err(Fault::not_everywhere(word.span.clone(), "time").into()),
+            None => Ok(()),
+        }
     }
 
     /// Looks at a program and its words.
@@ -241,6 +273,10 @@ impl Checker<'_> {
     /// Refuses a value in the name of a program, and behind a name that may be empty.
     pub(super) fn refuse_program(&self, words: &[&mut Word]) -> Result<(), Box<Fault>> {
         let Some((program, args)) = words.split_first() else { return Ok(()) };
+        let name = program.fixed(self.text).unwrap_or_default();
+        if self.has_values && NOT_EVERYWHERE.contains(&&*name) {
+            return Err(Fault::not_everywhere(program.span.clone(), &name).into());
+        }
         let help = "write the program itself; hand the value over as an argument, as in \
                     `sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\"";
         self.refuse(program, "in the place of the program", help)?;

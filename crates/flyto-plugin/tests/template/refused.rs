@@ -152,11 +152,7 @@ b"#,
                 "X Y"
             function f { p {{x}}
             }
-                "sh"
-                "-c"
-                "flyto_value_1=${1}; set --; function f { p \"${flyto_value_1}\"\n}"
-                "sh"
-                "X Y"
+                failed to read the command "function f { p {{x}}\n}": `function` means something to some shells only, and a value stands in the text (byte 0); write `name() {`
             p $1 {{x}}
                 "sh"
                 "-c"
