@@ -28,5 +28,5 @@ pub use findings::{Findings, Reported};
 pub use pointer::{InvalidPointer, Pointer};
 pub use quote::quoted;
 pub use reader::{ObjectKeys, ObjectReader, recorded_keys};
-pub use similar::closest;
+pub use similar::{KnownNames, closest};
 pub use source::{Place, Source, Span};

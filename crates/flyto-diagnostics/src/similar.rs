@@ -19,6 +19,41 @@ pub fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> O
     nearest(written, known, Reach::Words)
 }
 
+/// Known names, prepared once, of which each of many written names has the nearest looked up.
+///
+/// What it finds is what [`closest`] finds. Most names that are near to none are told by their letters alone,
+/// so an object with 100,000 unknown keys costs little more than a look at each of them.
+///
+/// ```
+/// use flyto_diagnostics::KnownNames;
+///
+/// let known = KnownNames::new(["command", "timeout_seconds"]);
+/// assert_eq!(known.closest("comand"), Some("command"));
+/// assert_eq!(known.closest("colour"), None);
+/// ```
+#[derive(Clone, Debug)]
+pub struct KnownNames<'a> {
+    names: Vec<(&'a str, Folded)>,
+}
+
+impl<'a> KnownNames<'a> {
+    /// Prepares names. The first 256 count; of those, names of more than 64 bytes are near to none.
+    pub fn new(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let names = names.into_iter().take(MOST_NAMES);
+        Self { names: names.filter_map(|name| Some((name, Folded::new(name)?))).collect() }
+    }
+
+    /// The known name that is nearest to `written`, as [`closest`] finds it; `None` where none is near.
+    pub fn closest(&self, written: &str) -> Option<&'a str> {
+        let wanted = Folded::new(written)?;
+        let distance = |(name, known): &(&'a str, Folded)| {
+            Some((wanted.distance_to(known, Reach::Words)?, *name))
+        };
+        let near = self.names.iter().filter_map(distance);
+        near.min_by_key(|&(distance, _)| distance).map(|(_, name)| name)
+    }
+}
+
 /// How far apart two names may be.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Reach {
@@ -52,8 +87,11 @@ const LONGEST: usize = 64;
 const MOST_EDITS: usize = 3;
 
 /// A name without the differences that count for nothing.
+#[derive(Clone, Debug)]
 struct Folded {
     letters: Vec<char>,
+    /// Which letters there are, one bit for all of one remainder by 128.
+    kinds: u128,
     /// Where in `letters` each word ends.
     word_ends: Vec<usize>,
 }
@@ -68,24 +106,38 @@ impl Folded {
         starts.zip(&self.word_ends).map(|(start, &end)| &self.letters[start..end])
     }
 
-    /// How far `name` is from this one, or nothing when it is too far. Smaller is nearer.
+    /// As [`distance_to`](Self::distance_to) a name that is compared once.
     fn distance(&self, name: &str, reach: Reach) -> Option<usize> {
-        let other = Self::new(name)?;
+        self.distance_to(&Self::new(name)?, reach)
+    }
+
+    /// How many kinds of letters are here and not in `other`. Each of them takes an edit at least.
+    fn n_missing_in(&self, other: &Self) -> usize {
+        (self.kinds & !other.kinds).count_ones() as usize
+    }
+
+    /// How far `other` is from this one, or nothing when it is too far. Smaller is nearer.
+    fn distance_to(&self, other: &Self, reach: Reach) -> Option<usize> {
         let (n_self, n_other) = (self.letters.len(), other.letters.len());
         let allowed = (n_self.max(n_other) / 3).clamp(1, MOST_EDITS);
+        let may_be_near = n_self.abs_diff(n_other) <= allowed
+            && self.n_missing_in(other).max(other.n_missing_in(self)) <= allowed;
         // An edit distance as long as the word itself would replace the word, not mend it.
-        let near =
-            edits(&self.letters, &other.letters, allowed).filter(|it| *it < n_self.min(n_other));
+        let near = may_be_near
+            .then(|| edits(&self.letters, &other.letters, allowed))
+            .flatten()
+            .filter(|it| *it < n_self.min(n_other));
         if near.is_some() || reach == Reach::Letters {
             return near;
         }
         let (short, long) = if self.word_ends.len() < other.word_ends.len() {
-            (self, &other)
+            (self, other)
         } else {
-            (&other, self)
+            (other, self)
         };
-        let n_added = long.word_ends.len() - short.word_ends.len();
-        if n_added == 0 || short.word_ends.is_empty() {
+        let n_words = short.word_ends.len();
+        let n_added = long.word_ends.len() - n_words;
+        if n_added == 0 || n_words == 0 || short.n_missing_in(long) > MOST_SLIPS * n_words {
             return None;
         }
         let is_telling = short.words().any(|word| word.len() >= 3);
@@ -102,8 +154,12 @@ impl Folded {
 /// Whether one word is the other with a letter or two mistyped. Short words are too near to each other
 /// to tell.
 fn is_slip(a: &[char], b: &[char]) -> bool {
-    a.len().min(b.len()) >= 5 && edits(a, b, (a.len().max(b.len()) / 4).clamp(1, 2)).is_some()
+    let most = (a.len().max(b.len()) / 4).clamp(1, MOST_SLIPS);
+    a.len().min(b.len()) >= 5 && edits(a, b, most).is_some()
 }
+
+/// How many mistyped letters are looked for in one word of several.
+const MOST_SLIPS: usize = 2;
 
 /// How many letters to replace, add, remove or swap with their neighbour make one word the other, or nothing
 /// when they are more than `most`.
@@ -111,6 +167,8 @@ fn is_slip(a: &[char], b: &[char]) -> bool {
 /// Only the cells of the table that at most `most` edits reach are worked out, so that the steps grow with the
 /// length of a word and not with its square.
 fn edits(a: &[char], b: &[char], most: usize) -> Option<usize> {
+    #[cfg(test)]
+    tests::N_EDITS.with(|it| it.set(it.get() + 1));
     let n_equal = a.iter().zip(b).take_while(|(a, b)| a == b).count();
     let (a, b) = (&a[n_equal..], &b[n_equal..]);
     if a.len().abs_diff(b.len()) > most {
@@ -150,7 +208,8 @@ fn edits(a: &[char], b: &[char], most: usize) -> Option<usize> {
 
 /// Splits at `-`, `_`, blanks and where a capital follows a small letter; folds case.
 fn fold(name: &str) -> Folded {
-    let mut res = Folded { letters: Vec::with_capacity(name.len()), word_ends: Vec::new() };
+    let mut res =
+        Folded { letters: Vec::with_capacity(name.len()), kinds: 0, word_ends: Vec::new() };
     let mut new_word = true;
     let mut after_small = false;
     for c in name.chars() {
@@ -168,14 +227,22 @@ fn fold(name: &str) -> Folded {
     if !res.letters.is_empty() {
         res.word_ends.push(res.letters.len());
     }
+    res.kinds = res.letters.iter().fold(0, |kinds, &c| kinds | 1 << (u32::from(c) % u128::BITS));
     res
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use proptest::prelude::*;
 
     use super::*;
+
+    thread_local! {
+        /// How often names or words were compared letter by letter.
+        pub(super) static N_EDITS: Cell<usize> = const { Cell::new(0) };
+    }
 
     const KNOWN: &[&str] = &[
         "name",
@@ -191,6 +258,7 @@ mod tests {
     #[track_caller]
     fn check(written: &str, expect: Option<&str>) {
         assert_eq!(closest(written, KNOWN.iter().copied()), expect, "{written:?}");
+        assert_eq!(KnownNames::new(KNOWN.iter().copied()).closest(written), expect, "{written:?}");
     }
 
     #[test]
@@ -240,7 +308,29 @@ mod tests {
         assert_eq!(closest(&longer, [name.as_str()]), None);
     }
 
+    #[test]
+    fn names_with_other_letters_are_not_compared_letter_by_letter() {
+        let known = KnownNames::new(KNOWN.iter().copied());
+        N_EDITS.set(0);
+        assert!((0..100_000).all(|it| known.closest(&format!("key{it}")).is_none()));
+        assert_eq!(N_EDITS.get(), 0);
+        assert_eq!(known.closest("comand"), Some("command"));
+        assert!(N_EDITS.get() > 0);
+    }
+
     proptest! {
+        /// Names that the look at their letters leaves out are far apart.
+        #[test]
+        fn letters_that_are_missing_take_an_edit_each(
+            a in "[a-dA\u{e4}\u{161}]{0,12}",
+            b in "[a-dA\u{e4}\u{161}]{0,12}",
+        ) {
+            let (a, b) = (fold(&a), fold(&b));
+            let text = |it: &Folded| it.letters.iter().collect::<String>();
+            let all = strsim::osa_distance(&text(&a), &text(&b));
+            prop_assert!(a.n_missing_in(&b).max(b.n_missing_in(&a)) <= all);
+        }
+
         /// The cells that are left out never change an answer.
         #[test]
         fn edits_are_those_of_the_whole_table(

@@ -8,9 +8,10 @@ use std::{
     collections::BTreeSet,
     mem,
     path::{Path, PathBuf},
+    sync::LazyLock,
 };
 
-use flyto_diagnostics::{At, Findings, Location, ObjectReader, Source, closest, json, quoted};
+use flyto_diagnostics::{At, Findings, KnownNames, Location, ObjectReader, Source, json, quoted};
 use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
 
 use super::audit::{self, AuditConfig};
@@ -100,6 +101,17 @@ const RULES: [(&str, &str); 19] = [
     ("keep_days", "audit"),
 ];
 
+/// The keys of [`KEYS`], to find the one that was meant.
+static NEAR_KEYS: LazyLock<KnownNames<'static>> = LazyLock::new(|| KnownNames::new(KEYS));
+
+/// Those of [`KEYS`] and of [`RULES`].
+static NEAR_RULES: LazyLock<KnownNames<'static>> =
+    LazyLock::new(|| KnownNames::new(KEYS.into_iter().chain(RULES.iter().map(|it| it.0))));
+
+/// How many keys of one file are refused because a rule may stand under them. Beyond them the rest of the file counts
+/// as unread.
+const MOST_MISPLACED: usize = 32;
+
 /// The section with the rules of permission.
 const PERMISSIONS: &str = "permissions";
 
@@ -134,7 +146,8 @@ pub(crate) fn is_config(root: &json::Value<'_>) -> bool {
     let is_foreign = |key: &str| FOREIGN.iter().any(|it| it.0 == key);
     let is_misplaced = |key: &str| key.ends_with("_plugins") || key == "strict_env";
     let sets_nothing = keys.clone().all(|key| key == SCHEMA);
-    let is_own = |key: &str| closest(key, KEYS).is_some() || is_foreign(key) || is_misplaced(key);
+    let is_own =
+        |key: &str| NEAR_KEYS.closest(key).is_some() || is_foreign(key) || is_misplaced(key);
     sets_nothing || keys.any(is_own)
 }
 
@@ -340,15 +353,22 @@ fn refuse_misplaced_rules<'v>(
     reader: &mut ObjectReader<'v, '_>,
 ) -> BTreeSet<&'static str> {
     let mut res = BTreeSet::new();
-    let all = || KEYS.into_iter().chain(RULES.iter().map(|it| it.0));
+    let mut n_refused = 0;
     let spans = at.value().as_object().unwrap_or_default().iter().map(|it| it.key.span);
     for ((key, value), span) in at.members().zip(spans).filter(|it| !KEYS.contains(&it.0.0)) {
-        let meant = all().find(|it| *it == key).or_else(|| closest(key, all()));
-        let Some(&(meant, section)) = RULES.iter().find(|it| Some(it.0) == meant) else { continue };
+        let rule = |name: &str| RULES.iter().find(|it| it.0 == name);
+        let meant = rule(key).or_else(|| NEAR_RULES.closest(key).and_then(rule));
+        let Some(&(meant, section)) = meant else { continue };
         if !res.insert(meant) && key == meant {
             // It stands there twice, which is an error by itself.
             continue;
         }
+        if n_refused == MOST_MISPLACED {
+            // Any rule may stand under the keys that are not looked at.
+            res.extend(RULES.iter().map(|it| it.0));
+            break;
+        }
+        n_refused += 1;
         reader.allow(key);
         let what = match key == meant {
             true => format!("unknown key {}", quoted(key)),

@@ -1,8 +1,9 @@
 //! Grants for plugins that are not there, and servers that are not started.
 
 use expect_test::{Expect, expect};
+use flyto_diagnostics::Severity;
 use flyto_execenv::{ExecEnv, local::Local};
-use flyto_host::{Flags, Host, load_config};
+use flyto_host::{Flags, Host, Surroundings, load_config};
 
 use flyto_tools::Input;
 
@@ -148,4 +149,49 @@ fn a_large_configuration_is_read_in_time() {
     let host = host(&world, &format!("{blocked}, {grants}"), &Flags::default());
     let n_warnings = host.report().settings.count(flyto_diagnostics::Severity::Warning);
     assert_eq!(n_warnings, 2 * N);
+}
+
+/// A configuration of 300,000 unknown keys and one more.
+fn many_keys(last: &str) -> String {
+    let keys: String = (0..300_000).map(|it| format!("\"key{it}\": 1, ")).collect();
+    format!("{{{keys}{last}}}")
+}
+
+#[test]
+fn a_misspelt_rule_behind_many_unknown_keys_is_an_error() {
+    let world = World::new();
+    for path in [".config/flyto/config.json", "project/.flyto/config.json"] {
+        let file = world.write(path, &many_keys(r#""sanbox": "strict""#));
+        let surroundings = Surroundings::new(
+            [("HOME", world.dir.path().as_os_str())].into_iter().collect(),
+            world.path("project"),
+        );
+        let findings = match load_config(&surroundings, &Flags::default()) {
+            // A project that is not trusted keeps what it can narrow, and no configuration from being used.
+            Ok((_, findings)) => {
+                assert!(path.starts_with("project"));
+                findings
+            }
+            Err(err) => err.findings,
+        };
+        let message = r#"unknown key "sanbox", which looks like "sandbox""#;
+        let refused: Vec<_> = findings.iter().filter(|it| it.code.as_str() == "F0141").collect();
+        let [refused] = &refused[..] else { panic!("{path}: {findings:?}") };
+        assert_eq!(refused.message, message, "{path}");
+        // Few of the others are told one by one.
+        assert!(findings.count(Severity::Warning) < 20, "{path}");
+        std::fs::remove_file(file).expect("it is there");
+    }
+}
+
+#[test]
+fn keys_without_end_that_look_like_rules_are_refused_after_the_first_of_them() {
+    let world = World::new();
+    let keys: Vec<_> = (0..20_000).map(|it| format!("\"sandbox_{it}\": 1")).collect();
+    world.write(".config/flyto/config.json", &format!("{{{}}}", keys.join(", ")));
+    let err = load_config(&world.surroundings(), &Flags::default()).expect_err("a rule is unread");
+    assert_eq!(err.findings.count(Severity::Error), 32);
+    let told =
+        err.findings.iter().any(|it| it.message.contains("more keys of this object are unknown"));
+    assert!(told, "{:?}", err.findings);
 }
