@@ -35,7 +35,7 @@ pub struct HostContext {
     /// The host's current directory, absolute. Programs start in it, and a relative program is
     /// taken from it.
     pub current_dir: PathBuf,
-    /// The directory for stdout that is too long to be kept in memory. Without one, the middle of
+    /// The directory for stdout and stderr that are too long to be kept in memory. Without one, the middle of
     /// such output is lost. It is made when it is needed; the host
     /// removes the files.
     pub spill_dir: Option<PathBuf>,
@@ -81,7 +81,8 @@ impl HostContext {
 ///
 /// All but the first two are errors, and so is the first with another exit code than 0;
 /// [`ToolResult::failure`] says which. Output that outgrew the capture limit has its start and its
-/// end, with a line between them that says how much is missing.
+/// end, with a line between them that says how much is missing and names the file with the whole, if there is one. In
+/// the text of an error these are 4 KiB each.
 ///
 /// What the operator asks for and the backend does not offer is an error
 /// ([`ToolErrorKind::Unsupported`](flyto_tools::ToolErrorKind::Unsupported)), no result; so is what the operator
@@ -154,8 +155,11 @@ impl ExecTool {
         let spec = self.spec.clone().stdin(stdin);
         match &self.spill_dir {
             Some(dir) => {
-                let capture = Capture::default().spill_to(spill_path(dir, self.def.name()));
-                spec.stdout(Output::Captured(capture))
+                let capture = || {
+                    let path = spill_path(dir, self.def.name());
+                    Output::Captured(Capture::default().spill_to(path))
+                };
+                spec.stdout(capture()).stderr(capture())
             }
             None => spec,
         }
@@ -168,20 +172,23 @@ impl ExecTool {
         let ended_early = matches!(ran.outcome.ending, Ending::TimedOut | Ending::Cancelled);
         // The texts for these have no place for stdout.
         let kept = Some(stdout.text.clone()).filter(|it| ended_early && !it.is_empty());
+        // Nor for stderr; a file that holds one of the two is named all the same.
+        let omitted = || stdout.omitted.clone().or_else(|| ran.failed_stderr().omitted);
         let mut res = match (ran.outcome.ending, ran.failure()) {
             (Ending::TimedOut, Some(failure)) => {
                 let time = ran.deadline_text();
                 let text = format!("error: exec_tool {name:?} timed out after {time}");
-                with_omitted(ToolResult::failed(failure, text), stdout.omitted)
+                with_omitted(ToolResult::failed(failure, text), omitted())
             }
             (Ending::Cancelled, Some(failure)) => {
                 let time = ran.wall_text();
                 let text = format!("error: exec_tool {name:?} cancelled after {time}");
-                with_omitted(ToolResult::failed(failure, text), stdout.omitted)
+                with_omitted(ToolResult::failed(failure, text), omitted())
             }
             (Ending::LimitReached(limit), Some(failure)) => {
                 let limit = limit.name();
                 let mut text = format!("error: exec_tool {name:?} reached its limit of {limit}");
+                let stdout = ran.failed_stdout();
                 if !stdout.text.is_empty() {
                     text.push('\n');
                     text.push_str(&stdout.text);
@@ -190,6 +197,7 @@ impl ExecTool {
             }
             (_, Some(failure)) if stdout.text.is_empty() => failed_without_stdout(ran, failure),
             (_, failure) => {
+                let stdout = if failure.is_some() { ran.failed_stdout() } else { stdout };
                 let mut res = ToolResult::text(stdout.text);
                 (res.failure, res.raw) = (failure, stdout.raw);
                 with_omitted(res, stdout.omitted)
@@ -221,7 +229,7 @@ impl ExecTool {
 }
 
 fn failed_without_stdout(ran: &Ran, failure: Failure) -> ToolResult {
-    let (exit, stderr) = (ran.exit_text(), ran.stderr());
+    let (exit, stderr) = (ran.exit_text(), ran.failed_stderr());
     if stderr.text.is_empty() {
         return ToolResult::failed(failure, format!("{exit} (no output)"));
     }

@@ -40,17 +40,17 @@ pub(crate) fn of(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
         (_, None) => from_stdout(stdout),
         (Ending::TimedOut, Some(failure)) => {
             let text = format!("plugin tool {name:?} timed out after {}", ran.deadline_text());
-            with_stderr(failure, text, stdout, ran)
+            with_stderr(failure, text, ran)
         }
         (Ending::Cancelled, Some(failure)) => {
             let text = format!("plugin tool {name:?} cancelled after {}", ran.wall_text());
-            with_stderr(failure, text, stdout, ran)
+            with_stderr(failure, text, ran)
         }
         (Ending::LimitReached(limit), Some(failure)) => {
             let text = format!("plugin tool {name:?} reached its limit of {}", limit.name());
-            with_both(failure, text, stdout, ran)
+            with_both(failure, text, ran)
         }
-        (_, Some(failure)) => with_both(failure, ran.exit_text(), stdout, ran),
+        (_, Some(failure)) => with_both(failure, ran.exit_text(), ran),
     };
     let mut execution = ran.execution();
     execution.stdout = kept;
@@ -89,17 +89,18 @@ fn with_data(name: &str, stdout: Text) -> ToolResult {
 }
 
 /// A failure whose text is one line and stderr.
-fn with_stderr(failure: Failure, first: String, stdout: Text, ran: &Ran) -> ToolResult {
-    let stderr = ran.stderr();
+fn with_stderr(failure: Failure, first: String, ran: &Ran) -> ToolResult {
+    let stderr = ran.failed_stderr();
     let mut res = ToolResult::failed(failure, format!("{first}\nstderr: {}", stderr.text));
-    // The text has no place for stdout; a file that holds it is named all the same.
-    res.omitted = stdout.omitted.or(stderr.omitted);
+    // The text has no place for stdout; a file that holds it is named all the same. The one of stderr is named in the
+    // text.
+    res.omitted = ran.stdout().omitted.or(stderr.omitted);
     res
 }
 
 /// A failure whose text is one line, stdout and stderr.
-fn with_both(failure: Failure, first: String, stdout: Text, ran: &Ran) -> ToolResult {
-    let stderr = ran.stderr();
+fn with_both(failure: Failure, first: String, ran: &Ran) -> ToolResult {
+    let (stdout, stderr) = (ran.failed_stdout(), ran.failed_stderr());
     let text = format!("{first}\nstdout: {}\nstderr: {}", stdout.text, stderr.text);
     let mut res = ToolResult::failed(failure, text);
     res.raw = stdout.raw;

@@ -72,6 +72,9 @@ use crate::{
 /// and goes on. Where the call waited for something else than the plugin's work on it, the text for
 /// that has a line `session: …`.
 ///
+/// Output of a failure that is longer than [`PluginContext::capture_bytes`] stands there with its first and its last 4 KiB, and
+/// a line between them that names the file with the whole.
+///
 /// All but the first are errors, and [`ToolResult::failure`] says which. A program that cannot be
 /// started is a [`ToolError`] with the text `plugin tool "p:t" exec failed` and its cause.
 #[derive(Debug)]
@@ -329,12 +332,13 @@ impl PluginTool {
         let def = &self.def;
         let (program, args, stdin) = self.invoked(input)?;
         let capture = Capture::limit(self.ctx.capture_bytes);
-        let mut stdout = capture.clone();
+        let (mut stdout, mut stderr) = (capture.clone(), capture);
         if def.form() == ToolForm::Binary {
             stdout.limit_bytes = stdout.limit_bytes.max(LONGEST_REPLY_BYTES);
         }
         if let Some(dir) = &self.ctx.spill_dir {
             stdout = stdout.spill_to(spill_path(dir, &self.name));
+            stderr = stderr.spill_to(spill_path(dir, &self.name));
         }
         let spec = self
             .start()
@@ -342,7 +346,7 @@ impl PluginTool {
             .args(args)
             .stdin(stdin)
             .stdout(Output::Captured(stdout))
-            .stderr(Output::Captured(capture))
+            .stderr(Output::Captured(stderr))
             .deadline(self.timeout());
         Ok(if def.grace.is_zero() { spec } else { spec.grace(def.grace) })
     }

@@ -147,6 +147,19 @@ impl Ran {
         Text::new(&self.outcome.stderr)
     }
 
+    /// stdout as text for the result of a call that failed: of output that was too long to be captured whole, the first
+    /// and the last 4 KiB, with a line between them that names the file with the whole, if there is one.
+    #[must_use]
+    pub fn failed_stdout(&self) -> Text {
+        Text::for_failure(&self.outcome.stdout)
+    }
+
+    /// stderr as text for the result of a call that failed, as [`failed_stdout`](Self::failed_stdout) gives stdout.
+    #[must_use]
+    pub fn failed_stderr(&self) -> Text {
+        Text::for_failure(&self.outcome.stderr)
+    }
+
     /// Why the call failed; `None` when the program exited with code 0.
     #[must_use]
     pub fn failure(&self) -> Option<Failure> {

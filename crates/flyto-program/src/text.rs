@@ -21,8 +21,22 @@ pub struct Text {
     pub omitted: Option<Omitted>,
 }
 
+/// How much of each end of an output that is too long to be captured whole stands in the text of a failure: 4 KiB, about
+/// 50 lines. The file with the whole has the rest.
+const FAILURE_ENDS_BYTES: usize = 4 * 1024;
+
 impl Text {
     pub(crate) fn new(captured: &Captured) -> Self {
+        Self::with_ends(captured, usize::MAX)
+    }
+
+    /// The text for a failure: of output that was not captured whole, the first and the last 4 KiB.
+    pub(crate) fn for_failure(captured: &Captured) -> Self {
+        Self::with_ends(captured, FAILURE_ENDS_BYTES)
+    }
+
+    /// Of output that was not captured whole, at most so many bytes of each end.
+    fn with_ends(captured: &Captured, most_bytes: usize) -> Self {
         if captured.is_complete() {
             return match String::from_utf8(captured.bytes().into_owned()) {
                 Ok(text) => Self { text, raw: None, omitted: None },
@@ -34,8 +48,9 @@ impl Text {
             };
         }
         // A character that the cut went through is left out whole.
-        let head = without_cut_end(&captured.head);
-        let tail = without_cut_start(&captured.tail);
+        let (head, tail) = (&captured.head, &captured.tail);
+        let head = without_cut_end(&head[..head.len().min(most_bytes)]);
+        let tail = without_cut_start(&tail[tail.len().saturating_sub(most_bytes)..]);
         let bytes = captured.total_bytes - (head.len() + tail.len()) as u64;
         let mut omitted = Omitted::new(bytes);
         if let Some(spill) = &captured.spill {
@@ -134,6 +149,19 @@ mod tests {
                 r#"Text { text: "ab\n[… 22 bytes omitted …]\nyz", raw: None, omitted: Some(Omitted { bytes: 22, whole: None, not_kept: None }) }"#
             ]],
         );
+    }
+
+    #[test]
+    fn a_failure_has_the_ends_of_what_is_too_long() {
+        let long = [b'x'; 2 * FAILURE_ENDS_BYTES];
+        let whole = captured(&long, &long, 2 * long.len() as u64);
+        assert_eq!(Text::for_failure(&whole), Text::new(&whole));
+        let cut = captured(&long, &long, 1 << 20);
+        let text = Text::for_failure(&cut);
+        let n_omitted = (1 << 20) - 2 * FAILURE_ENDS_BYTES as u64;
+        assert_eq!(text.omitted, Some(Omitted::new(n_omitted)));
+        let end = "x".repeat(FAILURE_ENDS_BYTES);
+        assert_eq!(text.text, format!("{end}\n[… {n_omitted} bytes omitted …]\n{end}"));
     }
 
     #[tokio::test]

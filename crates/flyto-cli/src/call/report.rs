@@ -131,7 +131,10 @@ fn remark(made: &Made, name: &str, printed: Printed, screen: &Screen) {
         screen.output_beside(&shortened(stdout, whole.is_some()));
     }
     let stderr = execution.and_then(|it| it.stderr.as_deref());
-    let is_told = |text: &str| result.output.contains(text.trim_end());
+    let is_told = |text: &str| {
+        let (start, end) = ends(text).unwrap_or((text, text));
+        [start, end].iter().all(|it| result.output.contains(it.trim_end()))
+    };
     if let Some(stderr) = stderr.filter(|it| !shown.stderr && !is_told(it)) {
         screen.output_beside(&shortened(stderr, false));
     }

@@ -214,11 +214,12 @@ impl EvolvedTool {
 
     /// The result of a call by the table above.
     pub(crate) fn result(ran: &Ran) -> ToolResult {
-        let output = ran.stdout();
+        let failure = ran.failure();
+        let output = if failure.is_some() { ran.failed_stdout() } else { ran.stdout() };
         let mut res = ToolResult::text(output.text);
         res.raw = output.raw;
         res.omitted = output.omitted;
-        if let Some(failure) = ran.failure() {
+        if let Some(failure) = failure {
             let exit = match ran.outcome.ending {
                 Ending::Exited(exit) => Some(exit),
                 // It was killed, also where it answered an earlier signal by an exit code.

@@ -57,7 +57,7 @@ pub(crate) fn result(name: &str, ran: &Ran, prints_json: bool) -> ToolResult {
             reply::result(name, Err(err), prints_json)
         }
         (Some(Message::Response { outcome: Ok(output), .. }), Some(failure)) => {
-            let stderr = ran.stderr().text;
+            let stderr = ran.failed_stderr().text;
             let text = format!("{}\nstdout: {}\nstderr: {stderr}", ran.exit_text(), output.text);
             let mut res = ToolResult::failed(failure, text);
             res.data = output.data;
@@ -107,7 +107,7 @@ fn is_answer(message: &Message) -> bool {
 /// It says, as far as it can: what is wrong with the answer, that stdout was too long, or that
 /// it holds something near to an answer.
 fn no_answer(name: &str, ran: &Ran, found: Option<Message>) -> ToolResult {
-    let (stdout, stderr) = (ran.stdout(), ran.stderr());
+    let (stdout, stderr) = (ran.failed_stdout(), ran.failed_stderr());
     let n_bytes = ran.outcome.stdout.total_bytes;
     let why = match (found, &stdout.omitted) {
         (Some(Message::Malformed { why, .. }), _) => why,
