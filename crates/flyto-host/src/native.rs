@@ -16,7 +16,7 @@ use std::{
 use flyto_execenv::DEFAULT_GRACE;
 use flyto_program::duration_text;
 use flyto_tools::{
-    CallContext, Entry, Failure, Input, Preview, Problem, ProblemKind, Tool, ToolError,
+    CallContext, Entry, Failure, Input, Origin, Preview, Problem, ProblemKind, Tool, ToolError,
     ToolErrorKind, ToolResult, Validated,
 };
 use tokio::{
@@ -109,10 +109,26 @@ impl Drop for EndedOnDrop {
 /// The result of a call that was ended at its deadline. `after` is the time that the call was
 /// given; the failure has it exactly, the text in milliseconds.
 fn timed_out(name: &str, after: Duration) -> ToolResult {
-    // Finer than a millisecond says nothing about when it was ended.
-    let shown = Duration::new(after.as_secs(), after.subsec_millis() * 1_000_000);
-    let text = format!("tool {name:?} timed out after {}", duration_text(shown));
+    let text = format!("tool {name:?} timed out after {}", duration_text(whole_millis(after)));
     ToolResult::failed(Failure::TimedOut { after: Some(after) }, text)
+}
+
+/// The result of a call whose time was over in a stage, before its tool was reached.
+pub(crate) fn timed_out_in(entry: &Entry, stage: &str, after: Duration) -> ToolResult {
+    let name = entry.id().to_string();
+    let tool = match &entry.tool().metadata().origin {
+        Origin::Plugin { .. } => format!("plugin tool {name:?}"),
+        Origin::ExecFile { .. } => format!("error: exec_tool {name:?}"),
+        _ => format!("tool {name:?}"),
+    };
+    let time = duration_text(whole_millis(after));
+    let text = format!("{tool} timed out after {time} in the stage {stage:?}; nothing was started");
+    ToolResult::failed(Failure::TimedOut { after: Some(after) }, text)
+}
+
+/// Finer than a millisecond says nothing about when a call was ended.
+fn whole_millis(time: Duration) -> Duration {
+    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
 }
 
 /// What became of a task that gave no result.

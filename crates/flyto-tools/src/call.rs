@@ -83,6 +83,16 @@ impl CallContext {
         self
     }
 
+    /// Shortens the deadline to a time that began at `started`, and that texts then tell. A deadline that comes before
+    /// stays.
+    pub(crate) fn within(mut self, started: Instant, timeout: Duration) -> Self {
+        let deadline = started.checked_add(timeout);
+        if let Some(deadline) = deadline.filter(|own| self.deadline.is_none_or(|it| *own < it)) {
+            (self.deadline, self.timeout) = (Some(deadline), Some(timeout));
+        }
+        self
+    }
+
     /// Sets the sink of progress.
     #[must_use]
     pub fn with_progress(mut self, sink: impl ProgressSink) -> Self {

@@ -42,6 +42,7 @@ use tracing::Instrument as _;
 
 use crate::{
     error::CallError,
+    native,
     permission::Decision,
     prepared::Prepared,
     secrets::{FoundSecret, Outcome},
@@ -151,6 +152,8 @@ pub trait Stage: fmt::Debug + Send + Sync + 'static {
 pub struct Call {
     prepared: Prepared,
     ctx: CallContext,
+    /// The time that the call was given when it began, or when a stage last exchanged its context.
+    time_given: Option<Duration>,
     /// Whether the input is known to fit the schema.
     is_checked: bool,
     has_decided: bool,
@@ -172,6 +175,7 @@ impl Call {
     pub(crate) fn new(prepared: Prepared, ctx: CallContext) -> Self {
         Self {
             prepared,
+            time_given: ctx.time_given(),
             ctx,
             is_checked: false,
             has_decided: false,
@@ -212,6 +216,9 @@ impl Call {
 
     /// Exchanges the context: for a stage that shortens the deadline, or listens to the output.
     pub fn set_ctx(&mut self, ctx: CallContext) {
+        if ctx.deadline() != self.ctx.deadline() {
+            self.time_given = ctx.time_given();
+        }
         self.ctx = ctx;
     }
 
@@ -272,6 +279,13 @@ impl Call {
     pub fn set_error(&mut self, err: ToolError) {
         self.outcome = Some(Err(err));
     }
+
+    /// The result of a call whose time is over behind this stage, and which has not come to its tool.
+    fn timed_out_in(&self, stage: &str) -> Option<ToolResult> {
+        let is_over = self.ctx.deadline().is_some_and(|it| it <= Instant::now());
+        let given = self.time_given.filter(|_| is_over && self.outcome.is_none())?;
+        Some(native::timed_out_in(self.entry(), stage, given))
+    }
 }
 
 /// The stages behind one.
@@ -286,7 +300,9 @@ impl<'a> Next<'a> {
         Self { stages, index: 0 }
     }
 
-    /// Goes on with the next stage; behind the last one, the result or the error that the call has by then is given.
+    /// Goes on with the next stage; behind the last one, the result or the error that the call has by then is given. Where
+    /// the time of the call is over and it has neither yet, no further stage begins:
+    /// [`Failure::TimedOut`](flyto_tools::Failure::TimedOut) names the stage that was the last.
     ///
     /// # Errors
     ///
@@ -300,6 +316,11 @@ impl<'a> Next<'a> {
             });
             return outcome.map_err(CallError::Tool);
         };
+        if let Some(before) = index.checked_sub(1).and_then(|it| stages.at(it))
+            && let Some(ended) = call.timed_out_in(before.name())
+        {
+            return Ok(ended);
+        }
         call.n_begun = index + 1;
         let begun = Instant::now();
         let span = trace::stage(stage.name());

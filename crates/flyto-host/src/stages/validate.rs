@@ -23,7 +23,7 @@ impl Stage for Validate {
             match tool.check(&call.ctx, call.prepared.input()).await? {
                 Checked::Fits(ctx) => {
                     if let Some(ctx) = ctx {
-                        call.ctx = ctx;
+                        call.set_ctx(ctx);
                     }
                     call.is_checked = true;
                 }

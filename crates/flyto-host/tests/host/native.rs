@@ -32,7 +32,7 @@ async fn the_callers_deadline_holds() {
         .run(|_: CallContext, _: NoInput| std::future::pending::<&str>());
     let res = call_for(&host_with(never.expect("a tool")), SHORT).await;
     assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(SHORT) }));
-    assert_eq!(res.output, "tool \"t\" timed out after 50ms");
+    assert!(res.output.starts_with("tool \"t\" timed out after 50ms"), "{}", res.output);
 }
 
 #[tokio::test]

@@ -400,3 +400,44 @@ async fn what_was_checked_is_what_runs() {
     let next = host.call("p:run", Input::empty(), &CallContext::new()).await.expect("a result");
     assert_eq!(next.output, "exchanged\n");
 }
+
+/// Takes until the time of the call is over.
+#[derive(Debug)]
+struct Late;
+
+#[async_trait]
+impl Stage for Late {
+    fn name(&self) -> &str {
+        "late"
+    }
+
+    async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
+        call.set_ctx(call.ctx().clone().with_timeout(Duration::from_millis(1)));
+        tokio::time::sleep_until(call.ctx().deadline().expect("it was set").into()).await;
+        next.run(call).await
+    }
+}
+
+#[tokio::test]
+async fn time_that_ends_in_a_stage_names_the_stage_and_starts_nothing() {
+    let world = World::new().plugin("p", "echo ran >ran");
+    let host =
+        Host::builder(ExecEnv::new(Local::new()), world.surroundings(), world.config.clone())
+            .caller(Caller::Operator)
+            .stages(|it| it.insert_before(names::EXECUTE, Late))
+            .expect("there is a stage that executes")
+            .build();
+    let report = host
+        .prepare("p:run", Input::empty())
+        .expect("it is there")
+        .run_reported(&CallContext::new())
+        .await;
+    let res = report.result.expect("it was tried");
+    assert_eq!(res.failure, Some(Failure::TimedOut { after: Some(Duration::from_millis(1)) }));
+    assert_eq!(
+        res.output,
+        r#"plugin tool "p:run" timed out after 1ms in the stage "late"; nothing was started"#
+    );
+    assert_eq!(report.stages.last().map(|it| &*it.stage), Some("late"));
+    assert!(!world.path("plugins/p/ran").exists());
+}

@@ -360,9 +360,20 @@ async fn a_check_counts_against_the_deadline() {
     let ctx = CallContext::new().with_deadline(deadline);
     let result = tool.execute(&ctx, input).await.unwrap();
     assert!(matches!(result.failure, Some(Failure::TimedOut { .. })), "{result:?}");
-    let end = "while its input was checked, at /properties/x/items/pattern of the schema";
+    let end = "while its input was checked, at /properties/x/items/pattern of the schema; \
+               nothing was started";
     assert!(result.output.starts_with(r#"tool "with-schema" timed out after "#), "{result:?}");
     assert!(result.output.ends_with(end), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_check_tells_the_time_that_the_caller_gave() {
+    let (tool, input) = slow();
+    let given = std::time::Duration::from_millis(200);
+    let ctx = CallContext::new().with_timeout(given);
+    let result = tool.execute(&ctx, input).await.unwrap();
+    assert_eq!(result.failure, Some(Failure::TimedOut { after: Some(given) }));
+    assert!(result.output.starts_with(r#"tool "with-schema" timed out after 200ms while"#));
 }
 
 #[tokio::test]

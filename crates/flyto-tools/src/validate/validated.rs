@@ -199,11 +199,11 @@ impl<T: Tool> Validated<T> {
         ctx: &CallContext,
         input: Input,
     ) -> Result<ToolResult, ToolError> {
-        let started = Instant::now();
+        let begun = Begun { at: Instant::now(), given: ctx.time_given() };
         let res = self.tool.execute(ctx, input).await?;
         match self.schemas() {
             Ok(Schemas { output: Some(validator), .. }) if !res.is_error() => {
-                self.check_output(ctx, validator, res, started).await
+                self.check_output(ctx, validator, res, begun).await
             }
             _ => Ok(res),
         }
@@ -216,8 +216,9 @@ impl<T: Tool> Validated<T> {
         input: &Input,
         started: Instant,
     ) -> Result<Checked, ToolError> {
-        let own = self.tool.preview(input).and_then(|it| started.checked_add(it.deadline?));
-        let deadline = ctx.deadline().into_iter().chain(own).min();
+        let own = self.tool.preview(input).and_then(|it| it.deadline);
+        let ctx = own.into_iter().fold(ctx.clone(), |ctx, own| ctx.within(started, own));
+        let begun = Begun { at: started, given: ctx.time_given() };
         let schemas = Arc::clone(&self.schemas);
         let name = self.name().to_owned();
         let given = input.clone();
@@ -231,16 +232,13 @@ impl<T: Tool> Validated<T> {
                 Err(err) => Err(err.clone()),
             }
         };
-        match background::run(ctx, deadline, &budget, check).await {
-            Ok(Ok(Ok(()))) => {
-                let ctx = ctx.clone();
-                Ok(Checked::Fits(Some(deadline.into_iter().fold(ctx, CallContext::with_deadline))))
-            }
+        match background::run(&ctx, ctx.deadline(), &budget, check).await {
+            Ok(Ok(Ok(()))) => Ok(Checked::Fits(Some(ctx))),
             Ok(Ok(Err(violations))) => Ok(Checked::Violates(violations)),
             Ok(Err(err)) => Err(self.not_checked(&err)),
             Err(why) => {
-                let end = Abandonment { why, started, deadline };
-                self.abandoned(&end, "input", &budget).map(|it| Checked::Ended(Box::new(it)))
+                let ended = self.abandoned(why, &begun, "input", &budget)?;
+                Ok(Checked::Ended(Box::new(ended)))
             }
         }
     }
@@ -251,7 +249,7 @@ impl<T: Tool> Validated<T> {
         ctx: &CallContext,
         validator: &Validator,
         mut res: ToolResult,
-        started: Instant,
+        begun: Begun,
     ) -> Result<ToolResult, ToolError> {
         let quick = res.data.as_ref().map(|it| validator.check_quickly(it));
         let verdict = match (&res.data, quick) {
@@ -265,8 +263,7 @@ impl<T: Tool> Validated<T> {
                     Ok(verdict) => verdict,
                     Err(why) => {
                         // The call took place: what it gave is kept.
-                        let end = Abandonment { why, started, deadline: ctx.deadline() };
-                        let ended = self.abandoned(&end, "output", &budget)?;
+                        let ended = self.abandoned(why, &begun, "output", &budget)?;
                         res.output = joined(ended.output, &res.output);
                         return Ok(match ended.failure {
                             Some(failure) => res.with_failure(failure),
@@ -295,12 +292,15 @@ impl<T: Tool> Validated<T> {
     /// The result of a call that ended while a value was checked.
     fn abandoned(
         &self,
-        end: &Abandonment,
+        why: Abandoned,
+        begun: &Begun,
         what: &str,
         budget: &Budget,
     ) -> Result<ToolResult, ToolError> {
-        let time = end.after();
-        let (ended, failure) = match end.why {
+        // Of a deadline, the whole time that was given, and not what was left of it when the check began.
+        let given = begun.given.filter(|_| why == Abandoned::TimedOut);
+        let time = given.unwrap_or_else(|| begun.at.elapsed());
+        let (ended, failure) = match why {
             Abandoned::TimedOut => ("timed out", Failure::TimedOut { after: Some(time) }),
             Abandoned::Cancelled => ("cancelled", Failure::Cancelled),
             Abandoned::Failed => {
@@ -317,29 +317,19 @@ impl<T: Tool> Validated<T> {
         let place = budget.place();
         let place = show::pointer(place.as_deref().unwrap_or_default());
         let time = time_text(time);
+        let not_started = if what == "input" { "; nothing was started" } else { "" };
         let text = format!(
-            "{tool} {ended} after {time} while its {what} was checked, at {place} of the schema"
+            "{tool} {ended} after {time} while its {what} was checked, at {place} of the schema{not_started}"
         );
         Ok(ToolResult::failed(failure, text))
     }
 }
 
-/// How and when a check was given up.
-///
-/// For the text and the failure of the result.
-struct Abandonment {
-    why: Abandoned,
-    /// The begin of the call.
-    started: Instant,
-    deadline: Option<Instant>,
-}
-
-impl Abandonment {
-    /// The time that the call took, or was given.
-    fn after(&self) -> Duration {
-        let end = self.deadline.filter(|_| self.why == Abandoned::TimedOut);
-        end.unwrap_or_else(Instant::now).saturating_duration_since(self.started)
-    }
+/// The begin of a call or of its first half, for the text and the failure of one that ends while a value is checked.
+struct Begun {
+    at: Instant,
+    /// The time that it was given.
+    given: Option<Duration>,
 }
 
 impl Schemas {
