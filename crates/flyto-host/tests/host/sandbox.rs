@@ -3,7 +3,7 @@
 use flyto_execenv::{
     Class, ExecEnv, Isolation, KillScope, Limits, Network, Policies, Policy, local::Local,
 };
-use flyto_host::{CallError, Host, permission::Caller};
+use flyto_host::{CallError, Flags, Host, load_config, permission::Caller};
 use flyto_tools::{CallContext, Input, NativeTool, NoInput, ToolErrorKind};
 
 use crate::world::{World, call};
@@ -42,6 +42,26 @@ async fn a_profile_that_the_backend_cannot_keep_refuses_programs_and_nothing_els
         );
         assert_eq!(call(&host, "native", "{}").await.expect("it runs").output, "done");
     }
+}
+
+#[tokio::test]
+async fn a_profile_of_a_configuration_file_refuses_programs_of_a_host() {
+    let world = World::new().plugin("p", "echo ran >ran");
+    let text = format!(
+        r#"{{"plugins": {{"enabled": true, "plugin_dirs": [{:?}]}}, "sandbox": "strict",
+            "permissions": {{"allow": ["p:run"]}}}}"#,
+        world.path("plugins").display().to_string()
+    );
+    world.write(".config/flyto/config.json", &text);
+    let (config, findings) =
+        load_config(&world.surroundings(), &Flags::default()).expect("it can be used");
+    assert!(findings.is_empty(), "{findings:?}");
+    let host = Host::new(ExecEnv::new(Local::new()), world.surroundings(), config);
+
+    let err = call(&host, "p:run", "{}").await.expect_err("refused");
+    let CallError::Tool(err) = err else { panic!("{err}") };
+    assert_eq!(err.kind(), ToolErrorKind::Unsupported, "{}", err.chain());
+    assert!(!world.path("plugins/p/ran").exists());
 }
 
 #[tokio::test]
