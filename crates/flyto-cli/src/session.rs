@@ -325,14 +325,21 @@ impl Loaded {
     pub(crate) fn not_called(&self, err: CallError) -> Stop {
         let stop = Stop::new(Exit::of(&Ending::NotCalled(&err)), chain(&err));
         match err {
-            CallError::NotFound { name, similar, findings, .. } => {
-                // Where it is known what is wrong with this very tool, no other one is meant.
-                let is_known = !findings.is_empty();
-                let mut stop = stop.with_findings(findings);
+            CallError::NotFound { name, similar, missing_plugin, findings, .. } => {
                 let set_aside = self.evolved.as_ref().and_then(|it| it.why_not(&name));
-                if !similar.is_empty() && !is_known && set_aside.is_none() {
-                    let similar: Vec<_> = similar.iter().map(|it| one_line(it)).collect();
-                    stop = stop.with_help(format!("did you mean {}?", similar.join(" or ")));
+                // Where it is known what is wrong with this very tool, no other one is meant.
+                let is_known = !findings.is_empty() || set_aside.is_some();
+                let mut stop = stop.with_findings(findings);
+                let similar: Vec<_> = similar.iter().map(|it| one_line(it)).collect();
+                let meant = format!("did you mean {}?", similar.join(" or "));
+                if let Some(plugin) = missing_plugin.filter(|_| !is_known) {
+                    let what = format!("there is no plugin \"{}\"", one_line(&plugin));
+                    stop = stop.with_help(match similar.is_empty() {
+                        true => what,
+                        false => format!("{what}; {meant}"),
+                    });
+                } else if !similar.is_empty() && !is_known {
+                    stop = stop.with_help(meant);
                 }
                 if let Some(why) = set_aside {
                     stop = stop.with_help(why);

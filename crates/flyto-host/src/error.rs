@@ -23,8 +23,10 @@ pub enum CallError {
     NotFound {
         /// The name that was asked for.
         name: String,
-        /// Names that are near.
+        /// Names that are near: of tools, or of plugins where `missing_plugin` is there.
         similar: Vec<String>,
+        /// The plugin in the name, where there is none of its name.
+        missing_plugin: Option<String>,
         /// What kept a tool of this name, or its plugin, from being loaded.
         findings: Vec<Diagnostic>,
     },

@@ -351,15 +351,30 @@ impl Host {
                     state: *state,
                 }
             }
+            (None, Some(plugin)) if name.contains(':') => CallError::NotFound {
+                name: name.to_owned(),
+                // A tool of another plugin may do something else under the same name.
+                similar: self.similar_plugin(plugin).into_iter().collect(),
+                missing_plugin: Some(plugin.to_owned()),
+                findings: refused_files_with(&report, name),
+            },
             (found, _) => CallError::NotFound {
                 name: name.to_owned(),
                 similar: self.similar(name, plugin.filter(|_| found.is_some())),
+                missing_plugin: None,
                 findings: match found {
                     Some(found) => why_not(found, tool.unwrap_or(name)),
                     None => refused_files_with(&report, name),
                 },
             },
         }
+    }
+
+    /// The plugin with tools whose name is near.
+    fn similar_plugin(&self, plugin: &str) -> Option<String> {
+        let tools = self.registry.snapshot();
+        let owners: BTreeSet<_> = tools.iter().filter_map(|it| it.id().owner()).collect();
+        closest(plugin, owners).map(ToOwned::to_owned)
     }
 
     /// Names near to one that is not there: those that differ by a slip, then those of which it is

@@ -226,6 +226,19 @@ fn an_unknown_tool_has_neighbours_and_reasons() {
         error: there is no tool "p:cta"
           help: did you mean p:cat?
     "#]]);
+    // A tool of another plugin may do something else under the same name.
+    place.call(&["pp:cat"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no tool "pp:cat"
+          help: there is no plugin "pp"; did you mean p?
+    "#]]);
+    place.call(&["elsewhere:cat"]).check(expect![[r#"
+        exit code 4
+        -- stderr
+        error: there is no tool "elsewhere:cat"
+          help: there is no plugin "elsewhere"
+    "#]]);
     place.write(
         "plugins/broken/plugin.json",
         r#"{"name": "broken", "tools": [{"name": "t", "comand": "true"}]}"#,

@@ -32,9 +32,10 @@ async fn a_call_is_looked_up_checked_run_and_bounded() {
 #[track_caller]
 fn check_missing(host: &Host, name: &str, expect: Expect) {
     let shown = match host.find(name).expect_err("no such tool") {
-        CallError::NotFound { similar, findings, .. } => {
+        CallError::NotFound { similar, missing_plugin, findings, .. } => {
             let codes: Vec<_> = findings.iter().map(|it| it.code.as_str()).collect();
-            format!("not found, similar {similar:?}, because of {codes:?}")
+            let what = missing_plugin.map_or("not found".into(), |it| format!("no plugin {it:?}"));
+            format!("{what}, similar {similar:?}, because of {codes:?}")
         }
         err => err.to_string(),
     };
@@ -73,7 +74,7 @@ fn a_missing_tool_is_explained() {
     check_missing(
         &host,
         "texts:run",
-        expect![[r#"not found, similar ["text:run"], because of []"#]],
+        expect![[r#"no plugin "texts", similar ["text"], because of []"#]],
     );
     let world = World::new().plugin("text1", "true");
     world.write("plugins/text2/plugin.json", r#"{"name": "text2", "tools": []}"#);
