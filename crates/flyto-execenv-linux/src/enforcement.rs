@@ -383,10 +383,8 @@ pub(crate) fn reached(
         .or(is(LimitKind::Memory, limits.memory_bytes.is_some() && events.oom_kills > 0 && failed))
         .or(is(LimitKind::CpuTime, limits.cpu_time.is_some() && signal == SIGXCPU))
         .or(is(LimitKind::FileSize, limits.file_size_bytes.is_some() && signal == SIGXFSZ))
-        .or(is(
-            LimitKind::Processes,
-            limits.processes.is_some() && events.refused_forks > 0 && failed,
-        ))
+        // Counted where there is a bound, the one by default included.
+        .or(is(LimitKind::Processes, events.refused_forks > 0 && failed))
 }
 
 #[cfg(test)]

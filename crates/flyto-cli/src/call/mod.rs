@@ -20,7 +20,7 @@ use std::time::Instant;
 use flyto_evolve::Approver;
 use flyto_host::permission::{Decision, Verdict};
 use flyto_host::stages::CallReport;
-use flyto_host::{CallError, HostBuilder, MissingGrants, Plan, Prepared};
+use flyto_host::{CallError, Confinement, HostBuilder, MissingGrants, Plan, Prepared};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Preview, ProblemKind, Progress, ToolResult, Violation,
 };
@@ -117,6 +117,8 @@ struct Made {
     /// What was shown while it ran.
     shown: Shown,
     working_dir: Option<String>,
+    /// Of a program: what held for it.
+    confinement: Option<Confinement>,
     /// Whether the user limited the text.
     is_limited: bool,
     /// How the variables are granted that a plugin lacked.
@@ -137,6 +139,7 @@ impl Made {
             exit,
             shown: Shown::default(),
             working_dir: None,
+            confinement: None,
             is_limited: false,
             lacks: None,
             defaulted: Vec::new(),
@@ -249,7 +252,9 @@ fn settled(
     let working_dir = call.preview().and_then(|it| it.working_dir.clone());
     let is_limited = loaded.is_limited;
     let undo = undo.map(|it| it.map_err(|err| chain(&err)));
-    Ok(Made { working_dir, is_limited, lacks, defaulted, undo, ..Made::new(result, exit) })
+    let confinement = call.confinement();
+    let made = Made::new(result, exit);
+    Ok(Made { working_dir, confinement, is_limited, lacks, defaulted, undo, ..made })
 }
 
 /// Whether the call has had all the time that there was. The process of its session gets no more.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::Made;
 use crate::advice::DOCTOR;
+use crate::confinement;
 use crate::exit::Exit;
 use crate::screen::Screen;
 use crate::session::Session;
@@ -229,6 +230,10 @@ fn execution(made: &Made, name: &str, screen: &Screen) -> String {
     let result = &made.result;
     let ended = result.failure.as_ref().map_or_else(|| "ok".to_owned(), ToString::to_string);
     let mut rows = vec![("tool", one_line(name)), ("ended", tame(&ended))];
+    // What may have been in the way, as `show` says it.
+    let confinement = made.confinement.as_ref().filter(|_| result.is_error());
+    let facts_of = confinement.map(confinement::facts).unwrap_or_default();
+    rows.extend(facts_of.into_iter().filter(|it| matches!(it.0, "sandbox" | "limits")));
     if let Some(execution) = &result.execution {
         rows.extend(execution_facts(execution, made.working_dir.as_deref()));
     }

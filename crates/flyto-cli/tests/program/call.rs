@@ -463,6 +463,24 @@ fn verbose_says_what_ran() {
 }
 
 #[test]
+fn verbose_says_of_a_failure_what_held() {
+    let place = Place::with_tools(&[("t", "exit 3", "")]);
+    let rows = |words: &[&str]| {
+        let shown = place.call(words).run().stderr();
+        let is_asked = |it: &&str| it.starts_with("sandbox") || it.starts_with("limits");
+        shown.lines().filter(is_asked).map(ToOwned::to_owned).collect::<Vec<_>>()
+    };
+    let shown = place.flyto(&["--plugins", "plugins", "show", "p:t"]).run().stdout();
+    let failed = rows(&["p:t", "-v"]);
+    assert_eq!(failed.len(), 2, "{failed:?}");
+    for row in failed {
+        let (name, value) = row.split_once(' ').expect("a name and a value");
+        let is_there = |it: &str| it.starts_with(name) && it.ends_with(value.trim());
+        assert!(shown.lines().any(is_there), "{row}\n{shown}");
+    }
+}
+
+#[test]
 fn json_is_one_document() {
     let place = Place::with_tools(&[
         ("ok", "echo hi; echo beside >&2", ""),

@@ -246,7 +246,10 @@ fn the_bound_that_ended_a_program_is_told() {
     check(&all, Reached::Nothing, failed, [0, 3], Some(LimitKind::Processes));
     check(&all, Reached::Nothing, 0, [1, 3], None);
     check(&all, Reached::Nothing, killed, [0, 0], None);
-    check(&none, Reached::Nothing, SIGXCPU, [1, 1], None);
+    check(&none, Reached::Nothing, SIGXCPU, [1, 0], None);
+    // The bound by default.
+    check(&none, Reached::Nothing, failed, [0, 1], Some(LimitKind::Processes));
+    check(&none, Reached::Nothing, 0, [0, 1], None);
 }
 
 /// Runs a script with the bounds of a plan, which prlimit(1) sets. `within` are words before it.
