@@ -174,6 +174,18 @@ impl Fault {
         Self::syntax(span, "`$[` calculates in some shells and is text in others")
     }
 
+    /// `${!a}`, `${ a }`.
+    pub(super) fn not_plain(span: Range<usize>) -> Self {
+        Self::syntax(span, "`${` without the name of a variable means something else in each shell")
+            .help("write `${name}`; for what a command prints, write `$(command)`")
+    }
+
+    /// `{a,b}`, `{1..3}`.
+    pub(super) fn braces(span: Range<usize>) -> Self {
+        Self::syntax(span, "braces with `,` or `..` are several words in some shells, and a value stands in the text")
+            .help("quote them if the program is to see them; else write each word")
+    }
+
     /// `$((…) …)`: a command in parentheses, to a shell that looks for the end.
     pub(super) fn not_calculated(span: Range<usize>) -> Self {
         Self::syntax(span, "`$((` begins a calculation, and this one ends as a command does")

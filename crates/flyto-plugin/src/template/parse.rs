@@ -58,9 +58,13 @@ pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Pa
         numbers: BTreeMap::new(),
         newline: false,
         has_words: false,
+        braces: None,
         depth: 0,
     };
     let items = reader.commands(None)?;
+    if let Some(span) = reader.braces.take().filter(|_| !reader.names.is_empty()) {
+        return Err(Fault::braces(span).into());
+    }
     if reader.names.len() > MAX_NAMES {
         let what = format!("a template has at most {MAX_NAMES} parameters");
         return Err(Fault::syntax(0..text.len(), what).into());
@@ -85,6 +89,8 @@ struct Reader<'a> {
     newline: bool,
     /// A word came, so a newline behind it may part two commands.
     has_words: bool,
+    /// The first braces that are several words to some shells.
+    braces: Option<Range<usize>>,
     /// How many `$(` are open.
     depth: usize,
 }
@@ -240,6 +246,8 @@ impl<'a> Reader<'a> {
     fn word(&mut self) -> Result<Word, Box<Fault>> {
         let mut word = Parts { start: self.pos, ..Parts::default() };
         let start = self.pos;
+        // Where braces open, and whether a comma or two dots follow.
+        let (mut opening, mut parted) = (None, false);
         while let Some(c) = self.peek() {
             match c {
                 ' ' | '\t' | '\n' | '&' | ';' | '|' | '<' | '>' | '(' | ')' => break,
@@ -253,9 +261,19 @@ impl<'a> Reader<'a> {
                     let begins =
                         || self.pos == start || self.text[..self.pos].ends_with(['=', ':']);
                     self.parsed.needs_shell |= c != '~' || begins();
+                    opening = opening.or((c == '{').then_some(self.pos));
                     word.written(self.take(1));
                 }
-                _ => word.written(self.run(WORD)),
+                _ => {
+                    let text = self.run(WORD);
+                    for (at, c) in text.char_indices().filter(|_| opening.is_some()) {
+                        parted |= c == ',' || text[at..].starts_with("..");
+                        if c == '}' && parted && self.braces.is_none() {
+                            self.braces = opening.map(|it| it..self.pos - text.len() + at + 1);
+                        }
+                    }
+                    word.written(text);
+                }
             }
         }
         word.end_literal(self.pos);
@@ -314,6 +332,7 @@ impl<'a> Reader<'a> {
                 None => return Err(Fault::unclosed(opening, "\"").into()),
                 Some('"') => break,
                 Some('\\') if self.starts("\\\n") => {
+                    word.cooked(&self.text[word.start..self.pos]);
                     self.continuation()?;
                 }
                 Some('\\') => {
@@ -416,6 +435,13 @@ impl<'a> Reader<'a> {
             return Err(Fault::unclosed(start..start + 2, "${").into());
         };
         let inside = start + 2..start + len;
+        // `${!a}` names a variable by another one, and `${ a }` runs a command, in some shells.
+        let name = &self.text[inside.clone()];
+        let is_name =
+            name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_@*#?-$!".contains(c));
+        if !is_name || name.len() > 1 && name.starts_with('!') {
+            return Err(Fault::not_plain(start..inside.end + 1).into());
+        }
         self.check_expansion(inside, quote, "${…}")?;
         Ok(self.skip(len + 1))
     }
@@ -444,7 +470,9 @@ impl<'a> Reader<'a> {
                 '\'' | '"' | '\\' | '{' => {
                     return Err(Fault::intricate(at..at + 1, label).into());
                 }
-                '(' if before == Some('$') => {
+                '(' if before == Some('$')
+                    || label == "${…}" && matches!(before, Some('<' | '>')) =>
+                {
                     return Err(Fault::intricate(at - 1..at + 1, label).into());
                 }
                 _ => {}

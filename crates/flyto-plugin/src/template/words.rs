@@ -7,9 +7,6 @@ use std::{borrow::Cow, ops::Range};
 
 use smallvec::SmallVec;
 
-/// Characters of which a word may consist and yet be replaced by nothing.
-const EMPTIED: [char; 4] = ['{', ',', '}', '~'];
-
 /// What a text is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
@@ -146,10 +143,10 @@ impl Word {
     }
 
     /// Whether it holds a character of its own, so that no expansion takes the word away.
-    /// Braces with a comma, as in `{,}`, and `~` may be replaced by nothing.
+    /// `~` may be replaced by nothing.
     pub(super) fn is_solid(&self, text: &str) -> bool {
         let mut own = self.parts.iter().filter_map(|it| it.literal(text));
-        own.any(|it| !it.trim_matches(EMPTIED).is_empty())
+        own.any(|it| !matches!(it, "" | "~"))
     }
 
     /// Whether the word may be gone where a program gets its arguments, and the next one takes

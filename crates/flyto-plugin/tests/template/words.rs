@@ -275,3 +275,8 @@ fn positional_parameters_of_a_template_without_placeholders_are_its_own() {
     "#]],
     );
 }
+
+#[test]
+fn a_line_continued_within_quotes_behind_a_value() {
+    assert_eq!(crate::shown("p \"{{x}} \\\ny\""), "\"p\"\n\"X Y y\"\n");
+}
