@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args as Group, Subcommand};
+use clap::{Args as Group, Subcommand, ValueEnum};
 
 use super::Common;
 
@@ -54,9 +54,9 @@ pub(crate) enum EvolveWhat {
     Pin(Named),
     /// Takes the pin of a tool away
     Unpin(Named),
-    /// Writes a version as one file, for another store
+    /// Writes a version as one file for another store, or as an Agent Skills folder
     Export(Export),
-    /// Proposes a tool that was exported
+    /// Proposes a tool that was exported, or an Agent Skills folder
     Import(Import),
     /// Tells how often each version was called, how it ended, and how long it took
     Stats(Stats),
@@ -202,16 +202,26 @@ pub(crate) struct Export {
     /// Exports version N [default: the last one]
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u64>,
-    /// Writes the file NAME.tool.json into DIR [default: to stdout]
+    /// Writes the file NAME.tool.json, or the folder of a skill, into DIR [default: a file to stdout]
     #[arg(long, value_name = "DIR")]
     pub(crate) to: Option<PathBuf>,
+    /// Writes a file that `flyto evolve import` reads, or an Agent Skills folder, which needs --to
+    #[arg(long = "as", value_name = "FORM", default_value = "file")]
+    pub(crate) form: ExportForm,
     #[command(flatten)]
     common: Common,
 }
 
+/// What an exported version is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportForm {
+    File,
+    Skill,
+}
+
 #[derive(Debug, Group)]
 pub(crate) struct Import {
-    /// The file that was exported; `-` reads it from stdin
+    /// The file that was exported, or a folder with SKILL.md; `-` reads a file from stdin
     pub(crate) file: PathBuf,
     /// Makes it an update of version N of the tool that is here
     #[arg(long, value_name = "N")]

@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
+use flyto_evolve::{SkillError, Version, export_skill, import_skill};
 use serde::Serialize;
 
 use super::decide::{apply, read};
-use crate::args::evolve::{Export, Import};
+use crate::args::evolve::{Export, ExportForm, Import};
 use crate::evolve::person;
 use crate::exit::Exit;
 use crate::session::Session;
@@ -23,26 +25,21 @@ struct Exported<'a> {
 pub(super) fn export(args: &Export, session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     let version = super::version(&store, &args.name, args.version)?;
-    let text = flyto_evolve::export(&version);
     let screen = session.screen;
-    let Some(dir) = &args.to else {
-        // The document is JSON in any case, byte for byte.
-        screen.lines_of_json(&text)?;
-        return Ok(Exit::Ok);
+    let path = match (args.form, &args.to) {
+        (ExportForm::File, None) => {
+            // The document is JSON in any case, byte for byte.
+            screen.lines_of_json(&flyto_evolve::export(&version))?;
+            return Ok(Exit::Ok);
+        }
+        (ExportForm::File, Some(dir)) => write_file(&version, dir)?,
+        (ExportForm::Skill, Some(dir)) => write_skill(&version, dir)?,
+        (ExportForm::Skill, None) => {
+            let stop = Stop::usage("a skill is a folder, and no directory for it is named");
+            return Err(stop.with_help("name one by `--to DIR`"));
+        }
     };
-    let path = dir.join(format!("{}.tool.json", version.definition.name));
     let shown = one_line(&path.to_string_lossy());
-    let written = File::create_new(&path).and_then(|mut it| it.write_all(text.as_bytes()));
-    written.map_err(|err| match err.kind() {
-        io::ErrorKind::AlreadyExists => {
-            Stop::new(Exit::NotAllowed, format!("{shown} is there already"))
-                .with_help("remove it, or name another directory")
-        }
-        io::ErrorKind::NotFound => {
-            Stop::new(Exit::NotFound, format!("there is no directory for {shown}"))
-        }
-        _ => Stop::new(Exit::OutputLost, format!("failed to write {shown}: {err}")),
-    })?;
     if screen.is_json() {
         let (name, version) = (&*version.definition.name, version.number);
         let file = path.to_string_lossy().into_owned();
@@ -53,7 +50,45 @@ pub(super) fn export(args: &Export, session: &Session) -> Result<Exit, Stop> {
     Ok(Exit::Ok)
 }
 
+/// Writes the file of a version into a directory.
+fn write_file(version: &Version, dir: &Path) -> Result<PathBuf, Stop> {
+    let path = dir.join(format!("{}.tool.json", version.definition.name));
+    let text = flyto_evolve::export(version);
+    let written = File::create_new(&path).and_then(|mut it| it.write_all(text.as_bytes()));
+    written.map_err(|err| not_written(&path, &err))?;
+    Ok(path)
+}
+
+/// Writes the Agent Skills folder of a version into a directory.
+fn write_skill(version: &Version, dir: &Path) -> Result<PathBuf, Stop> {
+    export_skill(version, dir).map_err(|err| match &err {
+        SkillError::Exists { path } => not_written(path, &io::ErrorKind::AlreadyExists.into()),
+        SkillError::Io { path, source, .. } => not_written(path, source),
+        _ => Stop::new(Exit::Invalid, chain(&err)),
+    })
+}
+
+fn not_written(path: &Path, err: &io::Error) -> Stop {
+    let shown = one_line(&path.to_string_lossy());
+    match err.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Stop::new(Exit::NotAllowed, format!("{shown} is there already"))
+                .with_help("remove it, or name another directory")
+        }
+        io::ErrorKind::NotFound => {
+            Stop::new(Exit::NotFound, format!("there is no directory for {shown}"))
+        }
+        _ => Stop::new(Exit::OutputLost, format!("failed to write {shown}: {err}")),
+    }
+}
+
 pub(super) fn import(args: &Import, session: &Session) -> Result<Exit, Stop> {
+    if args.file.is_dir() {
+        let mut proposal = import_skill(&args.file, &person(session.env()))
+            .map_err(|err| Stop::new(Exit::Invalid, chain(&err)))?;
+        proposal.base = args.base;
+        return apply(proposal, session);
+    }
     let text = read(&args.file)?;
     let from = match args.file.as_os_str() == "-" {
         true => "stdin".to_owned(),
