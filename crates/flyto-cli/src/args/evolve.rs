@@ -54,6 +54,8 @@ pub(crate) enum EvolveWhat {
     Pin(Named),
     /// Takes the pin of a tool away
     Unpin(Named),
+    /// Archives tools that agents made and that were not called for a long time
+    Decay(Decay),
     /// Writes a version as one file for another store, or as an Agent Skills folder
     Export(Export),
     /// Proposes a tool that was exported, or an Agent Skills folder
@@ -78,6 +80,7 @@ impl Evolve {
             EvolveWhat::Deny(it) => &mut it.common,
             EvolveWhat::Acknowledge(it) => &mut it.common,
             EvolveWhat::Rollback(it) => &mut it.common,
+            EvolveWhat::Decay(it) => &mut it.common,
             EvolveWhat::Export(it) => &mut it.common,
             EvolveWhat::Import(it) => &mut it.common,
             EvolveWhat::Stats(it) => &mut it.common,
@@ -191,6 +194,24 @@ pub(crate) struct Rollback {
     /// The version whose text the next one has
     #[arg(value_name = "N")]
     pub(crate) version: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+A tool counts as used when it is called, saved or restored. What was adopted or imported, what is pinned, and what another
+tool calls stays. An archived tool keeps every version, and `flyto evolve restore NAME` brings it back.")]
+pub(crate) struct Decay {
+    /// Shows what would be archived, and archives nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Shows a tool as stale after N days without use
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    pub(crate) stale_after: u32,
+    /// Archives a tool after N days without use, and not before it is stale
+    #[arg(long, value_name = "N", default_value_t = 90)]
+    pub(crate) archive_after: u32,
     #[command(flatten)]
     common: Common,
 }

@@ -11,6 +11,7 @@ mod doctor; // what works on a machine
 mod escapes; // what tools leave running
 mod evolve; // tools that agents write
 mod evolve_composite; // and compose
+mod evolve_decay; // and leave unused
 mod evolve_exchange; // and take elsewhere
 mod evolve_terminal; // and a person approves
 mod follow; // the log of calls while it is written

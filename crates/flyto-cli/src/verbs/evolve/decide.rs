@@ -60,7 +60,7 @@ fn load(session: &Session, approver: Arc<dyn Approver>) -> Result<Loaded, Stop> 
 }
 
 /// Runs bash and examples, so it needs all of a runtime.
-fn working() -> Result<tokio::runtime::Runtime, Stop> {
+pub(super) fn working() -> Result<tokio::runtime::Runtime, Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|err| Stop::new(Exit::NotTried, err.to_string()))
 }

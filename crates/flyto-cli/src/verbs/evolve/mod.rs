@@ -1,6 +1,7 @@
 //! `evolve`: the tools that agents write, for the person that answers for them.
 
 mod change; // versions that are made of earlier ones, pins
+mod decay; // tools that are not used
 mod decide; // proposals and their answers
 mod exchange; // tools from and to other stores
 mod list;
@@ -31,6 +32,7 @@ pub(super) fn run(args: &Evolve, session: &Session) -> Result<Exit, Stop> {
         EvolveWhat::Restore(args) => change::restore(&args.name, session),
         EvolveWhat::Pin(args) => change::pin(&args.name, true, session),
         EvolveWhat::Unpin(args) => change::pin(&args.name, false, session),
+        EvolveWhat::Decay(args) => decay::run(args, session),
         EvolveWhat::Export(args) => exchange::export(args, session),
         EvolveWhat::Import(args) => exchange::import(args, session),
         EvolveWhat::Stats(args) => stats::run(args.name.as_deref(), session),

@@ -23,6 +23,9 @@ struct Tool<'a> {
     /// The version to roll back to, where the last one fails more often.
     #[serde(skip_serializing_if = "Option::is_none")]
     roll_back_to: Option<u64>,
+    /// The person that pinned it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pinned_by: Option<&'a str>,
 }
 
 pub(super) fn run(name: Option<&str>, session: &Session) -> Result<Exit, Stop> {
@@ -31,13 +34,15 @@ pub(super) fn run(name: Option<&str>, session: &Session) -> Result<Exit, Stop> {
         super::version(&store, name, None)?;
     }
     let usage = store.usage().map_err(failed)?;
+    let pins = store.pins().map_err(failed)?;
     let tools = usage.iter().filter(|it| name.is_none_or(|name| name == it.0));
     let tools: Vec<(&String, &ToolUsage)> = tools.collect();
     let screen = session.screen;
     if screen.is_json() {
         let tools = tools.into_iter().map(|(name, versions)| {
             let roll_back_to = rollback_advice(versions).map(|it| it.1);
-            (name.as_str(), Tool { versions, roll_back_to })
+            let pinned_by = pins.get(name).map(String::as_str);
+            (name.as_str(), Tool { versions, roll_back_to, pinned_by })
         });
         screen.document(&Document { tools: tools.collect() })?;
         return Ok(Exit::Ok);
@@ -54,6 +59,11 @@ pub(super) fn run(name: Option<&str>, session: &Session) -> Result<Exit, Stop> {
         }
     }
     screen.answer(table.draw(screen.stdout))?;
+    for (name, _) in &tools {
+        if let Some(by) = pins.get(*name) {
+            screen.note(format_args!("{} is pinned by {}", one_line(name), one_line(by)));
+        }
+    }
     for (name, versions) in tools {
         if let Some((from, to)) = rollback_advice(versions) {
             let name = one_line(name);

@@ -1,0 +1,55 @@
+//! Tools that are not used any more.
+
+use serde_json::{Value, json};
+
+use crate::evolve::definition;
+use crate::place::{Place, Ran};
+
+fn evolve(place: &Place, words: &[&str]) -> Ran {
+    let ran = place.evolving(&[&["evolve"], words].concat()).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    ran
+}
+
+fn told(place: &Place, words: &[&str]) -> Value {
+    evolve(place, &[words, &["--format", "json"]].concat()).json()
+}
+
+#[test]
+fn tools_that_are_not_used_are_archived_unless_they_are_pinned() {
+    let place = Place::new();
+    for name in ["kept", "old"] {
+        let id = place.staged(&definition(name, &format!("echo {name}\n")), &[]);
+        evolve(&place, &["approve", "--yes", &id]);
+        assert_eq!(place.evolving(&["call", name, "text=x"]).run().stdout(), format!("{name}\n"));
+    }
+    // Both were used today.
+    assert_eq!(told(&place, &["decay"]), json!({"dry_run": false, "tools": []}));
+    assert!(evolve(&place, &["decay"]).stderr().contains("in use, pinned or needed"));
+
+    evolve(&place, &["pin", "kept"]);
+    let list = evolve(&place, &["list"]).stdout();
+    assert!(list.contains("active, pinned"), "{list}");
+    assert_eq!(told(&place, &["stats"])["tools"]["kept"]["pinned_by"], "ada");
+    assert_eq!(told(&place, &["stats"])["tools"]["old"].get("pinned_by"), None);
+    assert!(evolve(&place, &["stats"]).stderr().contains("kept is pinned by ada"));
+
+    // As if the time were over. What is stale is told, and stays.
+    let stale = ["decay", "--stale-after", "0"];
+    let old = |decay: &str| json!([{"name": "old", "decay": decay, "unused_days": 0}]);
+    assert_eq!(told(&place, &stale)["tools"], old("stale"));
+    let over = ["decay", "--stale-after", "0", "--archive-after", "0"];
+    let dry = [&over[..], &["--dry-run"]].concat();
+    assert_eq!(told(&place, &dry), json!({"dry_run": true, "tools": old("archive")}));
+    assert!(evolve(&place, &dry).stdout().contains("old   0            would be archived"));
+    assert_eq!(place.evolving(&["call", "old", "text=x"]).run().code, Some(0));
+
+    let ran = evolve(&place, &over);
+    assert!(ran.stdout().contains("old   0            archived"), "{}", ran.shown());
+    assert!(ran.stderr().contains("`flyto evolve restore NAME`"), "{}", ran.shown());
+    assert_eq!(place.evolving(&["call", "old", "text=x"]).run().code, Some(4));
+    assert_eq!(place.evolving(&["call", "kept", "text=x"]).run().code, Some(0));
+    assert_eq!(told(&place, &over)["tools"], json!([]));
+    assert_eq!(told(&place, &["restore", "old"])["version"], 3);
+    assert_eq!(place.evolving(&["call", "old", "text=x"]).run().stdout(), "old\n");
+}
