@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flyto_diagnostics::{Diagnostic, Findings, Severity};
-use flyto_evolve::{Approver, Store};
+use flyto_evolve::{Approver, CallRecording, Store};
 use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
 use flyto_host::permission::Caller;
@@ -129,12 +129,13 @@ impl Session {
         let dir = surroundings.current_dir.display().to_string();
         let undo_store = UndoStore::of(&surroundings.places);
         let evolve_dir = config.evolve_dir().map(Path::to_owned);
+        let recording = config.evolve.record_calls.then(CallRecording::default);
         let host = Host::builder(env, surroundings.clone(), config).caller(Caller::Operator);
         let host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
         let host = Arc::new(with(host, rules_file.clone()).build());
         let report = host.report();
         let evolved = match evolve_dir {
-            Some(dir) => Some(Evolved::join(&host, &dir, &surroundings, approver)?),
+            Some(dir) => Some(Evolved::join(&host, &dir, &surroundings, approver, recording)?),
             None => None,
         };
         Ok(Loaded {

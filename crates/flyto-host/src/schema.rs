@@ -84,6 +84,8 @@ struct Evolve {
     /// Its directory. A relative path starts from this file's directory, `~` is the home directory. The default is
     /// `~/.flyto/evolution`, once it is there.
     dir: Option<String>,
+    /// Whether calls are kept in the store without their secrets, for `flyto evolve replay`. The default is false.
+    record_calls: Option<bool>,
 }
 
 /// When records are forced onto the disk.

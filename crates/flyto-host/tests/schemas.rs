@@ -197,7 +197,8 @@ fn configurations() {
         json!({"plugins": {"enabled": true}, "sandbox": "workspace"}),
         json!({"permissions": {"allow": ["p:t"], "ask": ["Bash(git push)"], "deny": ["Read(~/.ssh/**)"]}}),
         json!({"audit": {"enabled": true, "fsync": "each", "on_failure": "run", "inputs": "full", "keep_days": 90},
-            "evolve": {"enabled": true, "dir": "tools"}, "output_guard": "redact"}),
+            "evolve": {"enabled": true, "dir": "tools", "record_calls": true},
+            "output_guard": "redact"}),
     ];
     let schema = schema::config();
     let mut used = BTreeSet::new();

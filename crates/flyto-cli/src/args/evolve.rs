@@ -44,6 +44,8 @@ pub(crate) enum EvolveWhat {
     Deny(Deny),
     /// Records that a text that looks like a secret is none
     Acknowledge(Acknowledge),
+    /// Runs a version over recorded calls, and shows where it delivers something else
+    Replay(Replay),
     /// Makes a version with the text of an earlier one
     Rollback(Rollback),
     /// Sets a tool aside: it cannot be called, and every version stays
@@ -79,6 +81,7 @@ impl Evolve {
             EvolveWhat::Approve(it) => &mut it.common,
             EvolveWhat::Deny(it) => &mut it.common,
             EvolveWhat::Acknowledge(it) => &mut it.common,
+            EvolveWhat::Replay(it) => &mut it.common,
             EvolveWhat::Rollback(it) => &mut it.common,
             EvolveWhat::Decay(it) => &mut it.common,
             EvolveWhat::Export(it) => &mut it.common,
@@ -183,6 +186,24 @@ pub(crate) struct Acknowledge {
     /// Why it is no secret
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Calls are recorded where your configuration says `\"evolve\": {\"record_calls\": true}`. A script runs without network, with files
+that it can only read, and with an empty directory of its own; where nothing can confine it, it does not run. The steps of a
+composite get what was recorded. A call that the recorded version does not reproduce either says nothing, and is shown so.")]
+pub(crate) struct Replay {
+    /// The name of the tool
+    pub(crate) name: String,
+    /// Runs version N [default: the last one]
+    #[arg(long, value_name = "N")]
+    pub(crate) version: Option<u64>,
+    /// Takes the last M recorded calls, at most 100
+    #[arg(long, value_name = "M", default_value_t = 20, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub(crate) calls: u8,
     #[command(flatten)]
     common: Common,
 }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use flyto_evolve::{
-    Approver, Change, HostContext, LoadReport, Refusal, Status, Store, StoreError, ToolBuilder,
-    Version, agent_tools,
+    Approver, Builder, CallRecording, Change, HostContext, LoadReport, Refusal, Status, Store,
+    StoreError, ToolBuilder, Version, agent_tools,
 };
 use flyto_execenv::Environment;
 use flyto_host::{Host, Surroundings};
@@ -37,12 +37,14 @@ pub(crate) struct Evolved {
 }
 
 impl Evolved {
-    /// Registers the tools of a store, and those by which agents propose further ones.
+    /// Registers the tools of a store, and those by which agents propose further ones. With a `recording`, their calls are
+    /// kept in the store.
     pub(crate) fn join(
         host: &Arc<Host>,
         dir: &Path,
         surroundings: &Surroundings,
         approver: Arc<dyn Approver>,
+        recording: Option<CallRecording>,
     ) -> Result<Self, Stop> {
         let mut context =
             HostContext::new(surroundings.env.clone(), surroundings.current_dir.clone());
@@ -50,8 +52,8 @@ impl Evolved {
         let (env, registry) = (host.exec_env().clone(), Arc::clone(host.registry()));
         let builder = ToolBuilder::builder(Store::new(dir), env, context, registry)
             .approver(approver)
-            .caller(Arc::new(Steps(Arc::downgrade(host))))
-            .build();
+            .caller(Arc::new(Steps(Arc::downgrade(host))));
+        let builder = recording.into_iter().fold(builder, Builder::record_calls).build();
         let report = block_on(builder.load_all())?.map_err(|err| chain(&err));
         let session = format!("session {} of {}", std::process::id(), person(&surroundings.env));
         let mut not_offered = Vec::new();

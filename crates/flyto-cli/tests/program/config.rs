@@ -39,6 +39,7 @@ fn each_value_is_shown_with_file_and_line() {
         audit.keep_days             null                    default
         evolve.enabled              true                    default
         evolve.dir                  "~/.flyto/evolution"    default
+        evolve.record_calls         false                   default
         output_guard                null                    default
     "#]]
     .assert_eq(&shown);

@@ -27,12 +27,12 @@ impl Place {
         self.flyto(&[&["--evolve", "tools"], words].concat()).env("USER", "ada")
     }
 
-    fn evolve(&self, words: &[&str]) -> Ran {
+    pub(crate) fn evolve(&self, words: &[&str]) -> Ran {
         self.evolving(&[&["evolve"], words].concat()).run()
     }
 
     /// The document that a verb of `evolve` prints.
-    fn told(&self, words: &[&str]) -> Value {
+    pub(crate) fn told(&self, words: &[&str]) -> Value {
         let ran = self.evolving(&[&["--format", "json", "evolve"], words].concat()).run();
         assert_eq!(ran.code, Some(0), "{}", ran.shown());
         ran.json()
@@ -47,14 +47,14 @@ impl Place {
     }
 
     /// Proposes a definition, approves it, and gives the version.
-    fn approved(&self, text: &str, words: &[&str]) -> u64 {
+    pub(crate) fn approved(&self, text: &str, words: &[&str]) -> u64 {
         let id = self.staged(text, words);
         let document = self.told(&["approve", "--yes", &id]);
         assert_eq!(document["status"], "saved");
         document["version"].as_u64().unwrap()
     }
 
-    fn output(&self, words: &[&str]) -> String {
+    pub(crate) fn output(&self, words: &[&str]) -> String {
         let ran = self.evolving(&[&["call"], words].concat()).run();
         assert_eq!(ran.code, Some(0), "{}", ran.shown());
         ran.stdout()

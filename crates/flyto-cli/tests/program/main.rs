@@ -13,6 +13,7 @@ mod evolve; // tools that agents write
 mod evolve_composite; // and compose
 mod evolve_decay; // and leave unused
 mod evolve_exchange; // and take elsewhere
+mod evolve_replay; // and run over recorded calls
 mod evolve_terminal; // and a person approves
 mod follow; // the log of calls while it is written
 mod held; //  calls that are refused

@@ -7,7 +7,7 @@ use flyto_diagnostics::{At, Findings, ObjectReader, Reported};
 use super::file::{WRITE_OUT, expand_path};
 use crate::{codes, places::Places};
 
-/// Where the store of tools lies that agents wrote at run time, and whether it is used.
+/// Where the store of tools lies that agents wrote at run time, whether it is used, and whether calls are recorded.
 ///
 /// The host itself reads nothing of it: the program that embeds the host loads the store into the host's
 /// [registry](crate::Host::registry).
@@ -42,11 +42,16 @@ pub struct EvolveConfig {
     ///
     /// Default: [`Places::evolve_dir`], which is used once it is there. `None` where the user has no home.
     pub dir: Option<PathBuf>,
+    /// Whether calls of these tools are kept in the store with their inputs and outputs, so that another version can be run
+    /// over them. What looks like a secret is taken out first; the program that loads the store bounds how much is kept.
+    ///
+    /// Default: `false`.
+    pub record_calls: bool,
 }
 
 impl Default for EvolveConfig {
     fn default() -> Self {
-        Self { is_enabled: true, dir: None }
+        Self { is_enabled: true, dir: None, record_calls: false }
     }
 }
 
@@ -70,6 +75,9 @@ impl EvolveConfig {
         if set(DIR) {
             self.dir = other.dir;
         }
+        if set(RECORD_CALLS) {
+            self.record_calls = other.record_calls;
+        }
     }
 
     /// Reads the value of `evolve`; a relative path starts from `dir`.
@@ -82,6 +90,7 @@ impl EvolveConfig {
         let mut res = Self::default();
         let mut reader = ObjectReader::new(at, findings)?;
         let enabled = reader.optional_bool("enabled");
+        let record_calls = reader.optional_bool("record_calls");
         let path = reader.optional_string("dir");
         let path = match path {
             Ok(Some(text)) => match expand_path(text, dir, places) {
@@ -96,15 +105,18 @@ impl EvolveConfig {
         reader.refuse_unknown("a setting of the store that is not read would not hold")?;
         res.is_enabled = enabled?.unwrap_or(res.is_enabled);
         res.dir = path?;
+        res.record_calls = record_calls?.unwrap_or(res.record_calls);
         Ok(res)
     }
 }
 
 pub(super) const ENABLED: &str = "evolve.enabled";
 pub(super) const DIR: &str = "evolve.dir";
+const RECORD_CALLS: &str = "evolve.record_calls";
 
 /// The keys of the section, each with its name in [`FileConfig::set`](super::file::FileConfig::set).
-pub(super) const KEYS: [(&str, &str); 2] = [("enabled", ENABLED), ("dir", DIR)];
+pub(super) const KEYS: [(&str, &str); 3] =
+    [("enabled", ENABLED), ("dir", DIR), ("record_calls", RECORD_CALLS)];
 
 #[cfg(test)]
 mod tests {
@@ -160,14 +172,29 @@ mod tests {
     fn an_untrusted_project_neither_moves_a_store_nor_switches_it() {
         let dir = tempfile::tempdir().expect("there is room");
         let user = r#"{"evolve": {"dir": "~/own"}}"#;
-        let project = r#"{"evolve": {"dir": "/evil", "enabled": false}}"#;
+        let project = r#"{"evolve": {"dir": "/evil", "enabled": false, "record_calls": true}}"#;
         let (config, found) = load(&dir, user, project, &Flags::default());
         assert_eq!(config.evolve_dir(), Some(&*dir.path().join("home/own")));
-        for key in ["evolve.dir", "evolve.enabled"] {
+        assert!(config.evolve.is_enabled && !config.evolve.record_calls);
+        for key in ["evolve.dir", "evolve.enabled", "evolve.record_calls"] {
             assert!(
                 found.contains(&format!("{key:?} of an untrusted project is left out")),
                 "{found}"
             );
+        }
+    }
+
+    #[test]
+    fn calls_are_recorded_where_the_user_says_so() {
+        let dir = tempfile::tempdir().expect("there is room");
+        for (user, expected) in [
+            ("{}", false),
+            (r#"{"evolve": {"dir": "~/own"}}"#, false),
+            (r#"{"evolve": {"record_calls": true}}"#, true),
+            (r#"{"evolve": {"record_calls": false}}"#, false),
+        ] {
+            let (config, found) = load(&dir, user, "{}", &Flags::default());
+            assert_eq!(config.evolve.record_calls, expected, "{user}: {found}");
         }
     }
 
@@ -177,6 +204,7 @@ mod tests {
         for text in [
             r#"{"evolve": {"dirs": "/x"}}"#,
             r#"{"evolve": {"dir": 3}}"#,
+            r#"{"evolve": {"record_calls": "on"}}"#,
             r#"{"evolve": "/x"}"#,
             r#"{"evlove": {"dir": "/x"}}"#,
             r#"{"evolve": {"dir": "~no-such-user/x"}}"#,

@@ -31,7 +31,7 @@ pub struct ConfigValue {
 }
 
 /// The keys that a file can set, in the order in which people read them, each with its default.
-fn defaults() -> [(&'static str, Value); 20] {
+fn defaults() -> [(&'static str, Value); 21] {
     let default = Config::default();
     [
         ("plugins.enabled", value!(default.plugins.enabled)),
@@ -53,6 +53,7 @@ fn defaults() -> [(&'static str, Value); 20] {
         ("audit.keep_days", value!(null)),
         ("evolve.enabled", value!(default.evolve.is_enabled)),
         ("evolve.dir", value!("~/.flyto/evolution")),
+        ("evolve.record_calls", value!(default.evolve.record_calls)),
         ("output_guard", value!(null)),
     ]
 }

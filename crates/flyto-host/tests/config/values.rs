@@ -41,6 +41,7 @@ fn each_value_has_its_place() {
         audit.keep_days = null default
         evolve.enabled = true default
         evolve.dir = "~/.flyto/evolution" default
+        evolve.record_calls = false default
         output_guard = null default
     "#]]
     .assert_eq(&shown);

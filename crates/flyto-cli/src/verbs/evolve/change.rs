@@ -1,19 +1,49 @@
 //! `evolve rollback`, `archive`, `restore`, `pin`, `unpin` and `acknowledge`.
 
+use flyto_evolve::Replay;
 use serde::Serialize;
 
-use super::decide::changed;
+use super::decide::{changed, working};
+use super::replay::Compared;
 use crate::args::evolve::{Acknowledge, Rollback};
-use crate::evolve::{failed, person};
+use crate::evolve::{failed, person, refused};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::{Stop, chain};
 use crate::words::one_line;
 
+#[derive(Serialize)]
+struct RolledBack<'a> {
+    status: &'static str,
+    name: &'a str,
+    version: u64,
+    sha256: String,
+    /// What the text delivers for recorded calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replay: Option<Replay>,
+}
+
 pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop> {
     let (name, to) = (&args.name, args.version);
-    let told = |name: &str, number| format!("{name} is at version {number}, with the text of {to}");
-    changed(async |it, by| it.roll_back(name, to, by).await, told, session)
+    let loaded = super::load(session)?;
+    let builder = &super::joined(&loaded)?.builder;
+    let by = person(session.env());
+    let rolled_back = working()?.block_on(async {
+        let version = builder.roll_back(name, to, &by).await?;
+        Ok((version, Compared::of(builder, name, to).await))
+    });
+    let (version, compared) = rolled_back.map_err(refused)?;
+    let screen = session.screen;
+    if screen.is_json() {
+        let (version, sha256) = (version.number, version.hash().to_string());
+        let replay = compared.replay;
+        screen.document(&RolledBack { status: "saved", name, version, sha256, replay })?;
+    } else {
+        let (name, number) = (one_line(name), version.number);
+        let told = format!("{name} is at version {number}, with the text of {to}\n");
+        screen.answer(told + &compared.text)?;
+    }
+    Ok(Exit::Ok)
 }
 
 pub(super) fn archive(name: &str, session: &Session) -> Result<Exit, Stop> {

@@ -5,6 +5,7 @@ mod decay; // tools that are not used
 mod decide; // proposals and their answers
 mod exchange; // tools from and to other stores
 mod list;
+mod replay; // versions over recorded calls
 mod show; // versions and what differs between them
 mod stats;
 
@@ -27,6 +28,7 @@ pub(super) fn run(args: &Evolve, session: &Session) -> Result<Exit, Stop> {
         EvolveWhat::Approve(args) => decide::approve(args, session),
         EvolveWhat::Deny(args) => decide::deny(args, session),
         EvolveWhat::Acknowledge(args) => change::acknowledge(args, session),
+        EvolveWhat::Replay(args) => replay::run(args, session),
         EvolveWhat::Rollback(args) => change::roll_back(args, session),
         EvolveWhat::Archive(args) => change::archive(&args.name, session),
         EvolveWhat::Restore(args) => change::restore(&args.name, session),
