@@ -32,17 +32,26 @@ use crate::Environment;
 /// assert_eq!(key.expand(&host), Err(vec!["API_KEY".to_owned()]));
 /// # Ok::<(), flyto_execenv::TemplateError>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Template {
-    parts: Vec<Part>,
+    /// As it is written: it was read once without an error, and is read again for each use.
+    text: Box<str>,
 }
 
-/// Two literals never stand beside each other.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
-    Literal(String),
-    Variable { name: String, default: Option<String> },
+/// One piece of a value.
+enum Part<'a> {
+    Literal(&'a str),
+    Variable { name: &'a str, default: Option<&'a str> },
 }
+
+/// Equal when both mean the same, however it is written.
+impl PartialEq for Template {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text || self.meaning() == other.meaning()
+    }
+}
+
+impl Eq for Template {}
 
 /// A `${` that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,59 +93,33 @@ impl Template {
     ///
     /// A `${` that is not closed or that holds no name.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        // Most values are one literal, or a variable and a literal.
-        let mut parts = Vec::with_capacity(1 + usize::from(text.contains('$')));
-        let mut literal = String::new();
-        let mut rest = text;
-        while let Some(dollar) = rest.find('$') {
-            literal.push_str(&rest[..dollar]);
-            let offset = text.len() - rest.len() + dollar;
-            let after = &rest[dollar + 1..];
-            let (part, used) = if after.starts_with('$') {
-                literal.push('$');
-                (None, 1)
-            } else if let Some(braced) = after.strip_prefix('{') {
-                let end = braced.find('}').ok_or(TemplateError::Unclosed { offset })?;
-                let inner = &braced[..end];
-                let name = &inner[..name_len(inner)];
-                let default = match inner[name.len()..].split_at_checked(2) {
-                    None if inner.len() == name.len() => None,
-                    Some((":-", default)) => Some(default.to_owned()),
-                    _ => return Err(TemplateError::BadName { offset, found: inner.to_owned() }),
-                };
-                if name.is_empty() {
-                    return Err(TemplateError::BadName { offset, found: inner.to_owned() });
+        Parts { text, rest: text }.try_for_each(|part| part.map(drop))?;
+        Ok(Self { text: text.into() })
+    }
+
+    fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        // All of them are there: no part failed when the value was read.
+        Parts { text: &self.text, rest: &self.text }.map_while(Result::ok)
+    }
+
+    /// The value in one way of writing: the others of the same meaning give the same text.
+    fn meaning(&self) -> String {
+        self.parts().fold(String::new(), |mut res, part| {
+            match part {
+                Part::Literal(text) => res += &text.replace('$', "$$"),
+                Part::Variable { name, default: None } => res.extend(["${", name, "}"]),
+                Part::Variable { name, default: Some(text) } => {
+                    res.extend(["${", name, ":-", text, "}"]);
                 }
-                (Some(Part::Variable { name: name.to_owned(), default }), end + 2)
-            } else {
-                let len = name_len(after);
-                if len == 0 {
-                    literal.push('$');
-                    (None, 0)
-                } else {
-                    let name = after[..len].to_owned();
-                    (Some(Part::Variable { name, default: None }), len)
-                }
-            };
-            if let Some(part) = part {
-                if !literal.is_empty() {
-                    parts.push(Part::Literal(std::mem::take(&mut literal)));
-                }
-                parts.push(part);
             }
-            rest = &after[used..];
-        }
-        literal.push_str(rest);
-        if !literal.is_empty() {
-            parts.push(Part::Literal(literal));
-        }
-        Ok(Self { parts })
+            res
+        })
     }
 
     /// The variables that the value refers to, in order, repeated ones repeated.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().filter_map(|it| match it {
-            Part::Variable { name, .. } => Some(name.as_str()),
+        self.parts().filter_map(|it| match it {
+            Part::Variable { name, .. } => Some(name),
             Part::Literal(_) => None,
         })
     }
@@ -149,18 +132,73 @@ impl Template {
     pub fn expand(&self, host: &Environment) -> Result<OsString, Vec<String>> {
         let mut res = OsString::new();
         let mut missing = Vec::new();
-        for part in &self.parts {
+        for part in self.parts() {
             match part {
                 Part::Literal(text) => res.push(text),
                 Part::Variable { name, default } => match (host.get(name), default) {
                     (Some(value), Some(default)) if value.is_empty() => res.push(default),
                     (Some(value), _) => res.push(value),
                     (None, Some(default)) => res.push(default),
-                    (None, None) => missing.push(name.clone()),
+                    (None, None) => missing.push(name.to_owned()),
                 },
             }
         }
         if missing.is_empty() { Ok(res) } else { Err(missing) }
+    }
+}
+
+/// The parts of a value, up to the first that cannot be read.
+struct Parts<'a> {
+    text: &'a str,
+    /// What is not read yet.
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = Result<Part<'a>, TemplateError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest;
+        let (part, used) = match rest.find('$') {
+            None if rest.is_empty() => return None,
+            None => (Part::Literal(rest), rest.len()),
+            Some(0) => match self.at_dollar(&rest[1..]) {
+                Ok(found) => found,
+                Err(err) => return Some(Err(err)),
+            },
+            Some(dollar) => (Part::Literal(&rest[..dollar]), dollar),
+        };
+        self.rest = &rest[used..];
+        Some(Ok(part))
+    }
+}
+
+impl<'a> Parts<'a> {
+    /// What begins with the dollar in front of `after`, and how many bytes it has with the dollar.
+    fn at_dollar(&self, after: &'a str) -> Result<(Part<'a>, usize), TemplateError> {
+        if after.starts_with('$') {
+            return Ok((Part::Literal("$"), 2));
+        }
+        let Some(braced) = after.strip_prefix('{') else {
+            return Ok(match name_len(after) {
+                0 => (Part::Literal("$"), 1),
+                len => (Part::Variable { name: &after[..len], default: None }, 1 + len),
+            });
+        };
+        let offset = self.text.len() - self.rest.len();
+        let end = braced.find('}').ok_or(TemplateError::Unclosed { offset })?;
+        let inner = &braced[..end];
+        let name = &inner[..name_len(inner)];
+        let default = match inner[name.len()..].split_at_checked(2) {
+            _ if name.is_empty() => None,
+            None if inner.len() == name.len() => Some(None),
+            Some((":-", default)) => Some(Some(default)),
+            _ => None,
+        };
+        match default {
+            Some(default) => Ok((Part::Variable { name, default }, end + 3)),
+            None => Err(TemplateError::BadName { offset, found: inner.to_owned() }),
+        }
     }
 }
 
@@ -180,7 +218,29 @@ fn name_len(text: &str) -> usize {
 /// environment is then, and a mistake in a value is found before any call. Clones share their memory until one
 /// of them is changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Declared(Arc<BTreeMap<String, Template>>);
+pub struct Declared(
+    /// In order of the names, each of which is there once.
+    Arc<Vec<(Box<str>, Template)>>,
+);
+
+/// Of two values of one name the last stays. For many variables it is quicker than to
+/// [`insert`](Declared::insert) each.
+impl<N: Into<Box<str>>> FromIterator<(N, Template)> for Declared {
+    fn from_iter<I: IntoIterator<Item = (N, Template)>>(variables: I) -> Self {
+        let mut list: Vec<_> =
+            variables.into_iter().map(|(name, value)| (name.into(), value)).collect();
+        // Stable, so that the last of equal names is behind the others.
+        list.sort_by(|a, b| a.0.cmp(&b.0));
+        list.dedup_by(|next, kept| {
+            let is_repeated = next.0 == kept.0;
+            if is_repeated {
+                std::mem::swap(next, kept);
+            }
+            is_repeated
+        });
+        Self(Arc::new(list))
+    }
+}
 
 impl Declared {
     /// None.
@@ -189,15 +249,21 @@ impl Declared {
         Self::default()
     }
 
-    /// Declares `name`, replacing a former value.
+    /// Declares `name`, replacing a former value. Moves the variables whose names come behind it.
     pub fn insert(&mut self, name: impl Into<String>, value: Template) {
-        Arc::make_mut(&mut self.0).insert(name.into(), value);
+        let name = name.into().into_boxed_str();
+        let list = Arc::make_mut(&mut self.0);
+        match list.binary_search_by(|it| it.0.cmp(&name)) {
+            Ok(at) => list[at].1 = value,
+            Err(at) => list.insert(at, (name, value)),
+        }
     }
 
     /// The value of one variable, if it is declared.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Template> {
-        self.0.get(name)
+        let at = self.0.binary_search_by(|it| (*it.0).cmp(name)).ok()?;
+        Some(&self.0[at].1)
     }
 
     /// The number of variables.
@@ -214,7 +280,7 @@ impl Declared {
 
     /// Names and values in order of the names; the values are not expanded.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Template)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value))
+        self.0.iter().map(|(name, value)| (&**name, value))
     }
 
     /// Every value under `host`.
@@ -231,12 +297,12 @@ impl Declared {
         let mut missing: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for (name, template) in &*self.0 {
             match template.expand(host) {
-                Ok(value) => res.push((OsStr::new(name).to_owned(), value)),
+                Ok(value) => res.push((OsStr::new(&**name).to_owned(), value)),
                 Err(names) => {
                     for it in names {
                         let used_in = missing.entry(it).or_default();
-                        if used_in.last() != Some(name) {
-                            used_in.push(name.clone());
+                        if used_in.last().is_none_or(|last| **last != **name) {
+                            used_in.push(name.to_string());
                         }
                     }
                 }
@@ -319,6 +385,26 @@ mod tests {
         for bad in ["${}", "${A B}", "${env:A}", "${A-b}", "${A:}", "${A:é}", "${é}", "${A:+x}"] {
             assert!(Template::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn values_of_one_meaning_are_equal() {
+        let parsed = |text| Template::parse(text).expect("valid");
+        assert_eq!(parsed("a$A$"), parsed("a${A}$$"));
+        assert_ne!(parsed("$A"), parsed("$$A"));
+        assert_ne!(parsed("${A}"), parsed("${A:-}"));
+    }
+
+    #[test]
+    fn of_two_values_of_one_name_the_last_stays() {
+        let pairs = [("B", "1"), ("A", "2"), ("B", "3"), ("C", "4"), ("B", "5")];
+        let parsed = |text| Template::parse(text).expect("valid");
+        let collected: Declared = pairs.iter().map(|it| (it.0, parsed(it.1))).collect();
+        let mut inserted = Declared::new();
+        pairs.iter().for_each(|it| inserted.insert(it.0, parsed(it.1)));
+        assert_eq!(collected, inserted);
+        let names: Vec<_> = collected.iter().map(|it| it.0).collect();
+        assert_eq!((names, collected.get("B")), (vec!["A", "B", "C"], Some(&parsed("5"))));
     }
 
     #[test]

@@ -46,15 +46,14 @@ pub(crate) fn read(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Report
     meant::check(reader, "env", meant::env)?;
     let Some(members) = reader.optional_string_map("env")? else { return Ok(Declared::new()) };
     let env = reader.at("env");
-    let mut res = Declared::new();
     let mut failed = None;
     // The map was read from this object, so members and strings go together.
-    for ((name, text), (_, at)) in members.into_iter().zip(env.members()) {
-        match variable(env, name, at, text) {
-            Ok(template) => res.insert(name, template),
-            Err(diagnostic) => failed = Some(reader.push(diagnostic)),
-        }
-    }
+    let places = members.into_iter().zip(env.members());
+    let variables = places.filter_map(|((name, text), (_, at))| {
+        let read = variable(env, name, at, text).map_err(|it| failed = Some(reader.push(it)));
+        Some((name, read.ok()?))
+    });
+    let res = variables.collect();
     failed.map_or(Ok(res), Err)
 }
 

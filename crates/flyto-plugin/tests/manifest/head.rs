@@ -68,25 +68,14 @@ fn the_smallest_and_the_largest() {
                         ],
                     },
                     env: Declared(
-                        {
-                            "A": Template {
-                                parts: [
-                                    Variable {
-                                        name: "HOME",
-                                        default: None,
-                                    },
-                                    Literal(
-                                        "/",
-                                    ),
-                                    Variable {
-                                        name: "B",
-                                        default: Some(
-                                            "b",
-                                        ),
-                                    },
-                                ],
-                            },
-                        },
+                        [
+                            (
+                                "A",
+                                Template {
+                                    text: "$HOME/${B:-b}",
+                                },
+                            ),
+                        ],
                     ),
                     work_dir: Some(
                         ".",
@@ -191,7 +180,7 @@ fn defaults() {
                 args: [],
             },
             env: Declared(
-                {},
+                [],
             ),
             work_dir: None,
             timeout: 30s,

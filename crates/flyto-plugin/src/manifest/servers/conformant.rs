@@ -242,14 +242,14 @@ fn args(reader: &mut ObjectReader<'_, '_>) -> Result<Vec<Template>, Reported> {
 fn variables(reader: &mut ObjectReader<'_, '_>) -> Result<Declared, Reported> {
     let members = reader.optional_string_map("env")?.unwrap_or_default();
     let object = reader.at("env");
-    let mut res = Declared::new();
     let mut failed = None;
-    for ((name, text), (_, at)) in members.into_iter().zip(object.members()) {
-        match env::check(object, name, at, text) {
-            Ok(()) => res.insert(name, own_only(text)),
-            Err(diagnostic) => failed = Some(reader.push(diagnostic)),
-        }
-    }
+    let places = members.into_iter().zip(object.members());
+    let variables = places.filter_map(|((name, text), (_, at))| {
+        let check = env::check(object, name, at, text);
+        check.map_err(|it| failed = Some(reader.push(it))).ok()?;
+        Some((name, own_only(text)))
+    });
+    let res = variables.collect();
     failed.map_or(Ok(res), Err)
 }
 
