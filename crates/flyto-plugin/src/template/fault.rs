@@ -112,6 +112,12 @@ impl Fault {
             .help("write the name of a file; for what a command prints, write `$(command)`")
     }
 
+    /// `>&-p`.
+    pub(super) fn not_closed(span: Range<usize>) -> Self {
+        Self::syntax(span, "text right behind `&-` is a word of its own in some shells")
+            .help("put a blank behind the `-`")
+    }
+
     /// `&>`.
     pub(super) fn both_streams(span: Range<usize>) -> Self {
         Self::syntax(span, "`&>` ends a command in some shells, and is a redirection in others")

@@ -196,9 +196,12 @@ impl Lint {
     }
 }
 
-/// The path of a program, or the end of it that does not change from call to call.
+/// The path of a program as it is written: its end where a directory changes from call to call,
+/// and what is left where its expansions are empty.
 fn path<'a>(text: &'a str, word: &'a Word) -> Option<Cow<'a, str>> {
-    word.fixed(text).or_else(|| word.tail(text).filter(|it| it.contains('/')).map(Cow::Borrowed))
+    let end = || word.tail(text).filter(|it| it.contains('/')).map(Cow::Borrowed);
+    let left = || word.value().is_none().then(|| word.literals(text).collect());
+    word.fixed(text).or_else(end).or_else(left)
 }
 
 /// The words behind one program.

@@ -187,6 +187,10 @@ impl Checker<'_> {
         if gap == Gap::Duplicate {
             let help = "write the number of the stream, as in `2>&1`";
             self.refuse(word, "where a stream is named", help)?;
+            let raw = self.raw(word);
+            if raw.len() > 1 && raw.starts_with('-') {
+                return Err(Fault::not_closed(word.span.clone()).into());
+            }
         }
         word.needed = true;
         Ok(())

@@ -122,12 +122,17 @@ impl Parsed {
 }
 
 impl Word {
+    /// The text of it that is the same for all calls.
+    pub(super) fn literals<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
+        self.parts.iter().filter_map(|it| it.literal(text))
+    }
+
     /// The word, if nothing in it changes from call to call.
     pub(super) fn fixed<'a>(&'a self, text: &'a str) -> Option<Cow<'a, str>> {
         match &self.parts[..] {
             [only] => only.literal(text).map(Cow::Borrowed),
             parts if parts.iter().any(|it| it.literal(text).is_none()) => None,
-            parts => Some(Cow::Owned(parts.iter().filter_map(|it| it.literal(text)).collect())),
+            _ => Some(Cow::Owned(self.literals(text).collect())),
         }
     }
 
@@ -145,8 +150,7 @@ impl Word {
     /// Whether it holds a character of its own, so that no expansion takes the word away.
     /// `~` may be replaced by nothing.
     pub(super) fn is_solid(&self, text: &str) -> bool {
-        let mut own = self.parts.iter().filter_map(|it| it.literal(text));
-        own.any(|it| !matches!(it, "" | "~"))
+        self.literals(text).any(|it| !matches!(it, "" | "~"))
     }
 
     /// Whether the word may be gone where a program gets its arguments, and the next one takes

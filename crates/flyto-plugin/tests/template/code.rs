@@ -364,6 +364,8 @@ fn refused_as_scripts_options_and_programs() {
         "\"$@$*\" {{x}}",
         "\"$@\"'' {{x}}",
         "HOME=\n~ {{x}}",
+        "$@env {{x}}",
+        "\"$@\"sh -c {{x}}",
         "sh \"$@\" -c {{x}}",
         "sh $A -c {{x}}",
         "sh -c $A {{x}}",

@@ -7,6 +7,7 @@ mod differential;
 mod hostile;
 mod options;
 mod refused;
+mod shells;
 mod values;
 mod words;
 
