@@ -8,6 +8,7 @@
 
 mod audit;
 mod command_line;
+mod host;
 mod secrets;
 mod seeds;
 
@@ -15,7 +16,13 @@ use flyto_diagnostics::{Source, json};
 use flyto_plugin::{Depth, LoadOptions, ToolDef};
 use serde_json::{Value, json};
 
-pub use self::{audit::audit, command_line::command_line, secrets::secrets, seeds::seeds};
+pub use self::{
+    audit::audit,
+    command_line::command_line,
+    host::{job, trust, undo},
+    secrets::secrets,
+    seeds::seeds,
+};
 
 /// One decoder.
 pub type Target = fn(&[u8]);
@@ -26,6 +33,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("command_line", command_line),
     ("configuration", configuration),
     ("exec_tools", exec_tools),
+    ("job", job),
     ("json", json),
     ("manifest", manifest),
     ("message", message),
@@ -35,6 +43,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("secrets", secrets),
     ("template", template),
     ("tls", tls),
+    ("trust", trust),
+    ("undo", undo),
     ("variables", variables),
 ];
 

@@ -37,6 +37,28 @@ const COMMAND_LINES: &[&str] = &[
     "sh <<E\nrm -rf /\nE\n",
 ];
 
+/// The files of jobs: one that runs, one that has ended, one that has only begun.
+const JOBS: &[&[u8]] = &[
+    b"{\"tool\":\"p:t\",\"created_ms\":1769860800000}\0{\"keeper_pid\":7,\"progress\":{\"progress\":0.5,\
+        \"detail\":\"half\",\"at_ms\":1769860801000},\"dropped_bytes\":3}",
+    b"{\"tool\":\"p:t\",\"created_ms\":1769860800000}\0{\"keeper_pid\":7,\"ended_ms\":1769860802000,\
+        \"exit_code\":1}\0{\"output\":\"x\"}",
+    b"{\"tool\":\"p:t\",\"created_ms\":18446744073709551615}",
+];
+
+/// Records of calls that can be undone: an open one, and one that was.
+const UNDO: &[&[u8]] = &[
+    br#"{"call":"a","tool":"p:t","called_ms":1,"undo":{"what":"x","tool":"p:u","input":{"a":1}}}"#,
+    br#"{"call":"b","tool":"p:t","called_ms":1,"undo":{"what":"x","tool":"p:u","input":null},
+        "undoes":"a","mark":{"state":"undone","at_ms":2,"by":"c","why":"y"}}"#,
+];
+
+/// Records of projects that are trusted. The digest is added.
+const TRUST: &[&[u8]] = &[
+    br#"{"project":"/project","sha256":"","trusted_at":1769860800,"content":"{}"}"#,
+    br#"{"project":"/other","sha256":"","trusted_at":18446744073709551615,"content":"{"}"#,
+];
+
 /// Texts that hold secrets in several forms.
 const SECRETS: &[&str] = &[
     "export TOKEN=ghp_0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R\npassword: 'gr8-Horse-Battery'\n",
@@ -57,6 +79,9 @@ pub fn seeds(target: &str, fixtures: &Path) -> io::Result<Vec<Vec<u8>>> {
     let mut res = match target {
         "proxy" => REQUESTS.iter().map(|it| it.to_vec()).collect(),
         "message" => MESSAGES.iter().map(|it| it.to_vec()).collect(),
+        "job" => JOBS.iter().map(|it| it.to_vec()).collect(),
+        "undo" => UNDO.iter().map(|it| it.to_vec()).collect(),
+        "trust" => TRUST.iter().map(|it| it.to_vec()).collect(),
         "tls" => vec![client_hello()],
         "audit" => vec![log().into_bytes(), [head(), log()].join("\0").into_bytes()],
         "command_line" => COMMAND_LINES.iter().map(|it| it.as_bytes().to_vec()).collect(),
