@@ -104,11 +104,16 @@ impl ToolBuilder {
     /// [`Refusal::Store`] where the store cannot be read. A file that cannot be used costs its own tool only.
     pub async fn load_all(&self) -> Result<LoadReport, Refusal> {
         let mut report = LoadReport::default();
-        match self.blocking(|store| store.recover()).await {
-            Ok(recovered) => report.recovered = recovered,
-            Err(refusal) => report.not_recovered = Some(chain(&refusal)),
-        }
-        let loaded = self.blocking(|store| store.load()).await?;
+        let loaded = match self.blocking(|store| store.recover_and_load()).await {
+            Ok((recovered, loaded)) => {
+                report.recovered = recovered;
+                loaded
+            }
+            Err(refusal) => {
+                report.not_recovered = Some(chain(&refusal));
+                self.blocking(|store| store.load()).await?
+            }
+        };
         report.pending = self.blocking(|store| store.pending()).await?;
         report.unapproved = loaded.unapproved;
         report.damaged = loaded.damaged;

@@ -117,19 +117,30 @@ impl Store {
     /// [`StoreError::Locked`], [`StoreError::NoSpace`] and [`StoreError::Io`]; a store that cannot be written to can
     /// be loaded all the same.
     pub fn recover(&self) -> Result<Vec<Recovered>, StoreError> {
+        Ok(self.recover_and_load()?.0)
+    }
+
+    /// [`recover`](Self::recover), then [`load`](Self::load): both look at the same files, and each version is read once.
+    pub(crate) fn recover_and_load(&self) -> Result<(Vec<Recovered>, Loaded), StoreError> {
+        let (mut recovered, mut loaded) = (Vec::new(), Loaded::default());
         if !self.shared.dir.exists() {
-            return Ok(Vec::new());
+            return Ok((recovered, loaded));
         }
         let _lock = self.lock()?;
         for dir in ["", TOOLS, PENDING] {
             self.remove_temps(dir)?;
         }
-        let mut res = Vec::new();
         for name in self.names()? {
             self.remove_temps(&history_of(&name))?;
-            res.extend(self.recover_one(&name)?);
+            let last = self.last_with(&name, &mut loaded.damaged)?;
+            let mut view = self.view(&name, last.as_ref())?;
+            if let Some(it) = self.put_in_order(&name, last.as_ref(), &view)? {
+                recovered.push(it);
+                view = self.view(&name, last.as_ref())?;
+            }
+            self.add_loaded(&name, last, view, &mut loaded);
         }
-        Ok(res)
+        Ok((recovered, loaded))
     }
 
     /// Removes files that were being written when their writer was stopped. The lock is held, so no writer is at it.
@@ -146,10 +157,21 @@ impl Store {
     /// Puts the file of one tool in order. The lock is held.
     pub(super) fn recover_one(&self, name: &str) -> Result<Option<Recovered>, StoreError> {
         let last = self.last(name)?;
-        let kind = match (self.view(name, last.as_ref())?, &last) {
+        let view = self.view(name, last.as_ref())?;
+        self.put_in_order(name, last.as_ref(), &view)
+    }
+
+    /// Has the file of a tool say what its last version says, where a writer was stopped. The lock is held.
+    fn put_in_order(
+        &self,
+        name: &str,
+        last: Option<&Version>,
+        view: &View,
+    ) -> Result<Option<Recovered>, StoreError> {
+        let kind = match (view, last) {
             (View::Behind { at }, Some(last)) => {
                 self.write_view(last)?;
-                RecoveredKind::RolledForward { from: at, to: last.number }
+                RecoveredKind::RolledForward { from: *at, to: last.number }
             }
             (View::Archived, Some(last)) => {
                 self.write_view(last)?;
@@ -157,10 +179,10 @@ impl Store {
             }
             (View::Unusable(why), _) => {
                 let aside = self.quarantine(&view_of(name), "unusable")?;
-                if let Some(last) = last.as_ref().filter(|it| it.status == Status::Active) {
+                if let Some(last) = last.filter(|it| it.status == Status::Active) {
                     self.write_view(last)?;
                 }
-                RecoveredKind::SetAside { path: self.path(&aside), why }
+                RecoveredKind::SetAside { path: self.path(&aside), why: why.clone() }
             }
             _ => return Ok(None),
         };
@@ -184,7 +206,14 @@ impl Store {
 
     fn load_one(&self, name: &str, res: &mut Loaded) -> Result<(), StoreError> {
         let last = self.last_with(name, &mut res.damaged)?;
-        match self.view(name, last.as_ref())? {
+        let view = self.view(name, last.as_ref())?;
+        self.add_loaded(name, last, view, res);
+        Ok(())
+    }
+
+    /// Adds a tool by its last version and its file.
+    fn add_loaded(&self, name: &str, last: Option<Version>, view: View, res: &mut Loaded) {
+        match view {
             View::Edited(definition) => {
                 let base = last.as_ref().map(|it| it.number);
                 res.unapproved.push(Unapproved { definition: *definition, base });
@@ -194,7 +223,7 @@ impl Store {
             }
             View::Current | View::Behind { .. } | View::Archived => {}
         }
-        let Some(last) = last else { return Ok(()) };
+        let Some(last) = last else { return };
         match last.status {
             Status::Archived => res.archived.push(last),
             Status::Active if last.is_approved() => res.active.push(last),
@@ -204,7 +233,6 @@ impl Store {
                 res.unapproved.push(Unapproved { definition: last.definition, base });
             }
         }
-        Ok(())
     }
 
     /// The names of all tools, in order.
