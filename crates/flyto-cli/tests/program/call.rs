@@ -231,7 +231,7 @@ fn an_unknown_tool_has_neighbours_and_reasons() {
         exit code 4
         -- stderr
         error: there is no tool "pp:cat"
-          help: there is no plugin "pp"; did you mean p?
+          help: there is no plugin "pp"
     "#]]);
     place.call(&["elsewhere:cat"]).check(expect![[r#"
         exit code 4
