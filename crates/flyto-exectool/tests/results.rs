@@ -209,18 +209,21 @@ fn bytes_that_are_no_text_are_kept() {
 fn output_beyond_the_limit_has_a_start_and_an_end() {
     let limit = flyto_execenv::DEFAULT_CAPTURE_BYTES as usize;
     let printed = vec![b'x'; limit + 7];
-    for (play, lead) in [
-        (Play { stdout: printed.clone(), ..Play::default() }, ""),
+    for (play, lead, kept) in [
+        (Play { stdout: printed.clone(), ..Play::default() }, "", limit),
         (
             Play { stderr: printed.clone(), ends: Ends::With(Exit::Code(1)), ..Play::default() },
             "exit code 1\n[stderr] ",
+            2 * 4096,
         ),
     ] {
         let res = run(def(), ExecEnv::new(Player::new(play)));
-        assert_eq!(res.omitted, Some(Omitted::new(7)));
+        let omitted = limit + 7 - kept;
+        assert_eq!(res.omitted, Some(Omitted::new(omitted as u64)));
         let text = res.output.strip_prefix(lead).expect("the words of the tool come first");
-        let (start, end) = text.split_once("\n[… 7 bytes omitted …]\n").expect("the cut is said");
-        assert_eq!(start.len() + end.len(), limit);
+        let notice = format!("\n[… {omitted} bytes omitted …]\n");
+        let (start, end) = text.split_once(&notice).expect("the cut is said");
+        assert_eq!(start.len() + end.len(), kept);
         assert!(!start.is_empty() && !end.is_empty());
     }
 }
