@@ -309,7 +309,8 @@ async fn a_checkpoint_waits_no_longer_than_its_call() {
     .await;
     check_checkpoint(
         Handler::Waits,
-        &CallContext::new().with_timeout(Duration::from_millis(1)),
+        // Long enough to reach the checkpoint.
+        &CallContext::new().with_timeout(Duration::from_secs(2)),
         expect![[r#"the call of "greet" was refused by the stage "checkpoint": it was not released: there was no answer within the time of the call"#]],
     )
     .await;
