@@ -85,6 +85,7 @@ impl CallContext {
 
     /// Shortens the deadline to a time that began at `started`, and that texts then tell. A deadline that comes before
     /// stays.
+    #[cfg(feature = "validate")]
     pub(crate) fn within(mut self, started: Instant, timeout: Duration) -> Self {
         let deadline = started.checked_add(timeout);
         if let Some(deadline) = deadline.filter(|own| self.deadline.is_none_or(|it| *own < it)) {
