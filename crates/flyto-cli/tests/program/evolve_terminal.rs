@@ -1,11 +1,9 @@
 //! A person at a terminal decides about tools that agents write.
 
-use std::io::{Read as _, Write as _};
-
 use serde_json::json;
 
 use crate::evolve::definition;
-use crate::live::{read_until, terminal};
+use crate::live;
 use crate::place::Place;
 use crate::terminal::{check_clean, hostile};
 
@@ -21,21 +19,9 @@ fn answered_with(
     answer: &str,
     variables: &[(&str, &str)],
 ) -> (Option<i32>, String) {
-    let (mut controller, user) = terminal(100);
-    let (input, output) = (user.try_clone().unwrap(), user.try_clone().unwrap());
     let words = [&["--color", "never"], words].concat();
-    let flyto = place.evolving(&words).command(|it| {
-        it.stdin(input).stdout(output).stderr(user).envs(variables.iter().copied());
-    });
-    let mut flyto = flyto.start();
-    let mut seen = read_until(&mut controller, "later (L) ");
-    controller.write_all(answer.as_bytes()).unwrap();
-    let status = flyto.wait().unwrap();
-    // A terminal whose last user is gone ends with an error on Linux.
-    let mut rest = Vec::new();
-    let _ = controller.read_to_end(&mut rest);
-    seen.push_str(&String::from_utf8_lossy(&rest));
-    (status.code(), seen.replace('\r', ""))
+    let flyto = place.evolving(&words).command(|it| _ = it.envs(variables.iter().copied()));
+    live::answered(flyto, 100, "later (L) ", answer)
 }
 
 const PROPOSE: &[&str] = &["evolve", "propose", "t.json"];

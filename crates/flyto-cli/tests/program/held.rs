@@ -1,10 +1,8 @@
 //! Calls that are refused, and what their preflight says.
 
-use std::io::{Read as _, Write as _};
-
 use expect_test::expect;
 
-use crate::live::{read_until, terminal};
+use crate::live;
 use crate::place::Place;
 
 #[test]
@@ -89,20 +87,7 @@ fn a_dry_run_says_once_what_is_wrong_with_an_input() {
 
 /// Calls a tool that needs a checkpoint at a terminal, answers, and gives the exit code and what was shown.
 fn answered(place: &Place, answer: &str) -> (Option<i32>, String) {
-    let (mut controller, user) = terminal(80);
-    let (input, output) = (user.try_clone().unwrap(), user.try_clone().unwrap());
-    let flyto = place.call(&["p:t", "--color", "never", "x=1"]).command(|it| {
-        it.stdin(input).stdout(output).stderr(user);
-    });
-    let mut flyto = flyto.start();
-    let mut seen = read_until(&mut controller, "(N) ");
-    controller.write_all(answer.as_bytes()).unwrap();
-    let status = flyto.wait().unwrap();
-    // A terminal whose last user is gone ends with an error on Linux.
-    let mut rest = Vec::new();
-    let _ = controller.read_to_end(&mut rest);
-    seen.push_str(&String::from_utf8_lossy(&rest));
-    (status.code(), seen.replace('\r', ""))
+    live::answered(place.call(&["p:t", "--color", "never", "x=1"]), 80, "(N) ", answer)
 }
 
 #[test]

@@ -1,17 +1,18 @@
 //! Calls while they run: streaming, signals, readers that go or do not read, the status line.
 
 use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use expect_test::expect;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::place::{Place, Ran};
+use crate::place::{Flyto, Place, Ran};
 
 /// Tells two process ids, its own and that of a child, and then waits for ever.
 const HANGS: &str = "sleep 1000 & echo $$ $!; wait";
@@ -336,12 +337,36 @@ pub(crate) fn terminal(columns: u16) -> (File, OwnedFd) {
     (controller.into(), user)
 }
 
+/// Starts a program at a terminal, answers once its `question` is there, and gives the exit code and what was shown.
+pub(crate) fn answered(
+    flyto: Flyto<'_>,
+    columns: u16,
+    question: &str,
+    answer: &str,
+) -> (Option<i32>, String) {
+    let (mut controller, user) = terminal(columns);
+    let (input, output) = (user.try_clone().unwrap(), user.try_clone().unwrap());
+    let mut flyto = flyto.command(|it| _ = it.stdin(input).stdout(output).stderr(user)).start();
+    let mut seen = read_until(&mut controller, question);
+    controller.write_all(answer.as_bytes()).unwrap();
+    let status = flyto.wait().unwrap();
+    // A terminal whose last user is gone ends with an error on Linux.
+    let mut rest = Vec::new();
+    let _ = controller.read_to_end(&mut rest);
+    seen.push_str(&String::from_utf8_lossy(&rest));
+    (status.code(), seen.replace('\r', ""))
+}
+
 /// Reads from a terminal until `text` is there, and gives everything so far.
 pub(crate) fn read_until(terminal: &mut File, text: &str) -> String {
     let mut seen = Vec::new();
     let mut buffer = [0; 4096];
     while !String::from_utf8_lossy(&seen).contains(text) {
+        let mut readable = [PollFd::new(&*terminal, PollFlags::IN)];
+        let ready = poll(&mut readable, Some(&GUARD.try_into().unwrap())).unwrap();
+        assert!(ready > 0, "never {text:?}: {:?}", String::from_utf8_lossy(&seen));
         let n = terminal.read(&mut buffer).unwrap();
+        assert!(n > 0, "{text:?} is not in {:?}", String::from_utf8_lossy(&seen));
         seen.extend_from_slice(&buffer[..n]);
     }
     String::from_utf8_lossy(&seen).into_owned()

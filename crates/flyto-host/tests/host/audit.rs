@@ -7,13 +7,15 @@ use expect_test::{Expect, expect};
 use flyto_audit::{Log, Options, Reader, Record, verify};
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
-    CallError, Host, HostBuilder, OnUnrecorded, OutputGuard,
+    CallError, Host, HostBuilder, OnUnrecorded, OutputGuard, Prepared,
     permission::Caller,
     stages::{Call, Next, Stage, StageResult, names},
 };
 use flyto_tools::{
     CallContext, CallId, Failure, Input, NativeTool, NoInput, ToolCaller as _, ToolResult,
 };
+
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::world::{World, call};
 
@@ -232,6 +234,19 @@ async fn a_call_waits_for_another_writer_no_longer_than_it_may_take() {
     assert!(verify(log(&world)).expect("verified").is_intact());
 }
 
+/// A call of a tool that runs while another writer has the log, and the lock of that writer once it does.
+fn while_written(host: &Host, world: &Arc<World>) -> (Prepared, UnboundedReceiver<File>) {
+    let (sender, held) = unbounded_channel();
+    let world = Arc::clone(world);
+    let tool = NativeTool::builder("t", "Runs while another writer has the log.");
+    let tool = tool.run(move |_: CallContext, _: NoInput| {
+        sender.send(writer(&world)).expect("the test waits");
+        async { "ran" }
+    });
+    host.add_tool("test", tool.expect("a tool")).expect("free");
+    (host.prepare("t", Input::empty()).expect("it is there"), held)
+}
+
 #[tokio::test]
 async fn a_call_that_has_run_does_not_wait_for_its_record() {
     let mut world = World::new();
@@ -241,15 +256,7 @@ async fn a_call_that_has_run_does_not_wait_for_its_record() {
         .stages(|stages| stages.insert_after(names::EXECUTE, Ends::Cancels))
         .expect("its name is free")
         .build();
-    let (sender, mut held) = tokio::sync::mpsc::unbounded_channel();
-    let inner = Arc::clone(&world);
-    let tool = NativeTool::builder("t", "Runs while another writer has the log.");
-    let tool = tool.run(move |_: CallContext, _: NoInput| {
-        sender.send(writer(&inner)).expect("the test waits");
-        async { "ran" }
-    });
-    host.add_tool("test", tool.expect("a tool")).expect("free");
-    let prepared = host.prepare("t", Input::empty()).expect("it is there");
+    let (prepared, mut held) = while_written(&host, &world);
     let report = prepared.run_reported(&CallContext::new()).await;
     assert_eq!(report.result.expect("a result").output, "ran");
     let why = "another writer still had the log when the call was cancelled; its end is to follow";
@@ -280,15 +287,7 @@ async fn an_end_waits_for_another_writer_as_long_as_a_begin() {
     world.config.permissions.allow("class:undeclared").expect("a rule");
     let world = Arc::new(world);
     let host = builder(&world).build();
-    let (sender, mut held) = tokio::sync::mpsc::unbounded_channel();
-    let inner = Arc::clone(&world);
-    let tool = NativeTool::builder("t", "Runs while another writer has the log.");
-    let tool = tool.run(move |_: CallContext, _: NoInput| {
-        sender.send(writer(&inner)).expect("the test waits");
-        async { "ran" }
-    });
-    host.add_tool("test", tool.expect("a tool")).expect("free");
-    let prepared = host.prepare("t", Input::empty()).expect("it is there");
+    let (prepared, mut held) = while_written(&host, &world);
     let ctx = CallContext::new();
     let call = prepared.run_reported(&ctx);
     tokio::pin!(call);
