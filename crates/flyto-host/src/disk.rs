@@ -5,6 +5,8 @@ use std::{
     io::{self, Read as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::Path,
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Makes a directory with mode 0700, and those above it that are missing.
@@ -35,6 +37,30 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     }
     Ok(bytes)
+}
+
+/// Locks a file for this process alone, and waits for other processes no longer than this (flock(2)). The thread waits.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::WouldBlock`] where the time is over, and what the system says otherwise.
+pub(crate) fn lock_within(file: &File, time: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + time;
+    let mut pause = Duration::from_micros(50);
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(5));
+            }
+            Err(TryLockError::WouldBlock) => {
+                let why = format!("another process has held the lock for {time:?}");
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, why));
+            }
+            Err(TryLockError::Error(err)) => return Err(err),
+            Ok(()) => return Ok(()),
+        }
+    }
 }
 
 /// Whether another open file holds the lock on this one. The kernel releases a lock with the last process that has

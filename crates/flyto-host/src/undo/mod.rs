@@ -68,6 +68,10 @@ const HASH_DIGITS: usize = 16;
 /// Ids that are tried for a call whose own is taken.
 const MAX_ATTEMPTS: u32 = 1000;
 
+/// How long a process waits for another one that writes a record: 2 s. A record takes milliseconds; a process that was
+/// stopped meanwhile must not keep calls from ending.
+const LOCK_TIME: Duration = Duration::from_secs(2);
+
 /// The file whose lock a writer holds.
 const LOCK: &str = "lock";
 
@@ -318,7 +322,7 @@ impl UndoStore {
         replace(path, &bytes, Flush::Now).map_err(failed)
     }
 
-    /// Waits for the lock of those that write, and makes the directory where it is missing.
+    /// Waits for the lock of those that write, for [`LOCK_TIME`] at most, and makes the directory where it is missing.
     fn lock(&self) -> Result<File, UndoError> {
         let failed = |err| UndoError::io(format!("lock the records in {:?}", self.dir), err);
         disk::private_dir(&self.dir).map_err(failed)?;
@@ -328,7 +332,7 @@ impl UndoStore {
             new => new,
         };
         let lock = lock.map_err(failed)?;
-        lock.lock().map_err(failed)?;
+        disk::lock_within(&lock, LOCK_TIME).map_err(failed)?;
         Ok(lock)
     }
 

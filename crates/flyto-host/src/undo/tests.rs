@@ -55,6 +55,21 @@ fn a_call_is_recorded_and_found() {
 }
 
 #[test]
+fn a_process_that_keeps_the_lock_keeps_no_call() {
+    let world = world();
+    world.record("call-1");
+    let lock = fs::File::open(world.store.dir.join(LOCK)).expect("it is there");
+    lock.lock().expect("free");
+    let undo = UndoInfo::new("remove a", "rm", json!({}));
+    let call = CallId::new("call-2").expect("printable");
+    let err = world.store.record(&call, "p:make", &undo, None).expect_err("it is locked");
+    let UndoError::Io { source, .. } = err else { panic!("{err:?}") };
+    assert_eq!(source.to_string(), "another process has held the lock for 2s");
+    drop(lock);
+    world.record("call-2");
+}
+
+#[test]
 fn ids_that_repeat_are_numbered() {
     let world = world();
     let ids: Vec<_> = (0..3).map(|_| world.record("call-1")).collect();
