@@ -7,6 +7,7 @@ use std::thread;
 use anstyle::{AnsiColor, Style};
 use flyto_execenv::Environment;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::termios::{QueueSelector, tcflush};
 use serde::Serialize;
 use tokio::sync::oneshot;
 
@@ -179,6 +180,12 @@ pub(crate) fn write_stdout(bytes: &[u8]) -> io::Result<()> {
 /// Writes what was escaped, or is for no terminal. Where stderr is closed, the text is lost.
 pub(crate) fn write_stderr(bytes: &[u8]) {
     let _ = io::stderr().lock().write_all(bytes);
+}
+
+/// Forgets what was typed so far (tcflush(3)), so that only what is typed after a question answers it. Nothing happens
+/// where stdin is no terminal.
+pub(crate) fn forget_typed() {
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
 }
 
 /// Reads a line that a person writes, in a thread of its own: a task of the runtime would be waited for at the end, and

@@ -11,16 +11,18 @@ use flyto_host::stages::{Answer, CheckpointHandler, Question};
 use super::status::Status;
 use crate::evolve::can_ask;
 use crate::preview;
-use crate::screen::{Page, Screen, read_line};
+use crate::screen::{Page, Screen, forget_typed, read_line};
 use crate::stop::chain;
 use crate::table::facts;
-use crate::words::{one_line, tame};
+use crate::words::{bytes, one_line, tame};
 
-/// Bytes of an input that are shown with the question: enough to recognise it.
-const SHOWN_BYTES: usize = 2 * 1024;
+/// Bytes of an input that are shown with the question. Of a longer one its beginning and its end are, and the person can
+/// ask for the rest.
+const SHOWN_BYTES: usize = 4 * 1024;
 
 /// Asks at the terminal. The answer is a line: `y` or `yes` releases the call, `a` or `always` does that for every later
-/// one as well, by a rule in the operator's configuration; anything else refuses it.
+/// one as well, by a rule in the operator's configuration; `i` or `input` shows an input that is too long to be shown with
+/// the question, and asks again; anything else refuses it.
 #[derive(Debug)]
 pub(super) struct AtTerminal {
     status: Arc<Status>,
@@ -55,9 +57,8 @@ impl AtTerminal {
             rows.extend(preview::facts(preview, variables.as_deref()));
         }
         let input = call.input().text();
-        let cut = input.floor_char_boundary(SHOWN_BYTES);
-        let more = if cut < input.len() { " …" } else { "" };
-        rows.push(("input", format!("{}{more}", tame(&input[..cut]))));
+        rows.push(("input", shown(&input)));
+        let whole = if input.len() > SHOWN_BYTES { "show the whole input (i), " } else { "" };
         let choices = match self.always(question) {
             Some((rules, file)) => {
                 let rules: Vec<_> = rules.iter().map(|it| one_line(it)).collect();
@@ -70,17 +71,37 @@ impl AtTerminal {
             }
             None => "once (y), or no (N)",
         };
-        format!("{}release this call? {choices} ", facts(Page::default(), &rows))
+        format!("{}release this call? {whole}{choices} ", facts(Page::default(), &rows))
     }
+}
+
+/// An input, or its beginning and its end with the number of bytes between them.
+fn shown(input: &str) -> String {
+    if input.len() <= SHOWN_BYTES {
+        return tame(input);
+    }
+    let start = input.floor_char_boundary(SHOWN_BYTES / 2);
+    let end = input.ceil_char_boundary(input.len() - SHOWN_BYTES / 2);
+    let left_out = bytes((end - start) as u64);
+    format!("{} … {left_out} left out … {}", tame(&input[..start]), tame(&input[end..]))
 }
 
 #[async_trait]
 impl CheckpointHandler for AtTerminal {
     async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
-        // The status line is not drawn over a line that has not ended.
-        self.status.write_stderr(self.text(question).as_bytes());
-        let answer = read_line().await?;
-        self.status.line_ended();
+        let mut text = self.text(question);
+        let answer = loop {
+            forget_typed();
+            // The status line is not drawn over a line that has not ended.
+            self.status.write_stderr(text.as_bytes());
+            let answer = read_line().await?;
+            self.status.line_ended();
+            let input = question.call.input().text();
+            if !matches!(answer.trim(), "i" | "input") || input.len() <= SHOWN_BYTES {
+                break answer;
+            }
+            text = format!("{}\n{}", tame(&input), self.text(question));
+        };
         Ok(match answer.trim() {
             "y" | "Y" | "yes" => Answer::Yes,
             "a" | "A" | "always" => match self.always(question) {

@@ -10,7 +10,7 @@ use flyto_execenv::Environment;
 
 use super::editor::Editor;
 use super::person;
-use crate::screen::{Screen, read_line};
+use crate::screen::{Screen, forget_typed, read_line};
 use crate::words::tame;
 
 /// Where a question is shown.
@@ -51,6 +51,7 @@ impl AtTerminal {
     }
 
     async fn line(&self, question: &str) -> Result<String, ApproverError> {
+        forget_typed();
         self.prompt.write(question);
         let line = read_line().await.map_err(|err| ApproverError::new(err.to_string()))?;
         if line.ends_with('\n') {

@@ -21,7 +21,13 @@ fn answered_with(
 ) -> (Option<i32>, String) {
     let words = [&["--color", "never"], words].concat();
     let flyto = place.evolving(&words).command(|it| _ = it.envs(variables.iter().copied()));
-    live::answered(flyto, 100, "later (L) ", answer)
+    let mut question = "later (L) ";
+    let mut dialogue = Vec::new();
+    for line in answer.split_inclusive('\n') {
+        dialogue.push((question, line));
+        question = if line == "deny\n" { "reason: " } else { "later (L) " };
+    }
+    live::answered(flyto, 100, "s\n", &dialogue)
 }
 
 const PROPOSE: &[&str] = &["evolve", "propose", "t.json"];

@@ -87,7 +87,28 @@ fn a_dry_run_says_once_what_is_wrong_with_an_input() {
 
 /// Calls a tool that needs a checkpoint at a terminal, answers, and gives the exit code and what was shown.
 fn answered(place: &Place, answer: &str) -> (Option<i32>, String) {
-    live::answered(place.call(&["p:t", "--color", "never", "x=1"]), 80, "(N) ", answer)
+    live::answered(place.call(&["p:t", "--color", "never", "x=1"]), 80, "", &[("(N) ", answer)])
+}
+
+#[test]
+fn what_was_typed_before_a_question_is_no_answer() {
+    let place = Place::with_tools(&[("t", "echo ran", r#""requires_checkpoint": true"#)]);
+    let (code, seen) = live::answered(place.call(&["p:t"]), 80, "y\n", &[("(N) ", "n\n")]);
+    assert_eq!(code, Some(5), "{seen}");
+    assert!(!seen.contains("ran\n"), "{seen}");
+}
+
+#[test]
+fn a_long_input_is_shown_when_it_is_asked_for() {
+    let place = Place::with_tools(&[("t", "echo ran", r#""requires_checkpoint": true"#)]);
+    let input = format!("x={}MIDDLE{}", "a".repeat(4000), "b".repeat(4000));
+    let call = || place.call(&["p:t", "--color", "never", &input]);
+    let (code, seen) = live::answered(call(), 80, "", &[("(N) ", "n\n")]);
+    assert!(seen.contains("a … 3.8 KiB left out … b") && !seen.contains("MIDDLE"), "{seen}");
+    assert_eq!((code, seen.contains("show the whole input (i), once (y)")), (Some(5), true));
+    let (code, seen) = live::answered(call(), 80, "", &[("(N) ", "i\n"), ("(N) ", "y\n")]);
+    assert!(seen.contains("aMIDDLEb") && seen.ends_with("ran\n"), "{seen}");
+    assert_eq!(code, Some(0));
 }
 
 #[test]

@@ -337,18 +337,23 @@ pub(crate) fn terminal(columns: u16) -> (File, OwnedFd) {
     (controller.into(), user)
 }
 
-/// Starts a program at a terminal, answers once its `question` is there, and gives the exit code and what was shown.
+/// Starts a program at a terminal, where `typed` was typed before, answers each question once it is there, and gives the
+/// exit code and what was shown.
 pub(crate) fn answered(
     flyto: Flyto<'_>,
     columns: u16,
-    question: &str,
-    answer: &str,
+    typed: &str,
+    dialogue: &[(&str, &str)],
 ) -> (Option<i32>, String) {
     let (mut controller, user) = terminal(columns);
+    controller.write_all(typed.as_bytes()).unwrap();
     let (input, output) = (user.try_clone().unwrap(), user.try_clone().unwrap());
     let mut flyto = flyto.command(|it| _ = it.stdin(input).stdout(output).stderr(user)).start();
-    let mut seen = read_until(&mut controller, question);
-    controller.write_all(answer.as_bytes()).unwrap();
+    let mut seen = String::new();
+    for (question, answer) in dialogue {
+        seen += &read_until(&mut controller, question);
+        controller.write_all(answer.as_bytes()).unwrap();
+    }
     let status = flyto.wait().unwrap();
     // A terminal whose last user is gone ends with an error on Linux.
     let mut rest = Vec::new();
