@@ -3,6 +3,7 @@
 pub(crate) mod audit; // the options of `audit`
 pub(crate) mod evolve; // the options of `evolve`
 mod jobs; // the options of `jobs`
+mod serve; // the options of `serve`
 mod times; // how times are written
 mod undo; // the options of `undo`
 
@@ -17,6 +18,7 @@ use clap::{
 use flyto_tools::export;
 
 pub(crate) use self::jobs::{Jobs, JobsOutput, JobsRemove, JobsResult, JobsWhat, KeepJob};
+pub(crate) use self::serve::Serve;
 use self::times::seconds;
 pub(crate) use self::undo::Undo;
 
@@ -131,6 +133,8 @@ pub(crate) enum Verb {
     Show(Show),
     /// Calls a tool and prints its output
     Call(Call),
+    /// Offers the tools to clients of the Model Context Protocol
+    Serve(Serve),
     /// Checks manifests, exec-tool files and configurations, and points at each mistake
     Validate(Validate),
     /// Prints the JSON Schema of a kind of file, for editors
@@ -177,6 +181,7 @@ impl Verb {
             Self::List(it) => &mut it.common,
             Self::Show(it) => &mut it.common,
             Self::Call(it) => &mut it.common,
+            Self::Serve(it) => &mut it.common,
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
             Self::Config(Config { what: ConfigWhat::Show(it) }) => &mut it.common,

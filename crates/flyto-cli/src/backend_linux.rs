@@ -10,3 +10,9 @@ pub(crate) fn backend(pinned_dirs: Vec<PathBuf>) -> Linux {
     let _ = adopt_orphans();
     Linux::for_one_call().pinned_dirs(pinned_dirs)
 }
+
+/// The same for a program that makes calls until it is ended.
+pub(crate) fn serving_backend(pinned_dirs: Vec<PathBuf>) -> Linux {
+    let _ = adopt_orphans();
+    Linux::new().pinned_dirs(pinned_dirs)
+}

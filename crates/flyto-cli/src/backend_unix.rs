@@ -8,3 +8,8 @@ use flyto_execenv::{Executor, local::Local};
 pub(crate) fn backend(pinned_dirs: Vec<PathBuf>) -> impl Executor {
     Local::new().pinned_dirs(pinned_dirs)
 }
+
+/// The same for a program that makes calls until it is ended.
+pub(crate) fn serving_backend(pinned_dirs: Vec<PathBuf>) -> impl Executor {
+    backend(pinned_dirs)
+}

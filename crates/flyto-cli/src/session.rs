@@ -37,11 +37,15 @@ pub(crate) struct Session {
     dir: Option<PathBuf>,
 }
 
-/// Whether a verb runs programs, or tells what would hold for them. To find out what a backend can do
+/// Whether a verb runs programs, for whom, or tells what would hold for them. To find out what a backend can do
 /// takes as long as everything else that is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Backend {
+    /// One call of the operator.
     Used,
+    /// Calls of a model, until the program is ended: each is asked first unless a rule allows it, and the text of a
+    /// result is limited.
+    Serving,
     Unused,
 }
 
@@ -107,7 +111,7 @@ impl Session {
         let surroundings = self.surroundings()?;
         let (mut config, mut findings) = self.config(output_limit, &surroundings)?;
         let is_limited = config.origins.contains_key("output_limit_bytes");
-        if !is_limited {
+        if !is_limited && backend != Backend::Serving {
             config.output_limit_bytes = u64::MAX;
         }
         if let Some(name) = &self.sandbox {
@@ -124,13 +128,20 @@ impl Session {
         let rules_file = config.rules_file.clone();
         let env = match backend {
             Backend::Used => ExecEnv::new(backend::backend(config.pinned_dirs(&surroundings))),
+            Backend::Serving => {
+                ExecEnv::new(backend::serving_backend(config.pinned_dirs(&surroundings)))
+            }
             Backend::Unused => ExecEnv::new(Local::new()),
         };
         let dir = surroundings.current_dir.display().to_string();
         let undo_store = UndoStore::of(&surroundings.places);
         let evolve_dir = config.evolve_dir().map(Path::to_owned);
         let recording = config.evolve.record_calls.then(CallRecording::default);
-        let host = Host::builder(env, surroundings.clone(), config).caller(Caller::Operator);
+        let caller = match backend {
+            Backend::Serving => Caller::Agent,
+            Backend::Used | Backend::Unused => Caller::Operator,
+        };
+        let host = Host::builder(env, surroundings.clone(), config).caller(caller);
         let host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
         let host = Arc::new(with(host, rules_file.clone()).build());
         let report = host.report();
@@ -256,7 +267,7 @@ pub(crate) struct Loaded {
     /// The configuration file in which grants take effect.
     pub(crate) grants_file: Option<PathBuf>,
     /// The configuration file to which rules are added.
-    rules_file: Option<PathBuf>,
+    pub(crate) rules_file: Option<PathBuf>,
     /// Whether plugins are switched off.
     plugins_off: bool,
     /// Whether the user limited the text of results.

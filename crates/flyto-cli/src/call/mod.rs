@@ -7,7 +7,7 @@ pub(crate) mod input;
 mod keep;
 mod live;
 mod report;
-mod signals;
+pub(crate) mod signals;
 mod stages;
 mod status;
 mod undo;

@@ -113,7 +113,7 @@ impl Signals {
 }
 
 /// The signals that would end the program and leave the tool behind.
-pub(super) struct Kinds(Vec<(u8, Signal)>);
+pub(crate) struct Kinds(Vec<(u8, Signal)>);
 
 /// Lets a write beyond the largest size of a file fail from now on; without a handler, it kills.
 pub(super) fn fail_large_writes(ignored: Ignored) -> io::Result<()> {
@@ -128,7 +128,7 @@ pub(super) fn fail_large_writes(ignored: Ignored) -> io::Result<()> {
 impl Kinds {
     /// Takes all of them but those that the program was started to ignore: `nohup` does so
     /// with SIGHUP, and a shell script with Ctrl-C for what runs in its background.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let ignored = Ignored::of_this_process();
         fail_large_writes(ignored)?;
         let kinds = [
@@ -147,7 +147,7 @@ impl Kinds {
     }
 
     /// The number of the next one.
-    pub(super) async fn next(&mut self) -> u8 {
+    pub(crate) async fn next(&mut self) -> u8 {
         poll_fn(|cx| {
             for (number, signal) in &mut self.0 {
                 if let Poll::Ready(Some(())) = signal.poll_recv(cx) {

@@ -16,6 +16,7 @@ mod list;
 mod new;
 mod permission;
 mod schema;
+mod serve;
 mod show;
 mod trust;
 mod validate;
@@ -30,6 +31,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::List(args) => list::run(args, session),
         Verb::Show(args) => show::run(args, session),
         Verb::Call(args) => crate::call::run(args, session),
+        Verb::Serve(args) => serve::run(args, session),
         Verb::Validate(args) => validate::run(args, session),
         Verb::Schema(args) => schema::run(args, session),
         Verb::Config(args) => config::run(args, session),

@@ -1,0 +1,23 @@
+//! The options of `serve`.
+
+use clap::Args as Group;
+
+use super::Common;
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+A client starts this program and speaks the Model Context Protocol with it over stdin and stdout. Claude Code, for example:
+
+  claude mcp add flyto -- flyto serve --plugins DIR
+
+Calls are those of a model: what the rules do not allow is asked or refused, and the refusal says which rule would allow it.
+Words for people are on stderr. It ends with exit code 0 when the client closes stdin; calls in flight then have 5 s to end.")]
+pub(crate) struct Serve {
+    /// Cuts the middle out of an output that is longer than BYTES
+    ///
+    /// 64 KiB without it, and where neither FLYTO_OUTPUT_LIMIT nor the configuration says otherwise.
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) output_limit: Option<u64>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}

@@ -1,0 +1,123 @@
+//! `serve`: the tools for clients of the Model Context Protocol, over stdin and stdout.
+
+use std::io::{self, IsTerminal as _, Read, Write};
+
+use flyto_mcp::{ConnectionEnd, Server, ServerOptions};
+use flyto_tools::CancellationToken;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+
+use crate::args::Serve;
+use crate::call::signals::Kinds;
+use crate::exit::Exit;
+use crate::session::{Backend, Loaded, Session};
+use crate::stop::{Stop, chain};
+use crate::words::{counted, one_line};
+
+/// Threads that make calls. Tools are processes of their own; what is left to do here is little.
+const N_THREADS: usize = 2;
+
+pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
+    let loaded = session.load(args.output_limit, Backend::Serving)?;
+    if let Some(remark) = loaded.config_remark() {
+        session.screen.note(remark);
+    }
+    if io::stdin().is_terminal() {
+        session
+            .screen
+            .note("a client of the Model Context Protocol starts this program; Ctrl-D ends it");
+    }
+    let runtime = Builder::new_multi_thread().worker_threads(N_THREADS).enable_all().build();
+    let runtime = runtime.map_err(not_served)?;
+    let res = serve(&runtime, &loaded);
+    // The thread that reads may wait for a client that says nothing more.
+    runtime.shutdown_background();
+    let unended = loaded.host.unended();
+    if !unended.is_empty() {
+        let names = unended.iter().map(|it| one_line(it)).collect::<Vec<_>>().join(", ");
+        let n_plugins = counted(unended.len(), "plugin");
+        session.screen.note(format_args!("processes of {n_plugins} may still be running: {names}"));
+    }
+    res
+}
+
+fn serve(runtime: &Runtime, loaded: &Loaded) -> Result<Exit, Stop> {
+    let mut options = ServerOptions::default();
+    options.rules_file.clone_from(&loaded.rules_file);
+    let server = Server::new(loaded.host.clone(), options);
+    runtime.block_on(async {
+        let stop = CancellationToken::new();
+        let mut kinds = Kinds::new().map_err(not_served)?;
+        let (sender, mut signal) = oneshot::channel();
+        let token = stop.clone();
+        tokio::spawn(async move {
+            let number = kinds.next().await;
+            let _ = sender.send(number);
+            token.cancel();
+            // The sender of a second signal does not wait for tools: their supervisors end them.
+            let number = kinds.next().await;
+            std::process::exit(Exit::Signal(number).code().into());
+        });
+        let end = server.serve(Stdin, Stdout, &stop).await.map_err(not_served)?;
+        match end {
+            ConnectionEnd::Stopped => loaded.host.abort().await,
+            _ => loaded.host.close().await,
+        }
+        match end {
+            ConnectionEnd::Broken(err) => match Stop::output(err) {
+                Stop::Closed => Ok(Exit::Ok),
+                stop => Err(stop),
+            },
+            ConnectionEnd::Stopped => Ok(signal.try_recv().map_or(Exit::Ok, Exit::Signal)),
+            _ => Ok(Exit::Ok),
+        }
+    })
+}
+
+fn not_served(err: io::Error) -> Stop {
+    Stop::new(Exit::NotTried, format!("the tools cannot be served: {}", chain(&err)))
+        .with_help("there are too many threads or open files; see `ulimit -a`")
+}
+
+/// stdin without a lock and a buffer. Its other end may have made it non-blocking, for the flag belongs to the pipe
+/// and not to a process (open(2)).
+struct Stdin;
+
+impl Read for Stdin {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        retried(PollFlags::IN, || rustix::io::read(rustix::stdio::stdin(), &mut *bytes))
+    }
+}
+
+/// stdout in the same way.
+struct Stdout;
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        retried(PollFlags::OUT, || rustix::io::write(rustix::stdio::stdout(), bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Tries again once the stream is ready, where it says that it would have to wait.
+fn retried(ready: PollFlags, mut call: impl FnMut() -> Result<usize, Errno>) -> io::Result<usize> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => {
+                let (stdin, stdout) = (rustix::stdio::stdin(), rustix::stdio::stdout());
+                let stream = if ready == PollFlags::IN { &stdin } else { &stdout };
+                match poll(&mut [PollFd::new(stream, ready)], None) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(err) => return Err(err.into()),
+                }
+            }
+            res => return Ok(res?),
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! `serve` as its clients meet it: a process, and lines of JSON on its stdin and stdout.
+
+mod client; // a client that speaks both eras
+mod core; //   framing, the two eras, the end of a connection
+mod tools; //  the list of tools, and calls

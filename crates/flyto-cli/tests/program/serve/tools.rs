@@ -1,0 +1,188 @@
+//! `tools/list` and `tools/call`: every tool of the host, through all its gates.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use crate::place::Place;
+
+/// A place whose rules allow every tool of the plugin `p`.
+fn allowed(tools: &[(&str, &str, &str)]) -> Place {
+    let place = Place::with_tools(tools);
+    place.write("home/.config/flyto/config.json", r#"{"permissions": {"allow": ["p:*"]}}"#);
+    place
+}
+
+fn text(result: &Value) -> &str {
+    assert_eq!(result["content"].as_array().unwrap().len(), 1, "{result}");
+    assert_eq!(result["content"][0]["type"], "text");
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+#[test]
+fn a_tool_is_described_for_both_eras() {
+    let schema =
+        r#""input_schema": {"type": "object", "properties": {"x": true, "y": {"type": "string"}}}"#;
+    let place = Place::with_tools(&[("t", "echo hi", schema)]);
+    for mut client in
+        [Client::legacy(&place, &[], &json!({})), Client::modern(&place, &[], &json!({}))]
+    {
+        let list = client.result("tools/list", json!({}));
+        let tool = &list["tools"][0];
+        assert_eq!(tool["name"], "p__t");
+        assert_eq!(tool["description"], "The tool t.");
+        assert_eq!(tool["inputSchema"]["type"], "object");
+        // One boolean there makes many clients drop the whole list.
+        assert_eq!(tool["inputSchema"]["properties"]["x"], json!({}));
+        assert_eq!(
+            tool["annotations"],
+            json!({
+                "readOnlyHint": false, "destructiveHint": false,
+                "idempotentHint": false, "openWorldHint": true,
+            })
+        );
+        assert_eq!(list["tools"].as_array().unwrap().len(), 1);
+        assert!(list.get("nextCursor").is_none());
+        let is_modern = list.get("resultType").is_some();
+        assert_eq!(list["ttlMs"].is_u64() && list["cacheScope"] == "private", is_modern);
+        assert_eq!(client.error("tools/list", json!({"cursor": "nonsense"})).0, -32602);
+    }
+}
+
+#[test]
+fn a_thousand_tools_come_in_pages() {
+    let place = Place::new();
+    for plugin in 0..4 {
+        let mut tools = String::new();
+        for tool in 0..250 {
+            let comma = if tool == 0 { "" } else { "," };
+            write!(
+                tools,
+                r#"{comma}{{"name":"t{tool}","description":"d","command":"true","args":[]}}"#
+            )
+            .unwrap();
+        }
+        place.write(
+            &format!("plugins/p{plugin}/plugin.json"),
+            &format!(r#"{{"name": "p{plugin}", "tools": [{tools}]}}"#),
+        );
+    }
+    let mut client = Client::modern(&place, &[], &json!({}));
+    let mut names: Vec<String> = Vec::new();
+    let mut n_pages = 0;
+    let mut params = json!({});
+    loop {
+        let page = client.result("tools/list", params);
+        n_pages += 1;
+        names.extend(
+            page["tools"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().into()),
+        );
+        match page.get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => break,
+        }
+    }
+    assert_eq!((n_pages, names.len()), (2, 1000));
+    assert!(names.is_sorted(), "the order is the same at each time");
+    names.dedup();
+    assert_eq!(names.len(), 1000);
+}
+
+#[test]
+fn a_call_gets_the_bytes_of_its_arguments_and_gives_its_text() {
+    let place = allowed(&[("cat", "cat", ""), ("fail", "echo out; echo why >&2; exit 3", "")]);
+    for mut client in
+        [Client::legacy(&place, &[], &json!({})), Client::modern(&place, &[], &json!({}))]
+    {
+        // A number keeps its digits, and a key its place.
+        let call = json!({"name": "p__cat", "arguments": {"b": 1.0, "a": "é"}});
+        let result = client.result("tools/call", call);
+        assert_eq!((text(&result), &result["isError"]), (r#"{"b":1.0,"a":"é"}"#, &json!(false)));
+        // Without arguments the input is an empty object; the id of the tool is as good as its wire name.
+        let result = client.result("tools/call", json!({"name": "p:cat"}));
+        assert_eq!(text(&result), "{}");
+        let result = client.result("tools/call", json!({"name": "p__fail", "arguments": {}}));
+        assert_eq!(result["isError"], true);
+        let shown = text(&result);
+        assert!(shown.contains("exit code 3") && shown.contains("why"), "{shown}");
+    }
+}
+
+#[test]
+fn what_a_model_can_mend_is_a_result_and_the_rest_an_error_of_the_protocol() {
+    let schema = r#""input_schema": {"type": "object", "properties": {"n": {"type": "integer"}}}"#;
+    let place = allowed(&[("t", "cat", schema)]);
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let result = client.result("tools/call", json!({"name": "p__t", "arguments": {"n": "one"}}));
+    assert_eq!(result["isError"], true);
+    assert!(text(&result).contains("/n"), "{result}");
+    client.write(b"{\"jsonrpc\":\"2.0\",\"id\":\"d\",\"method\":\"tools/call\",\"params\":{\"name\":\"p__t\",\"arguments\":{\"n\":1,\"n\":2}}}\n");
+    let response = client.receive();
+    assert_eq!(response["result"]["isError"], true, "{response}");
+    assert!(text(&response["result"]).contains("twice"), "{response}");
+
+    let (code, message) = client.error("tools/call", json!({"name": "p__x", "arguments": {}}));
+    assert_eq!(code, -32602);
+    assert!(message.contains("there is no tool \"p__x\""), "{message}");
+    assert_eq!(client.error("tools/call", json!({"arguments": {}})).0, -32602);
+    assert_eq!(client.error("tools/call", json!({"name": 7})).0, -32602);
+    assert_eq!(client.error("tools/call", json!({"name": "p__t", "arguments": [1]})).0, -32602);
+}
+
+#[test]
+fn a_call_that_no_rule_allows_is_refused_with_the_rule_to_add() {
+    let place = Place::with_tools(&[("t", "echo ran > ran", "")]);
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let result = client.result("tools/call", json!({"name": "p__t", "arguments": {}}));
+    assert_eq!(result["isError"], true);
+    let shown = text(&result);
+    assert!(shown.contains("refused by the stage \"permission\""), "{shown}");
+    assert!(shown.contains(r#"{"permissions":{"allow":["p:t"]}}"#), "{shown}");
+    assert!(shown.contains("home/.config/flyto/config.json"), "{shown}");
+    assert!(!place.exists("plugins/p/ran"));
+}
+
+#[test]
+fn a_long_output_has_its_middle_cut_out() {
+    let place = allowed(&[("long", "head -c 300000 /dev/zero | tr '\\0' x", "")]);
+    let mut client = Client::legacy(&place, &["--output-limit", "1000"], &json!({}));
+    let result = client.result("tools/call", json!({"name": "p__long", "arguments": {}}));
+    let shown = text(&result);
+    assert!(shown.len() < 1500 && shown.contains("bytes"), "{} bytes", shown.len());
+    // Without the option a model has a limit, too.
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let result = client.result("tools/call", json!({"name": "p__long", "arguments": {}}));
+    assert!((60_000..70_000).contains(&text(&result).len()), "{}", text(&result).len());
+}
+
+#[test]
+fn a_tool_neither_reads_the_servers_stdin_nor_writes_its_stdout() {
+    // A program that changes the flags of its descriptors, reads all of stdin, and writes to both outputs.
+    let script = "cat >/dev/null; cat <&0 >/dev/null; echo out; echo err >&2; exec 0<&- 1>&-";
+    let place = allowed(&[("t", script, "")]);
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    for _ in 0..4 {
+        client.request("tools/call", json!({"name": "p__t", "arguments": {}}));
+    }
+    for _ in 0..4 {
+        assert_eq!(text(&client.receive()["result"]).trim_end(), "out");
+    }
+    assert_eq!(client.result("ping", json!({})), json!({}));
+}
+
+#[test]
+fn calls_in_flight_are_answered_when_stdin_ends() {
+    let place = allowed(&[("t", "read line < fifo; echo $line", "")]);
+    let fifo = place.path().join("plugins/p/fifo");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let id = client.request("tools/call", json!({"name": "p__t", "arguments": {}}));
+    client.close_stdin();
+    // Opening it waits for the tool, which the server started after its input had ended, or before.
+    std::fs::write(&fifo, "done\n").unwrap();
+    let (status, messages, _) = client.end();
+    assert!(status.success());
+    assert_eq!(messages.len(), 1, "{messages:?}");
+    assert_eq!((&messages[0]["id"], text(&messages[0]["result"])), (&json!(id), "done\n"));
+}

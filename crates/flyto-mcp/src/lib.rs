@@ -1,0 +1,6 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod server;
+
+pub use server::{ConnectionEnd, Revision, Server, ServerOptions};

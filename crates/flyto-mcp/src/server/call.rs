@@ -1,0 +1,76 @@
+//! `tools/call`: one call of a tool, through all stages of the host.
+
+use std::sync::Arc;
+
+use flyto_host::{CallError, Prepared};
+use flyto_tools::{CallContext, Input, InputError};
+use serde_json::value::RawValue;
+
+use super::{
+    fault::Fault,
+    params::{Params, Terms},
+    peer::{InFlight, Outcome, Peer},
+    result,
+};
+
+/// Most names that an error about a tool lists.
+const MAX_SIMILAR: usize = 3;
+
+/// A call that was read and not made yet.
+#[derive(Debug)]
+pub(crate) struct ToolCall {
+    terms: Terms,
+    prepared: Result<Prepared, InputError>,
+}
+
+impl ToolCall {
+    /// Finds the tool and reads its arguments.
+    ///
+    /// # Errors
+    ///
+    /// What is a fault of the request: no name, a name that no tool has, arguments that are no object.
+    pub(crate) fn read(peer: &Peer, terms: &Terms, params: &Params<'_>) -> Result<Self, Fault> {
+        let name = params.name.as_deref();
+        let name = name.ok_or_else(|| Fault::invalid_params("params lack \"name\""))?;
+        let entry = peer.server.host.find(name).map_err(|err| unknown(&err))?;
+        let arguments = params.arguments.map_or("{}", RawValue::get);
+        if !arguments.starts_with('{') {
+            return Err(Fault::invalid_params("\"arguments\" must be an object"));
+        }
+        // What a program reads on stdin are the bytes that the client wrote.
+        let prepared = Input::parse(arguments);
+        let prepared = prepared.map(|input| peer.server.host.prepare_entry(entry, input));
+        Ok(Self { terms: terms.clone(), prepared })
+    }
+
+    /// Makes the call. `None`: the client took it back, and waits for no answer.
+    pub(crate) async fn run(self, peer: Arc<Peer>, in_flight: InFlight) -> Option<Outcome> {
+        let server = &peer.server;
+        let prepared = match self.prepared {
+            Ok(prepared) => prepared,
+            // The model wrote the arguments, and can write them again.
+            Err(err) => return Some(result::error(server, &self.terms, &err.to_string())),
+        };
+        let ctx = CallContext::new().with_cancellation(in_flight.cancellation.clone());
+        let report = prepared.run_reported(&ctx).await;
+        if in_flight.is_taken_back() {
+            return None;
+        }
+        Some(match report.result {
+            Ok(result) => result::of(server, &self.terms, result),
+            Err(err) => result::error(server, &self.terms, &result::why_not(server, &err)),
+        })
+    }
+}
+
+/// A tool that is not there, or may not be used. Clients had it in no list.
+fn unknown(err: &CallError) -> Fault {
+    let mut message = err.to_string();
+    if let CallError::NotFound { similar, .. } = err
+        && !similar.is_empty()
+    {
+        let names: Vec<_> = similar.iter().take(MAX_SIMILAR).map(|it| format!("{it:?}")).collect();
+        message.push_str(&format!("; similar: {}", names.join(", ")));
+    }
+    Fault::invalid_params(message)
+}

@@ -1,0 +1,224 @@
+//! One connection over a pair of streams: from lines to messages and back, from its begin to its end.
+
+use std::{
+    io::{self, Read, Write},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use flyto_tools::CancellationToken;
+use serde_json::value::RawValue;
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinSet,
+    time::timeout,
+};
+
+use super::{
+    Shared,
+    fault::Fault,
+    line::{Line, Lines},
+    message::{Frame, Response},
+    outbox::Outbox,
+    peer::{Peer, Work},
+};
+
+/// Lines that were read and not taken yet, at most. A client that floods waits at its pipe.
+const MAX_LINES_AHEAD: usize = 4;
+/// How long the end of a connection waits for a client that does not read what is left: 2 s.
+const FLUSH: Duration = Duration::from_secs(2);
+
+/// Why a connection ended.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConnectionEnd {
+    /// The client closed its end. Calls that ended in time were answered.
+    Closed,
+    /// The server was stopped.
+    Stopped,
+    /// The client does not read any more, or the streams are broken.
+    Broken(io::Error),
+}
+
+/// Serves one client until it closes its end, does not read any more, or `stop` is cancelled.
+///
+/// # Errors
+///
+/// The system has no thread left for the streams.
+pub(crate) async fn serve(
+    server: Arc<Shared>,
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+    stop: &CancellationToken,
+) -> io::Result<ConnectionEnd> {
+    let (outbox, written) = Outbox::start(writer)?;
+    let (lines, read) = read_lines(reader, server.options.max_message_bytes)?;
+    let peer = Peer::new(server, outbox);
+    let mut calls = JoinSet::new();
+    let end = take_lines(&peer, lines, &mut calls, stop).await;
+    finish(&peer, calls, &end, stop).await;
+    drop(peer);
+    let unwritten = match timeout(FLUSH, written).await {
+        Ok(Ok(Err(err))) => Some(err),
+        _ => None,
+    };
+    Ok(match (end, unwritten) {
+        (Ended::Stop, _) => ConnectionEnd::Stopped,
+        (_, Some(err)) => ConnectionEnd::Broken(err),
+        (Ended::Client, None) => match read.await {
+            Ok(Err(err)) => ConnectionEnd::Broken(err),
+            _ => ConnectionEnd::Closed,
+        },
+        (Ended::Writer, None) => ConnectionEnd::Broken(io::ErrorKind::BrokenPipe.into()),
+    })
+}
+
+/// Why no further line is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Client,
+    Writer,
+    Stop,
+}
+
+/// Reads in a thread of its own, which may wait for as long as the process lives.
+fn read_lines(
+    reader: impl Read + Send + 'static,
+    max_bytes: u64,
+) -> io::Result<(mpsc::Receiver<Line>, oneshot::Receiver<io::Result<()>>)> {
+    let (sender, receiver) = mpsc::channel(MAX_LINES_AHEAD);
+    let (ended, has_ended) = oneshot::channel();
+    thread::Builder::new().name("mcp-reader".to_owned()).spawn(move || {
+        let mut lines = Lines::new(reader, max_bytes);
+        let res = loop {
+            match lines.next() {
+                Ok(Some(line)) => {
+                    if sender.blocking_send(line).is_err() {
+                        break Ok(());
+                    }
+                }
+                Ok(None) => break Ok(()),
+                Err(err) => break Err(err),
+            }
+        };
+        let _ = ended.send(res);
+    })?;
+    Ok((receiver, has_ended))
+}
+
+async fn take_lines(
+    peer: &Arc<Peer>,
+    mut lines: mpsc::Receiver<Line>,
+    calls: &mut JoinSet<()>,
+    stop: &CancellationToken,
+) -> Ended {
+    loop {
+        let line = tokio::select! {
+            biased;
+            () = stop.cancelled() => return Ended::Stop,
+            () = peer.outbox.closed() => return Ended::Writer,
+            Some(_) = calls.join_next(), if !calls.is_empty() => continue,
+            line = lines.recv() => line,
+        };
+        let Some(line) = line else { return Ended::Client };
+        // A client that does not read delays this, and does not delay the end of the server.
+        tokio::select! {
+            biased;
+            () = take(peer, line, calls) => {}
+            () = stop.cancelled() => return Ended::Stop,
+        }
+    }
+}
+
+/// Takes one line: what can be answered at once is, and what takes time becomes a task of `calls`.
+async fn take(peer: &Arc<Peer>, line: Line, calls: &mut JoinSet<()>) {
+    let text = match line {
+        Line::Whole(text) => text,
+        Line::TooLong(bytes) => {
+            let max = peer.server.options.max_message_bytes;
+            let fault = Fault::invalid_request(format!(
+                "a message of {bytes} bytes was dropped; at most {max} are taken"
+            ));
+            return peer.answer(None, &Err(fault)).await;
+        }
+    };
+    if text.trim_ascii().is_empty() {
+        return;
+    }
+    match Frame::parse(&text) {
+        Frame::One(message) => match peer.receive(message) {
+            Work::Silent => {}
+            Work::Answered(id, outcome) => peer.answer(id.as_ref(), &outcome).await,
+            Work::Running(id, work) => {
+                let peer = Arc::clone(peer);
+                calls.spawn(async move {
+                    if let Some(outcome) = work.await {
+                        peer.answer(Some(&id), &outcome).await;
+                    }
+                });
+            }
+        },
+        Frame::Batch(messages) if messages.is_empty() || !peer.takes_batches() => {
+            let why = match messages.is_empty() {
+                true => "a batch must hold a message",
+                false => "this revision of the protocol has no batches",
+            };
+            peer.answer(None, &Err(Fault::invalid_request(why))).await;
+        }
+        Frame::Batch(messages) => {
+            let works: Vec<Work> = messages.into_iter().map(|it| peer.receive(it)).collect();
+            let peer = Arc::clone(peer);
+            calls.spawn(async move {
+                let answers = answers(works).await;
+                if !answers.is_empty() {
+                    let _ = peer.outbox.send(&answers).await;
+                }
+            });
+        }
+    }
+}
+
+/// The answers of a batch in one array, in the order of its requests.
+async fn answers(works: Vec<Work>) -> Vec<Box<RawValue>> {
+    let n_works = works.len();
+    let mut running = JoinSet::new();
+    for (index, work) in works.into_iter().enumerate() {
+        running.spawn(async move {
+            let (id, outcome) = match work {
+                Work::Silent => return None,
+                Work::Answered(id, outcome) => (id, outcome),
+                Work::Running(id, work) => (Some(id), work.await?),
+            };
+            let response = Response::new(id.as_ref(), &outcome);
+            Some((index, serde_json::value::to_raw_value(&response).ok()?))
+        });
+    }
+    let mut res: Vec<Option<Box<RawValue>>> = vec![None; n_works];
+    while let Some(done) = running.join_next().await {
+        if let Ok(Some((index, response))) = done {
+            res[index] = Some(response);
+        }
+    }
+    res.into_iter().flatten().collect()
+}
+
+/// Lets calls in flight end: by themselves where the client may still read, then by cancellation, then by force.
+async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &CancellationToken) {
+    let options = &peer.server.options;
+    if *end == Ended::Client {
+        tokio::select! {
+            () = all_ended(&mut calls) => {}
+            () = tokio::time::sleep(options.drain) => {}
+            () = stop.cancelled() => {}
+            () = peer.outbox.closed() => {}
+        }
+    }
+    peer.cancel_all();
+    let _ = timeout(options.grace, all_ended(&mut calls)).await;
+    calls.shutdown().await;
+}
+
+async fn all_ended(calls: &mut JoinSet<()>) {
+    while calls.join_next().await.is_some() {}
+}

@@ -1,0 +1,42 @@
+//! What a model is told of the server as a whole.
+
+use std::collections::BTreeMap;
+
+use super::Shared;
+
+/// Most bytes: clients cut longer instructions at 2 KB.
+const MAX_BYTES: usize = 2000;
+/// What stands for every tool, the facts that matter most first.
+const FACTS: &str = "\
+Tools here run programs on the user's machine, each with a schema, a deadline and an end of everything that it started. \
+A tool of a plugin is named PLUGIN__TOOL. \
+A call that the user has not allowed is asked first or refused; a refusal says which rule would allow it: tell the user, \
+and do not try the same by other means. \
+An output that is too long has its middle cut out, and names the file that holds the whole. \
+Arguments that break a tool's schema come back with the place of each mistake.";
+
+impl Shared {
+    /// The instructions: facts about every tool, then which plugins there are. At most 2,000 bytes.
+    pub(crate) fn instructions(&self) -> String {
+        let mut owners: BTreeMap<String, usize> = BTreeMap::new();
+        for entry in self.host.registry().snapshot().iter() {
+            if let Some(owner) = entry.id().owner() {
+                *owners.entry(owner.to_owned()).or_default() += 1;
+            }
+        }
+        let mut res = FACTS.to_owned();
+        for (i, (owner, n_tools)) in owners.iter().enumerate() {
+            let next = format!(
+                "{} {owner} ({n_tools})",
+                if i == 0 { "\nPlugins, each with its number of tools:" } else { "," }
+            );
+            let more = format!(", and {} more", owners.len() - i);
+            if res.len() + next.len() + more.len() > MAX_BYTES {
+                res.push_str(&more);
+                break;
+            }
+            res.push_str(&next);
+        }
+        res
+    }
+}

@@ -1,0 +1,143 @@
+//! `tools/list`: the tools in the shape that clients take, page by page.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flyto_tools::{
+    DescribeContext, Entry, Snapshot,
+    export::{Format, export_one},
+};
+use serde::Serialize;
+use serde_json::{
+    Map, Value, json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::{Shared, fault::Fault, params::Terms, peer::Outcome};
+
+/// How long a client may keep a list without asking again, in milliseconds: a minute. One that listens for changes is
+/// told of them at once.
+const LIST_TTL_MS: u64 = 60 * 1000;
+/// What a cursor begins with.
+const CURSOR: &str = "after:";
+
+/// The lists that were made last, one for each era.
+#[derive(Debug, Default)]
+pub(crate) struct Listings(Mutex<[Option<Arc<Listing>>; 2]>);
+
+/// All tools at one moment, each as JSON, in the order of their wire names.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    generation: u64,
+    tools: Vec<(String, Box<RawValue>)>,
+}
+
+/// The result of `tools/list`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Page<'a> {
+    tools: Vec<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_cursor: Option<String>,
+    #[serde(flatten)]
+    modern: Option<Modern>,
+}
+
+/// What the result has in the new era.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Modern {
+    result_type: &'static str,
+    ttl_ms: u64,
+    cache_scope: &'static str,
+    #[serde(rename = "_meta")]
+    meta: Value,
+}
+
+impl Shared {
+    /// One page of the tools.
+    pub(crate) fn list_tools(&self, terms: &Terms, cursor: Option<&str>) -> Outcome {
+        let listing = self.listing(terms.revision.is_modern());
+        let begin = match cursor {
+            None => 0,
+            // The place behind a name stays what it is when tools come and go between two pages.
+            Some(cursor) => {
+                let name = cursor.strip_prefix(CURSOR).filter(|it| is_wire_name(it));
+                let name =
+                    name.ok_or_else(|| Fault::invalid_params("the cursor is none of this server"))?;
+                listing.tools.partition_point(|(it, _)| it.as_str() <= name)
+            }
+        };
+        let rest = &listing.tools[begin..];
+        let page = &rest[..rest.len().min(self.options.page_tools.max(1))];
+        let next_cursor = match page.last() {
+            Some((name, _)) if page.len() < rest.len() => Some(format!("{CURSOR}{name}")),
+            _ => None,
+        };
+        let modern = terms.revision.is_modern().then(|| Modern {
+            result_type: "complete",
+            ttl_ms: LIST_TTL_MS,
+            cache_scope: "private",
+            meta: self.result_meta(),
+        });
+        let tools = page.iter().map(|(_, tool)| &**tool).collect();
+        to_raw_value(&Page { tools, next_cursor, modern }).map_err(|err| Fault::unwritable(&err))
+    }
+
+    /// The list of an era, made anew where the tools have changed.
+    fn listing(&self, is_modern: bool) -> Arc<Listing> {
+        let snapshot = self.host.registry().snapshot();
+        let mut kept = self.listings.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = &mut kept[usize::from(is_modern)];
+        match kept {
+            Some(listing) if listing.generation == snapshot.generation() => Arc::clone(listing),
+            _ => Arc::clone(kept.insert(Arc::new(Listing::new(&snapshot, is_modern)))),
+        }
+    }
+}
+
+impl Listing {
+    fn new(snapshot: &Snapshot, is_modern: bool) -> Self {
+        let ctx = DescribeContext::new().with_tools(snapshot.clone());
+        let tool = |entry: &Entry| {
+            let tool = describe(entry, &ctx, is_modern)?;
+            Some((entry.wire_name().to_owned(), to_raw_value(&tool).ok()?))
+        };
+        let mut tools: Vec<_> = snapshot.iter().filter_map(tool).collect();
+        tools.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Self { generation: snapshot.generation(), tools }
+    }
+}
+
+/// A tool as an element of the list; `None` for one whose schema no client takes, for it would cost them the whole
+/// list.
+pub(crate) fn describe(entry: &Entry, ctx: &DescribeContext, is_modern: bool) -> Option<Value> {
+    let mut tool = export_one(entry, Format::Mcp, ctx).ok()?;
+    let members = tool.as_object_mut()?;
+    if is_modern {
+        if let Some(schema) = entry.tool().output_schema().filter(|it| it.is_object()) {
+            // Any schema: the structured part of a result may be any value.
+            members.entry("outputSchema").or_insert_with(|| schema.clone());
+        }
+    } else if let Some(schema) = members.get_mut("outputSchema") {
+        spell_out_booleans(schema);
+    }
+    Some(tool)
+}
+
+/// Writes the schemas `true` and `false` of properties as objects: clients of the old era refuse the whole list for one.
+fn spell_out_booleans(schema: &mut Value) {
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut) {
+        match property {
+            Value::Bool(true) => *property = json!({}),
+            Value::Bool(false) => *property = json!({"not": {}}),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a text may be the wire name of a tool.
+fn is_wire_name(text: &str) -> bool {
+    let is_legal = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-');
+    (1..=64).contains(&text.len()) && text.bytes().all(is_legal)
+}

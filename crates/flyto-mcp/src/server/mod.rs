@@ -1,0 +1,83 @@
+//! The server: the tools of a host for any client.
+
+mod options; //    its bounds
+mod revision; //   what is spoken
+
+// from bytes to messages,
+mod fault;
+mod line;
+mod message;
+mod outbox;
+mod params;
+
+// and what is done with them.
+mod call; //         one call of a tool
+mod connection; //   one connection, from its begin to its end
+mod instructions; // what a model is told of the server
+mod lifecycle; //    how the two agree
+mod listing; //      the tools
+mod peer; //         one client
+mod result; //       what came of a call
+
+use std::{
+    io::{self, Read, Write},
+    sync::Arc,
+};
+
+use flyto_host::Host;
+use flyto_tools::CancellationToken;
+use serde_json::{Value, json};
+
+pub use self::{connection::ConnectionEnd, options::ServerOptions, revision::Revision};
+use self::{lifecycle::ServerInfo, listing::Listings};
+
+/// Offers the tools of a host to clients of the Model Context Protocol.
+///
+/// A server is `Send` and `Sync`, and each connection is served by itself.
+#[derive(Debug, Clone)]
+pub struct Server(Arc<Shared>);
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) host: Arc<Host>,
+    pub(crate) options: ServerOptions,
+    pub(crate) info: ServerInfo,
+    pub(crate) listings: Listings,
+}
+
+impl Server {
+    /// A server for the tools of this host.
+    #[must_use]
+    pub fn new(host: Arc<Host>, options: ServerOptions) -> Self {
+        let info = ServerInfo { name: options.name.clone(), version: options.version.clone() };
+        Self(Arc::new(Shared { host, options, info, listings: Listings::default() }))
+    }
+
+    /// Serves one client over a pair of streams, one message a line, until the client closes its end, does not read any
+    /// more, or `stop` is cancelled.
+    ///
+    /// The streams are read and written in threads of their own, which may wait. After the end of the client's stream,
+    /// calls in flight have [`ServerOptions::drain`] to end, then they are cancelled; what `stop` ends has
+    /// [`ServerOptions::grace`]. The thread that reads ends with the reader: after `stop`, it may wait until the process
+    /// ends.
+    ///
+    /// # Errors
+    ///
+    /// The system has no thread left for the streams.
+    pub async fn serve(
+        &self,
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        stop: &CancellationToken,
+    ) -> io::Result<ConnectionEnd> {
+        connection::serve(Arc::clone(&self.0), reader, writer, stop).await
+    }
+}
+
+impl Shared {
+    /// The `_meta` of every result of the new era.
+    pub(crate) fn result_meta(&self) -> Value {
+        json!({ "io.modelcontextprotocol/serverInfo": self.info })
+    }
+}

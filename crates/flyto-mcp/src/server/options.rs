@@ -1,0 +1,51 @@
+//! The bounds of a server, and how it presents itself.
+
+use std::{path::PathBuf, time::Duration};
+
+/// How a server presents itself, and what it lets a client do.
+///
+/// ```
+/// use flyto_mcp::ServerOptions;
+///
+/// let mut options = ServerOptions::default();
+/// assert_eq!(options.max_message_bytes, 16 * 1024 * 1024);
+/// options.max_calls = 8;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerOptions {
+    /// The name that clients show: `flyto`.
+    pub name: String,
+    /// The version beside it: that of this crate.
+    pub version: String,
+    /// Most bytes of one message: 16 MiB, as in the official SDKs. A longer one is refused, and the connection goes on.
+    pub max_message_bytes: u64,
+    /// Tools on one page of the list: 500. A client asks for the next page by itself.
+    pub page_tools: usize,
+    /// The configuration file that a refusal names as the place for a rule; `None` where there is none.
+    pub rules_file: Option<PathBuf>,
+    /// Most calls in flight on one connection: 256. A further one gets a result that says so.
+    pub max_calls: usize,
+    /// How long calls in flight go on after the client closed its end: 5 s. Then they are cancelled.
+    ///
+    /// A client ends a server on stdio by closing its input; a script that pipes its requests does so, too, and waits
+    /// for the answers.
+    pub drain: Duration,
+    /// How long a cancelled call has to end its processes when the server ends: 5 s. Then it is dropped, which kills.
+    pub grace: Duration,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            name: "flyto".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            max_message_bytes: 16 * 1024 * 1024,
+            page_tools: 500,
+            rules_file: None,
+            max_calls: 256,
+            drain: Duration::from_secs(5),
+            grace: Duration::from_secs(5),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! One client: what it agreed on, what it has in flight, and which method does what.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use flyto_tools::CancellationToken;
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::{
+    Shared,
+    call::ToolCall,
+    fault::Fault,
+    lifecycle,
+    message::{Id, Message, Response, Unreadable},
+    outbox::Outbox,
+    params::{Params, Terms},
+    result,
+};
+
+/// Most bytes of the arguments of calls in flight: 64 MiB. A single call may have more than what is left.
+const MAX_BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
+
+/// The result of a request, or what was wrong with it.
+pub(crate) type Outcome = Result<Box<RawValue>, Fault>;
+
+/// What becomes of a message.
+pub(crate) enum Work {
+    /// Nothing is answered.
+    Silent,
+    /// The answer is there.
+    Answered(Option<Id>, Outcome),
+    /// The answer comes; `None` where the request was cancelled, which is not answered.
+    Running(Id, Pin<Box<dyn Future<Output = Option<Outcome>> + Send>>),
+}
+
+/// One client.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) server: Arc<Shared>,
+    pub(crate) outbox: Outbox,
+    /// What the handshake came to.
+    legacy: OnceLock<Terms>,
+    in_flight: Mutex<HashMap<Id, Running>>,
+}
+
+/// What is known of a request that runs.
+#[derive(Debug)]
+struct Running {
+    cancellation: CancellationToken,
+    is_taken_back: Arc<AtomicBool>,
+    /// Of its arguments.
+    n_bytes: usize,
+}
+
+/// A request that runs: it can be cancelled by its id until this is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight {
+    peer: Arc<Peer>,
+    id: Id,
+    pub(crate) cancellation: CancellationToken,
+    is_taken_back: Arc<AtomicBool>,
+}
+
+impl InFlight {
+    /// Whether the client took the request back. The end of the server cancels it as well, and is answered.
+    pub(crate) fn is_taken_back(&self) -> bool {
+        self.is_taken_back.load(Ordering::Relaxed)
+    }
+}
+
+impl Peer {
+    pub(crate) fn new(server: Arc<Shared>, outbox: Outbox) -> Arc<Self> {
+        Arc::new(Self { server, outbox, legacy: OnceLock::new(), in_flight: Mutex::default() })
+    }
+
+    /// Whether several messages may come as one array.
+    pub(crate) fn takes_batches(&self) -> bool {
+        self.legacy.get().is_some_and(|it| it.revision.has_batches())
+    }
+
+    /// Takes one message. Requests that take time are given back as futures; nothing here waits.
+    pub(crate) fn receive(self: &Arc<Self>, message: Result<Message<'_>, Unreadable>) -> Work {
+        match message {
+            Ok(Message::Request { id, method, params }) => self.request(id, &method, params),
+            Ok(Message::Notification { method, params }) => {
+                self.notification(&method, params);
+                Work::Silent
+            }
+            // Nothing is asked of the client.
+            Ok(Message::Response) => Work::Silent,
+            Err(Unreadable { id, fault }) => Work::Answered(id, Err(fault)),
+        }
+    }
+
+    fn request(self: &Arc<Self>, id: Id, method: &str, params: Option<&RawValue>) -> Work {
+        match self.begin(&id, method, params) {
+            Ok(Begun::Done(result)) => Work::Answered(Some(id), Ok(result)),
+            Ok(Begun::Running(work)) => Work::Running(id, work),
+            Err(fault) => Work::Answered(Some(id), Err(fault)),
+        }
+    }
+
+    fn begin(
+        self: &Arc<Self>,
+        id: &Id,
+        method: &str,
+        params: Option<&RawValue>,
+    ) -> Result<Begun, Fault> {
+        let mut params = Params::read(params)?;
+        let terms = params.take_terms()?;
+        if let Some(terms) = terms {
+            return match method {
+                "server/discover" => done(&lifecycle::discover(&self.server)),
+                _ => self.method(id, &terms, method, &params),
+            };
+        }
+        match (method, self.legacy.get()) {
+            ("initialize", None) => {
+                let terms = lifecycle::agree(&mut params)?;
+                let result = lifecycle::initialized(&self.server, &terms);
+                // Messages are taken one after the other, so no other handshake came between.
+                let _ = self.legacy.set(terms);
+                done(&result)
+            }
+            ("initialize", Some(_)) => {
+                Err(Fault::invalid_request("the connection is initialised already"))
+            }
+            ("ping", _) => done(&serde_json::Map::new()),
+            ("server/discover", None) => Err(lifecycle::no_terms()),
+            (_, Some(terms)) => self.method(id, terms, method, &params),
+            (_, None) => Err(lifecycle::no_terms()),
+        }
+    }
+
+    /// The methods that both eras have.
+    fn method(
+        self: &Arc<Self>,
+        id: &Id,
+        terms: &Terms,
+        method: &str,
+        params: &Params<'_>,
+    ) -> Result<Begun, Fault> {
+        match method {
+            "tools/list" => {
+                self.server.list_tools(terms, params.cursor.as_deref()).map(Begun::Done)
+            }
+            "tools/call" => {
+                let n_bytes = params.arguments.map_or(0, |it| it.get().len());
+                let call = ToolCall::read(self, terms, params)?;
+                match self.start(id, n_bytes)? {
+                    Some(in_flight) => {
+                        Ok(Begun::Running(Box::pin(call.run(Arc::clone(self), in_flight))))
+                    }
+                    None => {
+                        let text = "too many calls are in flight; call again when one has ended";
+                        result::error(&self.server, terms, text).map(Begun::Done)
+                    }
+                }
+            }
+            _ => Err(Fault::method_not_found(method)),
+        }
+    }
+
+    /// Makes a request one that runs; `None` where there are too many.
+    ///
+    /// # Errors
+    ///
+    /// The id is that of another one that runs.
+    fn start(self: &Arc<Self>, id: &Id, n_bytes: usize) -> Result<Option<InFlight>, Fault> {
+        let mut in_flight = self.in_flight();
+        if in_flight.contains_key(id) {
+            return Err(Fault::invalid_request("a request with this id is in flight"));
+        }
+        let n_others: usize = in_flight.values().map(|it| it.n_bytes).sum();
+        let is_full = in_flight.len() >= self.server.options.max_calls
+            || (n_others > 0 && n_others + n_bytes > MAX_BYTES_IN_FLIGHT);
+        if is_full {
+            return Ok(None);
+        }
+        let cancellation = CancellationToken::new();
+        let is_taken_back = Arc::new(AtomicBool::new(false));
+        let running = Running {
+            cancellation: cancellation.clone(),
+            is_taken_back: Arc::clone(&is_taken_back),
+            n_bytes,
+        };
+        in_flight.insert(id.clone(), running);
+        let peer = Arc::clone(self);
+        Ok(Some(InFlight { peer, id: id.clone(), cancellation, is_taken_back }))
+    }
+
+    fn notification(&self, method: &str, params: Option<&RawValue>) {
+        // A notification that cannot be read has no answer, and one that is not known no meaning.
+        if method == "notifications/cancelled"
+            && let Ok(Params { request_id: Some(id), .. }) = Params::read(params)
+            && let Some(id) = Id::from_value(id)
+            && let Some(running) = self.in_flight().get(&id)
+        {
+            running.is_taken_back.store(true, Ordering::Relaxed);
+            running.cancellation.cancel();
+        }
+    }
+
+    /// Cancels every request that runs.
+    pub(crate) fn cancel_all(&self) {
+        for running in self.in_flight().values() {
+            running.cancellation.cancel();
+        }
+    }
+
+    fn in_flight(&self) -> MutexGuard<'_, HashMap<Id, Running>> {
+        // The map is whole between any two statements that change it.
+        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes an answer; a peer that has gone does not get it.
+    pub(crate) async fn answer(&self, id: Option<&Id>, outcome: &Outcome) {
+        let _ = self.outbox.send(&Response::new(id, outcome)).await;
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.peer.in_flight().remove(&self.id);
+    }
+}
+
+/// What a request came to.
+enum Begun {
+    Done(Box<RawValue>),
+    Running(Pin<Box<dyn Future<Output = Option<Outcome>> + Send>>),
+}
+
+fn done(result: &impl Serialize) -> Result<Begun, Fault> {
+    to_raw_value(result).map(Begun::Done).map_err(|err| Fault::unwritable(&err))
+}

@@ -1,0 +1,102 @@
+//! What came of a call, as the result of `tools/call`.
+
+use flyto_host::{CallError, Refusal};
+use flyto_tools::ToolResult;
+use serde::Serialize;
+use serde_json::{Value, json, value::to_raw_value};
+
+use super::{Shared, fault::Fault, params::Terms, peer::Outcome};
+
+/// The result of `tools/call`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallToolResult<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    content: [Text<'a>; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<&'a Value>,
+    is_error: bool,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Value>,
+}
+
+/// A block of text for the model.
+#[derive(Debug, Serialize)]
+struct Text<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+/// The result of a call that took place.
+pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult) -> Outcome {
+    let is_error = result.is_error();
+    let ToolResult { mut output, failure, data, .. } = result;
+    if output.is_empty() {
+        // A model that reads nothing does not know whether anything happened.
+        output = match (&failure, &data) {
+            (Some(failure), _) => failure.to_string(),
+            (None, Some(data)) => data.to_string(),
+            (None, None) => output,
+        };
+    }
+    // Up to 2025-11-25 the structured part is an object.
+    let fits = |it: &Value| terms.revision.is_modern() || it.is_object();
+    let structured = data.as_ref().filter(|it| terms.revision.has_structured_results() && fits(it));
+    write(server, terms, &output, structured, is_error)
+}
+
+/// A result that is an error, in these words: what a model can react to.
+pub(crate) fn error(server: &Shared, terms: &Terms, text: &str) -> Outcome {
+    write(server, terms, text, None, true)
+}
+
+fn write(
+    server: &Shared,
+    terms: &Terms,
+    text: &str,
+    structured_content: Option<&Value>,
+    is_error: bool,
+) -> Outcome {
+    let is_modern = terms.revision.is_modern();
+    let res = CallToolResult {
+        result_type: is_modern.then_some("complete"),
+        content: [Text { r#type: "text", text }],
+        structured_content,
+        is_error,
+        meta: is_modern.then(|| server.result_meta()),
+    };
+    to_raw_value(&res).map_err(|err| Fault::unwritable(&err))
+}
+
+/// Why a call gave no result, and what to do about it.
+pub(crate) fn why_not(server: &Shared, err: &CallError) -> String {
+    match err {
+        CallError::Tool(err) => err.chain(),
+        CallError::Refused(refusal) => match how_to_allow(server, refusal) {
+            Some(help) => format!("{err}\n{help}"),
+            None => err.to_string(),
+        },
+        err => err.to_string(),
+    }
+}
+
+/// What the operator writes to have such a call run.
+fn how_to_allow(server: &Shared, refusal: &Refusal) -> Option<String> {
+    if let Some(rule) = &refusal.rule {
+        return Some(format!("the rule stands in {}", rule.place()));
+    }
+    let rules = &refusal.allowed_by;
+    (!rules.is_empty()).then(|| server.allow_by(rules))
+}
+
+impl Shared {
+    /// What the operator writes, and where, to allow what these rules allow.
+    pub(crate) fn allow_by(&self, rules: &[String]) -> String {
+        let entry = json!({"permissions": {"allow": rules}});
+        match &self.options.rules_file {
+            Some(file) => format!("to allow it, put {entry} into {}", file.display()),
+            None => format!("to allow it, put {entry} into the configuration"),
+        }
+    }
+}
