@@ -123,6 +123,7 @@ impl Session {
             config.sandbox.use_for_all(&profile);
         }
         findings.append(config.place_findings(&surroundings));
+        let output_limit_bytes = config.output_limit_bytes;
         let plugins_off = !config.plugins.enabled;
         let grants_file = config.grants_file.clone();
         let rules_file = config.rules_file.clone();
@@ -159,6 +160,7 @@ impl Session {
             rules_file,
             plugins_off,
             is_limited,
+            output_limit_bytes,
         })
     }
 
@@ -272,6 +274,8 @@ pub(crate) struct Loaded {
     plugins_off: bool,
     /// Whether the user limited the text of results.
     pub(crate) is_limited: bool,
+    /// Most bytes of the text of a result.
+    pub(crate) output_limit_bytes: u64,
 }
 
 impl Loaded {

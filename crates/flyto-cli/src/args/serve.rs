@@ -1,8 +1,11 @@
 //! The options of `serve`.
 
+use std::time::Duration;
+
 use clap::Args as Group;
 
 use super::Common;
+use super::times::seconds;
 
 #[derive(Debug, Group)]
 #[command(after_help = "\
@@ -18,6 +21,9 @@ pub(crate) struct Serve {
     /// 64 KiB without it, and where neither FLYTO_OUTPUT_LIMIT nor the configuration says otherwise.
     #[arg(long, value_name = "BYTES")]
     pub(crate) output_limit: Option<u64>,
+    /// Tells a client that asks for progress of a silent call every SECONDS [default: 15]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
+    pub(crate) heartbeat: Option<Duration>,
     #[command(flatten)]
     pub(super) common: Common,
 }

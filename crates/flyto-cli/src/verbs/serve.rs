@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Read, Write};
 
+use flyto_host::WatchOptions;
 use flyto_mcp::{ConnectionEnd, Server, ServerOptions};
 use flyto_tools::CancellationToken;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -14,7 +15,7 @@ use crate::call::signals::Kinds;
 use crate::exit::Exit;
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
-use crate::words::{counted, one_line};
+use crate::words::{counted, one_line, tame};
 
 /// Threads that make calls. Tools are processes of their own; what is left to do here is little.
 const N_THREADS: usize = 2;
@@ -29,9 +30,14 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
             .screen
             .note("a client of the Model Context Protocol starts this program; Ctrl-D ends it");
     }
+    // Without a thread for it, the tools stay what they are.
+    let watching = loaded.host.watch(WatchOptions::default());
+    if let Err(err) = &watching {
+        session.screen.note(format_args!("edited plugins are not reloaded: {}", tame(&chain(err))));
+    }
     let runtime = Builder::new_multi_thread().worker_threads(N_THREADS).enable_all().build();
     let runtime = runtime.map_err(not_served)?;
-    let res = serve(&runtime, &loaded);
+    let res = serve(args, &runtime, &loaded);
     // The thread that reads may wait for a client that says nothing more.
     runtime.shutdown_background();
     let unended = loaded.host.unended();
@@ -43,9 +49,11 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     res
 }
 
-fn serve(runtime: &Runtime, loaded: &Loaded) -> Result<Exit, Stop> {
+fn serve(args: &Serve, runtime: &Runtime, loaded: &Loaded) -> Result<Exit, Stop> {
     let mut options = ServerOptions::default();
     options.rules_file.clone_from(&loaded.rules_file);
+    options.output_limit_bytes = Some(loaded.output_limit_bytes);
+    options.heartbeat = args.heartbeat.unwrap_or(options.heartbeat);
     let server = Server::new(loaded.host.clone(), options);
     runtime.block_on(async {
         let stop = CancellationToken::new();

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use flyto_host::{CallError, Prepared};
-use flyto_tools::{CallContext, Input, InputError};
+use flyto_tools::{CallContext, Input, InputError, Progress};
 use serde_json::value::RawValue;
 
 use super::{
     fault::Fault,
-    params::{Params, Terms},
+    params::{Params, ProgressToken, Terms},
     peer::{InFlight, Outcome, Peer},
+    progress::{self, Latest},
     result,
 };
 
@@ -20,6 +21,7 @@ const MAX_SIMILAR: usize = 3;
 #[derive(Debug)]
 pub(crate) struct ToolCall {
     terms: Terms,
+    progress_token: Option<ProgressToken>,
     prepared: Result<Prepared, InputError>,
 }
 
@@ -40,7 +42,8 @@ impl ToolCall {
         // What a program reads on stdin are the bytes that the client wrote.
         let prepared = Input::parse(arguments);
         let prepared = prepared.map(|input| peer.server.host.prepare_entry(entry, input));
-        Ok(Self { terms: terms.clone(), prepared })
+        let progress_token = params.meta.as_ref().and_then(|it| it.progress_token.clone());
+        Ok(Self { terms: terms.clone(), progress_token, prepared })
     }
 
     /// Makes the call. `None`: the client took it back, and waits for no answer.
@@ -52,7 +55,17 @@ impl ToolCall {
             Err(err) => return Some(result::error(server, &self.terms, &err.to_string())),
         };
         let ctx = CallContext::new().with_cancellation(in_flight.cancellation.clone());
-        let report = prepared.run_reported(&ctx).await;
+        let report = match &self.progress_token {
+            None => prepared.run_reported(&ctx).await,
+            Some(token) => {
+                let latest = Arc::new(Latest::default());
+                let sink = Arc::clone(&latest);
+                let ctx = ctx.with_progress(move |progress: Progress| sink.set(progress));
+                let call = prepared.run_reported(&ctx);
+                let heartbeat = server.options.heartbeat;
+                progress::reported(&peer.outbox, token, &latest, heartbeat, call).await
+            }
+        };
         if in_flight.is_taken_back() {
             return None;
         }

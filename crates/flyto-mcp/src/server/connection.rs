@@ -113,19 +113,34 @@ async fn take_lines(
     calls: &mut JoinSet<()>,
     stop: &CancellationToken,
 ) -> Ended {
+    // The registry outlives the connection; without it there is nothing to tell.
+    let mut has_ended = false;
+    let mut changes = peer.server.host.registry().watch();
     loop {
         let line = tokio::select! {
             biased;
             () = stop.cancelled() => return Ended::Stop,
             () = peer.outbox.closed() => return Ended::Writer,
             Some(_) = calls.join_next(), if !calls.is_empty() => continue,
-            line = lines.recv() => line,
+            changed = changes.changed(), if !has_ended => match changed {
+                Some(_) => None,
+                None => { has_ended = true; continue }
+            },
+            line = lines.recv() => match line {
+                Some(line) => Some(line),
+                None => return Ended::Client,
+            },
         };
-        let Some(line) = line else { return Ended::Client };
+        let work = async {
+            match line {
+                Some(line) => take(peer, line, calls).await,
+                None => peer.tell_changes().await,
+            }
+        };
         // A client that does not read delays this, and does not delay the end of the server.
         tokio::select! {
             biased;
-            () = take(peer, line, calls) => {}
+            () = work => {}
             () = stop.cancelled() => return Ended::Stop,
         }
     }
@@ -150,6 +165,7 @@ async fn take(peer: &Arc<Peer>, line: Line, calls: &mut JoinSet<()>) {
         Frame::One(message) => match peer.receive(message) {
             Work::Silent => {}
             Work::Answered(id, outcome) => peer.answer(id.as_ref(), &outcome).await,
+            Work::Subscribed(id) => peer.acknowledge(&id).await,
             Work::Running(id, work) => {
                 let peer = Arc::clone(peer);
                 calls.spawn(async move {
@@ -186,7 +202,8 @@ async fn answers(works: Vec<Work>) -> Vec<Box<RawValue>> {
     for (index, work) in works.into_iter().enumerate() {
         running.spawn(async move {
             let (id, outcome) = match work {
-                Work::Silent => return None,
+                // Batches are of an era without subscriptions.
+                Work::Silent | Work::Subscribed(_) => return None,
                 Work::Answered(id, outcome) => (id, outcome),
                 Work::Running(id, work) => (Some(id), work.await?),
             };
@@ -215,7 +232,11 @@ async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &Ca
         }
     }
     peer.cancel_all();
-    let _ = timeout(options.grace, all_ended(&mut calls)).await;
+    let ending = async {
+        all_ended(&mut calls).await;
+        peer.end_subscriptions().await;
+    };
+    let _ = timeout(options.grace, ending).await;
     calls.shutdown().await;
 }
 

@@ -90,16 +90,21 @@ impl Shared {
         let kept = &mut kept[usize::from(is_modern)];
         match kept {
             Some(listing) if listing.generation == snapshot.generation() => Arc::clone(listing),
-            _ => Arc::clone(kept.insert(Arc::new(Listing::new(&snapshot, is_modern)))),
+            _ => Arc::clone(kept.insert(Arc::new(Listing::new(
+                &snapshot,
+                is_modern,
+                self.options.output_limit_bytes,
+            )))),
         }
     }
 }
 
 impl Listing {
-    fn new(snapshot: &Snapshot, is_modern: bool) -> Self {
+    fn new(snapshot: &Snapshot, is_modern: bool, output_limit_bytes: Option<u64>) -> Self {
         let ctx = DescribeContext::new().with_tools(snapshot.clone());
         let tool = |entry: &Entry| {
-            let tool = describe(entry, &ctx, is_modern)?;
+            let mut tool = describe(entry, &ctx, is_modern)?;
+            tool.as_object_mut()?.extend(hints(entry, output_limit_bytes));
             Some((entry.wire_name().to_owned(), to_raw_value(&tool).ok()?))
         };
         let mut tools: Vec<_> = snapshot.iter().filter_map(tool).collect();
@@ -122,6 +127,24 @@ pub(crate) fn describe(entry: &Entry, ctx: &DescribeContext, is_modern: bool) ->
         spell_out_booleans(schema);
     }
     Some(tool)
+}
+
+/// The `_meta` of a tool: what Claude Code reads of it.
+fn hints(entry: &Entry, output_limit_bytes: Option<u64>) -> Option<(String, Value)> {
+    /// The largest value that the client takes.
+    const MAX_CHARS: u64 = 500_000;
+    /// For the line that tells what was cut out.
+    const LINE_CHARS: u64 = 500;
+    let mut res = Map::new();
+    if let Some(limit) = output_limit_bytes {
+        let chars = limit.saturating_add(LINE_CHARS).min(MAX_CHARS);
+        res.insert("anthropic/maxResultSizeChars".into(), chars.into());
+    }
+    if entry.tool().metadata().requires_checkpoint {
+        // The user is asked each time, also where the client lets other tools pass.
+        res.insert("anthropic/requiresUserInteraction".into(), true.into());
+    }
+    (!res.is_empty()).then(|| ("_meta".to_owned(), res.into()))
 }
 
 /// Writes the schemas `true` and `false` of properties as objects: clients of the old era refuse the whole list for one.

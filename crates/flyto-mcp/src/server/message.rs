@@ -199,6 +199,20 @@ impl<'a> Response<'a> {
     }
 }
 
+/// A notification, ready to be written.
+#[derive(Debug, Serialize)]
+pub(crate) struct Notification<'a, T> {
+    jsonrpc: &'static str,
+    method: &'a str,
+    params: T,
+}
+
+impl<'a, T: Serialize> Notification<'a, T> {
+    pub(crate) fn new(method: &'a str, params: T) -> Self {
+        Self { jsonrpc: "2.0", method, params }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};

@@ -17,7 +17,9 @@ mod instructions; // what a model is told of the server
 mod lifecycle; //    how the two agree
 mod listing; //      the tools
 mod peer; //         one client
+mod progress; //     how far a call has come
 mod result; //       what came of a call
+mod subscription; // changes of the tools
 
 use std::{
     io::{self, Read, Write},

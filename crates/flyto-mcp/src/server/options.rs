@@ -26,6 +26,11 @@ pub struct ServerOptions {
     pub rules_file: Option<PathBuf>,
     /// Most calls in flight on one connection: 256. A further one gets a result that says so.
     pub max_calls: usize,
+    /// How often a client that asks for progress is told of a call whose tool reports none: every 15 s. Clients end silent
+    /// calls after minutes.
+    pub heartbeat: Duration,
+    /// Most bytes of a result's text, for clients that would cut it at fewer; `None` leaves it to them.
+    pub output_limit_bytes: Option<u64>,
     /// How long calls in flight go on after the client closed its end: 5 s. Then they are cancelled.
     ///
     /// A client ends a server on stdio by closing its input; a script that pipes its requests does so, too, and waits
@@ -44,6 +49,8 @@ impl Default for ServerOptions {
             page_tools: 500,
             rules_file: None,
             max_calls: 256,
+            heartbeat: Duration::from_secs(15),
+            output_limit_bytes: None,
             drain: Duration::from_secs(5),
             grace: Duration::from_secs(5),
         }

@@ -47,6 +47,13 @@ impl Outbox {
         self.0.send(bytes(message)).await.map_err(|_| Gone)
     }
 
+    /// Queues a message where there is room, else drops it: for what the next one repeats.
+    pub(crate) fn offer(&self, message: &impl Serialize) {
+        if let Ok(permit) = self.0.try_reserve() {
+            permit.send(bytes(message));
+        }
+    }
+
     /// Waits until the peer does not read any more.
     pub(crate) async fn closed(&self) {
         self.0.closed().await;

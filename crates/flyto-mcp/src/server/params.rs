@@ -27,8 +27,17 @@ pub(crate) struct Params<'a> {
     /// Of `tools/call`.
     #[serde(borrow)]
     pub(crate) arguments: Option<&'a RawValue>,
+    /// Of `subscriptions/listen`.
+    pub(crate) notifications: Option<Filter>,
     /// Of `notifications/cancelled`.
     pub(crate) request_id: Option<Value>,
+}
+
+/// Which notifications a client wants to get. Of those that it may name, this server has one.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, expecting = "an object")]
+pub(crate) struct Filter {
+    pub(crate) tools_list_changed: bool,
 }
 
 /// The `_meta` of a request.

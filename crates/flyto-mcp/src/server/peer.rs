@@ -22,6 +22,7 @@ use super::{
     outbox::Outbox,
     params::{Params, Terms},
     result,
+    subscription::Subscriptions,
 };
 
 /// Most bytes of the arguments of calls in flight: 64 MiB. A single call may have more than what is left.
@@ -36,6 +37,8 @@ pub(crate) enum Work {
     Silent,
     /// The answer is there.
     Answered(Option<Id>, Outcome),
+    /// A subscription was opened: the client is told, and hears of changes from then on.
+    Subscribed(Id),
     /// The answer comes; `None` where the request was cancelled, which is not answered.
     Running(Id, Pin<Box<dyn Future<Output = Option<Outcome>> + Send>>),
 }
@@ -48,6 +51,7 @@ pub(crate) struct Peer {
     /// What the handshake came to.
     legacy: OnceLock<Terms>,
     in_flight: Mutex<HashMap<Id, Running>>,
+    pub(crate) subscriptions: Subscriptions,
 }
 
 /// What is known of a request that runs.
@@ -77,7 +81,13 @@ impl InFlight {
 
 impl Peer {
     pub(crate) fn new(server: Arc<Shared>, outbox: Outbox) -> Arc<Self> {
-        Arc::new(Self { server, outbox, legacy: OnceLock::new(), in_flight: Mutex::default() })
+        Arc::new(Self {
+            server,
+            outbox,
+            legacy: OnceLock::new(),
+            in_flight: Mutex::default(),
+            subscriptions: Subscriptions::default(),
+        })
     }
 
     /// Whether several messages may come as one array.
@@ -103,6 +113,7 @@ impl Peer {
         match self.begin(&id, method, params) {
             Ok(Begun::Done(result)) => Work::Answered(Some(id), Ok(result)),
             Ok(Begun::Running(work)) => Work::Running(id, work),
+            Ok(Begun::Subscribed) => Work::Subscribed(id),
             Err(fault) => Work::Answered(Some(id), Err(fault)),
         }
     }
@@ -118,6 +129,16 @@ impl Peer {
         if let Some(terms) = terms {
             return match method {
                 "server/discover" => done(&lifecycle::discover(&self.server)),
+                "subscriptions/listen" => {
+                    let filter = params.notifications;
+                    let filter = filter
+                        .ok_or_else(|| Fault::invalid_params("params lack \"notifications\""))?;
+                    if self.in_flight().contains_key(id) {
+                        return Err(in_use());
+                    }
+                    self.subscriptions.open(id, filter)?;
+                    Ok(Begun::Subscribed)
+                }
                 _ => self.method(id, &terms, method, &params),
             };
         }
@@ -175,8 +196,8 @@ impl Peer {
     /// The id is that of another one that runs.
     fn start(self: &Arc<Self>, id: &Id, n_bytes: usize) -> Result<Option<InFlight>, Fault> {
         let mut in_flight = self.in_flight();
-        if in_flight.contains_key(id) {
-            return Err(Fault::invalid_request("a request with this id is in flight"));
+        if in_flight.contains_key(id) || self.subscriptions.is_open(id) {
+            return Err(in_use());
         }
         let n_others: usize = in_flight.values().map(|it| it.n_bytes).sum();
         let is_full = in_flight.len() >= self.server.options.max_calls
@@ -201,11 +222,18 @@ impl Peer {
         if method == "notifications/cancelled"
             && let Ok(Params { request_id: Some(id), .. }) = Params::read(params)
             && let Some(id) = Id::from_value(id)
-            && let Some(running) = self.in_flight().get(&id)
         {
-            running.is_taken_back.store(true, Ordering::Relaxed);
-            running.cancellation.cancel();
+            self.subscriptions.close(&id);
+            if let Some(running) = self.in_flight().get(&id) {
+                running.is_taken_back.store(true, Ordering::Relaxed);
+                running.cancellation.cancel();
+            }
         }
+    }
+
+    /// Whether the two have shaken hands.
+    pub(crate) fn is_legacy(&self) -> bool {
+        self.legacy.get().is_some()
     }
 
     /// Cancels every request that runs.
@@ -235,7 +263,12 @@ impl Drop for InFlight {
 /// What a request came to.
 enum Begun {
     Done(Box<RawValue>),
+    Subscribed,
     Running(Pin<Box<dyn Future<Output = Option<Outcome>> + Send>>),
+}
+
+fn in_use() -> Fault {
+    Fault::invalid_request("a request with this id is in flight")
 }
 
 fn done(result: &impl Serialize) -> Result<Begun, Fault> {

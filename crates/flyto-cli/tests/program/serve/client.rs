@@ -24,6 +24,7 @@ pub(super) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
+
     next_id: u64,
     /// What each request carries in the era without a handshake.
     meta: Option<Value>,
@@ -147,6 +148,14 @@ impl Client {
         assert!(response.get("result").is_none(), "{response}");
         let error = &response["error"];
         (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
+    }
+
+    /// Closes both ends, as the end of the client's process does. What the server says meanwhile is lost.
+    pub(super) fn close(mut self) -> ExitStatus {
+        self.stdin = None;
+        // The thread that reads stdout ends, and closes it, at the first line that cannot be handed over.
+        self.lines = channel().1;
+        self.child.wait().unwrap()
     }
 
     /// Closes stdin. What the server still says can be received.

@@ -2,4 +2,5 @@
 
 mod client; // a client that speaks both eras
 mod core; //   framing, the two eras, the end of a connection
+mod running; // calls in flight, and changes
 mod tools; //  the list of tools, and calls

@@ -8,13 +8,13 @@ use super::client::Client;
 use crate::place::Place;
 
 /// A place whose rules allow every tool of the plugin `p`.
-fn allowed(tools: &[(&str, &str, &str)]) -> Place {
+pub(super) fn allowed(tools: &[(&str, &str, &str)]) -> Place {
     let place = Place::with_tools(tools);
     place.write("home/.config/flyto/config.json", r#"{"permissions": {"allow": ["p:*"]}}"#);
     place
 }
 
-fn text(result: &Value) -> &str {
+pub(super) fn text(result: &Value) -> &str {
     assert_eq!(result["content"].as_array().unwrap().len(), 1, "{result}");
     assert_eq!(result["content"][0]["type"], "text");
     result["content"][0]["text"].as_str().unwrap()
