@@ -3,4 +3,4 @@
 
 mod server;
 
-pub use server::{ConnectionEnd, Revision, Server, ServerOptions};
+pub use server::{ClientApprovals, ConnectionEnd, Revision, Server, ServerOptions};

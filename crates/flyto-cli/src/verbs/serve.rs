@@ -1,9 +1,10 @@
 //! `serve`: the tools for clients of the Model Context Protocol, over stdin and stdout.
 
 use std::io::{self, IsTerminal as _, Read, Write};
+use std::sync::Arc;
 
-use flyto_host::WatchOptions;
-use flyto_mcp::{ConnectionEnd, Server, ServerOptions};
+use flyto_host::{HostBuilder, WatchOptions};
+use flyto_mcp::{ClientApprovals, ConnectionEnd, Server, ServerOptions};
 use flyto_tools::CancellationToken;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -12,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::args::Serve;
 use crate::call::signals::Kinds;
+use crate::evolve;
 use crate::exit::Exit;
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
@@ -21,9 +23,16 @@ use crate::words::{counted, one_line, tame};
 const N_THREADS: usize = 2;
 
 pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
-    let loaded = session.load(args.output_limit, Backend::Serving)?;
+    let approvals = ClientApprovals::new();
+    let handler = approvals.clone();
+    let with = |host: HostBuilder, _| host.checkpoint_handler(handler);
+    let later = Arc::new(evolve::Later);
+    let loaded = session.load_with(args.output_limit, Backend::Serving, later, with)?;
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);
+    }
+    if let Some(Err(why)) = loaded.evolved.as_ref().map(|it| &it.report) {
+        session.screen.note(format_args!("the evolved tools are not there: {}", tame(why)));
     }
     if io::stdin().is_terminal() {
         session
@@ -37,7 +46,11 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     }
     let runtime = Builder::new_multi_thread().worker_threads(N_THREADS).enable_all().build();
     let runtime = runtime.map_err(not_served)?;
-    let res = serve(args, &runtime, &loaded);
+    let res = serve(args, &runtime, &loaded, approvals);
+    if let Some(evolved) = &loaded.evolved {
+        // Statistics that cannot be written change nothing about what was answered.
+        let _ = runtime.block_on(evolved.flush());
+    }
     // The thread that reads may wait for a client that says nothing more.
     runtime.shutdown_background();
     let unended = loaded.host.unended();
@@ -49,12 +62,18 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     res
 }
 
-fn serve(args: &Serve, runtime: &Runtime, loaded: &Loaded) -> Result<Exit, Stop> {
+fn serve(
+    args: &Serve,
+    runtime: &Runtime,
+    loaded: &Loaded,
+    approvals: ClientApprovals,
+) -> Result<Exit, Stop> {
     let mut options = ServerOptions::default();
     options.rules_file.clone_from(&loaded.rules_file);
     options.output_limit_bytes = Some(loaded.output_limit_bytes);
     options.heartbeat = args.heartbeat.unwrap_or(options.heartbeat);
-    let server = Server::new(loaded.host.clone(), options);
+    let server = Server::new(loaded.host.clone(), options).map_err(not_served)?;
+    let server = server.approvals(approvals);
     runtime.block_on(async {
         let stop = CancellationToken::new();
         let mut kinds = Kinds::new().map_err(not_served)?;

@@ -7,6 +7,7 @@ use flyto_tools::{CallContext, Input, InputError, Progress};
 use serde_json::value::RawValue;
 
 use super::{
+    approval::Asker,
     fault::Fault,
     params::{Params, ProgressToken, Terms},
     peer::{InFlight, Outcome, Peer},
@@ -23,6 +24,8 @@ pub(crate) struct ToolCall {
     terms: Terms,
     progress_token: Option<ProgressToken>,
     prepared: Result<Prepared, InputError>,
+    /// The client, for what the rules ask about; `None` where the host asks no client.
+    asker: Option<Arc<Asker>>,
 }
 
 impl ToolCall {
@@ -31,7 +34,11 @@ impl ToolCall {
     /// # Errors
     ///
     /// What is a fault of the request: no name, a name that no tool has, arguments that are no object.
-    pub(crate) fn read(peer: &Peer, terms: &Terms, params: &Params<'_>) -> Result<Self, Fault> {
+    pub(crate) fn read(
+        peer: &Arc<Peer>,
+        terms: &Terms,
+        params: &mut Params<'_>,
+    ) -> Result<Self, Fault> {
         let name = params.name.as_deref();
         let name = name.ok_or_else(|| Fault::invalid_params("params lack \"name\""))?;
         let entry = peer.server.host.find(name).map_err(|err| unknown(&err))?;
@@ -42,8 +49,15 @@ impl ToolCall {
         // What a program reads on stdin are the bytes that the client wrote.
         let prepared = Input::parse(arguments);
         let prepared = prepared.map(|input| peer.server.host.prepare_entry(entry, input));
+        let asker = match (&peer.server.approvals, &prepared) {
+            (Some(_), Ok(prepared)) => {
+                let (tool, arguments) = (prepared.id().as_str(), prepared.input().as_str());
+                Some(Asker::new(peer, terms, params, tool, arguments)?)
+            }
+            _ => None,
+        };
         let progress_token = params.meta.as_ref().and_then(|it| it.progress_token.clone());
-        Ok(Self { terms: terms.clone(), progress_token, prepared })
+        Ok(Self { terms: terms.clone(), progress_token, prepared, asker })
     }
 
     /// Makes the call. `None`: the client took it back, and waits for no answer.
@@ -55,13 +69,16 @@ impl ToolCall {
             Err(err) => return Some(result::error(server, &self.terms, &err.to_string())),
         };
         let ctx = CallContext::new().with_cancellation(in_flight.cancellation.clone());
+        let approvals = server.approvals.as_ref().zip(self.asker.as_ref());
+        let _registered = approvals.map(|(it, asker)| it.register(ctx.id(), Arc::clone(asker)));
+        let call = prepared.clone();
         let report = match &self.progress_token {
-            None => prepared.run_reported(&ctx).await,
+            None => call.run_reported(&ctx).await,
             Some(token) => {
                 let latest = Arc::new(Latest::default());
                 let sink = Arc::clone(&latest);
                 let ctx = ctx.with_progress(move |progress: Progress| sink.set(progress));
-                let call = prepared.run_reported(&ctx);
+                let call = call.run_reported(&ctx);
                 let heartbeat = server.options.heartbeat;
                 progress::reported(&peer.outbox, token, &latest, heartbeat, call).await
             }
@@ -71,7 +88,14 @@ impl ToolCall {
         }
         Some(match report.result {
             Ok(result) => result::of(server, &self.terms, result),
-            Err(err) => result::error(server, &self.terms, &result::why_not(server, &err)),
+            Err(err) => {
+                // A call that ended with a question is answered with it.
+                let (tool, arguments) = (prepared.id().as_str(), prepared.input().as_str());
+                let question = self.asker.and_then(|it| it.question(tool, arguments));
+                question.unwrap_or_else(|| {
+                    result::error(server, &self.terms, &result::why_not(server, &err))
+                })
+            }
         })
     }
 }

@@ -223,6 +223,7 @@ async fn answers(works: Vec<Work>) -> Vec<Box<RawValue>> {
 /// Lets calls in flight end: by themselves where the client may still read, then by cancellation, then by force.
 async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &CancellationToken) {
     let options = &peer.server.options;
+    peer.questions.close();
     if *end == Ended::Client {
         tokio::select! {
             () = all_ended(&mut calls) => {}

@@ -41,6 +41,10 @@ impl Fault {
         Self::new(INVALID_PARAMS, message)
     }
 
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(INTERNAL_ERROR, message)
+    }
+
     pub(crate) fn method_not_found(method: &str) -> Self {
         /// Bytes of a name that are repeated.
         const SHOWN_BYTES: usize = 100;

@@ -41,8 +41,8 @@ pub(crate) enum Message<'a> {
     Request { id: Id, method: Cow<'a, str>, params: Option<&'a RawValue> },
     /// It does not.
     Notification { method: Cow<'a, str>, params: Option<&'a RawValue> },
-    /// The answer to a request of ours.
-    Response,
+    /// The answer to a request of ours: the result, or `None` for an error.
+    Response { id: Id, result: Option<&'a RawValue> },
 }
 
 /// A text that is no message, with the id of the request where it has one.
@@ -126,7 +126,9 @@ impl<'a> Message<'a> {
                     (Ok(Borrowed(method)), None) => Ok(Self::Notification { method, params }),
                 }
             }
-            (None, Some(_)) if result.is_some() != error.is_some() => Ok(Self::Response),
+            (None, Some(id)) if result.is_some() != error.is_some() => {
+                Ok(Self::Response { id, result })
+            }
             (None, id) => refuse(id, "a message has a method, or a result, or an error"),
         }
     }
@@ -213,6 +215,21 @@ impl<'a, T: Serialize> Notification<'a, T> {
     }
 }
 
+/// A request of the server, ready to be written.
+#[derive(Debug, Serialize)]
+pub(crate) struct Request<'a> {
+    jsonrpc: &'static str,
+    id: &'a Id,
+    method: &'a str,
+    params: &'a Value,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn new(id: &'a Id, method: &'a str, params: &'a Value) -> Self {
+        Self { jsonrpc: "2.0", id, method, params }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::{Expect, expect};
@@ -246,10 +263,13 @@ mod tests {
             r#"{"jsonrpc":"2.0","method":"a\u0062","params":{"x":[1]}}"#,
             expect![[r#"Notification { method: "ab", params: Some(RawValue({"x":[1]})) }"#]],
         );
-        check(r#" {"jsonrpc":"2.0","id":"q","result":null}"#, expect!["Response"]);
+        check(
+            r#" {"jsonrpc":"2.0","id":"q","result":null}"#,
+            expect![[r#"Response { id: Text("q"), result: Some(RawValue(null)) }"#]],
+        );
         check(
             r#"{"jsonrpc":"2.0","id":"q","error":{"code":1,"message":"no"}}"#,
-            expect!["Response"],
+            expect![[r#"Response { id: Text("q"), result: None }"#]],
         );
     }
 

@@ -11,14 +11,18 @@ mod outbox;
 mod params;
 
 // and what is done with them.
+mod approval; //     what the user of a client is asked
 mod call; //         one call of a tool
 mod connection; //   one connection, from its begin to its end
 mod instructions; // what a model is told of the server
 mod lifecycle; //    how the two agree
 mod listing; //      the tools
 mod peer; //         one client
+mod plan_text; //    the plan of a call, for a person
 mod progress; //     how far a call has come
+mod question; //     requests to a client
 mod result; //       what came of a call
+mod seal; //         what a client keeps for the server
 mod subscription; // changes of the tools
 
 use std::{
@@ -30,8 +34,11 @@ use flyto_host::Host;
 use flyto_tools::CancellationToken;
 use serde_json::{Value, json};
 
-pub use self::{connection::ConnectionEnd, options::ServerOptions, revision::Revision};
-use self::{lifecycle::ServerInfo, listing::Listings};
+pub use self::{
+    approval::ClientApprovals, connection::ConnectionEnd, options::ServerOptions,
+    revision::Revision,
+};
+use self::{lifecycle::ServerInfo, listing::Listings, seal::Sealer};
 
 /// Offers the tools of a host to clients of the Model Context Protocol.
 ///
@@ -46,14 +53,32 @@ pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
     pub(crate) info: ServerInfo,
     pub(crate) listings: Listings,
+    /// Where questions about calls go; `None` where they go to no client.
+    pub(crate) approvals: Option<ClientApprovals>,
+    pub(crate) sealer: Sealer,
 }
 
 impl Server {
     /// A server for the tools of this host.
-    #[must_use]
-    pub fn new(host: Arc<Host>, options: ServerOptions) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random numbers, of which the key is made that seals what clients keep.
+    pub fn new(host: Arc<Host>, options: ServerOptions) -> io::Result<Self> {
         let info = ServerInfo { name: options.name.clone(), version: options.version.clone() };
-        Self(Arc::new(Shared { host, options, info, listings: Listings::default() }))
+        let (listings, sealer) = (Listings::default(), Sealer::new()?);
+        Ok(Self(Arc::new(Shared { host, options, info, listings, approvals: None, sealer })))
+    }
+
+    /// Has the users of clients answer what the host asks about a call. The host must have the same value as its
+    /// [handler](flyto_host::HostBuilder::checkpoint_handler). To be called before a connection is served; later it has no
+    /// effect.
+    #[must_use]
+    pub fn approvals(mut self, approvals: ClientApprovals) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.approvals = Some(approvals);
+        }
+        self
     }
 
     /// Serves one client over a pair of streams, one message a line, until the client closes its end, does not read any

@@ -27,6 +27,10 @@ pub(crate) struct Params<'a> {
     /// Of `tools/call`.
     #[serde(borrow)]
     pub(crate) arguments: Option<&'a RawValue>,
+    /// Of `tools/call`: the answers to what an earlier call ended with.
+    pub(crate) input_responses: Option<Map<String, Value>>,
+    /// Of `tools/call`: what the server gave with those questions.
+    pub(crate) request_state: Option<String>,
     /// Of `subscriptions/listen`.
     pub(crate) notifications: Option<Filter>,
     /// Of `notifications/cancelled`.

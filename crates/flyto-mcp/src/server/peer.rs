@@ -21,6 +21,7 @@ use super::{
     message::{Id, Message, Response, Unreadable},
     outbox::Outbox,
     params::{Params, Terms},
+    question::Questions,
     result,
     subscription::Subscriptions,
 };
@@ -52,6 +53,7 @@ pub(crate) struct Peer {
     legacy: OnceLock<Terms>,
     in_flight: Mutex<HashMap<Id, Running>>,
     pub(crate) subscriptions: Subscriptions,
+    pub(crate) questions: Questions,
 }
 
 /// What is known of a request that runs.
@@ -87,6 +89,7 @@ impl Peer {
             legacy: OnceLock::new(),
             in_flight: Mutex::default(),
             subscriptions: Subscriptions::default(),
+            questions: Questions::default(),
         })
     }
 
@@ -103,8 +106,10 @@ impl Peer {
                 self.notification(&method, params);
                 Work::Silent
             }
-            // Nothing is asked of the client.
-            Ok(Message::Response) => Work::Silent,
+            Ok(Message::Response { id, result }) => {
+                self.questions.answer(&id, result);
+                Work::Silent
+            }
             Err(Unreadable { id, fault }) => Work::Answered(id, Err(fault)),
         }
     }
@@ -139,7 +144,7 @@ impl Peer {
                     self.subscriptions.open(id, filter)?;
                     Ok(Begun::Subscribed)
                 }
-                _ => self.method(id, &terms, method, &params),
+                _ => self.method(id, &terms, method, params),
             };
         }
         match (method, self.legacy.get()) {
@@ -155,7 +160,7 @@ impl Peer {
             }
             ("ping", _) => done(&serde_json::Map::new()),
             ("server/discover", None) => Err(lifecycle::no_terms()),
-            (_, Some(terms)) => self.method(id, terms, method, &params),
+            (_, Some(terms)) => self.method(id, terms, method, params),
             (_, None) => Err(lifecycle::no_terms()),
         }
     }
@@ -166,7 +171,7 @@ impl Peer {
         id: &Id,
         terms: &Terms,
         method: &str,
-        params: &Params<'_>,
+        mut params: Params<'_>,
     ) -> Result<Begun, Fault> {
         match method {
             "tools/list" => {
@@ -174,7 +179,7 @@ impl Peer {
             }
             "tools/call" => {
                 let n_bytes = params.arguments.map_or(0, |it| it.get().len());
-                let call = ToolCall::read(self, terms, params)?;
+                let call = ToolCall::read(self, terms, &mut params)?;
                 match self.start(id, n_bytes)? {
                     Some(in_flight) => {
                         Ok(Begun::Running(Box::pin(call.run(Arc::clone(self), in_flight))))

@@ -74,8 +74,9 @@ pub(crate) fn why_not(server: &Shared, err: &CallError) -> String {
     match err {
         CallError::Tool(err) => err.chain(),
         CallError::Refused(refusal) => match how_to_allow(server, refusal) {
-            Some(help) => format!("{err}\n{help}"),
-            None => err.to_string(),
+            // An approval that could not be asked for has said it.
+            Some(help) if !refusal.why.contains(&help) => format!("{err}\n{help}"),
+            _ => err.to_string(),
         },
         err => err.to_string(),
     }

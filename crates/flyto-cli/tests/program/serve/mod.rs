@@ -1,5 +1,6 @@
 //! `serve` as its clients meet it: a process, and lines of JSON on its stdin and stdout.
 
+mod approvals; // what the user of a client is asked
 mod client; // a client that speaks both eras
 mod core; //   framing, the two eras, the end of a connection
 mod running; // calls in flight, and changes

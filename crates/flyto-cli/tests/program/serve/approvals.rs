@@ -1,0 +1,294 @@
+//! What the rules ask about, and checkpoints, put to the user of the client.
+
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::tools::{allowed, text};
+use crate::place::Place;
+
+const ONCE: &str = "approve once";
+const SESSION: &str = "approve for this session";
+
+/// Each run of it adds a line.
+const COUNTED: &str = "echo ran >>ran; echo done";
+
+fn n_runs(place: &Place) -> usize {
+    let path = place.path().join("plugins/p/ran");
+    std::fs::read_to_string(path).map_or(0, |it| it.lines().count())
+}
+
+fn asks() -> Value {
+    json!({"elicitation": {}})
+}
+
+fn accept(decision: &str) -> Value {
+    json!({"action": "accept", "content": {"decision": decision}})
+}
+
+fn call(arguments: &Value) -> Value {
+    json!({"name": "p__t", "arguments": arguments})
+}
+
+/// Calls the tool with an answer to each question of the server, in the era of handshakes. Gives the result and the
+/// questions.
+fn legacy_call(client: &mut Client, answers: &[Value]) -> (Value, Vec<Value>) {
+    let id = client.request("tools/call", call(&json!({})));
+    let mut questions = Vec::new();
+    for answer in answers {
+        let mut question = client.receive();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}));
+        questions.push(question["params"].take());
+    }
+    let response = client.receive();
+    assert_eq!(response["id"], id, "{response}");
+    (response["result"].clone(), questions)
+}
+
+/// The same in the era without.
+fn modern_call(client: &mut Client, answers: &[Value]) -> (Value, Vec<Value>) {
+    let mut questions = Vec::new();
+    let mut params = call(&json!({}));
+    let mut answers = answers.iter();
+    loop {
+        let result = client.result("tools/call", params.clone());
+        if result["resultType"] == "complete" {
+            assert_eq!(answers.next(), None);
+            return (result, questions);
+        }
+        assert_eq!(result["resultType"], "input_required", "{result}");
+        let request = &result["inputRequests"]["approval"];
+        assert_eq!(request["method"], "elicitation/create");
+        questions.push(request["params"].clone());
+        params["inputResponses"] = json!({"approval": answers.next().unwrap()});
+        params["requestState"] = result["requestState"].clone();
+    }
+}
+
+type Call = fn(&mut Client, &[Value]) -> (Value, Vec<Value>);
+type Start = fn(&Place, &[&str], &Value) -> Client;
+const ERAS: [(Start, Call); 2] = [(Client::legacy, legacy_call), (Client::modern, modern_call)];
+
+#[test]
+fn the_question_is_the_plan_of_the_call() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    for (start, call) in ERAS {
+        let mut client = start(&place, &[], &asks());
+        let (result, questions) = call(&mut client, &[accept(ONCE)]);
+        assert_eq!((text(&result), &result["isError"]), ("done\n", &json!(false)));
+        let message = questions[0]["message"].as_str().unwrap();
+        let dir = place.path().to_str().unwrap();
+        let shown = message.replace(dir, "DIR");
+        expect_test::expect![[r#"
+            flyto asks before this call of p:t (plugin p).
+            runs: sh t.sh
+            in: DIR/plugins/p
+            input: {}
+            because: ask: `sh t.sh`: no rule allows it; to allow it: p:t
+            rule for this session: p:t"#]]
+        .assert_eq(&shown);
+        let schema = &questions[0]["requestedSchema"];
+        assert_eq!(schema["properties"]["decision"]["enum"], json!([ONCE, SESSION, "deny"]));
+        assert_eq!(schema["required"], json!(["decision"]));
+    }
+    assert_eq!(n_runs(&place), 2);
+}
+
+#[test]
+fn an_answer_once_holds_once_and_one_for_the_session_until_its_end() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    for (start, call) in ERAS {
+        let mut client = start(&place, &[], &asks());
+        for answers in
+            [vec![accept(ONCE)], vec![accept(ONCE)], vec![accept(SESSION)], vec![], vec![]]
+        {
+            let (result, questions) = call(&mut client, &answers);
+            assert_eq!((text(&result), questions.len()), ("done\n", answers.len()));
+        }
+    }
+    assert_eq!(n_runs(&place), 10);
+}
+
+#[test]
+fn everything_but_a_clear_yes_is_a_no() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    for (start, call) in ERAS {
+        let mut client = start(&place, &[], &asks());
+        for (answer, why) in [
+            (accept("deny"), "the user declined"),
+            (json!({"action": "decline"}), "the user declined"),
+            (json!({"action": "cancel"}), "the user dismissed the question"),
+            (json!({"action": "accept"}), "none of the choices"),
+            (json!({"action": "accept", "content": {"decision": true}}), "none of the choices"),
+            (accept("yes"), "none of the choices"),
+            (json!("approve once"), "none of the choices"),
+        ] {
+            let (result, _) = call(&mut client, &[answer]);
+            assert_eq!(result["isError"], true);
+            assert!(text(&result).contains(why), "{why}: {result}");
+        }
+    }
+    assert_eq!(n_runs(&place), 0);
+}
+
+#[test]
+fn a_client_that_cannot_ask_gets_a_refusal_that_says_how_to_allow() {
+    let checkpoint = r#""requires_checkpoint": true"#;
+    let place = allowed(&[("t", COUNTED, checkpoint)]);
+    for (start, call) in ERAS {
+        // Links are no forms.
+        for capabilities in [json!({}), json!({"elicitation": {"url": {}}})] {
+            let mut client = start(&place, &[], &capabilities);
+            let (result, _) = call(&mut client, &[]);
+            assert_eq!(result["isError"], true);
+            let shown = text(&result);
+            assert!(shown.contains("cannot ask its user"), "{shown}");
+            assert_eq!(shown.matches(r#"{"permissions":{"allow":["p:t"]}}"#).count(), 1, "{shown}");
+        }
+    }
+    assert_eq!(n_runs(&place), 0);
+}
+
+#[test]
+fn a_checkpoint_is_asked_although_a_wider_rule_allows() {
+    let checkpoint = r#""requires_checkpoint": true"#;
+    let place = allowed(&[("t", COUNTED, checkpoint)]);
+    for (start, call) in ERAS {
+        let mut client = start(&place, &[], &asks());
+        let (result, questions) = call(&mut client, &[accept(ONCE)]);
+        assert_eq!(text(&result), "done\n");
+        let message = questions[0]["message"].as_str().unwrap();
+        assert!(
+            message.contains("because: the tool asks for a release before each call"),
+            "{message}"
+        );
+    }
+    assert_eq!(n_runs(&place), 2);
+}
+
+#[test]
+fn a_call_with_two_questions_runs_after_both() {
+    let place = Place::with_tools(&[("t", COUNTED, r#""requires_checkpoint": true"#)]);
+    for (start, call) in ERAS {
+        let mut client = start(&place, &[], &asks());
+        let (result, questions) = call(&mut client, &[accept(ONCE), accept(ONCE)]);
+        assert_eq!((text(&result), questions.len()), ("done\n", 2));
+        assert_ne!(questions[0]["message"], questions[1]["message"]);
+        let (result, _) = call(&mut client, &[accept(ONCE), json!({"action": "decline"})]);
+        assert_eq!(result["isError"], true);
+    }
+    assert_eq!(n_runs(&place), 2);
+}
+
+#[test]
+fn a_sealed_answer_holds_for_its_call_and_once() {
+    let place = Place::with_tools(&[("t", COUNTED, ""), ("u", COUNTED, "")]);
+    let mut client = Client::modern(&place, &[], &asks());
+    let arguments = json!({"a": 1, "b": 2});
+    let question = client.result("tools/call", call(&arguments));
+    let state = question["requestState"].as_str().unwrap().to_owned();
+    let answered = |tool: &str, arguments: Value, state: &str| {
+        json!({
+            "name": tool, "arguments": arguments, "requestState": state,
+            "inputResponses": {"approval": accept(ONCE)},
+        })
+    };
+    let mut changed = state.clone();
+    changed.replace_range(8..9, if &state[8..9] == "A" { "B" } else { "A" });
+    for (tool, arguments, state, why) in [
+        ("p__t", json!({"a": 1, "b": 3}), state.as_str(), "belongs to another call"),
+        ("p__u", arguments.clone(), &state, "belongs to another call"),
+        ("p__t", arguments.clone(), &changed, "was changed"),
+        ("p__t", arguments.clone(), "", "was changed"),
+    ] {
+        let (code, message) = client.error("tools/call", answered(tool, arguments, state));
+        assert_eq!(code, -32602);
+        assert!(message.contains(why), "{message}");
+    }
+    // An answer without the state is none.
+    let result = client.result(
+        "tools/call",
+        json!({"name": "p__t", "arguments": arguments, "inputResponses": {"approval": accept(ONCE)}}),
+    );
+    assert_eq!(result["resultType"], "input_required");
+    assert_eq!(n_runs(&place), 0);
+    // The order of keys is no difference.
+    let result = client.result("tools/call", answered("p__t", json!({"b": 2, "a": 1}), &state));
+    assert_eq!(text(&result), "done\n");
+    let (code, message) = client.error("tools/call", answered("p__t", arguments, &state));
+    assert_eq!(code, -32602);
+    assert!(message.contains("used already"), "{message}");
+    assert_eq!(n_runs(&place), 1);
+}
+
+#[test]
+fn a_state_without_its_answer_is_asked_again() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    let mut client = Client::modern(&place, &[], &asks());
+    let question = client.result("tools/call", call(&json!({})));
+    let again = client.result(
+        "tools/call",
+        json!({"name": "p__t", "arguments": {}, "requestState": question["requestState"]}),
+    );
+    assert_eq!(again["resultType"], "input_required");
+    assert_eq!(again["inputRequests"], question["inputRequests"]);
+    assert_ne!(again["requestState"], question["requestState"]);
+    assert_eq!(n_runs(&place), 0);
+}
+
+#[test]
+fn an_answer_does_not_hold_for_another_plan() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    let mut client = Client::modern(&place, &[], &asks());
+    let question = client.result("tools/call", call(&json!({})));
+    // The tool becomes another one between the question and the answer.
+    let manifest = r#"{"name": "p", "tools": [{"name": "t", "description": "d", "command": "sh", "args": ["other.sh"]}]}"#;
+    place.write("plugins/p/other.sh", COUNTED);
+    let id = client
+        .request("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    assert_eq!(client.receive()["method"], "notifications/subscriptions/acknowledged", "{id}");
+    place.write("plugins/p/plugin.json", manifest);
+    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    let result = client.result(
+        "tools/call",
+        json!({
+            "name": "p__t", "arguments": {}, "requestState": question["requestState"],
+            "inputResponses": {"approval": accept(ONCE)},
+        }),
+    );
+    assert_eq!(result["resultType"], "input_required", "{result}");
+    let message = result["inputRequests"]["approval"]["params"]["message"].as_str().unwrap();
+    assert!(message.contains("runs: sh other.sh"), "{message}");
+    assert_eq!(n_runs(&place), 0);
+}
+
+#[test]
+fn a_cancelled_call_takes_its_question_back() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    let mut client = Client::legacy(&place, &[], &asks());
+    let id = client.request("tools/call", call(&json!({})));
+    let question = client.receive();
+    client.send(&json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id},
+    }));
+    let message = client.receive();
+    assert_eq!(message["method"], "notifications/cancelled", "{message}");
+    assert_eq!(message["params"]["requestId"], question["id"]);
+    // An answer that comes too late means nothing.
+    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(ONCE)}));
+    assert_eq!(client.result("ping", json!({})), json!({}));
+    assert_eq!(n_runs(&place), 0);
+}
+
+#[test]
+fn the_end_of_a_client_is_a_no() {
+    let place = Place::with_tools(&[("t", COUNTED, "")]);
+    let mut client = Client::legacy(&place, &[], &asks());
+    client.request("tools/call", call(&json!({})));
+    client.receive();
+    let (status, rest, _) = client.end();
+    assert!(status.success());
+    assert_eq!(rest.len(), 1, "{rest:?}");
+    assert!(text(&rest[0]["result"]).contains("no answer"), "{rest:?}");
+    assert_eq!(n_runs(&place), 0);
+}

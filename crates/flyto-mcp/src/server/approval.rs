@@ -1,0 +1,251 @@
+//! Approvals: what the rules ask about, and checkpoints, are put to the user of the client.
+//!
+//! In the era of handshakes the server sends the client a request while the call waits. In the new one it answers the call
+//! with the question; the client makes the call again with the answer, and the call begins anew: nothing has run before
+//! a question. Either way the text is the plan of the call, and an answer holds for a question with the very same text.
+
+use std::{
+    collections::HashMap,
+    error::Error,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use flyto_host::stages::{Answer, CheckpointHandler, Question};
+use flyto_tools::CallId;
+use serde_json::{Map, Value, json, value::to_raw_value};
+
+use super::{
+    Shared,
+    fault::Fault,
+    params::{Params, Terms},
+    peer::{Outcome, Peer},
+    plan_text::plan_text,
+    seal::digest,
+};
+
+/// How long a question waits for its answer: as long as an answer in the new era holds.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+/// The name of the question in the new era.
+const KEY: &str = "approval";
+/// The property of the answer.
+const DECISION: &str = "decision";
+const ONCE: &str = "approve once";
+const SESSION: &str = "approve for this session";
+const DENY: &str = "deny";
+
+/// Puts questions about calls to the clients that make them.
+///
+/// It is a handler of the host, and is given to the server as well, so that each question finds the client of its call.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, Surroundings};
+/// use flyto_mcp::{ClientApprovals, Server, ServerOptions};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let approvals = ClientApprovals::new();
+/// let host = Host::builder(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default())
+///     .checkpoint_handler(approvals.clone())
+///     .build();
+/// let server = Server::new(Arc::new(host), ServerOptions::default())?.approvals(approvals);
+/// # Ok(()) }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct ClientApprovals(Arc<Mutex<HashMap<CallId, Arc<Asker>>>>);
+
+impl ClientApprovals {
+    /// No call is known yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Has the questions of a call go to its client until the result is dropped.
+    pub(crate) fn register(&self, id: &CallId, asker: Arc<Asker>) -> Registered {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), asker);
+        Registered { approvals: self.clone(), id: id.clone() }
+    }
+
+    fn asker(&self, id: &CallId) -> Option<Arc<Asker>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+}
+
+/// A call whose questions go to its client.
+#[derive(Debug)]
+pub(crate) struct Registered {
+    approvals: ClientApprovals,
+    id: CallId,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.approvals.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
+    }
+}
+
+#[async_trait]
+impl CheckpointHandler for ClientApprovals {
+    async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        let own = self.asker(question.call.ctx().id());
+        let parent = question.call.prepared().parent();
+        let is_nested = own.is_none() && parent.is_some();
+        let asker = own.or_else(|| self.asker(parent?));
+        let asker = asker.ok_or("no client that could be asked made this call")?;
+        asker.ask(question, is_nested).await
+    }
+}
+
+/// The client of one call, and what it answered so far.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    peer: Arc<Peer>,
+    terms: Terms,
+    round: Mutex<Round>,
+}
+
+/// Of the new era: the answers that came with the call, and the question that it ends with.
+#[derive(Debug, Default)]
+struct Round {
+    answers: Vec<(String, Value)>,
+    open: Option<OpenQuestion>,
+}
+
+/// A question that has no answer yet.
+#[derive(Debug)]
+struct OpenQuestion {
+    digest: String,
+    params: Value,
+}
+
+impl Asker {
+    /// The client of a call that comes with these parameters.
+    ///
+    /// # Errors
+    ///
+    /// A state that is not taken: a fault of the request.
+    pub(crate) fn new(
+        peer: &Arc<Peer>,
+        terms: &Terms,
+        params: &mut Params<'_>,
+        tool: &str,
+        arguments: &str,
+    ) -> Result<Arc<Self>, Fault> {
+        let mut round = Round::default();
+        if let Some(sealed) = params.request_state.take().filter(|_| terms.revision.is_modern()) {
+            let state = peer.server.sealer.open(&sealed, tool, arguments);
+            let state = state.map_err(|why| Fault::invalid_params(why.to_string()))?;
+            round.answers = state.answers;
+            let responses = params.input_responses.take();
+            if let Some(answer) = responses.and_then(|mut it| it.remove(KEY)) {
+                round.answers.push((state.question, answer));
+            }
+        }
+        Ok(Arc::new(Self {
+            peer: Arc::clone(peer),
+            terms: terms.clone(),
+            round: Mutex::new(round),
+        }))
+    }
+
+    async fn ask(
+        &self,
+        question: &Question<'_>,
+        is_nested: bool,
+    ) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        if !self.terms.can_ask() {
+            let help = how_to_allow(&self.peer.server, question);
+            return Err(format!("this client cannot ask its user (no elicitation); {help}").into());
+        }
+        let params = json!({
+            "mode": "form",
+            "message": plan_text(question),
+            "requestedSchema": choices(!question.rules.is_empty()),
+        });
+        if self.terms.revision.is_modern() {
+            if is_nested {
+                // The call around it has begun, and cannot begin anew.
+                let help = how_to_allow(&self.peer.server, question);
+                return Err(format!("a call within another one is not asked about; {help}").into());
+            }
+            let digest = digest(&params.to_string());
+            let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+            return match round.answers.iter().find(|(it, _)| *it == digest) {
+                Some((_, answer)) => Ok(read_answer(answer, &question.rules)),
+                None => {
+                    round.open = Some(OpenQuestion { digest, params });
+                    Err("the client is asked, and makes the call again with the answer".into())
+                }
+            };
+        }
+        let answer = self.peer.ask_client("elicitation/create", &params);
+        let answer = tokio::time::timeout(PATIENCE, answer).await;
+        let answer = answer.map_err(|_| "there was no answer within ten minutes")?;
+        Ok(read_answer(&answer.ok_or("the client gave no answer")?, &question.rules))
+    }
+
+    /// The result that asks, where the call ended with a question.
+    pub(crate) fn question(&self, tool: &str, arguments: &str) -> Option<Outcome> {
+        let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
+        let Round { answers, open } = std::mem::take(&mut *round);
+        let OpenQuestion { digest, params } = open?;
+        let server = &self.peer.server;
+        let sealed = server.sealer.seal(tool, arguments, digest, answers);
+        let request = json!({"method": "elicitation/create", "params": params});
+        Some(match sealed {
+            Ok(sealed) => to_raw_value(&json!({
+                "resultType": "input_required",
+                "inputRequests": {KEY: request},
+                "requestState": sealed,
+                "_meta": server.result_meta(),
+            }))
+            .map_err(|err| Fault::unwritable(&err)),
+            Err(err) => Err(Fault::internal(format!("failed to seal a question: {err}"))),
+        })
+    }
+}
+
+impl Terms {
+    /// Whether the client asks its user by a form.
+    fn can_ask(&self) -> bool {
+        let modes = self.capabilities.elicitation.as_ref();
+        let has_forms = |it: &Map<String, Value>| it.is_empty() || it.contains_key("form");
+        self.revision.has_structured_results() && modes.is_some_and(has_forms)
+    }
+}
+
+/// What the operator writes to have such a call run without a question.
+fn how_to_allow(server: &Shared, question: &Question<'_>) -> String {
+    match question.rules.as_slice() {
+        [] => "no rule can allow it".to_owned(),
+        rules => server.allow_by(rules),
+    }
+}
+
+/// The form: one choice of two or three.
+fn choices(has_rules: bool) -> Value {
+    let choices = if has_rules { json!([ONCE, SESSION, DENY]) } else { json!([ONCE, DENY]) };
+    json!({
+        "type": "object",
+        "properties": {
+            DECISION: {"type": "string", "title": "May this call run?", "enum": choices},
+        },
+        "required": [DECISION],
+    })
+}
+
+/// Everything but a clear yes is a no.
+fn read_answer(answer: &Value, rules: &[String]) -> Answer {
+    let no = |reason: &str| Answer::No { reason: Some(reason.to_owned()) };
+    match (answer["action"].as_str(), answer["content"][DECISION].as_str()) {
+        (Some("accept"), Some(ONCE)) => Answer::Yes,
+        (Some("accept"), Some(SESSION)) if !rules.is_empty() => Answer::Always,
+        (Some("accept"), Some(DENY)) | (Some("decline"), _) => no("the user declined"),
+        (Some("cancel"), _) => no("the user dismissed the question"),
+        _ => no("the answer is none of the choices"),
+    }
+}
