@@ -21,6 +21,11 @@ pub(crate) struct Serve {
     /// 64 KiB without it, and where neither FLYTO_OUTPUT_LIMIT nor the configuration says otherwise.
     #[arg(long, value_name = "BYTES")]
     pub(crate) output_limit: Option<u64>,
+    /// Offers a tool that finds tools and one that calls them, in place of all tools
+    ///
+    /// For hundreds of tools, whose schemas a model would otherwise read with each request.
+    #[arg(long)]
+    pub(crate) discovery: bool,
     /// Tells a client that asks for progress of a silent call every SECONDS [default: 15]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) heartbeat: Option<Duration>,

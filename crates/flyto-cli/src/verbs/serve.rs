@@ -71,6 +71,7 @@ fn serve(
     let mut options = ServerOptions::default();
     options.rules_file.clone_from(&loaded.rules_file);
     options.output_limit_bytes = Some(loaded.output_limit_bytes);
+    options.discovery = args.discovery;
     options.heartbeat = args.heartbeat.unwrap_or(options.heartbeat);
     let server = Server::new(loaded.host.clone(), options).map_err(not_served)?;
     let server = server.approvals(approvals);

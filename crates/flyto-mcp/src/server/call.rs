@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use flyto_host::{CallError, Prepared};
-use flyto_tools::{CallContext, Input, InputError, Progress};
+use flyto_tools::{CallContext, Entry, Input, InputError, Progress};
 use serde_json::value::RawValue;
 
 use super::{
     approval::Asker,
+    discovery::{self, InnerCall},
     fault::Fault,
     params::{Params, ProgressToken, Terms},
     peer::{InFlight, Outcome, Peer},
@@ -38,14 +39,42 @@ impl ToolCall {
         peer: &Arc<Peer>,
         terms: &Terms,
         params: &mut Params<'_>,
-    ) -> Result<Self, Fault> {
-        let name = params.name.as_deref();
+    ) -> Result<Read, Fault> {
+        let name = params.name.take();
         let name = name.ok_or_else(|| Fault::invalid_params("params lack \"name\""))?;
-        let entry = peer.server.host.find(name).map_err(|err| unknown(&err))?;
-        let arguments = params.arguments.map_or("{}", RawValue::get);
-        if !arguments.starts_with('{') {
-            return Err(Fault::invalid_params("\"arguments\" must be an object"));
+        let arguments = object(params.arguments)?;
+        let server = &peer.server;
+        if !server.options.discovery
+            || !matches!(name.as_str(), discovery::SEARCH | discovery::CALL)
+        {
+            let entry = server.host.find(&name).map_err(|err| unknown(&err))?;
+            return Self::of(peer, terms, params, entry, arguments).map(Read::Call);
         }
+        if name == discovery::SEARCH {
+            return discovery::search(server, terms, arguments).map(Read::Done);
+        }
+        // The model chose the tool, and can choose another one.
+        let refuse = |text: &str| result::error(server, terms, text).map(Read::Done);
+        let inner: InnerCall<'_> = match serde_json::from_str(arguments) {
+            Ok(inner) => inner,
+            Err(err) => return refuse(&format!("failed to read the arguments: {err}")),
+        };
+        match (server.host.find(&inner.name), object(inner.arguments)) {
+            (Ok(entry), Ok(arguments)) => {
+                Self::of(peer, terms, params, entry, arguments).map(Read::Call)
+            }
+            (Err(err), _) => refuse(&unknown(&err).message),
+            (_, Err(fault)) => refuse(&fault.message),
+        }
+    }
+
+    fn of(
+        peer: &Arc<Peer>,
+        terms: &Terms,
+        params: &mut Params<'_>,
+        entry: Entry,
+        arguments: &str,
+    ) -> Result<Self, Fault> {
         // What a program reads on stdin are the bytes that the client wrote.
         let prepared = Input::parse(arguments);
         let prepared = prepared.map(|input| peer.server.host.prepare_entry(entry, input));
@@ -98,6 +127,22 @@ impl ToolCall {
             }
         })
     }
+}
+
+/// What a request came to when it was read.
+pub(crate) enum Read {
+    Call(ToolCall),
+    /// It was no call of a tool of the host.
+    Done(Box<RawValue>),
+}
+
+/// The text of an object; without one, that of an empty object.
+fn object(arguments: Option<&RawValue>) -> Result<&str, Fault> {
+    let arguments = arguments.map_or("{}", RawValue::get);
+    if !arguments.starts_with('{') {
+        return Err(Fault::invalid_params("\"arguments\" must be an object"));
+    }
+    Ok(arguments)
 }
 
 /// A tool that is not there, or may not be used. Clients had it in no list.

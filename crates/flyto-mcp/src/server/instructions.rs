@@ -15,6 +15,10 @@ and do not try the same by other means. \
 An output that is too long has its middle cut out, and names the file that holds the whole. \
 Arguments that break a tool's schema come back with the place of each mistake.";
 
+/// What stands before that where tools are searched for.
+const DISCOVERY: &str = "\
+Find tools for a task with search_tools, then call them with call_tool. ";
+
 impl Shared {
     /// The instructions: facts about every tool, then which plugins there are. At most 2,000 bytes.
     pub(crate) fn instructions(&self) -> String {
@@ -25,6 +29,9 @@ impl Shared {
             }
         }
         let mut res = FACTS.to_owned();
+        if self.options.discovery {
+            res.insert_str(0, DISCOVERY);
+        }
         for (i, (owner, n_tools)) in owners.iter().enumerate() {
             let next = format!(
                 "{} {owner} ({n_tools})",

@@ -12,7 +12,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{Shared, fault::Fault, params::Terms, peer::Outcome};
+use super::{Shared, discovery, fault::Fault, params::Terms, peer::Outcome};
 
 /// How long a client may keep a list without asking again, in milliseconds: a minute. One that listens for changes is
 /// told of them at once.
@@ -85,6 +85,9 @@ impl Shared {
 
     /// The list of an era, made anew where the tools have changed.
     fn listing(&self, is_modern: bool) -> Arc<Listing> {
+        if self.options.discovery {
+            return Arc::new(Listing::discovery());
+        }
         let snapshot = self.host.registry().snapshot();
         let mut kept = self.listings.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = &mut kept[usize::from(is_modern)];
@@ -100,6 +103,13 @@ impl Shared {
 }
 
 impl Listing {
+    /// The two tools that stand for all.
+    fn discovery() -> Self {
+        let named =
+            |tool: Value| Some((tool["name"].as_str()?.to_owned(), to_raw_value(&tool).ok()?));
+        Self { generation: 0, tools: discovery::tools().into_iter().filter_map(named).collect() }
+    }
+
     fn new(snapshot: &Snapshot, is_modern: bool, output_limit_bytes: Option<u64>) -> Self {
         let ctx = DescribeContext::new().with_tools(snapshot.clone());
         let tool = |entry: &Entry| {

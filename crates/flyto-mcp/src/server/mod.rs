@@ -14,6 +14,7 @@ mod params;
 mod approval; //     what the user of a client is asked
 mod call; //         one call of a tool
 mod connection; //   one connection, from its begin to its end
+mod discovery; //    two tools in place of many
 mod instructions; // what a model is told of the server
 mod lifecycle; //    how the two agree
 mod listing; //      the tools

@@ -22,6 +22,8 @@ pub struct ServerOptions {
     pub max_message_bytes: u64,
     /// Tools on one page of the list: 500. A client asks for the next page by itself.
     pub page_tools: usize,
+    /// Offers two tools in place of all of them: one that finds tools, and one that calls what was found.
+    pub discovery: bool,
     /// The configuration file that a refusal names as the place for a rule; `None` where there is none.
     pub rules_file: Option<PathBuf>,
     /// Most calls in flight on one connection: 256. A further one gets a result that says so.
@@ -47,6 +49,7 @@ impl Default for ServerOptions {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             max_message_bytes: 16 * 1024 * 1024,
             page_tools: 500,
+            discovery: false,
             rules_file: None,
             max_calls: 256,
             heartbeat: Duration::from_secs(15),

@@ -15,7 +15,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     Shared,
-    call::ToolCall,
+    call::{Read, ToolCall},
     fault::Fault,
     lifecycle,
     message::{Id, Message, Response, Unreadable},
@@ -179,7 +179,10 @@ impl Peer {
             }
             "tools/call" => {
                 let n_bytes = params.arguments.map_or(0, |it| it.get().len());
-                let call = ToolCall::read(self, terms, &mut params)?;
+                let call = match ToolCall::read(self, terms, &mut params)? {
+                    Read::Call(call) => call,
+                    Read::Done(result) => return Ok(Begun::Done(result)),
+                };
                 match self.start(id, n_bytes)? {
                     Some(in_flight) => {
                         Ok(Begun::Running(Box::pin(call.run(Arc::clone(self), in_flight))))

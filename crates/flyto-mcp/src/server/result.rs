@@ -46,6 +46,12 @@ pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult) -> Outcome 
     write(server, terms, &output, structured, is_error)
 }
 
+/// A result that is an object, which is its text as well.
+pub(crate) fn value(server: &Shared, terms: &Terms, value: &Value) -> Outcome {
+    let structured = Some(value).filter(|_| terms.revision.has_structured_results());
+    write(server, terms, &value.to_string(), structured, false)
+}
+
 /// A result that is an error, in these words: what a model can react to.
 pub(crate) fn error(server: &Shared, terms: &Terms, text: &str) -> Outcome {
     write(server, terms, text, None, true)

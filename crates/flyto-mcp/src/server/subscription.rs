@@ -69,6 +69,10 @@ impl Peer {
     /// Tells the client that the list of tools is another one.
     pub(crate) async fn tell_changes(&self) {
         const METHOD: &str = "notifications/tools/list_changed";
+        if self.server.options.discovery {
+            // The list is the two tools, whatever they find.
+            return;
+        }
         if self.is_legacy() {
             let _ = self.outbox.send(&Notification::new(METHOD, json!({}))).await;
         }

@@ -1,0 +1,109 @@
+//! Two tools in place of a long list: one that finds tools, and one that calls what was found.
+//!
+//! A client hands every description and every schema of a list to its model with each request. With hundreds of tools that
+//! is most of what the model reads; here it reads the two, and the schemas of the few tools that fit its task.
+
+use flyto_tools::DescribeContext;
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use super::{Shared, listing::describe, params::Terms, peer::Outcome, result};
+
+/// The name of the tool that finds tools.
+pub(crate) const SEARCH: &str = "search_tools";
+/// The name of the tool that calls one.
+pub(crate) const CALL: &str = "call_tool";
+/// Tools that a search gives where it does not say how many.
+const DEFAULT_FOUND: usize = 5;
+/// Most tools that a search gives.
+const MAX_FOUND: usize = 20;
+/// Most bytes of a query.
+const MAX_QUERY_BYTES: usize = 1000;
+
+/// The arguments of [`SEARCH`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct Search {
+    query: String,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+/// The arguments of [`CALL`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+pub(crate) struct InnerCall<'a> {
+    /// The name of the tool, as a search gave it.
+    pub(crate) name: String,
+    /// What it is called with.
+    #[serde(borrow, default)]
+    pub(crate) arguments: Option<&'a RawValue>,
+}
+
+/// The two tools as elements of a list, in the order of their names.
+pub(crate) fn tools() -> [Value; 2] {
+    let call = json!({
+        "name": CALL,
+        "title": "Call a tool",
+        "description": "Calls a tool that search_tools found. \"arguments\" must fit its inputSchema.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "name": {"type": "string", "description": "The name of the tool, as search_tools gives it"},
+                "arguments": {"type": "object", "description": "The arguments of the tool"},
+            },
+            "required": ["name"],
+            "additionalProperties": false,
+        },
+        // What it does is what the tool does, of which nothing is known here.
+        "annotations": {
+            "title": "Call a tool", "readOnlyHint": false, "destructiveHint": true,
+            "idempotentHint": false, "openWorldHint": true,
+        },
+    });
+    let search = json!({
+        "name": SEARCH,
+        "title": "Search tools",
+        "description": "Finds tools by words in their names and descriptions, best first, and gives the inputSchema of \
+                        each. An empty query lists tools by name.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": {"type": "string", "description": "Words for what the tool should do", "maxLength": MAX_QUERY_BYTES},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MAX_FOUND, "default": DEFAULT_FOUND},
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        },
+        "annotations": {
+            "title": "Search tools", "readOnlyHint": true, "destructiveHint": false,
+            "idempotentHint": true, "openWorldHint": false,
+        },
+    });
+    [call, search]
+}
+
+/// The result of a search: names, descriptions, schemas and hints, as JSON.
+pub(crate) fn search(server: &Shared, terms: &Terms, arguments: &str) -> Outcome {
+    let search: Search = match serde_json::from_str(arguments) {
+        Ok(search) => search,
+        Err(err) => {
+            return result::error(server, terms, &format!("failed to read the arguments: {err}"));
+        }
+    };
+    let limit = search.limit.unwrap_or(DEFAULT_FOUND);
+    if search.query.len() > MAX_QUERY_BYTES || !(1..=MAX_FOUND).contains(&limit) {
+        let text = format!(
+            "\"query\" has at most {MAX_QUERY_BYTES} bytes, and \"limit\" is 1 to {MAX_FOUND}"
+        );
+        return result::error(server, terms, &text);
+    }
+    let snapshot = server.host.registry().snapshot();
+    let ctx = DescribeContext::new().with_tools(snapshot.clone());
+    let hits = snapshot.search(&search.query, limit);
+    let is_modern = terms.revision.is_modern();
+    let found: Vec<Value> =
+        hits.iter().filter_map(|it| describe(&it.entry, &ctx, is_modern)).collect();
+    let found = json!({"tools": found, "of": snapshot.len()});
+    result::value(server, terms, &found)
+}
