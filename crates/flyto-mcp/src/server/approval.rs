@@ -31,8 +31,11 @@ const PATIENCE: Duration = Duration::from_secs(10 * 60);
 const KEY: &str = "approval";
 /// The property of the answer.
 const DECISION: &str = "decision";
+/// This call runs.
 const ONCE: &str = "approve once";
+/// This call runs, and the host holds the rules of the question until it ends.
 const SESSION: &str = "approve for this session";
+/// This call does not run.
 const DENY: &str = "deny";
 
 /// Puts questions about calls to the clients that make them.
@@ -118,7 +121,9 @@ struct Round {
 /// A question that has no answer yet.
 #[derive(Debug)]
 struct OpenQuestion {
+    /// Of the parameters, by which its answer is found.
     digest: String,
+    /// Those of `elicitation/create`: the text and the form.
     params: Value,
 }
 
@@ -152,6 +157,11 @@ impl Asker {
         }))
     }
 
+    /// Gives the answer that the call came with, or asks. `is_nested`: a tool makes the call within the client's own.
+    ///
+    /// # Errors
+    ///
+    /// There is no answer, which refuses the call: the client cannot ask, or has gone; or it is asked by the result.
     async fn ask(
         &self,
         question: &Question<'_>,

@@ -22,8 +22,11 @@ const MAX_SIMILAR: usize = 3;
 /// A call that was read and not made yet.
 #[derive(Debug)]
 pub(crate) struct ToolCall {
+    /// What holds for the request.
     terms: Terms,
+    /// Present where the client wants to be told of progress.
     progress_token: Option<ProgressToken>,
+    /// The call, or why its arguments are no input.
     prepared: Result<Prepared, InputError>,
     /// The client, for what the rules ask about; `None` where the host asks no client.
     asker: Option<Arc<Asker>>,
@@ -68,6 +71,11 @@ impl ToolCall {
         }
     }
 
+    /// A call of this tool with the text of an object.
+    ///
+    /// # Errors
+    ///
+    /// A state that is not taken.
     fn of(
         peer: &Arc<Peer>,
         terms: &Terms,

@@ -1,4 +1,11 @@
 //! One connection over a pair of streams: from lines to messages and back, from its begin to its end.
+//!
+//! Two threads wait for the streams, one for each direction, since a pipe that is inherited can be read in no other way that leaves
+//! its flags alone. Between them and the task that takes the messages are bounded queues: a client that writes faster than it is
+//! served waits at its pipe, and one that does not read makes its calls wait with their results.
+//!
+//! The end has three steps: calls end by themselves where the client only closed its end, then they are cancelled, then they are
+//! dropped. Each step has a bound, so that a server ends whatever its tools and its client do.
 
 use std::{
     io::{self, Read, Write},
@@ -29,7 +36,21 @@ const MAX_LINES_AHEAD: usize = 4;
 /// How long the end of a connection waits for a client that does not read what is left: 2 s.
 const FLUSH: Duration = Duration::from_secs(2);
 
-/// Why a connection ended.
+/// Why a connection ended. Whatever the reason, no call of it is left, and no process of one that the backend could end.
+///
+/// ```
+/// use flyto_mcp::ConnectionEnd;
+///
+/// fn exit_code(end: &ConnectionEnd) -> u8 {
+///     match end {
+///         // A client that went away is no failure of the server.
+///         ConnectionEnd::Closed => 0,
+///         ConnectionEnd::Stopped => 143,
+///         _ => 74,
+///     }
+/// }
+/// assert_eq!(exit_code(&ConnectionEnd::Closed), 0);
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConnectionEnd {
@@ -37,7 +58,8 @@ pub enum ConnectionEnd {
     Closed,
     /// The server was stopped.
     Stopped,
-    /// The client does not read any more, or the streams are broken.
+    /// The client does not read any more, or the streams are broken: the error that reading or writing gave, such as
+    /// [`io::ErrorKind::BrokenPipe`].
     Broken(io::Error),
 }
 

@@ -24,7 +24,9 @@ const MAX_QUERY_BYTES: usize = 1000;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct Search {
+    /// Words for what the tool should do.
     query: String,
+    /// Most tools that are wanted.
     #[serde(default)]
     limit: Option<usize>,
 }

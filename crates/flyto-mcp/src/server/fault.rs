@@ -21,9 +21,11 @@ pub(crate) const UNSUPPORTED_REVISION: i32 = -32022;
 /// The `error` of a response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Fault {
+    /// One of the numbers above.
     pub(crate) code: i32,
     /// One sentence in lower case without a full stop.
     pub(crate) message: String,
+    /// What a program may read of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<Box<Value>>,
 }

@@ -1,4 +1,7 @@
 //! What a model is told of the server as a whole.
+//!
+//! A client with many servers shows its model no tools at first, only these texts; what a model does not find in here, it does not
+//! search for. So it names the plugins, as far as there is room.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,11 @@
 //! `tools/list`: the tools in the shape that clients take, page by page.
+//!
+//! The list is made once for each state of the registry and each era, and kept as JSON: clients ask for it again and again, and a list of
+//! a thousand tools takes longer to make than to send. Pages follow the order of the wire names, and a cursor is the last name of a
+//! page, so that a reload between two pages neither repeats a tool that stays nor leaves one out.
+//!
+//! Clients of the old era refuse a whole list for one schema that they cannot read: a root that is no object, a property whose schema is a
+//! boolean. The first costs the tool its place in the list, the second is written in another way.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,7 +34,9 @@ pub(crate) struct Listings(Mutex<[Option<Arc<Listing>>; 2]>);
 /// All tools at one moment, each as JSON, in the order of their wire names.
 #[derive(Debug)]
 pub(crate) struct Listing {
+    /// Of the registry; another one means other tools.
     generation: u64,
+    /// Each with its wire name.
     tools: Vec<(String, Box<RawValue>)>,
 }
 

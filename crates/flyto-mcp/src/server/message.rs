@@ -1,4 +1,7 @@
 //! Messages of [JSON-RPC 2.0](https://www.jsonrpc.org/specification) as the protocol uses them.
+//!
+//! A line is read without copying what is in it: parameters and results stay the text that they were, so that a program gets the very
+//! bytes of its arguments. How deep they nest costs nothing here; what reads them later has its own bound (128 levels).
 
 use std::{borrow::Cow, fmt};
 
@@ -48,14 +51,18 @@ pub(crate) enum Message<'a> {
 /// A text that is no message, with the id of the request where it has one.
 #[derive(Debug)]
 pub(crate) struct Unreadable {
+    /// `None` where the text has none, or none that can be read.
     pub(crate) id: Option<Id>,
+    /// What is wrong with it.
     pub(crate) fault: Fault,
 }
 
 /// What one line holds.
 #[derive(Debug)]
 pub(crate) enum Frame<'a> {
+    /// A single message, or a line that is none.
     One(Result<Message<'a>, Unreadable>),
+    /// An array: each element by itself, at most [`MAX_BATCH`].
     Batch(Vec<Result<Message<'a>, Unreadable>>),
 }
 
@@ -100,6 +107,8 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 }
 
 impl<'a> Message<'a> {
+    /// Reads one object. The members are told apart by JSON-RPC's rules: a request has a method and an id, a notification no id,
+    /// a response no method.
     fn parse(text: &'a [u8]) -> Result<Self, Unreadable> {
         let Envelope { jsonrpc, id, method, params, result, error } =
             serde_json::from_slice(text).map_err(|err| Unreadable::of(&err))?;
@@ -192,6 +201,7 @@ pub(crate) struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
+    /// The response to the request of this id.
     pub(crate) fn new(id: Option<&'a Id>, outcome: &'a Result<Box<RawValue>, Fault>) -> Self {
         let (result, error) = match outcome {
             Ok(result) => (Some(&**result), None),

@@ -43,7 +43,46 @@ use self::{lifecycle::ServerInfo, listing::Listings, seal::Sealer};
 
 /// Offers the tools of a host to clients of the Model Context Protocol.
 ///
-/// A server is `Send` and `Sync`, and each connection is served by itself.
+/// A server is `Send` and `Sync`, cloning is cheap, and each connection is served by itself: what one client agreed on, has in
+/// flight or was asked is not known to another one.
+///
+/// ```
+/// use std::io::{BufRead as _, BufReader, Write as _};
+/// use std::sync::Arc;
+///
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, Surroundings};
+/// use flyto_mcp::{ConnectionEnd, Server, ServerOptions};
+/// use flyto_tools::{CancellationToken, NativeTool, NoInput};
+/// use serde_json::{Value, json};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut config = Config::default();
+/// config.permissions.allow("ping")?;
+/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+/// host.add_tool("me", NativeTool::builder("ping", "Answers.").run(async |_, _: NoInput| "pong")?)?;
+/// let server = Server::new(Arc::new(host), ServerOptions::default())?;
+///
+/// let (requests, mut client) = std::io::pipe()?;
+/// let (answers, writer) = std::io::pipe()?;
+/// let call = json!({
+///     "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+///     "params": {"name": "ping", "_meta": {
+///         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+///         "io.modelcontextprotocol/clientCapabilities": {},
+///     }},
+/// });
+/// writeln!(client, "{call}")?;
+/// drop(client);
+///
+/// let end = server.serve(requests, writer, &CancellationToken::new()).await?;
+/// assert!(matches!(end, ConnectionEnd::Closed));
+/// let answer = BufReader::new(answers).lines().next().ok_or("an answer")??;
+/// let answer: Value = serde_json::from_str(&answer)?;
+/// assert_eq!(answer["result"]["content"][0]["text"], "pong");
+/// # Ok(()) }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Server(Arc<Shared>);
 

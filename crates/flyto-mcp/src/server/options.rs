@@ -5,12 +5,18 @@ use std::{path::PathBuf, time::Duration};
 /// How a server presents itself, and what it lets a client do.
 ///
 /// ```
+/// use std::time::Duration;
+///
 /// use flyto_mcp::ServerOptions;
 ///
 /// let mut options = ServerOptions::default();
 /// assert_eq!(options.max_message_bytes, 16 * 1024 * 1024);
+/// // A small machine, and a client that waits for long.
 /// options.max_calls = 8;
+/// options.drain = Duration::from_secs(60);
 /// ```
+///
+/// Every value is usable: a number of 0 bounds calls, messages or times to none, and a page has one tool at least.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerOptions {

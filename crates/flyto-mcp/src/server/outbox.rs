@@ -13,7 +13,7 @@ const MAX_QUEUED: usize = 64;
 /// Bytes that are written at once where so many wait: the capacity of a pipe on Linux, pipe(7).
 const WRITE_BYTES: usize = 64 * 1024;
 
-/// The way to the peer. Cloning is cheap.
+/// The way to the peer. Cloning is cheap; the thread that writes ends with the last clone, once all is written.
 #[derive(Debug, Clone)]
 pub(crate) struct Outbox(mpsc::Sender<Vec<u8>>);
 
@@ -65,6 +65,7 @@ fn bytes(message: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(message).unwrap_or_default()
 }
 
+/// Writes until no sender is left, several short messages at once where they wait.
 fn write(mut messages: mpsc::Receiver<Vec<u8>>, mut writer: impl Write) -> io::Result<()> {
     while let Some(mut lines) = messages.blocking_recv() {
         lines.push(b'\n');

@@ -1,4 +1,7 @@
 //! The parameters of all methods, and what every request says of its client.
+//!
+//! One reader serves all methods: a request is read once, and members that a method does not know mean nothing to it. Types are
+//! checked for all of them, so that a name that is a number is an error of the request and not a tool that is not there.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::RawValue};
@@ -14,6 +17,7 @@ const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, expecting = "an object")]
 pub(crate) struct Params<'a> {
+    /// What is said about the request itself.
     #[serde(rename = "_meta")]
     pub(crate) meta: Option<Meta>,
     /// Of `initialize`.
@@ -48,10 +52,13 @@ pub(crate) struct Filter {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, expecting = "an object")]
 pub(crate) struct Meta {
+    /// Present where the client wants to be told of progress.
     #[serde(rename = "progressToken")]
     pub(crate) progress_token: Option<ProgressToken>,
+    /// The revision of a request of the new era.
     #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
     pub(crate) revision: Option<String>,
+    /// What the client can do, said with each request.
     #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
     pub(crate) capabilities: Option<Capabilities>,
 }
@@ -75,7 +82,9 @@ pub(crate) struct Capabilities {
 /// What holds for one request: the revision, and what its client can do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Terms {
+    /// What is spoken.
     pub(crate) revision: Revision,
+    /// Servers must not ask for what is not in here.
     pub(crate) capabilities: Capabilities,
 }
 

@@ -1,4 +1,11 @@
 //! One client: what it agreed on, what it has in flight, and which method does what.
+//!
+//! A peer knows no streams. It takes messages one after the other and says what becomes of each: nothing, an answer, a
+//! subscription, or a future that gives the answer later. The connection writes the answers and runs the futures, each in a task of
+//! its own; so a slow call delays no other message, and a message never waits for a call.
+//!
+//! What runs is found by its id: a cancellation of the client marks it as taken back, after which nothing is said about it. The end of
+//! the server cancels it as well, and then it is answered, for its client may still read.
 
 use std::{
     collections::HashMap,
@@ -29,7 +36,8 @@ use super::{
 /// Most bytes of the arguments of calls in flight: 64 MiB. A single call may have more than what is left.
 const MAX_BYTES_IN_FLIGHT: usize = 64 * 1024 * 1024;
 
-/// The result of a request, or what was wrong with it.
+/// The result of a request as JSON, or what was wrong with it. Results are written once, when they are made: what waits to
+/// be sent is bytes.
 pub(crate) type Outcome = Result<Box<RawValue>, Fault>;
 
 /// What becomes of a message.
@@ -45,14 +53,22 @@ pub(crate) enum Work {
 }
 
 /// One client.
+///
+/// Messages are taken one after the other, so that what a handshake agrees on holds for the next message. Calls run beside each
+/// other, and each holds the peer until it has its answer.
 #[derive(Debug)]
 pub(crate) struct Peer {
+    /// What all clients of the server share.
     pub(crate) server: Arc<Shared>,
+    /// The way to the client.
     pub(crate) outbox: Outbox,
     /// What the handshake came to.
     legacy: OnceLock<Terms>,
+    /// Requests that run, by their ids. The lock is never held while anything waits.
     in_flight: Mutex<HashMap<Id, Running>>,
+    /// Of the new era: where changes of the tools are told.
     pub(crate) subscriptions: Subscriptions,
+    /// Of the era of handshakes: what the client was asked.
     pub(crate) questions: Questions,
 }
 
@@ -114,6 +130,7 @@ impl Peer {
         }
     }
 
+    /// Begins a request. Its parameters are read here, so that a future holds no borrowed line.
     fn request(self: &Arc<Self>, id: Id, method: &str, params: Option<&RawValue>) -> Work {
         match self.begin(&id, method, params) {
             Ok(Begun::Done(result)) => Work::Answered(Some(id), Ok(result)),
@@ -123,6 +140,11 @@ impl Peer {
         }
     }
 
+    /// Chooses by the terms of the request: those that it carries, else those of the handshake.
+    ///
+    /// # Errors
+    ///
+    /// Faults of the request. Nothing has begun then.
     fn begin(
         self: &Arc<Self>,
         id: &Id,
@@ -270,8 +292,11 @@ impl Drop for InFlight {
 
 /// What a request came to.
 enum Begun {
+    /// The result.
     Done(Box<RawValue>),
+    /// A subscription, which is acknowledged.
     Subscribed,
+    /// A call, which takes its time.
     Running(Pin<Box<dyn Future<Output = Option<Outcome>> + Send>>),
 }
 

@@ -1,4 +1,11 @@
 //! Progress of a call: what the tool reports, and a sign of life where it reports nothing.
+//!
+//! The protocol wants each value to be larger than the last one, while a tool may report the same share twice, go backwards, or report
+//! nothing at all. A value is therefore the share in percent where that is larger than the last value, else the last value and a
+//! thousandth. There is a total as long as the values are shares.
+//!
+//! Reports are not queued. Of one call the newest waits, which costs a slow client nothing but the reports that it would not have
+//! had the time to show.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -1,4 +1,7 @@
 //! Requests of the server to a client of the era of handshakes, and their answers.
+//!
+//! Ids of such requests begin with `flyto-`, and count within the connection. A client that answers twice, too late, or what it was not
+//! asked, is not heard.
 
 use std::{
     collections::HashMap,

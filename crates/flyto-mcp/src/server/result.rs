@@ -1,4 +1,7 @@
 //! What came of a call, as the result of `tools/call`.
+//!
+//! The text of a result is what a program printed, as the host bounds it. Where a tool gives structured data beside an empty text, the
+//! text is that data, for a client that reads texts only.
 
 use flyto_host::{CallError, Refusal};
 use flyto_tools::ToolResult;
@@ -57,6 +60,7 @@ pub(crate) fn error(server: &Shared, terms: &Terms, text: &str) -> Outcome {
     write(server, terms, text, None, true)
 }
 
+/// Writes a result: its text, its structured part where the revision takes one, and whether it is an error.
 fn write(
     server: &Shared,
     terms: &Terms,

@@ -4,12 +4,17 @@ use std::fmt;
 
 /// A revision of the protocol, by the date that names it.
 ///
+/// There are two eras: up to 2025-11-25 a connection begins with a handshake that agrees on a revision, and both sides may send
+/// requests; from 2026-07-28 on each request carries its revision and the capabilities of its client, and only the client sends
+/// requests. Revisions are ordered by their dates.
+///
 /// ```
 /// use flyto_mcp::Revision;
 ///
 /// assert_eq!(Revision::parse("2025-11-25"), Some(Revision::V2025_11_25));
 /// assert!(Revision::LATEST.is_modern() && !Revision::LATEST_LEGACY.is_modern());
 /// assert_eq!(Revision::parse("1900-01-01"), None);
+/// assert!(Revision::V2024_11_05 < Revision::LATEST);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

@@ -1,4 +1,11 @@
 //! State that a client keeps for the server, and cannot change, use twice or use for another call.
+//!
+//! The state holds what the next call needs to go on: which call it was, which question was open, and what was answered before. It is
+//! signed (HMAC-SHA256, [RFC 2104](https://www.rfc-editor.org/rfc/rfc2104)) with a key of the process, so a client can read it and not
+//! make one. It is not secret: everything in it are digests, and answers that the client gave itself.
+//!
+//! A signature alone would let a client use one approval for many calls. So each state has a number that the server remembers until
+//! it comes back, ten minutes at most. A server that is started again knows none of them, and asks again.
 
 use std::{
     borrow::Cow,

@@ -1,4 +1,7 @@
 //! Changes of the list of tools, told to the clients that want to know.
+//!
+//! A change is told once, however many tools it is about: the client asks for the list again. Changes that come while one is
+//! being told are told as one more.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
