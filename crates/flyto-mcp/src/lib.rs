@@ -67,7 +67,27 @@
 //! | tools on a page | 500 ([`ServerOptions::page_tools`]) | the next page |
 //! | notifications of progress of one call | 10 in a second | the newest takes the place of the others |
 //!
+//! | connections over HTTP | 64 ([`HttpOptions::max_connections`]) | a further one waits |
+//! | sessions over HTTP, of the era of handshakes | 64 ([`HttpOptions::max_sessions`]) | the one used least recently is closed |
+//! | time for the head of a request over HTTP, and for its body | 10 s, 30 s | the connection is closed; status 408 |
+//!
 //! How many programs run at once is bounded by [`flyto_host`]'s backend; calls beyond that wait for their place.
+//!
+//! ## Over HTTP
+//!
+//! | status | what the request did |
+//! | --- | --- |
+//! | 200 | it is answered: as JSON at once, or as a stream of events |
+//! | 202 | it was a notification or an answer |
+//! | 204 | a DELETE ended its session |
+//! | 400 | an error of the protocol, also where its headers (`MCP-Protocol-Version`, `Mcp-Method`, `Mcp-Name`) say another thing than its message (-32020) |
+//! | 401 | it has no token, or another one |
+//! | 403 | its `Host` or `Origin` is no loopback name |
+//! | 404 | its path, its session or its method is not there |
+//! | 405, 413, 415 | it is neither POST nor DELETE, is longer than a message may be, is no `application/json` |
+//!
+//! A client of the era of handshakes has a session, which `initialize` opens with the header `Mcp-Session-Id`. It is told of no changes
+//! outside of calls: there is no stream for them, so it asks for the list of tools by itself.
 //!
 //! ## The end of a connection
 //!
@@ -78,4 +98,4 @@
 
 mod server;
 
-pub use server::{ClientApprovals, ConnectionEnd, Revision, Server, ServerOptions};
+pub use server::{ClientApprovals, ConnectionEnd, HttpOptions, Revision, Server, ServerOptions};

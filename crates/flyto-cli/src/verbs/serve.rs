@@ -1,10 +1,11 @@
-//! `serve`: the tools for clients of the Model Context Protocol, over stdin and stdout.
+//! `serve`: the tools for clients of the Model Context Protocol, over stdin and stdout or over HTTP.
 
 use std::io::{self, IsTerminal as _, Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use flyto_host::{HostBuilder, WatchOptions};
-use flyto_mcp::{ClientApprovals, ConnectionEnd, Server, ServerOptions};
+use flyto_mcp::{ClientApprovals, ConnectionEnd, HttpOptions, Server, ServerOptions};
 use flyto_tools::CancellationToken;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -15,6 +16,7 @@ use crate::args::Serve;
 use crate::call::signals::Kinds;
 use crate::evolve;
 use crate::exit::Exit;
+use crate::screen::{Page, complain};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line, tame};
@@ -34,7 +36,7 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     if let Some(Err(why)) = loaded.evolved.as_ref().map(|it| &it.report) {
         session.screen.note(format_args!("the evolved tools are not there: {}", tame(why)));
     }
-    if io::stdin().is_terminal() {
+    if args.http.is_none() && io::stdin().is_terminal() {
         session
             .screen
             .note("a client of the Model Context Protocol starts this program; Ctrl-D ends it");
@@ -88,6 +90,12 @@ fn serve(
             let number = kinds.next().await;
             std::process::exit(Exit::Signal(number).code().into());
         });
+        if let Some(address) = args.http {
+            let (listener, options) = reach(address, args)?;
+            server.serve_http(listener, options, &stop).await.map_err(not_served)?;
+            loaded.host.abort().await;
+            return Ok(signal.try_recv().map_or(Exit::Ok, Exit::Signal));
+        }
         let end = server.serve(Stdin, Stdout, &stop).await.map_err(not_served)?;
         match end {
             ConnectionEnd::Stopped => loaded.host.abort().await,
@@ -102,6 +110,35 @@ fn serve(
             _ => Ok(Exit::Ok),
         }
     })
+}
+
+/// Binds the address, and tells the operator how it is reached.
+fn reach(address: SocketAddr, args: &Serve) -> Result<(TcpListener, HttpOptions), Stop> {
+    /// Fewer bytes can be guessed.
+    const MIN_TOKEN_BYTES: usize = 16;
+    let listener = TcpListener::bind(address).map_err(|err| {
+        Stop::new(Exit::NotTried, format!("the address {address} cannot be had: {err}"))
+            .with_help("another program may have it; port 0 takes a free one")
+    })?;
+    let options = match &args.token_file {
+        None => HttpOptions::generated().map_err(not_served)?,
+        Some(file) => {
+            let token = std::fs::read_to_string(file)
+                .map_err(|err| Stop::new(Exit::NotFound, format!("{}: {err}", file.display())))?;
+            let token = token.trim();
+            if token.len() < MIN_TOKEN_BYTES || !token.bytes().all(|it| it.is_ascii_graphic()) {
+                return Err(Stop::new(Exit::Invalid, format!("{} holds no token", file.display()))
+                    .with_help("a token is 16 or more printable ASCII characters without blanks"));
+            }
+            HttpOptions::with_token(token)
+        }
+    };
+    let address = listener.local_addr().map_err(not_served)?;
+    // Without these lines the server is of no use, whatever --quiet says.
+    let token = args.token_file.is_none().then_some(options.token.as_str());
+    let token = token.map(|it| format!("Authorization: Bearer {it}\n")).unwrap_or_default();
+    complain(format_args!("serving http://{address}/mcp\n{token}"), Page::default());
+    Ok((listener, options))
 }
 
 fn not_served(err: io::Error) -> Stop {

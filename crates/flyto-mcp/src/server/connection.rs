@@ -76,7 +76,7 @@ pub(crate) async fn serve(
 ) -> io::Result<ConnectionEnd> {
     let (outbox, written) = Outbox::start(writer)?;
     let (lines, read) = read_lines(reader, server.options.max_message_bytes)?;
-    let peer = Peer::new(server, outbox);
+    let peer = Peer::new(server, outbox, Arc::default());
     let mut calls = JoinSet::new();
     let end = take_lines(&peer, lines, &mut calls, stop).await;
     finish(&peer, calls, &end, stop).await;
@@ -245,7 +245,7 @@ async fn answers(works: Vec<Work>) -> Vec<Box<RawValue>> {
 /// Lets calls in flight end: by themselves where the client may still read, then by cancellation, then by force.
 async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &CancellationToken) {
     let options = &peer.server.options;
-    peer.questions.close();
+    peer.session.questions.close();
     if *end == Ended::Client {
         tokio::select! {
             () = all_ended(&mut calls) => {}
@@ -254,7 +254,7 @@ async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &Ca
             () = peer.outbox.closed() => {}
         }
     }
-    peer.cancel_all();
+    peer.session.cancel_all();
     let ending = async {
         all_ended(&mut calls).await;
         peer.end_subscriptions().await;

@@ -15,6 +15,8 @@ pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
 pub(crate) const INVALID_PARAMS: i32 = -32602;
 /// A fault of the server.
 pub(crate) const INTERNAL_ERROR: i32 = -32603;
+/// Headers that say another thing than the message.
+pub(crate) const HEADER_MISMATCH: i32 = -32020;
 /// A revision that is not spoken.
 pub(crate) const UNSUPPORTED_REVISION: i32 = -32022;
 

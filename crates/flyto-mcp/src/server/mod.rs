@@ -15,6 +15,7 @@ mod approval; //     what the user of a client is asked
 mod call; //         one call of a tool
 mod connection; //   one connection, from its begin to its end
 mod discovery; //    two tools in place of many
+mod http; //         clients over HTTP
 mod instructions; // what a model is told of the server
 mod lifecycle; //    how the two agree
 mod listing; //      the tools
@@ -36,8 +37,8 @@ use flyto_tools::CancellationToken;
 use serde_json::{Value, json};
 
 pub use self::{
-    approval::ClientApprovals, connection::ConnectionEnd, options::ServerOptions,
-    revision::Revision,
+    approval::ClientApprovals, connection::ConnectionEnd, http::HttpOptions,
+    options::ServerOptions, revision::Revision,
 };
 use self::{lifecycle::ServerInfo, listing::Listings, seal::Sealer};
 

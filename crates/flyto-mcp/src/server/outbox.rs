@@ -38,6 +38,17 @@ impl Outbox {
         Ok((Self(sender), has_ended))
     }
 
+    /// A queue whose messages the caller of this takes out.
+    pub(crate) fn channel() -> (Self, mpsc::Receiver<Vec<u8>>) {
+        let (sender, receiver) = mpsc::channel(MAX_QUEUED);
+        (Self(sender), receiver)
+    }
+
+    /// Queues a sign of life, which is an empty message, where there is room.
+    pub(crate) fn keep_alive(&self) {
+        let _ = self.0.try_send(Vec::new());
+    }
+
     /// Queues a message, once there is room.
     ///
     /// # Errors

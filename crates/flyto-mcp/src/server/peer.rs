@@ -62,6 +62,14 @@ pub(crate) struct Peer {
     pub(crate) server: Arc<Shared>,
     /// The way to the client.
     pub(crate) outbox: Outbox,
+    /// What the messages of one client have in common.
+    pub(crate) session: Arc<Session>,
+}
+
+/// What the messages of one client have in common: over a pair of streams all that come over it, over HTTP those of one
+/// session, and of the new era each by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Session {
     /// What the handshake came to.
     legacy: OnceLock<Terms>,
     /// Requests that run, by their ids. The lock is never held while anything waits.
@@ -98,20 +106,14 @@ impl InFlight {
 }
 
 impl Peer {
-    pub(crate) fn new(server: Arc<Shared>, outbox: Outbox) -> Arc<Self> {
-        Arc::new(Self {
-            server,
-            outbox,
-            legacy: OnceLock::new(),
-            in_flight: Mutex::default(),
-            subscriptions: Subscriptions::default(),
-            questions: Questions::default(),
-        })
+    /// A client whose messages belong to this session.
+    pub(crate) fn new(server: Arc<Shared>, outbox: Outbox, session: Arc<Session>) -> Arc<Self> {
+        Arc::new(Self { server, outbox, session })
     }
 
     /// Whether several messages may come as one array.
     pub(crate) fn takes_batches(&self) -> bool {
-        self.legacy.get().is_some_and(|it| it.revision.has_batches())
+        self.session.legacy.get().is_some_and(|it| it.revision.has_batches())
     }
 
     /// Takes one message. Requests that take time are given back as futures; nothing here waits.
@@ -123,7 +125,7 @@ impl Peer {
                 Work::Silent
             }
             Ok(Message::Response { id, result }) => {
-                self.questions.answer(&id, result);
+                self.session.questions.answer(&id, result);
                 Work::Silent
             }
             Err(Unreadable { id, fault }) => Work::Answered(id, Err(fault)),
@@ -163,18 +165,18 @@ impl Peer {
                     if self.in_flight().contains_key(id) {
                         return Err(in_use());
                     }
-                    self.subscriptions.open(id, filter)?;
+                    self.session.subscriptions.open(id, filter)?;
                     Ok(Begun::Subscribed)
                 }
                 _ => self.method(id, &terms, method, params),
             };
         }
-        match (method, self.legacy.get()) {
+        match (method, self.session.legacy.get()) {
             ("initialize", None) => {
                 let terms = lifecycle::agree(&mut params)?;
                 let result = lifecycle::initialized(&self.server, &terms);
                 // Messages are taken one after the other, so no other handshake came between.
-                let _ = self.legacy.set(terms);
+                let _ = self.session.legacy.set(terms);
                 done(&result)
             }
             ("initialize", Some(_)) => {
@@ -226,7 +228,7 @@ impl Peer {
     /// The id is that of another one that runs.
     fn start(self: &Arc<Self>, id: &Id, n_bytes: usize) -> Result<Option<InFlight>, Fault> {
         let mut in_flight = self.in_flight();
-        if in_flight.contains_key(id) || self.subscriptions.is_open(id) {
+        if in_flight.contains_key(id) || self.session.subscriptions.is_open(id) {
             return Err(in_use());
         }
         let n_others: usize = in_flight.values().map(|it| it.n_bytes).sum();
@@ -253,34 +255,42 @@ impl Peer {
             && let Ok(Params { request_id: Some(id), .. }) = Params::read(params)
             && let Some(id) = Id::from_value(id)
         {
-            self.subscriptions.close(&id);
-            if let Some(running) = self.in_flight().get(&id) {
-                running.is_taken_back.store(true, Ordering::Relaxed);
-                running.cancellation.cancel();
-            }
+            self.take_back(&id);
         }
     }
 
     /// Whether the two have shaken hands.
     pub(crate) fn is_legacy(&self) -> bool {
-        self.legacy.get().is_some()
+        self.session.legacy.get().is_some()
     }
 
-    /// Cancels every request that runs.
-    pub(crate) fn cancel_all(&self) {
-        for running in self.in_flight().values() {
+    /// Cancels a request that the client takes back; nothing more is said about it.
+    pub(crate) fn take_back(&self, id: &Id) {
+        self.session.subscriptions.close(id);
+        if let Some(running) = self.in_flight().get(id) {
+            running.is_taken_back.store(true, Ordering::Relaxed);
             running.cancellation.cancel();
         }
     }
 
     fn in_flight(&self) -> MutexGuard<'_, HashMap<Id, Running>> {
         // The map is whole between any two statements that change it.
-        self.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
+        self.session.in_flight.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes an answer; a peer that has gone does not get it.
     pub(crate) async fn answer(&self, id: Option<&Id>, outcome: &Outcome) {
         let _ = self.outbox.send(&Response::new(id, outcome)).await;
+    }
+}
+
+impl Session {
+    /// Cancels every request that runs.
+    pub(crate) fn cancel_all(&self) {
+        let in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        for running in in_flight.values() {
+            running.cancellation.cancel();
+        }
     }
 }
 

@@ -62,7 +62,8 @@ struct Asked<'a> {
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        let waited = self.peer.questions.waiting().as_mut().and_then(|it| it.remove(&self.id));
+        let waited =
+            self.peer.session.questions.waiting().as_mut().and_then(|it| it.remove(&self.id));
         if waited.is_some() {
             let params = json!({"requestId": self.id, "reason": "the call has ended"});
             self.peer.outbox.offer(&Notification::new("notifications/cancelled", params));
@@ -73,10 +74,10 @@ impl Drop for Asked<'_> {
 impl Peer {
     /// Sends the client a request and waits for the result; `None` for an error, and from a client that has gone.
     pub(crate) async fn ask_client(&self, method: &str, params: &Value) -> Option<Value> {
-        let n = self.questions.n_asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let n = self.session.questions.n_asked.fetch_add(1, Ordering::Relaxed) + 1;
         let id = Id::Text(format!("flyto-{n}"));
         let (sender, answer) = oneshot::channel();
-        self.questions.waiting().as_mut()?.insert(id.clone(), sender);
+        self.session.questions.waiting().as_mut()?.insert(id.clone(), sender);
         let asked = Asked { peer: self, id };
         self.outbox.send(&Request::new(&asked.id, method, params)).await.ok()?;
         answer.await.ok().flatten()

@@ -60,7 +60,7 @@ impl Subscriptions {
 impl Peer {
     /// Tells the client that its subscription is open, and what it will hear of.
     pub(crate) async fn acknowledge(&self, id: &Id) {
-        let open = self.subscriptions.open_ones().clone();
+        let open = self.session.subscriptions.open_ones().clone();
         let Some((_, filter)) = open.iter().find(|(it, _)| it == id) else { return };
         let heard =
             if filter.tools_list_changed { json!({"toolsListChanged": true}) } else { json!({}) };
@@ -79,7 +79,7 @@ impl Peer {
         if self.is_legacy() {
             let _ = self.outbox.send(&Notification::new(METHOD, json!({}))).await;
         }
-        let open = self.subscriptions.open_ones().clone();
+        let open = self.session.subscriptions.open_ones().clone();
         for (id, _) in open.iter().filter(|(_, filter)| filter.tools_list_changed) {
             let params = json!({"_meta": subscription(id)});
             let _ = self.outbox.send(&Notification::new(METHOD, params)).await;
@@ -88,7 +88,7 @@ impl Peer {
 
     /// Ends every subscription in order, as a server does that is about to end.
     pub(crate) async fn end_subscriptions(&self) {
-        let open = std::mem::take(&mut *self.subscriptions.open_ones());
+        let open = std::mem::take(&mut *self.session.subscriptions.open_ones());
         for (id, _) in open {
             let mut meta = self.server.result_meta();
             meta[SUBSCRIPTION_KEY] = json!(id);

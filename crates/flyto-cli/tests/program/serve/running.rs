@@ -14,26 +14,26 @@ use super::tools::{allowed, text};
 use crate::place::Place;
 
 /// A pipe with a name, open at both ends, so that neither side waits for the other.
-fn fifo(place: &Place, name: &str) -> File {
+pub(super) fn fifo(place: &Place, name: &str) -> File {
     let path = place.path().join("plugins/p").join(name);
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
     OpenOptions::new().read(true).write(true).open(path).unwrap()
 }
 
 /// The next lines of a pipe.
-fn lines(pipe: &File, n: usize) -> Vec<String> {
+pub(super) fn lines(pipe: &File, n: usize) -> Vec<String> {
     BufReader::with_capacity(1, pipe).lines().take(n).map(Result::unwrap).collect()
 }
 
 /// Holds on to processes by their ids, while they are there.
-fn watched(ids: &[String]) -> Vec<OwnedFd> {
+pub(super) fn watched(ids: &[String]) -> Vec<OwnedFd> {
     let open =
         |it: &String| pidfd_open(Pid::from_raw(it.parse().unwrap()).unwrap(), PidfdFlags::empty());
     ids.iter().map(|it| open(it).unwrap()).collect()
 }
 
 /// Waits until each of these processes has ended; how many have not.
-fn survivors(processes: &[OwnedFd]) -> usize {
+pub(super) fn survivors(processes: &[OwnedFd]) -> usize {
     let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
     let is_alive =
         |it: &&OwnedFd| poll(&mut [PollFd::new(*it, PollFlags::IN)], Some(&limit)).unwrap() == 0;
@@ -42,7 +42,7 @@ fn survivors(processes: &[OwnedFd]) -> usize {
 
 /// A tool whose tree has three processes, two of which ignore SIGTERM and one of which left the group. Each writes its
 /// id to the pipe `ids`.
-const TREE: &str = "trap '' TERM; echo $$ >ids; \
+pub(super) const TREE: &str = "trap '' TERM; echo $$ >ids; \
     sh -c 'trap \"\" TERM; echo $$ >ids; while :; do sleep 1000; done' & \
     setsid sh -c 'echo $$ >ids; exec sleep 1000' & wait; wait";
 

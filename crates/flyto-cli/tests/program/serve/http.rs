@@ -1,0 +1,308 @@
+//! `serve --http`: the same over HTTP, for the processes of this user only.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Child;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::client::{LEGACY, MODERN};
+use super::running::{TREE, fifo, lines, survivors, watched};
+use super::tools::{allowed, text};
+use crate::place::Place;
+
+/// A server over HTTP. Dropping it kills it.
+struct Server {
+    child: Child,
+    address: String,
+    token: String,
+}
+
+/// A response of which the body comes line by line.
+struct Response {
+    status: u16,
+    head: String,
+    body: BufReader<TcpStream>,
+}
+
+impl Server {
+    fn start(place: &Place, words: &[&str]) -> Self {
+        let words = [&["--plugins", "plugins", "serve", "--http", "0"], words].concat();
+        let mut child = place.flyto(&words).start();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        let url = stderr.next().unwrap().unwrap();
+        let address = url.strip_prefix("serving http://").and_then(|it| it.strip_suffix("/mcp"));
+        let address = address.unwrap_or_else(|| panic!("{url}")).to_owned();
+        let token = match words.contains(&"--token-file") {
+            true => String::new(),
+            false => {
+                let line = stderr.next().unwrap().unwrap();
+                line.strip_prefix("Authorization: Bearer ").unwrap().to_owned()
+            }
+        };
+        Self { child, address, token }
+    }
+
+    /// Sends a request with these header lines beside those that any has.
+    fn send(&self, method: &str, path: &str, headers: &[String], body: &str) -> Response {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nContent-Length: {}\r\n", body.len());
+        for (name, value) in [
+            ("Host", self.address.clone()),
+            ("Authorization", format!("Bearer {}", self.token)),
+            ("Content-Type", "application/json".to_owned()),
+            ("Accept", "application/json, text/event-stream".to_owned()),
+            ("Connection", "close".to_owned()),
+        ] {
+            if !headers.iter().any(|it| it.starts_with(&format!("{name}:"))) {
+                head.push_str(&format!("{name}: {value}\r\n"));
+            }
+        }
+        for line in headers {
+            head.push_str(&format!("{line}\r\n"));
+        }
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+        let mut body = BufReader::new(stream);
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(body.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Response { status, head, body }
+    }
+
+    fn post(&self, headers: &[String], message: &Value) -> Response {
+        self.send("POST", "/mcp", headers, &message.to_string())
+    }
+
+    /// A request of the new era with the headers that it needs.
+    fn modern(&self, method: &str, mut params: Value) -> Response {
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(MODERN);
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({"elicitation": {}});
+        let mut headers =
+            vec![format!("MCP-Protocol-Version: {MODERN}"), format!("Mcp-Method: {method}")];
+        if let Some(name) = params["name"].as_str() {
+            headers.push(format!("Mcp-Name: {name}"));
+        }
+        self.post(&headers, &request(1, method, &params))
+    }
+
+    /// Opens a session, and gives the headers of its requests.
+    fn session(&self, capabilities: &Value) -> Vec<String> {
+        let params = json!({"protocolVersion": LEGACY, "capabilities": capabilities});
+        let response = self.post(&[], &request(1, "initialize", &params));
+        let name = response.header("mcp-session-id").unwrap();
+        assert_eq!(response.json()["result"]["protocolVersion"], LEGACY);
+        vec![format!("Mcp-Session-Id: {name}"), format!("MCP-Protocol-Version: {LEGACY}")]
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Response {
+    fn header(&self, name: &str) -> Option<String> {
+        let mut lines = self.head.lines().filter_map(|it| it.split_once(": "));
+        lines.find(|(it, _)| it.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned())
+    }
+
+    /// The whole body as JSON.
+    fn json(mut self) -> Value {
+        let mut text = String::new();
+        self.body.read_to_string(&mut text).unwrap();
+        serde_json::from_str(&text).unwrap_or_else(|err| panic!("{err}: {} {text:?}", self.head))
+    }
+
+    /// The message of the next event.
+    fn event(&mut self) -> Value {
+        assert_eq!(
+            self.header("content-type").as_deref(),
+            Some("text/event-stream"),
+            "{}",
+            self.head
+        );
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(self.body.read_line(&mut line).unwrap() > 0, "no further event");
+            if let Some(data) = line.strip_prefix("data: ") {
+                return serde_json::from_str(data).unwrap();
+            }
+        }
+    }
+}
+
+fn request(id: u64, method: &str, params: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+#[test]
+fn only_those_with_the_token_from_this_machine_are_answered() {
+    let place = allowed(&[("t", "echo hi", "")]);
+    let server = Server::start(&place, &[]);
+    let ping = request(1, "ping", &json!({}));
+    for (header, status) in [
+        ("Authorization: Bearer wrong", 401),
+        ("Authorization: Basic x", 401),
+        ("Authorization: ", 401),
+        ("Host: example.org", 403),
+        ("Host: localhost.example.org:80", 403),
+        ("Origin: https://example.org", 403),
+        ("Origin: null", 403),
+        ("Content-Type: text/plain", 415),
+        // These pass, and lack a session.
+        ("Origin: http://localhost:6274", 400),
+        ("Host: localhost", 400),
+    ] {
+        let response = server.post(&[header.to_owned()], &ping);
+        assert_eq!(response.status, status, "{header}");
+    }
+    assert_eq!(server.send("GET", "/mcp", &[], "").status, 405);
+    assert_eq!(server.send("POST", "/", &[], "{}").status, 404);
+    assert_eq!(server.send("POST", "/mcp", &[], "{").json()["error"]["code"], -32700);
+    assert_eq!(server.send("POST", "/mcp", &[], "[]").json()["error"]["code"], -32600);
+}
+
+#[test]
+fn each_modern_request_stands_for_itself() {
+    let place = allowed(&[("cat", "cat", "")]);
+    let server = Server::start(&place, &[]);
+    let found = server.modern("server/discover", json!({}));
+    assert_eq!(
+        (found.status, found.header("content-type").as_deref()),
+        (200, Some("application/json"))
+    );
+    assert_eq!(found.json()["result"]["supportedVersions"][0], MODERN);
+    assert_eq!(
+        server.modern("tools/list", json!({})).json()["result"]["tools"][0]["name"],
+        "p__cat"
+    );
+    let call = json!({"name": "p__cat", "arguments": {"a": 1.0}});
+    let mut called = server.modern("tools/call", call.clone());
+    assert_eq!(text(&called.event()["result"]), r#"{"a":1.0}"#);
+    let missing = server.modern("nothing", json!({}));
+    assert_eq!((missing.status, missing.json()["error"]["code"].clone()), (404, json!(-32601)));
+
+    // The headers say what the message says.
+    let mut params = call;
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": MODERN,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let version = format!("MCP-Protocol-Version: {MODERN}");
+    let method = "Mcp-Method: tools/call".to_owned();
+    for headers in [
+        vec![method.clone(), "Mcp-Name: p__cat".to_owned()],
+        vec![version.clone(), "Mcp-Name: p__cat".to_owned()],
+        vec![version.clone(), method.clone()],
+        vec![version.clone(), method.clone(), "Mcp-Name: p__other".to_owned()],
+        vec![version, "Mcp-Method: tools/list".to_owned(), "Mcp-Name: p__cat".to_owned()],
+    ] {
+        let response = server.post(&headers, &request(1, "tools/call", &params));
+        assert_eq!(response.status, 400, "{headers:?}");
+        assert_eq!(response.json()["error"]["code"], -32020, "{headers:?}");
+    }
+}
+
+#[test]
+fn a_session_lasts_from_its_handshake_to_its_end() {
+    let place = allowed(&[("t", "echo hi", "")]);
+    let server = Server::start(&place, &[]);
+    let session = server.session(&json!({}));
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(server.post(&session, &initialized).status, 202);
+    let list = server.post(&session, &request(2, "tools/list", &json!({})));
+    assert_eq!(list.json()["result"]["tools"][0]["name"], "p__t");
+    let call = request(3, "tools/call", &json!({"name": "p__t", "arguments": {}}));
+    assert_eq!(text(&server.post(&session, &call).event()["result"]), "hi\n");
+    assert_eq!(server.post(&[], &call).status, 400);
+    assert_eq!(server.post(&["Mcp-Session-Id: guessed".to_owned()], &call).status, 404);
+    assert_eq!(server.send("DELETE", "/mcp", &session, "").status, 204);
+    assert_eq!(server.send("DELETE", "/mcp", &session, "").status, 404);
+    assert_eq!(server.post(&session, &call).status, 404);
+}
+
+#[test]
+fn a_question_is_put_over_the_stream_of_its_call() {
+    let place = Place::with_tools(&[("t", "echo done", "")]);
+    let server = Server::start(&place, &[]);
+    let accept = json!({"action": "accept", "content": {"decision": "approve once"}});
+    let session = server.session(&json!({"elicitation": {}}));
+    let call = request(2, "tools/call", &json!({"name": "p__t", "arguments": {}}));
+    let mut response = server.post(&session, &call);
+    let question = response.event();
+    assert_eq!(question["method"], "elicitation/create");
+    let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": accept});
+    // Another session cannot answer it.
+    let other = server.session(&json!({}));
+    assert_eq!(server.post(&other, &answer).status, 202);
+    assert_eq!(server.post(&session, &answer).status, 202);
+    assert_eq!(text(&response.event()["result"]), "done\n");
+
+    let mut params = json!({"name": "p__t", "arguments": {}});
+    let question = server.modern("tools/call", params.clone()).event()["result"].take();
+    assert_eq!(question["resultType"], "input_required");
+    params["requestState"] = question["requestState"].clone();
+    params["inputResponses"] = json!({"approval": accept});
+    assert_eq!(text(&server.modern("tools/call", params).event()["result"]), "done\n");
+}
+
+#[test]
+fn a_client_that_closes_the_stream_takes_the_call_back() {
+    let place = allowed(&[("tree", TREE, "")]);
+    let ids = fifo(&place, "ids");
+    let server = Server::start(&place, &[]);
+    let response = server.modern("tools/call", json!({"name": "p__tree", "arguments": {}}));
+    let tree = watched(&lines(&ids, 3));
+    drop(response);
+    assert_eq!(survivors(&tree), 0);
+}
+
+#[test]
+fn a_subscription_hears_of_changes_until_the_server_ends() {
+    let place = allowed(&[("t", "echo hi", "")]);
+    let mut server = Server::start(&place, &[]);
+    let mut stream =
+        server.modern("subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    assert_eq!(stream.event()["method"], "notifications/subscriptions/acknowledged");
+    place.plugin("new", &[("n", "echo hi", "")]);
+    assert_eq!(stream.event()["method"], "notifications/tools/list_changed");
+    // A connection that says nothing keeps no server from its end.
+    let _idle = TcpStream::connect(&server.address).unwrap();
+    kill_process(Pid::from_raw(server.child.id().cast_signed()).unwrap(), Signal::TERM).unwrap();
+    loop {
+        // The plugin may have come in more than one step.
+        let message = stream.event();
+        if message["id"] == 1 {
+            assert_eq!(message["result"]["resultType"], "complete");
+            break;
+        }
+    }
+    assert_eq!(server.child.wait().unwrap().code(), Some(143));
+}
+
+#[test]
+fn the_token_may_come_from_a_file_and_the_address_is_a_loopback_one() {
+    let place = allowed(&[("t", "echo hi", "")]);
+    place.write("token", "0123456789abcdef\n");
+    let mut server = Server::start(&place, &["--token-file", "token"]);
+    server.token = "0123456789abcdef".to_owned();
+    server.session(&json!({}));
+    place.write("short", "0123456789\n");
+    for (words, code) in [
+        (&["serve", "--http", "0", "--token-file", "short"][..], 3),
+        (&["serve", "--http", "0", "--token-file", "none"], 4),
+        (&["serve", "--http", "0.0.0.0:0"], 2),
+        (&["serve", "--http", "example.org:80"], 2),
+        (&["serve", "--token-file", "token"], 2),
+    ] {
+        assert_eq!(place.flyto(words).run().code, Some(code), "{words:?}");
+    }
+}

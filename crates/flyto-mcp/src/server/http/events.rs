@@ -1,0 +1,54 @@
+//! Answers that come in parts: a stream of [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html).
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use hyper::{
+    Response,
+    body::{Body as HttpBody, Frame},
+    header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue},
+};
+use tokio::sync::mpsc;
+
+use super::Body;
+
+/// Messages as events, until no sender is left. The sender notices when this is dropped.
+pub(super) struct Events(mpsc::Receiver<Vec<u8>>);
+
+impl Events {
+    /// A response whose events are these messages.
+    pub(super) fn response(messages: mpsc::Receiver<Vec<u8>>) -> Response<Body> {
+        let mut res = Response::new(Self(messages).boxed_unsync());
+        let headers = res.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        // A proxy in between sends each event at once.
+        headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+        res
+    }
+}
+
+impl HttpBody for Events {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.poll_recv(cx).map(|message| {
+            let message = message?;
+            // JSON has no line breaks, so that an event has one line of data. A comment is a sign of life.
+            let event = match message.is_empty() {
+                true => b":\n\n".to_vec(),
+                false => [b"event: message\ndata: ", message.as_slice(), b"\n\n"].concat(),
+            };
+            Some(Ok(Frame::data(event.into())))
+        })
+    }
+}

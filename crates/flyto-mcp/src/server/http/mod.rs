@@ -1,0 +1,407 @@
+//! Clients over [streamable HTTP](https://modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http).
+//!
+//! Each message of a client is a POST of its own. What can be answered at once is answered as JSON; a call and a subscription are
+//! answered as a stream of events that carries progress, questions and at last the result. A client that closes the stream takes
+//! the call back.
+//!
+//! Messages of the era of handshakes belong to a session, which `initialize` opens and a DELETE ends. There is no stream
+//! outside of calls in that era, so such a client asks for the list of tools by itself.
+
+mod checks; // which requests are answered at all
+mod events; // answers that come in parts
+mod sessions; // clients of the era of handshakes
+
+use std::{io, net::TcpListener, sync::Arc, time::Duration};
+
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use flyto_tools::CancellationToken;
+use http_body_util::{BodyExt as _, Full, Limited, combinators::UnsyncBoxBody};
+use hyper::{
+    HeaderMap, Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    task::JoinSet,
+    time::timeout,
+};
+
+use self::{events::Events, sessions::Sessions};
+use super::{
+    Server, Shared,
+    fault::Fault,
+    message::{Frame, Id, Message, Response as Answer, Unreadable},
+    outbox::Outbox,
+    params::Params,
+    peer::{Outcome, Peer, Session, Work},
+};
+
+/// The path of the one endpoint.
+const PATH: &str = "/mcp";
+/// The header that names the session of the era of handshakes.
+const SESSION_HEADER: &str = "mcp-session-id";
+/// How long the head of a request may take to come: 10 s.
+const HEAD_TIME: Duration = Duration::from_secs(10);
+/// How long its body may take: 30 s.
+const BODY_TIME: Duration = Duration::from_secs(30);
+/// How often a silent stream shows that it is alive: every 15 s.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+type Body = UnsyncBoxBody<Bytes, std::convert::Infallible>;
+
+/// How a server is reached over HTTP.
+///
+/// ```
+/// use flyto_mcp::HttpOptions;
+///
+/// let options = HttpOptions::generated()?;
+/// assert!(options.token.len() >= 32);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HttpOptions {
+    /// What each request must have in `Authorization: Bearer`.
+    pub token: String,
+    /// Most connections at once: 64. A further one waits until another one ends.
+    pub max_connections: usize,
+    /// Most sessions of the era of handshakes: 64. The one that was used least recently makes room for a new one.
+    pub max_sessions: usize,
+}
+
+/// Without the token.
+impl std::fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { token: _, max_connections, max_sessions } = self;
+        f.debug_struct("HttpOptions")
+            .field("max_connections", max_connections)
+            .field("max_sessions", max_sessions)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpOptions {
+    /// The default bounds, and this token.
+    #[must_use]
+    pub fn with_token(token: impl Into<String>) -> Self {
+        Self { token: token.into(), max_connections: 64, max_sessions: 64 }
+    }
+
+    /// The default bounds, and a token of 256 random bits.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no random numbers.
+    pub fn generated() -> io::Result<Self> {
+        random_name::<32>().map(Self::with_token)
+    }
+}
+
+/// Random bytes as a text that stands in a header.
+fn random_name<const N: usize>() -> io::Result<String> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    Ok(BASE64_URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// What all connections share.
+#[derive(Debug)]
+struct Endpoint {
+    /// What clients over streams share as well.
+    server: Arc<Shared>,
+    /// The token and the bounds.
+    options: HttpOptions,
+    /// Clients of the era of handshakes.
+    sessions: Sessions,
+    /// Ends everything once it is cancelled.
+    stop: CancellationToken,
+    /// Held by each call that runs; the end waits for the last one.
+    alive: mpsc::Sender<()>,
+}
+
+impl Server {
+    /// Serves clients over HTTP at `/mcp` until `stop` is cancelled.
+    ///
+    /// A request is answered where its `Host` is a loopback name, its `Origin`, if it has one, too, and it has the
+    /// [token](HttpOptions::token): what a browser sends for a foreign page has neither.
+    ///
+    /// ```
+    /// use std::{net::TcpListener, sync::Arc};
+    ///
+    /// use flyto_execenv::{ExecEnv, local::Local};
+    /// use flyto_host::{Config, Host, Surroundings};
+    /// use flyto_mcp::{HttpOptions, Server, ServerOptions};
+    /// use flyto_tools::CancellationToken;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+    /// let server = Server::new(Arc::new(host), ServerOptions::default())?;
+    /// let (listener, options) = (TcpListener::bind("127.0.0.1:0")?, HttpOptions::generated()?);
+    /// println!("http://{}/mcp with the token {}", listener.local_addr()?, options.token);
+    ///
+    /// let stop = CancellationToken::new();
+    /// # stop.cancel();
+    /// server.serve_http(listener, options, &stop).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::InvalidInput`] where the listener is bound to an address that other machines reach: the tokens would
+    /// cross the network in the clear. A proxy that speaks TLS stands before such a server.
+    pub async fn serve_http(
+        &self,
+        listener: TcpListener,
+        options: HttpOptions,
+        stop: &CancellationToken,
+    ) -> io::Result<()> {
+        if !listener.local_addr()?.ip().is_loopback() {
+            let why = "only a loopback address is served over HTTP";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let room = Arc::new(Semaphore::new(options.max_connections));
+        let (alive, mut ended) = mpsc::channel(1);
+        let sessions = Sessions::new(options.max_sessions);
+        let (server, token) = (Arc::clone(&self.0), stop.clone());
+        let endpoint = Arc::new(Endpoint { server, options, sessions, stop: token, alive });
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = async {
+                let permit = Arc::clone(&room).acquire_owned().await.map_err(io::Error::other)?;
+                Ok::<_, io::Error>((permit, listener.accept().await?.0))
+            };
+            let (permit, stream) = tokio::select! {
+                () = stop.cancelled() => break,
+                Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+                accepted = accepted => match accepted {
+                    Ok(accepted) => accepted,
+                    // A connection that ended before it was accepted, or no descriptor for it: others may go on.
+                    Err(_) => {
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        continue;
+                    }
+                },
+            };
+            let (endpoint, token) = (Arc::clone(&endpoint), stop.clone());
+            connections.spawn(async move {
+                let service = service_fn(move |request| {
+                    let endpoint = Arc::clone(&endpoint);
+                    async move { Ok::<_, std::convert::Infallible>(endpoint.answer(request).await) }
+                });
+                let connection = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(HEAD_TIME)
+                    .serve_connection(TokioIo::new(stream), service);
+                tokio::pin!(connection);
+                // What is wrong with a connection concerns its client alone.
+                tokio::select! {
+                    _ = connection.as_mut() => {}
+                    () = token.cancelled() => {
+                        // The answer that it waits for is its last one.
+                        connection.as_mut().graceful_shutdown();
+                        let _ = connection.await;
+                    }
+                }
+                drop(permit);
+            });
+        }
+        let grace = endpoint.server.options.grace;
+        drop(endpoint);
+        // Calls end with their cancellation; their answers still go out, for their connections are there.
+        let _ = timeout(grace, async {
+            while connections.join_next().await.is_some() {}
+            ended.recv().await
+        })
+        .await;
+        connections.shutdown().await;
+        Ok(())
+    }
+}
+
+impl Endpoint {
+    /// The response to one request.
+    async fn answer(self: &Arc<Self>, request: Request<Incoming>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        if let Err(status) = checks::caller(&head.headers, &self.options.token) {
+            let mut res = plain(status);
+            if status == StatusCode::UNAUTHORIZED {
+                res.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            return res;
+        }
+        if head.uri.path() != PATH {
+            return plain(StatusCode::NOT_FOUND);
+        }
+        match head.method {
+            Method::POST => {}
+            Method::DELETE => {
+                let session =
+                    header(&head.headers, SESSION_HEADER).and_then(|it| self.sessions.remove(it));
+                let Some(session) = session else { return plain(StatusCode::NOT_FOUND) };
+                session.questions.close();
+                session.cancel_all();
+                return plain(StatusCode::NO_CONTENT);
+            }
+            _ => {
+                let mut res = plain(StatusCode::METHOD_NOT_ALLOWED);
+                res.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, DELETE"));
+                return res;
+            }
+        }
+        let kind = header(&head.headers, CONTENT_TYPE.as_str()).unwrap_or_default();
+        if kind
+            .split(';')
+            .next()
+            .is_none_or(|it| !it.trim().eq_ignore_ascii_case("application/json"))
+        {
+            return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        }
+        let max_bytes =
+            usize::try_from(self.server.options.max_message_bytes).unwrap_or(usize::MAX);
+        let body = match timeout(BODY_TIME, Limited::new(body, max_bytes).collect()).await {
+            Ok(Ok(body)) => body.to_bytes(),
+            Ok(Err(_)) => return plain(StatusCode::PAYLOAD_TOO_LARGE),
+            Err(_) => return plain(StatusCode::REQUEST_TIMEOUT),
+        };
+        self.take(&head.headers, &body)
+    }
+
+    /// Takes the message of a request. Nothing here waits: what takes time becomes a task, whose messages are the events of the
+    /// response.
+    fn take(self: &Arc<Self>, headers: &HeaderMap, body: &[u8]) -> Response<Body> {
+        let message = match Frame::parse(body) {
+            Frame::One(Ok(message)) => message,
+            Frame::One(Err(Unreadable { id, fault })) => return json(id.as_ref(), &Err(fault)),
+            Frame::Batch(_) => {
+                let fault =
+                    Fault::invalid_request("over HTTP each message is a request of its own");
+                return json(None, &Err(fault));
+            }
+        };
+        let mut opened = None;
+        let session = match checks::era(headers, &message) {
+            Err(fault) => return json(message_id(&message), &Err(fault)),
+            Ok(checks::Era::Modern) => Arc::<Session>::default(),
+            Ok(checks::Era::Handshake) => match self.sessions.open() {
+                Ok((name, session)) => {
+                    opened = Some(name);
+                    session
+                }
+                Err(err) => {
+                    let fault = Fault::internal(format!("failed to open a session: {err}"));
+                    return json(message_id(&message), &Err(fault));
+                }
+            },
+            Ok(checks::Era::InSession) => {
+                let Some(name) = header(headers, SESSION_HEADER) else {
+                    let fault = Fault::invalid_request("the header \"Mcp-Session-Id\" is missing");
+                    return json(message_id(&message), &Err(fault));
+                };
+                match self.sessions.get(name) {
+                    Some(session) => session,
+                    None => return plain(StatusCode::NOT_FOUND),
+                }
+            }
+        };
+        let (outbox, events) = Outbox::channel();
+        let peer = Peer::new(Arc::clone(&self.server), outbox, session);
+        let mut res = match peer.receive(Ok(message)) {
+            Work::Silent => plain(StatusCode::ACCEPTED),
+            Work::Answered(id, outcome) => json(id.as_ref(), &outcome),
+            Work::Subscribed(id) => {
+                let endpoint = Arc::clone(self);
+                tokio::spawn(async move { endpoint.tell(&peer, &id).await });
+                Events::response(events)
+            }
+            Work::Running(id, work) => {
+                let endpoint = Arc::clone(self);
+                tokio::spawn(async move { endpoint.run(&peer, &id, work).await });
+                Events::response(events)
+            }
+        };
+        if let Some(name) = opened
+            && let Ok(name) = HeaderValue::try_from(name)
+        {
+            res.headers_mut().insert(SESSION_HEADER, name);
+        }
+        res
+    }
+
+    /// Runs a call to its end. A client that closes the stream takes it back.
+    async fn run(&self, peer: &Arc<Peer>, id: &Id, work: impl Future<Output = Option<Outcome>>) {
+        let _alive = self.alive.clone();
+        tokio::pin!(work);
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut work => break outcome,
+                () = peer.outbox.closed() => {
+                    peer.take_back(id);
+                    break work.await;
+                }
+                () = self.stop.cancelled() => {
+                    peer.session.questions.close();
+                    peer.session.cancel_all();
+                    break work.await;
+                }
+                () = tokio::time::sleep(KEEP_ALIVE) => peer.outbox.keep_alive(),
+            }
+        };
+        if let Some(outcome) = outcome {
+            peer.answer(Some(id), &outcome).await;
+        }
+    }
+
+    /// Tells a subscription of changes until the client closes it, or the server ends.
+    async fn tell(&self, peer: &Peer, id: &Id) {
+        let _alive = self.alive.clone();
+        let mut changes = self.server.host.registry().watch();
+        peer.acknowledge(id).await;
+        loop {
+            tokio::select! {
+                () = peer.outbox.closed() => return,
+                () = self.stop.cancelled() => break,
+                Some(_) = changes.changed() => peer.tell_changes().await,
+                () = tokio::time::sleep(KEEP_ALIVE) => peer.outbox.keep_alive(),
+            }
+        }
+        peer.end_subscriptions().await;
+    }
+}
+
+/// A response without a body.
+fn plain(status: StatusCode) -> Response<Body> {
+    let mut res = Response::new(Full::default().boxed_unsync());
+    *res.status_mut() = status;
+    res
+}
+
+/// An answer that is there: as JSON, with the status that the protocol gives its error.
+fn json(id: Option<&Id>, outcome: &Outcome) -> Response<Body> {
+    let bytes = serde_json::to_vec(&Answer::new(id, outcome)).unwrap_or_default();
+    let mut res = Response::new(Full::new(Bytes::from(bytes)).boxed_unsync());
+    *res.status_mut() = checks::status(outcome);
+    res.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    res
+}
+
+/// The value of a header that is text.
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// The id of a request; `None` for what is not answered.
+fn message_id<'a>(message: &'a Message<'_>) -> Option<&'a Id> {
+    match message {
+        Message::Request { id, .. } => Some(id),
+        _ => None,
+    }
+}
