@@ -8,7 +8,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use flyto_execenv::{ExecError, ExecErrorKind, Spec};
 
-use super::{Session, answer::NoProcess};
+use super::{answer::NoProcess, handle::Session};
 use crate::{
     context::PluginContext,
     manifest::{Invocation, Lifetime, ToolDef},
@@ -26,7 +26,7 @@ const MAX_SHARED_VARIABLES: usize = 256;
 
 /// The program of a session, from which each of its processes is started.
 ///
-/// Moved into the closure that a session keeps; see [`Launch`](super::Launch).
+/// Moved into the closure that a session keeps; see [`Launch`](super::state::Launch).
 struct Launcher {
     ctx: Arc<PluginContext>,
     plugin: String,

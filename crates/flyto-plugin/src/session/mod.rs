@@ -2,212 +2,39 @@
 //!
 //! A [`Session`] is in the hands of its tools. The first call starts a task, which starts the process,
 //! writes requests, hears answers, and ends when the process has ended and no caller waits for another.
-//! Callers and task meet in [`state`]: a caller leaves a request there and waits for its answer with
+//! Callers and task meet in the [`state`]: a caller leaves a request there and waits for its answer with
 //! a clock of its own, so that no caller holds up another, and a call that is no longer waited for is
 //! cancelled.
+//!
+//! The files are a tree: launch, handle, worker, link, outbox and response_reader, pending, state,
+//! reply, answer, and what these are made of. Each knows files behind it in this row only.
 //!
 //! Bounds: the queue holds 1 MiB of requests, a line of an answer has 16 MiB, and 8 KiB of the
 //! end of each stream are kept for failures. Where a bound is met, callers wait within their own
 //! time, a line fails its call, or the process is ended.
 
-mod answer; //   what becomes of a call, and its words
-mod id; //       the id of a message of which only the start is there
-mod ids; //      a table by call ids
-mod launch; //   what its process is, and which tools share one
-mod lines; //    a stream of bytes as lines
-mod link; //     the streams of one process, and what is said over them
-mod outbox; //   what is being written to a process
-mod pending; //  a call that waits for its answer
-mod response_reader; //      what the lines of a process mean
-mod sessions; // all sessions of a host
-mod silence; //  a plugin that says nothing after a deadline
-mod state; //   what callers and the task know of each other
-mod tail; //    the end of a stream, for messages
-mod worker; //  the task that looks after a session
+mod answer; //          what becomes of a call, and its words
+mod handle; //          what a tool holds, and one call of it
+mod id; //              the id of a message of which only the start is there
+mod ids; //             a table by call ids
+mod launch; //          what the process is, and which tools share one
+mod lines; //           a stream of bytes as lines
+mod link; //            the streams of one process, and what is said over them
+mod outbox; //          what is being written to a process
+mod pending; //         a call that waits for its reply
+mod reply; //           what passes from the task to a caller
+mod response_reader; // what the lines of a process mean
+mod sessions; //        all sessions of a host
+mod silence; //         a plugin that says nothing after a deadline
+mod state; //           what callers and the task know of each other
+mod tail; //            the end of a stream, for messages
+mod worker; //          the task that looks after a session
 
 #[cfg(test)]
 mod tests;
 
-use std::{
-    pin::pin,
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-use flyto_execenv::ExecEnv;
-use flyto_tools::CallContext;
-
 pub use self::sessions::Sessions;
 pub(crate) use self::{
-    answer::Called,
+    handle::{Request, Session},
     launch::{of, share},
-    state::Launch,
 };
-use self::{
-    answer::{Answer, GivenUp, Since},
-    pending::{Pending, Progress, Reply},
-    state::SessionState,
-};
-
-/// Bytes of a request beside its arguments, about.
-///
-/// Only the room in the queue is counted with it.
-const ENVELOPE_BYTES: usize = 128;
-
-/// The process of a plugin, whether it runs or not. Dropping it ends the process.
-/// Held by every tool that shares the process. The drop of the last one tells the process to end
-/// and does not wait; the task does.
-#[derive(Debug)]
-pub(crate) struct Session {
-    shared: Arc<SessionState>,
-}
-
-/// One call, and the time it has.
-///
-/// Made by the tool for each call, and taken apart here.
-#[derive(Debug)]
-pub(crate) struct Request {
-    /// The name within the plugin.
-    /// Shared with the tool, as every request carries it.
-    pub(crate) tool: Arc<str>,
-    /// One JSON value.
-    /// The text of the input, or `{}` where there is none.
-    pub(crate) args: Arc<str>,
-    /// From the start of the call, with the wait for room and for a start of the process.
-    pub(crate) timeout: Duration,
-    /// How long an answer is waited for after the call was cancelled.
-    /// Zero waits for nothing.
-    pub(crate) grace: Duration,
-}
-
-/// Why a call is not waited for any longer.
-///
-/// The two differ in their failure, and in which late answers still count.
-#[derive(Clone, Copy)]
-enum Over {
-    Cancelled,
-    TimedOut,
-}
-
-impl Over {
-    /// Whether what the plugin said within the grace is the call's result. Where time was over, what
-    /// most plugins answer to a cancellation would say that the caller took the call back.
-    fn leaves_room_for(self, answer: &Answer) -> bool {
-        match self {
-            Self::Cancelled => answer.is_the_plugins(),
-            Self::TimedOut => answer.is_output(),
-        }
-    }
-}
-
-impl Session {
-    /// Nothing runs yet. `idle` is the time without calls after which the process is ended, and
-    /// `launch` says what to start.
-    pub(crate) fn new(env: ExecEnv, sessions: Sessions, idle: Duration, launch: Launch) -> Self {
-        Self { shared: Arc::new(SessionState::new(env, sessions, idle, launch)) }
-    }
-
-    /// Asks the plugin, and starts it if it does not run. Dropping the future cancels the call.
-    /// Always gives a [`Called`]; that nothing could be started is one of its answers. Must run
-    /// within a tokio runtime, since the first call spawns the task there.
-    pub(crate) async fn call(&self, ctx: &CallContext, request: Request) -> Called {
-        let began = Instant::now();
-        let ((answer, execution), since) = self.ask(ctx, request, began).await;
-        Called { answer, execution, wall: began.elapsed(), since }
-    }
-
-    /// In order: nothing where the call is over already, then room in the queue, then the
-    /// answer, and after the call is over the grace. `since` in the result says from where on
-    /// the streams belong to this call.
-    async fn ask(&self, ctx: &CallContext, request: Request, began: Instant) -> (Reply, Since) {
-        let Request { tool, args, timeout, grace } = request;
-        let left = ctx.deadline().map(|it| it.saturating_duration_since(began));
-        // Texts tell the time that was given, and not the little less that is left by now.
-        let given = ctx.time_given().map_or(timeout, |it| it.min(timeout));
-        let timeout = left.map_or(timeout, |it| it.min(timeout));
-        let given_up = |over: Over, held_up_by: Option<String>, since: Since| {
-            let stdout = self.shared.noise().text_since(since.stdout);
-            let stderr = self.shared.stderr().text_since(since.stderr);
-            let it = |after, held_up_by| GivenUp { after, held_up_by, stdout, stderr };
-            let answer = match over {
-                // It was not the time that was too short.
-                Over::Cancelled => Answer::Cancelled(it(began.elapsed(), None)),
-                Over::TimedOut => Answer::TimedOut(it(given, held_up_by)),
-            };
-            ((answer, self.shared.execution()), since)
-        };
-        let now = self.shared.since_now();
-        // A call that is over already starts nothing.
-        if ctx.cancellation().is_cancelled() {
-            return given_up(Over::Cancelled, None, now);
-        }
-        if timeout.is_zero() {
-            return given_up(Over::TimedOut, None, now);
-        }
-        let mut over = pin!(over(ctx, began, timeout));
-
-        let n_bytes = args.len() + ENVELOPE_BYTES;
-        let room = match self.shared.try_room(n_bytes) {
-            Some(room) => room,
-            None => tokio::select! {
-                biased;
-                room = self.shared.room(n_bytes) => room,
-                why = &mut over => return given_up(why, self.shared.held_up_by(None), now),
-            },
-        };
-        let mut pending = self.shared.enqueue(tool, args, room, ctx.wants_progress());
-        let report = |it: Progress| ctx.report(it.progress, it.detail);
-        let why = tokio::select! {
-            biased;
-            answer = pending.answer(report) => return (answer, pending.mark.since()),
-            why = &mut over => why,
-        };
-        if let Over::TimedOut = why {
-            self.shared.deadline_passed(pending.id);
-        }
-        let told = last_words(&mut pending, grace, report).await;
-        let since = pending.mark.since();
-        match told {
-            Some(told) if why.leaves_room_for(&told.0) => (told, since),
-            _ => given_up(why, self.shared.held_up_by(Some(pending.id)), since),
-        }
-    }
-}
-
-/// When the call is not waited for any longer.
-///
-/// Ready when the caller cancels or the time has passed; cancellation wins where both have.
-async fn over(ctx: &CallContext, began: Instant, timeout: Duration) -> Over {
-    let clock = async {
-        match began.checked_add(timeout) {
-            Some(at) => tokio::time::sleep_until(at.into()).await,
-            // A deadline beyond the clock's range is none.
-            None => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        biased;
-        () = ctx.cancellation().cancelled() => Over::Cancelled,
-        () = clock => Over::TimedOut,
-    }
-}
-
-/// Cancels a call, and waits for what the plugin answers to that if there is time for it.
-/// `None` where there is no grace, where the plugin never got the call, or where it stays
-/// silent.
-async fn last_words(
-    pending: &mut Pending,
-    grace: Duration,
-    report: impl FnMut(Progress),
-) -> Option<Reply> {
-    if grace.is_zero() || !pending.cancel() {
-        return None;
-    }
-    tokio::time::timeout(grace, pending.answer(report)).await.ok()
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.shared.stop.cancel();
-    }
-}

@@ -124,7 +124,7 @@ mod tests {
         })
     }
 
-    /// The task that would start a process has no turn before the first wait.
+    /// No task is started, so no process is.
     #[tokio::test]
     async fn what_was_written_is_never_repeated_and_what_was_not_is_tried_once_more() {
         let launch = Box::new(|| Err(NoProcess::Closed));
@@ -133,7 +133,8 @@ mod tests {
             Arc::new(SessionState::new(env, Sessions::new(), Duration::from_secs(60), launch));
         let ask = |tool: &str| -> Pending {
             let room = shared.try_room(100).expect("there is room");
-            shared.enqueue(tool.into(), "{}".into(), room, false)
+            let queued = shared.enqueue(tool.into(), "{}".into(), room, false);
+            Pending::new(Arc::clone(&shared), queued)
         };
         let (mut whole, mut begun, mut unseen) = (ask("whole"), ask("begun"), ask("unseen"));
         let taken_back = ask("taken_back");

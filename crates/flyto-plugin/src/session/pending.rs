@@ -3,50 +3,15 @@
 //! The caller's half of a call; the other half is in the table of
 //! [`SessionState`], by its id.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::Arc;
 
-use flyto_tools::Execution;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
-    answer::{Answer, Since},
+    answer::Answer,
+    reply::{Mark, Progress, Queued, Reply},
     state::SessionState,
 };
-
-/// An answer, and how the process was run that gave it.
-pub(super) type Reply = (Answer, Option<Arc<Execution>>);
-
-/// How far a call has come, in the plugin's words.
-#[derive(Debug)]
-pub(super) struct Progress {
-    pub(super) progress: f64,
-    pub(super) detail: String,
-}
-
-/// Where the streams were when the call came to the process: a [`Since`] that is set when the
-/// call is queued while a process is up, and again when it is written.
-#[derive(Debug, Default)]
-pub(super) struct Mark {
-    stdout: AtomicU64,
-    stderr: AtomicU64,
-}
-
-impl Mark {
-    /// The two numbers are stored one after the other; they serve a text, so no order is needed.
-    pub(super) fn set(&self, since: Since) {
-        self.stdout.store(since.stdout, Ordering::Relaxed);
-        self.stderr.store(since.stderr, Ordering::Relaxed);
-    }
-
-    pub(super) fn since(&self) -> Since {
-        let (stdout, stderr) =
-            (self.stdout.load(Ordering::Relaxed), self.stderr.load(Ordering::Relaxed));
-        Since { stdout, stderr }
-    }
-}
 
 /// A call that waits for its answer. Dropping it gives it up.
 /// Given up means: the plugin is told, and its answer is passed over.
@@ -63,13 +28,8 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    pub(super) fn new(
-        shared: Arc<SessionState>,
-        id: u64,
-        mark: Arc<Mark>,
-        reply: oneshot::Receiver<Reply>,
-        progress: Option<mpsc::Receiver<Progress>>,
-    ) -> Self {
+    pub(super) fn new(shared: Arc<SessionState>, queued: Queued) -> Self {
+        let Queued { id, mark, reply, progress, .. } = queued;
         Self { shared, id, mark, reply, progress }
     }
 

@@ -3,9 +3,7 @@
 //! Each line is an answer, progress, or noise. Answers are gathered, so that those of one read
 //! are given out under one lock.
 
-use super::{
-    answer::Answer, id::id_near_start, lines::Line, pending::Progress, state::SessionState,
-};
+use super::{answer::Answer, id::id_near_start, lines::Line, reply::Progress, state::SessionState};
 use crate::rpc::frame::{self, Id, Message};
 
 /// Takes in the lines of stdout.

@@ -24,11 +24,10 @@ use tokio::{
 use super::{
     answer::{Answer, NoProcess, ProcessExit, Since},
     ids::IdMap,
-    pending::{Mark, Pending, Progress, Reply},
+    reply::{Mark, Progress, Queued, Reply},
     sessions::Sessions,
     silence::Silence,
     tail::Tail,
-    worker::{self, SessionWorker},
 };
 
 /// Requests that wait to be written hold this much at most: 1 MiB. Further ones wait outside, each
@@ -203,14 +202,14 @@ impl SessionState {
         room.expect("the semaphore is never closed")
     }
 
-    /// Queues a call, and starts what it takes to answer it.
+    /// Queues a call. The caller starts a task for it where there is none.
     pub(super) fn enqueue(
-        self: &Arc<Self>,
+        &self,
         tool: Arc<str>,
         args: Arc<str>,
         room: OwnedSemaphorePermit,
         wants_progress: bool,
-    ) -> Pending {
+    ) -> Queued {
         let (reply, receiver) = oneshot::channel();
         let (progress, heard) = match wants_progress {
             true => Some(mpsc::channel(PROGRESS_UNDERWAY)).unzip(),
@@ -244,10 +243,7 @@ impl SessionState {
         if let Some(waker) = waker {
             waker.wake();
         }
-        if is_down {
-            tokio::spawn(worker::run(SessionWorker::new(Arc::clone(self), self.sessions.enter())));
-        }
-        Pending::new(Arc::clone(self), id, mark, receiver, heard)
+        Queued { id, mark, reply: receiver, progress: heard, needs_task: is_down }
     }
 
     /// Tells the plugin that this call is not waited for any more. Says whether it may still answer.

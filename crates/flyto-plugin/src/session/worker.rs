@@ -12,10 +12,17 @@ use tokio::time::sleep_until;
 
 use super::{answer::NoProcess, link::Link, sessions::Entered, state::SessionState};
 
+/// Starts the task of a session that has none, on the runtime of the caller.
+pub(super) fn start(shared: &Arc<SessionState>) {
+    let entered = shared.sessions.enter();
+    let worker = SessionWorker { shared: Arc::clone(shared), is_over: false, _entered: entered };
+    tokio::spawn(run(worker));
+}
+
 /// Keeps the session until no caller waits for a process.
 /// [`SessionState::retire`] decides under the lock: a call that comes as a process ends either
 /// finds this task, or starts the next one.
-pub(super) async fn run(mut worker: SessionWorker) {
+async fn run(mut worker: SessionWorker) {
     loop {
         one_process(&worker.shared).await;
         if worker.shared.retire() {
@@ -26,20 +33,13 @@ pub(super) async fn run(mut worker: SessionWorker) {
 }
 
 /// Notices when the task is dropped together with its runtime, which may be before it first ran.
-pub(super) struct SessionWorker {
+struct SessionWorker {
     /// What the callers hold as well.
     shared: Arc<SessionState>,
     /// The task ended by itself, so nothing is to be cleaned up.
     is_over: bool,
-    /// Tells the call that closes the host that the process is gone.
+    /// Counts the task until it is dropped, so that a host that closes waits for it.
     _entered: Entered,
-}
-
-impl SessionWorker {
-    /// `entered` counts the task until it is dropped.
-    pub(super) fn new(shared: Arc<SessionState>, entered: Entered) -> Self {
-        Self { shared, is_over: false, _entered: entered }
-    }
 }
 
 impl Drop for SessionWorker {

@@ -16,7 +16,10 @@ use flyto_execenv::{ExecEnv, Spec, local::Local};
 use flyto_tools::{CallContext, CancellationToken, Progress, ToolResult};
 use tempfile::TempDir;
 
-use super::{Called, Request, Session, Sessions, answer::NoProcess};
+use super::{
+    Request, Session, Sessions,
+    answer::{Called, NoProcess},
+};
 
 /// A backstop for broken code; no test compares times.
 const GUARD: Duration = Duration::from_secs(60);
