@@ -166,8 +166,9 @@ fn meant(at: At<'_>) -> Option<Diagnostic> {
 /// `fault.span` counts bytes of the string; the finding counts bytes of the file.
 fn finding(at: At<'_>, fault: Fault) -> Diagnostic {
     let span = span_within(at, fault.span.start, fault.span.end);
+    let reason = fault.reason();
     let mut diag = moved(at.error(fault.code, fault.what), at, span);
-    if let Some(reason) = fault.reason {
+    if let Some(reason) = reason {
         diag = diag.with_reason(reason);
     }
     if let Some(help) = fault.help {

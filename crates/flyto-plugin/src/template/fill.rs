@@ -18,7 +18,7 @@ use serde_json::{Value, value::RawValue};
 
 use super::{
     Filled,
-    words::{Item, Parsed, Part, Quote, Word},
+    words::{Parsed, Part, Quote, VARIABLE, Word},
 };
 
 /// The key of a parameter's schema that lets its values begin with `-`.
@@ -26,9 +26,6 @@ const DASH: &str = "x-flyto-dash";
 
 /// The most references that lead from one part of a schema to another.
 const MOST_REFERENCES: usize = 16;
-
-/// What the variables of the shell that hold values are called, each with a number behind it.
-pub(super) const VARIABLE: &str = "flyto_value_";
 
 /// Why a value cannot be put into a command. Shows as `/path: holds a NUL character …`.
 /// A call with one is [`Failure::BadInput`](flyto_tools::Failure::BadInput), and nothing was
@@ -97,7 +94,7 @@ pub(super) fn fill(
     for name in &parsed.params {
         let given = match members.get(name) {
             Some(value @ (Value::Number(_) | Value::Array(_) | Value::Object(_))) => {
-                let written = written.get_or_insert_with(|| as_written(input));
+                let written = written.get_or_insert_with(|| members_as_written(input));
                 let text = written.get(name.as_str()).and_then(|it| compact(it.get()));
                 Given::Text { text: text.unwrap_or_else(|| value.to_string()).into(), free: true }
             }
@@ -109,10 +106,16 @@ pub(super) fn fill(
         }
         values.push(given);
     }
-    let names = &parsed.params;
-    let mut filler = Filler { text, names, values, refusals, args: Vec::new(), n_bytes: 0 };
+    let mut filler = Filler { refusals, ..Filler::new(text, &parsed.params, values) };
     let filled = if parsed.needs_shell { filler.shell(parsed) } else { filler.direct(parsed) };
     if filler.refusals.is_empty() { Ok(filled) } else { Err(filler.refusals) }
+}
+
+/// The words that would run, with the placeholders as they are written. The text needs no shell.
+pub(super) fn as_written(text: &str, parsed: &Parsed) -> Filled {
+    let value = |it: &String| Given::Text { text: format!("{{{{{it}}}}}").into(), free: true };
+    let values = parsed.params.iter().map(value).collect();
+    Filler::new(text, &parsed.params, values).direct(parsed)
 }
 
 /// A refusal of the value under `name`.
@@ -125,41 +128,32 @@ fn refusal(name: &str, why: impl Into<String>) -> Refusal {
 /// guarded against a `-`: numbers, listed values and defaults pass.
 fn given<'a>(schema: &'a Value, name: &str, value: Option<&'a Value>) -> Given<'a> {
     let declared = declared(schema, name);
-    match value {
-        Some(Value::String(text)) => {
-            let listed = |key| declared.and_then(|it| it.get(key));
-            let free = listed(DASH) == Some(&Value::Bool(true))
-                || listed("const").and_then(Value::as_str) == Some(text)
-                || listed("enum")
-                    .and_then(Value::as_array)
-                    .is_some_and(|it| it.iter().any(|it| it.as_str() == Some(text)));
-            Given::Text { text: text.into(), free }
-        }
-        Some(other) => Given::Text { text: other.to_string().into(), free: true },
-        // What the author wrote as default is no more to be doubted than the rest of the command.
-        None => match declared.and_then(|it| it.get("default")) {
-            Some(Value::String(text)) => Given::Text { text: text.into(), free: true },
-            Some(Value::Null) | None => {
-                let required = schema.get("required").and_then(Value::as_array);
-                let required =
-                    required.is_some_and(|it| it.iter().any(|it| it.as_str() == Some(name)));
-                Given::Missing { required }
-            }
-            Some(other) => Given::Text { text: other.to_string().into(), free: true },
-        },
-    }
+    let key = |key| declared.and_then(|it| it.get(key));
+    let Some(it) = value.or_else(|| key("default").filter(|it| !it.is_null())) else {
+        let required = schema.get("required").and_then(Value::as_array);
+        let required = required.is_some_and(|it| it.iter().any(|it| it.as_str() == Some(name)));
+        return Given::Missing { required };
+    };
+    let Some(text) = it.as_str() else {
+        return Given::Text { text: it.to_string().into(), free: true };
+    };
+    // What the author wrote as default is no more to be doubted than the rest of the command.
+    let free = value.is_none()
+        || key(DASH) == Some(&Value::Bool(true))
+        || key("const") == Some(it)
+        || key("enum").and_then(Value::as_array).is_some_and(|all| all.contains(it));
+    Given::Text { text: text.into(), free }
 }
 
 /// The members of the input as they are written.
 /// Each as a piece of the text, so that a number keeps its digits.
-fn as_written(input: &Input) -> HashMap<String, &RawValue> {
+fn members_as_written(input: &Input) -> HashMap<String, &RawValue> {
     serde_json::from_str(input.as_str()).unwrap_or_default()
 }
 
-/// JSON without blanks. Its numbers keep the digits that they are written with: an identifier with a digit changed is
-/// another one.
-/// `None` where a text cannot be read, as with half a surrogate pair; the caller then writes the
-/// parsed value. Escapes come out in one form.
+/// JSON without blanks. Its numbers keep the digits that they are written with: an identifier with
+/// a digit changed is another one. Escapes come out in one form. `None` where a text cannot be
+/// read, as with half a surrogate pair; the caller then writes the parsed value.
 fn compact(json: &str) -> Option<String> {
     let mut res = String::with_capacity(json.len());
     let mut rest = json;
@@ -169,9 +163,8 @@ fn compact(json: &str) -> Option<String> {
             ' ' | '\t' | '\n' | '\r' => {}
             '"' => {
                 let mut strings = serde_json::Deserializer::from_str(rest).into_iter::<String>();
-                let string = strings.next()?.ok()?;
+                res += &Value::String(strings.next()?.ok()?).to_string();
                 len = strings.byte_offset();
-                res += &Value::String(string).to_string();
             }
             c => res.push(c),
         }
@@ -205,7 +198,11 @@ struct Filler<'a> {
     n_bytes: usize,
 }
 
-impl Filler<'_> {
+impl<'a> Filler<'a> {
+    fn new(text: &'a str, names: &'a [String], values: Vec<Given<'a>>) -> Self {
+        Self { text, names, values, refusals: Vec::new(), args: Vec::new(), n_bytes: 0 }
+    }
+
     /// Notes a refusal, unless it is noted already: a name may stand in several words.
     fn refuse(&mut self, refusal: Refusal) {
         if !self.refusals.contains(&refusal) {
@@ -235,48 +232,34 @@ impl Filler<'_> {
         stays
     }
 
-    /// Refuses a value that makes an option of a word.
+    /// Refuses a value that makes an option of a word, whose values are all there.
     /// A lone `-` passes, as it names a stream for most programs. So does any word behind `--`.
     fn guard(&mut self, word: &Word) {
-        if word.after_dashes {
+        // What comes of an expansion is known to the shell alone, and may be nothing.
+        let shown = |it: &&Part| self.n_bytes(it) > 0;
+        let Some(Part::Value { param, .. }) = word.parts.iter().find(shown) else { return };
+        let Given::Text { text, free: false } = &self.values[*param] else { return };
+        let is_lone = || {
+            let is_empty = |it: &Part| {
+                matches!(it, Part::Literal { .. } | Part::Value { .. }) && self.n_bytes(it) == 0
+            };
+            text == "-" && word.parts.iter().filter(|it| !is_empty(it)).count() == 1
+        };
+        if word.after_dashes || !text.starts_with('-') || is_lone() {
             return;
         }
-        // The first of these that is not empty begins the word.
-        let mut begins = None;
-        let mut len = 0;
-        for part in &word.parts {
-            let (text, by) = match part {
-                Part::Literal { .. } => (part.literal(self.text).unwrap_or_default(), None),
-                Part::Value { param, .. } => match &self.values[*param] {
-                    Given::Text { text, free } => (&**text, Some((*param, *free))),
-                    Given::Missing { .. } => return,
-                },
-                // What comes of it is known to the shell alone, and may be nothing.
-                Part::Expansion(_) | Part::Substitution(..) => {
-                    len += 1;
-                    continue;
-                }
-            };
-            len += text.len();
-            if !text.is_empty() && begins.is_none() {
-                begins = Some((text, by));
-            }
-        }
-        let Some((text, Some((param, free)))) = begins else { return };
-        if !free && text.starts_with('-') && len > 1 {
-            let shown: String = text.chars().take(40).collect();
-            let cut = if shown.len() < text.len() { "…" } else { "" };
-            let why = format!(
-                "begins with `-`, so the program could take it for an option: {}; for a file, write ./ in front",
-                quoted(&format!("{shown}{cut}"))
-            );
-            self.refuse(refusal(&self.names[param], why));
-        }
+        let shown: String = text.chars().take(40).collect();
+        let cut = if shown.len() < text.len() { "…" } else { "" };
+        let why = format!(
+            "begins with `-`, so the program could take it for an option: {}; for a file, write ./ in front",
+            quoted(&format!("{shown}{cut}"))
+        );
+        self.refuse(refusal(&self.names[*param], why));
     }
 
-    /// Refuses values that make an argument too long for any program, or all of them together. Called before the
-    /// argument is put together, and says whether it can be.
-    /// Linux only; of the values in the argument, the one that takes most of its bytes is named.
+    /// Refuses values that make an argument too long for any program, or all of them together.
+    /// Called before the argument is put together, and says whether it can be. Linux only; of the
+    /// values in the argument, the one that takes most of its bytes is named.
     fn measure(&mut self, parts: &[Part]) -> bool {
         let n_bytes = parts.iter().map(|it| self.n_bytes(it)).fold(0, usize::saturating_add);
         self.n_bytes = self.n_bytes.saturating_add(n_bytes);
@@ -298,10 +281,8 @@ impl Filler<'_> {
 
     fn refuse_long(&mut self, parts: &[Part], n_bytes: usize) {
         let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
-        for part in parts {
-            if let Some(param) = part.param() {
-                *taken.entry(param).or_default() += self.n_bytes(part);
-            }
+        for param in parts.iter().filter_map(Part::param) {
+            *taken.entry(param).or_default() += self.value(param).len();
         }
         let Some((param, _)) = taken.into_iter().max_by_key(|(_, n_bytes)| *n_bytes) else {
             return;
@@ -335,8 +316,7 @@ impl Filler<'_> {
     /// The words for a program that is started without a shell.
     fn direct(&mut self, parsed: &Parsed) -> Filled {
         let mut words = Vec::new();
-        for item in &parsed.items {
-            let Item::Word(word) = item else { continue };
+        for word in &parsed.words {
             if !self.stays(word) {
                 continue;
             }
@@ -357,12 +337,12 @@ impl Filler<'_> {
         Filled { program: words.next().unwrap_or_default(), args: words.collect() }
     }
 
-    /// The text for a shell. Values come in as positional parameters and are moved to variables before the text
-    /// begins, so that `"$@"`, `getopts` and `for` without a list find none of them.
-    /// A value is bounded by itself, as each is one argument of `sh`.
+    /// The text for a shell. Values come in as positional parameters and are moved to variables
+    /// before the text begins, so that `"$@"`, `getopts` and `for` without a list find none of
+    /// them. A value is bounded by itself, as each is one argument of `sh`.
     fn shell(&mut self, parsed: &Parsed) -> Filled {
         let mut text = String::new();
-        self.items(&parsed.items, 0..self.text.len(), &mut text);
+        self.words(&parsed.words, 0..self.text.len(), &mut text);
         let n_values = self.args.len();
         if n_values > 0 {
             let moved = (1..=n_values).map(|it| format!("{VARIABLE}{it}=${{{it}}}; "));
@@ -389,26 +369,16 @@ impl Filler<'_> {
         Filled { program: "sh".to_owned(), args }
     }
 
-    /// Writes what stands in a span, which these items are in.
-    /// Everything between the items, comments and blanks, is copied as it is written.
-    fn items(&mut self, items: &[Item], span: Range<usize>, res: &mut String) {
+    /// Writes what stands in a span, which these words are in.
+    /// Everything between the words is copied as it is written.
+    fn words(&mut self, words: &[Word], span: Range<usize>, res: &mut String) {
         let mut end = span.start;
-        for item in items {
-            let at = match item {
-                Item::Gap(_, span) => span,
-                Item::Word(word) => &word.span,
-            };
-            *res += &self.text[end..at.start];
-            end = at.end;
-            match item {
-                Item::Gap(_, span) => *res += &self.text[span.clone()],
-                Item::Word(word) if self.stays(word) => {
-                    self.guard(word);
-                    for part in &word.parts {
-                        self.part(part, res);
-                    }
-                }
-                Item::Word(_) => {}
+        for word in words {
+            *res += &self.text[end..word.span.start];
+            end = word.span.end;
+            if self.stays(word) {
+                self.guard(word);
+                word.parts.iter().for_each(|it| self.part(it, res));
             }
         }
         *res += &self.text[end..span.end];
@@ -419,9 +389,9 @@ impl Filler<'_> {
     fn part(&mut self, part: &Part, res: &mut String) {
         match part {
             Part::Literal { raw, .. } | Part::Expansion(raw) => *res += &self.text[raw.clone()],
-            Part::Substitution(span, items) => {
+            Part::Substitution(span, words) => {
                 *res += "$(";
-                self.items(items, span.start + 2..span.end - 1, res);
+                self.words(words, span.start + 2..span.end - 1, res);
                 res.push(')');
             }
             Part::Value { param, quote, .. } => {

@@ -1,21 +1,20 @@
 //! Help for authors: places in which common programs would run a value.
 //!
-//! It is no promise. What a program does with an argument is the program's, and a list of programs is never finished;
-//! a permission rule and a sandbox see the arguments as they are.
+//! It is no promise. What a program does with an argument is the program's, and a list of programs
+//! is never finished; a permission rule and a sandbox see the arguments as they are.
 //!
 //! The table has one row for programs with the same options, and is kept short. The walk is
-//! linear in the words behind each program, and at most [`MOST_PROGRAMS`] programs are walked.
+//! linear in the words behind each program, and the [`Checker`] bounds how many are walked.
 
-use std::{borrow::Cow, collections::HashMap, sync::LazyLock};
+use std::{collections::HashMap, sync::LazyLock};
+
+use smallvec::SmallVec;
 
 use super::{
+    checker::Checker,
     fault::Fault,
-    rules::{Checker, is_assignment, mark_dashes},
-    words::Word,
+    words::{Word, is_assignment},
 };
-
-/// How many programs of the table are looked at in one text: each can cost a look at all words behind it.
-const MOST_PROGRAMS: usize = 64;
 
 /// What programs with these names do with their words. Options are letters and long names.
 ///
@@ -23,12 +22,17 @@ const MOST_PROGRAMS: usize = 64;
 struct Row {
     /// Names of programs, without a directory.
     names: &'static str,
-    /// Options behind which code stands, or a program: what is left of the word, else the next operand.
+    /// What the words are that are no options.
+    operands: Operands,
+    /// Options behind which code stands, or a program: what is left of the word, else the next
+    /// operand.
     code: &'static str,
     /// Other options whose value is a word of its own.
     valued: &'static str,
-    /// What the words are that are no options.
-    operands: Operands,
+    /// Where a value stands that would be more than data; `{}` is the program.
+    place: &'static str,
+    /// What to write instead; `{{x}}` is the placeholder.
+    help: &'static str,
 }
 
 /// An operand is a word that is no option and no value of one.
@@ -48,13 +52,36 @@ enum Operands {
 
 use Operands::{Code, End, Free, Program, Script};
 
+/// What to write in place of a value in code.
+macro_rules! argument {
+    ($own:literal) => {
+        concat!(
+            "hand the value over as an argument, as in ",
+            $own,
+            "`sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\""
+        )
+    };
+}
+
+const CODE: &str = "in the code that `{}` runs";
+const ASSIGNS: &str = "in an assignment that `{}` makes";
+const NAMES: &str = "where `{}` takes the name of a variable";
+const SETTING: &str = "in a setting of `{}`, and some of them run programs";
+
 const fn row(
     names: &'static str,
     operands: Operands,
     code: &'static str,
     valued: &'static str,
 ) -> Row {
-    Row { names, code, valued, operands }
+    Row { names, operands, code, valued, place: CODE, help: argument!("") }
+}
+
+impl Row {
+    /// The row with a place and a help of its own.
+    const fn says(self, place: &'static str, help: &'static str) -> Self {
+        Self { place, help, ..self }
+    }
 }
 
 /// Versions at the end of a name are left out, as in `python3.12`.
@@ -65,22 +92,31 @@ const TABLE: &[Row] = &[
     row("su runuser", Free, "c command session-command", "u g G s w"),
     row("script expect npx", Free, "c command call", ""),
     row("eval trap let compgen complete watch parallel", Code(0), "", "n interval"),
-    row("export readonly declare typeset local unset read mapfile readarray", Code(0), "", ""),
-    row("printf", End, "v", ""),
-    row("test [", Free, "-v -R", ""),
+    row("export readonly declare typeset local", Code(0), "", "").says(
+        ASSIGNS, concat!("set the variable under \"env\" in the manifest, or ", argument!(""))),
+    row("unset read mapfile readarray", Code(0), "", "").says(NAMES, "write a name of your own"),
+    row("printf", End, "v", "").says(NAMES, "write a name of your own"),
+    row("test [", Free, "-v -R", "").says(NAMES, "write a name of your own"),
     row(". source exec command builtin", Program(0), "", "a"),
     // Interpreters.
-    row("python pypy ipython", End, "c", "W X m"),
-    row("perl", End, "e E", "I"),
-    row("ruby jruby", End, "e", "r I C E"),
-    row("node nodejs bun", End, "e p eval print", "r C require import loader conditions input-type"),
-    row("php", End, "r B R E run process-begin process-code process-end", "d c z t define"),
+    row("python pypy ipython", End, "c", "W X m")
+        .says(CODE, argument!("`python3 -c '…' {{x}}`, where it is `sys.argv[1]`, or in ")),
+    row("perl", End, "e E", "I")
+        .says(CODE, argument!("`perl -e '…' -- {{x}}`, where it is `$ARGV[0]`, or in ")),
+    row("ruby jruby", End, "e", "r I C E")
+        .says(CODE, argument!("`ruby -e '…' -- {{x}}`, where it is `ARGV[0]`, or in ")),
+    row("node nodejs bun", End, "e p eval print", "r C require import loader conditions input-type")
+        .says(CODE, argument!("`node -e '…' -- {{x}}`, where it is `process.argv[1]`, or in ")),
+    row("php", End, "r B R E run process-begin process-code process-end", "d c z t define")
+        .says(CODE, argument!("`php -r '…' -- {{x}}`, where it is `$argv[1]`, or in ")),
     row("lua luajit", End, "e", "l"),
     row("R Rscript", End, "e", ""),
     row("julia", End, "e E eval print", "L J project"),
     row("elixir groovy scala osascript", End, "e eval", ""),
-    row("awk gawk mawk nawk original-awk", Script, "e", "F v i l"),
-    row("sed gsed", Script, "e expression", "l line-length"),
+    row("awk gawk mawk nawk original-awk", Script, "e", "F v i l")
+        .says(CODE, argument!("`awk 'BEGIN { x = ARGV[1]; ARGV[1] = \"\" } …' {{x}} FILE`, where it is the variable `x`, or in ")),
+    row("sed gsed", Script, "e expression", "l line-length")
+        .says(CODE, "write the script itself; a value can be the file, as in `sed 's/a/b/' {{x}}`"),
     // Programs that run others.
     row("find gfind", Free, "-exec -execdir -ok -okdir", ""),
     row("fd fdfind", Free, "x X exec exec-batch", ""),
@@ -99,7 +135,8 @@ const TABLE: &[Row] = &[
     row("strace ltrace", Program(0), "", "e o p s u a b E I O P S X"),
     row("ssh", Code(1), "o", "B b c D E e F I i J L l m O p Q R S W w"),
     row("rsync", Free, "e rsh rsync-path", ""),
-    row("git", End, "c config-env exec-path", "C git-dir work-tree namespace"),
+    row("git", End, "c config-env exec-path", "C git-dir work-tree namespace")
+        .says(SETTING, "write the setting itself, as in `git -c core.pager=cat`"),
 ];
 
 /// The row of each name.
@@ -107,12 +144,14 @@ static ROWS: LazyLock<HashMap<&str, &Row>> = LazyLock::new(|| {
     TABLE.iter().flat_map(|row| row.names.split(' ').map(move |it| (it, row))).collect()
 });
 
-/// The row of a program by its path: by its whole name, else by the name without a version
-/// behind it.
-fn of(path: &str) -> Option<(&str, &'static Row)> {
+/// The name of a program and its row: by the whole name, else by the name without a version behind
+/// it.
+fn known(text: &str, program: &Word) -> Option<(String, &'static Row)> {
+    let path = program.path(text)?;
     let name = path.rsplit('/').next().unwrap_or_default();
     let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || ".-".contains(c));
-    Some((name, *ROWS.get(name).or_else(|| ROWS.get(plain))?))
+    let row = ROWS.get(name).or_else(|| ROWS.get(plain))?;
+    Some((name.to_owned(), row))
 }
 
 /// The entries of a list.
@@ -126,130 +165,69 @@ fn lists(options: &str, name: &str) -> bool {
     each(options).any(|it| it == name || name.len() > 1 && it.starts_with(name))
 }
 
-/// The looks at programs so far.
+/// Refuses values that the program, or one that it runs, takes for code.
+/// A program that runs another one is followed to that one, and so on. A program that is in
+/// no row is searched for interpreters among its words.
 ///
-/// One for each command, also for the substitutions in it.
-#[derive(Default)]
-pub(super) struct Lint {
-    n_programs: usize,
-}
-
-impl Lint {
-    /// Refuses values that the program, or one that it runs, takes for code.
-    /// A program that runs another one is followed to that one, and so on. A program that is in
-    /// no row is searched for interpreters among its words.
-    ///
-    /// # Errors
-    ///
-    /// A fault for the first value that would be code.
-    pub(super) fn check(
-        &mut self,
-        checker: &Checker<'_>,
-        mut words: &mut [&mut Word],
-    ) -> Result<(), Box<Fault>> {
-        loop {
-            let Some((program, args)) = words.split_first_mut() else { return Ok(()) };
-            let path = path(checker.text, program);
-            let Some((name, row)) = path.as_deref().and_then(of) else {
-                return self.interpreters(checker, args);
-            };
-            self.count(program)?;
-            let next = Args { checker, name, row, words: args }.check()?;
-            match (row.operands, next) {
-                (Program(_), Some(next)) => words = &mut args[next..],
-                (Free, _) => return self.interpreters(checker, args),
-                _ => return Ok(()),
-            }
+/// # Errors
+///
+/// A fault for the first value that would be code.
+pub(super) fn check(
+    checker: &mut Checker<'_>,
+    mut words: &mut [&mut Word],
+) -> Result<(), Box<Fault>> {
+    while let Some((program, args)) = words.split_first_mut() {
+        let Some((name, row)) = known(checker.text, program) else {
+            return interpreters(checker, args);
+        };
+        checker.count_program(program)?;
+        match (row.operands, arguments(checker, &name, row, args)?) {
+            (Program(_), Some(next)) => words = &mut args[next..],
+            (Free, _) => return interpreters(checker, args),
+            _ => break,
         }
     }
-
-    /// Many programs run others that are named among their words, as `docker exec` does. An interpreter with code
-    /// behind it is taken for one.
-    fn interpreters(
-        &mut self,
-        checker: &Checker<'_>,
-        args: &mut [&mut Word],
-    ) -> Result<(), Box<Fault>> {
-        mark_dashes(checker.text, args);
-        for at in 0..args.len() {
-            let (before, behind) = args.split_at_mut(at + 1);
-            let path = path(checker.text, before[at]);
-            let Some((name, row)) = path.as_deref().and_then(of) else { continue };
-            if row.operands == End {
-                self.count(before[at])?;
-                Args { checker, name, row, words: behind }.check()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts one program, and fails beyond [`MOST_PROGRAMS`].
-    fn count(&mut self, word: &Word) -> Result<(), Box<Fault>> {
-        self.n_programs += 1;
-        if self.n_programs <= MOST_PROGRAMS {
-            return Ok(());
-        }
-        let what = format!(
-            "the command names more than {MOST_PROGRAMS} shells and programs that run others"
-        );
-        Err(Fault::syntax(word.span.clone(), what).into())
-    }
+    Ok(())
 }
 
-/// The path of a program as it is written: its end where a directory changes from call to call,
-/// and what is left where its expansions are empty.
-fn path<'a>(text: &'a str, word: &'a Word) -> Option<Cow<'a, str>> {
-    let end = || word.tail(text).filter(|it| it.contains('/')).map(Cow::Borrowed);
-    let left = || word.value().is_none().then(|| word.literals(text).collect());
-    word.fixed(text).or_else(end).or_else(left)
+/// Many programs run others that are named among their words, as `docker exec` does. An interpreter
+/// with code behind it is taken for one.
+fn interpreters(checker: &mut Checker<'_>, args: &mut [&mut Word]) -> Result<(), Box<Fault>> {
+    mark_dashes(checker.text, args);
+    for at in 0..args.len() {
+        let (before, behind) = args.split_at_mut(at + 1);
+        let found = known(checker.text, before[at]);
+        if let Some((name, row)) = found.filter(|(_, row)| row.operands == End) {
+            checker.count_program(before[at])?;
+            arguments(checker, &name, row, behind)?;
+        }
+    }
+    Ok(())
 }
 
-/// The words behind one program.
-struct Args<'a, 'w> {
-    checker: &'a Checker<'a>,
-    name: &'a str,
-    row: &'static Row,
-    /// All words of the command behind the program.
-    words: &'a mut [&'w mut Word],
+/// Marks the words behind `--`.
+/// For programs that take `--` as the end of options; the words are those behind the program.
+fn mark_dashes(text: &str, words: &mut [&mut Word]) {
+    let (mut after_dashes, mut is_value) = (false, false);
+    for word in words {
+        word.after_dashes = after_dashes;
+        let fixed = word.fixed(text);
+        // Behind these letters of grep and others, `--` is a value.
+        after_dashes |= fixed.as_deref() == Some("--") && !is_value;
+        if !word.may_vanish(text) {
+            is_value = matches!(fixed.as_deref(), Some("-e" | "-f"));
+        }
+    }
 }
 
 /// A word as a program with options reads it.
 enum Kind<'a> {
-    /// Its letters or its long name; whether a value stands in the same word.
-    Option(Names<'a>, bool),
+    /// Its long name, or its letters, which are one each; whether a value stands in the same word.
+    Option(SmallVec<[&'a str; 4]>, bool),
     /// `--`, or a lone `-`.
     Dashes,
     /// Anything else, also a word that begins with a value.
     Operand,
-}
-
-/// The options in one word: one long name, or letters that are one each.
-#[derive(Clone, Copy)]
-enum Names<'a> {
-    Long(&'a str),
-    Letters(&'a str),
-}
-
-impl Names<'_> {
-    /// Whether one of them is meant.
-    fn any(self, is_meant: impl Fn(&str) -> bool) -> bool {
-        match self {
-            Self::Long(name) => is_meant(name),
-            Self::Letters(all) => {
-                all.char_indices().any(|(at, it)| is_meant(&all[at..at + it.len_utf8()]))
-            }
-        }
-    }
-
-    /// Whether the last of them is meant.
-    fn last(self, is_meant: impl Fn(&str) -> bool) -> bool {
-        match self {
-            Self::Long(name) => is_meant(name),
-            Self::Letters(all) => {
-                all.char_indices().next_back().is_some_and(|(at, _)| is_meant(&all[at..]))
-            }
-        }
-    }
 }
 
 /// Letters behind one sign are options each, and so is a text behind two. What a value adds is
@@ -261,152 +239,103 @@ fn kind<'a>(text: &'a str, word: &'a Word) -> Kind<'a> {
     }
     if let Some(long) = lead.strip_prefix("--") {
         let name = long.split('=').next().unwrap_or_default();
-        return Kind::Option(Names::Long(name), name.len() < long.len());
+        return Kind::Option([name].into_iter().collect(), name.len() < long.len());
     }
-    match lead.strip_prefix(['-', '+']) {
-        Some(letters) => Kind::Option(Names::Letters(letters), false),
-        None => Kind::Operand,
-    }
+    let Some(letters) = lead.strip_prefix(['-', '+']) else { return Kind::Operand };
+    let letters = letters.char_indices().map(|(at, it)| &letters[at..at + it.len_utf8()]);
+    Kind::Option(letters.collect(), false)
 }
 
-impl Args<'_, '_> {
-    /// Refuses a placeholder in a word that is code.
-    fn refuse(&self, word: &Word) -> Result<(), Box<Fault>> {
-        if word.value().is_none() {
-            return Ok(());
-        }
-        let (place, help) = words_for(self.name);
-        self.checker.refuse(word, &place, &help)
+/// Refuses values in code; gives the place of the program that this one runs. Words up to it, to
+/// code, or to the first operand of an interpreter cannot be left out: another one would take their
+/// place. The words are all behind the program.
+fn arguments(
+    checker: &mut Checker<'_>,
+    name: &str,
+    row: &Row,
+    words: &mut [&mut Word],
+) -> Result<Option<usize>, Box<Fault>> {
+    let Row { code, valued, operands, place, help, .. } = *row;
+    let refuse = |checker: &Checker<'_>, word: &Word| match word.value {
+        Some(_) => checker.refuse(word, &place.replace("{}", name), help),
+        None => Ok(()),
+    };
+    let text = checker.text;
+    let is_shell = name.ends_with("sh");
+    if operands == Script || operands == End && !is_shell {
+        mark_dashes(text, words);
     }
-
-    /// Refuses values in code; gives the place of the program that this one runs. Words up to it, to code, or to the
-    /// first operand of an interpreter cannot be left out: another one would take their place.
-    fn check(&mut self) -> Result<Option<usize>, Box<Fault>> {
-        let Row { code, valued, operands, .. } = *self.row;
-        let text = self.checker.text;
-        let is_shell = self.name.ends_with("sh");
-        if operands == Script || operands == End && !is_shell {
-            mark_dashes(text, self.words);
-        }
-        let (mut at, mut n_operands, mut n_needed) = (0, 0, 0);
-        // The next operand is code; code or a file of it was named; the first operand of a script.
-        let (mut is_next, mut is_named, mut script) = (false, false, None);
-        while let Some(word) = self.words.get(at) {
-            match kind(text, word) {
-                Kind::Option(names, has_value) => {
-                    let is_code = names.any(|it| lists(code, it))
-                        || word
-                            .fixed(text)
-                            .is_some_and(|it| each(code).any(|one| one == it.as_bytes()));
-                    let is_valued = names.any(|it| lists(valued, it));
-                    if is_code {
-                        self.refuse(word)?;
-                    } else if !has_value && !is_valued && word.value().is_some() {
-                        let place =
-                            format!("in an option of `{}`, and some of them take code", self.name);
-                        self.checker.refuse(word, &place, "write the option itself")?;
-                    }
-                    let is_last = |of: &str| names.last(|it| lists(of, it));
-                    let is_alone = !has_value && word.value().is_none();
-                    is_named |=
-                        is_code || operands == Script && names.any(|it| lists("f file", it));
-                    is_next |=
-                        is_code && is_alone && (is_last(code) || is_shell || code.starts_with('-'));
-                    let takes_word = || is_last(valued) || operands == Script && is_last("f file");
-                    if is_alone && !is_code && takes_word() {
-                        let behind = &self.words[at + 1..];
-                        let n_gone = behind.iter().take_while(|it| it.may_vanish(text)).count();
-                        at += n_gone + 1;
-                    }
+    let (mut at, mut n_operands, mut n_needed, mut next) = (0, 0, 0, None);
+    // The next operand is code; code or a file of it was named; the first operand of a script.
+    let (mut is_next, mut is_named, mut script) = (false, false, None);
+    while let Some(word) = words.get(at) {
+        match kind(text, word) {
+            Kind::Option(names, has_value) => {
+                let any = |of| names.iter().any(|it| lists(of, it));
+                let last = |of| names.last().is_some_and(|it| lists(of, it));
+                let whole = word.fixed(text);
+                let is_code =
+                    any(code) || whole.is_some_and(|it| each(code).any(|one| one == it.as_bytes()));
+                if is_code {
+                    refuse(checker, word)?;
+                } else if !has_value && !any(valued) {
+                    let place = format!("in an option of `{name}`, and some of them take code");
+                    checker.refuse(word, &place, "write the option itself")?;
                 }
-                // What follows may stand in its place. A command in it may print code.
-                Kind::Operand if word.may_vanish(text) && operands != Program(n_operands) => {
-                    if is_next || matches!(operands, Script | Code(_)) {
-                        self.refuse(word)?;
-                    }
-                }
-                _ if is_next => {
-                    self.refuse(word)?;
-                    (is_next, n_needed) = (false, at + 1);
-                    if is_shell {
-                        break;
-                    }
-                }
-                Kind::Dashes if operands == End && !is_shell => break,
-                Kind::Dashes => {}
-                Kind::Operand
-                    if matches!(operands, Program(_)) && is_assignment(word.lead(text)) =>
-                {
-                    let place = format!("in a variable that `{}` sets", self.name);
-                    self.checker.refuse(word, &place, "set it under \"env\" in the manifest")?;
-                }
-                Kind::Operand => {
-                    n_operands += 1;
-                    match operands {
-                        End => {
-                            n_needed = at + 1;
-                            break;
-                        }
-                        Free => {}
-                        Script => script = script.or(Some(at)),
-                        Program(n) if n_operands > n => {
-                            self.checker.refuse_program(&self.words[at..])?;
-                            self.words[..at].iter_mut().for_each(|it| it.needed = true);
-                            return Ok(Some(at));
-                        }
-                        Code(n) if n_operands > n => self.refuse(word)?,
-                        Program(_) | Code(_) => {}
-                    }
+                let is_alone = !has_value && word.value.is_none();
+                let is_script = operands == Script;
+                is_named |= is_code || is_script && any("f file");
+                is_next |= is_code && is_alone && (last(code) || is_shell || code.starts_with('-'));
+                if is_alone && !is_code && (last(valued) || is_script && last("f file")) {
+                    let behind = words[at + 1..].iter();
+                    at += 1 + behind.take_while(|it| it.may_vanish(text)).count();
                 }
             }
-            at += 1;
+            // What follows may stand in its place. A command in it may print code.
+            Kind::Operand if word.may_vanish(text) && operands != Program(n_operands) => {
+                if is_next || matches!(operands, Script | Code(_)) {
+                    refuse(checker, word)?;
+                }
+            }
+            _ if is_next => {
+                refuse(checker, word)?;
+                (is_next, n_needed) = (false, at + 1);
+                if is_shell {
+                    break;
+                }
+            }
+            Kind::Dashes if operands == End && !is_shell => break,
+            Kind::Dashes => {}
+            Kind::Operand if matches!(operands, Program(_)) && is_assignment(word.lead(text)) => {
+                let place = format!("in a variable that `{name}` sets");
+                checker.refuse(word, &place, "set it under \"env\" in the manifest")?;
+            }
+            Kind::Operand => {
+                n_operands += 1;
+                match operands {
+                    End => {
+                        n_needed = at + 1;
+                        break;
+                    }
+                    Script => script = script.or(Some(at)),
+                    Program(n) if n_operands > n => {
+                        checker.refuse_program(&words[at..])?;
+                        (n_needed, next) = (at, Some(at));
+                        break;
+                    }
+                    Code(n) if n_operands > n => refuse(checker, word)?,
+                    Free | Program(_) | Code(_) => {}
+                }
+            }
         }
-        if let Some(at) = script.filter(|_| !is_named) {
-            self.refuse(self.words[at])?;
-            n_needed = at + 1;
-        }
-        self.words[..n_needed].iter_mut().for_each(|it| it.needed = true);
-        Ok(None)
+        at += 1;
     }
-}
-
-/// Where a value stands that a program would take for more than data, and what to write in its place.
-/// `{{x}}` stands for the placeholder, whose name the caller puts in.
-fn words_for(name: &str) -> (String, String) {
-    const ARG: &str = "hand the value over as an argument, as in";
-    const SH: &str = "`sh -c '… \"$1\"' _ {{x}}`, where it is \"$1\"";
-    let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    let code = format!("in the code that `{name}` runs");
-    let own = match plain {
-        "export" | "readonly" | "declare" | "typeset" | "local" => {
-            let help = format!("set the variable under \"env\" in the manifest, or {ARG} {SH}");
-            return (format!("in an assignment that `{name}` makes"), help);
-        }
-        "unset" | "read" | "mapfile" | "readarray" | "printf" | "test" | "[" => {
-            let place = format!("where `{name}` takes the name of a variable");
-            return (place, "write a name of your own".to_owned());
-        }
-        "git" => {
-            let place = format!("in a setting of `{name}`, and some of them run programs");
-            return (place, "write the setting itself, as in `git -c core.pager=cat`".to_owned());
-        }
-        "sed" | "gsed" => {
-            let help =
-                "write the script itself; a value can be the file, as in `sed 's/a/b/' {{x}}`";
-            return (code, help.to_owned());
-        }
-        "python" | "pypy" | "ipython" => "`python3 -c '…' {{x}}`, where it is `sys.argv[1]`",
-        "perl" => "`perl -e '…' -- {{x}}`, where it is `$ARGV[0]`",
-        "ruby" | "jruby" => "`ruby -e '…' -- {{x}}`, where it is `ARGV[0]`",
-        "node" | "nodejs" | "bun" => "`node -e '…' -- {{x}}`, where it is `process.argv[1]`",
-        "php" => "`php -r '…' -- {{x}}`, where it is `$argv[1]`",
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => {
-            "`awk 'BEGIN { x = ARGV[1]; ARGV[1] = \"\" } …' {{x}} FILE`, where it is the variable `x`"
-        }
-        _ => "",
-    };
-    let or = if own.is_empty() { "" } else { ", or in " };
-    (code, format!("{ARG} {own}{or}{SH}"))
+    if let Some(at) = script.filter(|_| !is_named) {
+        refuse(checker, words[at])?;
+        n_needed = at + 1;
+    }
+    words[..n_needed].iter_mut().for_each(|it| it.needed = true);
+    Ok(next)
 }
 
 #[cfg(test)]

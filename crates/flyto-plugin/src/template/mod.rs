@@ -1,20 +1,25 @@
 //! Commands with placeholders: what they say, and what runs when values are put in.
 //!
-//! A text is parsed when it is read ([`parse`]). Then its words are checked: by rules that hold for every command
-//! ([`rules`]), and by what is known of common programs ([`lint`]). A call does the same and fills in values
-//! ([`fill`]): between calls the text alone is kept, since its parts take many times its bytes.
+//! A text is parsed when it is read ([`parse`]). The words of each command in it are checked: by
+//! rules that hold for every command ([`rules`]), and by what is known of common programs
+//! ([`lint`]). A call does the same and fills in values ([`fill`]): between calls the text alone is
+//! kept, since its parts take many times its bytes.
+//!
+//! Parsing knows the rules, the rules know the lint, and all of them the [`checker`] of one text.
 //!
 //! Every value stands in one word as data, and there are three fences for that: `parse` refuses
 //! text that shells read in different ways, `rules` refuses values where a program or a variable
 //! is named, and [`fill`] moves values through variables where a shell runs. `lint` is a help
 //! and no fence.
 
-mod fault;
-mod fill;
-mod lint;
-mod parse;
-mod rules;
-mod words;
+mod checker; // what the checks of one text share
+mod fault; //   what is wrong with a text
+mod fill; //    values in their places
+mod lint; //    what is known of common programs
+mod parse; //   the text as words
+mod refused; // what no text may have
+mod rules; //   what no value may be
+mod words; //   what a text consists of
 
 use std::{borrow::Cow, collections::BTreeSet, ops::Range};
 
@@ -23,16 +28,16 @@ use flyto_tools::Input;
 use serde_json::Value;
 
 pub use self::fault::TemplateError;
-use self::words::{Parsed, Part, Placeholder};
+use self::words::{Parsed, Placeholder};
 pub(crate) use self::{fault::Fault, fill::Refusal};
 
 /// A command line in which `{{name}}` stands for a parameter.
 ///
 /// A value becomes a part of exactly one word, byte for byte, whatever it contains and whatever
 /// quotes are around its placeholder. A text that a shell would only split into words runs without
-/// one. A text that needs a shell is handed to `sh -c`, and the values are in variables of the shell whose
-/// names begin with `flyto_value_`: no value is ever part of a text that is read as code, and the
-/// positional parameters are empty.
+/// one. A text that needs a shell is handed to `sh -c`, and the values are in variables of the
+/// shell whose names begin with `flyto_value_`: no value is ever part of a text that is read as
+/// code, and the positional parameters are empty.
 ///
 /// [`ToolDef::template`](crate::ToolDef::template) makes a tool of it.
 /// ```
@@ -78,18 +83,18 @@ pub(crate) struct Filled {
 impl Template {
     /// Reads a command. What stands in double braces is a placeholder if it looks like a name
     /// (letters, digits, `_` and `-`) or is that of a parameter; anything else is text.
-    /// `is_declared` tells the names of parameters. The first fault is returned, which may be that the text is
-    /// longer than any argument ([`MAX_ARGUMENT_BYTES`]).
+    /// `is_declared` tells the names of parameters. The first fault is returned, which may be that
+    /// the text is longer than any argument ([`MAX_ARGUMENT_BYTES`]).
     pub(crate) fn read(
         text: &str,
         is_declared: &dyn Fn(&str) -> bool,
     ) -> Result<Reading, Box<Fault>> {
         if text.len() > MAX_ARGUMENT_BYTES {
-            return Err(Fault::too_long(text.len()).into());
+            return Err(refused::LONG.at(0..text.len(), &text.len().to_string()));
         }
-        let mut parsed = parsed(text, is_declared)?;
+        let mut parsed = parse::parse(text, is_declared)?;
         let params = std::mem::take(&mut parsed.params);
-        let first = || parsed.words().next()?.fixed(text).map(Cow::into_owned);
+        let first = || parsed.words.first()?.fixed(text).map(Cow::into_owned);
         let template = Self {
             text: text.to_owned(),
             params,
@@ -135,7 +140,7 @@ impl Template {
     /// What the text consists of, as it was when it was read: the same names are placeholders.
     fn parsed(&self) -> Result<Parsed, Box<Fault>> {
         let names: BTreeSet<&str> = self.params.iter().map(String::as_str).collect();
-        parsed(&self.text, &|name| names.contains(name))
+        parse::parse(&self.text, &|name| names.contains(name))
     }
 
     /// The words that would run, with the placeholders as they are written.
@@ -144,19 +149,8 @@ impl Template {
         let Some(parsed) = self.parsed().ok().filter(|it| !it.needs_shell) else {
             return ["sh", "-c", &self.text].map(str::to_owned).into();
         };
-        let words = parsed.words().map(|word| {
-            let parts = word.parts.iter().map(|it| match it {
-                Part::Literal { .. } => it.literal(&self.text).unwrap_or_default().to_owned(),
-                Part::Value { param, .. } => {
-                    format!("{{{{{}}}}}", parsed.params[*param])
-                }
-                Part::Expansion(span) | Part::Substitution(span, _) => {
-                    self.text[span.clone()].to_owned()
-                }
-            });
-            parts.collect()
-        });
-        words.collect()
+        let Filled { program, args } = fill::as_written(&self.text, &parsed);
+        [program].into_iter().chain(args).collect()
     }
 
     /// Puts in the values of a call. `schema` describes the parameters.
@@ -170,7 +164,7 @@ impl Template {
 impl Reading {
     /// The bytes of the program's name.
     pub(crate) fn program_span(&self) -> Range<usize> {
-        self.parsed.words().next().map_or(0..self.template.text.len(), |it| it.span.clone())
+        self.parsed.words.first().map_or(0..self.template.text.len(), |it| it.span.clone())
     }
 
     /// Every placeholder: its name, its bytes, and whether there are blanks within its braces.
@@ -179,11 +173,4 @@ impl Reading {
         let name = |it: &Placeholder| params.get(it.param).map_or("", |name| name);
         self.parsed.placeholders.iter().map(move |it| (name(it), it.span.clone(), it.spaced))
     }
-}
-
-/// What a text consists of, where no rule speaks against it.
-fn parsed(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Parsed, Box<Fault>> {
-    let mut parsed = parse::parse(text, is_declared)?;
-    rules::check(text, &mut parsed)?;
-    Ok(parsed)
 }

@@ -1,17 +1,17 @@
 //! The text of a template, parsed as a POSIX shell does it.
 //!
 //! The grammar is that of POSIX (XCU, chapter 2); text that shells are known to read in
-//! different ways is a fault. The parser runs nothing and expands nothing: it finds words, and
-//! in them what is literal, what is a value, and what a shell would replace. Recursion is at
-//! most [`MAX_DEPTH`] deep.
+//! different ways is refused. The parser runs nothing and expands nothing: it finds words, and
+//! in them what is literal, what is a value, and what a shell would replace. Where a command
+//! ends, its words are handed to the [`rules`]. Recursion is at most [`MAX_DEPTH`] deep.
 
 use std::{collections::BTreeMap, ops::Range};
 
-use smallvec::SmallVec;
-
 use super::{
+    checker::Checker,
     fault::Fault,
-    words::{Gap, Item, Parsed, Part, Placeholder, Quote, Word},
+    refused, rules,
+    words::{Parsed, Part, Placeholder, Quote, VARIABLE, Word},
 };
 
 /// How deep commands stand within commands, as in `$(a $(b))`: deeper than people write by hand,
@@ -20,6 +20,9 @@ const MAX_DEPTH: usize = 32;
 
 /// How many names a text can have. A call would have as many arguments.
 const MAX_NAMES: usize = 1024;
+
+/// The longest name of a placeholder, in bytes with the blanks around it.
+const MAX_NAME_BYTES: usize = 256;
 
 /// Characters that mean something in a word, in single and in double quotes, one bit each.
 const WORD: u128 = bits(b" \t\n&;|<>()\\'\"`$*?[{~");
@@ -36,66 +39,66 @@ const fn bits(chars: &[u8]) -> u128 {
     }
 }
 
-/// Room for what stands in most commands that people write. It stays below 1 KiB, up to which
-/// allocators have pieces at hand.
-const COMMON_ITEMS: usize = 11;
-
-/// How many names are told apart by comparing them one by one.
-const FEW_NAMES: usize = 16;
-
-/// The longest name of a placeholder, in bytes with the blanks around it.
-const MAX_NAME_BYTES: usize = 256;
-
-/// Parses a text. `is_declared` tells the names of parameters: what else stands in braces is a
-/// placeholder only when it looks like a name.
+/// Parses a text, checks it, and marks its words. `is_declared` tells the names of parameters: what
+/// else stands in braces is a placeholder only when it looks like a name.
+///
+/// # Errors
+///
+/// The first fault in the order of the text; what only counts beside a value is found with the
+/// first one.
 pub(super) fn parse(text: &str, is_declared: &dyn Fn(&str) -> bool) -> Result<Parsed, Box<Fault>> {
-    let mut reader = Reader {
+    let mut parser = Parser {
         text,
         pos: 0,
         is_declared,
+        checker: Checker::new(text),
         parsed: Parsed::default(),
-        names: Vec::new(),
         numbers: BTreeMap::new(),
         newline: false,
-        has_words: false,
-        braces: None,
         depth: 0,
+        literal: 0,
+        plain: String::new(),
     };
-    let items = reader.commands(None)?;
-    if let Some(span) = reader.braces.take().filter(|_| !reader.names.is_empty()) {
-        return Err(Fault::braces(span).into());
+    let words = parser.commands(None)?;
+    let Parser { mut parsed, checker, numbers, .. } = parser;
+    if let Some(fault) = checker.beside_value.filter(|_| !parsed.placeholders.is_empty()) {
+        return Err(fault);
     }
-    if reader.names.len() > MAX_NAMES {
-        let what = format!("a template has at most {MAX_NAMES} parameters");
-        return Err(Fault::syntax(0..text.len(), what).into());
+    if words.is_empty() {
+        return Err(refused::EMPTY.at(0..text.len(), ""));
     }
-    let Reader { mut parsed, names, .. } = reader;
-    parsed.items = items;
-    parsed.params = names.into_iter().map(ToOwned::to_owned).collect();
+    if numbers.len() > MAX_NAMES {
+        return Err(refused::TOO_MANY.at(0..text.len(), &format!("{MAX_NAMES} parameters")));
+    }
+    // Most texts have no `_` at all.
+    if let Some(at) = memchr::memchr(b'_', text.as_bytes()).and_then(|_| text.find(VARIABLE)) {
+        return Err(refused::OUR_NAME.at(at..at + VARIABLE.len(), VARIABLE));
+    }
+    parsed.words = words;
+    parsed.params = vec![String::new(); numbers.len()];
+    numbers.into_iter().for_each(|(name, number)| parsed.params[number] = name.to_owned());
     Ok(parsed)
 }
 
 /// `pos` is a byte of `text`, and always at the start of a character.
-struct Reader<'a> {
+struct Parser<'a> {
     text: &'a str,
     pos: usize,
     is_declared: &'a dyn Fn(&str) -> bool,
+    checker: Checker<'a>,
     parsed: Parsed,
-    /// The names of the placeholders, each once.
-    names: Vec<&'a str>,
-    /// The number of each name, where there are more than [`FEW_NAMES`].
+    /// The names of the placeholders, and their numbers in the order of the text.
     numbers: BTreeMap<&'a str, usize>,
-    /// A newline came, which counts only when something follows.
+    /// A newline came behind a word, which counts only when something follows.
     newline: bool,
-    /// A word came, so a newline behind it may part two commands.
-    has_words: bool,
-    /// The first braces that are several words to some shells.
-    braces: Option<Range<usize>>,
     /// How many `$(` are open.
     depth: usize,
+    /// Where the literal text begins that is being read, and what a program gets of it so far.
+    literal: usize,
+    plain: String,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Parser<'a> {
     /// What is not read yet.
     fn rest(&self) -> &'a str {
         &self.text[self.pos..]
@@ -109,18 +112,6 @@ impl<'a> Reader<'a> {
         self.rest().starts_with(text)
     }
 
-    /// Goes on by so many bytes, and gives them.
-    fn take(&mut self, n_bytes: usize) -> &'a str {
-        &self.text[self.skip(n_bytes)]
-    }
-
-    /// Goes on up to one of these characters, and gives what is before it.
-    fn run(&mut self, stops: u128) -> &'a str {
-        let bytes = self.rest().bytes();
-        let is_stop = |it: &u8| it.is_ascii() && stops >> it & 1 != 0;
-        self.take(bytes.take_while(|it| !is_stop(it)).count())
-    }
-
     /// Goes on by so many bytes, and gives their place.
     fn skip(&mut self, n_bytes: usize) -> Range<usize> {
         let start = self.pos;
@@ -128,75 +119,92 @@ impl<'a> Reader<'a> {
         start..self.pos
     }
 
-    /// Reads commands up to the end, or up to the `)` that belongs to the place `opened`.
-    fn commands(&mut self, opened: Option<usize>) -> Result<Vec<Item>, Box<Fault>> {
-        let mut items = Vec::with_capacity(if opened.is_none() { COMMON_ITEMS } else { 0 });
-        let mut depth = 0_usize;
+    /// Reads commands up to the end, or up to the `)` that belongs to the place `opened`. Each is
+    /// checked where it ends.
+    fn commands(&mut self, opened: Option<usize>) -> Result<Vec<Word>, Box<Fault>> {
+        let mut words: Vec<Word> = Vec::with_capacity(if opened.is_none() { 8 } else { 0 });
+        // Where the words of this command begin, and what it redirects without a target so far.
+        let (mut first, mut redirection) = (0, None);
+        // Each `(` that is open, and the end of the last `&`.
+        let (mut groups, mut background_end) = (Vec::new(), None);
         while let Some(c) = self.peek() {
             let at = self.pos;
-            let gap = match c {
-                ' ' | '\t' => {
+            match c {
+                ' ' | '\t' => self.pos += 1,
+                '\\' if self.starts("\\\n") => self.continuation()?,
+                '#' => self.comment()?,
+                '\n' | '&' | ';' | '|' | '<' | '>' | '(' | ')' => {
+                    self.refuse_operator()?;
+                    if let Some(pending) = redirection.take() {
+                        return Err(refused::NO_TARGET.at(pending, ""));
+                    }
+                    self.parsed.needs_shell |= c != '\n';
+                    if let '<' | '>' = c {
+                        if background_end == Some(at) {
+                            return Err(refused::BOTH_STREAMS.at(at - 1..at + 1, ""));
+                        }
+                        rules::redirection(&self.checker, &mut words[first..], at)?;
+                        let is_long =
+                            matches!(self.rest().get(..2), Some(">&" | "<&" | ">>" | "<>"));
+                        redirection = Some(self.skip(if is_long { 2 } else { 1 }));
+                        continue;
+                    }
+                    match c {
+                        '(' => {
+                            let is_function =
+                                self.rest()[1..].trim_start_matches([' ', '\t']).starts_with(')');
+                            if !is_function && words.last().is_some_and(|it| it.span.end == at) {
+                                return Err(refused::PARENTHESIS.at(at..at + 1, ""));
+                            }
+                            groups.push(at);
+                        }
+                        ')' if groups.pop().is_some() => {}
+                        ')' if opened.is_some() => break,
+                        ')' => return Err(refused::UNOPENED.at(at..at + 1, "")),
+                        _ => {}
+                    }
+                    self.newline |= c == '\n' && (self.depth > 0 || !words.is_empty());
+                    background_end = (c == '&').then_some(at + 1);
+                    rules::command(&mut self.checker, &mut words[first..])?;
+                    first = words.len();
                     self.pos += 1;
-                    continue;
                 }
-                '\\' if self.starts("\\\n") => {
-                    self.continuation()?;
-                    continue;
-                }
-                '\n' => {
-                    self.newline |= self.has_words;
-                    (Gap::Newline, self.skip(1))
-                }
-                '#' => {
-                    self.comment()?;
-                    self.parsed.needs_shell = true;
-                    continue;
-                }
-                '&' if self.starts("&&") => return Err(Fault::operator(at..at + 2, "&&").into()),
-                '&' => (Gap::Background, self.skip(1)),
-                ';' => return Err(Fault::operator(at..at + 1, ";").into()),
-                '|' if self.starts("||") => return Err(Fault::operator(at..at + 2, "||").into()),
-                '|' => return Err(Fault::operator(at..at + 1, "|").into()),
-                '<' if self.starts("<<") => return Err(Fault::heredoc(at..at + 2).into()),
-                '<' | '>' => self.redirection(),
-                '(' if self.starts("((") => {
-                    let what = "`((` means something else in each shell";
-                    let fault = Fault::syntax(at..at + 2, what);
-                    return Err(Box::new(fault));
-                }
-                '(' => {
-                    depth += 1;
-                    (Gap::Open, self.skip(1))
-                }
-                ')' if depth > 0 => {
-                    depth -= 1;
-                    (Gap::Close, self.skip(1))
-                }
-                ')' if opened.is_some() => return Ok(items),
-                ')' => return Err(Fault::unopened(at).into()),
                 _ => {
                     self.parsed.needs_shell |= self.newline;
-                    self.has_words = true;
-                    let word = self.word()?;
-                    items.push(Item::Word(word));
-                    continue;
+                    let mut word = self.word()?;
+                    if let Some(operator) = redirection.take() {
+                        rules::target(&self.checker, &mut word, &self.text[operator])?;
+                    } else if words.is_empty() && opened.is_none() {
+                        self.parsed.needs_shell |= rules::is_for_shell(self.text, &word);
+                    }
+                    words.push(word);
                 }
-            };
-            self.parsed.needs_shell |= gap.0 != Gap::Newline;
-            items.push(Item::Gap(gap.0, gap.1));
-        }
-        match opened {
-            Some(at) => Err(Fault::unclosed(at..at + 2, "$(").into()),
-            None if depth > 0 => {
-                let open = items.iter().rfind(|it| matches!(it, Item::Gap(Gap::Open, _)));
-                let span = match open {
-                    Some(Item::Gap(_, span)) => span.clone(),
-                    _ => 0..self.text.len(),
-                };
-                Err(Fault::unclosed(span, "(").into())
             }
-            None => Ok(items),
         }
+        match (redirection, opened.filter(|_| self.peek().is_none()), groups.pop()) {
+            (Some(pending), ..) => Err(refused::NO_TARGET.at(pending, "")),
+            (_, Some(at), _) => Err(refused::UNCLOSED.at(at..at + 2, "$(")),
+            (_, _, Some(at)) => Err(refused::UNCLOSED.at(at..at + 1, "(")),
+            _ => {
+                rules::command(&mut self.checker, &mut words[first..])?;
+                Ok(words)
+            }
+        }
+    }
+
+    /// Refuses what a template has not, and what shells understand in different ways.
+    fn refuse_operator(&self) -> Result<(), Box<Fault>> {
+        for text in ["&&", "||", ";", "|", "<<", "(("] {
+            let refused = match text {
+                "<<" => refused::HEREDOC,
+                "((" => refused::DOUBLE_PARENTHESIS,
+                _ => refused::OPERATOR,
+            };
+            if self.starts(text) {
+                return Err(refused.at(self.pos..self.pos + text.len(), text));
+            }
+        }
+        Ok(())
     }
 
     /// A backslash at the end of a line. In the middle of a word it would hide what the characters
@@ -206,202 +214,188 @@ impl<'a> Reader<'a> {
         let span = self.skip(2);
         match before {
             None | Some(' ' | '\t' | '\n') => Ok(()),
-            Some(_) => Err(Fault::continued(span).into()),
+            Some(_) => Err(refused::CONTINUED.instead(span, "", String::new())),
         }
     }
 
     /// A `#` at the start of a word, up to the end of the line. A placeholder in it is a fault.
     fn comment(&mut self) -> Result<(), Box<Fault>> {
-        let len = self.rest().find('\n').unwrap_or(self.rest().len());
-        let start = self.pos;
-        let comment = start..start + len;
-        for (index, c) in self.text[comment.clone()].char_indices() {
-            let at = start + index;
+        self.parsed.needs_shell = true;
+        while let Some(c) = self.peek().filter(|it| *it != '\n') {
             if c == '`' {
-                return Err(Fault::backtick(at).into());
+                return Err(self.backtick());
             }
-            if let Some(found) = self.placeholder_at(at) {
-                let what =
-                    format!("`{{{{{}}}}}` stands in a comment, which is not run", found.name);
-                let help = "quote the `#` if the program is to see it";
-                let mut fault = Fault::syntax(found.span, what);
-                fault.help = Some(help.to_owned());
-                return Err(Box::new(fault));
+            if let Some(found) = self.placeholder_at(self.pos) {
+                return Err(refused::COMMENT.at(found.span, found.name));
             }
+            self.pos += c.len_utf8();
         }
-        self.pos = comment.end;
         Ok(())
     }
 
-    /// `<`, `>`, `>>`, `<>`, `<&` or `>&`; `<<` is refused before.
-    fn redirection(&mut self) -> (Gap, Range<usize>) {
-        match self.rest().as_bytes() {
-            [b'<' | b'>', b'&', ..] => (Gap::Duplicate, self.skip(2)),
-            [b'>', b'>', ..] | [b'<', b'>', ..] => (Gap::Redirect, self.skip(2)),
-            _ => (Gap::Redirect, self.skip(1)),
-        }
+    fn backtick(&self) -> Box<Fault> {
+        refused::BACKTICK.at(self.pos..self.pos + 1, "")
     }
 
     /// One word, up to a blank or a character that ends it.
     fn word(&mut self) -> Result<Word, Box<Fault>> {
-        let mut word = Parts { start: self.pos, ..Parts::default() };
         let start = self.pos;
+        let n_before = self.parsed.placeholders.len();
+        let mut word = Word::default();
+        self.literal = start;
         // Where braces open, and whether a comma or two dots follow.
         let (mut opening, mut parted) = (None, false);
         while let Some(c) = self.peek() {
             match c {
                 ' ' | '\t' | '\n' | '&' | ';' | '|' | '<' | '>' | '(' | ')' => break,
-                '\\' => self.escape(&mut word)?,
-                '\'' => self.single_quotes(&mut word)?,
-                '"' => self.double_quotes(&mut word)?,
-                '`' => return Err(Fault::backtick(self.pos).into()),
+                '\\' => self.escape(Quote::None)?,
+                '\'' => self.quoted(&mut word, Quote::Single)?,
+                '"' => self.quoted(&mut word, Quote::Double)?,
+                '`' => return Err(self.backtick()),
                 '$' => self.dollar(&mut word, Quote::None)?,
                 '{' if self.value(&mut word, Quote::None) => {}
                 '*' | '?' | '[' | '{' | '~' => {
-                    let begins =
-                        || self.pos == start || self.text[..self.pos].ends_with(['=', ':']);
-                    self.parsed.needs_shell |= c != '~' || begins();
+                    let begins = self.pos == start || self.text[..self.pos].ends_with(['=', ':']);
+                    self.parsed.needs_shell |= c != '~' || begins;
                     opening = opening.or((c == '{').then_some(self.pos));
-                    word.written(self.take(1));
+                    self.take(1);
                 }
                 _ => {
+                    let at = self.pos;
                     let text = self.run(WORD);
-                    for (at, c) in text.char_indices().filter(|_| opening.is_some()) {
-                        parted |= c == ',' || text[at..].starts_with("..");
-                        if c == '}' && parted && self.braces.is_none() {
-                            self.braces = opening.map(|it| it..self.pos - text.len() + at + 1);
+                    for (index, c) in text.char_indices().filter(|_| opening.is_some()) {
+                        parted |= c == ',' || text[index..].starts_with("..");
+                        if let ('}', true, Some(open)) = (c, parted, opening) {
+                            let span = open..at + index + 1;
+                            self.checker.refuse_beside_value(|| refused::BRACES.at(span, ""));
                         }
                     }
-                    word.written(text);
                 }
             }
         }
-        word.end_literal(self.pos);
-        let Parts { parts, .. } = word;
-        Ok(Word { span: start..self.pos, parts, ..Word::default() })
+        self.end_literal(&mut word, self.pos);
+        word.span = start..self.pos;
+        word.value = self.parsed.placeholders.get(n_before).map(|it| it.span.clone());
+        Ok(word)
     }
 
-    /// A backslash outside of quotes: the next character stands for itself.
-    fn escape(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
+    /// Goes on over so many bytes of literal text that mean what is written.
+    fn take(&mut self, n_bytes: usize) -> &'a str {
+        let text = &self.text[self.skip(n_bytes)];
+        self.plain += text;
+        text
+    }
+
+    /// Takes what is before the next one of these characters.
+    fn run(&mut self, stops: u128) -> &'a str {
+        let is_stop = |it: &u8| it.is_ascii() && stops >> it & 1 != 0;
+        self.take(self.rest().bytes().take_while(|it| !is_stop(it)).count())
+    }
+
+    /// Makes a part of the literal text up to `end`, where there is any, be it an empty pair of
+    /// quotes.
+    fn end_literal(&mut self, word: &mut Word, end: usize) {
+        let raw = self.literal..end;
+        if !raw.is_empty() {
+            let cooked = Some(&*self.plain).filter(|it| *it != &self.text[raw.clone()]);
+            word.parts.push(Part::Literal { raw, cooked: cooked.map(Box::from) });
+        }
+        self.plain.clear();
+        self.literal = end;
+    }
+
+    /// Adds a part that ends here to a word, and the literal text before it.
+    fn end_part(&mut self, word: &mut Word, start: usize, part: Part) {
+        self.end_literal(word, start);
+        word.parts.push(part);
+        self.literal = self.pos;
+    }
+
+    /// A backslash. Outside of quotes the next character stands for itself. One in front of a
+    /// placeholder is a fault, as it would fall on the value.
+    fn escape(&mut self, quote: Quote) -> Result<(), Box<Fault>> {
         if self.starts("\\\n") {
-            self.continuation()?;
-            return Ok(());
+            return self.continuation();
         }
-        self.refuse_escaped_placeholder()?;
-        let cooked = word.cooked(&self.text[word.start..self.pos]);
+        if let Some(found) = self.placeholder_at(self.pos + 1) {
+            let (span, plain) = (self.pos..found.span.end, format!("{{{{{}}}}}", found.name));
+            return Err(refused::BACKSLASH.instead(span, found.name, plain));
+        }
         self.pos += 1;
-        // At the very end, a backslash stands for itself.
-        let c = self.peek().unwrap_or('\\');
-        cooked.push(c);
-        self.pos = (self.pos + c.len_utf8()).min(self.text.len());
+        match self.peek() {
+            Some(c) if quote == Quote::None || matches!(c, '$' | '`' | '"' | '\\') => {
+                self.take(c.len_utf8());
+            }
+            // At the very end, a backslash stands for itself.
+            _ => self.plain.push('\\'),
+        }
         Ok(())
     }
 
-    /// A backslash in front of a placeholder is a fault, as it would fall on the value.
-    fn refuse_escaped_placeholder(&self) -> Result<(), Box<Fault>> {
-        match self.placeholder_at(self.pos + 1) {
-            Some(found) => Err(Fault::backslash(self.pos..found.span.end, found.name).into()),
-            None => Ok(()),
-        }
-    }
-
-    /// Text in which a placeholder is the only thing with a meaning.
-    fn single_quotes(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
-        word.cooked(&self.text[word.start..self.pos]);
+    /// Text in quotes. In single ones, a placeholder is the only thing with a meaning.
+    fn quoted(&mut self, word: &mut Word, quote: Quote) -> Result<(), Box<Fault>> {
+        let is_single = quote == Quote::Single;
+        let (end, stops) = if is_single { ("'", SINGLE) } else { ("\"", DOUBLE) };
         let opening = self.skip(1);
-        loop {
+        while !self.starts(end) {
             match self.peek() {
-                None => return Err(Fault::unclosed(opening, "'").into()),
-                Some('\'') => break,
-                Some('{') if self.value(word, Quote::Single) => {}
-                Some('{') => word.written(self.take(1)),
-                Some(_) => word.written(self.run(SINGLE)),
+                None => return Err(refused::UNCLOSED.at(opening, end)),
+                Some('{') if self.value(word, quote) => {}
+                Some('{') => drop(self.take(1)),
+                Some('\\') if !is_single => self.escape(quote)?,
+                Some('$') if !is_single => self.dollar(word, quote)?,
+                Some('`') if !is_single => return Err(self.backtick()),
+                Some(_) => drop(self.run(stops)),
             }
         }
-        word.cooked(&self.text[word.start..self.pos]);
-        self.pos += 1;
-        Ok(())
-    }
-
-    /// Text in which `$`, a backslash and placeholders have a meaning.
-    fn double_quotes(&mut self, word: &mut Parts) -> Result<(), Box<Fault>> {
-        word.cooked(&self.text[word.start..self.pos]);
-        let opening = self.skip(1);
-        loop {
-            match self.peek() {
-                None => return Err(Fault::unclosed(opening, "\"").into()),
-                Some('"') => break,
-                Some('\\') if self.starts("\\\n") => {
-                    word.cooked(&self.text[word.start..self.pos]);
-                    self.continuation()?;
-                }
-                Some('\\') => {
-                    self.refuse_escaped_placeholder()?;
-                    let cooked = word.cooked(&self.text[word.start..self.pos]);
-                    self.pos += 1;
-                    match self.peek() {
-                        Some(c @ ('$' | '`' | '"' | '\\')) => {
-                            cooked.push(c);
-                            self.pos += 1;
-                        }
-                        _ => cooked.push('\\'),
-                    }
-                }
-                Some('`') => return Err(Fault::backtick(self.pos).into()),
-                Some('$') => self.dollar(word, Quote::Double)?,
-                Some('{') if self.value(word, Quote::Double) => {}
-                Some('{') => word.written(self.take(1)),
-                Some(_) => word.written(self.run(DOUBLE)),
-            }
-        }
-        word.cooked(&self.text[word.start..self.pos]);
         self.pos += 1;
         Ok(())
     }
 
     /// A `$`: an expansion, a substitution, or a dollar where nothing follows that a shell would
     /// read.
-    fn dollar(&mut self, word: &mut Parts, quote: Quote) -> Result<(), Box<Fault>> {
+    fn dollar(&mut self, word: &mut Word, quote: Quote) -> Result<(), Box<Fault>> {
         let at = self.pos;
         if let Some(found) = self.placeholder_at(at + 1) {
-            return Err(Fault::dollar(at..found.span.end, found.name).into());
+            let (span, plain) = (at..found.span.end, format!("{{{{{}}}}}", found.name));
+            return Err(refused::DOLLAR.instead(span, found.name, plain));
         }
-        let after: Vec<char> = self.rest().chars().skip(1).take(2).collect();
-        let part = match after[..] {
-            ['(', '('] => Part::Expansion(self.calculation(quote)?),
-            ['(', ..] => {
-                if self.depth == MAX_DEPTH {
-                    let what = format!("`$(` stands within more than {MAX_DEPTH} others");
-                    return Err(Fault::syntax(at..at + 2, what).into());
-                }
-                self.pos += 2;
+        let part = match self.rest().as_bytes()[1..] {
+            [b'(', b'(', ..] => Part::Expansion(self.calculation(quote)?),
+            [b'(', ..] => {
                 self.depth += 1;
-                word.end_literal(at);
-                let items = self.commands(Some(at))?;
+                if self.depth > MAX_DEPTH {
+                    let what = format!("{MAX_DEPTH} levels of `$(…)`");
+                    return Err(refused::TOO_MANY.at(at..at + 2, &what));
+                }
+                self.end_literal(word, at);
+                self.pos += 2;
+                let words = self.commands(Some(at))?;
                 self.depth -= 1;
                 self.pos += 1;
-                Part::Substitution(at..self.pos, items)
+                self.literal = at;
+                Part::Substitution(at..self.pos, words)
             }
-            ['{', ..] => Part::Expansion(self.braced(quote)?),
-            [c, ..] if c == '_' || c.is_ascii_alphabetic() => {
+            [b'{', ..] => Part::Expansion(self.braced(quote)?),
+            [c, ..] if c == b'_' || c.is_ascii_alphabetic() => {
                 let name = self.rest()[1..].bytes();
                 let len = name.take_while(|it| *it == b'_' || it.is_ascii_alphanumeric()).count();
                 Part::Expansion(self.skip(1 + len))
             }
-            [c, ..] if c.is_ascii_digit() || "@*#?-$!".contains(c) => Part::Expansion(self.skip(2)),
-            ['[', ..] => return Err(Fault::bracket(at..at + 2).into()),
-            ['\'' | '"', ..] if quote == Quote::None => {
-                return Err(Fault::dollar_quote(at..at + 2).into());
+            [c, ..] if c.is_ascii_digit() || b"@*#?-$!".contains(&c) => {
+                Part::Expansion(self.skip(2))
+            }
+            [b'[', ..] => return Err(refused::BRACKET.at(at..at + 2, "")),
+            [b'\'' | b'"', ..] if quote == Quote::None => {
+                return Err(refused::DOLLAR_QUOTE.at(at..at + 2, ""));
             }
             _ => {
-                word.written(self.take(1));
+                self.take(1);
                 return Ok(());
             }
         };
         self.parsed.needs_shell = true;
-        word.end_literal(at);
-        word.parts.push(part);
-        word.start = self.pos;
+        self.end_part(word, at, part);
         Ok(())
     }
 
@@ -415,9 +409,10 @@ impl<'a> Reader<'a> {
                 ')' => depth -= 1,
                 _ => {}
             }
-            // Else it is a command in parentheses, which a shell tells from a calculation by its end.
+            // Else it is a command in parentheses, which a shell tells from a calculation by its
+            // end.
             if depth == 1 && c == ')' && !self.rest()[index + 1..].starts_with(')') {
-                return Err(Fault::not_calculated(start..start + index + 1).into());
+                return Err(refused::NOT_CALCULATED.at(start..start + index + 1, ""));
             }
             if depth == 0 {
                 let span = self.skip(index + 1);
@@ -425,25 +420,25 @@ impl<'a> Reader<'a> {
                 return Ok(span);
             }
         }
-        Err(Fault::unclosed(start..start + 3, "$((").into())
+        Err(refused::UNCLOSED.at(start..start + 3, "$(("))
     }
 
     /// `${…}`.
     fn braced(&mut self, quote: Quote) -> Result<Range<usize>, Box<Fault>> {
         let start = self.pos;
         let Some(len) = self.rest().find('}') else {
-            return Err(Fault::unclosed(start..start + 2, "${").into());
+            return Err(refused::UNCLOSED.at(start..start + 2, "${"));
         };
-        let inside = start + 2..start + len;
+        let span = self.skip(len + 1);
         // `${!a}` names a variable by another one, and `${ a }` runs a command, in some shells.
-        let name = &self.text[inside.clone()];
+        let name = &self.text[start + 2..start + len];
         let is_name =
             name.starts_with(|c: char| c.is_ascii_alphanumeric() || "_@*#?-$!".contains(c));
         if !is_name || name.len() > 1 && name.starts_with('!') {
-            return Err(Fault::not_plain(start..inside.end + 1).into());
+            return Err(refused::NOT_PLAIN.at(span, ""));
         }
-        self.check_expansion(inside, quote, "${…}")?;
-        Ok(self.skip(len + 1))
+        self.check_expansion(start + 2..start + len, quote, "${…}")?;
+        Ok(span)
     }
 
     /// Refuses what could mean more within an expansion than is looked at here.
@@ -456,62 +451,42 @@ impl<'a> Reader<'a> {
         let mut before = None;
         for (index, c) in self.text[inside.clone()].char_indices() {
             let at = inside.start + index;
-            let found = self.placeholder_at(at);
-            if let Some(found) = found {
-                let place = format!("within `{label}`");
+            if let Some(found) = self.placeholder_at(at) {
                 let help = "set a variable in `sh -c '…' _ {{name}}`, where the value is \"$1\"";
-                return Err(Fault::place(found.span, found.name, &place, help.to_owned()).into());
+                return Err(self.checker.value(found.span, &format!("within `{label}`"), help));
             }
-            match c {
-                '`' => return Err(Fault::backtick(at).into()),
-                ';' | '|' if quote == Quote::None => {
-                    return Err(Fault::operator(at..at + 1, &c.to_string()).into());
+            let refused = match (before, c) {
+                (_, '`') => refused::BACKTICK,
+                (_, ';' | '|') if quote == Quote::None => refused::OPERATOR,
+                (_, '\'' | '"' | '\\' | '{') | (Some('$'), '(') => refused::INTRICATE,
+                (Some('<' | '>'), '(') if label == "${…}" => refused::INTRICATE,
+                _ => {
+                    before = Some(c);
+                    continue;
                 }
-                '\'' | '"' | '\\' | '{' => {
-                    return Err(Fault::intricate(at..at + 1, label).into());
-                }
-                '(' if before == Some('$')
-                    || label == "${…}" && matches!(before, Some('<' | '>')) =>
-                {
-                    return Err(Fault::intricate(at - 1..at + 1, label).into());
-                }
-                _ => {}
-            }
-            before = Some(c);
+            };
+            return Err(refused
+                .at(at..at + 1, if c == ';' || c == '|' { &self.text[at..=at] } else { label }));
         }
         Ok(())
     }
 
     /// Reads the placeholder that stands here, and says whether one does.
-    fn value(&mut self, word: &mut Parts, quote: Quote) -> bool {
-        let Some(found) = self.placeholder_at(self.pos) else { return false };
-        word.end_literal(self.pos);
-        let Found { name, span, spaced } = found;
-        let param = self.number_of(name);
-        word.parts.push(Part::Value { param, quote, span: span.clone() });
+    fn value(&mut self, word: &mut Word, quote: Quote) -> bool {
+        let Some(Found { name, span, spaced }) = self.placeholder_at(self.pos) else {
+            return false;
+        };
+        let next = self.numbers.len();
+        // One more than there may be is enough to tell.
+        let param = match self.numbers.get(name) {
+            Some(known) => *known,
+            None if next > MAX_NAMES => next,
+            None => *self.numbers.entry(name).or_insert(next),
+        };
         self.pos = span.end;
-        word.start = self.pos;
+        self.end_part(word, span.start, Part::Value { param, quote, span: span.clone() });
         self.parsed.placeholders.push(Placeholder { param, span, spaced });
         true
-    }
-
-    /// The number of a name, which is a new one where the name is.
-    fn number_of(&mut self, name: &'a str) -> usize {
-        let is_known = match self.numbers.is_empty() {
-            true => self.names.iter().position(|it| *it == name),
-            false => self.numbers.get(name).copied(),
-        };
-        let number = is_known.unwrap_or(self.names.len());
-        // One more than there may be is enough to tell.
-        if number == self.names.len() && number <= MAX_NAMES {
-            self.names.push(name);
-            if !self.numbers.is_empty() {
-                self.numbers.insert(name, number);
-            } else if number == FEW_NAMES {
-                self.numbers.extend(self.names.iter().copied().zip(0..));
-            }
-        }
-        number
     }
 
     /// The placeholder that begins at this byte. Blanks within the braces are let pass around the
@@ -529,8 +504,7 @@ impl<'a> Reader<'a> {
         if (spaced || !is_name(name)) && !(self.is_declared)(name) {
             return None;
         }
-        let span = at..at + inside.len() + 4;
-        Some(Found { name, span, spaced })
+        Some(Found { name, span: at..at + inside.len() + 4, spaced })
     }
 }
 
@@ -542,45 +516,7 @@ struct Found<'a> {
 }
 
 /// Whether a text looks like the name of a parameter.
-pub(super) fn is_name(text: &str) -> bool {
+fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && text.chars().all(|c| c == '_' || c == '-' || c.is_ascii_alphanumeric())
-}
-
-/// The parts of a word that is being read.
-/// Literal text is gathered until something else follows, and then closed by `end_literal`.
-#[derive(Default)]
-struct Parts {
-    /// Where the text begins that is no part yet.
-    start: usize,
-    parts: SmallVec<[Part; 1]>,
-    /// There is such text, be it an empty pair of quotes.
-    is_text: bool,
-    /// What it means, where that is not what is written.
-    cooked: Option<String>,
-}
-
-impl Parts {
-    /// Adds text that means what is written.
-    fn written(&mut self, text: &str) {
-        self.is_text = true;
-        if let Some(cooked) = &mut self.cooked {
-            cooked.push_str(text);
-        }
-    }
-
-    /// What the text means so far, to add what differs from what is written. `before` is what is written so far.
-    fn cooked(&mut self, before: &str) -> &mut String {
-        self.is_text = true;
-        self.cooked.get_or_insert_with(|| before.to_owned())
-    }
-
-    /// Makes a part of the text up to `end`, where there is any.
-    fn end_literal(&mut self, end: usize) {
-        let cooked = self.cooked.take().map(String::into_boxed_str);
-        if std::mem::take(&mut self.is_text) {
-            self.parts.push(Part::Literal { raw: self.start..end, cooked });
-        }
-        self.start = end;
-    }
 }

@@ -1,36 +1,39 @@
 //! What the text of a template consists of.
 //!
-//! Between items stand blanks and comments only, and every byte of a word belongs to one part, so that what a
-//! shell is to see can be put together from the pieces as they were written.
+//! Between words stand blanks, comments and operators of the shell, which take no value. Every byte
+//! of a word belongs to one part, so that what a shell is to see can be put together from the
+//! pieces as they were written.
 
 use std::{borrow::Cow, ops::Range};
 
 use smallvec::SmallVec;
 
-/// What a text is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Item {
-    Gap(Gap, Range<usize>),
-    Word(Word),
+/// What the variables of the shell that hold values are called, each with a number behind it.
+pub(super) const VARIABLE: &str = "flyto_value_";
+
+/// What the text says.
+///
+/// The rules have marked its words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Parsed {
+    /// In the order of the text, without those in substitutions.
+    pub(super) words: Vec<Word>,
+    /// The names of the placeholders, each once.
+    pub(super) params: Vec<String>,
+    /// Each occurrence, in the order of the text.
+    pub(super) placeholders: Vec<Placeholder>,
+    /// Something in it is done by a shell only.
+    pub(super) needs_shell: bool,
 }
 
-/// What stands between words, but for blanks and comments.
-///
-/// None of them takes a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gap {
-    /// It ends a command, where one stands before it.
-    Newline,
-    /// A single `&`.
-    Background,
-    /// `(` of a group that a shell runs by itself.
-    Open,
-    /// Its `)`.
-    Close,
-    /// `<`, `>`, `>>`, `<>`.
-    Redirect,
-    /// `<&`, `>&`.
-    Duplicate,
+/// A placeholder as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Placeholder {
+    /// The number of its name.
+    pub(super) param: usize,
+    pub(super) span: Range<usize>,
+    /// There are blanks within the braces.
+    pub(super) spaced: bool,
 }
 
 /// One word as the shell sees it.
@@ -40,6 +43,10 @@ pub(super) struct Word {
     pub(super) span: Range<usize>,
     /// In the order of the text; a word without quotes and values has one.
     pub(super) parts: SmallVec<[Part; 1]>,
+    /// The first placeholder in the word, also within a command in it.
+    pub(super) value: Option<Range<usize>>,
+    /// It belongs to a redirection, and no program gets it.
+    pub(super) redirects: bool,
     /// A call fails when a value in it is missing, rather than leave the word out.
     pub(super) needed: bool,
     /// A `--` stands before it, so that nothing in it is taken for an option.
@@ -49,14 +56,25 @@ pub(super) struct Word {
 /// Spans are bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// Text that is written as in `raw`, quotes included. A program gets it as `cooked`, where that differs.
+    /// Text that is written as in `raw`, quotes included. A program gets it as `cooked`, where that
+    /// differs.
     Literal { raw: Range<usize>, cooked: Option<Box<str>> },
     /// The value of a placeholder.
     Value { param: usize, quote: Quote, span: Range<usize> },
     /// A variable or a calculation, which only a shell can replace.
     Expansion(Range<usize>),
     /// `$(…)`: the span with both parentheses, and what is between them.
-    Substitution(Range<usize>, Vec<Item>),
+    Substitution(Range<usize>, Vec<Word>),
+}
+
+/// The quotes around a placeholder.
+///
+/// A value is put in differently in each of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Quote {
+    None,
+    Single,
+    Double,
 }
 
 impl Part {
@@ -74,50 +92,6 @@ impl Part {
             Self::Value { param, .. } => Some(*param),
             _ => None,
         }
-    }
-}
-
-/// The quotes around a placeholder.
-///
-/// A value is put in differently in each of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Quote {
-    None,
-    Single,
-    Double,
-}
-
-/// A placeholder as it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Placeholder {
-    /// The number of its name.
-    pub(super) param: usize,
-    pub(super) span: Range<usize>,
-    /// There are blanks within the braces.
-    pub(super) spaced: bool,
-}
-
-/// What the text says.
-///
-/// The result of the parser, marked by the rules afterwards.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parsed {
-    pub(super) items: Vec<Item>,
-    /// The names of the placeholders, each once.
-    pub(super) params: Vec<String>,
-    /// Each occurrence, in the order of the text.
-    pub(super) placeholders: Vec<Placeholder>,
-    /// Something in it is done by a shell only.
-    pub(super) needs_shell: bool,
-}
-
-impl Parsed {
-    /// The words at the top, without those in substitutions.
-    pub(super) fn words(&self) -> impl Iterator<Item = &Word> {
-        self.items.iter().filter_map(|it| match it {
-            Item::Word(word) => Some(word),
-            Item::Gap(..) => None,
-        })
     }
 }
 
@@ -141,10 +115,13 @@ impl Word {
         self.parts.first().and_then(|it| it.literal(text)).unwrap_or_default()
     }
 
-    /// The text after anything that changes from call to call.
-    /// `None` where the word ends with something that changes.
-    pub(super) fn tail<'a>(&'a self, text: &'a str) -> Option<&'a str> {
-        self.parts.iter().rev().map(|it| it.literal(text)).find(|it| *it != Some("")).flatten()
+    /// The path of a program as it is written: its end where a directory changes from call to
+    /// call, and what is left where its expansions are empty.
+    pub(super) fn path<'a>(&'a self, text: &'a str) -> Option<Cow<'a, str>> {
+        let last = self.parts.iter().rev().map(|it| it.literal(text)).find(|it| *it != Some(""));
+        let end = last.flatten().filter(|it| it.contains('/')).map(Cow::Borrowed);
+        let left = || self.value.is_none().then(|| self.literals(text).collect());
+        self.fixed(text).or(end).or_else(left)
     }
 
     /// Whether it holds a character of its own, so that no expansion takes the word away.
@@ -161,16 +138,13 @@ impl Word {
             || raw.starts_with(['"', '\'']) && !raw.contains('@');
         !stays && !self.is_solid(text)
     }
+}
 
-    /// The first placeholder in the word, also within a command in it.
-    pub(super) fn value(&self) -> Option<(usize, Range<usize>)> {
-        self.parts.iter().find_map(|it| match it {
-            Part::Value { param, span, .. } => Some((*param, span.clone())),
-            Part::Substitution(_, items) => items.iter().find_map(|it| match it {
-                Item::Word(word) => word.value(),
-                Item::Gap(..) => None,
-            }),
-            Part::Literal { .. } | Part::Expansion(_) => None,
-        })
-    }
+/// Whether a shell takes a word as it is written for an assignment, such as `A=1`, and in some
+/// `A+=1` and `A[i]=1`. Judged by the text alone: the name is letters, digits and `_`, and no digit
+/// first.
+pub(super) fn is_assignment(raw: &str) -> bool {
+    let rest = raw.trim_start_matches(|c: char| c == '_' || c.is_ascii_alphanumeric());
+    let is_name = rest.len() < raw.len() && !raw.starts_with(|c: char| c.is_ascii_digit());
+    is_name && (rest.starts_with(['=', '[']) || rest.starts_with("+="))
 }
