@@ -2,13 +2,13 @@
 //!
 //! Recording is the host's choice ([`Builder::record_calls`](crate::Builder::record_calls)), and off unless it is made. What
 //! is kept went through the secret guard first. Each call is one file, `calls/NAME/TIME-RANDOM.json`, and each tool has a
-//! bound on their number: the oldest is removed first.
+//! bound on their number: the oldest is removed first. A killed process leaves no half of a record; the end of power may.
 
 use flyto_tools::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Store, StoreError, TEMP, random_name};
+use super::{Store, StoreError, TEMP, random_name, temp_of};
 use crate::{DefinitionHash, definition::file_name_fault};
 
 /// The most calls of one tool that can be kept.
@@ -22,6 +22,9 @@ const CALLS: &str = "calls";
 ///
 /// A call that is larger than the bound is not kept at all, since half of a call cannot be run again. At the defaults a tool
 /// takes 1.25 MiB at most, and the 200 tools of a full store take 250 MiB.
+///
+/// A record is written whole or not at all where the process is killed. It is not forced onto the disk, so the end of power
+/// may take the last ones.
 ///
 /// ```
 /// use flyto_evolve::CallRecording;
@@ -208,6 +211,9 @@ impl Store {
     }
 
     /// Keeps a call, and removes the oldest beyond `n_calls`.
+    ///
+    /// It does not wait for the disk: a record is no promise, and a forced write takes longer than most calls. After the
+    /// end of power the last records may be missing or torn, and [`calls`](Self::calls) leaves a torn one out.
     pub(crate) fn keep_call(&self, call: &RecordedCall, n_calls: usize) -> Result<(), StoreError> {
         let dir = calls_of(&call.tool)?;
         let text = serde_json::to_string(call).expect("all its keys are texts");
@@ -225,7 +231,13 @@ impl Store {
             let path = format!("{dir}/{file}");
             self.told("remove", &path, self.files().remove(&path))?;
         }
-        self.replace(&format!("{dir}/{}.json", call.id), text.as_bytes())
+        let (temp, path) = (temp_of(&dir), format!("{dir}/{}.json", call.id));
+        let written = self.files().write_unsynced(&temp, text.as_bytes());
+        let moved = written.and_then(|()| self.files().rename(&temp, &path));
+        if moved.is_err() {
+            drop(self.files().remove(&temp));
+        }
+        self.told("write", &path, moved)
     }
 }
 
@@ -241,5 +253,71 @@ fn calls_of(name: &str) -> Result<String, StoreError> {
     match file_name_fault(name) {
         Some(why) => Err(StoreError::InvalidName { name: name.to_owned(), why }),
         None => Ok(format!("{CALLS}/{name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs::File, io, sync::Arc, time::Duration};
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::store::{DEFAULT_LOCK_WAIT, Disk, Files};
+
+    /// A disk that is never waited for.
+    #[derive(Debug)]
+    struct NoWait(Disk);
+
+    impl Files for NoWait {
+        fn make_dir(&self, dir: &str) -> io::Result<()> {
+            self.0.make_dir(dir)
+        }
+        fn read(&self, path: &str, max_bytes: u64) -> io::Result<Option<Vec<u8>>> {
+            self.0.read(path, max_bytes)
+        }
+        fn names(&self, dir: &str) -> io::Result<Vec<String>> {
+            self.0.names(dir)
+        }
+        fn write_new(&self, path: &str, _: &[u8]) -> io::Result<()> {
+            Err(io::Error::other(format!("{path} is to be forced onto the disk")))
+        }
+        fn write_unsynced(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+            self.0.write_unsynced(path, bytes)
+        }
+        fn link(&self, from: &str, to: &str) -> io::Result<()> {
+            self.0.link(from, to)
+        }
+        fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+            self.0.rename(from, to)
+        }
+        fn remove(&self, path: &str) -> io::Result<()> {
+            self.0.remove(path)
+        }
+        fn sync_dir(&self, dir: &str) -> io::Result<()> {
+            Err(io::Error::other(format!("{dir} is to be forced onto the disk")))
+        }
+        fn lock(&self, wait: Duration) -> io::Result<Option<File>> {
+            self.0.lock(wait)
+        }
+    }
+
+    #[test]
+    fn a_recorded_call_waits_for_no_disk_and_a_torn_one_is_left_out() {
+        let temp = tempfile::tempdir().unwrap();
+        // The directories of a store are on the disk before the first version is.
+        drop(Store::new(temp.path()).lock().unwrap());
+        let files = Arc::new(NoWait(Disk::new(temp.path())));
+        let store = Store::with_files(temp.path().to_owned(), files, DEFAULT_LOCK_WAIT);
+        for n in 1..=3 {
+            let call = json!({
+                "id": format!("{n}"), "tool": "t", "version": 1, "sha256": "0".repeat(64),
+                "at": "2026-01-01T00:00:00Z", "input": n, "result": {"text": "ok"},
+            });
+            store.keep_call(&serde_json::from_value(call).unwrap(), 2).unwrap();
+        }
+        std::fs::write(temp.path().join("calls/t/4.json"), b"{\"id\": \"4\",").unwrap();
+        let inputs = store.calls("t", 10).unwrap().into_iter().map(|it| it.input);
+        assert_eq!(inputs.collect::<Vec<_>>(), [json!(2), json!(3)]);
     }
 }

@@ -215,9 +215,7 @@ impl Store {
 
     /// Writes a file that is to become `path`, and gives its name.
     fn write_temp(&self, path: &str, bytes: &[u8]) -> Result<String, StoreError> {
-        let dir = path.rsplit_once('/').map_or("", |(dir, _)| dir);
-        let slash = if dir.is_empty() { "" } else { "/" };
-        let temp = format!("{dir}{slash}{TEMP}{}.{}", std::process::id(), random_name());
+        let temp = temp_of(path.rsplit_once('/').map_or("", |(dir, _)| dir));
         let written = self.files().write_new(&temp, bytes);
         if written.is_err() {
             // What is left of it is removed by the next process that opens the store.
@@ -258,6 +256,12 @@ fn history_of(name: &str) -> String {
 
 fn record_of(name: &str, number: u64) -> String {
     format!("{HISTORY}/{name}/{number:06}.json")
+}
+
+/// A name in a directory for a file that is being written.
+fn temp_of(dir: &str) -> String {
+    let slash = if dir.is_empty() { "" } else { "/" };
+    format!("{dir}{slash}{TEMP}{}.{}", std::process::id(), random_name())
 }
 
 /// The number in the name of a version's file.

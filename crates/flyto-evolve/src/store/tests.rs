@@ -76,6 +76,10 @@ impl Files for Stopping {
         self.disk.write_new(path, bytes)
     }
 
+    fn write_unsynced(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.write_new(path, bytes)
+    }
+
     fn link(&self, from: &str, to: &str) -> io::Result<()> {
         self.step()?;
         self.disk.link(from, to)
@@ -253,6 +257,9 @@ fn the_link_alone_keeps_a_number_from_being_taken_twice() {
         }
         fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
             self.0.write_new(path, bytes)
+        }
+        fn write_unsynced(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+            self.0.write_unsynced(path, bytes)
         }
         fn link(&self, from: &str, to: &str) -> io::Result<()> {
             self.0.link(from, to)

@@ -26,6 +26,8 @@ pub(crate) trait Files: fmt::Debug + Send + Sync {
     fn names(&self, dir: &str) -> io::Result<Vec<String>>;
     /// Makes a file (mode 0600) that does not exist yet, with these bytes on the disk.
     fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
+    /// Makes such a file, and leaves it to the system when its bytes come to the disk.
+    fn write_unsynced(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
     /// Gives a file a second name; fails with `AlreadyExists` where that is taken.
     fn link(&self, from: &str, to: &str) -> io::Result<()>;
     /// Gives a file another name, in place of a file that had it.

@@ -13,6 +13,13 @@ impl Disk {
     fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
+
+    /// A new file with these bytes.
+    fn written(&self, path: &str, bytes: &[u8]) -> io::Result<File> {
+        let mut file = OpenOptions::new().write(true).create_new(true).open(self.path(path))?;
+        file.write_all(bytes)?;
+        Ok(file)
+    }
 }
 
 fn or_missing<T>(res: io::Result<T>) -> io::Result<Option<T>> {
@@ -52,9 +59,11 @@ impl Files for Disk {
     }
 
     fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).open(self.path(path))?;
-        file.write_all(bytes)?;
-        file.sync_all()
+        self.written(path, bytes)?.sync_all()
+    }
+
+    fn write_unsynced(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.written(path, bytes).map(drop)
     }
 
     fn link(&self, from: &str, to: &str) -> io::Result<()> {

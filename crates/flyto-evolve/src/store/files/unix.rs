@@ -32,6 +32,16 @@ impl Disk {
         }
         Ok(res)
     }
+
+    /// A new file with these bytes.
+    fn written(&self, path: &str, bytes: &[u8]) -> io::Result<File> {
+        let (dir, name) = split(path);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | PLAIN;
+        let fd = fs::openat(self.open_dir(dir)?, name, flags, Mode::RUSR | Mode::WUSR)?;
+        let mut file = File::from(fd);
+        file.write_all(bytes)?;
+        Ok(file)
+    }
 }
 
 /// Splits a path into its directory, which may be empty, and its name.
@@ -113,12 +123,11 @@ impl Files for Disk {
     /// The file is on the disk with its bytes when this returns; its name is once the directory was
     /// synced.
     fn write_new(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        let (dir, name) = split(path);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | PLAIN;
-        let fd = fs::openat(self.open_dir(dir)?, name, flags, Mode::RUSR | Mode::WUSR)?;
-        let mut file = File::from(fd);
-        file.write_all(bytes)?;
-        file.sync_all()
+        self.written(path, bytes)?.sync_all()
+    }
+
+    fn write_unsynced(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
+        self.written(path, bytes).map(drop)
     }
 
     fn link(&self, from: &str, to: &str) -> io::Result<()> {
