@@ -26,7 +26,10 @@ use super::{
     outcome::{at_once, error_value, kind_of, value_of},
     value::{Scope, StepValue, n_bytes},
 };
-use crate::RecordedStep;
+use crate::{
+    RecordedStep,
+    usage::{Fault, is_of_tool},
+};
 
 /// How long steps that run may take to end once the call is over.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -48,6 +51,7 @@ pub(super) enum Ended {
 pub(super) struct Ran {
     pub(super) ended: Ended,
     pub(super) failure: Option<Failure>,
+    pub(super) fault: Fault,
     pub(super) output: Option<Value>,
     pub(super) steps: Vec<StepReport>,
     pub(super) undo: Option<UndoReport>,
@@ -83,6 +87,8 @@ struct StepEnd {
     value: Option<StepValue>,
     why: Option<String>,
     failure: Option<Failure>,
+    /// Whether the tool of the step is what failed: it gave a result, and the failure is its own.
+    is_of_tool: bool,
     n_calls: usize,
     wall: Duration,
 }
@@ -93,6 +99,7 @@ struct CallEnd {
     /// Why it failed.
     why: Option<String>,
     failure: Option<Failure>,
+    is_of_tool: bool,
     n_calls: usize,
 }
 
@@ -200,13 +207,21 @@ impl Run<'_> {
             Ended::TimedOut => Some(Failure::TimedOut { after: None }),
             Ended::Cancelled => Some(Failure::Cancelled),
         };
+        // A composite does nothing but what its steps do, so its time is theirs.
+        let fault = match &ended {
+            Ended::NoOutput(_) => Fault::Own,
+            Ended::Failed(index) if ends[*index].as_ref().is_some_and(|it| it.is_of_tool) => {
+                Fault::Step
+            }
+            Ended::Failed(_) | Ended::Done | Ended::TimedOut | Ended::Cancelled => Fault::None,
+        };
         let wants_undo = match &ended {
             Ended::Failed(index) => self.composite.steps[*index].on_error == OnError::Undo,
             Ended::TimedOut | Ended::Cancelled => true,
             Ended::Done | Ended::NoOutput(_) => false,
         };
         let undo = if wants_undo { Some(self.undo().await) } else { None };
-        Ran { ended, failure, output, steps: self.reports(&started, ends), undo }
+        Ran { ended, failure, fault, output, steps: self.reports(&started, ends), undo }
     }
 
     /// Whether what a step waits for is over: steps that it needs, and earlier ones that may not run beside it.
@@ -271,6 +286,7 @@ impl Run<'_> {
                     value: Some(value),
                     why: None,
                     failure: None,
+                    is_of_tool: false,
                     n_calls: 0,
                     wall: Duration::ZERO,
                 };
@@ -278,7 +294,7 @@ impl Run<'_> {
             Err(why) => return failed(why, None, 0),
         }
         let Some(items) = &step.for_each else {
-            let CallEnd { value, why, failure, n_calls } =
+            let CallEnd { value, why, failure, is_of_tool, n_calls } =
                 self.call(index, step, &scope, token).await;
             let status = if why.is_some() { StepStatus::Failed } else { StepStatus::Done };
             return StepEnd {
@@ -286,6 +302,7 @@ impl Run<'_> {
                 value: Some(value),
                 why,
                 failure,
+                is_of_tool,
                 n_calls,
                 wall: Duration::ZERO,
             };
@@ -338,7 +355,8 @@ impl Run<'_> {
             if let Some(why) = &end.why
                 && !goes_on
             {
-                first.get_or_insert((format!("item {i}: {why}"), end.failure.clone()));
+                let why = format!("item {i}: {why}");
+                first.get_or_insert((why, end.failure.clone(), end.is_of_tool));
             }
             let output = match (end.why, end.value.output) {
                 (Some(why), _) => json!({ "error": why }),
@@ -363,8 +381,10 @@ impl Run<'_> {
             output: (!is_error).then_some(output),
         };
         let status = if is_error { StepStatus::Failed } else { StepStatus::Done };
-        let (why, failure) = first.map_or((None, None), |(why, failure)| (Some(why), failure));
-        StepEnd { status, value: Some(value), why, failure, n_calls, wall: Duration::ZERO }
+        let (why, failure, is_of_tool) =
+            first.map_or((None, None, false), |(why, failure, is)| (Some(why), failure, is));
+        let wall = Duration::ZERO;
+        StepEnd { status, value: Some(value), why, failure, is_of_tool, n_calls, wall }
     }
 
     /// One call, and again as often as the step says.
@@ -431,7 +451,8 @@ impl Run<'_> {
                     let completed = Completed { step: index, scope };
                     self.completed.lock().unwrap_or_else(PoisonError::into_inner).push(completed);
                 }
-                return CallEnd { value, why, failure, n_calls };
+                let is_of_tool = !is_refused && failure.as_ref().is_some_and(is_of_tool);
+                return CallEnd { value, why, failure, is_of_tool, n_calls };
             }
             // Cancelling ends the wait; the next round sees it.
             drop(tokio::time::timeout(step.delay, token.cancelled()).await);
@@ -534,6 +555,7 @@ fn not_called(why: String) -> CallEnd {
         value: error_value(&why),
         why: Some(why),
         failure: Some(Failure::BadInput),
+        is_of_tool: false,
         n_calls: 0,
     }
 }
@@ -545,6 +567,7 @@ fn failed(why: String, failure: Option<Failure>, n_calls: usize) -> StepEnd {
         value: Some(error_value(&why)),
         why: Some(why),
         failure: failure.or(Some(Failure::BadInput)),
+        is_of_tool: false,
         n_calls,
         wall: Duration::ZERO,
     }

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     Body, DefinitionHash, RecordedStep, ToolDefinition,
     run::{Gate, check_current, metadata_of, refused},
+    usage::Called,
 };
 
 /// The tool that a composite definition makes.
@@ -211,7 +212,7 @@ impl CompositeTool {
         ctx: &CallContext,
         input: &Input,
         keep_bytes: usize,
-    ) -> Result<(ToolResult, Option<Vec<RecordedStep>>), ToolError> {
+    ) -> Result<Called, ToolError> {
         let catalog = self.check()?;
         let steps = self.composite.steps.iter();
         let is_safe = steps.map(|it| catalog.is_concurrency_safe(&it.tool)).collect();
@@ -235,8 +236,8 @@ impl CompositeTool {
             gate: None,
         };
         let is_safe = vec![false; once.composite.steps.len()];
-        let (result, steps) = once.ran(&*once.caller, ctx, input, is_safe, usize::MAX).await;
-        (result, steps.unwrap_or_default())
+        let called = once.ran(&*once.caller, ctx, input, is_safe, usize::MAX).await;
+        (called.result, called.steps.unwrap_or_default())
     }
 
     /// One call through `caller`. It ends by its own deadline, by that of the context, or by its
@@ -248,7 +249,7 @@ impl CompositeTool {
         input: &Input,
         is_safe: Vec<bool>,
         keep_bytes: usize,
-    ) -> (ToolResult, Option<Vec<RecordedStep>>) {
+    ) -> Called {
         let timeout =
             self.composite.timeout.map_or(self.def.timeout(), |it| it.min(self.def.timeout()));
         let own = Instant::now() + timeout;
@@ -269,7 +270,8 @@ impl CompositeTool {
         }
         let kept =
             run.kept.take().map(|it| it.into_inner().unwrap_or_else(PoisonError::into_inner));
-        (self.result(ran), kept.and_then(Kept::into_calls))
+        let fault = ran.fault;
+        Called { result: self.result(ran), steps: kept.and_then(Kept::into_calls), fault }
     }
 
     /// The text says which step failed and what became of each one; the data has the same for
@@ -376,6 +378,6 @@ impl Tool for CompositeTool {
     }
 
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
-        Ok(self.traced(ctx, &input, 0).await?.0)
+        Ok(self.traced(ctx, &input, 0).await?.result)
     }
 }

@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 use super::{Refusal, ToolBuilder, build::Inner};
 use crate::{
     Change, CompositeTool, DecayPolicy, DecayStep, DefinitionHash, Delivered, EvolvedTool,
-    RecordedCall, RecordedStep, Status, StoreError, Version,
+    RecordedCall, Status, StoreError, Version,
     composite::Composite,
-    usage::{CallUse, Decay, ToolUsage, UsedTool, decay},
+    usage::{CallUse, Called, Decay, Fault, ToolUsage, UsedTool, decay, fault_of},
 };
 
 /// How long counts stay in memory before they are written.
@@ -44,27 +44,26 @@ pub(crate) struct Tracked<T> {
     pub(super) saved: Option<DefinitionHash>,
 }
 
-/// A tool that can say what it called.
+/// A tool that can say what it called, and by what it failed.
 #[async_trait]
 pub(super) trait Traced: Tool {
-    /// A call, and the calls that it made: `None` where they have more bytes than `keep_bytes` in all.
+    /// A call, of which `keep_bytes` of its steps are kept in all.
     async fn call(
         &self,
         ctx: &CallContext,
         input: Input,
         keep_bytes: usize,
-    ) -> Result<(ToolResult, Option<Vec<RecordedStep>>), ToolError>;
+    ) -> Result<Called, ToolError>;
 }
 
 #[async_trait]
 impl Traced for EvolvedTool {
-    async fn call(
-        &self,
-        ctx: &CallContext,
-        input: Input,
-        _: usize,
-    ) -> Result<(ToolResult, Option<Vec<RecordedStep>>), ToolError> {
-        Ok((self.execute(ctx, input).await?, Some(Vec::new())))
+    async fn call(&self, ctx: &CallContext, input: Input, _: usize) -> Result<Called, ToolError> {
+        let own = Instant::now() + self.definition().timeout();
+        let result = self.execute(ctx, input).await?;
+        let is_callers_deadline = ctx.deadline().is_some_and(|it| it < own);
+        let fault = fault_of(result.failure.as_ref(), is_callers_deadline);
+        Ok(Called { result, steps: Some(Vec::new()), fault })
     }
 }
 
@@ -75,7 +74,7 @@ impl Traced for CompositeTool {
         ctx: &CallContext,
         input: Input,
         keep_bytes: usize,
-    ) -> Result<(ToolResult, Option<Vec<RecordedStep>>), ToolError> {
+    ) -> Result<Called, ToolError> {
         self.traced(ctx, &input, keep_bytes).await
     }
 }
@@ -128,11 +127,12 @@ impl<T: Traced> Tool for Tracked<T> {
         let recorded_input = recording.filter(|_| is_short).map(|_| input.clone());
         let res = self.tool.call(ctx, input, keep_bytes).await;
         // What could not be tried says nothing about the tool.
-        if let (Ok((result, steps)), Some(inner)) = (&res, self.builder.upgrade()) {
+        if let (Ok(Called { result, steps, fault }), Some(inner)) = (&res, self.builder.upgrade()) {
             let call = CallUse {
                 tool: self.tool.name().to_owned(),
                 version: self.version,
                 failure: result.failure.clone(),
+                fault: *fault,
                 wall: started.elapsed(),
                 at: flyto_audit::Timestamp::now().to_string(),
             };
@@ -157,7 +157,7 @@ impl<T: Traced> Tool for Tracked<T> {
                 drop(builder.keep_call(call, result.omitted.is_some(), recording).await);
             }
         }
-        res.map(|it| it.0)
+        res.map(|it| it.result)
     }
 }
 
@@ -167,7 +167,7 @@ impl ToolBuilder {
     /// Counts are written every 2 seconds and at each failure, so that a tool that fails in several
     /// processes at once is set aside after as many failures as in one.
     async fn count(&self, call: CallUse) -> Result<(), Refusal> {
-        let is_failure = call.failure.as_ref().is_some_and(crate::usage::is_own);
+        let is_failure = call.fault == Fault::Own;
         let (name, version) = (call.tool.clone(), call.version);
         {
             let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,13 +8,13 @@ mod hint;
 
 use std::{collections::BTreeMap, time::Duration};
 
-use flyto_tools::Failure;
+use flyto_tools::{Failure, ToolResult};
 use serde::{Deserialize, Serialize};
 
 pub use decay::{Decay, DecayPolicy, DecayStep, UsedTool, decay};
 pub use hint::{CallHints, Hint};
 
-use crate::Replay;
+use crate::{RecordedStep, Replay};
 
 /// After how many failures of its own in a row a tool is set aside, where the host says nothing else.
 pub const DEFAULT_QUARANTINE_AFTER: u32 = 3;
@@ -42,9 +42,12 @@ pub struct Usage {
     pub n_calls: u64,
     /// How many of them succeeded.
     pub n_ok: u64,
-    /// How many failed by a fault of the tool: its exit code, a signal, its time limit, a limit of size.
+    /// How many failed by a fault of the tool's own text: its exit code, a signal, its time limit, a limit of size; of a
+    /// composite, an output that could not be made.
     pub n_own_failures: u64,
-    /// How many of these ran out of time.
+    /// How many calls of a composite failed since a tool of its steps did. They accuse that tool, not the composite.
+    pub n_step_failures: u64,
+    /// How many of its own failures ran out of time.
     pub n_timed_out: u64,
     /// How many of its own failures came one after the other, up to the last call; 0 after a success.
     pub n_failures_in_a_row: u32,
@@ -70,6 +73,20 @@ impl Usage {
         })?;
         Some(Duration::from_millis(1 << at))
     }
+
+    /// How many calls failed by what a version can mend: its own text, or what it has its steps do.
+    fn n_failed(&self) -> u64 {
+        self.n_own_failures + self.n_step_failures
+    }
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub(crate) struct Called {
+    pub(crate) result: ToolResult,
+    /// The calls that it made; `None` where they have more bytes than were to be kept.
+    pub(crate) steps: Option<Vec<RecordedStep>>,
+    pub(crate) fault: Fault,
 }
 
 /// One call that was made.
@@ -78,12 +95,38 @@ pub(crate) struct CallUse {
     pub(crate) tool: String,
     pub(crate) version: u64,
     pub(crate) failure: Option<Failure>,
+    pub(crate) fault: Fault,
     pub(crate) wall: Duration,
     pub(crate) at: String,
 }
 
-/// Whether a failure is a fault of the tool, and not of its caller or the machine.
-pub(crate) fn is_own(failure: &Failure) -> bool {
+/// What the failure of a call accuses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Nothing that a version can mend: the call succeeded, or the input, a rule, the caller or the machine was the reason.
+    None,
+    /// The text of the tool.
+    Own,
+    /// A tool that a step of the composite called.
+    Step,
+}
+
+/// What bash says of a command that cannot be run, and of one that is not there (bash(1), "Exit Status").
+const NOT_ON_THIS_MACHINE: [i32; 2] = [126, 127];
+
+/// What the failure of a script or a command accuses. A time limit that its caller set says nothing about the text, and
+/// neither does a program that the machine lacks.
+pub(crate) fn fault_of(failure: Option<&Failure>, is_callers_deadline: bool) -> Fault {
+    match failure {
+        Some(Failure::TimedOut { .. }) if is_callers_deadline => Fault::None,
+        Some(Failure::ExitCode { code }) if NOT_ON_THIS_MACHINE.contains(code) => Fault::None,
+        Some(failure) if is_of_tool(failure) => Fault::Own,
+        _ => Fault::None,
+    }
+}
+
+/// Whether a failure is a fault of the tool that was called, and not of its caller or the machine.
+pub(crate) fn is_of_tool(failure: &Failure) -> bool {
     match failure {
         Failure::ExitCode { .. }
         | Failure::Signal { .. }
@@ -121,10 +164,14 @@ pub(crate) fn add(all: &mut BTreeMap<String, ToolUsage>, call: &CallUse) {
         }
         Some(failure) => {
             it.last_failure = Some(failure.to_string());
-            if is_own(failure) {
-                it.n_own_failures += 1;
-                it.n_failures_in_a_row += 1;
-                it.n_timed_out += u64::from(matches!(failure, Failure::TimedOut { .. }));
+            match call.fault {
+                Fault::Own => {
+                    it.n_own_failures += 1;
+                    it.n_failures_in_a_row += 1;
+                    it.n_timed_out += u64::from(matches!(failure, Failure::TimedOut { .. }));
+                }
+                Fault::Step => it.n_step_failures += 1,
+                Fault::None => {}
             }
         }
     }
@@ -134,7 +181,7 @@ pub(crate) fn add(all: &mut BTreeMap<String, ToolUsage>, call: &CallUse) {
 }
 
 /// Whether a rollback should be looked at: the last version fails more than twice as often as the one before, over at
-/// least 5 calls of each. Gives both numbers of the versions, the last one first.
+/// least 5 calls of each. Failures of step tools count: both versions called them. Gives both numbers of the versions, the last one first.
 ///
 /// ```
 /// use flyto_evolve::{ToolUsage, Usage, rollback_advice};
@@ -151,7 +198,7 @@ pub(crate) fn add(all: &mut BTreeMap<String, ToolUsage>, call: &CallUse) {
 pub fn rollback_advice(usage: &ToolUsage) -> Option<(u64, u64)> {
     let mut last = usage.iter().rev().filter(|it| it.1.n_calls >= 5);
     let ((new, now), (old, before)) = (last.next()?, last.next()?);
-    let (now_failed, before_failed) = (now.n_own_failures, before.n_own_failures);
+    let (now_failed, before_failed) = (now.n_failed(), before.n_failed());
     // a / b > 2 c / d, without a division.
     let is_worse = now_failed * before.n_calls > 2 * before_failed * now.n_calls;
     (is_worse && now_failed >= 2).then_some((*new, *old))
@@ -180,7 +227,7 @@ pub struct RollbackAdvice {
 impl std::fmt::Display for RollbackAdvice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { tool, from, to, usage_from, usage_to, replay } = self;
-        let share = |it: &Usage| format!("{} of {} calls failed", it.n_own_failures, it.n_calls);
+        let share = |it: &Usage| format!("{} of {} calls failed", it.n_failed(), it.n_calls);
         writeln!(f, "{tool} version {from}: {}", share(usage_from))?;
         writeln!(f, "{tool} version {to}: {}", share(usage_to))?;
         write!(f, "{replay}")
@@ -195,6 +242,7 @@ mod tests {
         CallUse {
             tool: "t".into(),
             version: 1,
+            fault: fault_of(failure.as_ref(), false),
             failure,
             wall: Duration::from_millis(ms),
             at: "2026-01-01T00:00:00Z".into(),
@@ -204,13 +252,21 @@ mod tests {
     #[test]
     fn failures_of_the_caller_accuse_no_tool() {
         let mut all = BTreeMap::new();
-        for failure in
-            [Failure::exit_code(1), Failure::BadInput, Failure::Cancelled, Failure::Denied]
-        {
+        let missing_program = Failure::exit_code(127);
+        for failure in [
+            Failure::exit_code(1),
+            Failure::BadInput,
+            Failure::Cancelled,
+            Failure::Denied,
+            missing_program,
+        ] {
             add(&mut all, &call(Some(failure), 3));
         }
         let it = &all["t"][&1];
-        assert_eq!((it.n_calls, it.n_own_failures, it.n_failures_in_a_row), (4, 1, 1));
+        assert_eq!((it.n_calls, it.n_own_failures, it.n_failures_in_a_row), (5, 1, 1));
+        let timed_out = Failure::TimedOut { after: None };
+        assert_eq!(fault_of(Some(&timed_out), true), Fault::None);
+        assert_eq!(fault_of(Some(&timed_out), false), Fault::Own);
         add(&mut all, &call(None, 3));
         assert_eq!((all["t"][&1].n_ok, all["t"][&1].n_failures_in_a_row), (1, 0));
     }

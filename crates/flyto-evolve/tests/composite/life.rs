@@ -315,3 +315,44 @@ async fn a_new_version_of_a_step_is_seen_at_once_by_what_calls_it() {
     let err = life.call("whole", json!({})).await.unwrap_err();
     assert!(err.to_string().contains("there is no tool \"step\""), "{err}");
 }
+
+#[tokio::test]
+async fn only_what_its_own_text_does_sets_a_composite_aside() {
+    let life = Life::new();
+    let end = |steps: Value, output: Value| json!({"steps": [steps], "output": output});
+    let of = |tool: &str| end(json!({"id": "a", "tool": tool}), json!("done"));
+    let each = json!({"id": "a", "tool": "denied", "for_each": [1, 2]});
+    let wrong = end(json!({"id": "a", "tool": "echo"}), by_ref("/steps/a/output/missing"));
+    for (name, composite, own, of_step) in [
+        ("refused", of("denied"), 0, 0),
+        ("refused_items", end(each, json!("done")), 0, 0),
+        ("of_a_step", of("fail"), 0, 4),
+        ("of_itself", wrong, 3, 0),
+    ] {
+        let what = format!("Does {name} to its end.");
+        life.apply(&ToolDefinition::composite(name, what, composite), None).await.unwrap();
+        for _ in 0..3 {
+            assert!(life.call(name, json!({})).await.unwrap().is_error());
+        }
+        let is_there = life.bench.registry.get(name).is_some();
+        assert_eq!(is_there, own < 3, "{name}");
+        if is_there {
+            life.call(name, json!({})).await.unwrap();
+        }
+        let usage = life.builder.flush_usage().await.unwrap();
+        let it = &usage[name][&1];
+        assert_eq!((it.n_own_failures, it.n_step_failures), (own, of_step), "{name}");
+    }
+    // Neither does a caller that takes its call back, or gives it no time.
+    life.apply(&job("slow", &["wait"]), None).await.unwrap();
+    let entry = life.bench.registry.get("slow").unwrap();
+    for _ in 0..3 {
+        let ctx = CallContext::new();
+        ctx.cancellation().cancel();
+        let result = entry.tool().execute(&ctx, Input::from_value(json!({}))).await.unwrap();
+        assert_eq!(result.failure, Some(Failure::Cancelled));
+        let ctx = CallContext::new().with_deadline(std::time::Instant::now());
+        assert!(entry.tool().execute(&ctx, Input::from_value(json!({}))).await.unwrap().is_error());
+    }
+    assert!(life.bench.registry.get("slow").is_some());
+}

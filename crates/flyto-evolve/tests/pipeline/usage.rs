@@ -1,8 +1,9 @@
 //! What follows from calls that were made.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use flyto_evolve::{Change, Decay, DecayPolicy, Status};
+use flyto_tools::Failure;
 
 use super::*;
 
@@ -37,6 +38,26 @@ async fn a_tool_that_fails_again_and_again_is_set_aside_and_can_be_mended() {
         call(&bench.registry, "pinned", json!({})).await.unwrap();
     }
     assert!(bench.registry.get("pinned").is_some());
+}
+
+#[tokio::test]
+async fn callers_and_machines_set_no_tool_aside() {
+    let bench = Bench::new();
+    bench.save(&def("waits", "sleep 600\n"), None).await;
+    bench.save(&def("lacks", "flyto-no-such-program\n"), None).await;
+    for _ in 0..4 {
+        let result = call(&bench.registry, "lacks", json!({})).await.unwrap();
+        assert_eq!(result.failure, Some(Failure::exit_code(127)));
+        let entry = bench.registry.get("waits").unwrap();
+        let ctx = CallContext::new().with_deadline(Instant::now() + Duration::from_millis(20));
+        let result = entry.tool().execute(&ctx, Input::from_value(json!({}))).await.unwrap();
+        assert!(matches!(result.failure, Some(Failure::TimedOut { .. })), "{result:?}");
+    }
+    let usage = bench.builder.flush_usage().await.unwrap();
+    for name in ["waits", "lacks"] {
+        assert_eq!((usage[name][&1].n_calls, usage[name][&1].n_own_failures), (4, 0), "{name}");
+        assert!(bench.registry.get(name).is_some());
+    }
 }
 
 #[tokio::test]
