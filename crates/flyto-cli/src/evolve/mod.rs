@@ -10,8 +10,8 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use flyto_evolve::{
-    Approver, Builder, CallRecording, Change, HostContext, LoadReport, Refusal, Status, Store,
-    StoreError, ToolBuilder, Version, agent_tools,
+    Approver, Builder, CallRecording, Change, HostContext, LoadReport, RecoveredKind, Refusal,
+    Status, Store, StoreError, ToolBuilder, Version, agent_tools,
 };
 use flyto_execenv::Environment;
 use flyto_host::{Host, Surroundings};
@@ -106,6 +106,8 @@ impl Evolved {
         for it in &report.left_out {
             res.push(format!("an evolved tool is left out: {}", one_line(&chain(&it.error))));
         }
+        res.extend(report.recovered.iter().map(|it| one_line(&it.to_string())));
+        res.extend(set_aside(report));
         for name in &self.not_offered {
             res.push(format!("agents are not offered {name}, whose name another tool has"));
         }
@@ -121,6 +123,14 @@ impl Evolved {
         };
         archived.into_iter().filter_map(why).collect()
     }
+    /// Damaged files that were set aside at this start, one sentence each. A call tells of them: its tool may be another
+    /// version now.
+    pub(crate) fn set_aside_now(&self) -> Vec<String> {
+        let recovered = self.report.iter().flat_map(|it| &it.recovered);
+        let damaged = recovered.filter(|it| matches!(it.kind, RecoveredKind::SetAside { .. }));
+        damaged.map(|it| one_line(&it.to_string())).collect()
+    }
+
 
     /// Why a tool of this name cannot be called, and what to do; `None` where the store knows nothing of it.
     pub(crate) fn why_not(&self, name: &str) -> Option<String> {
@@ -148,6 +158,30 @@ pub(crate) fn approve(id: &str) -> String {
 pub(crate) fn name_of(id: &str) -> &str {
     id.rsplit_once('-').map_or(id, |(name, _)| name)
 }
+/// Damaged files that an earlier start set aside.
+fn set_aside(report: &LoadReport) -> Option<String> {
+    let now: Vec<&Path> = report
+        .recovered
+        .iter()
+        .filter_map(|it| match &it.kind {
+            RecoveredKind::SetAside { path, .. } => Some(path.as_path()),
+            _ => None,
+        })
+        .collect();
+    let earlier: Vec<String> = report
+        .set_aside
+        .iter()
+        .filter(|it| !now.contains(&it.as_path()))
+        .map(|it| one_line(&it.to_string_lossy()))
+        .collect();
+    (!earlier.is_empty()).then(|| set_aside_remark(&earlier))
+}
+
+/// That damaged files lie aside, and what to do.
+pub(crate) fn set_aside_remark(files: &[String]) -> String {
+    format!("set aside since damaged: {}; look at what was lost, then remove it", files.join(", "))
+}
+
 
 /// The id of a text that no person approved: its name, and the first digits of its hash.
 pub(crate) fn id_of(name: &str, hash: &flyto_evolve::DefinitionHash) -> String {

@@ -315,6 +315,33 @@ fn states_are_told_and_changed() {
 }
 
 #[test]
+fn a_damaged_file_is_told_of_by_the_call_that_sets_it_aside() {
+    let place = Place::new();
+    place.approved(&definition("t", "echo one\n"), &[]);
+    std::fs::write(place.path().join("tools/tools/t.json"), "{").unwrap();
+    let ran = place.evolving(&["call", "t", "text=x"]).run();
+    assert_eq!((ran.code, ran.stdout().as_str()), (Some(0), "one\n"));
+    let told = ran.stderr();
+    assert!(
+        told.contains("the file of the tool t was damaged (") && told.contains("version 1 of"),
+        "{told}"
+    );
+    // Later calls do not repeat it, and lists do until the file is removed.
+    assert_eq!(place.evolving(&["call", "t", "text=x"]).run().stderr(), "");
+    let document = place.told(&["list"]);
+    let file = document["set_aside"][0].as_str().unwrap();
+    for words in [&["list"][..], &["list", "--problems"], &["evolve", "list"]] {
+        let told = place.evolving(words).run().stderr();
+        assert!(
+            told.contains("set aside since damaged: ") && told.contains(".unusable."),
+            "{told}"
+        );
+    }
+    std::fs::remove_file(file).unwrap();
+    assert_eq!(place.told(&["list"])["set_aside"], json!([]));
+}
+
+#[test]
 fn names_of_others_are_protected() {
     let place = Place::with_tools(&[("t", "echo", "")]);
     let tools = r#"[{"name": "taken", "description": "x", "exec": ["true"]}]"#;

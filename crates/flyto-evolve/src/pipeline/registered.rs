@@ -5,6 +5,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{Arc, PoisonError},
 };
 
@@ -56,6 +57,8 @@ pub struct LoadReport {
     pub damaged: Vec<Damaged>,
     /// What was put in order.
     pub recovered: Vec<Recovered>,
+    /// Files that were set aside earlier since they could not be used; see [`Loaded::set_aside`](crate::Loaded::set_aside).
+    pub set_aside: Vec<PathBuf>,
     /// Why nothing could be put in order, for people: the store cannot be written to, say.
     pub not_recovered: Option<String>,
 }
@@ -120,6 +123,7 @@ impl ToolBuilder {
         let mut tools = Vec::new();
         let known = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // Composites may call tools that are registered with them.
+        report.set_aside = loaded.set_aside;
         let catalog =
             loaded.active.iter().fold(self.catalog(), |it, version| it.with(&version.definition));
         for version in loaded.active {

@@ -1,12 +1,14 @@
 //! Reading a store, and putting in order what a stopped writer left.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf};
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    HISTORY, MAX_TOOLS, PENDING, Status, Store, StoreError, TEMP, TOOLS, Version, history_of,
-    number_in, record, record::MAX_RECORD_BYTES, record_of, view::View, view_of,
+    HISTORY, MAX_TOOLS, PENDING, QUARANTINE, Status, Store, StoreError, TEMP, TOOLS, UNUSABLE,
+    Version, history_of, number_in, record, record::MAX_RECORD_BYTES, record_of, view::View,
+    view_of,
 };
 use crate::{ToolDefinition, definition::file_name_fault};
 
@@ -36,7 +38,13 @@ pub struct Loaded {
     pub unapproved: Vec<Unapproved>,
     /// Files that cannot be used. The other tools are not concerned.
     pub damaged: Vec<Damaged>,
+    /// Files in `quarantine` that could not be used when they were set aside, in the order of their names, until a person
+    /// removes them. At most 100; edits that were denied are not among them.
+    pub set_aside: Vec<PathBuf>,
 }
+
+/// The most files that were set aside and are told.
+const MAX_SET_ASIDE: usize = 100;
 
 /// A definition in `tools` that no person approved.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,17 +67,61 @@ pub struct Damaged {
 }
 
 /// Something that was put in order. It is recorded in the log of events too, as `recovered`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// `Display` is one sentence for an operator; as JSON, it is an object with `name`, `kind` and what the kind has.
+///
+/// ```
+/// use flyto_evolve::LoadReport;
+///
+/// fn told(report: &LoadReport) {
+///     report.recovered.iter().for_each(|it| eprintln!("{it}"));
+/// }
+/// told(&LoadReport::default());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Recovered {
     /// The name of the tool.
     pub name: String,
     /// What was done.
+    #[serde(flatten)]
     pub kind: RecoveredKind,
 }
 
+impl fmt::Display for Recovered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        match &self.kind {
+            RecoveredKind::RolledForward { from: Some(from), to } => {
+                write!(
+                    f,
+                    "the file of the tool {name} said version {from} and says version {to} now"
+                )
+            }
+            RecoveredKind::RolledForward { from: None, to } => {
+                write!(f, "the file of the tool {name} was missing and says version {to} now")
+            }
+            RecoveredKind::Removed => {
+                write!(f, "the file of the tool {name} was removed: the tool is archived")
+            }
+            RecoveredKind::SetAside { path, why, to } => {
+                write!(
+                    f,
+                    "the file of the tool {name} was damaged ({why}) and is {} now; ",
+                    path.display()
+                )?;
+                match to {
+                    Some(to) => write!(f, "version {to} of the history is in its place"),
+                    None => f.write_str("no version is in its place"),
+                }
+            }
+        }
+    }
+}
+
 /// What was put in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
 #[non_exhaustive]
 pub enum RecoveredKind {
     /// The file in `tools` said an earlier version, or was missing, and says the last one now.
@@ -87,6 +139,8 @@ pub enum RecoveredKind {
         path: PathBuf,
         /// What was wrong with it.
         why: String,
+        /// The version that is in its place; `None` where no version can be called.
+        to: Option<u64>,
     },
 }
 
@@ -140,6 +194,7 @@ impl Store {
             }
             self.add_loaded(&name, last, view, &mut loaded);
         }
+        loaded.set_aside = self.set_aside_files()?;
         Ok((recovered, loaded))
     }
 
@@ -178,15 +233,17 @@ impl Store {
                 RecoveredKind::Removed
             }
             (View::Unusable(why), _) => {
-                let aside = self.quarantine(&view_of(name), "unusable")?;
-                if let Some(last) = last.filter(|it| it.status == Status::Active) {
+                let aside = self.quarantine(&view_of(name), UNUSABLE)?;
+                let active = last.filter(|it| it.status == Status::Active);
+                if let Some(last) = active {
                     self.write_view(last)?;
                 }
-                RecoveredKind::SetAside { path: self.path(&aside), why: why.clone() }
+                let (path, to) = (self.path(&aside), active.map(|it| it.number));
+                RecoveredKind::SetAside { path, why: why.clone(), to }
             }
             _ => return Ok(None),
         };
-        self.log()?.event("", "recovered", &json!({"tool": name, "what": format!("{kind:?}")}))?;
+        self.log()?.event("", "recovered", &json!({"tool": name, "what": kind}))?;
         Ok(Some(Recovered { name: name.to_owned(), kind }))
     }
 
@@ -201,7 +258,17 @@ impl Store {
         for name in self.names()? {
             self.load_one(&name, &mut res)?;
         }
+        res.set_aside = self.set_aside_files()?;
         Ok(res)
+    }
+
+    /// What lies in `quarantine` since it could not be used.
+    fn set_aside_files(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let mut names = self.told("list", QUARANTINE, self.files().names(QUARANTINE))?;
+        names.retain(|it| it.contains(&format!(".{UNUSABLE}.")));
+        names.sort_unstable();
+        names.truncate(MAX_SET_ASIDE);
+        Ok(names.iter().map(|it| self.path(&format!("{QUARANTINE}/{it}"))).collect())
     }
 
     fn load_one(&self, name: &str, res: &mut Loaded) -> Result<(), StoreError> {

@@ -63,6 +63,8 @@ const TOOLS: &str = "tools";
 const HISTORY: &str = "history";
 const PENDING: &str = "pending";
 const QUARANTINE: &str = "quarantine";
+/// Why a file is in it that cannot be used, in the name of the file.
+const UNUSABLE: &str = "unusable";
 const EVENTS: &str = "events";
 /// In front of the names of files that are being written.
 const TEMP: &str = ".tmp.";

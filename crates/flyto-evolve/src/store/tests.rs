@@ -318,7 +318,7 @@ fn check_recovery(damage: impl FnOnce(&Store), expect: Expect) {
     let recovered: Vec<_> = recovered
         .into_iter()
         .map(|it| match it.kind {
-            RecoveredKind::SetAside { path, why } => {
+            RecoveredKind::SetAside { path, why, .. } => {
                 assert!(path.exists());
                 format!("{} set aside: {why}", it.name)
             }

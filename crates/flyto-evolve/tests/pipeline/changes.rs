@@ -335,3 +335,25 @@ async fn loading_again_takes_up_what_another_process_did() {
     assert_eq!(changes.changed.iter().map(|it| it.as_str()).collect::<Vec<_>>(), ["say"]);
     assert_eq!(output(&registry, "say").await, "2\n");
 }
+
+#[tokio::test]
+async fn a_damaged_file_is_set_aside_and_told_until_it_is_removed() {
+    let bench = Bench::new();
+    bench.save(&def("say", "echo one\n"), None).await;
+    fs::write(bench.store().view_path("say"), "{\"name\": \"say\"").unwrap();
+    let report = bench.again().1.load_all().await.unwrap();
+    let [recovered] = &*report.recovered else { panic!("{report:?}") };
+    let aside = report.set_aside[0].clone();
+    let (told, text) = (recovered.to_string(), json!(recovered).to_string());
+    assert!(told.starts_with("the file of the tool say was damaged ("), "{told}");
+    let rest =
+        format!(") and is {} now; version 1 of the history is in its place", aside.display());
+    assert!(told.ends_with(&rest), "{told}");
+    assert!(text.contains("\"kind\":\"set_aside\"") && text.contains("\"to\":1"), "{text}");
+    // The log has it as data, and the next start tells of the file.
+    assert!(bench.holds(&format!("\"what\":{{\"kind\":\"set_aside\",\"path\":{}", json!(aside))));
+    let report = bench.again().1.load_all().await.unwrap();
+    assert_eq!((report.recovered, &report.set_aside), (Vec::new(), &vec![aside.clone()]));
+    fs::remove_file(aside).unwrap();
+    assert!(bench.again().1.load_all().await.unwrap().set_aside.is_empty());
+}

@@ -3,7 +3,7 @@
 use flyto_evolve::{Loaded, Pending, Version};
 use serde::Serialize;
 
-use crate::evolve::{Evolution, Known, failed, id_of};
+use crate::evolve::{Evolution, Known, failed, id_of, set_aside_remark};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -19,6 +19,8 @@ struct Document<'a> {
     unapproved: Vec<File<'a>>,
     /// Files that cannot be used.
     damaged: Vec<Damaged<'a>>,
+    /// Files that could not be used when they were set aside.
+    set_aside: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -48,7 +50,8 @@ struct Damaged<'a> {
 
 pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
-    let Loaded { active, archived, unapproved, damaged, .. } = store.load().map_err(failed)?;
+    let loaded = store.load().map_err(failed)?;
+    let Loaded { active, archived, unapproved, damaged, set_aside, .. } = loaded;
     let pending = store.pending().map_err(failed)?;
     let mut versions: Vec<&Version> = active.iter().chain(&archived).collect();
     versions.sort_by(|a, b| a.definition.name.cmp(&b.definition.name));
@@ -75,10 +78,13 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         .iter()
         .map(|it| Damaged { file: it.path.to_string_lossy().into_owned(), why: &it.why })
         .collect();
+    let set_aside: Vec<String> =
+        set_aside.iter().map(|it| it.to_string_lossy().into_owned()).collect();
     let screen = session.screen;
     if screen.is_json() {
         let dir = store.dir().to_string_lossy().into_owned();
-        screen.document(&Document { dir, tools, pending: &pending, unapproved, damaged })?;
+        let pending = &pending;
+        screen.document(&Document { dir, tools, pending, unapproved, damaged, set_aside })?;
         return Ok(Exit::Ok);
     }
     if tools.is_empty() && pending.is_empty() && unapproved.is_empty() {
@@ -110,6 +116,10 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     for it in &damaged {
         let file = one_line(&it.file);
         screen.note(format_args!("{file} cannot be used: {}", one_line(it.why)));
+    }
+    if !set_aside.is_empty() {
+        let files: Vec<String> = set_aside.iter().map(|it| one_line(it)).collect();
+        screen.note(set_aside_remark(&files));
     }
     Ok(Exit::Ok)
 }
