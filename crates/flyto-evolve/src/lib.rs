@@ -55,7 +55,7 @@ mod exchange;
 pub use agent::agent_tools;
 pub use composite::{
     CompositeTool, MAX_CALLS, MAX_COMPOSITE_BYTES, MAX_COMPOSITE_DEPTH, MAX_ITEMS, MAX_STEP_BYTES,
-    MAX_STEPS, MAX_VALUE_BYTES, StepFault, StepReport, StepStatus, UndoReport,
+    MAX_STEPS, MAX_VALUE_BYTES, NeedsReview, StepFault, StepReport, StepStatus, UndoReport,
 };
 pub use definition::{
     Body, DEFAULT_TIMEOUT, DefinitionHash, Example, InvalidDefinitionHash, LookAlike,

@@ -12,7 +12,7 @@ use crate::words::{one_line, time};
 pub(crate) struct Evolution {
     pub(crate) version: u64,
     pub(crate) sha256: String,
-    /// `active`, `archived`, `quarantined`.
+    /// `active`, `archived`, `quarantined`, `needs_review`, `unapproved`.
     pub(crate) state: &'static str,
     pub(crate) parent: Option<u64>,
     pub(crate) change: Change,
@@ -21,6 +21,9 @@ pub(crate) struct Evolution {
     pub(crate) approved_by: Option<String>,
     pub(crate) approved_at: Option<String>,
     pub(crate) pinned_by: Option<String>,
+    /// The tools of its steps that changed since it was approved: it refuses its calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) changed_tools: Vec<String>,
     /// How it was used; `None` where it was never called.
     pub(crate) usage: Option<Usage>,
 }
@@ -40,13 +43,18 @@ fn state(version: &Version) -> &'static str {
 pub(crate) struct Known {
     usage: BTreeMap<String, ToolUsage>,
     pins: BTreeMap<String, String>,
+    /// Composites that refuse their calls, with the tools that changed.
+    needs_review: BTreeMap<(String, u64), Vec<String>>,
 }
 
 impl Known {
     /// What cannot be read is left out: neither statistics nor pins decide what runs.
     pub(crate) fn of(store: &Store) -> Self {
         let (usage, pins) = (store.usage().unwrap_or_default(), store.pins().unwrap_or_default());
-        Self { usage, pins }
+        let needs_review = store.load().map(|it| it.needs_review()).unwrap_or_default();
+        let needs_review =
+            needs_review.into_iter().map(|it| ((it.name, it.version), it.tools)).collect();
+        Self { usage, pins, needs_review }
     }
 
     /// The calls of all versions of a tool.
@@ -60,10 +68,11 @@ impl Evolution {
         let name = &version.definition.name;
         let usage = known.usage.get(name).and_then(|it| it.get(&version.number)).cloned();
         let approval = version.approval.as_ref();
+        let changed = known.needs_review.get(&(name.clone(), version.number));
         Self {
             version: version.number,
             sha256: version.hash().to_string(),
-            state: state(version),
+            state: if changed.is_some() { "needs_review" } else { state(version) },
             parent: version.parent,
             change: version.change.clone(),
             saved_at: version.saved_at.clone(),
@@ -71,6 +80,7 @@ impl Evolution {
             approved_by: approval.map(|it| it.by.clone()),
             approved_at: approval.map(|it| it.at.clone()),
             pinned_by: known.pins.get(name).cloned(),
+            changed_tools: changed.cloned().unwrap_or_default(),
             usage,
         }
     }
@@ -88,6 +98,10 @@ impl Evolution {
             ("proposed", format!("by {}", one_line(&self.proposed_by))),
             ("approved", approved),
         ];
+        if !self.changed_tools.is_empty() {
+            let tools: Vec<String> = self.changed_tools.iter().map(|it| one_line(it)).collect();
+            res.push(("changed since", tools.join(", ")));
+        }
         res.extend(self.pinned_by.iter().map(|by| ("pinned", format!("by {}", one_line(by)))));
         res.push(("calls", self.usage.as_ref().map_or_else(|| "none".to_owned(), calls)));
         res
@@ -103,6 +117,7 @@ pub(crate) fn change(change: &Change) -> String {
         Change::Archived => "archived".to_owned(),
         Change::Quarantined { why } => format!("quarantined: {}", one_line(why)),
         Change::Restored => "restored".to_owned(),
+        Change::Reviewed => "approved again".to_owned(),
         Change::HumanEdit => "edited by hand".to_owned(),
         Change::Adopted => "adopted".to_owned(),
         Change::Imported { from } => format!("imported from {}", one_line(from)),

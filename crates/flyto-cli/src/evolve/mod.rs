@@ -93,10 +93,21 @@ impl Evolved {
             let what = if it.base.is_some() { "was edited by hand" } else { "was never approved" };
             res.push(format!("the file of the tool {name} {what}: {}", approve(&id)));
         }
+        for it in &report.needs_review {
+            let tools: Vec<String> = it.tools.iter().map(|it| one_line(it)).collect();
+            res.push(format!(
+                "the tool {} needs review, since tools that it calls changed ({}): {}",
+                one_line(&it.name),
+                tools.join(", "),
+                approve(&it.name)
+            ));
+        }
         for it in &report.damaged {
             let path = one_line(&it.path.to_string_lossy());
             res.push(format!("{path} cannot be used: {}", one_line(&it.why)));
         }
+        res.extend(report.recovered.iter().map(|it| one_line(&it.to_string())));
+        res.extend(set_aside(report));
         res.extend(
             report
                 .not_recovered
@@ -106,12 +117,18 @@ impl Evolved {
         for it in &report.left_out {
             res.push(format!("an evolved tool is left out: {}", one_line(&chain(&it.error))));
         }
-        res.extend(report.recovered.iter().map(|it| one_line(&it.to_string())));
-        res.extend(set_aside(report));
         for name in &self.not_offered {
             res.push(format!("agents are not offered {name}, whose name another tool has"));
         }
         res
+    }
+
+    /// Damaged files that were set aside at this start, one sentence each. A call tells of them: its tool may be another
+    /// version now.
+    pub(crate) fn set_aside_now(&self) -> Vec<String> {
+        let recovered = self.report.iter().flat_map(|it| &it.recovered);
+        let damaged = recovered.filter(|it| matches!(it.kind, RecoveredKind::SetAside { .. }));
+        damaged.map(|it| one_line(&it.to_string())).collect()
     }
 
     /// Tools that were set aside since they failed again and again, with why.
@@ -123,14 +140,6 @@ impl Evolved {
         };
         archived.into_iter().filter_map(why).collect()
     }
-    /// Damaged files that were set aside at this start, one sentence each. A call tells of them: its tool may be another
-    /// version now.
-    pub(crate) fn set_aside_now(&self) -> Vec<String> {
-        let recovered = self.report.iter().flat_map(|it| &it.recovered);
-        let damaged = recovered.filter(|it| matches!(it.kind, RecoveredKind::SetAside { .. }));
-        damaged.map(|it| one_line(&it.to_string())).collect()
-    }
-
 
     /// Why a tool of this name cannot be called, and what to do; `None` where the store knows nothing of it.
     pub(crate) fn why_not(&self, name: &str) -> Option<String> {
@@ -149,15 +158,6 @@ impl Evolved {
     }
 }
 
-/// What approves a proposal.
-pub(crate) fn approve(id: &str) -> String {
-    format!("`{}`", command_line(["flyto", "evolve", "approve", id]))
-}
-
-/// The name in the id of a proposal.
-pub(crate) fn name_of(id: &str) -> &str {
-    id.rsplit_once('-').map_or(id, |(name, _)| name)
-}
 /// Damaged files that an earlier start set aside.
 fn set_aside(report: &LoadReport) -> Option<String> {
     let now: Vec<&Path> = report
@@ -182,6 +182,15 @@ pub(crate) fn set_aside_remark(files: &[String]) -> String {
     format!("set aside since damaged: {}; look at what was lost, then remove it", files.join(", "))
 }
 
+/// What approves a proposal.
+pub(crate) fn approve(id: &str) -> String {
+    format!("`{}`", command_line(["flyto", "evolve", "approve", id]))
+}
+
+/// The name in the id of a proposal.
+pub(crate) fn name_of(id: &str) -> &str {
+    id.rsplit_once('-').map_or(id, |(name, _)| name)
+}
 
 /// The id of a text that no person approved: its name, and the first digits of its hash.
 pub(crate) fn id_of(name: &str, hash: &flyto_evolve::DefinitionHash) -> String {

@@ -96,3 +96,44 @@ fn a_composite_is_never_safer_than_its_steps() {
     assert_eq!(ran.code, Some(3), "{}", ran.shown());
     assert!(ran.stderr().contains("nothing"), "{}", ran.shown());
 }
+
+#[test]
+fn a_composite_whose_tools_changed_waits_for_a_person() {
+    let place = place();
+    let steps = json!({"steps": [{"id": "a", "tool": "do_it", "with": {"text": "a"}}]});
+    let def = json!({"name": "one", "description": "Does one thing.", "execution_type": "composite", "composite": steps});
+    approve(&place, &def.to_string());
+    assert_eq!(place.evolving(&["call", "one"]).run().code, Some(0));
+    // Another text for the step.
+    let next = crate::evolve::definition("do_it", "echo \"done $TOOL_INPUT_TEXT\" >>log\n");
+    let id = place.staged(&next, &["--base", "1", "--distinct-because", "a test"]);
+    place.told(&["approve", "--yes", &id]);
+    let ran = place.evolving(&["call", "one"]).run();
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    assert!(ran.stderr().contains("tools that it calls changed: do_it"), "{}", ran.shown());
+    assert_eq!(std::fs::read_to_string(place.path().join("log")).unwrap(), "do a\n");
+    for words in [&["list"][..], &["list", "--problems"]] {
+        let told = place.evolving(words).run().stderr();
+        assert!(
+            told.contains("the tool one needs review, since tools that it calls changed (do_it)"),
+            "{told}"
+        );
+    }
+    let list = place.evolve(&["list"]).stdout();
+    assert!(list.contains("needs_review") && list.contains("a change of do_it"), "{list}");
+    let shown = place.told(&["show", "one"]);
+    assert_eq!(
+        (&shown["state"], &shown["changed_tools"]),
+        (&json!("needs_review"), &json!(["do_it"]))
+    );
+    // The text is approved again by its id, and runs.
+    let id = format!("one-{}", &shown["sha256"].as_str().unwrap()[..12]);
+    assert!(place.evolve(&["show", &id]).stdout().contains("calls do_it, sha256 "));
+    assert_eq!(place.told(&["approve", "--yes", &id])["version"], 2);
+    assert_eq!(place.told(&["show", "one"])["change"]["kind"], "reviewed");
+    assert_eq!(place.evolving(&["call", "one"]).run().code, Some(0));
+    // What calls a tool is named when the tool goes.
+    let ran = place.evolve(&["archive", "do_it"]);
+    assert!(ran.stderr().contains("called by one, which refuse their calls"), "{}", ran.shown());
+    assert_eq!(place.evolving(&["call", "one"]).run().code, Some(5));
+}

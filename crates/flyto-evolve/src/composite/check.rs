@@ -6,12 +6,16 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use flyto_diagnostics::{closest, quoted};
-use flyto_tools::{Metadata, Snapshot, Tool, Validated, compile};
+use flyto_tools::{Metadata, Snapshot, compile};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{Composite, CompositeTool, Expr, MAX_COMPOSITE_DEPTH, read, value::escaped};
-use crate::{Body, ToolDefinition, pipeline::Tracked, run::metadata_of};
+use super::{
+    Composite, Expr, MAX_COMPOSITE_DEPTH, read,
+    registered::{composite_of, definition_hash},
+    value::escaped,
+};
+use crate::{Body, DefinitionHash, ToolDefinition, run::metadata_of};
 
 /// Tools that no composite calls: what makes tools, and what starts agents, is decided on by itself.
 const NOT_IN_COMPOSITES: [&str; 4] = ["create_tool", "update_tool", "Agent", "Task"];
@@ -59,6 +63,7 @@ struct Known {
     output_schema: Option<Value>,
     composite: Option<Arc<Composite>>,
     version: Option<u64>,
+    sha256: Option<DefinitionHash>,
 }
 
 /// What the steps of a composite make of it.
@@ -129,6 +134,7 @@ impl Catalog {
             output_schema: None,
             composite,
             version: Some(def.version),
+            sha256: Some(def.hash()),
         };
         self.own.insert(def.name.clone(), known);
         self
@@ -156,6 +162,7 @@ impl Catalog {
             output_schema: tool.output_schema().cloned(),
             composite: composite.map(|it| Arc::clone(it.composite())),
             version,
+            sha256: definition_hash(&**tool),
         })
     }
 
@@ -168,6 +175,11 @@ impl Catalog {
     /// Whether calls of the tool may run beside others, as it is registered now.
     pub(super) fn is_concurrency_safe(&self, name: &str) -> bool {
         self.find(name).is_some_and(|it| it.metadata.is_concurrency_safe())
+    }
+
+    /// The hash of a tool that was made at run time.
+    pub(super) fn hash_of(&self, name: &str) -> Option<DefinitionHash> {
+        self.find(name)?.sha256
     }
 
     /// What the tools of a composite make of it.
@@ -273,18 +285,6 @@ impl Derived {
             destructive: metadata.destructive.or(steps.destructive),
             ..steps
         }
-    }
-}
-
-/// The composite that a registered tool is.
-pub(crate) fn composite_of(tool: &dyn Tool) -> Option<&CompositeTool> {
-    let tool = match tool.downcast_ref::<Validated<Arc<dyn Tool>>>() {
-        Some(checked) => &**checked.get_ref(),
-        None => tool,
-    };
-    match tool.downcast_ref::<Tracked<CompositeTool>>() {
-        Some(tracked) => Some(tracked.get_ref()),
-        None => tool.downcast_ref::<CompositeTool>(),
     }
 }
 

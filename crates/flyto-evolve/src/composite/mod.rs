@@ -15,11 +15,13 @@
 //!  "timeout_ms": 120000}
 //! ```
 
+mod approved;
 mod check;
 mod condition;
 mod kept;
 mod outcome;
 mod read;
+mod registered;
 mod report;
 mod run;
 mod tool;
@@ -28,10 +30,13 @@ mod value;
 
 use std::time::Duration;
 
+pub use approved::NeedsReview;
+pub(crate) use approved::ToolHashes;
 pub use check::StepFault;
-pub(crate) use check::{Catalog, check, composite_of};
+pub(crate) use check::{Catalog, check};
 use condition::Condition;
 pub(crate) use read::read;
+pub(crate) use registered::composite_of;
 pub use report::{StepReport, StepStatus, UndoReport};
 pub use tool::CompositeTool;
 use value::Expr;

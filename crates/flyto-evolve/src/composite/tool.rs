@@ -15,7 +15,7 @@ use flyto_tools::{
 use serde_json::{Value, json};
 
 use super::{
-    Catalog, Composite, StepStatus, check,
+    Catalog, Composite, StepStatus, ToolHashes, approved, check,
     kept::Kept,
     read,
     run::{Ended, Ran, Run},
@@ -41,7 +41,8 @@ use crate::{
 ///
 /// A call is refused where a step's tool changed so that the composite would be more permissive than what was approved: a
 /// tool that is gone, a version that a step asks for and that is not there, a claim that the steps no longer give, a
-/// cycle. What follows from the steps without a claim, such as whether calls destroy something, is derived anew when a
+/// cycle. One that a person approved through a [`ToolBuilder`](crate::ToolBuilder) is refused too where a run-time tool
+/// of its steps has another text than it had then; it [needs review](crate::NeedsReview). What follows from the steps without a claim, such as whether calls destroy something, is derived anew when a
 /// [`ToolBuilder`](crate::ToolBuilder) registers or loads tools; before that, a composite whose metadata says too little
 /// refuses its calls.
 ///
@@ -90,6 +91,8 @@ pub struct CompositeTool {
     caller: Arc<dyn ToolCaller>,
     registry: Arc<Registry>,
     gate: Option<Arc<Gate>>,
+    /// The run-time tools that were approved with it; `None` where the host answers for them.
+    tools: Option<Arc<ToolHashes>>,
 }
 
 impl CompositeTool {
@@ -130,12 +133,18 @@ impl CompositeTool {
         let metadata = derived_metadata(&def, &composite, catalog);
         let approved = def.hash();
         let composite = Arc::new(composite);
-        Ok(Self { def, composite, approved, metadata, caller, registry, gate: None })
+        Ok(Self { def, composite, approved, metadata, caller, registry, gate: None, tools: None })
     }
 
     /// Has a call ask first whether the approved text is still in force.
     pub(crate) fn with_gate(mut self, gate: Arc<Gate>) -> Self {
         self.gate = Some(gate);
+        self
+    }
+
+    /// Has a call compare the run-time tools of its steps with those that were approved.
+    pub(crate) fn with_tools(mut self, tools: ToolHashes) -> Self {
+        self.tools = Some(Arc::new(tools));
         self
     }
 
@@ -164,8 +173,25 @@ impl CompositeTool {
             let what = format!("the tool {:?} is not run: {fault}; {}", self.def.name, fault.help);
             ToolError::new(ToolErrorKind::Refused, what)
         })?;
+        self.check_tools(&catalog)?;
         self.check_metadata(&catalog)?;
         Ok(catalog)
+    }
+
+    /// Whether the run-time tools of the steps have the texts that they had when a person approved this one.
+    fn check_tools(&self, catalog: &Catalog) -> Result<(), ToolError> {
+        let Some(tools) = &self.tools else { return Ok(()) };
+        let changed = approved::changed(tools, &catalog.hashes(&self.composite));
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let what = format!(
+            "the tool {:?} needs review and is not run: since it was approved, tools that it calls changed: {}; ask the \
+             user to approve it again",
+            self.def.name,
+            changed.join(", ")
+        );
+        Err(ToolError::new(ToolErrorKind::Refused, what))
     }
 
     /// Whether the tools of the steps are still as harmless as this tool says of itself. A host decides by what it says, so
@@ -203,6 +229,7 @@ impl CompositeTool {
             caller: Arc::clone(&self.caller),
             registry: Arc::clone(&self.registry),
             gate: self.gate.clone(),
+            tools: self.tools.clone(),
         })
     }
 
@@ -234,6 +261,7 @@ impl CompositeTool {
             caller: Arc::clone(&self.caller),
             registry: Arc::clone(&self.registry),
             gate: None,
+            tools: None,
         };
         let is_safe = vec![false; once.composite.steps.len()];
         let called = once.ran(&*once.caller, ctx, input, is_safe, usize::MAX).await;

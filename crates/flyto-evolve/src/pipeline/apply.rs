@@ -103,11 +103,12 @@ impl ToolBuilder {
                     )
                     .await;
                     let name = definition.name.clone();
-                    self.register_once(definition)?;
+                    self.register_once(definition, checked.tools)?;
                     return Ok(Applied::Once { name });
                 }
                 Answer::Save => {
-                    let approval = Approval::now(decision.by, hash);
+                    let approval =
+                        Approval::now(decision.by, hash).with_tools(checked.tools.clone());
                     return self.save(&proposal, checked, &review, approval).await;
                 }
                 Answer::Edit(text) => proposal.text = text,
@@ -137,7 +138,8 @@ impl ToolBuilder {
     ) -> Result<Applied, Refusal> {
         let mut definition = checked.definition;
         // The store sets the time of this version; what a file says of itself stays.
-        if proposal.source != ProposalSource::File {
+        let is_saved = matches!(proposal.source, ProposalSource::File | ProposalSource::Again);
+        if !is_saved {
             definition.created_at = String::new();
             definition.created_by.clone_from(&proposal.by);
         }
@@ -147,6 +149,7 @@ impl ToolBuilder {
         let change = match (&proposal.source, base) {
             (ProposalSource::File, None) => Change::Adopted,
             (ProposalSource::File, Some(_)) => Change::HumanEdit,
+            (ProposalSource::Again, _) => Change::Reviewed,
             (ProposalSource::Imported { from }, _) => Change::Imported { from: from.clone() },
             (ProposalSource::Agent, None) => Change::Created,
             (ProposalSource::Agent, Some(_)) => Change::Updated,
@@ -200,8 +203,8 @@ impl ToolBuilder {
             distinct_because: proposal.distinct_because.clone(),
             imported_from,
         };
-        // A file waits where it is.
-        if proposal.source != ProposalSource::File {
+        // A file waits where it is, and so does a version.
+        if !matches!(proposal.source, ProposalSource::File | ProposalSource::Again) {
             self.blocking(move |store| store.stage(&pending)).await?;
         }
         Ok(Applied::Staged { id })

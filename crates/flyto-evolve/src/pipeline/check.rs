@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     Body, ExampleReport, Facts, Replay, Review, SecretFinding, Store, StoreError, ToolDefinition,
-    Version, diff, hidden_characters, parse, parse_proposal,
+    Version, composite::ToolHashes, diff, hidden_characters, parse, parse_proposal,
 };
 
 /// The most tools of a store that can be called.
@@ -37,6 +37,7 @@ pub(super) struct Checked {
     pub(super) definition: ToolDefinition,
     pub(super) last: Option<Version>,
     pub(super) secrets: Vec<SecretFinding>,
+    pub(super) tools: ToolHashes,
     pub(super) similar: Vec<String>,
     pub(super) examples: ExampleReport,
     pub(super) notes: Vec<String>,
@@ -67,10 +68,20 @@ impl ToolBuilder {
         if last.is_none() && loaded.active.len() >= MAX_ACTIVE_TOOLS {
             return Err(Refusal::StoreFull { limit: MAX_ACTIVE_TOOLS });
         }
+        let mut tools = ToolHashes::new();
         if let Body::Composite(value) = &definition.body {
-            notes.extend(syntax::steps(&definition, value, &self.inner.registry)?);
+            let steps = syntax::steps(&definition, value, &self.inner.registry)?;
+            tools = steps.tools;
+            notes.extend(steps.notes);
         } else {
             syntax::check(&definition, &self.inner.env, &self.inner.host).await?;
+        }
+        let callers = loaded.callers(&name);
+        if last.as_ref().is_some_and(|it| it.hash() != definition.hash()) && !callers.is_empty() {
+            notes.push(format!(
+                "called by {}, which must be approved again before they run",
+                callers.join(", ")
+            ));
         }
         let why = proposal.distinct_because.as_deref();
         let similar = duplicate::check(
@@ -84,6 +95,10 @@ impl ToolBuilder {
         let similar = match similar {
             Err(Refusal::Duplicate { twin, .. }) if proposal.source == ProposalSource::File => {
                 vec![twin]
+            }
+            // Nor is a version that is there.
+            Err(Refusal::Duplicate { .. }) if proposal.source == ProposalSource::Again => {
+                Vec::new()
             }
             other => other?,
         };
@@ -108,13 +123,14 @@ impl ToolBuilder {
             Some(_) => self.replay_of_proposal(&definition).await?,
             None => None,
         };
-        Ok(Checked { definition, last, secrets, similar, examples, notes, replay })
+        Ok(Checked { definition, last, secrets, tools, similar, examples, notes, replay })
     }
 
     /// What the approver is shown of a proposal that went through the checks. The same proposal
     /// gives the same review.
     pub(super) fn review(proposal: &Proposal, checked: &Checked, is_edited: bool) -> Review {
-        let Checked { definition, last, secrets, similar, examples, notes, replay } = checked;
+        let Checked { definition, last, secrets, tools, similar, examples, notes, replay } =
+            checked;
         let imported_from = match &proposal.source {
             ProposalSource::Imported { from } => Some(from.clone()),
             _ => None,
@@ -133,6 +149,7 @@ impl ToolBuilder {
             facts: Facts::of(definition),
             secrets: secrets.clone(),
             notes: notes.clone(),
+            tools: tools.clone(),
             similar: similar.clone(),
             examples: examples.clone(),
             replay: replay.clone(),
@@ -174,7 +191,7 @@ impl ToolBuilder {
 fn read(proposal: &Proposal) -> Result<(ToolDefinition, Vec<String>), Refusal> {
     let source = Source::new("proposal", proposal.text.as_str());
     let parsed = match proposal.source {
-        ProposalSource::File => parse(&source),
+        ProposalSource::File | ProposalSource::Again => parse(&source),
         ProposalSource::Agent | ProposalSource::Imported { .. } => parse_proposal(&source),
     };
     let Some(definition) = parsed.definition else {
@@ -191,8 +208,8 @@ fn read(proposal: &Proposal) -> Result<(ToolDefinition, Vec<String>), Refusal> {
         ));
     }
     // What a person wrote stays as it is, so that it is known again.
-    let is_file = proposal.source == ProposalSource::File;
-    Ok((if is_file { definition } else { definition.normalised() }, notes))
+    let is_saved = matches!(proposal.source, ProposalSource::File | ProposalSource::Again);
+    Ok((if is_saved { definition } else { definition.normalised() }, notes))
 }
 
 /// Texts that are kept beside a definition.

@@ -36,6 +36,8 @@ pub enum ProposalSource {
     Agent,
     /// A file in the store that was never approved. It may have a wider name, and larger parts.
     File,
+    /// A saved version, about which a person is asked anew; see [`Proposal::again`].
+    Again,
     /// Another store.
     Imported {
         /// From where, for people.
@@ -61,6 +63,26 @@ impl Proposal {
     #[must_use]
     pub fn of(def: &ToolDefinition, by: impl Into<String>) -> Self {
         Self::new(def.file_text(), by)
+    }
+
+    /// Asks a person anew about a saved version: a composite that [needs review](crate::NeedsReview), say. It goes through
+    /// all checks, and what is approved is a version of its own with the same text.
+    ///
+    /// ```
+    /// # use flyto_evolve::{Approval, Change, NewVersion, Proposal, Store, ToolDefinition};
+    /// # let temp = tempfile::tempdir()?;
+    /// # let store = Store::new(temp.path().join("evolution"));
+    /// # let def = ToolDefinition::script("now", "The time.", "date\n");
+    /// # let approval = Approval::now("ada", def.hash());
+    /// # let version = store.commit(NewVersion::new(def, None, Change::Created).approved(approval))?;
+    /// let proposal = Proposal::again(&version, "ada");
+    /// assert_eq!(proposal.base, Some(version.number));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn again(version: &Version, by: impl Into<String>) -> Self {
+        let proposal = Self::of(&version.definition, by).source(ProposalSource::Again);
+        proposal.based_on(version.number)
     }
 
     /// Makes it an update of the version with this number: the last one that its author saw.

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Body, CompositeTool, Damaged, DefinitionHash, EvolvedTool, MAX_COMPOSITE_DEPTH, Pending,
     Recovered, Status, Store, StoreError, ToolDefinition, Unapproved, Version,
-    composite::{Catalog, composite_of},
+    composite::{Catalog, NeedsReview, ToolHashes, composite_of},
     run::Gate,
 };
 
@@ -51,14 +51,16 @@ pub struct LoadReport {
     pub left_out: Vec<LeftOut>,
     /// Files that no person approved.
     pub unapproved: Vec<Unapproved>,
+    /// Composites that refuse their calls until a person approves them again.
+    pub needs_review: Vec<NeedsReview>,
     /// Proposals that wait.
     pub pending: Vec<Pending>,
     /// Files that cannot be used.
     pub damaged: Vec<Damaged>,
-    /// What was put in order.
-    pub recovered: Vec<Recovered>,
     /// Files that were set aside earlier since they could not be used; see [`Loaded::set_aside`](crate::Loaded::set_aside).
     pub set_aside: Vec<PathBuf>,
+    /// What was put in order.
+    pub recovered: Vec<Recovered>,
     /// Why nothing could be put in order, for people: the store cannot be written to, say.
     pub not_recovered: Option<String>,
 }
@@ -118,12 +120,13 @@ impl ToolBuilder {
             }
         };
         report.pending = self.blocking(|store| store.pending()).await?;
+        report.needs_review = loaded.needs_review();
         report.unapproved = loaded.unapproved;
         report.damaged = loaded.damaged;
+        report.set_aside = loaded.set_aside;
         let mut tools = Vec::new();
         let known = self.inner.tools.lock().unwrap_or_else(PoisonError::into_inner).clone();
         // Composites may call tools that are registered with them.
-        report.set_aside = loaded.set_aside;
         let catalog =
             loaded.active.iter().fold(self.catalog(), |it, version| it.with(&version.definition));
         for version in loaded.active {
@@ -172,13 +175,16 @@ impl ToolBuilder {
                 drop(store.log().map(|it| it.event("", "not_run", &body)));
             })
         };
-        self.made(version.definition.clone(), Some(Arc::new(gate)), catalog)
+        let tools = version.approval.as_ref().map(|it| it.tools.clone()).unwrap_or_default();
+        self.made(version.definition.clone(), tools, Some(Arc::new(gate)), catalog)
     }
 
-    /// The tool of a definition. `catalog` has the tools that a composite may call.
+    /// The tool of a definition. `catalog` has the tools that a composite may call, `tools` those that were approved with
+    /// it.
     fn made(
         &self,
         definition: ToolDefinition,
+        tools: ToolHashes,
         gate: Option<Arc<Gate>>,
         catalog: &Catalog,
     ) -> Result<Arc<dyn Tool>, Refusal> {
@@ -192,7 +198,7 @@ impl ToolBuilder {
             let caller = Arc::clone(caller.as_ref().ok_or(unsupported)?);
             let made =
                 CompositeTool::with_catalog(definition, caller, Arc::clone(registry), catalog);
-            let made = made.map_err(failed)?;
+            let made = made.map_err(failed)?.with_tools(tools);
             return Ok(checked(self.tracked(
                 match gate {
                     Some(gate) => made.with_gate(gate),
@@ -229,10 +235,14 @@ impl ToolBuilder {
     }
 
     /// Registers a tool that is not saved.
-    pub(super) fn register_once(&self, definition: ToolDefinition) -> Result<(), Refusal> {
+    pub(super) fn register_once(
+        &self,
+        definition: ToolDefinition,
+        tools: ToolHashes,
+    ) -> Result<(), Refusal> {
         names::check(&definition.name, &self.inner.registry, &self.inner.owner, &[])?;
         let (name, number, hash) = (definition.name.clone(), definition.version, definition.hash());
-        let tool = self.made(definition, None, &self.catalog())?;
+        let tool = self.made(definition, tools, None, &self.catalog())?;
         self.exchange(&name, number, Some(Current { hash, tool }))
     }
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::Refusal;
 use crate::{
     Body, HostContext, ToolDefinition,
-    composite::{self, Catalog},
+    composite::{self, Catalog, ToolHashes},
     inherited,
     run::render,
 };
@@ -63,6 +63,14 @@ pub(super) async fn check(
     }
 }
 
+/// What is known of the steps of a composite.
+pub(super) struct Steps {
+    /// The run-time tools that they call.
+    pub(super) tools: ToolHashes,
+    /// What a reader should know.
+    pub(super) notes: Vec<String>,
+}
+
 /// Compares the steps of a composite with the tools that are registered.
 ///
 /// The notes say what the steps make of the composite, so that the person sees what the host will
@@ -75,7 +83,7 @@ pub(super) fn steps(
     def: &ToolDefinition,
     value: &Value,
     registry: &Registry,
-) -> Result<Vec<String>, Refusal> {
+) -> Result<Steps, Refusal> {
     let catalog = Catalog::new(registry.snapshot()).with(def);
     // It was read without a fault before.
     let composite =
@@ -89,5 +97,5 @@ pub(super) fn steps(
         derived.destructive.map_or("undeclared, so true", |it| if it { "true" } else { "false" }),
         derived.open_world.map_or("undeclared, so true", |it| if it { "true" } else { "false" }),
     ));
-    Ok(notes)
+    Ok(Steps { tools: catalog.hashes(&composite), notes })
 }

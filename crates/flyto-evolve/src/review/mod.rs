@@ -8,7 +8,7 @@ mod facts;
 mod render;
 mod visible;
 
-use std::{fmt, panic::AssertUnwindSafe, pin::pin, task::Poll};
+use std::{collections::BTreeMap, fmt, panic::AssertUnwindSafe, pin::pin, task::Poll};
 
 use async_trait::async_trait;
 use flyto_security::SecretMatch;
@@ -75,6 +75,9 @@ pub struct Review {
     pub secrets: Vec<SecretFinding>,
     /// Other things that a reader should know, one sentence each.
     pub notes: Vec<String>,
+    /// The run-time tools that the steps of a composite call, with the hashes of their texts. The approval holds for these:
+    /// when one of them changes, the composite [needs review](crate::NeedsReview).
+    pub tools: BTreeMap<String, DefinitionHash>,
     /// Tools that are like it.
     pub similar: Vec<String>,
     /// How the examples went.

@@ -62,6 +62,9 @@ impl fmt::Display for Review {
         for it in &self.notes {
             writeln!(f, "note: {}", visible(it))?;
         }
+        for (tool, hash) in &self.tools {
+            writeln!(f, "calls {}, sha256 {}", visible(tool), hash.short())?;
+        }
         if !self.similar.is_empty() {
             writeln!(f, "like it: {}", visible(&self.similar.join(", ")))?;
         }

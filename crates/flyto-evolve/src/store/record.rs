@@ -1,5 +1,7 @@
 //! A version of a tool, as the history keeps it.
 
+use std::collections::BTreeMap;
+
 use flyto_diagnostics::Source;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -103,6 +105,8 @@ pub enum Change {
     },
     /// An archived tool is back, with the text that it had.
     Restored,
+    /// The text of the version before, approved again: a tool that its steps call had changed.
+    Reviewed,
     /// A person edited the file, and approved it.
     HumanEdit,
     /// A file that was in the folder without a history, and was approved.
@@ -126,13 +130,25 @@ pub struct Approval {
     pub at: String,
     /// The hash of the definition that was shown.
     pub sha256: DefinitionHash,
+    /// The run-time tools that the steps of a composite called then, with the hashes of their texts: the yes holds for
+    /// these. Empty for a script and a command.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, DefinitionHash>,
 }
 
 impl Approval {
     /// A yes to the text with this hash, now.
     #[must_use]
     pub fn now(by: impl Into<String>, sha256: DefinitionHash) -> Self {
-        Self { by: by.into(), at: flyto_audit::Timestamp::now().to_string(), sha256 }
+        let at = flyto_audit::Timestamp::now().to_string();
+        Self { by: by.into(), at, sha256, tools: BTreeMap::new() }
+    }
+
+    /// Sets the run-time tools that the steps of a composite call, with the hashes of their texts.
+    #[must_use]
+    pub fn with_tools(mut self, tools: BTreeMap<String, DefinitionHash>) -> Self {
+        self.tools = tools;
+        self
     }
 }
 

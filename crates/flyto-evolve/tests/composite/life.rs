@@ -2,8 +2,8 @@
 
 use expect_test::{Expect, expect};
 use flyto_evolve::{
-    Answer, Applied, Approver, ApproverError, CallRecording, Decision, HostContext, Proposal,
-    Refusal, Review, Store, ToolBuilder,
+    Answer, Applied, Approver, ApproverError, CallRecording, Change, Decision, HostContext,
+    Proposal, Refusal, Review, Store, ToolBuilder,
 };
 use flyto_execenv::{Environment, ExecEnv, local::Local};
 
@@ -307,9 +307,13 @@ async fn a_new_version_of_a_step_is_seen_at_once_by_what_calls_it() {
     assert_eq!(declared(), Some(false));
     life.apply(&step(true), Some(1)).await.unwrap();
     assert_eq!(declared(), Some(true));
-    life.call("whole", json!({})).await.unwrap();
+    // A person saw another step.
+    let err = life.call("whole", json!({})).await.unwrap_err();
+    assert_eq!(err.kind(), ToolErrorKind::Refused);
+    assert!(err.to_string().contains("tools that it calls changed: step"), "{err}");
     life.builder.roll_back("step", 1, "ada").await.unwrap();
     assert_eq!(declared(), Some(false));
+    life.call("whole", json!({})).await.unwrap();
     life.builder.archive("step", "ada").await.unwrap();
     assert_eq!(declared(), None);
     let err = life.call("whole", json!({})).await.unwrap_err();
@@ -355,4 +359,57 @@ async fn only_what_its_own_text_does_sets_a_composite_aside() {
         assert!(entry.tool().execute(&ctx, Input::from_value(json!({}))).await.unwrap().is_error());
     }
     assert!(life.bench.registry.get("slow").is_some());
+}
+
+#[tokio::test]
+async fn a_composite_needs_review_once_a_tool_of_its_steps_is_another_one() {
+    let life = Life::new();
+    let script = |text: &str| ToolDefinition::script("part", "Is a part.", text);
+    life.apply(&script("echo one\n"), None).await.unwrap();
+    life.apply(&job("whole", &["part", "echo"]), None).await.unwrap();
+    let first = life.builder.store().last("part").unwrap().unwrap();
+    let whole = life.builder.store().last("whole").unwrap().unwrap();
+    let approved = &whole.approval.as_ref().unwrap().tools;
+    // The tools of the host are the host's to answer for.
+    assert_eq!(approved.iter().collect::<Vec<_>>(), [(&"part".to_owned(), &first.hash())]);
+    let review = life.approver.0.lock().unwrap().last().unwrap().to_string();
+    assert!(review.contains(&format!("calls part, sha256 {}\n", first.hash().short())), "{review}");
+    life.call("whole", json!({})).await.unwrap();
+
+    life.apply(&script("echo two\n"), Some(1)).await.unwrap();
+    let notes = life.approver.0.lock().unwrap().last().unwrap().notes.clone();
+    assert!(
+        notes.contains(&"called by whole, which must be approved again before they run".into())
+    );
+    let n_before = life.bench.called().len();
+    let err = life.call("whole", json!({})).await.unwrap_err();
+    assert_eq!(err.kind(), ToolErrorKind::Refused);
+    assert!(err.to_string().contains("needs review and is not run"), "{err}");
+    assert_eq!(life.bench.called().len(), n_before + 1, "no step is called");
+    // Another process says so too.
+    let again = Life::at(life.temp);
+    let report = again.builder.load_all().await.unwrap();
+    let waits: Vec<_> = report.needs_review.iter().map(|it| (&*it.name, it.version)).collect();
+    assert_eq!((waits, &report.needs_review[0].tools), (vec![("whole", 1)], &vec!["part".into()]));
+    assert!(again.call("whole", json!({})).await.is_err());
+    // The old text again needs no person, and the new one does.
+    again.builder.roll_back("part", 1, "ada").await.unwrap();
+    again.call("whole", json!({})).await.unwrap();
+    again.builder.roll_back("part", 2, "ada").await.unwrap();
+    let proposal = Proposal::again(&whole, "ada");
+    let Applied::Saved(saved) = again.builder.apply(proposal).await.unwrap() else { panic!() };
+    assert_eq!(
+        (saved.number, saved.change, saved.definition.hash()),
+        (2, Change::Reviewed, whole.hash())
+    );
+    again.call("whole", json!({})).await.unwrap();
+    assert!(again.builder.load_all().await.unwrap().needs_review.is_empty());
+    // A tool of the host in the place of one that was approved is another one as well.
+    let loaded = again.builder.store().load().unwrap();
+    assert_eq!(loaded.callers("part"), ["whole"]);
+    again.builder.archive("part", "ada").await.unwrap();
+    let part = NativeTool::builder("part", "Is a part.").run(async |_, _: Object| "part").unwrap();
+    again.bench.registry.register("host", Arc::new(part)).unwrap();
+    let err = again.call("whole", json!({})).await.unwrap_err();
+    assert!(err.to_string().contains("changed: part"), "{err}");
 }

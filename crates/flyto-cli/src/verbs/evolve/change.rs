@@ -47,8 +47,19 @@ pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop
 }
 
 pub(super) fn archive(name: &str, session: &Session) -> Result<Exit, Stop> {
+    // What calls it is looked up before, since it may be archived for that very reason.
+    let loaded = session.evolve_store()?.load().map_err(failed)?;
+    let callers: Vec<String> = loaded.callers(name).into_iter().map(one_line).collect();
     let told = |name: &str, _| format!("{name} is archived");
-    changed(async |it, by| it.archive(name, by).await, told, session)
+    let res = changed(async |it, by| it.archive(name, by).await, told, session)?;
+    if !callers.is_empty() {
+        session.screen.note(format_args!(
+            "called by {}, which refuse their calls until it is back: `flyto evolve restore {}`",
+            callers.join(", "),
+            one_line(name)
+        ));
+    }
+    Ok(res)
 }
 
 pub(super) fn restore(name: &str, session: &Session) -> Result<Exit, Stop> {

@@ -134,25 +134,33 @@ pub(super) enum Waiting {
     Proposal(String),
     /// A file that was edited, or never approved: the name of its tool, and the id of its text.
     File { name: String, id: String },
+    /// A composite whose tools changed: its name, and the id of its text.
+    Composite { name: String, id: String },
 }
 
 impl Waiting {
     fn id(&self) -> &str {
         match self {
-            Self::Proposal(id) | Self::File { id, .. } => id,
+            Self::Proposal(id) | Self::File { id, .. } | Self::Composite { id, .. } => id,
         }
     }
 
     /// What waits under an id, or for a tool of this name.
     pub(super) fn find(store: &Store, wanted: &str) -> Result<Self, Stop> {
         let pending = store.pending().map_err(failed)?;
-        let unapproved = store.load().map_err(failed)?.unapproved;
-        let files = unapproved.into_iter().map(|it| {
-            let id = id_of(&it.definition.name, &it.definition.hash());
-            Self::File { name: it.definition.name, id }
+        let loaded = store.load().map_err(failed)?;
+        let needs_review = loaded.needs_review();
+        let composites = loaded.active.iter().filter_map(|it| {
+            let name = &it.definition.name;
+            needs_review.iter().find(|it| it.name == *name)?;
+            Some(Self::Composite { name: name.clone(), id: id_of(name, &it.hash()) })
         });
-        let all: Vec<Self> =
-            pending.into_iter().map(|it| Self::Proposal(it.id)).chain(files).collect();
+        let files = loaded.unapproved.iter().map(|it| {
+            let name = it.definition.name.clone();
+            Self::File { id: id_of(&name, &it.definition.hash()), name }
+        });
+        let proposals = pending.into_iter().map(|it| Self::Proposal(it.id));
+        let all: Vec<Self> = proposals.chain(files).chain(composites).collect();
         if let Some(at) = all.iter().position(|it| it.id() == wanted) {
             return Ok(all.into_iter().nth(at).expect("it was found there"));
         }
@@ -197,13 +205,25 @@ pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
     };
     let loaded = load(session, approver)?;
     let builder = &super::joined(&loaded)?.builder;
+    let again = match &waiting {
+        Waiting::Composite { name, .. } => Some(again(name, builder.store(), session)?),
+        _ => None,
+    };
     let applied = working()?.block_on(async {
         match &waiting {
             Waiting::Proposal(id) => builder.resume(id).await,
             Waiting::File { name, .. } => builder.adopt(name, &person(session.env())).await,
+            Waiting::Composite { .. } => {
+                builder.apply(again.expect("it was made for a composite")).await
+            }
         }
     });
     told(applied, session)
+}
+
+/// Asks anew about a composite.
+fn again(name: &str, store: &Store, session: &Session) -> Result<Proposal, Stop> {
+    Ok(Proposal::again(&super::version(store, name, None)?, person(session.env())))
 }
 
 pub(super) fn deny(args: &Deny, session: &Session) -> Result<Exit, Stop> {
@@ -211,6 +231,10 @@ pub(super) fn deny(args: &Deny, session: &Session) -> Result<Exit, Stop> {
     let waiting = Waiting::find(&store, &args.name)?;
     let id = waiting.id();
     let text = match &waiting {
+        Waiting::Composite { name, .. } => {
+            store.archive(name, &person(session.env())).map_err(failed)?;
+            format!("{} is archived\n", one_line(name))
+        }
         Waiting::Proposal(id) => {
             store.unstage(id).map_err(failed)?;
             format!("{} waits no longer\n", one_line(id))
@@ -258,6 +282,7 @@ pub(super) fn review(waiting: &Waiting, session: &Session) -> Result<Review, Sto
             proposal.base = found.base;
             proposal
         }
+        Waiting::Composite { name, .. } => again(name, builder.store(), session)?,
     };
     working()?.block_on(builder.dry_run(&proposal)).map_err(refused)
 }

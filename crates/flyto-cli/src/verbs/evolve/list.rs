@@ -51,6 +51,7 @@ struct Damaged<'a> {
 pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     let store = session.evolve_store()?;
     let loaded = store.load().map_err(failed)?;
+    let needs_review = loaded.needs_review();
     let Loaded { active, archived, unapproved, damaged, set_aside, .. } = loaded;
     let pending = store.pending().map_err(failed)?;
     let mut versions: Vec<&Version> = active.iter().chain(&archived).collect();
@@ -100,7 +101,7 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         }
         screen.answer(table.draw(screen.stdout))?;
     }
-    if pending.len() + unapproved.len() > 0 {
+    if pending.len() + unapproved.len() + needs_review.len() > 0 {
         let gap = if tools.is_empty() { "" } else { "\n" };
         let mut table = Table::new(["WAITS", "BASED ON", "PROPOSED BY"]);
         let base = |it: Option<u64>| it.map_or_else(|| "-".to_owned(), |it| it.to_string());
@@ -109,6 +110,11 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         }
         for it in &unapproved {
             table.row([one_line(&it.id), base(it.base), "an edit of its file".to_owned()]);
+        }
+        for it in &needs_review {
+            let changed: Vec<String> = it.tools.iter().map(|it| one_line(it)).collect();
+            let why = format!("a change of {}", changed.join(", "));
+            table.row([one_line(&it.name), base(Some(it.version)), why]);
         }
         screen.answer(format!("{gap}{}", table.draw(screen.stdout)))?;
         screen.note("`flyto evolve approve ID` shows what waits, and asks");

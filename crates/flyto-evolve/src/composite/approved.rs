@@ -1,0 +1,81 @@
+//! Whether the tools that a composite calls are those that were approved with it.
+//!
+//! An approval holds for a text and for the texts of the run-time tools that its steps call. When one of them gets another
+//! text, a person has not seen what the composite would do: it needs review, and is not run before it was approved again.
+//! Tools of other owners are the host's to answer for, and are compared by what they declare.
+
+use std::collections::BTreeMap;
+
+use super::{Catalog, Composite};
+use crate::{DefinitionHash, Loaded, Version};
+
+/// Run-time tools by name, each with the hash of its text.
+pub(crate) type ToolHashes = BTreeMap<String, DefinitionHash>;
+
+/// A composite that waits for a person, since tools that it calls are not those that were approved with it.
+///
+/// It stays registered and refuses its calls. [`Proposal::again`](crate::Proposal::again) asks the person.
+///
+/// ```
+/// use flyto_evolve::NeedsReview;
+///
+/// fn told(it: &NeedsReview) -> String {
+///     format!("{} needs review: {} changed", it.name, it.tools.join(", "))
+/// }
+/// # let _ = told;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct NeedsReview {
+    /// The composite.
+    pub name: String,
+    /// Its version.
+    pub version: u64,
+    /// The tools of its steps that have another text now, were archived, or were not there when it was approved, in the
+    /// order of their names.
+    pub tools: Vec<String>,
+}
+
+impl Catalog {
+    /// The run-time tools that the steps and undo steps of a composite call.
+    pub(crate) fn hashes(&self, composite: &Composite) -> ToolHashes {
+        composite.tools().filter_map(|it| Some((it.to_owned(), self.hash_of(it)?))).collect()
+    }
+}
+
+/// The names whose hashes differ, or that only one of both has.
+pub(super) fn changed(approved: &ToolHashes, now: &ToolHashes) -> Vec<String> {
+    let gone = approved.keys().filter(|it| !now.contains_key(*it));
+    let other = now.iter().filter(|it| approved.get(it.0) != Some(it.1)).map(|it| it.0);
+    let mut res: Vec<String> = gone.chain(other).cloned().collect();
+    res.sort_unstable();
+    res
+}
+
+impl Loaded {
+    /// Composites that can be called and whose tools changed since a person approved them, in the order of their names.
+    #[must_use]
+    pub fn needs_review(&self) -> Vec<NeedsReview> {
+        let hashes: ToolHashes =
+            self.active.iter().map(|it| (it.definition.name.clone(), it.hash())).collect();
+        let of = |it: &Version| {
+            let composite = Composite::of(&it.definition)?;
+            let now = composite.tools().filter_map(|it| hashes.get_key_value(it));
+            let now = now.map(|(name, hash)| (name.clone(), *hash)).collect();
+            let tools = changed(&it.approval.as_ref()?.tools, &now);
+            let (name, version) = (it.definition.name.clone(), it.number);
+            (!tools.is_empty()).then_some(NeedsReview { name, version, tools })
+        };
+        self.active.iter().filter_map(of).collect()
+    }
+
+    /// The composites that can be called and whose steps or undo steps call a tool of this name, in the order of their
+    /// names. Without the tool they refuse their calls.
+    #[must_use]
+    pub fn callers(&self, name: &str) -> Vec<&str> {
+        let calls = |it: &&Version| {
+            Composite::of(&it.definition).is_some_and(|it| it.tools().any(|tool| tool == name))
+        };
+        self.active.iter().filter(calls).map(|it| it.definition.name.as_str()).collect()
+    }
+}
