@@ -76,8 +76,8 @@ pub(crate) type Gate = dyn Fn() -> Result<(), NotCurrent> + Send + Sync;
 /// The tool that a definition makes.
 ///
 /// A call runs `bash -c TEXT NAME` in the session's working directory, as [`Class::EVOLVE`], with stdout and stderr in one
-/// stream. Parameters are in `TOOL_INPUT_` variables, strings as they are and other values as JSON, and the whole input
-/// is on standard input. The text of a result:
+/// stream. Parameters are in `TOOL_INPUT_` variables, strings as they are and other values as compact JSON in which numbers
+/// keep their text, and the whole input is on standard input. The text of a result:
 ///
 /// | what happened | text |
 /// | --- | --- |
@@ -186,7 +186,7 @@ impl EvolvedTool {
     /// A value that begins with `-`, in a place where a program may read it as an option, is
     /// refused unless the schema allows it.
     pub(crate) fn spec(&self, input: &Input) -> Result<Spec, String> {
-        let variables = variables(input.value()).map_err(|why| format!("invalid input: {why}"))?;
+        let variables = variables(input).map_err(|why| format!("invalid input: {why}"))?;
         let is_option = |name: &&String| {
             let value = input.value()[name.as_str()].as_str().unwrap_or_default();
             value.len() > 1 && value.starts_with('-') && !allows_dash(&self.def, name, value)

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 
 use flyto_program::MAX_ARGUMENT_BYTES;
-use serde_json::Value;
+use flyto_tools::Input;
+use serde_json::{Value, value::RawValue};
 
 /// In front of the name of each parameter.
 pub(crate) const PREFIX: &str = "TOOL_INPUT_";
@@ -55,9 +56,11 @@ pub(crate) fn variable_names<'a>(
 
 /// The variables of a call: strings as they are, other values as compact JSON. The error is what follows
 /// `invalid input: `, and names every parameter that cannot be handed over.
-pub(crate) fn variables(input: &Value) -> Result<Vec<(String, String)>, String> {
-    let Some(map) = input.as_object() else {
-        return Err(format!("expected an object, found {}", kind_of(input)));
+///
+/// Numbers have the text that they have in the input, as on standard input: a parsed number is rounded to 64 bits.
+pub(crate) fn variables(input: &Input) -> Result<Vec<(String, String)>, String> {
+    let Some(map) = input.value().as_object() else {
+        return Err(format!("expected an object, found {}", kind_of(input.value())));
     };
     let names = variable_names(map.keys().map(String::as_str)).map_err(|faults| {
         let faults: Vec<String> = faults.iter().map(fault_text).collect();
@@ -65,10 +68,12 @@ pub(crate) fn variables(input: &Value) -> Result<Vec<(String, String)>, String> 
     })?;
     let mut res = Vec::new();
     let mut faults = Vec::new();
+    let texts = if map.values().all(Value::is_string) { BTreeMap::new() } else { texts(input) };
     for (name, variable) in names {
-        let value = match &map[name] {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+        let value = match (&map[name], texts.get(name)) {
+            (Value::String(text), _) => text.clone(),
+            (_, Some(text)) => compact(text.get()),
+            (other, None) => other.to_string(),
         };
         // The system counts the name, the equals sign and a zero byte as well (execve(2)).
         let most = MAX_ARGUMENT_BYTES - variable.len() - 1;
@@ -86,6 +91,27 @@ pub(crate) fn variables(input: &Value) -> Result<Vec<(String, String)>, String> 
         }
     }
     if faults.is_empty() { Ok(res) } else { Err(faults.join("; ")) }
+}
+
+/// The values of an input by name, as they were written.
+fn texts(input: &Input) -> BTreeMap<String, &RawValue> {
+    serde_json::from_str(input.as_str()).unwrap_or_default()
+}
+
+/// JSON without the blanks between its parts.
+fn compact(json: &str) -> String {
+    let (mut is_in_string, mut is_escaped) = (false, false);
+    let mut is_kept = |it: &char| {
+        let was_in_string = is_in_string;
+        match it {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = is_in_string,
+            '"' => is_in_string = !is_in_string,
+            _ => {}
+        }
+        was_in_string || !matches!(it, ' ' | '\t' | '\n' | '\r')
+    };
+    json.chars().filter(|it| is_kept(it)).collect()
 }
 
 fn fault_text(fault: &VariableFault) -> String {
@@ -120,7 +146,28 @@ mod tests {
 
     #[track_caller]
     fn check(input: Value, expect: Expect) {
-        expect.assert_eq(&format!("{:?}", variables(&input)));
+        check_text(&input.to_string(), expect);
+    }
+
+    #[track_caller]
+    fn check_text(input: &str, expect: Expect) {
+        expect.assert_eq(&format!("{:?}", variables(&Input::parse(input).unwrap())));
+    }
+
+    #[test]
+    fn numbers_keep_their_text() {
+        check_text(
+            r#"{"n": 123456789012345678901234567890, "p": 1.50, "e": 1E+2, "s": "1.50"}"#,
+            expect![[
+                r#"Ok([("TOOL_INPUT_N", "123456789012345678901234567890"), ("TOOL_INPUT_P", "1.50"), ("TOOL_INPUT_E", "1E+2"), ("TOOL_INPUT_S", "1.50")])"#
+            ]],
+        );
+        check_text(
+            "{\"list\": [ 1.0,\t{\"b\": \"a  \\\"  {\\\\\",\n \"a\" : -0.10} ], \"x\": \" \\u0041\"}",
+            expect![[
+                r#"Ok([("TOOL_INPUT_LIST", "[1.0,{\"b\":\"a  \\\"  {\\\\\",\"a\":-0.10}]"), ("TOOL_INPUT_X", " A")])"#
+            ]],
+        );
     }
 
     #[test]
