@@ -165,6 +165,8 @@ pub(crate) enum Cue {
     Stdin,
     /// Something that turns text round.
     Reversal,
+    /// Something that puts words together.
+    Print,
 }
 
 /// Literals that are no prefixes. Letters match in either case.
@@ -202,6 +204,7 @@ const CUES: &[(&str, Cue)] = &[
     ("tac ", Cue::Reversal),
     ("[::-1]", Cue::Reversal),
     ("reverse", Cue::Reversal),
+    ("printf ", Cue::Print),
 ];
 
 /// All rules, and the automata that find where they may apply.

@@ -77,7 +77,8 @@ pub enum View {
     Percent,
     /// Behind the escapes of JSON, C or a shell: `\u0067`, `\x67`, `\147`.
     Escapes,
-    /// In parts that the text joins: `$A$B` of shell variables, `"a" + "b"`, `'a''b'`.
+    /// In parts that the text joins: `$A$B` of shell variables, `"a" + "b"`, `'a''b'`, words of a shell such as `a'b'c` and
+    /// `a\b`, also over an escaped line end, and what `printf '%s%s' a b` prints.
     /// A match has a copy for each part, so that a redacted text holds none of them.
     Joined,
     /// Back to front, in a text that reverses something.

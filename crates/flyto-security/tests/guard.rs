@@ -111,6 +111,42 @@ fn a_hidden_token_is_found_by_its_view() {
 }
 
 #[test]
+fn a_token_is_found_as_a_shell_puts_it_together() {
+    let token = token();
+    let (a, b) = token.split_at(12);
+    let (c, d) = b.split_at(1);
+    for text in [
+        format!("g\"h\"{}", &token[2..]),
+        format!("curl -H X-Token:{a}'{b}' https://a.example"),
+        format!("export T={a}\"{c}\"''{d}; run"),
+        format!("echo {a}\\{b} | tool"),
+        format!("T={a}\\\n{b}\nrun"),
+        format!("T=$(printf \"%s%s\" {a} {b})"),
+        format!("printf %s '{a}' {c} \"{d}\" >f"),
+        format!("printf -- '%s' {a} {b}"),
+        format!("\"Bearer {a}\"{b}"),
+    ] {
+        let found = scan(&text);
+        let best = found.iter().max_by_key(|it| it.tier).expect("something is found");
+        assert_eq!((&*best.rule, best.tier), ("github-token", Tier::Block), "{text}: {best}");
+        let redacted = redact(&text, &found);
+        assert!(!redacted.contains(&b[4..]) && !redacted.contains(&d[4..]), "{redacted}");
+    }
+    // The escapes of JSON are no part of a token.
+    let found = scan(&format!("{{\"script\": \"echo {token}\\nexport {a}'{b}'\\n\"}}"));
+    assert!(
+        found.iter().all(|it| it.rule != "github-token" || it.length == token.len()),
+        "{found:?}"
+    );
+    // What a shell keeps apart is no token.
+    for text in
+        [format!("run {a} '{b}'"), format!("run {a}\n\"{b}\""), format!("printf '%d%s' {a} {b}")]
+    {
+        assert!(scan(&text).iter().all(|it| it.rule != "github-token"), "{text}");
+    }
+}
+
+#[test]
 fn references_and_placeholders_are_no_secrets() {
     for value in [
         "$TOKEN",

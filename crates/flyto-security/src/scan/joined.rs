@@ -1,4 +1,5 @@
-//! Secrets in parts that the text puts together: shell variables side by side, literals with `+` between them.
+//! Secrets in parts that the text puts together: shell variables side by side, literals with `+` between them, and the
+//! words of a shell.
 //!
 //! No language is read: literals that stand side by side are put together, and variables are known
 //! by `NAME=value` wherever it stands. All that is put together is bounded by a budget, so that a
@@ -7,7 +8,10 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::{Piece, Scan};
+use super::{
+    Piece, Scan,
+    words::{is_seam, printed, words},
+};
 use crate::{ScanError, SecretMatch, View};
 
 /// As many variables as are remembered.
@@ -16,29 +20,29 @@ use crate::{ScanError, SecretMatch, View};
 const MAX_VARIABLES: usize = 4096;
 
 /// A longer value is cut.
-const MAX_VALUE_BYTES: usize = 512;
+pub(super) const MAX_VALUE_BYTES: usize = 512;
 
 /// A shorter text is no secret.
-const MIN_JOINED_BYTES: usize = 12;
+pub(super) const MIN_JOINED_BYTES: usize = 12;
 
 /// A longer text is not put together.
-const MAX_JOINED_BYTES: usize = 4096;
+pub(super) const MAX_JOINED_BYTES: usize = 4096;
 
 /// As many parts as are put together.
-const MAX_PARTS: usize = 64;
+pub(super) const MAX_PARTS: usize = 64;
 
 /// A text that was put together.
-struct Joined {
+pub(super) struct Joined {
     /// Where it is put together.
     /// In the piece.
-    span: Range<usize>,
-    text: Vec<u8>,
-    parts: Vec<Part>,
+    pub(super) span: Range<usize>,
+    pub(super) text: Vec<u8>,
+    pub(super) parts: Vec<Part>,
 }
 
 /// A part of a joined text.
 #[derive(Clone)]
-struct Part {
+pub(super) struct Part {
     /// Where it begins in the joined text.
     at: usize,
     /// Where it stands in the piece.
@@ -61,28 +65,47 @@ impl Part {
 ///
 /// The value may have come in several parts, by `+=`; `parts` say where each stands.
 #[derive(Default)]
-struct Variable {
-    value: Vec<u8>,
-    parts: Vec<Part>,
+pub(super) struct Variable {
+    pub(super) value: Vec<u8>,
+    pub(super) parts: Vec<Part>,
 }
 
 impl Variable {
     /// Empty parts, and what would make the value longer than its bound and one part, are left out.
-    fn push(&mut self, text: &[u8], source: Range<usize>) {
+    pub(super) fn push(&mut self, text: &[u8], source: Range<usize>) {
         if self.value.len() < MAX_JOINED_BYTES && !source.is_empty() {
             self.parts.push(Part { at: self.value.len(), source: source.clone() });
             self.value.extend_from_slice(&text[source]);
         }
+    }
+
+    /// Adds another one behind it.
+    pub(super) fn append(&mut self, other: &Self) {
+        let n_before = self.value.len();
+        let moved = |it: &Part| Part { at: n_before + it.at, source: it.source.clone() };
+        self.parts.extend(other.parts.iter().map(moved));
+        self.value.extend_from_slice(&other.value);
     }
 }
 
 impl Scan<'_> {
     /// Puts parts together and looks at what comes of it. All joined texts together have at most four times the
     /// bytes of the piece.
-    pub(super) fn joined(&mut self, piece: &Piece<'_>) -> Result<(), ScanError> {
+    ///
+    /// `seams` are the backslashes within words; `prints` says that there is a `printf`.
+    pub(super) fn joined(
+        &mut self,
+        piece: &Piece<'_>,
+        mut seams: Vec<usize>,
+        prints: bool,
+    ) -> Result<(), ScanError> {
         let mut budget = (piece.text.len() * 4).max(4096);
         let mut joined = Vec::new();
-        literals(piece.text, &mut budget, &mut joined);
+        literals(piece.text, &mut seams, &mut budget, &mut joined);
+        words(piece.text, seams, &mut budget, &mut joined);
+        if prints {
+            printed(piece.text, &mut budget, &mut joined);
+        }
         if memchr::memchr(b'$', piece.text).is_some()
             || memchr::memmem::find(piece.text, b"+=").is_some()
         {
@@ -105,10 +128,13 @@ impl Scan<'_> {
 
 /// Literals that follow each other: `"a" + "b"`, `'a''b'`, `"a"  "b"`.
 ///
-/// Each literal is part of one joined text at most.
-fn literals(text: &[u8], budget: &mut usize, res: &mut Vec<Joined>) {
+/// Each literal is part of one joined text at most. `seams` gets the quotes that stand within words.
+fn literals(text: &[u8], seams: &mut Vec<usize>, budget: &mut usize, res: &mut Vec<Joined>) {
     let mut done = 0;
     for at in memchr::memchr2_iter(b'"', b'\'', text) {
+        if is_seam(text, at) {
+            seams.push(at);
+        }
         // A closing quote with a literal behind it.
         if at < done || at == 0 || next_literal(text, at + 1).is_none() {
             continue;
@@ -233,10 +259,7 @@ fn substitute(word: &[u8], values: &HashMap<&[u8], Variable>) -> Option<Variable
             if res.parts.len() + known.parts.len() > MAX_PARTS {
                 return None;
             }
-            let moved = |it: &Part| Part { at: res.value.len() + it.at, source: it.source.clone() };
-            let parts: Vec<Part> = known.parts.iter().map(moved).collect();
-            res.parts.extend(parts);
-            res.value.extend_from_slice(&known.value);
+            res.append(known);
             n_values += 1;
         } else {
             if !matches!(word[at], b'"' | b'\'' | b'\\') {

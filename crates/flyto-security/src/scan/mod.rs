@@ -29,7 +29,8 @@ mod joined; //     `$A$B`, `"a" + "b"`
 mod keys; //       `-----BEGIN PRIVATE KEY-----`
 mod names; //      which names are those of secrets
 mod opaque; //     what has no name and looks like a token
-mod views; //      Base64, hexadecimal digits, escapes
+mod views;
+mod words; //      `gh'p'_…`, `gh\p_…`, `printf %s%s …` //      Base64, hexadecimal digits, escapes
 
 /// How often what was decoded is decoded once more.
 ///
@@ -76,6 +77,14 @@ struct Finding<'a> {
     secret: Range<usize>,
 }
 
+/// What a text is seen to do with its parts.
+struct Verbs {
+    /// It turns something round.
+    reverses: bool,
+    /// It may put words together by `printf`.
+    prints: bool,
+}
+
 /// A scan under way.
 ///
 /// It is made for one content, and used up by [`run`](Self::run).
@@ -118,13 +127,14 @@ impl<'g> Scan<'g> {
             self.add(piece, Finding { rule: hit.rule, label, tier, variable: None, secret });
         }
         self.formats(piece);
-        let is_reversed = self.cues(piece);
-        self.runs(piece, is_reversed)?;
+        let verbs = self.cues(piece);
+        self.runs(piece, verbs.reverses)?;
+        let mut seams = Vec::new();
         if piece.depth < MAX_DEPTH {
-            self.escaped(piece)?;
+            seams = self.escaped(piece)?;
         }
         if piece.depth == 0 {
-            self.joined(piece)?;
+            self.joined(piece, seams, verbs.prints)?;
         }
         Ok(())
     }
@@ -153,11 +163,11 @@ impl<'g> Scan<'g> {
         }
     }
 
-    /// Secrets beside words that tell of one; returns whether the text turns something round.
+    /// Secrets beside words that tell of one; returns what else the text is seen to do.
     ///
     /// Parsers look to both sides of a word, a bounded number of bytes.
-    fn cues(&mut self, piece: &Piece<'_>) -> bool {
-        let mut is_reversed = false;
+    fn cues(&mut self, piece: &Piece<'_>) -> Verbs {
+        let mut res = Verbs { reverses: false, prints: false };
         // What is before these offsets was seen with an earlier word.
         let (mut names_end, mut keys_end) = (0, 0);
         for (cue, at) in catalogue().cues(piece.text) {
@@ -169,10 +179,11 @@ impl<'g> Scan<'g> {
                 Cue::Url => self.url(piece, at),
                 Cue::Option => self.option(piece, at),
                 Cue::Stdin => self.stdin(piece, at),
-                Cue::Reversal => is_reversed = true,
+                Cue::Reversal => res.reverses = true,
+                Cue::Print => res.prints = true,
             }
         }
-        is_reversed
+        res
     }
 
     /// Looks at what a part of a piece decodes to.

@@ -14,7 +14,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-use super::{Piece, Scan};
+use super::{Piece, Scan, words::is_seam};
 use crate::{ScanError, View};
 
 /// The most encoded bytes that are decoded as one: 64 KiB of text, as Base64.
@@ -101,11 +101,15 @@ impl Scan<'_> {
     /// Decodes the words that have escapes in them: `%3D`, `\u003d`, `\x3d`, `\075`.
     ///
     /// Each word is decoded once, for the kind of its first escape; what is shorter than 8 bytes
-    /// then is left.
-    pub(super) fn escaped(&mut self, piece: &Piece<'_>) -> Result<(), ScanError> {
+    /// then is left. Gives the backslashes that stand within words of the content, which a shell leaves out.
+    pub(super) fn escaped(&mut self, piece: &Piece<'_>) -> Result<Vec<usize>, ScanError> {
         let text = piece.text;
         let mut done = 0;
+        let mut seams = Vec::new();
         for at in memchr::memchr2_iter(b'%', b'\\', text) {
+            if piece.depth == 0 && text[at] == b'\\' && is_seam(text, at) {
+                seams.push(at);
+            }
             if at < done {
                 continue;
             }
@@ -117,7 +121,7 @@ impl Scan<'_> {
                 self.decoded(piece, word, view, &plain)?;
             }
         }
-        Ok(())
+        Ok(seams)
     }
 }
 
