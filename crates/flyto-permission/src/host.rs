@@ -54,12 +54,22 @@ pub(crate) fn read(text: &str) -> Result<Address, &'static str> {
     Ok(res)
 }
 
-/// The host in its one form. A dot at the end is taken off, since both spellings lead to one place;
+/// Reads the host that stands behind the scheme of an address, whatever the scheme; what follows the host may be of any
+/// length. `Err`: why it has no host that a rule could name.
+pub(crate) fn read_behind_scheme(rest: &str) -> Result<Address, &'static str> {
+    let rest = &rest[..rest.floor_char_boundary(MAX_BYTES)];
+    let rest = rest.trim_start_matches(['/', '\\']);
+    let url =
+        Url::parse(&format!("http://{rest}")).map_err(|_| "it is no address that can be read")?;
+    Ok(address(&url.host().ok_or("the address has no host")?))
+}
+
+/// The host in its one form. Dots at the end are taken off, since both spellings lead to one place;
 /// an IPv4 address within an IPv6 one counts as the former for [`is_local`](Address::is_local).
 fn address(host: &Host<&str>) -> Address {
     let (text, is_local, is_ip) = match host {
         Host::Domain(name) => {
-            let name = name.strip_suffix('.').unwrap_or(name).to_owned();
+            let name = name.trim_end_matches('.').to_owned();
             let last = name.rsplit('.').next().unwrap_or("");
             let is_local = matches!(last, "localhost" | "local" | "internal" | "lan" | "home")
                 || !name.contains('.');

@@ -173,7 +173,7 @@ fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
     while let Some(part) = todo.pop_front() {
         n_steps += 1;
         if n_steps > MAX_STEPS {
-            return Err("the path has too many parts");
+            return Err(TOO_MANY_PARTS);
         }
         if part == ".." {
             if missing {
@@ -217,6 +217,12 @@ fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
 }
 
 const UNREADABLE: &str = "it cannot be told where the path leads";
+const TOO_MANY_PARTS: &str = "the path has too many parts";
+
+/// Whether a path that cannot be located for this reason is one that a program can open all the same.
+pub(crate) fn may_be_opened(why: &str) -> bool {
+    [UNREADABLE, TOO_MANY_PARTS].contains(&why)
+}
 
 /// The parts of a path, without empty ones and `.`.
 fn split(path: &str) -> impl Iterator<Item = String> {

@@ -52,7 +52,7 @@ pub struct Request<'a> {
     pub class: &'a PermissionClass,
     /// Whether that class can be believed.
     pub class_trust: ClassTrust,
-    /// The input. Read only where there is no preview, and then only by rules that ask or deny.
+    /// The input. Only rules that ask or deny are compared with it.
     pub input: Option<&'a Value>,
     /// What the call would touch, from [`Tool::preview`](flyto_tools::Tool::preview). Its
     /// `command_line` decides for the class `bash`, its `paths` for `file`, its `urls` for
@@ -114,9 +114,9 @@ impl<'a> Request<'a> {
         self
     }
 
-    /// Sets the input. It is read only where there is no preview: texts under `command`, `cmd`,
-    /// `script`, `path`, `file_path`, `file`, `directory` and `url` are then what rules that ask or
-    /// deny look at.
+    /// Sets the input. For rules that ask or deny, each text in it may be a path or an address, at any depth, and a text or a list
+    /// of texts under `command`, `cmd` or `script` a command line. Of more than 4,096 values the rest is asked where such a rule
+    /// could hold for it.
     #[must_use]
     pub fn input(mut self, input: &'a Value) -> Self {
         self.input = Some(input);

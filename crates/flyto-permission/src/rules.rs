@@ -95,6 +95,21 @@ pub(crate) struct Index {
     below_hosts: HashMap<String, Slot>,
     /// Allowed roots of file tools: as written, and where they lead.
     pub(crate) roots: Vec<String>,
+    /// Of what rules ask or deny some: what cannot be read of it is asked then.
+    pub(crate) narrows: Narrows,
+}
+
+/// What rules ask or deny: whether there is one of each kind.
+///
+/// Rules for tools and classes are none of them, since the name of a tool hides nothing.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Narrows {
+    /// `Bash`, and `Bash(…)`.
+    pub(crate) commands: bool,
+    /// `Read`, `Edit` and `Write`, with a pattern and without.
+    pub(crate) paths: bool,
+    /// `WebFetch`, with a host and without.
+    pub(crate) hosts: bool,
 }
 
 /// Rules that name the same: of each effect and layer, the first.
@@ -228,6 +243,14 @@ impl RulesBuilder {
         let at = u32::try_from(index.rules.len()).unwrap_or(u32::MAX);
         index.rules.push(Rule::new(text, effect, layer, place));
         let rules = &index.rules;
+        if effect > Verdict::Allow {
+            match &form {
+                Form::AnyCommand | Form::Command { .. } => index.narrows.commands = true,
+                Form::Path { .. } => index.narrows.paths = true,
+                Form::Host(_) => index.narrows.hosts = true,
+                Form::Class(_) | Form::Tool(_) | Form::Owner { .. } => {}
+            }
+        }
         match form {
             Form::Class(name) => index.classes.entry(name).or_default().add(rules, at),
             Form::Tool(name) => index.tools.entry(name).or_default().add(rules, at),

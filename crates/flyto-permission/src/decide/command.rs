@@ -87,6 +87,7 @@ impl<'a> Judge<'a> {
         }
         for it in &analysis.unclear {
             if it.command.is_none_or(|at| !exact[at]) {
+                self.is_unread = true;
                 let text = it.command.map_or("", |at| &analysis.commands[at].text);
                 let subject = match text {
                     "" => self.tool(),
@@ -103,16 +104,31 @@ impl<'a> Judge<'a> {
     }
 
     /// A text that is probably a command line: only rules that ask or deny count.
-    ///
-    /// It is a guess by the name of a parameter, so nothing is asked for what cannot be read.
     pub(super) fn narrow_text(&mut self, text: &str) {
-        let analysis: Analysis = bash::analyse_text(text);
+        self.narrow_analysis(&bash::analyse_text(text));
+    }
+
+    /// Words that a program would get, or that are probably a command line: only rules that ask or deny count.
+    pub(super) fn narrow_words(&mut self, words: &[String]) {
+        self.narrow_analysis(&bash::analyse_words(words));
+    }
+
+    /// What could not be read may be what a rule denies, so it is asked where there is such a rule.
+    ///
+    /// One reason is enough: the first.
+    fn narrow_analysis(&mut self, analysis: &Analysis) {
         for command in &analysis.commands {
             self.narrow_command(command);
             self.narrow_arguments(command, |_| false);
             self.narrow_path_words(command);
         }
-        self.dangers.extend(bash::find_dangers(&analysis).into_iter().map(|(_, it)| it));
+        self.dangers.extend(bash::find_dangers(analysis).into_iter().map(|(_, it)| it));
+        let narrows = self.index.narrows.commands || self.index.narrows.paths;
+        if let Some(it) = analysis.unclear.first().filter(|_| narrows) {
+            self.is_unread = true;
+            let subject = self.tool();
+            self.unclear(subject, it.why, &it.near);
+        }
     }
 
     /// Judges a command; whether a rule names all its words exactly.

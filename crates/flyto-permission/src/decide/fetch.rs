@@ -6,9 +6,12 @@
 use super::{Judge, cut};
 use crate::{
     Cause, Reason, Standing, Subject, Verdict,
-    host::{self, Pattern},
+    host::{self, Address, Pattern},
     rule::Form,
 };
+
+/// Most addresses of one text that are read.
+const MAX_ADDRESSES: usize = 64;
 
 impl Judge<'_> {
     /// A tool of class `webfetch`.
@@ -22,14 +25,48 @@ impl Judge<'_> {
         }
     }
 
-    /// Only rules that ask or deny.
+    /// Only rules that ask or deny: at each address in a text, with any scheme or none. One that cannot be read is asked.
     ///
-    /// An address that cannot be read has no host to compare; [`judge_url`](Self::judge_url) asks
-    /// for it.
-    pub(super) fn narrow_url(&mut self, url: &str) {
-        let Ok(address) = host::read(url) else { return };
-        let (wide, exact) = self.index.by_host(&address);
-        for rule in [wide.narrowing(), exact.narrowing()].into_iter().flatten() {
+    /// `is_address` says that the text is meant as one address. Else a text without a scheme counts where it has no blank, and
+    /// only for rules that spell its host or one above it: a rule for every host is none against every word.
+    pub(super) fn narrow_url(&mut self, text: &str, is_address: bool) {
+        if !self.index.narrows.hosts {
+            return;
+        }
+        let mut starts = text.match_indices("://").map(|(at, sign)| at + sign.len()).peekable();
+        if starts.peek().is_none() {
+            // A program that connects may take a host for an address. `http:host` has no slashes.
+            let read = host::read(text).or_else(|_| host::read_behind_scheme(text));
+            if let Ok(address) = read
+                && (is_address || !text.contains(char::is_whitespace))
+            {
+                self.narrow_host(text, &address, is_address);
+            }
+            return;
+        }
+        let mut n = 0;
+        for start in starts {
+            n += 1;
+            let rest = &text[start..];
+            let end =
+                rest.find(|it: char| it.is_whitespace() || matches!(it, '"' | '\'' | '<' | '>'));
+            let rest = &rest[..end.unwrap_or(rest.len())];
+            match host::read_behind_scheme(rest) {
+                _ if n > MAX_ADDRESSES => {
+                    let why = "it holds more addresses than are read";
+                    return self.unclear(Subject::Url { url: cut(text), host: None }, why, "");
+                }
+                Ok(address) => self.narrow_host(text, &address, true),
+                Err(why) => self.unclear(Subject::Url { url: cut(text), host: None }, why, rest),
+            }
+        }
+    }
+
+    /// `is_address` says that the host is meant as one; else only rules that spell a host, or one above it, count.
+    fn narrow_host(&mut self, url: &str, address: &Address, is_address: bool) {
+        let (wide, exact) = self.index.by_host(address);
+        let wide = wide.narrowing().filter(|_| is_address || address.host.contains('.'));
+        for rule in [wide, exact.narrowing()].into_iter().flatten() {
             let subject = Subject::Url { url: cut(url), host: Some(address.host.clone()) };
             self.reasons.push(Reason::rule(subject, rule));
         }

@@ -14,13 +14,16 @@ use super::{
 use crate::{
     Cause, Reason, Standing, Subject, Verdict,
     glob::Glob,
-    location::{Location, absolute_location},
+    location::{Location, absolute_location, may_be_opened},
     rule::Form,
     rules::{
         Hits,
         paths::{Anchors, below},
     },
 };
+
+/// Longest path that the system opens (path_resolution(7)).
+const MAX_PATH_BYTES: usize = 4096;
 
 /// Why a path is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +67,8 @@ impl<'a> Judge<'a> {
                         self.judge_access(path, &location, *writes, Purpose::Narrow);
                     }
                 }
-                if purpose != Purpose::Narrow {
+                let hides = self.index.narrows.paths && may_be_opened(why);
+                if purpose != Purpose::Narrow || hides {
                     let subject = Subject::Path { path: cut(path), resolved: None, access };
                     self.unclear(subject, why, "");
                 }
@@ -73,6 +77,19 @@ impl<'a> Judge<'a> {
         };
         for writes in kinds {
             self.judge_access(path, &location, *writes, purpose);
+        }
+    }
+
+    /// Judges a text of which it is not known whether it is a path, for rules that ask or deny and for protected places: the
+    /// whole, what follows the first `=` (`--file=/etc/passwd`), and what follows an `@` at its start (`@/etc/passwd`).
+    pub(super) fn narrow_possible_path(&mut self, text: &str) {
+        let value = text.split_once('=').map(|(_, value)| value);
+        for path in [Some(text), value, text.strip_prefix('@')].into_iter().flatten() {
+            let is_plain_path = path.contains('/') || path.starts_with(['~', '.']);
+            let fits = path.len() <= MAX_PATH_BYTES && !path.contains(['\0', '\n']);
+            if fits && (is_plain_path || self.index.narrows.paths) {
+                self.judge_path(path, Access::Unknown, Purpose::Narrow);
+            }
         }
     }
 

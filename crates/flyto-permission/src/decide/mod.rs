@@ -6,6 +6,16 @@
 //! [`Judge`] gathers the reasons: `mod` what holds for the tool as a whole, `command` for command
 //! lines, `argument` for commands in their arguments, `file` for paths, `fetch` for addresses; `protected` has the places that need a rule of
 //! their own. A part of which nothing can be told is asked, and so is a call without any reason.
+//!
+//! Rules that ask or deny are not led around:
+//!
+//! - They hold for the preview and for each text of the input, whatever the class of the tool.
+//! - What a part hides, because it was not read, is asked where such a rule could hold for it ([`Narrows`]). A rule that
+//!   allows the tool by its name does not answer for it.
+//! - What they name is compared in every form that a program could open: as it is written and as it leads, with any
+//!   scheme, in any case.
+//!
+//! [`Narrows`]: crate::rules::Narrows
 
 #[cfg(feature = "bash")]
 mod argument;
@@ -17,7 +27,7 @@ mod protected;
 #[cfg(feature = "bash")]
 mod reach;
 
-use flyto_tools::{Access, PermissionClass, ToolId};
+use flyto_tools::{PermissionClass, ToolId};
 use serde_json::Value;
 
 use self::file::Purpose;
@@ -30,6 +40,9 @@ use crate::{
 /// Most parts of one preview that are judged: paths, addresses and words of its command line
 /// together. A call with more is asked.
 const MAX_PARTS: usize = 16 * 1024;
+
+/// Most values of an input that are looked at, for paths and addresses among them.
+const MAX_VALUES: usize = 4096;
 
 /// Gathers the reasons of one decision.
 ///
@@ -48,6 +61,8 @@ pub(crate) struct Judge<'a> {
     pub(crate) seen: std::collections::HashMap<String, bool>,
     /// Where the roots lead; filled in when it is first needed.
     pub(crate) real_roots: Option<Vec<String>>,
+    /// Part of a command line could not be read.
+    pub(crate) is_unread: bool,
 }
 
 /// Rules that narrow come first and for every class, then the class decides what may allow. A call
@@ -63,6 +78,7 @@ pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision
         starts: Starts::new(request.working_dir_text(), request.home_text()),
         seen: std::collections::HashMap::new(),
         real_roots: None,
+        is_unread: false,
     };
     if let Some(rule) = of_tool.narrowing() {
         let subject = judge.tool();
@@ -189,25 +205,78 @@ impl<'a> Judge<'a> {
                 self.judge_path(&it.path, it.access, Purpose::Narrow);
             }
             for url in &preview.urls {
-                self.narrow_url(url);
+                self.narrow_url(url, true);
             }
+            self.narrow_command_line(preview.command_line.as_deref().unwrap_or_default());
         }
         // A program with fixed arguments has what a model writes on its stdin, which no preview takes apart.
-        // Names of parameters that tools without a preview commonly have. They are a guess, so
-        // nothing is allowed by them.
-        let Some(Value::Object(input)) = self.request.input else { return };
-        for name in ["path", "file_path", "file", "directory"] {
-            if let Some(Value::String(path)) = input.get(name) {
-                self.judge_path(path, Access::Unknown, Purpose::Narrow);
-            }
-        }
-        if let Some(Value::String(url)) = input.get("url") {
-            self.narrow_url(url);
-        }
+        // Any text in it may be a path or an address. It is a guess, so nothing is allowed by it.
+        let Some(input) = self.request.input else { return };
+        self.narrow_input(input);
         #[cfg(feature = "bash")]
         for name in ["command", "cmd", "script"] {
-            if let Some(Value::String(text)) = input.get(name) {
-                self.narrow_text(text);
+            match input.get(name) {
+                Some(Value::String(text)) => self.narrow_text(text),
+                Some(Value::Array(words)) => {
+                    let words = words.iter().map(|it| it.as_str().map(str::to_owned));
+                    if let Some(words) =
+                        words.collect::<Option<Vec<_>>>().filter(|it| !it.is_empty())
+                    {
+                        self.narrow_words(&words);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Each word may be a path or an address. Of class `bash`, commands and paths are judged with all rules.
+    fn narrow_command_line(&mut self, words: &[String]) {
+        for word in words.iter().skip(1) {
+            self.narrow_url(word, false);
+        }
+        if *self.request.effective_class() == PermissionClass::BASH {
+            return;
+        }
+        for word in words.iter().skip(1) {
+            self.narrow_possible_path(word);
+        }
+        #[cfg(feature = "bash")]
+        if !words.is_empty() {
+            self.narrow_words(words);
+        }
+    }
+
+    /// Each text of an input, at any depth, may be a path or an address. Nothing is allowed by it: it is a guess.
+    ///
+    /// The values wait in a list, so that a deep input takes no stack.
+    ///
+    /// Of an input with more values than [`MAX_VALUES`] the rest is not looked at, and asked where a rule could hold for it.
+    fn narrow_input(&mut self, input: &Value) {
+        let mut todo = vec![("", input)];
+        let mut n_values = 0;
+        while let Some((name, value)) = todo.pop() {
+            n_values += 1;
+            if n_values > MAX_VALUES {
+                if self.index.narrows.paths || self.index.narrows.hosts {
+                    let why = "its input holds more values than are looked at";
+                    self.unclear(self.tool(), why, "");
+                }
+                return;
+            }
+            match value {
+                Value::String(text) => {
+                    self.narrow_possible_path(text);
+                    let fetches = *self.request.class == PermissionClass::WEBFETCH;
+                    self.narrow_url(text, fetches || name == "url");
+                }
+                Value::Array(values) => {
+                    todo.extend(values.iter().take(MAX_VALUES).map(|it| (name, it)));
+                }
+                Value::Object(fields) => {
+                    todo.extend(fields.iter().take(MAX_VALUES).map(|(name, it)| (&**name, it)));
+                }
+                _ => {}
             }
         }
     }
@@ -231,14 +300,21 @@ impl<'a> Judge<'a> {
     }
 
     /// A rule that allows the tool answers for each part of a fixed command line that no rule names, and is what would
-    /// allow it: the same words in another directory may be another program.
+    /// allow it: the same words in another directory may be another program. It does not answer for what was not read, where
+    /// that may be what another rule asks or denies.
     #[cfg(feature = "bash")]
     fn answer_for_author(&mut self) {
         if !self.request.is_fixed {
             return;
         }
         let (rule, suggestion) = (self.of_tool.allow, self.tool_rule());
-        let is_default = |it: &&mut Reason| matches!(it.cause, Cause::Default { .. });
+        let narrows = self.index.narrows.commands || self.index.narrows.paths;
+        let hides = self.is_unread && narrows;
+        let is_default = |it: &&mut Reason| match &it.cause {
+            Cause::Default { default: Standing::Unclear { .. } } => !hides,
+            Cause::Default { .. } => true,
+            _ => false,
+        };
         for reason in self.reasons.iter_mut().filter(is_default) {
             match rule {
                 Some(rule) => *reason = Reason::rule(reason.subject.clone(), rule),

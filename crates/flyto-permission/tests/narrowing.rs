@@ -1,0 +1,190 @@
+//! What rules that deny hold for: no part of a call that cannot be read, and no other spelling, leads around them.
+
+#![cfg(feature = "bash")]
+
+use std::path::Path;
+
+use flyto_permission::{ClassTrust, Layer, Place, Request, Rules, Verdict};
+use flyto_tools::{PermissionClass, Preview, ToolId};
+use serde_json::{Value, json};
+
+/// Rules that allow the tool of the test, and deny this.
+fn denying(text: &str) -> Rules {
+    let mut res = Rules::builder();
+    for (effect, text) in [(Verdict::Allow, "p:t"), (Verdict::Deny, text)] {
+        res.add(Layer::Operator, effect, text, Place::default()).expect("these are rules");
+    }
+    res.build()
+}
+
+/// A call of that tool, which the operator named.
+struct Call<'a> {
+    class: PermissionClass,
+    input: Value,
+    words: &'a [&'a str],
+    is_fixed: bool,
+}
+
+impl Call<'_> {
+    #[track_caller]
+    fn check(&self, rules: &Rules, expected: Verdict) {
+        let id = ToolId::parse("p:t").expect("this is a name");
+        let preview = Preview::new().with_command_line(self.words.iter().copied());
+        let request = Request::new(&id)
+            .class(&self.class)
+            .class_trust(ClassTrust::Named)
+            .input(&self.input)
+            .preview((!self.words.is_empty()).then_some(&preview))
+            .fixed(self.is_fixed)
+            .home(Path::new("/home/ada"))
+            .working_dir(Path::new("/home/ada/project"));
+        let decision = rules.decide(&request);
+        assert_eq!(decision.verdict, expected, "{} {:?}: {decision}", self.input, self.words);
+    }
+}
+
+/// A script that its author fixed.
+#[track_caller]
+fn check_script(rules: &Rules, script: &str, expected: Verdict) {
+    let words = &["bash", "-c", script, "t"];
+    let class = PermissionClass::BASH;
+    Call { class, input: json!({}), words, is_fixed: true }.check(rules, expected);
+}
+
+/// A tool of a class that gets this input on its stdin.
+#[track_caller]
+fn check_input(rules: &Rules, class: &PermissionClass, input: Value, expected: Verdict) {
+    let words = &["./run"];
+    Call { class: class.clone(), input, words, is_fixed: true }.check(rules, expected);
+}
+
+/// A tool of a class whose command line holds the value.
+#[track_caller]
+fn check_words(rules: &Rules, class: &PermissionClass, words: &[&str], expected: Verdict) {
+    Call { class: class.clone(), input: json!({}), words, is_fixed: false }.check(rules, expected);
+}
+
+#[test]
+fn what_is_not_read_of_a_script_is_asked() {
+    let rules = denying("Bash(rm:*)");
+    for script in [
+        "for ((i=0;i<2;i++)); do rm -f zz; done",
+        "((x++))\nrm -f zz",
+        "declare -A m=([a]=1); rm -f zz",
+        "coproc rm -f zz",
+        ": $(( $(rm -f zz) ))",
+        "v='x[$(rm -f zz)]'; ((v))",
+        "echo 'rm -f zz' | sh",
+    ] {
+        check_script(&rules, script, Verdict::Ask);
+        // Where no rule denies a command, the rule for the tool answers for its text.
+        check_script(&denying("WebFetch(domain:a.org)"), script, Verdict::Allow);
+    }
+    check_script(&rules, "rm -f zz; ((x++))", Verdict::Deny);
+    check_script(&rules, "cat \"$TOOL_INPUT_A\" >>\"$TOOL_INPUT_B\"", Verdict::Allow);
+}
+
+#[test]
+fn what_is_not_read_of_a_command_in_the_input_is_asked() {
+    let rules = denying("Bash(rm:*)");
+    let check = |command: Value, expected| {
+        check_input(&rules, &PermissionClass::BASH, json!({ "command": command }), expected);
+    };
+    check(json!("rm x"), Verdict::Deny);
+    check(json!(["rm", "-rf", "/"]), Verdict::Deny);
+    check(json!("ls x"), Verdict::Allow);
+    for command in ["echo $((x)); rm y", "((x)); rm x", "coproc rm x", "echo a; }; rm x"] {
+        check(json!(command), Verdict::Ask);
+    }
+    check(json!(format!("{}; rm x", "a".repeat(70_000))), Verdict::Ask);
+}
+
+const CLASSES: [PermissionClass; 5] = [
+    PermissionClass::BASH,
+    PermissionClass::FILE,
+    PermissionClass::WEBFETCH,
+    PermissionClass::READONLY,
+    PermissionClass::GENERIC,
+];
+
+#[test]
+fn a_path_is_found_under_any_name_and_in_any_class() {
+    let rules = denying("Read(/srv/secret)");
+    for class in &CLASSES {
+        for input in [
+            json!({"filename": "/srv/secret"}),
+            json!({"Path": "/srv/./x/../secret"}),
+            json!({"path": ["/tmp/a", "/srv/secret"]}),
+            json!({"deep": [{"er": "/srv/secret"}]}),
+            json!({"option": "--file=/srv/secret"}),
+            json!({"data": "@/srv/secret"}),
+            json!({"target": "../../../srv/secret"}),
+        ] {
+            check_input(&rules, class, input, Verdict::Deny);
+        }
+        check_words(&rules, class, &["cat", "/srv/secret"], Verdict::Deny);
+        check_words(&rules, class, &["curl", "--data=@x", "--out=/srv/secret"], Verdict::Deny);
+        check_input(&rules, class, json!({"text": "a or /srv/secrets"}), Verdict::Allow);
+    }
+    // Places of keys need no rule.
+    let none = denying("WebFetch(domain:a.org)");
+    check_input(&none, &PermissionClass::FILE, json!({"x": "~/.ssh/id"}), Verdict::Deny);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_cannot_be_located_is_asked() {
+    let dir = tempfile::tempdir().expect("a directory");
+    std::os::unix::fs::symlink("/", dir.path().join("root")).expect("it is ours");
+    let long = format!("{}/root/{}srv/secret", dir.path().display(), "tmp/../".repeat(300));
+    let check = |rules: &str, expected| {
+        check_input(&denying(rules), &PermissionClass::GENERIC, json!({ "a": long }), expected);
+    };
+    check("Read(/srv/secret)", Verdict::Ask);
+    check("Bash(rm:*)", Verdict::Allow);
+}
+
+#[test]
+fn an_address_is_found_however_it_is_written() {
+    let rules = denying("WebFetch(domain:evil.com)");
+    let long = format!("http://evil.com/a#{}", "1".repeat(9000));
+    for url in [
+        "http://evil.com/a",
+        "evil.com/a",
+        "EVIL.com:45998/a",
+        "//evil.com",
+        "ftp://evil.com/",
+        "wss://evil.com",
+        "http:evil.com",
+        "http://evil.com..",
+        "http://user@evil.com",
+        "view-source:http://evil.com",
+        "http://good.org http://evil.com",
+        &*long,
+    ] {
+        for class in &CLASSES {
+            check_input(&rules, class, json!({ "url": url }), Verdict::Deny);
+        }
+        check_input(&rules, &PermissionClass::GENERIC, json!({ "address": url }), Verdict::Deny);
+        check_words(&rules, &PermissionClass::GENERIC, &["curl", url], Verdict::Deny);
+    }
+    for url in ["http://evil.com:99999", "http://evil.com:80:80/"] {
+        check_input(&rules, &PermissionClass::GENERIC, json!({ "url": url }), Verdict::Ask);
+    }
+    for text in ["evil", "good.org", "a note on evil.com", "http://good.org/evil.com"] {
+        check_input(&rules, &PermissionClass::GENERIC, json!({ "text": text }), Verdict::Allow);
+    }
+    let all = denying("WebFetch");
+    check_input(&all, &PermissionClass::GENERIC, json!({ "text": "a word" }), Verdict::Allow);
+    check_input(&all, &PermissionClass::GENERIC, json!({ "url": "localhost:1" }), Verdict::Deny);
+}
+
+#[test]
+fn an_input_of_many_values_is_asked() {
+    let many = json!(vec!["x"; 5000]);
+    let check = |rules: &str, expected| {
+        check_input(&denying(rules), &PermissionClass::GENERIC, many.clone(), expected);
+    };
+    check("Read(/srv/secret)", Verdict::Ask);
+    check("Bash(rm:*)", Verdict::Allow);
+}
