@@ -184,7 +184,7 @@ pub enum Refusal {
         /// Why.
         why: String,
     },
-    /// The store could not save it.
+    /// The store could not be read, or could not save it. `Display` is that of the error.
     Store(Box<StoreError>),
     /// The registry did not take it.
     Registry(Box<RegistryError>),
@@ -345,7 +345,7 @@ impl fmt::Display for Refusal {
             }
             Self::Denied { reason } => write!(f, "denied: {reason}"),
             Self::NotApproved { why } => write!(f, "not approved: {why}"),
-            Self::Store(_) => f.write_str("failed to save the tool"),
+            Self::Store(err) => write!(f, "{err}"),
             Self::Registry(_) => f.write_str("failed to register the tool"),
         }
     }
@@ -374,7 +374,7 @@ fn told(findings: &[SecretFinding]) -> Vec<&SecretFinding> {
 impl Error for Refusal {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Store(err) => Some(&**err),
+            Self::Store(err) => err.source(),
             Self::Registry(err) => Some(&**err),
             _ => None,
         }

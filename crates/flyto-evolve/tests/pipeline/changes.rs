@@ -301,7 +301,10 @@ async fn a_store_that_cannot_be_read_is_an_error() {
     assert!(!bench.store().dir().exists(), "a store that does not exist stays away");
     fs::create_dir_all(bench.store().dir()).unwrap();
     fs::write(bench.store().dir().join("history"), "no directory").unwrap();
-    assert!(matches!(bench.builder.load_all().await, Err(Refusal::Store(_))));
+    let refusal = bench.builder.load_all().await.unwrap_err();
+    assert!(matches!(refusal, Refusal::Store(_)));
+    // Nothing was to be saved.
+    assert!(refusal.to_string().starts_with("failed to list "), "{refusal}");
 }
 
 #[tokio::test]
