@@ -75,7 +75,7 @@ fn findings_say_what_to_write_instead() {
     check(
         json!({"name": "工具"}),
         expect![[
-            r#"F0402 /name: the name "工具" begins with something else than a letter of ASCII [-]"#
+            r#"F0402 /name: the name "工具" begins with something else than a letter of ASCII [write what the tool does in ASCII, such as "count_lines"]"#
         ]],
     );
     check(

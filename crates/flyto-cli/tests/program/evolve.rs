@@ -227,6 +227,8 @@ fn of_two_updates_at_once_one_wins() {
     // What it would change in the version that won, and what to do.
     assert!(loser.contains("-echo ") && loser.contains("+echo "), "{loser}");
     assert!(loser.contains("--base 2"), "{loser}");
+    assert!(loser.contains("it waits still; `flyto evolve deny t-"), "{loser}");
+    assert!(place.evolve(&["list"]).stdout().contains("1, outdated"));
     let history = place.told(&["history", "t"]);
     assert_eq!(history["versions"].as_array().unwrap().len(), 2);
     // What lost waits still, and is denied.

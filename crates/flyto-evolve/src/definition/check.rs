@@ -150,8 +150,9 @@ fn name_fault(name: &str, why: &str) -> Fault {
     if let Some(better) = name::better_name(name) {
         res = res.help(format!("write {}", quoted(&better)));
         res.instead = Some(Value::from(better).to_string());
+        return res;
     }
-    res
+    res.help("write what the tool does in ASCII, such as \"count_lines\"".to_owned())
 }
 
 /// Compiles the schema. The root type is an object, as model services ask, and a schema that is

@@ -57,11 +57,18 @@ pub(crate) fn proposed_name_fault(name: &str) -> Option<&'static str> {
         .then_some("holds something else than ASCII letters, digits, `_` and `-`")
 }
 
-/// The name with a single `_` for every run of what a proposed name cannot hold.
+/// The name with a single `_` for every run of what a proposed name cannot hold. One that would be protected has `_tool`
+/// behind it.
 pub(crate) fn better_name(name: &str) -> Option<String> {
     let parts: Vec<&str> =
         name.split(|it: char| !it.is_ascii_alphanumeric()).filter(|it| !it.is_empty()).collect();
-    let res: String = parts.join("_").chars().take(64).collect();
+    let mut res: String = parts.join("_").chars().take(64).collect();
+    let is_protected = |it: &str| {
+        PROTECTED_NAMES.contains(&it) || look_alike(it, PROTECTED_NAMES.iter().copied()).is_some()
+    };
+    if is_protected(&res) {
+        res.push_str("_tool");
+    }
     proposed_name_fault(&res).is_none().then_some(res)
 }
 
@@ -197,6 +204,10 @@ mod tests {
         assert_eq!(better_name("count lines!").as_deref(), Some("count_lines"));
         assert_eq!(better_name("mcp__x__Bash").as_deref(), Some("mcp_x_Bash"));
         assert_eq!(better_name("工具"), None);
+        for (name, better) in [("Bash ", "Bash_tool"), ("web fetch", "web_fetch_tool")] {
+            assert_eq!(better_name(name).as_deref(), Some(better));
+            assert!(look_alike(better, PROTECTED_NAMES.iter().copied()).is_none());
+        }
     }
 
     #[test]

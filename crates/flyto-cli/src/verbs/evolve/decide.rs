@@ -16,7 +16,7 @@ use crate::evolve::{
 use crate::exit::Exit;
 use crate::session::{Backend, Loaded, Session, no_such_file};
 use crate::stop::{Stop, chain};
-use crate::words::{one_line, tame};
+use crate::words::{command_line, one_line, tame};
 
 /// The largest file that is read as a proposal: four times a definition at its bound, for spaces and escapes.
 const MAX_BYTES: u64 = 4 * flyto_evolve::MAX_DEFINITION_BYTES as u64;
@@ -218,7 +218,16 @@ pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
             }
         }
     });
-    told(applied, session)
+    // One that was denied waits no longer, and a store that failed says nothing about the proposal.
+    let is_kept = matches!(&waiting, Waiting::Proposal(_))
+        && matches!(&applied, Err(it) if !matches!(it, Refusal::Denied { .. } | Refusal::Store(_)));
+    told(applied, session).map_err(|stop| match is_kept {
+        true => {
+            let deny = command_line(["flyto", "evolve", "deny", waiting.id()]);
+            stop.with_help(format!("it waits still; `{deny}` removes it"))
+        }
+        false => stop,
+    })
 }
 
 /// Asks anew about a composite.

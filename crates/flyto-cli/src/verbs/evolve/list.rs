@@ -3,7 +3,7 @@
 use flyto_evolve::{Loaded, Pending, Version};
 use serde::Serialize;
 
-use crate::evolve::{Evolution, Known, failed, id_of, set_aside_remark};
+use crate::evolve::{Evolution, Known, failed, id_of, name_of, set_aside_remark};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -105,8 +105,11 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
         let gap = if tools.is_empty() { "" } else { "\n" };
         let mut table = Table::new(["WAITS", "BASED ON", "PROPOSED BY"]);
         let base = |it: Option<u64>| it.map_or_else(|| "-".to_owned(), |it| it.to_string());
-        for it in &pending {
-            table.row([one_line(&it.id), base(it.base), one_line(&it.proposed_by)]);
+        for it in pending {
+            let current = tools.iter().find(|tool| tool.name == name_of(&it.id));
+            let is_outdated = current.map(|it| it.evolution.version) != it.base;
+            let base = base(it.base) + if is_outdated { ", outdated" } else { "" };
+            table.row([one_line(&it.id), base, one_line(&it.proposed_by)]);
         }
         for it in &unapproved {
             table.row([one_line(&it.id), base(it.base), "an edit of its file".to_owned()]);
