@@ -33,7 +33,7 @@ pub(crate) fn can_ask(screen: &Screen) -> bool {
 }
 
 /// Asks at the terminal. Only a clear yes is one; the end of the input, or three answers that are none, leave the
-/// proposal waiting.
+/// proposal waiting. `Answer::Once` is not offered: it lasts as long as this process, which ends with its one command.
 #[derive(Debug)]
 pub(crate) struct AtTerminal {
     prompt: Arc<dyn Prompt>,
@@ -65,16 +65,14 @@ impl AtTerminal {
 
     async fn answer(&self, review: &Review) -> Result<Answer, ApproverError> {
         let edit = if self.editor.is_some() { "edit (e), " } else { "" };
-        let question = format!(
-            "approve this text? save (s), once (o), {edit}deny with a reason (d REASON), later (L) "
-        );
+        let question =
+            format!("approve this text? save (s), {edit}deny with a reason (d REASON), later (L) ");
         for _ in 0..MAX_ASKED {
             let line = self.line(&question).await?;
             let line = line.trim();
             let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
             match (word, &self.editor) {
                 ("s" | "save", _) => return Ok(Answer::Save),
-                ("o" | "once", _) => return Ok(Answer::Once),
                 ("e" | "edit", Some(editor)) => {
                     if let Some(text) = self.edited(editor, review).await {
                         return Ok(Answer::Edit(text));

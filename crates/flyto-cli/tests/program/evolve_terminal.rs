@@ -70,11 +70,9 @@ fn what_is_no_clear_yes_is_none() {
     let (code, seen) = answered(&place, PROPOSE, "deny\nnot now\n");
     assert_eq!(code, Some(5), "{seen}");
     assert!(seen.contains("reason: ") && seen.contains("denied: not now"), "{seen}");
-    let (code, seen) = answered(&place, PROPOSE, "o\n");
-    assert_eq!(code, Some(0), "{seen}");
-    assert!(seen.contains("nothing is saved"), "{seen}");
-    // What is no answer is asked again, and then waits.
-    let (code, seen) = answered(&place, PROPOSE, "y\nyes\nok\n");
+    // What is no answer is asked again, and then waits. "Once" is none: this process ends with its command.
+    assert!(!seen.contains("once"), "{seen}");
+    let (code, seen) = answered(&place, PROPOSE, "y\nonce\no\n");
     assert_eq!(code, Some(0), "{seen}");
     assert_eq!(seen.matches("later (L) ").count(), 3, "{seen}");
     assert!(seen.contains(" waits\n"), "{seen}");

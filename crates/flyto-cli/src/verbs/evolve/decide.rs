@@ -26,7 +26,6 @@ const MAX_BYTES: u64 = 4 * flyto_evolve::MAX_DEFINITION_BYTES as u64;
 #[serde(tag = "status", rename_all = "snake_case")]
 enum Document<'a> {
     Saved { name: &'a str, version: u64, sha256: String },
-    Once { name: &'a str },
     Staged { id: &'a str },
     Denied { id: &'a str },
 }
@@ -102,10 +101,6 @@ fn told(applied: Result<Applied, Refusal>, session: &Session) -> Result<Exit, St
             let text = format!("{} is saved as version {number}\n", one_line(name));
             (Document::Saved { name, version: number, sha256 }, text)
         }
-        Applied::Once { name } => {
-            let text = format!("{} is approved until this process ends\n", one_line(name));
-            (Document::Once { name }, text)
-        }
         Applied::Staged { id } => (Document::Staged { id }, format!("{} waits\n", one_line(id))),
         other => return Err(Stop::new(Exit::Internal, format!("unknown: {other:?}"))),
     };
@@ -121,7 +116,6 @@ fn told(applied: Result<Applied, Refusal>, session: &Session) -> Result<Exit, St
             approve_words(id).replacen("approve ", "approve --yes ", 1)
         )),
         Document::Staged { id } => screen.note(format_args!("{} asks again", approve_words(id))),
-        Document::Once { .. } => screen.note("nothing is saved"),
         _ => {}
     }
     Ok(Exit::Ok)
