@@ -215,6 +215,9 @@ pub(crate) struct Rollback {
     /// The version whose text the next one has
     #[arg(value_name = "N")]
     pub(crate) version: u64,
+    /// Shows what that version delivers for recorded calls, and changes nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     common: Common,
 }

@@ -90,11 +90,18 @@ fn a_version_is_replayed_before_it_is_approved_and_after() {
     let told = place.told(&["rollback", "count", "1"]);
     assert_eq!((&told["status"], &told["version"]), (&json!("saved"), &json!(3)), "{told}");
     assert_eq!(told["replay"]["calls"].as_array().unwrap().len(), 3, "{told}");
+    // It is told before anything changes, and can be had without the change.
+    let head = "version 2 over 3 recorded calls: 1 equal, 2 different, 0 not reproduced\n";
+    let ran = place.evolve(&["rollback", "count", "2", "--dry-run"]);
+    assert!(plain(&ran.stdout()).starts_with(head), "{}", ran.shown());
+    assert!(ran.stderr().ends_with("nothing was changed\n"), "{}", ran.shown());
+    let told = place.told(&["rollback", "count", "2", "--dry-run"]);
+    assert_eq!((&told["status"], &told["version"]), (&json!("compared"), &json!(2)), "{told}");
+    assert_eq!(place.told(&["history", "count"])["versions"].as_array().unwrap().len(), 3);
     let ran = place.evolve(&["rollback", "count", "2"]);
     let told = plain(&ran.stdout());
-    let head = "count is at version 4, with the text of 2\n\
-                version 2 over 3 recorded calls: 1 equal, 2 different, 0 not reproduced\n";
     assert!(told.starts_with(head), "{}", ran.shown());
+    assert!(told.ends_with("count is at version 4, with the text of 2\n"), "{}", ran.shown());
 }
 
 #[test]

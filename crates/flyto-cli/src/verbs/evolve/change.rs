@@ -14,6 +14,7 @@ use crate::words::one_line;
 
 #[derive(Serialize)]
 struct RolledBack<'a> {
+    /// `saved`, or `compared` where nothing was changed.
     status: &'static str,
     name: &'a str,
     version: u64,
@@ -28,20 +29,30 @@ pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop
     let loaded = super::load(session)?;
     let builder = &super::joined(&loaded)?.builder;
     let by = person(session.env());
-    let rolled_back = working()?.block_on(async {
-        let version = builder.roll_back(name, to, &by).await?;
-        Ok((version, Compared::of(builder, name, to).await))
-    });
-    let (version, compared) = rolled_back.map_err(refused)?;
     let screen = session.screen;
+    let old = super::version(builder.store(), name, Some(to))?;
+    let runtime = working()?;
+    // The advice comes before the change: it is of no use behind it.
+    let compared = runtime.block_on(Compared::of(builder, name, to));
+    if !screen.is_json() && !compared.text.is_empty() {
+        screen.answer(&compared.text)?;
+    }
+    let (status, version) = match args.dry_run {
+        true => ("compared", old),
+        false => ("saved", runtime.block_on(builder.roll_back(name, to, &by)).map_err(refused)?),
+    };
     if screen.is_json() {
         let (version, sha256) = (version.number, version.hash().to_string());
         let replay = compared.replay;
-        screen.document(&RolledBack { status: "saved", name, version, sha256, replay })?;
+        screen.document(&RolledBack { status, name, version, sha256, replay })?;
+    } else if args.dry_run {
+        if compared.text.is_empty() {
+            screen.note(format_args!("no call of {} is recorded", one_line(name)));
+        }
+        screen.note("nothing was changed");
     } else {
         let (name, number) = (one_line(name), version.number);
-        let told = format!("{name} is at version {number}, with the text of {to}\n");
-        screen.answer(told + &compared.text)?;
+        screen.answer(format!("{name} is at version {number}, with the text of {to}\n"))?;
     }
     Ok(Exit::Ok)
 }
