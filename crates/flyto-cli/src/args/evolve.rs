@@ -62,6 +62,8 @@ pub(crate) enum EvolveWhat {
     Export(Export),
     /// Proposes a tool that was exported, or an Agent Skills folder
     Import(Import),
+    /// Lists what happened in the store, or checks that no record of it was changed or removed
+    Events(Events),
     /// Tells how often each version was called, how it ended, and how long it took
     Stats(Stats),
 }
@@ -86,6 +88,7 @@ impl Evolve {
             EvolveWhat::Decay(it) => &mut it.common,
             EvolveWhat::Export(it) => &mut it.common,
             EvolveWhat::Import(it) => &mut it.common,
+            EvolveWhat::Events(it) => &mut it.common,
             EvolveWhat::Stats(it) => &mut it.common,
         }
     }
@@ -120,6 +123,25 @@ pub(crate) struct Propose {
     /// Says why both are needed, where a tool was said to be much like it
     #[arg(long, value_name = "TEXT")]
     pub(crate) distinct_because: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Debug, Group)]
+#[command(after_help = "\
+The exit code of --verify is 0 for a log that is as it was written, 8 for one that was changed, and 4 where there is none.")]
+pub(crate) struct Events {
+    /// Lists the events of this tool
+    pub(crate) name: Option<String>,
+    /// Lists the newest N events at most
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) limit: u32,
+    /// Checks the whole log, and prints its head
+    #[arg(long, conflicts_with_all = ["name", "limit"])]
+    pub(crate) verify: bool,
+    /// A head that was noted before: the log must still have that record; repeatable
+    #[arg(long = "head", value_name = "SEQ:HASH", requires = "verify")]
+    pub(crate) heads: Vec<flyto_audit::Head>,
     #[command(flatten)]
     common: Common,
 }

@@ -344,6 +344,34 @@ fn a_damaged_file_is_told_of_by_the_call_that_sets_it_aside() {
 }
 
 #[test]
+fn what_happened_is_listed_and_verified() {
+    let place = Place::new();
+    assert_eq!(place.evolve(&["events", "--verify"]).code, Some(4));
+    place.approved(&definition("t", "echo one\n"), &[]);
+    place.approved(&definition("other", "echo two\n"), &[]);
+    place.told(&["archive", "t"]);
+    let events = place.told(&["events", "t"])["events"].as_array().unwrap().clone();
+    let names: Vec<_> = events.iter().map(|it| it["event"].as_str().unwrap()).collect();
+    let approved =
+        ["proposed", "shown", "staged", "proposed", "shown", "begin", "end", "registered"];
+    assert_eq!(names, [&approved[..], &["begin", "end"]].concat());
+    let list = place.evolve(&["events", "--limit", "2"]);
+    assert!(list.stdout().contains("save, begin  t     ada  "), "{}", list.shown());
+    assert!(list.stderr().contains("there are older events"), "{}", list.shown());
+    let verified = place.told(&["events", "--verify"]);
+    assert_eq!(verified["intact"], true);
+    let head = verified["head"].as_str().unwrap();
+    assert_eq!(place.evolve(&["events", "--verify", "--head", head]).code, Some(0));
+    // One byte of one record.
+    let dir = place.path().join("tools/events");
+    let log = std::fs::read_dir(dir).unwrap().map(|it| it.unwrap().path());
+    let log = log.max_by_key(|it| it.metadata().unwrap().len()).unwrap();
+    let text = std::fs::read_to_string(&log).unwrap().replacen("ada", "bob", 1);
+    std::fs::write(&log, text).unwrap();
+    assert_eq!(place.evolve(&["events", "--verify"]).code, Some(8));
+}
+
+#[test]
 fn names_of_others_are_protected() {
     let place = Place::with_tools(&[("t", "echo", "")]);
     let tools = r#"[{"name": "taken", "description": "x", "exec": ["true"]}]"#;

@@ -79,7 +79,7 @@ fn table(calls: &[Call]) -> Table {
 }
 
 /// A time without its milliseconds.
-pub(super) fn second(at: &str) -> String {
+pub(crate) fn second(at: &str) -> String {
     at.split_once('.').map_or_else(|| at.to_owned(), |(second, _)| format!("{second}Z"))
 }
 

@@ -7,6 +7,9 @@ mod list;
 mod show;
 mod verify;
 
+pub(super) use self::list::second;
+pub(super) use self::verify::verify;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -38,7 +41,7 @@ fn log_dir(session: &Session) -> Result<PathBuf, Stop> {
 }
 
 /// A reader of the log; `None` where no call was recorded yet.
-fn reader(dir: &Path) -> Result<Option<Reader>, Stop> {
+pub(super) fn reader(dir: &Path) -> Result<Option<Reader>, Stop> {
     match Reader::open(dir) {
         Ok(reader) => Ok(Some(reader)),
         Err(err) if is_missing(&err) => Ok(None),
@@ -51,7 +54,7 @@ fn is_missing(err: &AuditError) -> bool {
 }
 
 /// Why a log cannot be read.
-fn not_read(err: &AuditError) -> Stop {
+pub(super) fn not_read(err: &AuditError) -> Stop {
     Stop::new(Exit::NotTried, format!("the log cannot be read: {}", chain(err)))
 }
 

@@ -40,15 +40,25 @@ struct Document<'a> {
 
 pub(super) fn run(args: &AuditVerify, session: &Session) -> Result<Exit, Stop> {
     let dir = log_dir(session)?;
+    verify(&dir, &args.heads, no_log, session)
+}
+
+/// Checks the log in a directory; `no_log` is the sentence for one that does not exist.
+pub(crate) fn verify(
+    dir: &Path,
+    heads: &[Head],
+    no_log: impl FnOnce(&Path) -> String,
+    session: &Session,
+) -> Result<Exit, Stop> {
     let mut options = VerifyOptions::default();
-    options.anchors.clone_from(&args.heads);
-    let found = match verify_with(&dir, &options) {
+    options.anchors = heads.to_vec();
+    let found = match verify_with(dir, &options) {
         Ok(found) => found,
-        Err(err) if is_missing(&err) => return Err(missing(&dir, &args.heads)),
+        Err(err) if is_missing(&err) => return Err(missing(dir, heads, no_log)),
         Err(err) => return Err(not_read(&err)),
     };
     let is_pruned = |it: &&Head| found.pruned_through.is_some_and(|last| it.seq <= last);
-    let pruned: Vec<Head> = args.heads.iter().filter(is_pruned).copied().collect();
+    let pruned: Vec<Head> = heads.iter().filter(is_pruned).copied().collect();
     let screen = session.screen;
     if screen.is_json() {
         screen.document(&Document {
@@ -59,13 +69,13 @@ pub(super) fn run(args: &AuditVerify, session: &Session) -> Result<Exit, Stop> {
             not_found: NOT_FOUND,
         })?;
     } else {
-        show(&found, &dir, &args.heads, &pruned, session)?;
+        show(&found, dir, heads, &pruned, session)?;
     }
     Ok(Exit::of(&Ending::Verified { is_intact: found.is_intact() }))
 }
 
 /// Without a log there is nothing to check, unless a head says that there was one.
-fn missing(dir: &Path, heads: &[Head]) -> Stop {
+fn missing(dir: &Path, heads: &[Head], no_log: impl FnOnce(&Path) -> String) -> Stop {
     match heads.iter().map(|it| it.seq).max() {
         Some(seq @ 1..) => {
             let dir = one_line(&dir.to_string_lossy());

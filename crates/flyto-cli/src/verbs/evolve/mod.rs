@@ -3,6 +3,7 @@
 mod change; // versions that are made of earlier ones, pins
 mod decay; // tools that are not used
 mod decide; // proposals and their answers
+mod events; // what happened in the store
 mod exchange; // tools from and to other stores
 mod list;
 mod replay; // versions over recorded calls
@@ -37,6 +38,7 @@ pub(super) fn run(args: &Evolve, session: &Session) -> Result<Exit, Stop> {
         EvolveWhat::Decay(args) => decay::run(args, session),
         EvolveWhat::Export(args) => exchange::export(args, session),
         EvolveWhat::Import(args) => exchange::import(args, session),
+        EvolveWhat::Events(args) => events::run(args, session),
         EvolveWhat::Stats(args) => stats::run(args.name.as_deref(), session),
     }
 }
