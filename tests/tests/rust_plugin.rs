@@ -94,7 +94,7 @@ async fn one_program_serves_both_lifetimes() {
         cbf43926
         091e01de
         06d5573923c6cdfc
-        invalid input: /x: expected no such property (known: path, text and algorithm), got the number 1
+        invalid input: /x: unknown property; known: path, text and algorithm
         7bf82b2a
         error (code -32602): give exactly one of `text` and `path`
         DIR/nine.txt is as expected

@@ -187,7 +187,7 @@ fn an_input_that_breaks_the_schema_starts_nothing() {
         -- stdout
         invalid input:
           /n: expected an integer (it is required), got nothing
-          /m: expected no such property (known: n), got the number 3⏎
+          /m: unknown property; known: n⏎
     "#]]);
     assert!(!place.exists("plugins/p/ran"));
     place.call(&["p:strict", "n:=3"]).check(expect![[r#"

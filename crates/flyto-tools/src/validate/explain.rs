@@ -139,8 +139,7 @@ impl<'a> Walk<'a> {
         for (name, part) in given {
             rest.shift_remove(name);
             if !self.fails(place, &Value::Object(rest.clone())) && !self.is_spent() {
-                let expected = "no such property".to_owned();
-                self.found.push(violation(&show::join(at, name), expected, part));
+                self.found.push(Violation::unknown(show::join(at, name), &[], part));
                 return;
             }
         }
@@ -285,11 +284,7 @@ impl<'a> Walk<'a> {
                 if let Some(expected) = words(key, rule, map)
                     && self.alone_fails(map, key, value)
                 {
-                    self.found.push(Violation {
-                        pointer: at.to_owned(),
-                        expected,
-                        got: measured(key, value),
-                    });
+                    self.found.push(Violation::new(at, expected, measured(key, value)));
                 }
             }
         }
@@ -326,7 +321,7 @@ impl<'a> Walk<'a> {
         };
         let expected = format!("{wanted} like {}", expectation(self.resolved(inner.schema)));
         let got = n_fitting.to_string();
-        self.found.push(Violation { pointer: at.to_owned(), expected, got });
+        self.found.push(Violation::new(at, expected, got));
     }
 
     /// Tells what is wrong with the alternative that was meant, if one can be told from the others:
@@ -349,7 +344,7 @@ impl<'a> Walk<'a> {
             if key == "oneOf" && fitting.len() > 1 {
                 let got = format!("one that fits the alternatives {}", show::list(fitting, "and"));
                 let expected = format!("a value that fits exactly one of {n_all} alternatives");
-                self.found.push(Violation { pointer: at.to_owned(), expected, got });
+                self.found.push(Violation::new(at, expected, got));
             }
             return;
         }
@@ -460,11 +455,7 @@ impl<'a> Walk<'a> {
         for (name, part) in given.iter().filter(|it| !has_rule.contains(it.0.as_str())) {
             let part_at = show::join(at, name);
             if *rule == Value::Bool(false) {
-                let expected = match known.as_slice() {
-                    [] => "no such property".into(),
-                    known => format!("no such property (known: {})", show::list(known, "and")),
-                };
-                self.found.push(violation(&part_at, expected, part));
+                self.found.push(Violation::unknown(part_at, &known, part));
             } else {
                 self.go(place.inner(rule, &["additionalProperties"]), part, &part_at);
             }
@@ -481,7 +472,7 @@ impl<'a> Walk<'a> {
 
     fn missing(&mut self, at: &str, name: &str, expected: String) {
         let pointer = show::join(at, name);
-        self.found.push(Violation { pointer, expected, got: "nothing".into() });
+        self.found.push(Violation::new(pointer, expected, "nothing"));
     }
 
     /// The properties whose names match.
@@ -565,7 +556,7 @@ impl<'a> Walk<'a> {
 }
 
 fn violation(at: &str, expected: impl Into<String>, value: &Value) -> Violation {
-    Violation { pointer: at.to_owned(), expected: expected.into(), got: show::value(value) }
+    Violation::new(at, expected, show::value(value))
 }
 
 /// The part of the schema that a value is known not to fit: the one keyword that is in question, or

@@ -144,6 +144,27 @@ pub struct Violation {
     pub expected: String,
     /// What came: `the string "3"`.
     pub got: String,
+    /// Where the place is a property that the schema does not know: those that it knows. `Display` says
+    /// `unknown property; known: …` then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<Vec<String>>,
+}
+
+impl Violation {
+    fn new(
+        pointer: impl Into<String>,
+        expected: impl Into<String>,
+        got: impl Into<String>,
+    ) -> Self {
+        Self { pointer: pointer.into(), expected: expected.into(), got: got.into(), known: None }
+    }
+
+    /// A property that the schema does not know.
+    fn unknown(pointer: String, known: &[&str], value: &Value) -> Self {
+        let (expected, got) = ("no property of this name".to_owned(), show::value(value));
+        let known = known.iter().map(|it| (*it).to_owned()).collect();
+        Self { pointer, expected, got, known: Some(known) }
+    }
 }
 
 impl Violations {
@@ -170,7 +191,15 @@ impl fmt::Display for Violations {
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pointer, expected, got } = self;
+        let Self { pointer, expected, got, known } = self;
+        if let Some(known) = known {
+            write!(f, "{}: unknown property", show::pointer(pointer))?;
+            if !known.is_empty() {
+                let known: Vec<&str> = known.iter().map(String::as_str).collect();
+                write!(f, "; known: {}", show::escaped(&show::list(&known, "and")))?;
+            }
+            return Ok(());
+        }
         let (expected, got) = (show::escaped(expected), show::escaped(got));
         write!(f, "{}: expected {expected}, got {got}", show::pointer(pointer))
     }
@@ -438,7 +467,7 @@ impl Validator {
 }
 
 fn too_much<T>(expected: String) -> Result<T, Violations> {
-    Err(Violations::one(Violation { pointer: String::new(), expected, got: "more".into() }))
+    Err(Violations::one(Violation::new("", expected, "more")))
 }
 
 impl fmt::Debug for Validator {

@@ -272,11 +272,7 @@ impl<T: Tool> Validated<T> {
                     }
                 }
             }
-            (None, _) => Err(Violations::one(Violation {
-                pointer: String::new(),
-                expected: "structured data".into(),
-                got: "nothing".into(),
-            })),
+            (None, _) => Err(Violations::one(Violation::new("", "structured data", "nothing"))),
         };
         let Err(violations) = verdict else { return Ok(res) };
         res.output = joined(paragraph("output", &violations), &res.output);
