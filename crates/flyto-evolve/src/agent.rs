@@ -108,6 +108,9 @@ struct CreateTool {
     /// JSON Schema of the input: an object with its properties.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     input_schema: Option<Map<String, Value>>,
+    /// `script`, `command` or `composite`; follows from the key that is there. The same definition as a file is proposed by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    execution_type: Option<String>,
     /// The script that bash runs. Either this or `command`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     script: Option<String>,
@@ -185,18 +188,9 @@ struct SearchTools {
 }
 
 impl CreateTool {
-    /// The proposal that the input is. Which body it has follows from the key that is there; the
-    /// reader tells where two are.
+    /// The proposal that the input is: the same text as in a file.
     fn proposal(&self, by: &str) -> Proposal {
-        let mut text = json!(self);
-        // The reader says what is wrong where both are given, or none.
-        text["execution_type"] = match (&self.script, &self.command, &self.composite) {
-            (None, Some(_), _) => "command",
-            (None, None, Some(_)) => "composite",
-            _ => "script",
-        }
-        .into();
-        let mut res = Proposal::new(text.to_string(), by);
+        let mut res = Proposal::new(json!(self).to_string(), by);
         res.distinct_because.clone_from(&self.distinct_because);
         res
     }

@@ -219,15 +219,21 @@ async fn refusals_are_results_that_say_what_to_do() {
             "create_tool",
             with(json!({"command": "date"})),
             expect![[r#"
-        the definition cannot be used: /command: a tool of the type "script" has no "command"
-        what to do: remove it, or write "execution_type": "command"
-        Some(Reported { code: None })"#]],
+                the definition cannot be used: /command: a tool has one text, and "script" and "command" are there
+                what to do: remove one of them
+                Some(Reported { code: None })"#]],
         )
         .await;
-    agent.check("create_tool", with(json!({"script": null})), expect![[r#"
-        the definition cannot be used: /execution_type: a tool of the type "script" needs the key "script"
-        what to do: write the text that is run under that key
-        Some(Reported { code: None })"#]]).await;
+    agent
+        .check(
+            "create_tool",
+            with(json!({"script": null})),
+            expect![[r#"
+                the definition cannot be used: a tool needs a "script", a "command" or a "composite"
+                what to do: write what is run under one of these keys
+                Some(Reported { code: None })"#]],
+        )
+        .await;
     agent
         .check(
             "create_tool",
@@ -248,7 +254,7 @@ async fn refusals_are_results_that_say_what_to_do() {
         )
         .await;
     agent.check("create_tool", with(json!({"acknowledge": true})), expect![[r#"
-        invalid input: /acknowledge: unknown field `acknowledge`, expected one of `name`, `description`, `input_schema`, `script`, `command`, `composite`, `timeout_seconds`, `rationale`, `tags`, `concurrency_safe`, `read_only`, `examples`, `distinct_because`
+        invalid input: /acknowledge: unknown field `acknowledge`, expected one of `name`, `description`, `input_schema`, `execution_type`, `script`, `command`, `composite`, `timeout_seconds`, `rationale`, `tags`, `concurrency_safe`, `read_only`, `examples`, `distinct_because`
         Some(BadInput)"#]]).await;
 }
 
@@ -287,4 +293,40 @@ async fn an_imported_tool_is_asked_for_like_any_other() {
     for other in ["", "{}", "[]", &text.replace("-tool/1", "-tool/9")] {
         assert!(import(other, "x", "y").is_err(), "{other}");
     }
+}
+
+#[tokio::test]
+async fn a_definition_has_one_form_for_agents_and_for_files() {
+    let agent = Agent::new();
+    let def = json!({"name": "now", "description": "The time.", "script": "date\n"});
+    let typed = |kind: &str| {
+        let mut def = def.clone();
+        def["execution_type"] = kind.into();
+        def
+    };
+    let file = |def: &Value| {
+        flyto_evolve::parse_proposal(&flyto_diagnostics::Source::new("a", def.to_string()))
+            .definition
+    };
+    assert_eq!(file(&def), file(&typed("script")));
+    assert!(file(&def).is_some() && file(&typed("command")).is_none());
+    agent
+        .check(
+            "create_tool",
+            typed("command"),
+            expect![[r#"
+            the definition cannot be used: /script: a tool of the type "command" has no "script"
+            what to do: remove it, or write "execution_type": "script"
+            Some(Reported { code: None })"#]],
+        )
+        .await;
+    agent
+        .check(
+            "create_tool",
+            typed("script"),
+            expect![[r#"
+            now() is saved as version 1 and can be called now
+            None"#]],
+        )
+        .await;
 }

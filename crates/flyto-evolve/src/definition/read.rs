@@ -203,15 +203,35 @@ fn read_schema(reader: &mut ObjectReader<'_, '_>) -> Result<Value, Reported> {
     Ok(at.value().to_json())
 }
 
-/// The text under the key that `execution_type` names. A text under one of the other keys is an
-/// error, since one of the two would be read by a person and the other one run.
+/// The text under the key that `execution_type` names; where it does not say, the one text that is there. A text under
+/// one of the other keys is an error, since one of the two would be read by a person and the other one run.
 fn read_body(reader: &mut ObjectReader<'_, '_>) -> Result<Body, Reported> {
-    let kind = reader.required_string("execution_type");
+    let kind = reader.optional_string("execution_type");
     let script = reader.optional_string("script");
     let command = reader.optional_string("command");
     let composite = reader.optional_object("composite");
     let (kind, script, command, composite) = (kind?, script?, command?, composite?);
     let known = ["script", "command", "composite"];
+    let given = [script.is_some(), command.is_some(), composite.is_some()];
+    let given: Vec<&str> = known.into_iter().zip(given).filter(|it| it.1).map(|it| it.0).collect();
+    let kind = match (kind, &given[..]) {
+        (Some(kind), _) => kind,
+        (None, [only]) => only,
+        (None, []) => {
+            let what = "a tool needs a \"script\", a \"command\" or a \"composite\"".to_owned();
+            let finding = reader.at("execution_type").error(codes::BAD_BODY, what);
+            return Err(reader.push(finding.with_help("write what is run under one of these keys")));
+        }
+        (None, [first, second, ..]) => {
+            let what = format!(
+                "a tool has one text, and {} and {} are there",
+                quoted(first),
+                quoted(second)
+            );
+            let finding = reader.at(second).error(codes::BAD_BODY, what);
+            return Err(reader.push(finding.with_help("remove one of them")));
+        }
+    };
     if !known.contains(&kind) {
         let at = reader.at("execution_type");
         let what = format!(
