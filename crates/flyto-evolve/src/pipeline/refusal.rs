@@ -206,6 +206,7 @@ impl Refusal {
             Self::Secret { .. } | Self::Unscanned { .. } => Stage::Secrets,
             Self::ExampleFailed { .. } => Stage::Examples,
             Self::Denied { .. } | Self::NotApproved { .. } => Stage::Approval,
+            Self::Store(err) if matches!(**err, StoreError::Waiting { .. }) => Stage::Limits,
             Self::Store(_) | Self::Registry(_) => Stage::Save,
         }
     }

@@ -73,6 +73,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// As many proposals wait for a person as may.
+    #[error("{limit} proposals{} wait for a person, and that is the most: one has to be approved or denied first", name.as_ref().map(|it| format!(" of {it:?}")).unwrap_or_default())]
+    Waiting {
+        /// The tool; `None` for all tools together.
+        name: Option<String>,
+        /// How many wait.
+        limit: usize,
+    },
     /// There is no such tool, or no such version of it.
     #[error("there is no {}", missing_text(name, *version))]
     NotFound {

@@ -9,6 +9,11 @@ use serde_json::json;
 use super::{PENDING, Store, StoreError};
 use crate::{DefinitionHash, definition::file_name_fault};
 
+/// The most proposals of one tool that wait.
+pub const MAX_PENDING_OF_TOOL: usize = 8;
+/// The most proposals of a store that wait.
+pub const MAX_PENDING: usize = 200;
+
 const ACKS: &str = "acks.json";
 const KEY: &str = "fingerprint.key";
 const KEY_BYTES: usize = 32;
@@ -79,10 +84,22 @@ impl Store {
     ///
     /// # Errors
     ///
+    /// [`StoreError::Waiting`] where [`MAX_PENDING_OF_TOOL`] of the tool wait already, or [`MAX_PENDING`] in all;
     /// [`StoreError::NoSpace`], [`StoreError::Locked`], [`StoreError::Io`] and [`StoreError::InvalidName`].
     pub fn stage(&self, pending: &Pending) -> Result<(), StoreError> {
         let path = self.pending_path(&pending.id)?;
         let _lock = self.lock()?;
+        let mut waiting = self.told("list", PENDING, self.files().names(PENDING))?;
+        let tool = |id: &str| id.rsplit_once('-').map_or("", |it| it.0).to_owned();
+        waiting.retain(|it| it.ends_with(".json") && it.strip_suffix(".json") != Some(&pending.id));
+        let name = tool(&pending.id);
+        let n_of_tool = waiting.iter().filter(|it| tool(it) == name).count();
+        if n_of_tool >= MAX_PENDING_OF_TOOL {
+            return Err(StoreError::Waiting { name: Some(name), limit: MAX_PENDING_OF_TOOL });
+        }
+        if waiting.len() >= MAX_PENDING {
+            return Err(StoreError::Waiting { name: None, limit: MAX_PENDING });
+        }
         let text = serde_json::to_string_pretty(pending).expect("all its keys are texts");
         self.replace(&path, text.as_bytes())?;
         self.log()?.event("", "staged", &json!({"id": pending.id, "sha256": pending.sha256}))?;

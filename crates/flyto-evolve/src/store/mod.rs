@@ -46,7 +46,7 @@ pub use calls::{
 pub use commit::NewVersion;
 pub use error::StoreError;
 pub(crate) use files::{Disk, Files};
-pub use kept::{Acknowledgement, Pending};
+pub use kept::{Acknowledgement, MAX_PENDING, MAX_PENDING_OF_TOOL, Pending};
 pub use load::{Damaged, Loaded, Recovered, RecoveredKind, Unapproved};
 pub use record::{Approval, Change, Status, Version};
 

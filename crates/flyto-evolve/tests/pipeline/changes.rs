@@ -3,7 +3,7 @@
 use std::fs;
 
 use expect_test::expect;
-use flyto_evolve::{Answer, Applied, Change, Proposal, Refusal};
+use flyto_evolve::{Answer, Applied, Change, MAX_PENDING_OF_TOOL, Proposal, Refusal, Stage};
 use flyto_tools::{Failure, Origin, ToolErrorKind};
 use serde_json::json;
 
@@ -359,4 +359,30 @@ async fn a_damaged_file_is_set_aside_and_told_until_it_is_removed() {
     assert_eq!((report.recovered, &report.set_aside), (Vec::new(), &vec![aside.clone()]));
     fs::remove_file(aside).unwrap();
     assert!(bench.again().1.load_all().await.unwrap().set_aside.is_empty());
+}
+
+#[tokio::test]
+async fn only_so_many_proposals_of_a_tool_wait() {
+    let bench = Bench::new();
+    let propose = async |n: usize| {
+        bench.approver.answers(Answer::Later);
+        // Sessions have a limit of their own.
+        let script = format!("seq {n}{n}\n");
+        bench.again().1.apply(Proposal::of(&def("wait", &script), "s")).await
+    };
+    for n in 0..MAX_PENDING_OF_TOOL {
+        assert!(matches!(propose(n).await, Ok(Applied::Staged { .. })), "{n}");
+    }
+    let refusal = propose(99).await.unwrap_err();
+    assert_eq!(refusal.stage(), Stage::Limits);
+    assert!(
+        refusal.to_string().starts_with("8 proposals of \"wait\" wait for a person"),
+        "{refusal}"
+    );
+    assert_eq!(bench.store().pending().unwrap().len(), MAX_PENDING_OF_TOOL);
+    // The same text waits once, and room is made by an answer.
+    assert!(propose(0).await.is_ok());
+    let id = bench.store().pending().unwrap()[0].id.clone();
+    bench.store().unstage(&id).unwrap();
+    assert!(propose(99).await.is_ok());
 }
