@@ -241,6 +241,11 @@ fn dangers(text: &str) -> Vec<String> {
             )
         })
     };
+    let is_prefix = |word: &str| {
+        word.contains('=')
+            || ["builtin", "command", "then", "do", "else", "if", "while", "until", "!", "sudo"]
+                .contains(&word)
+    };
     let mut res = Vec::new();
     let mut tell = |what: &str, found: bool| {
         if found {
@@ -269,7 +274,12 @@ fn dangers(text: &str) -> Vec<String> {
         "runs decoded text (base64 -d | sh)",
         lines().any(|it| (has_word(it, "base64") || has_word(it, "xxd")) && pipes_to_shell(it)),
     );
-    tell("evaluates text (eval)", lines().any(|it| has_word(it, "eval")));
+    // `deno eval` and the like have code of their own language.
+    let is_eval = |line: &str| {
+        line.split([';', '|', '&', '(', ')', '`', '{'])
+            .any(|it| it.split_whitespace().find(|it| !is_prefix(it)) == Some("eval"))
+    };
+    tell("evaluates text (eval)", lines().any(is_eval));
     tell(
         "changes the rights of files (chmod, chown)",
         lines().any(|it| has_word(it, "chmod") || has_word(it, "chown")),
@@ -337,6 +347,22 @@ mod tests {
             }
         "#]]
         .assert_debug_eq(&facts);
+    }
+
+    #[test]
+    fn eval_of_another_program_is_none_of_the_shell() {
+        let evaluates = |script: &str| {
+            let facts = Facts::of(&ToolDefinition::script("t", "T.", script));
+            facts.dangers.iter().any(|it| it.contains("(eval)"))
+        };
+        for script in
+            ["eval \"$X\"", "a && eval $X", "A=1 eval $X", "if eval $X; then :; fi", "$(eval $X)"]
+        {
+            assert!(evaluates(script), "{script}");
+        }
+        for script in ["deno eval 'console.log(1)'", "yq eval . f", "echo eval"] {
+            assert!(!evaluates(script), "{script}");
+        }
     }
 
     #[test]
