@@ -75,3 +75,57 @@ proptest! {
         prop_assert_eq!(found.flatten(), None, "{:?}", text);
     }
 }
+
+/// What the lint of template tools refuses in a manifest, a command of an agent does not get either.
+#[test]
+fn places_that_are_code_to_a_template_tool_are_code_here() {
+    let is_refused = |text: &str| {
+        let parameters = json!({"type": "object", "properties": {"x": {}}});
+        let def = ToolDefinition::command("t", "Tests.", text).with_input_schema(parameters);
+        let host = HostContext::new(Environment::new(), "/tmp");
+        EvolvedTool::new(def, ExecEnv::new(Local::new()), host).is_err()
+    };
+    for (programs, options) in [
+        ("sh bash dash ash ksh mksh zsh fish csh tcsh pwsh", "-c"),
+        ("su runuser script", "-c"),
+        ("expect", "-c"),
+        ("npx", "--call -c"),
+        (
+            "eval trap let compgen complete watch parallel export readonly declare typeset local unset read mapfile",
+            "",
+        ),
+        ("printf", "-v"),
+        ("test", "-v"),
+        (". source exec command builtin", ""),
+        ("python pypy ipython python3.12", "-c"),
+        ("perl julia", "-e -E"),
+        ("ruby jruby lua luajit R Rscript elixir groovy scala osascript", "-e"),
+        ("node nodejs bun", "-e -p --eval --print"),
+        ("php", "-r -B -R -E --run"),
+        ("awk gawk mawk nawk original-awk sed gsed", "-e --"),
+        ("awk sed", ""),
+        ("find gfind", "-exec -execdir -ok -okdir"),
+        ("fd fdfind", "-x -X --exec"),
+        (
+            "xargs gxargs env genv sudo doas nice gnice nohup setsid busybox toybox time stdbuf gstdbuf strace ltrace",
+            "",
+        ),
+        ("timeout gtimeout chroot flock", "5"),
+        ("env", "-S"),
+        ("ssh", "host -o"),
+        ("rsync", "-e --rsh -ae"),
+        ("git", "-c --config-env --exec-path"),
+    ] {
+        for program in programs.split(' ') {
+            for option in options.split(' ') {
+                let text = format!("{program} {option} {{{{.x}}}}");
+                assert!(is_refused(&text), "{text}");
+            }
+        }
+    }
+    for text in
+        ["rsync -r {{.x}} host:", "rsync --rsh=ssh -- {{.x}} b:", "bash -c 'echo \"$1\"' _ {{.x}}"]
+    {
+        assert!(!is_refused(text), "{text}");
+    }
+}

@@ -74,15 +74,15 @@ const EVALUATES: &[&str] = &[
 const WRAPPERS: &[(&[&str], &str, usize)] = &[
     (&["sudo"], "CDghpRrTtUu", 0),
     (&["doas"], "Cu", 0),
-    (&["env"], "uCS", 0),
-    (&["nice", "ionice"], "ncpPu", 0),
-    (&["timeout"], "ks", 1),
+    (&["env", "genv"], "uCS", 0),
+    (&["nice", "gnice", "ionice"], "ncpPu", 0),
+    (&["timeout", "gtimeout"], "ks", 1),
     (&["chroot"], "", 1),
     (&["taskset", "chrt", "flock"], "pTPDwEc", 1),
-    (&["nohup", "setsid", "command", "builtin", "busybox", "exec"], "a", 0),
-    (&["stdbuf"], "ioe", 0),
+    (&["nohup", "setsid", "command", "builtin", "busybox", "toybox", "exec"], "a", 0),
+    (&["stdbuf", "gstdbuf"], "ioe", 0),
     (&["time"], "fo", 0),
-    (&["xargs"], "adEILnPs", 0),
+    (&["xargs", "gxargs"], "adEILnPs", 0),
     (&["strace", "ltrace"], "eopsuabEIOPSX", 0),
 ];
 
@@ -92,16 +92,19 @@ const WRAPPERS: &[(&[&str], &str, usize)] = &[
 const INTERPRETERS: &[(&[&str], &str, &str)] = &[
     (&["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh", "fish", "csh", "tcsh", "pwsh"], "c", "oO"),
     (&["python", "pypy", "ipython"], "c", "WXm"),
-    (&["perl", "ruby", "elixir", "groovy", "scala", "julia"], "eE", "IrL"),
+    (&["perl", "ruby", "jruby", "elixir", "groovy", "scala", "julia"], "eE", "IrL"),
     (&["node", "nodejs", "bun", "deno"], "ep", "rC"),
     (&["php"], "rBRE", "dcz"),
     (&["lua", "luajit", "R", "Rscript"], "e", "l"),
-    (&["awk", "gawk", "mawk", "nawk"], "ef", "Fvi"),
+    (&["awk", "gawk", "mawk", "nawk", "original-awk"], "ef", "Fvi"),
     (&["sed", "gsed"], "ef", "l"),
     (&["git"], "c", "C"),
     (&["printf"], "v", ""),
     (&["jq", "yq"], "f", ""),
 ];
+
+/// Other programs with options whose value is a program that runs.
+const WITH_PROGRAMS: &[(&str, char, &[&str])] = &[("rsync", 'e', &["--rsh", "--rsync-path"])];
 
 type Res<T> = Result<T, TemplateFault>;
 
@@ -189,7 +192,28 @@ fn arguments(name: &str, args: &[Word]) -> Res<()> {
     if let Some((_, code, valued)) = INTERPRETERS.iter().find(|it| it.0.contains(&name)) {
         return interpreted(name, code, valued, args);
     }
+    if let Some((_, letter, long)) = WITH_PROGRAMS.iter().find(|it| it.0 == name) {
+        return with_programs(name, *letter, long, args);
+    }
     others(args)
+}
+
+/// A program with options whose value is a program: in the word of the option, else in the next one.
+fn with_programs(name: &str, letter: char, long: &[&str], args: &[Word]) -> Res<()> {
+    let place = format!("where `{name}` looks for a program");
+    for (at, word) in args.iter().enumerate() {
+        let text = word.text.as_str();
+        if text == "--" {
+            break;
+        }
+        let is_long = long.iter().any(|it| text.starts_with(it));
+        let is_short = text.starts_with('-') && !text.starts_with("--") && text.contains(letter);
+        if is_long || is_short {
+            refuse(word, &place)?;
+            args.get(at + 1).map_or(Ok(()), |it| refuse(it, &place))?;
+        }
+    }
+    Ok(())
 }
 
 /// Programs that are in no table: some run others, which their words name.

@@ -3,6 +3,11 @@
 //! A value is never part of the text that bash reads. [`parse`] reads what of bash's grammar it knows exactly, and
 //! refuses the rest where there are placeholders; [`lint`] refuses a placeholder where bash, or a program that it starts,
 //! would take the value for code. A text without placeholders is not looked at.
+//!
+//! Where the code argument of a common program is concerned, the tables refuse what those of template tools in a manifest
+//! refuse. They differ on purpose in two points. This text is for bash alone and a person reads it, so operators and
+//! compound commands are read and not refused. It runs with the environment of the user, so a value is no file of a script
+//! either, and no argument of `make` and of the builtins that load code.
 
 mod lint;
 mod parse;
