@@ -17,6 +17,15 @@
 //! A version is there once its file has its name in `history`: that link(2) is the commit point, and it fails where
 //! the number is taken, also without the lock. `tools` follows; where a crash came between, the next process that opens the
 //! store, or writes the tool, brings it up to date.
+//!
+//! Three things that one could expect are not there, on purpose:
+//!
+//! - No `tools/NAME.sh` beside the definition. A second text of a tool would be edited or read in place of the one that
+//!   runs; [`diff`](crate::diff) and a [`Review`](crate::Review) show scripts as lines.
+//! - No file of counts for each process. Counts are added up under the lock, every 2 seconds and at each failure, so that
+//!   every process sees the failures in a row of all; the end of a process loses successes of 2 seconds at most.
+//! - A file of the history that was changed stays in `history`, and is told at each start. Its name keeps its number from
+//!   being given to another text.
 
 mod calls;
 mod commit;
