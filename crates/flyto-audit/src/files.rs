@@ -9,7 +9,7 @@ use std::{fs::File, time::Instant};
 
 use crate::{
     AuditError, Options,
-    head::HeadFile,
+    head::{BLOCK_BYTES, HeadFile},
     sys::{self, Access, Dir},
 };
 
@@ -114,8 +114,9 @@ impl Snapshot {
             if !locked.map_err(|err| failed("lock", err))? {
                 return Err(AuditError::Locked { path: dir.path_of(HEAD), waited });
             }
-            let block = HeadFile::read_block(file).map_err(|err| failed("read", err))?;
-            head = FoundHead::of_block(&block);
+            let mut block = [0; BLOCK_BYTES];
+            let block = HeadFile::read_block(file, &mut block);
+            head = FoundHead::of_block(block.map_err(|err| failed("read", err))?);
         }
         let rotated = rotated(&dir)?;
         let current = match dir.open_file(CURRENT, Access::Read)? {

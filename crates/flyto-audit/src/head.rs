@@ -160,12 +160,13 @@ impl HeadFile {
         serde_json::from_slice(block).ok().filter(|it: &Self| it.seq <= MAX_SEQ)
     }
 
-    /// Reads the start of the file; less than [`BLOCK_BYTES`] where it is shorter.
-    pub(crate) fn read_block(file: &File) -> io::Result<Vec<u8>> {
-        let mut res = vec![0; BLOCK_BYTES];
-        let n_read = sys::read_full_at(file, &mut res, 0)?;
-        res.truncate(n_read);
-        Ok(res)
+    /// Reads the start of the file into `block`, and gives what was read: less than the whole where the file is shorter.
+    pub(crate) fn read_block<'b>(
+        file: &File,
+        block: &'b mut [u8; BLOCK_BYTES],
+    ) -> io::Result<&'b [u8]> {
+        let n_read = sys::read_full_at(file, block, 0)?;
+        Ok(&block[..n_read])
     }
 }
 

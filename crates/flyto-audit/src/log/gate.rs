@@ -12,14 +12,22 @@ use std::{
 /// Lets one thread at a time have a value. std's mutex cannot be waited for with a bound.
 #[derive(Debug)]
 pub(super) struct Gate<T> {
-    /// `None` while a thread has it.
-    value: Mutex<Option<T>>,
+    place: Mutex<Place<T>>,
     is_back: Condvar,
+}
+
+#[derive(Debug)]
+struct Place<T> {
+    /// `None` while a thread has it.
+    value: Option<T>,
+    /// Threads that wait for it. Without one, giving it back wakes none, which costs a system call.
+    n_waiting: usize,
 }
 
 impl<T> Gate<T> {
     pub(super) fn new(value: T) -> Self {
-        Self { value: Mutex::new(Some(value)), is_back: Condvar::new() }
+        let place = Place { value: Some(value), n_waiting: 0 };
+        Self { place: Mutex::new(place), is_back: Condvar::new() }
     }
 
     /// Waits for the value; `None` where that takes until `deadline`.
@@ -28,20 +36,22 @@ impl<T> Gate<T> {
     pub(super) fn enter(&self, deadline: Instant) -> Option<Entered<'_, T>> {
         let mut place = self.place();
         loop {
-            if let Some(value) = place.take() {
+            if let Some(value) = place.value.take() {
                 return Some(Entered { gate: self, value: Some(value) });
             }
             let left = deadline.checked_duration_since(Instant::now())?;
+            place.n_waiting += 1;
             let waited = self.is_back.wait_timeout(place, left);
             place = waited.unwrap_or_else(PoisonError::into_inner).0;
+            place.n_waiting -= 1;
         }
     }
 
     /// No code runs under the mutex that could panic and leave the value in disorder.
     ///
     /// So a poisoned mutex is used as it is.
-    fn place(&self) -> MutexGuard<'_, Option<T>> {
-        self.value.lock().unwrap_or_else(PoisonError::into_inner)
+    fn place(&self) -> MutexGuard<'_, Place<T>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -71,8 +81,13 @@ impl<T> DerefMut for Entered<'_, T> {
 
 impl<T> Drop for Entered<'_, T> {
     fn drop(&mut self) {
-        *self.gate.place() = self.value.take();
-        self.gate.is_back.notify_one();
+        let mut place = self.gate.place();
+        place.value = self.value.take();
+        let is_waited_for = place.n_waiting > 0;
+        drop(place);
+        if is_waited_for {
+            self.gate.is_back.notify_one();
+        }
     }
 }
 

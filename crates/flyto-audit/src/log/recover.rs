@@ -39,7 +39,7 @@ impl Locked<'_> {
     pub(super) fn recover(
         &mut self,
         found_head: FoundHead,
-        block: Vec<u8>,
+        block: &[u8],
         found: Option<FileId>,
     ) -> Result<(), AuditError> {
         let mut notes = Vec::new();
@@ -73,8 +73,8 @@ impl Locked<'_> {
             let hash = line::write(&mut bytes, place, content);
             last = Head { seq: last.seq + 1, hash };
         }
-        let is_as_written = after.to_block()[..] == block[..];
-        let block = if is_as_written { block } else { self.write_head(&after)? };
+        let written = after.to_block();
+        let block = if written[..] == *block { written } else { self.write_head(&after)? };
         self.set_known(after, block);
         if bytes.is_empty() { Ok(()) } else { self.write(&bytes, last) }
     }

@@ -17,7 +17,7 @@ use super::{Fsync, Options, Size, Wait};
 use crate::{
     AuditError, Head, MAX_RECORD_BYTES,
     files::{self, CURRENT, FoundHead, HEAD, rotated_name},
-    head::HeadFile,
+    head::{BLOCK_BYTES, HeadFile},
     line::{self, Content, Place},
     sys::{self, Access, Dir},
 };
@@ -61,7 +61,7 @@ struct Opened {
 struct Known {
     head: HeadFile,
     /// The bytes in `head.json`.
-    block: Vec<u8>,
+    block: [u8; BLOCK_BYTES],
 }
 
 impl State {
@@ -186,18 +186,19 @@ const CAUGHT_UP: &str = "`catch_up` comes first and fails otherwise";
 impl Locked<'_> {
     /// Learns what other writers have done since, and puts in order what a killed one left behind.
     pub(super) fn catch_up(&mut self) -> Result<(), AuditError> {
-        let block = HeadFile::read_block(&self.head_file.file);
+        let mut block = [0; BLOCK_BYTES];
+        let block = HeadFile::read_block(&self.head_file.file, &mut block);
         let block = block.map_err(|err| AuditError::io("read", self.dir.path_of(HEAD), err))?;
         let found = self.dir.find(CURRENT)?;
         if let (Some(known), Some(current), Some(found)) = (&self.known, &self.current, found)
-            && known.block == block
+            && known.block == *block
             && current.identity == found.identity
             && known.head.file_bytes == found.bytes
         {
             return Ok(());
         }
         self.known = None;
-        self.recover(FoundHead::of_block(&block), block, found)
+        self.recover(FoundHead::of_block(block), block, found)
     }
 
     /// The last record.
@@ -227,7 +228,7 @@ impl Locked<'_> {
     }
 
     /// Takes `head` for what the files say, with `block` in `head.json`.
-    pub(super) fn set_known(&mut self, head: HeadFile, block: Vec<u8>) {
+    pub(super) fn set_known(&mut self, head: HeadFile, block: [u8; BLOCK_BYTES]) {
         self.known = Some(Known { head, block });
     }
 
@@ -302,7 +303,11 @@ impl Locked<'_> {
     }
 
     /// Writes bytes, forces them onto the disk where it is time, and notes `after`. Returns what is in `head.json` then.
-    fn try_write(&mut self, bytes: &[u8], after: &HeadFile) -> Result<Vec<u8>, AuditError> {
+    fn try_write(
+        &mut self,
+        bytes: &[u8],
+        after: &HeadFile,
+    ) -> Result<[u8; BLOCK_BYTES], AuditError> {
         let written = write_whole(self.current(), bytes);
         written.map_err(|err| AuditError::io("append to", self.dir.path_of(CURRENT), err))?;
         self.unsynced += 1;
@@ -321,11 +326,11 @@ impl Locked<'_> {
     }
 
     /// Writes `head.json`.
-    pub(super) fn write_head(&self, head: &HeadFile) -> Result<Vec<u8>, AuditError> {
+    pub(super) fn write_head(&self, head: &HeadFile) -> Result<[u8; BLOCK_BYTES], AuditError> {
         let block = head.to_block();
         let written = sys::write_at(&self.head_file.file, &block, 0);
         written.map_err(|err| AuditError::io("write", self.dir.path_of(HEAD), err))?;
-        Ok(block.to_vec())
+        Ok(block)
     }
 
     /// Renames the file that is written to and begins another one; false where the name is taken. Whatever moment a
