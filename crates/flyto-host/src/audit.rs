@@ -3,20 +3,23 @@
 //! A record is written by [`flyto_audit`], as two lines of one id. This module says what is in them.
 
 use std::{
+    borrow::Cow,
     path::PathBuf,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use flyto_audit::{AuditError, Begun, Log, Options};
-use flyto_tools::{Metadata, ToolResult};
-use serde_json::{Map, Value, json};
+use flyto_execenv::Class;
+use flyto_tools::{CallId, Execution, Failure, Metadata, Origin};
+use serde::{Serialize, Serializer};
+use serde_json::{json, value::RawValue};
 
 use crate::{
     config::AuditConfig,
     error::CallError,
     ids::hash,
-    permission::Caller,
+    permission::{Caller, Decision, Rule, Verdict},
     secrets::Secrets,
     stages::{Call, StageResult},
 };
@@ -52,16 +55,16 @@ impl Recorder {
     /// a call that was dropped.
     pub(crate) async fn begin(&self, call: &Call) -> Result<Recording, AuditError> {
         let id = call.ctx().id().as_str().to_owned();
-        let body = self.begin_body(call);
+        let body = self.begin_body(call)?;
         let begun = self.write(move |log| log.begin(&id, &body)).await?;
         Ok(Recording { begun: Some(begun), recorder: self.clone() })
     }
 
     /// Records the begin and the end of a call that was not made. Where the future is dropped while another writer has
     /// the log, both are recorded afterwards.
-    pub(crate) async fn both(&self, call: &Call, end: Value) -> Result<(), AuditError> {
+    pub(crate) async fn both(&self, call: &Call, end: Box<RawValue>) -> Result<(), AuditError> {
         let id = call.ctx().id().as_str().to_owned();
-        let body = self.begin_body(call);
+        let body = self.begin_body(call)?;
         let mut begun = None;
         self.write(move |log| {
             let it = begun.take().map_or_else(|| log.begin(&id, &body), Ok)?;
@@ -105,51 +108,101 @@ impl Recorder {
         Ok(log.with_lock_wait(wait))
     }
 
-    fn begin_body(&self, call: &Call) -> Value {
+    fn begin_body(&self, call: &Call) -> Result<Box<RawValue>, AuditError> {
         let prepared = call.prepared();
         let metadata = prepared.entry().tool().metadata();
         let input = prepared.input().text();
-        let mut res = Map::new();
-        let mut put = |key: &str, value: Value| drop(res.insert(key.to_owned(), value));
-        let caller = match prepared.caller() {
-            Caller::Operator => "operator",
-            Caller::Agent => "agent",
-        };
-        put("caller", caller.into());
-        #[cfg(unix)]
-        put("uid", rustix::process::geteuid().as_raw().into());
-        if let Some(parent) = prepared.parent() {
-            put("parent", parent.as_str().into());
-        }
-        if let Some(record) = prepared.undoes() {
-            put("undoes", record.into());
-        }
-        put("tool", prepared.id().as_str().into());
-        put("origin", metadata.origin.to_string().into());
-        if let Some(version) = &metadata.version {
-            put("version", version.as_str().into());
-        }
-        put("operation", operation(prepared.id().tool(), metadata).into());
-        put("input_sha256", hash(input.as_bytes()).into());
-        put("input_bytes", input.len().into());
-        if self.has_inputs {
-            put("input", self.secrets.redacted(&input).into());
-        }
-        if let Some(decision) = call.decision() {
-            put("decision", decided(&decision));
-        }
-        if let Some(confinement) = prepared.confinement() {
-            put("sandbox", json!(confinement.sandbox));
-        }
-        Value::Object(res)
+        let decision = call.decision();
+        let (class, sandbox) = prepared.class_and_sandbox().unzip();
+        to_raw(&BeginBody {
+            caller: match prepared.caller() {
+                Caller::Operator => "operator",
+                Caller::Agent => "agent",
+            },
+            #[cfg(unix)]
+            uid: rustix::process::geteuid().as_raw(),
+            parent: prepared.parent().map(CallId::as_str),
+            undoes: prepared.undoes(),
+            tool: prepared.id().as_str(),
+            origin: Shown(&metadata.origin),
+            version: metadata.version.as_deref(),
+            operation: operation(prepared.id().tool(), metadata),
+            input_sha256: hash(input.as_bytes()),
+            input_bytes: input.len(),
+            input: self.has_inputs.then(|| self.secrets.redacted(&input)),
+            decision: decision.as_deref().map(Decided::of),
+            class: class.as_ref().map(Class::as_str),
+            sandbox,
+        })
     }
+}
+
+/// What the record of a begin says, in the order in which it stands there.
+#[derive(Serialize)]
+struct BeginBody<'a> {
+    caller: &'static str,
+    #[cfg(unix)]
+    uid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undoes: Option<&'a str>,
+    tool: &'a str,
+    origin: Shown<'a, Origin>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    operation: Cow<'a, str>,
+    input_sha256: String,
+    input_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Decided<'a>>,
+    /// On whose behalf a program runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<Vec<String>>,
+}
+
+/// What the rules decided. Its reasons quote commands and paths, which may hold secrets, so only the rule is here.
+#[derive(Serialize)]
+struct Decided<'a> {
+    verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'a Rule>,
+}
+
+impl<'a> Decided<'a> {
+    fn of(decision: &'a Decision) -> Self {
+        Self { verdict: decision.verdict, rule: decision.rule() }
+    }
+}
+
+/// A value as its text.
+struct Shown<'a, T>(&'a T);
+
+impl<T: std::fmt::Display> Serialize for Shown<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self.0)
+    }
+}
+
+/// A body as JSON, which is written once, however often the log is asked to take it.
+fn to_raw(body: &impl Serialize) -> Result<Box<RawValue>, AuditError> {
+    serde_json::value::to_raw_value(body).map_err(|source| AuditError::Body { source })
 }
 
 /// Records the end of a call by a log that may wait differently. Where it cannot be recorded, the call goes back into
 /// `begun`, for another attempt.
-fn end_in(log: &Log, it: Begun, end: &Value, begun: &mut Option<Begun>) -> Result<(), AuditError> {
+fn end_in(
+    log: &Log,
+    it: Begun,
+    end: &RawValue,
+    begun: &mut Option<Begun>,
+) -> Result<(), AuditError> {
     let it = it.with_lock_wait(log.lock_wait());
-    let res = it.end(end);
+    let res = it.end(&end);
     if res.is_err() {
         *begun = Some(it);
     }
@@ -167,7 +220,7 @@ pub(crate) struct Recording {
 impl Recording {
     /// Records that the call has ended. Where the future is dropped while another writer has the log, the end is
     /// recorded afterwards.
-    pub(crate) async fn end(mut self, end: Value) -> Result<(), AuditError> {
+    pub(crate) async fn end(mut self, end: Box<RawValue>) -> Result<(), AuditError> {
         let mut begun = self.begun.take();
         self.recorder
             .write(move |log| match begun.take() {
@@ -193,65 +246,98 @@ impl Drop for Recording {
     }
 }
 
-/// What the rules decided. Its reasons quote commands and paths, which may hold secrets, so only the rule is here.
-fn decided(decision: &crate::permission::Decision) -> Value {
-    match decision.rule() {
-        Some(rule) => json!({"verdict": decision.verdict, "rule": rule}),
-        None => json!({"verdict": decision.verdict}),
-    }
-}
-
 /// What came of a call, for the record of its end.
-pub(crate) fn end_body(call: &Call, end: &StageResult, time: Duration) -> Value {
-    let mut res = match end {
-        Ok(result) => ended(call, result),
-        Err(CallError::Refused(refusal)) => {
-            let mut res = json!({"outcome": "refused", "stage": refusal.stage});
-            if let Some(rule) = &refusal.rule {
-                res["rule"] = json!(rule);
-            }
-            res
+pub(crate) fn end_body(
+    call: &Call,
+    end: &StageResult,
+    time: Duration,
+) -> Result<Box<RawValue>, AuditError> {
+    let mut res = EndBody { seconds: time.as_secs_f64(), ..EndBody::default() };
+    match end {
+        Ok(result) => {
+            res.outcome = if result.is_error() { "failed" } else { "ok" };
+            res.output_bytes = Some(result.output.len());
+            res.failure = result.failure.as_ref();
+            res.execution = result.execution.as_ref().map(|it| Executed::of(call, it));
         }
-        Err(CallError::Tool(err)) => json!({"outcome": "not_tried", "error": err.kind().name()}),
-        Err(CallError::NotFound { .. }) => json!({"outcome": "not_tried", "error": "not_found"}),
-        Err(CallError::PluginHeldBack { .. }) => json!({"outcome": "refused"}),
-    };
-    res["seconds"] = time.as_secs_f64().into();
-    if !call.secrets().is_empty() {
-        let rules = call.secrets().iter().map(|it| it.found.rule.as_str());
-        res["secrets"] = rules.collect::<Vec<_>>().into();
+        Err(CallError::Refused(refusal)) => {
+            res.outcome = "refused";
+            res.stage = Some(&refusal.stage);
+            res.rule = refusal.rule.as_ref();
+        }
+        Err(CallError::Tool(err)) => {
+            (res.outcome, res.error) = ("not_tried", Some(err.kind().name()));
+        }
+        Err(CallError::NotFound { .. }) => {
+            (res.outcome, res.error) = ("not_tried", Some("not_found"));
+        }
+        Err(CallError::PluginHeldBack { .. }) => res.outcome = "refused",
     }
-    res
+    res.secrets = call.secrets().iter().map(|it| it.found.rule.as_str()).collect();
+    to_raw(&res)
 }
 
-fn ended(call: &Call, result: &ToolResult) -> Value {
-    let outcome = if result.is_error() { "failed" } else { "ok" };
-    let mut res = json!({"outcome": outcome, "output_bytes": result.output.len()});
-    if let Some(failure) = &result.failure {
-        res["failure"] = json!(failure);
-    }
-    if let Some(it) = &result.execution {
-        res["backend"] = it.backend.as_str().into();
-        res["enforced"] = json!(it.enforced);
-        let sandbox = call.prepared().held(&it.sandbox);
-        if !sandbox.is_empty() {
-            res["sandbox"] = json!(sandbox);
+/// What the record of an end says, in the order in which it stands there.
+#[derive(Default, Serialize)]
+struct EndBody<'a> {
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<&'a Rule>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: Option<&'a Failure>,
+    #[serde(flatten)]
+    execution: Option<Executed<'a>>,
+    seconds: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<&'a str>,
+}
+
+/// The same of a program.
+#[derive(Serialize)]
+struct Executed<'a> {
+    backend: &'a str,
+    enforced: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sandbox: Vec<String>,
+    confirmed: Option<bool>,
+    leaked: Option<u32>,
+    usage: Usage,
+}
+
+#[derive(Serialize)]
+struct Usage {
+    wall_seconds: f64,
+    cpu_seconds: Option<f64>,
+    peak_memory_bytes: Option<u64>,
+}
+
+impl<'a> Executed<'a> {
+    fn of(call: &Call, it: &'a Execution) -> Self {
+        Self {
+            backend: &it.backend,
+            enforced: &it.enforced,
+            sandbox: call.prepared().held(&it.sandbox),
+            confirmed: it.confirmed,
+            leaked: it.leaked,
+            usage: Usage {
+                wall_seconds: it.wall.as_secs_f64(),
+                cpu_seconds: it.cpu.map(|it| it.as_secs_f64()),
+                peak_memory_bytes: it.peak_memory_bytes,
+            },
         }
-        res["confirmed"] = json!(it.confirmed);
-        res["leaked"] = json!(it.leaked);
-        res["usage"] = json!({
-            "wall_seconds": it.wall.as_secs_f64(),
-            "cpu_seconds": it.cpu.map(|it| it.as_secs_f64()),
-            "peak_memory_bytes": it.peak_memory_bytes,
-        });
     }
-    res
 }
 
 /// What a call does, as the tool declares it, else by the first word of its name.
-fn operation(name: &str, metadata: &Metadata) -> String {
+fn operation<'a>(name: &str, metadata: &'a Metadata) -> Cow<'a, str> {
     if let Some(declared) = &metadata.audit_operation {
-        return declared.as_str().to_owned();
+        return declared.as_str().into();
     }
     let word = name.split(['_', '-', '.']).next().unwrap_or(name).to_ascii_lowercase();
     let operation = match &*word {
@@ -262,7 +348,7 @@ fn operation(name: &str, metadata: &Metadata) -> String {
         "run" | "exec" | "execute" | "start" | "bash" | "sh" | "shell" => "execute",
         _ => "invoke",
     };
-    operation.to_owned()
+    operation.into()
 }
 
 #[cfg(test)]

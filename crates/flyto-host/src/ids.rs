@@ -23,5 +23,8 @@ pub(crate) fn digits() -> String {
 
 /// The SHA-256, in hexadecimal digits.
 pub(crate) fn hash(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|it| format!("{it:02x}")).collect()
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digest = Sha256::digest(bytes);
+    let digits = digest.iter().flat_map(|it| [it >> 4, it & 15]);
+    digits.map(|it| char::from(DIGITS[usize::from(it)])).collect()
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use flyto_execenv::Environment;
+use flyto_execenv::{Class, Environment};
 use flyto_plugin::{Grant, PluginContext, PluginTool, Variable};
 use flyto_tools::{
     CallContext, CallId, Checked, Entry, Input, Preview, Tool, ToolError, ToolId, ToolResult,
@@ -210,6 +210,20 @@ impl Prepared {
     #[must_use]
     pub fn confinement(&self) -> Option<Confinement> {
         Confinement::of(self, &self.shared)
+    }
+
+    /// On whose behalf the tool's program runs, and [`Confinement::sandbox`], without the rest of what holds for it;
+    /// `None` for a tool that is no program.
+    pub(crate) fn class_and_sandbox(&self) -> Option<(Class, Vec<String>)> {
+        let env = &self.shared.plugin_ctx.exec_env;
+        if let Some(tool) = self.plugin_tool() {
+            let profiles = confinement::named(tool.profiles(), env.policy(&Class::PLUGIN_TOOL));
+            return Some((Class::PLUGIN_TOOL, profiles));
+        }
+        let class = class_of(self).filter(|it| *it != Class::PLUGIN_TOOL)?;
+        let policy = env.policy(&class);
+        let profiles = confinement::named(policy.profiles.clone(), policy);
+        Some((class, profiles))
     }
 
     /// What the operator granted to the tool's plugin; see [`Plan::granted`].

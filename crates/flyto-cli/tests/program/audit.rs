@@ -199,6 +199,7 @@ fn a_record_is_shown_whole() {
         body.decision.rule.place.line     1
         body.decision.rule.place.column   27
         body.decision.rule.place.pointer  /permissions/deny/0
+        body.class                        plugin_tool
         body.sandbox                      none
 
         end

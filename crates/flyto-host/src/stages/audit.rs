@@ -105,8 +105,9 @@ impl Stage for Audit {
         let end = next.run(call).await;
         if let Some(recording) = recording {
             let body = end_body(call, &end, since.elapsed());
+            let ended = async { recording.end(body?).await };
             // What has run has run: its result is not withheld.
-            match unless_ended(call, recording.end(body)).await {
+            match unless_ended(call, ended).await {
                 Ok(Ok(())) => {}
                 Ok(Err(err)) => call.set_unrecorded(chain(&err)),
                 Err(end) => {
@@ -120,7 +121,8 @@ impl Stage for Audit {
     async fn not_reached(&self, call: &Call, end: &StageResult) {
         let body = end_body(call, end, Duration::ZERO);
         // Where the call ends meanwhile, its records follow.
-        if let Ok(Err(err)) = unless_ended(call, self.recorder.both(call, body)).await {
+        let recorded = async { self.recorder.both(call, body?).await };
+        if let Ok(Err(err)) = unless_ended(call, recorded).await {
             tracing::warn!(error = chain(&err), "a call that was not made could not be recorded");
         }
     }

@@ -31,7 +31,7 @@ async fn the_example_shows_each_stage() {
             bound             25 bytes for the model
             result: {"text": "what is there"}
             exit code: 0
-            begin: {"caller":"agent","tool":"echo_input","origin":"file CRATE/examples/tools.json","operation":"execute","input_sha256":"2eb8146ecc4b7a781002f1b77706e28f62a7b692582e4bba3e824f8dc929fade","input_bytes":25,"decision":{"verdict":"allow","rule":{"text":"echo_input","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"sandbox":["none"]}
+            begin: {"caller":"agent","tool":"echo_input","origin":"file CRATE/examples/tools.json","operation":"execute","input_sha256":"2eb8146ecc4b7a781002f1b77706e28f62a7b692582e4bba3e824f8dc929fade","input_bytes":25,"decision":{"verdict":"allow","rule":{"text":"echo_input","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"user_hook","sandbox":["none"]}
             end: {"outcome":"ok","output_bytes":25,"backend":"local","sandbox":["none"]}
           nowhere {}
             no call: there is no tool "nowhere" (exit code 4)
@@ -50,7 +50,7 @@ async fn the_example_shows_each_stage() {
             bound             54 bytes for the model
             result: deployed with [redacted: github-token, 40 characters]
             exit code: 0
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
             end: {"outcome":"ok","output_bytes":54,"backend":"local","sandbox":["none"],"secrets":["github-token","github-token"]}
 
         The same call, denied
@@ -58,19 +58,19 @@ async fn the_example_shows_each_stage() {
           BadInput: by the stage validate
             result: invalid input: /version: expected an integer, got the string "7"
             exit code: 3
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"386c33251c74e494e508d2aaad97c60ddea66b04d39dd3752575d3a7b09a7d51","input_bytes":16,"sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"386c33251c74e494e508d2aaad97c60ddea66b04d39dd3752575d3a7b09a7d51","input_bytes":16,"class":"plugin_tool","sandbox":["none"]}
             end: {"outcome":"failed","output_bytes":64,"failure":{"kind":"bad_input"}}
 
           DenyRule: by the stage permission
             no result: the call of "site:deploy" was refused by the stage "permission": the rules deny it: tool site:deploy: site:deploy (deny, operator, the program)
             exit code: 5
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"deny","rule":{"text":"site:deploy","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"deny","rule":{"text":"site:deploy","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
             end: {"outcome":"refused","stage":"permission","rule":{"text":"site:deploy","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}
 
           NotReleased: by the stage checkpoint
             no result: the call of "site:deploy" was refused by the stage "checkpoint": it was not released: the operator said no
             exit code: 5
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
             end: {"outcome":"refused","stage":"checkpoint"}
 
           NoLog: by the stage audit
@@ -81,19 +81,19 @@ async fn the_example_shows_each_stage() {
           AdvisedAgainst: by the stage heed verdict
             no result: the call of "site:deploy" was refused by the stage "heed verdict": the challenger advises against it: the former version cannot be put back
             exit code: 5
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
             end: {"outcome":"refused","stage":"heed verdict"}
 
           NoProgram: by the stage execute
             no result: plugin tool "site:deploy" exec failed: failed to start "sh": no such program in PATH=/nowhere
             exit code: 7
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
             end: {"outcome":"not_tried","error":"program_missing"}
 
           SecretWithheld: by the stage output guard
             no result: the call of "site:deploy" was refused by the stage "output guard": the tool has run, and its result is withheld: output, line 1: GitHub token (github-token, block): ghp_… (40 characters)
             exit code: 5
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
             end: {"outcome":"refused","stage":"output guard","secrets":["github-token","github-token"]}
     "#]].assert_eq(&shown);
 }

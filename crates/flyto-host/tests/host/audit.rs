@@ -60,11 +60,11 @@ async fn a_call_is_two_records_of_one_id() {
     check(
         &world,
         expect![[r#"
-        begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","decision":{"verdict":"allow","rule":{"text":"p:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":8}
-        end call {"outcome":"ok","output_bytes":4,"backend":"local","sandbox":["none"]}
-        begin call {"caller":"agent","sandbox":["none"],"tool":"q:run","origin":"plugin q","operation":"execute","decision":{"verdict":"allow","rule":{"text":"q:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":2}
-        end call {"outcome":"failed","output_bytes":29,"failure":{"kind":"exit_code","code":3},"backend":"local","sandbox":["none"]}
-    "#]],
+            begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","class":"plugin_tool","input_bytes":8,"decision":{"verdict":"allow","rule":{"text":"p:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}}
+            end call {"outcome":"ok","output_bytes":4,"backend":"local","sandbox":["none"]}
+            begin call {"caller":"agent","sandbox":["none"],"tool":"q:run","origin":"plugin q","operation":"execute","class":"plugin_tool","input_bytes":2,"decision":{"verdict":"allow","rule":{"text":"q:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}}
+            end call {"outcome":"failed","output_bytes":29,"failure":{"kind":"exit_code","code":3},"backend":"local","sandbox":["none"]}
+        "#]],
     );
     let ids: Vec<_> = records(&world).into_iter().map(|it| it.id).collect();
     assert!(ids[0] == ids[1] && ids[2] == ids[3] && ids[0] != ids[2], "{ids:?}");
@@ -88,13 +88,13 @@ async fn a_call_that_is_not_made_is_recorded_with_the_stage() {
     check(
         &world,
         expect![[r#"
-        begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","input_bytes":10}
-        end call {"outcome":"failed","output_bytes":58,"failure":{"kind":"bad_input"}}
-        begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","decision":{"verdict":"deny","rule":{"text":"Bash(echo:*)","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":2}
-        end call {"outcome":"refused","stage":"permission","rule":{"text":"Bash(echo:*)","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}
-        begin call {"caller":"agent","sandbox":["none"],"tool":"m:send","origin":"plugin m","operation":"write","decision":{"verdict":"allow","rule":{"text":"m:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"input_bytes":2}
-        end call {"outcome":"refused","stage":"checkpoint"}
-    "#]],
+            begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","class":"plugin_tool","input_bytes":10}
+            end call {"outcome":"failed","output_bytes":58,"failure":{"kind":"bad_input"}}
+            begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","class":"plugin_tool","input_bytes":2,"decision":{"verdict":"deny","rule":{"text":"Bash(echo:*)","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}}
+            end call {"outcome":"refused","stage":"permission","rule":{"text":"Bash(echo:*)","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}
+            begin call {"caller":"agent","sandbox":["none"],"tool":"m:send","origin":"plugin m","operation":"write","class":"plugin_tool","input_bytes":2,"decision":{"verdict":"allow","rule":{"text":"m:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}}
+            end call {"outcome":"refused","stage":"checkpoint"}
+        "#]],
     );
 }
 
