@@ -26,8 +26,8 @@ async fn each_refusal_says_what_to_write_instead() {
     check(
         &bench.refused("{}").await,
         expect![[r#"
-            Definition: the definition cannot be used: the key "name" is missing; the key "description" is missing; the key "execution_type" is missing
-            -> add `"name": "…"`; add `"description": "…"`; add `"execution_type": "…"`"#]],
+            Definition: the definition cannot be used: the key "name" is missing; the key "description" is missing; a tool needs a "script", a "command" or a "composite"
+            -> add `"name": "…"`; add `"description": "…"`; write what is run under one of these keys"#]],
     );
     check(
         &bench.refused(text("two words", "date -u")).await,
