@@ -123,6 +123,9 @@ fn places_that_are_code_to_a_template_tool_are_code_here() {
             }
         }
     }
+    for text in ["bash -c bash {{.x}}", "env sh -c /bin/sh -c {{.x}}"] {
+        assert!(is_refused(text), "{text}");
+    }
     for text in
         ["rsync -r {{.x}} host:", "rsync --rsh=ssh -- {{.x}} b:", "bash -c 'echo \"$1\"' _ {{.x}}"]
     {

@@ -314,6 +314,12 @@ fn interpreted(name: &str, code: &str, valued: &str, args: &[Word]) -> Res<()> {
             // A shell reads further options between `-c` and its code.
             takes_code = is_shell && text.starts_with(['-', '+']);
             has_code = !takes_code;
+            // `bash -c bash` runs what it reads, which is the input with the values.
+            let inner = base_name(text.trim());
+            if has_code && is_shell && INTERPRETERS[..5].iter().any(|it| it.0.contains(&inner)) {
+                let place = format!("behind `{inner}`, which runs the input");
+                args.iter().try_for_each(|it| refuse(it, &place))?;
+            }
         } else if std::mem::take(&mut takes_value) {
             if !(name == "git" && valued == "C") {
                 refuse(word, &place)?;
