@@ -249,8 +249,8 @@ async fn refusals_are_results_that_say_what_to_do() {
             "create_tool",
             with(json!({"rationale": "later"})),
             expect![[r#"
-        the proposal waits for a person as "t-c956d6ed3171"; go on without the tool
-        None"#]],
+                the proposal waits for a person as "t-c956d6ed317120d1ffca12422782c64425045f94"; go on without the tool
+                None"#]],
         )
         .await;
     agent.check("create_tool", with(json!({"acknowledge": true})), expect![[r#"

@@ -134,7 +134,7 @@ pub(crate) struct Named {
 #[async_trait]
 impl Approver for Named {
     async fn review(&self, review: &Review) -> Result<Decision, ApproverError> {
-        let found = super::id_of(&review.name, &review.sha256);
+        let found = review.sha256.proposal_id(&review.name);
         if found != self.id {
             let what = format!("the text that waits is {found:?}, not {:?}", self.id);
             return Err(ApproverError::new(what));

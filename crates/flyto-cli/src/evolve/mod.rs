@@ -88,7 +88,7 @@ impl Evolved {
             ));
         }
         for it in &report.unapproved {
-            let id = id_of(&it.definition.name, &it.definition.hash());
+            let id = it.definition.hash().proposal_id(&it.definition.name);
             let name = one_line(&it.definition.name);
             let what = if it.base.is_some() { "was edited by hand" } else { "was never approved" };
             res.push(format!("the file of the tool {name} {what}: {}", approve(&id)));
@@ -190,11 +190,6 @@ pub(crate) fn approve(id: &str) -> String {
 /// The name in the id of a proposal.
 pub(crate) fn name_of(id: &str) -> &str {
     id.rsplit_once('-').map_or(id, |(name, _)| name)
-}
-
-/// The id of a text that no person approved: its name, and the first digits of its hash.
-pub(crate) fn id_of(name: &str, hash: &flyto_evolve::DefinitionHash) -> String {
-    format!("{name}-{}", hash.short())
 }
 
 /// The person at the terminal, as records name it.

@@ -275,9 +275,9 @@ fn states_are_told_and_changed() {
             fails  2        quarantined  3      Does fails with a text.
             works  1        active       0      Does works with a text.
 
-            WAITS               BASED ON  PROPOSED BY
-            new-e2d8d6be2f1b    -         ada
-            works-453fd17c6087  1         an edit of its file
+            WAITS                                           BASED ON  PROPOSED BY
+            new-e2d8d6be2f1bcd33598a261e9df322d3c2691b31    -         ada
+            works-453fd17c60873fd413d96d209ef2bd7a9977894b  1         an edit of its file
             -- stderr
             `flyto evolve approve ID` shows what waits, and asks
         "#]],

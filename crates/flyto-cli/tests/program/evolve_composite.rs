@@ -127,7 +127,7 @@ fn a_composite_whose_tools_changed_waits_for_a_person() {
         (&json!("needs_review"), &json!(["do_it"]))
     );
     // The text is approved again by its id, and runs.
-    let id = format!("one-{}", &shown["sha256"].as_str().unwrap()[..12]);
+    let id = format!("one-{}", &shown["sha256"].as_str().unwrap()[..40]);
     assert!(place.evolve(&["show", &id]).stdout().contains("calls do_it, sha256 "));
     assert_eq!(place.told(&["approve", "--yes", &id])["version"], 2);
     assert_eq!(place.told(&["show", "one"])["change"]["kind"], "reviewed");

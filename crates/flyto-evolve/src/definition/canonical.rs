@@ -41,10 +41,26 @@ impl DefinitionHash {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// The first 12 digits, for people.
+    /// The first 12 digits, for people. Two texts with the same ones can be made: nothing is decided by them.
     #[must_use]
     pub fn short(&self) -> String {
         self.to_string()[..12].to_owned()
+    }
+
+    /// The id of a text that waits for an approval: the name of its tool, and the first 40 digits.
+    ///
+    /// An approval names a text by it, so two texts with one id must be out of reach also where both are chosen: 160 bits take
+    /// 2^80 attempts.
+    ///
+    /// ```
+    /// use flyto_evolve::ToolDefinition;
+    ///
+    /// let hash = ToolDefinition::script("now", "The time.", "date\n").hash();
+    /// assert_eq!(hash.proposal_id("now"), format!("now-{}", &hash.to_string()[..40]));
+    /// ```
+    #[must_use]
+    pub fn proposal_id(&self, name: &str) -> String {
+        format!("{name}-{}", &self.to_string()[..40])
     }
 }
 

@@ -188,7 +188,7 @@ impl ToolBuilder {
         }
         let definition = checked.definition;
         let sha256 = definition.hash();
-        let id = format!("{}-{}", definition.name, sha256.short());
+        let id = sha256.proposal_id(&definition.name);
         let imported_from = match &proposal.source {
             ProposalSource::Imported { from } => Some(from.clone()),
             _ => None,

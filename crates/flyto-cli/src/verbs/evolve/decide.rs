@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::args::evolve::{Approve, Deny, Propose};
 use crate::evolve::{
-    AtTerminal, Later, Named, approve as approve_words, block_on, can_ask, failed, id_of, name_of,
-    person, refused,
+    AtTerminal, Later, Named, approve as approve_words, block_on, can_ask, failed, name_of, person,
+    refused,
 };
 use crate::exit::Exit;
 use crate::session::{Backend, Loaded, Session, no_such_file};
@@ -147,11 +147,11 @@ impl Waiting {
         let composites = loaded.active.iter().filter_map(|it| {
             let name = &it.definition.name;
             needs_review.iter().find(|it| it.name == *name)?;
-            Some(Self::Composite { name: name.clone(), id: id_of(name, &it.hash()) })
+            Some(Self::Composite { name: name.clone(), id: it.hash().proposal_id(name) })
         });
         let files = loaded.unapproved.iter().map(|it| {
             let name = it.definition.name.clone();
-            Self::File { id: id_of(&name, &it.definition.hash()), name }
+            Self::File { id: it.definition.hash().proposal_id(&name), name }
         });
         let proposals = pending.into_iter().map(|it| Self::Proposal(it.id));
         let all: Vec<Self> = proposals.chain(files).chain(composites).collect();

@@ -3,7 +3,7 @@
 use flyto_evolve::{Loaded, Pending, Version};
 use serde::Serialize;
 
-use crate::evolve::{Evolution, Known, failed, id_of, name_of, set_aside_remark};
+use crate::evolve::{Evolution, Known, failed, name_of, set_aside_remark};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -70,7 +70,7 @@ pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     let unapproved: Vec<File<'_>> = unapproved
         .iter()
         .map(|it| File {
-            id: id_of(&it.definition.name, &it.definition.hash()),
+            id: it.definition.hash().proposal_id(&it.definition.name),
             name: &it.definition.name,
             base: it.base,
         })
