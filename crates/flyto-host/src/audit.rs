@@ -258,6 +258,7 @@ pub(crate) fn end_body(
             res.outcome = if result.is_error() { "failed" } else { "ok" };
             res.output_bytes = Some(result.output.len());
             res.failure = result.failure.as_ref();
+            res.stage = call.ended_in();
             res.execution = result.execution.as_ref().map(|it| Executed::of(call, it));
         }
         Err(CallError::Refused(refusal)) => {

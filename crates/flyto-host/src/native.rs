@@ -113,17 +113,30 @@ fn timed_out(name: &str, after: Duration) -> ToolResult {
     ToolResult::failed(Failure::TimedOut { after: Some(after) }, text)
 }
 
-/// The result of a call whose time was over in a stage, before its tool was reached.
-pub(crate) fn timed_out_in(entry: &Entry, stage: &str, after: Duration) -> ToolResult {
+/// The result of a call whose time was over in a stage, before its tool was reached, or that was cancelled there (no
+/// time). `why` says what the stage waited for.
+pub(crate) fn ended_in(
+    entry: &Entry,
+    stage: &str,
+    after: Option<Duration>,
+    why: Option<&str>,
+) -> ToolResult {
     let name = entry.id().to_string();
     let tool = match &entry.tool().metadata().origin {
         Origin::Plugin { .. } => format!("plugin tool {name:?}"),
         Origin::ExecFile { .. } => format!("error: exec_tool {name:?}"),
         _ => format!("tool {name:?}"),
     };
-    let time = duration_text(whole_millis(after));
-    let text = format!("{tool} timed out after {time} in the stage {stage:?}; nothing was started");
-    ToolResult::failed(Failure::TimedOut { after: Some(after) }, text)
+    let (what, failure) = match after {
+        Some(after) => {
+            let time = duration_text(whole_millis(after));
+            (format!("timed out after {time}"), Failure::TimedOut { after: Some(after) })
+        }
+        None => ("was cancelled".to_owned(), Failure::Cancelled),
+    };
+    let why = why.map(|it| format!(": {it}")).unwrap_or_default();
+    let text = format!("{tool} {what} in the stage {stage:?}{why}; nothing was started");
+    ToolResult::failed(failure, text)
 }
 
 /// Finer than a millisecond says nothing about when a call was ended.

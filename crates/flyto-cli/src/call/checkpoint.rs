@@ -75,6 +75,21 @@ impl AtTerminal {
     }
 }
 
+/// The line of a question. An answer ends it, and so does the end of the call that waits for one.
+struct QuestionLine<'a> {
+    status: &'a Status,
+    is_answered: bool,
+}
+
+impl Drop for QuestionLine<'_> {
+    fn drop(&mut self) {
+        match self.is_answered {
+            true => self.status.line_ended(),
+            false => self.status.write_stderr(b"\n"),
+        }
+    }
+}
+
 /// An input, or its beginning and its end with the number of bytes between them.
 fn shown(input: &str) -> String {
     if input.len() <= SHOWN_BYTES {
@@ -94,8 +109,10 @@ impl CheckpointHandler for AtTerminal {
             forget_typed();
             // The status line is not drawn over a line that has not ended.
             self.status.write_stderr(text.as_bytes());
+            let mut line = QuestionLine { status: &self.status, is_answered: false };
             let answer = read_line().await?;
-            self.status.line_ended();
+            line.is_answered = true;
+            drop(line);
             let input = question.call.input().text();
             if !matches!(answer.trim(), "i" | "input") || input.len() <= SHOWN_BYTES {
                 break answer;

@@ -178,7 +178,7 @@ async fn undo_one(
     };
     let ctx = CallContext::new().with_id(by.clone()).with_cancellation(cancellation.clone());
     let report = signals.drive(call.clone().run_reported(&ctx)).await?;
-    let state = undoing.finish(&report.result).map_err(|err| {
+    let state = undoing.finish_reported(&report).map_err(|err| {
         let what = "the inverse call was made, and that could not be recorded";
         Stop::new(Exit::NotTried, format!("{what}: {}", chain(&err)))
     })?;

@@ -1,6 +1,7 @@
 //! Calls that are refused, and what their preflight says.
 
 use expect_test::expect;
+use rustix::process::Signal;
 
 use crate::live;
 use crate::place::Place;
@@ -134,6 +135,32 @@ fn a_person_at_a_terminal_refuses_a_call() {
             "{seen}"
         );
         assert!(!seen.contains("ran\n"), "{seen}");
+    }
+}
+
+#[test]
+fn a_call_that_ends_at_its_question_is_no_refusal() {
+    let place = Place::with_tools(&[("t", "echo ran", r#""requires_checkpoint": true"#)]);
+    // What ends the wait, the exit code, and the failure that is recorded.
+    for (signal, code, failure) in [
+        (Some(Signal::INT), 130, "cancelled"),
+        (Some(Signal::TERM), 143, "cancelled"),
+        (None, 6, "timed_out"),
+    ] {
+        let time = if signal.is_some() { "60" } else { "4" };
+        let (mut controller, user) = live::terminal(80);
+        let (input, output) = (user.try_clone().unwrap(), user.try_clone().unwrap());
+        let flyto = place.call(&["p:t", "--timeout", time]);
+        let mut flyto = flyto.command(|it| _ = it.stdin(input).stdout(output).stderr(user)).start();
+        live::read_until(&mut controller, "(N) ");
+        if let Some(signal) = signal {
+            live::interrupt(&flyto, signal);
+        }
+        assert_eq!(flyto.wait().unwrap().code(), Some(code), "{signal:?}");
+        let calls = place.flyto(&["audit", "list", "--format", "json"]).run().json();
+        let last = calls["calls"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap();
+        let shown = place.flyto(&["audit", "show", last]).run().stdout();
+        assert!(shown.contains(failure) && shown.contains("checkpoint"), "{shown}");
     }
 }
 

@@ -22,7 +22,8 @@ use crate::{
 /// be recorded is refused, unless the configuration says otherwise. A call that is dropped is recorded as dropped.
 ///
 /// While another writer has the log, the call waits no longer than its deadline and its cancellation allow: one that has
-/// not begun is refused, and recorded as dropped afterwards; one that has run gives its result, and its end follows.
+/// not begun ends as timed out or cancelled, and is recorded as dropped afterwards; one that has run gives its result, and
+/// its end follows.
 ///
 /// A host has this stage where its user has a [state directory](crate::Places::state_dir) and the configuration records
 /// calls. A program can put it elsewhere in the list, with a log of its own. In front of `permission` its begins name no
@@ -85,11 +86,8 @@ impl Stage for Audit {
         let begun = match unless_ended(call, self.recorder.begin(call)).await {
             Ok(Ok(recording)) => Ok(recording),
             Ok(Err(err)) => Err(chain(&err)),
-            // It would end at once, so it is refused whatever becomes of calls that cannot be recorded.
-            Err(end) => {
-                let why = format!("it cannot be recorded: {WAITED} when {end}");
-                return Err(Refusal::new(call, names::AUDIT, why).into());
-            }
+            // It would end at once, whatever becomes of calls that cannot be recorded.
+            Err(end) => return Ok(call.end_in(names::AUDIT, end, Some(WAITED))),
         };
         let recording = match begun {
             Ok(recording) => Some(recording),

@@ -5,7 +5,11 @@ use std::{error::Error, sync::Arc};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{Call, Next, Stage, StageResult, checkpoint::guarded, names};
+use super::{
+    Call, Next, Stage, StageResult,
+    checkpoint::{NoAnswer, guarded},
+    names,
+};
 
 /// What a challenger found: the counter-arguments to a call, kept with it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,7 +104,11 @@ impl Stage for Challenge {
                 None => Challenged::NoChallenger,
                 Some(challenger) => match guarded(call, challenger.challenge(call)).await {
                     Ok(deliverable) => Challenged::By(deliverable),
-                    Err(why) => Challenged::Failed(why),
+                    Err(NoAnswer::Failed(why)) => Challenged::Failed(why),
+                    Err(NoAnswer::Ended(end)) => {
+                        call.challenged = Challenged::Failed(end.to_string());
+                        return Ok(call.end_in(names::REVERSE_THINKING, end, None));
+                    }
                 },
             };
         }

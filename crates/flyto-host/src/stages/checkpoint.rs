@@ -52,8 +52,8 @@ pub enum Answer {
 
 /// Releases calls, or refuses them: a person at a terminal, a dialogue of a client.
 ///
-/// The wait ends with the deadline of the call and with its cancellation; the future is dropped then. A panic, an error
-/// and the end of the wait refuse the call.
+/// The wait ends with the deadline of the call and with its cancellation; the future is dropped then, and the call ends
+/// as timed out or cancelled. A panic and an error refuse the call.
 #[async_trait]
 pub trait CheckpointHandler: std::fmt::Debug + Send + Sync + 'static {
     /// Decides about a call.
@@ -104,7 +104,8 @@ impl Stage for Checkpoint {
                     return refuse(format!("it was not released: {reason}"));
                 }
                 Ok(Answer::No { reason: None }) => return refuse("it was not released".to_owned()),
-                Err(why) => return refuse(format!("it was not released: {why}")),
+                Err(NoAnswer::Failed(why)) => return refuse(format!("it was not released: {why}")),
+                Err(NoAnswer::Ended(end)) => return Ok(call.end_in(names::CHECKPOINT, end, None)),
             }
         }
         next.run(call).await
@@ -131,15 +132,23 @@ fn rules(call: &Call) -> Vec<String> {
     }
 }
 
-/// Waits for a handler no longer than the call may take. Gives why there is no answer: an error, a panic, a
-/// cancellation, the deadline.
+/// Why a handler gave no answer.
+#[derive(Debug)]
+pub(super) enum NoAnswer {
+    /// The call did not wait any longer.
+    Ended(CallEnd),
+    /// An error or a panic of the handler.
+    Failed(String),
+}
+
+/// Waits for a handler no longer than the call may take.
 pub(super) async fn guarded<T>(
     call: &Call,
     asked: impl Future<Output = Result<T, Box<dyn Error + Send + Sync>>>,
-) -> Result<T, String> {
+) -> Result<T, NoAnswer> {
     let is_cancelled = || call.ctx().cancellation().is_cancelled();
     if is_cancelled() {
-        return Err(CallEnd::Cancelled.to_string());
+        return Err(NoAnswer::Ended(CallEnd::Cancelled));
     }
     let mut asked = pin!(asked);
     let polled = poll_fn(|cx| {
@@ -150,10 +159,10 @@ pub(super) async fn guarded<T>(
         }
     });
     match unless_ended(call, polled).await {
-        Ok(answer) if !is_cancelled() => answer,
-        Err(CallEnd::TimedOut) => Err("there was no answer within the time of the call".to_owned()),
+        Ok(answer) if !is_cancelled() => answer.map_err(NoAnswer::Failed),
         // A call that is cancelled while it is answered has no answer either.
-        _ => Err(CallEnd::Cancelled.to_string()),
+        Ok(_) => Err(NoAnswer::Ended(CallEnd::Cancelled)),
+        Err(end) => Err(NoAnswer::Ended(end)),
     }
 }
 

@@ -25,6 +25,7 @@ use std::{
 use async_trait::async_trait;
 use flyto_tools::{CallContext, Entry, Input, ToolError, ToolErrorKind, ToolResult};
 
+use self::checkpoint::CallEnd;
 #[cfg(unix)]
 pub use self::undo::RecordUndo;
 pub use self::{
@@ -165,6 +166,8 @@ pub struct Call {
     unrecorded: Option<String>,
     #[cfg(unix)]
     undo: Option<Result<String, crate::undo::UndoError>>,
+    /// The stage in which it was cancelled or timed out, before it came to its tool.
+    ended_in: Option<String>,
     /// How many stages have begun.
     n_begun: usize,
     /// From the innermost outwards: how long each stage took, those behind it included.
@@ -185,6 +188,7 @@ impl Call {
             unrecorded: None,
             #[cfg(unix)]
             undo: None,
+            ended_in: None,
             n_begun: 0,
             times: Vec::new(),
         }
@@ -238,6 +242,11 @@ impl Call {
         self.secrets = found;
     }
 
+    /// The stage in which it was cancelled or timed out, before it came to its tool.
+    pub(crate) fn ended_in(&self) -> Option<&str> {
+        self.ended_in.as_deref()
+    }
+
     pub(crate) fn set_unrecorded(&mut self, why: String) {
         self.unrecorded = Some(why);
     }
@@ -281,10 +290,21 @@ impl Call {
     }
 
     /// The result of a call whose time is over behind this stage, and which has not come to its tool.
-    fn timed_out_in(&self, stage: &str) -> Option<ToolResult> {
+    fn timed_out_in(&mut self, stage: &str) -> Option<ToolResult> {
         let is_over = self.ctx.deadline().is_some_and(|it| it <= Instant::now());
-        let given = self.time_given.filter(|_| is_over && self.outcome.is_none())?;
-        Some(native::timed_out_in(self.entry(), stage, given))
+        let is_over = is_over && self.time_given.is_some() && self.outcome.is_none();
+        is_over.then(|| self.end_in(stage, CallEnd::TimedOut, None))
+    }
+
+    /// The result of a call that ends while a stage waits, before it has come to its tool. `why` says for what the stage
+    /// waited.
+    fn end_in(&mut self, stage: &str, end: CallEnd, why: Option<&str>) -> ToolResult {
+        self.ended_in = Some(stage.to_owned());
+        let after = match end {
+            CallEnd::Cancelled => None,
+            CallEnd::TimedOut => Some(self.time_given.unwrap_or_default()),
+        };
+        native::ended_in(self.entry(), stage, after, why)
     }
 }
 
@@ -359,6 +379,8 @@ pub struct CallReport {
     pub decision: Option<Arc<Decision>>,
     /// What looks like a secret in the result, or in the reason why the tool could not be tried, and where.
     pub secrets: Vec<FoundSecret>,
+    /// The stage in which the call was cancelled, or its time was over, before it came to its tool.
+    pub ended_in: Option<String>,
     /// Why the call is not in the log, or its end is not; `None` for one that is recorded whole, and for a host
     /// without a log.
     pub unrecorded: Option<String>,
@@ -389,6 +411,7 @@ pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
         decision: call.decision(),
         challenged: call.challenged,
         secrets: call.secrets,
+        ended_in: call.ended_in,
         unrecorded: call.unrecorded,
         #[cfg(unix)]
         undo: call.undo,

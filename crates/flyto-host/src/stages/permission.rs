@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::{
     Call, Next, Stage, StageResult,
-    checkpoint::{Answer, CheckpointHandler, Question, guarded},
+    checkpoint::{Answer, CheckpointHandler, NoAnswer, Question, guarded},
     names,
 };
 use crate::{
@@ -62,7 +62,8 @@ impl Stage for Permission {
                     || "the answer was no".to_owned(),
                     |it| format!("the answer was no: {it}"),
                 )),
-                Err(why) => Some(format!("there was no answer: {why}")),
+                Err(NoAnswer::Failed(why)) => Some(format!("there was no answer: {why}")),
+                Err(NoAnswer::Ended(end)) => return Ok(call.end_in(names::PERMISSION, end, None)),
             };
             if let Some(why) = refused {
                 return Err(Refusal::new(call, names::PERMISSION, why).decided(&decision).into());

@@ -18,7 +18,7 @@
 //! | the inverse call | the record |
 //! | --- | --- |
 //! | succeeded | [undone](UndoState::Undone), by which call and when |
-//! | was refused by a stage, could not be tried, or its input did not fit | as it was |
+//! | was refused by a stage, ended before it came to its tool, could not be tried, or its input did not fit | as it was |
 //! | ended with an exit code or an error of the tool's own | as it was |
 //! | timed out, was cancelled, was killed, left a result that breaks its schema | [unsure](UndoState::Unsure) |
 //!

@@ -5,7 +5,12 @@ use std::time::SystemTime;
 use flyto_tools::{CallContext, CallId, Failure, Input, ToolErrorKind, ToolResult};
 
 use super::{RecordFile, UndoError, UndoRecord, UndoState, UndoStore};
-use crate::{error::CallError, host::Host, prepared::Prepared, stages::StageResult};
+use crate::{
+    error::CallError,
+    host::Host,
+    prepared::Prepared,
+    stages::{CallReport, StageResult},
+};
 
 /// An undoing that has begun: its record says so.
 ///
@@ -38,12 +43,19 @@ impl UndoStore {
         ctx: &CallContext,
     ) -> Result<ToolResult, UndoError> {
         let undoing = self.begin(id, ctx.id())?;
-        let result = match undoing.prepare(host) {
-            Ok(call) => call.run(ctx).await,
-            Err(err) => Err(err),
-        };
         let id = undoing.record.id.clone();
-        undoing.finish(&result)?;
+        let result = match undoing.prepare(host) {
+            Ok(call) => {
+                let report = call.run_reported(ctx).await;
+                undoing.finish_reported(&report)?;
+                report.result
+            }
+            Err(err) => {
+                let result = Err(err);
+                undoing.finish(&result)?;
+                result
+            }
+        };
         result.map_err(|source| UndoError::Call { id, source })
     }
 
@@ -117,9 +129,26 @@ impl Undoing {
     ///
     /// [`UndoError::Io`] where it cannot be written. Then the record goes on to say that the undoing has begun.
     pub fn finish(self, end: &StageResult) -> Result<UndoState, UndoError> {
+        self.finish_with(effect(end))
+    }
+
+    /// The same by the report of the inverse call: one that was cancelled or timed out before it came to its tool has done
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`finish`](Self::finish).
+    pub fn finish_reported(self, report: &CallReport) -> Result<UndoState, UndoError> {
+        self.finish_with(match &report.ended_in {
+            Some(_) => Effect::None,
+            None => effect(&report.result),
+        })
+    }
+
+    fn finish_with(self, effect: Effect) -> Result<UndoState, UndoError> {
         let Self { store, mut record, by } = self;
         let (at, by) = (SystemTime::now(), by.to_string());
-        record.state = match effect(end) {
+        record.state = match effect {
             Effect::Done => UndoState::Undone { at, by },
             Effect::None => UndoState::Open,
             Effect::Unknown(why) => UndoState::Unsure { at, by, why },

@@ -1,18 +1,19 @@
 //! What is recorded of a call, and what becomes of secrets in its result.
 
-use std::{fs::File, sync::Arc, time::Duration};
+use std::{error::Error, fs::File, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use expect_test::{Expect, expect};
 use flyto_audit::{Log, Options, Reader, Record, verify};
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
-    CallError, Host, HostBuilder, OnUnrecorded, OutputGuard, Prepared,
+    CallEnd, CallError, Host, HostBuilder, OnUnrecorded, OutputGuard, Prepared,
     permission::Caller,
-    stages::{Call, Next, Stage, StageResult, names},
+    stages::{Answer, Call, CheckpointHandler, Next, Question, Stage, StageResult, names},
 };
 use flyto_tools::{
-    CallContext, CallId, Failure, Input, NativeTool, NoInput, ToolCaller as _, ToolResult,
+    CallContext, CallId, CancellationToken, Failure, Input, Metadata, NativeTool, NoInput,
+    ToolCaller as _, ToolResult,
 };
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -212,19 +213,15 @@ fn followed(world: &World, n: usize) -> Vec<(String, Option<String>)> {
 async fn a_call_waits_for_another_writer_no_longer_than_it_may_take() {
     let world = World::new().plugin("p", "echo ran >>ran");
     let held = writer(&world);
-    for (ends, how) in [
-        (Ends::Expires, "the time of the call was over"),
-        (Ends::Cancels, "the call was cancelled"),
-    ] {
+    for (ends, how) in [(Ends::Expires, "timed out after 2s"), (Ends::Cancels, "was cancelled")] {
         let host = builder(&world)
             .caller(Caller::Operator)
             .stages(|stages| stages.insert_before(names::AUDIT, ends))
             .expect("its name is free")
             .build();
-        let err = call(&host, "p:run", "{}").await.expect_err("refused");
-        let why = format!("it cannot be recorded: another writer still had the log when {how}");
-        let expected = format!(r#"the call of "p:run" was refused by the stage "audit": {why}"#);
-        assert_eq!(err.to_string(), expected);
+        let result = call(&host, "p:run", "{}").await.expect("a result");
+        let why = r#"in the stage "audit": another writer still had the log; nothing was started"#;
+        assert_eq!(result.output, format!(r#"plugin tool "p:run" {how} {why}"#));
     }
     assert!(!world.path("plugins/p/ran").exists());
     drop(held);
@@ -232,6 +229,43 @@ async fn a_call_waits_for_another_writer_no_longer_than_it_may_take() {
     let (begin, dropped) = (pair("begin", None), pair("end", Some("dropped")));
     assert_eq!(followed(&world, 4), [begin.clone(), begin, dropped.clone(), dropped]);
     assert!(verify(log(&world)).expect("verified").is_intact());
+}
+
+/// Cancels the call that it is asked about, and gives no answer.
+#[derive(Debug)]
+struct Interrupts(CancellationToken);
+
+#[async_trait]
+impl CheckpointHandler for Interrupts {
+    async fn ask(&self, _: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        self.0.cancel();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_ends_at_a_question_is_recorded_as_it_ends() {
+    let mut world = World::new().plugin("p", "echo ran >>ran");
+    world.config.permissions.allow("class:undeclared").expect("a rule");
+    let cancellation = CancellationToken::new();
+    let handler = Interrupts(cancellation.clone());
+    let host = builder(&world).checkpoint_handler(handler).build();
+    let mut metadata = Metadata::default();
+    metadata.requires_checkpoint = true;
+    let tool = NativeTool::builder("gated", "Waits.").metadata(metadata);
+    let tool = tool.run(async |_, _: NoInput| "ran").expect("a tool");
+    host.add_tool("test", tool).expect("free");
+    // The first waits for the answer to a rule that asks, the second for its release.
+    for (tool, stage) in [("p:run", names::PERMISSION), ("gated", names::CHECKPOINT)] {
+        let call = host.prepare(tool, Input::empty()).expect("it is there");
+        let ctx = CallContext::new().with_cancellation(cancellation.child_token());
+        let report = call.run_reported(&ctx).await;
+        assert_eq!(report.ended_in.as_deref(), Some(stage));
+        assert_eq!(CallEnd::of(&report.result), CallEnd::Cancelled);
+        let end = records(&world).pop().expect("its end").body;
+        assert_eq!((&end["failure"]["kind"], &end["stage"]), (&"cancelled".into(), &stage.into()));
+    }
+    assert!(!world.path("plugins/p/ran").exists());
 }
 
 /// A call of a tool that runs while another writer has the log, and the lock of that writer once it does.

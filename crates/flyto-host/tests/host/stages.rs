@@ -263,7 +263,10 @@ async fn check_checkpoint(handler: Handler, ctx: &CallContext, expect: Expect) {
     let call = host.prepare("greet", input()).expect("it is there");
     assert_eq!(call.refused(), None, "a handler decides");
     let shown = match call.run(ctx).await {
-        Ok(result) => result.output,
+        Ok(result) => match result.failure {
+            Some(failure) => format!("{failure:?}: {}", result.output),
+            None => result.output,
+        },
         Err(CallError::Refused(refusal)) => {
             assert_eq!(refusal.stage, names::CHECKPOINT);
             refusal.to_string()
@@ -304,14 +307,14 @@ async fn a_checkpoint_waits_no_longer_than_its_call() {
     check_checkpoint(
         Handler::Waits,
         &CallContext::new().with_cancellation(cancelled),
-        expect![[r#"the call of "greet" was refused by the stage "checkpoint": it was not released: the call was cancelled"#]],
+        expect![[r#"Cancelled: tool "greet" was cancelled in the stage "checkpoint"; nothing was started"#]],
     )
     .await;
     check_checkpoint(
         Handler::Waits,
         // Long enough to reach the checkpoint.
         &CallContext::new().with_timeout(Duration::from_secs(2)),
-        expect![[r#"the call of "greet" was refused by the stage "checkpoint": it was not released: there was no answer within the time of the call"#]],
+        expect![[r#"TimedOut { after: Some(2s) }: tool "greet" timed out after 2s in the stage "checkpoint"; nothing was started"#]],
     )
     .await;
 }

@@ -1,15 +1,17 @@
 //! The stage that records how calls are taken back, and undoing them through all stages.
 
 use std::{
+    error::Error,
     fs,
     sync::{Arc, Mutex},
 };
 
+use async_trait::async_trait;
 use flyto_audit::Reader;
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
     CallError, Host, HostBuilder,
-    stages::{CallReport, names},
+    stages::{Answer, CallReport, CheckpointHandler, Question, names},
     undo::{UndoError, UndoState, UndoStore},
 };
 use flyto_tools::{
@@ -123,6 +125,29 @@ impl Notes {
 
 fn add(host: &Host, tool: Result<NativeTool, impl std::fmt::Debug>) {
     host.add_tool("test", tool.expect("a tool")).expect("its name is free");
+}
+
+/// Cancels the call before its tool.
+#[derive(Debug)]
+struct NoAnswer;
+
+#[async_trait]
+impl CheckpointHandler for NoAnswer {
+    async fn ask(&self, question: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        question.call.ctx().cancellation().cancel();
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn an_undoing_that_ends_at_a_question_leaves_the_record_as_it_was() {
+    let mut world = World::new();
+    world.config.permissions.ask("remove").expect("a rule");
+    let notes = Notes::of(world, |it, store| it.undo_store(store).checkpoint_handler(NoAnswer));
+    let id = notes.make("a").await;
+    let result = notes.undo(&id).await.expect("a result");
+    assert_eq!(result.failure, Some(Failure::Cancelled));
+    assert_eq!((notes.state(&id), &*notes.done()), (UndoState::Open, "make a"));
 }
 
 #[tokio::test]
