@@ -43,7 +43,7 @@ impl Audit {
 /// Which calls are meant: those that fit all of these.
 #[derive(Clone, Debug, Default, Group)]
 pub(crate) struct Which {
-    /// Calls of this tool; `plugin:*` stands for all tools of a plugin
+    /// Calls of this tool, by either form of its name; `plugin:*` stands for all tools of a plugin
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
     /// Calls whose id is this one, or begins so
@@ -160,7 +160,7 @@ pub(crate) struct AuditExport {
 Records of every process are printed, from now on. With --format json, each is the line of the log. Ctrl-C ends it,
 which a shell reports as 130.")]
 pub(crate) struct AuditFollow {
-    /// Calls of this tool that begin from now on; `plugin:*` stands for all tools of a plugin
+    /// Calls of this tool that begin from now on, by either form of its name; `plugin:*` stands for all tools of a plugin
     #[arg(long, value_name = "NAME")]
     pub(crate) tool: Option<String>,
     /// Calls whose id is this one, or begins so

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use flyto_audit::{AuditError, Filter, MAX_ID_BYTES, Process, Reader, Record, Records, Timestamp};
+use flyto_tools::ToolId;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -211,12 +212,16 @@ pub(super) fn open_outcome(process: Option<&Process>) -> Outcome {
     }
 }
 
-/// Whether a pattern names a tool: its id, or the start of one before `*`.
+/// Whether a pattern names a tool: its id, or the start of one before `*`, in the form with a colon or in the one
+/// that models are given (`plugin__tool`).
 pub(super) fn is_tool(name: &str, pattern: &str) -> bool {
-    match pattern.strip_suffix('*') {
+    let fits = |name: &str| match pattern.strip_suffix('*') {
         Some(start) => name.starts_with(start),
         None => name == pattern,
-    }
+    };
+    // No name for models has a colon.
+    fits(name)
+        || (!pattern.contains(':') && ToolId::parse(name).is_ok_and(|it| fits(&it.wire_name())))
 }
 
 fn is_outcome(call: &Call, which: &Which) -> bool {
@@ -316,6 +321,14 @@ mod tests {
     fn a_star_stands_for_what_follows() {
         assert!(is_tool("p:t", "p:t") && is_tool("p:t", "p:*") && is_tool("p:t", "*"));
         assert!(!is_tool("p:t", "p:") && !is_tool("p:t", "q:*"));
+    }
+
+    #[test]
+    fn a_tool_has_two_names() {
+        assert!(is_tool("p:t", "p__t") && is_tool("p:t", "p__*") && is_tool("t", "t"));
+        let marked = ToolId::parse("7zip:list").unwrap().wire_name();
+        assert!(is_tool("7zip:list", &marked), "{marked}");
+        assert!(!is_tool("p:t", "q__*") && !is_tool("p:t", "p__") && !is_tool("no name", "p__t"));
     }
 
     #[test]
