@@ -371,10 +371,9 @@ impl Loaded {
             CallError::Refused(it) if it.stage == names::CHECKPOINT && it.why.contains("not released") => {
                 stop
             }
-            CallError::Refused(it) if it.stage == names::CHECKPOINT => stop.with_help(
-                "if its calls need no release, write `\"requires_checkpoint\": false` beside \
-                 its name in its plugin's manifest",
-            ),
+            CallError::Refused(it) if it.stage == names::CHECKPOINT => stop
+                .with_help("call it at a terminal, which asks")
+                .with_help(allow(&it.allowed_by, self.rules_file.as_deref())),
             CallError::Refused(it) if it.stage == names::AUDIT => stop.with_help(format!(
                 "to have calls run that cannot be recorded, put {{\"audit\": {{\"on_failure\": \"run\"}}}} into {}",
                 file_name(self.rules_file.as_deref())

@@ -108,6 +108,14 @@ impl HostBuilder {
             .with(|stages| stages.replace(names::CHECKPOINT, released))
     }
 
+    /// Says why there is no [`checkpoint_handler`](Self::checkpoint_handler), in what refuses a call for want of one:
+    /// `stdin is no terminal`.
+    #[must_use]
+    pub fn no_checkpoint_handler(self, why: impl Into<String>) -> Self {
+        let stage = Checkpoint::without(why);
+        self.with(|stages| stages.replace(names::CHECKPOINT, stage))
+    }
+
     /// Makes the calls of this host on behalf of `caller`; by default of an agent.
     #[must_use]
     pub fn caller(mut self, caller: Caller) -> Self {

@@ -1,6 +1,7 @@
 //! The release of a call by the person at the terminal.
 
 use std::error::Error;
+use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,13 +32,17 @@ pub(super) struct AtTerminal {
 }
 
 impl AtTerminal {
-    /// A handler, where a person can see a question and answer it.
+    /// A handler, where a person can see a question and answer it; else why there is none.
     pub(super) fn new(
         screen: Screen,
         status: Arc<Status>,
         rules_file: Option<PathBuf>,
-    ) -> Option<Self> {
-        can_ask(&screen).then_some(Self { status, rules_file })
+    ) -> Result<Self, &'static str> {
+        match can_ask(&screen) {
+            true => Ok(Self { status, rules_file }),
+            false if io::stdin().is_terminal() => Err("stderr is no terminal"),
+            false => Err("stdin is no terminal"),
+        }
     }
 
     /// The rules that "always" would add, and the file.

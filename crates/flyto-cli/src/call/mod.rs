@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use flyto_evolve::Approver;
 use flyto_host::permission::{Decision, Verdict};
-use flyto_host::stages::CallReport;
+use flyto_host::stages::{CallReport, Checkpoint, names};
 use flyto_host::{CallError, Confinement, HostBuilder, MissingGrants, Plan, Prepared};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Preview, ProblemKind, Progress, ToolResult, Violation,
@@ -57,10 +57,12 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
         false => Arc::new(evolve::Later),
     };
     let with = |host: HostBuilder, rules_file| {
-        let handler = AtTerminal::new(session.screen, Arc::clone(&status), rules_file);
-        match handler.filter(|_| !args.dry_run && !args.background) {
-            Some(handler) => host.checkpoint_handler(handler),
-            None => host,
+        if args.background {
+            return host.no_checkpoint_handler("a call in the background asks no question");
+        }
+        match AtTerminal::new(session.screen, Arc::clone(&status), rules_file) {
+            Ok(handler) => host.checkpoint_handler(handler),
+            Err(why) => host.no_checkpoint_handler(why),
         }
     };
     let loaded = session.load_with(args.output_limit, Backend::Used, approver, with)?;
@@ -322,6 +324,9 @@ struct DryRun<'a> {
     /// What the rules say of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     permission: Option<&'a Decision>,
+    /// The stage that would ask a question before the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asks: Option<&'static str>,
     /// Where the input breaks the schema; the first of such places.
     violations: &'a [Violation],
 }
@@ -352,6 +357,7 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
         // The schema ends the call before a template is filled with such values.
         preview.problems.retain(|it| it.kind != ProblemKind::BadInput);
     }
+    let asks = refused.is_none() && violations.is_none() && Checkpoint::needs_release(call);
     let screen = session.screen;
     if screen.is_json() {
         let violations = violations.as_ref().map_or(&[][..], |it| &it.shown);
@@ -367,6 +373,7 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
             lacks: missing,
             refused,
             permission: decision.as_deref(),
+            asks: asks.then_some(names::CHECKPOINT),
             violations,
         })?;
     } else {
@@ -374,6 +381,7 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
             preview.as_ref().map(|it| preview::facts(it, variables.as_deref())).unwrap_or_default();
         rows.extend(decision.iter().flat_map(|it| decision::facts(it, call.caller())));
         let is_told = decision.is_some_and(|it| it.verdict == Verdict::Deny);
+        rows.extend(asks.then(|| ("checkpoint", "the call asks at the terminal first".to_owned())));
         rows.extend(refused.iter().filter(|_| !is_told).map(|it| ("problem", tame(it))));
         rows.extend(confinement.iter().flat_map(confinement::facts));
         rows.extend(missing.iter().flat_map(tool_details::missing_facts));

@@ -34,8 +34,8 @@ pub(crate) fn undo(args: &Undo, session: &Session) -> Result<Exit, Stop> {
     let status = Arc::new(Status::new("undo", &session.screen));
     let loaded = session.load_with(None, Backend::Used, Arc::new(Later), |host, rules_file| {
         match AtTerminal::new(session.screen, status, rules_file) {
-            Some(handler) => host.checkpoint_handler(handler),
-            None => host,
+            Ok(handler) => host.checkpoint_handler(handler),
+            Err(why) => host.no_checkpoint_handler(why),
         }
     })?;
     check_descriptors().map_err(not_tried)?;

@@ -12,8 +12,9 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
     place.call(&["p:t"]).check(expect![[r#"
         exit code 5
         -- stderr
-        error: the call of "p:t" was refused by the stage "checkpoint": it needs a checkpoint before each call, and there is no handler for one
-          help: if its calls need no release, write `"requires_checkpoint": false` beside its name in its plugin's manifest
+        error: the call of "p:t" was refused by the stage "checkpoint": it needs a checkpoint before each call, and stdin is no terminal
+          help: call it at a terminal, which asks
+          help: to allow it, put {"permissions":{"allow":["p:t"]}} into DIR/home/.config/flyto/config.json
     "#]]);
     place.call(&["p:t", "--dry-run"]).check(expect![[r#"
         exit code 5
@@ -26,7 +27,7 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
         stdin        2 B
         permission   ask: `sh t.sh`: no rule allows it; to allow it: p:t
                      a call by name is the operator's yes
-        problem      it needs a checkpoint before each call, and there is no handler for one
+        problem      it needs a checkpoint before each call, and stdin is no terminal
         backend      linux
         ended        every descendant, with the call
         sandbox      none
@@ -89,6 +90,27 @@ fn a_dry_run_says_once_what_is_wrong_with_an_input() {
 /// Calls a tool that needs a checkpoint at a terminal, answers, and gives the exit code and what was shown.
 fn answered(place: &Place, answer: &str) -> (Option<i32>, String) {
     live::answered(place.call(&["p:t", "--color", "never", "x=1"]), 80, "", &[("(N) ", answer)])
+}
+
+#[test]
+fn a_dry_run_at_a_terminal_says_that_the_call_asks() {
+    let place = Place::with_tools(&[("t", "echo ran", r#""requires_checkpoint": true"#)]);
+    let dry = place.call(&["p:t", "--dry-run", "--color", "never"]);
+    let (code, seen) = live::answered(dry, 80, "", &[]);
+    let rows: Vec<_> = seen.lines().filter(|it| it.starts_with("checkpoint")).collect();
+    assert_eq!(
+        (code, &*rows),
+        (Some(0), &["checkpoint   the call asks at the terminal first"][..])
+    );
+    assert!(!seen.contains("problem"), "{seen}");
+    let dry = place.call(&["p:t", "--dry-run", "--format", "json"]);
+    let (code, seen) = live::answered(dry, 80, "", &[]);
+    let document: serde_json::Value = serde_json::from_str(&seen).unwrap();
+    assert_eq!((code, &document["asks"]), (Some(0), &"checkpoint".into()));
+    // A call in the background has no terminal, wherever it is started.
+    let (code, seen) = live::answered(place.call(&["p:t", "--background"]), 80, "", &[]);
+    assert!(seen.contains("a call in the background asks no question"), "{seen}");
+    assert_eq!(code, Some(5));
 }
 
 #[test]

@@ -73,17 +73,34 @@ pub trait CheckpointHandler: std::fmt::Debug + Send + Sync + 'static {
 #[non_exhaustive]
 pub struct Checkpoint {
     handler: Option<Arc<dyn CheckpointHandler>>,
+    /// Why there is no handler.
+    why_none: Option<String>,
 }
 
 impl Checkpoint {
     /// A stage with this handler.
     #[must_use]
     pub fn new(handler: Option<Arc<dyn CheckpointHandler>>) -> Self {
-        Self { handler }
+        Self { handler, why_none: None }
+    }
+
+    /// A stage without a handler, which says why there is none, as the words behind "and": `stdin is no terminal`.
+    #[must_use]
+    pub fn without(why: impl Into<String>) -> Self {
+        Self { handler: None, why_none: Some(why.into()) }
+    }
+
+    /// Whether a call waits for its release: for programs that show what a call would do.
+    #[must_use]
+    pub fn needs_release(call: &Prepared) -> bool {
+        call.entry().tool().metadata().requires_checkpoint && !call.decision().is_exactly_allowed()
+    }
+
+    fn no_handler(&self) -> String {
+        let why = self.why_none.as_deref().unwrap_or("there is no handler for one");
+        format!("it needs a checkpoint before each call, and {why}")
     }
 }
-
-const NO_HANDLER: &str = "it needs a checkpoint before each call, and there is no handler for one";
 
 #[async_trait]
 impl Stage for Checkpoint {
@@ -92,9 +109,13 @@ impl Stage for Checkpoint {
     }
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
-        if needs_release(call.prepared()) {
+        if Self::needs_release(call.prepared()) {
             let refuse = |why: String| Err(Refusal::new(call, names::CHECKPOINT, why).into());
-            let Some(handler) = &self.handler else { return refuse(NO_HANDLER.to_owned()) };
+            let Some(handler) = &self.handler else {
+                let mut refusal = Refusal::new(call, names::CHECKPOINT, self.no_handler());
+                refusal.allowed_by = rules(call);
+                return Err(refusal.into());
+            };
             let why = "the tool asks for a release before each call".to_owned();
             let question = Question { call, why, rules: rules(call) };
             match guarded(call, handler.ask(&question)).await {
@@ -112,13 +133,8 @@ impl Stage for Checkpoint {
     }
 
     fn refuses(&self, prepared: &Prepared) -> Option<String> {
-        (self.handler.is_none() && needs_release(prepared)).then(|| NO_HANDLER.to_owned())
+        (self.handler.is_none() && Self::needs_release(prepared)).then(|| self.no_handler())
     }
-}
-
-/// Whether the call waits for its release.
-fn needs_release(call: &Prepared) -> bool {
-    call.entry().tool().metadata().requires_checkpoint && !call.decision().is_exactly_allowed()
 }
 
 /// Rules that would release further calls like this one.
