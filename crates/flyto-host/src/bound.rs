@@ -8,7 +8,7 @@
 //! stay is decided in [`spill`](crate::spill).
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Write},
     ops::Range,
     path::{Path, PathBuf},
@@ -17,6 +17,8 @@ use std::{
 
 use flyto_program::omission_notice;
 use flyto_tools::{CallId, Omitted, ToolResult};
+
+use crate::spill;
 
 /// Bytes of text that a model gets unless the configuration says otherwise: 64 KiB, some 16,000
 /// tokens.
@@ -42,6 +44,13 @@ pub(crate) fn bound(
     id: &CallId,
 ) -> ToolResult {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    if let (Some(omitted), Some(dir)) = (&mut result.omitted, dir)
+        && omitted.whole.is_none()
+        && omitted.not_kept.is_none()
+    {
+        // The runner was given no directory.
+        omitted.not_kept = spill::refused(dir).map(|err| format!("{}: {err}", dir.display()));
+    }
     let text = &result.output;
     if text.len() <= limit {
         return result;
@@ -91,7 +100,8 @@ fn n_of_notice(result: &ToolResult, part: Range<usize>) -> usize {
 
 /// Writes an output to a new file in `dir` that only the user can read.
 ///
-/// Directories on the way are made with mode 0700, the file with 0600 (inode(7)). The name holds
+/// Directories on the way are made with mode 0700, the file with 0600 (inode(7)); a directory that is a link, or open to
+/// others, is refused. The name holds
 /// the milliseconds since 1970, the number of this process, and the id of the call, so two hosts of
 /// one user do not collide; a name that is taken is an error and not an overwrite.
 ///
@@ -100,17 +110,15 @@ fn n_of_notice(result: &ToolResult, part: Range<usize>) -> usize {
 /// A directory or the file cannot be made, or the bytes cannot be written whole. Then no file
 /// stays.
 fn keep(bytes: &[u8], dir: &Path, id: &CallId) -> io::Result<PathBuf> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-        builder.mode(0o700);
-        options.mode(0o600);
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        crate::disk::private_dir(dir)?;
     }
-    builder.create(dir)?;
+    #[cfg(not(unix))]
+    fs::create_dir_all(dir)?;
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     // An id may come from outside; only its letters, digits and dashes make a file name.
     let id: String =
@@ -171,6 +179,23 @@ mod tests {
         assert_eq!((omitted.bytes, omitted.whole), (6, None));
         let why = omitted.not_kept.expect("it was not kept");
         assert!(why.starts_with(&format!("{}: ", file.display())), "{why}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_kept_behind_a_link() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (link, target) = (dir.path().join("link"), dir.path().join("target"));
+        fs::create_dir(&target).expect("made");
+        std::os::unix::fs::symlink(&target, &link).expect("made");
+        let why = Some(format!("{}: it is a link or no directory", link.display()));
+        let res = bound(ToolResult::text("0123456789"), 4, Some(&link), &call_id());
+        assert_eq!(res.omitted.expect("something was cut").not_kept, why);
+        // The same of what the runner left out.
+        let before = ToolResult::text("0").with_omitted(Omitted::new(1000));
+        let res = bound(before, 4, Some(&link), &call_id());
+        assert_eq!(res.omitted.expect("something was cut").not_kept, why);
+        assert_eq!(fs::read_dir(&target).expect("listed").count(), 0);
     }
 
     #[test]

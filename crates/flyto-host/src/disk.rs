@@ -3,15 +3,43 @@
 use std::{
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    path::Path,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
 
-/// Makes a directory with mode 0700, and those above it that are missing.
+/// Makes a directory with mode 0700, and those above it that are missing. One that is there already is
+/// [checked](check_private).
 pub(crate) fn private_dir(dir: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    check_private(dir)
+}
+
+/// Refuses a directory in which another user could put or exchange files: a link, one of another user, and one that others
+/// can write to. One that is not there is no error.
+///
+/// # Errors
+///
+/// [`io::ErrorKind::PermissionDenied`], and what the system says otherwise.
+pub(crate) fn check_private(dir: &Path) -> io::Result<()> {
+    // Without a slash at its end: behind one a link is followed.
+    let dir: PathBuf = dir.components().collect();
+    let found = match fs::symlink_metadata(dir) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(()),
+        found => found?,
+    };
+    let user = rustix::process::geteuid();
+    let why = if !found.is_dir() {
+        "it is a link or no directory"
+    } else if !user.is_root() && found.uid() != user.as_raw() {
+        "it belongs to another user"
+    } else if found.mode() & 0o022 != 0 {
+        "other users can write to it: take that right away (chmod go-w)"
+    } else {
+        return Ok(());
+    };
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, why))
 }
 
 /// Makes a file with mode 0600. One that is there already is an error.
@@ -94,6 +122,28 @@ mod tests {
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("made");
         for other in [&link, &fifo, &dir.path().to_owned()] {
             assert_eq!(open(other).expect_err("no file").kind(), io::ErrorKind::InvalidData);
+        }
+    }
+
+    #[test]
+    fn a_directory_that_others_can_fill_is_refused() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().expect("a directory");
+        let own = dir.path().join("a/own");
+        private_dir(&own).expect("made");
+        private_dir(&own).expect("it is there, and its user's alone");
+        check_private(&dir.path().join("none")).expect("it is not there");
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&own, &link).expect("made");
+        let file = dir.path().join("file");
+        fs::write(&file, "").expect("written");
+        for other in [&link, &link.join(""), &file] {
+            let err = check_private(other).expect_err("no directory");
+            assert_eq!(err.to_string(), "it is a link or no directory");
+        }
+        for (mode, is_refused) in [(0o755, false), (0o770, true), (0o702, true)] {
+            fs::set_permissions(&own, fs::Permissions::from_mode(mode)).expect("changed");
+            assert_eq!(private_dir(&own).is_err(), is_refused, "{mode:o}");
         }
     }
 

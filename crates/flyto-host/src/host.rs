@@ -101,6 +101,8 @@ impl Host {
         let HostBuilder { env, surroundings, config, output_dir, stages, caller } = builder;
         let gate = Gate::new(&config, &surroundings);
         let env = env.narrowed_by(&config.policies(|class| kill_scope(&env, class), &surroundings));
+        // The stage `bound` says why what was left out is not kept.
+        let output_dir = output_dir.filter(|it| spill::refused(it).is_none());
         if let Some(dir) = &output_dir {
             spill::Cleaning::default().clean(dir);
         }

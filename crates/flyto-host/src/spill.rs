@@ -6,6 +6,7 @@
 
 use std::{
     fs::{self, File, TryLockError},
+    io,
     path::Path,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant, SystemTime},
@@ -23,6 +24,19 @@ pub(crate) const LEAST_AGE: Duration = Duration::from_secs(60 * 60);
 /// Between two looks of one host at the directory: a minute. A host that keeps many files does not look at all of them
 /// for each.
 const PERIOD: Duration = Duration::from_secs(60);
+
+/// Why no output may be kept in a directory: it is a link, or open to other users. `None` for one that is not there.
+#[cfg(unix)]
+pub(crate) fn refused(dir: &Path) -> Option<io::Error> {
+    crate::disk::check_private(dir).err()
+}
+
+/// Why no output may be kept in a directory: it is a link. `None` for one that is not there.
+#[cfg(not(unix))]
+pub(crate) fn refused(dir: &Path) -> Option<io::Error> {
+    let is_other = fs::symlink_metadata(dir).is_ok_and(|it| !it.is_dir());
+    is_other.then(|| io::Error::other("it is a link or no directory"))
+}
 
 /// When a host looked at its directory.
 #[derive(Debug, Default)]

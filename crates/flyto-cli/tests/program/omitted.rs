@@ -18,6 +18,19 @@ fn a_chatty_tool_that_times_out_shows_both_ends() {
 }
 
 #[test]
+fn nothing_is_kept_behind_a_link() {
+    let place = Place::with_tools(&[("t", "yes \"$(printf %01000d 0)\" | head -n 6000", "")]);
+    let state = place.path().join("home/.local/state/flyto");
+    std::fs::create_dir_all(&state).unwrap();
+    std::fs::create_dir(place.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(place.path().join("elsewhere"), state.join("output")).unwrap();
+    let ran = place.call(&["p:t"]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr());
+    assert!(ran.stderr().contains("it is a link or no directory"), "{}", ran.stderr());
+    assert_eq!(std::fs::read_dir(place.path().join("elsewhere")).unwrap().count(), 0);
+}
+
+#[test]
 fn a_chatty_tool_shows_both_ends_where_nothing_was_kept() {
     let script = "yes \"$(printf %01000d 0)\" | head -n 300; echo last; exec sleep 600";
     // Long enough for what is printed, also on a machine with other work.
