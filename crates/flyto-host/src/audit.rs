@@ -21,7 +21,7 @@ use crate::{
     ids::hash,
     permission::{Caller, Decision, Rule, Verdict},
     secrets::Secrets,
-    stages::{Call, StageResult},
+    stages::{Call, Challenged, Release, StageResult},
 };
 
 /// The log of a host, opened when the first call is recorded.
@@ -133,9 +133,26 @@ impl Recorder {
             decision: decision.as_deref().map(Decided::of),
             class: class.as_ref().map(Class::as_str),
             sandbox,
+            challenge: self.challenge(call.challenged()),
+            checkpoint: Some(call.release()).filter(Release::is_required),
         })
     }
+
+    /// What a challenger said, without secrets.
+    fn challenge(&self, challenged: &Challenged) -> Option<Box<RawValue>> {
+        if *challenged == Challenged::NotRequired {
+            return None;
+        }
+        let text = serde_json::to_string(challenged).ok()?;
+        let text = self.secrets.redacted(&text);
+        let is_short = text.len() <= MAX_CHALLENGE_BYTES;
+        let raw = is_short.then(|| RawValue::from_string(text).ok()).flatten();
+        raw.or_else(|| to_raw(&json!({"left_out": "it is too long to be recorded"})).ok())
+    }
 }
+
+/// The longest words of a challenger that are recorded: 64 KiB. A record has a bound too.
+const MAX_CHALLENGE_BYTES: usize = 64 * 1024;
 
 /// What the record of a begin says, in the order in which it stands there.
 #[derive(Serialize)]
@@ -163,6 +180,12 @@ struct BeginBody<'a> {
     class: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sandbox: Option<Vec<String>>,
+    /// What a challenger said, or that there is none, where the tool asks for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    challenge: Option<Box<RawValue>>,
+    /// What became of the checkpoint, where the tool asks for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<Release>,
 }
 
 /// What the rules decided. Its reasons quote commands and paths, which may hold secrets, so only the rule is here.
@@ -265,6 +288,7 @@ pub(crate) fn end_body(
             res.outcome = "refused";
             res.stage = Some(&refusal.stage);
             res.rule = refusal.rule.as_ref();
+            res.execution = call.withheld().map(|it| Executed::of(call, it));
         }
         Err(CallError::Tool(err)) => {
             (res.outcome, res.error) = ("not_tried", Some(err.kind().name()));

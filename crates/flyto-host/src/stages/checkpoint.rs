@@ -11,6 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use serde::Serialize;
 use tokio::time::sleep_until;
 
 use super::{Call, Next, Stage, StageResult, names};
@@ -48,6 +49,34 @@ pub enum Answer {
         /// What the caller is told.
         reason: Option<String>,
     },
+}
+
+/// What became of the checkpoint of a call, for its report and its record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Release {
+    /// The tool asks for none, or the call did not come to the stage.
+    #[default]
+    NotRequired,
+    /// A rule of the operator's allows exactly this call.
+    ByRule,
+    /// The handler released this call.
+    Once,
+    /// The handler released this call and later ones like it.
+    Always,
+    /// The handler did not release it.
+    No,
+    /// The handler gave no answer: it failed, or the call did not wait any longer.
+    NoAnswer,
+    /// There was no handler to ask.
+    NoHandler,
+}
+
+impl Release {
+    pub(crate) fn is_required(&self) -> bool {
+        *self != Self::NotRequired
+    }
 }
 
 /// Releases calls, or refuses them: a person at a terminal, a dialogue of a client.
@@ -110,24 +139,41 @@ impl Stage for Checkpoint {
 
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
         if Self::needs_release(call.prepared()) {
-            let refuse = |why: String| Err(Refusal::new(call, names::CHECKPOINT, why).into());
             let Some(handler) = &self.handler else {
+                call.release = Release::NoHandler;
                 let mut refusal = Refusal::new(call, names::CHECKPOINT, self.no_handler());
                 refusal.allowed_by = rules(call);
                 return Err(refusal.into());
             };
             let why = "the tool asks for a release before each call".to_owned();
             let question = Question { call, why, rules: rules(call) };
-            match guarded(call, handler.ask(&question)).await {
-                Ok(Answer::Yes) => {}
-                Ok(Answer::Always) => call.prepared().allow(&question.rules),
-                Ok(Answer::No { reason: Some(reason) }) => {
-                    return refuse(format!("it was not released: {reason}"));
-                }
-                Ok(Answer::No { reason: None }) => return refuse("it was not released".to_owned()),
-                Err(NoAnswer::Failed(why)) => return refuse(format!("it was not released: {why}")),
-                Err(NoAnswer::Ended(end)) => return Ok(call.end_in(names::CHECKPOINT, end, None)),
+            let answer = guarded(call, handler.ask(&question)).await;
+            if let Ok(Answer::Always) = answer {
+                call.prepared().allow(&question.rules);
             }
+            let why;
+            (call.release, why) = match answer {
+                Ok(Answer::Yes) => (Release::Once, None),
+                Ok(Answer::Always) => (Release::Always, None),
+                Ok(Answer::No { reason: Some(reason) }) => {
+                    (Release::No, Some(format!("it was not released: {reason}")))
+                }
+                Ok(Answer::No { reason: None }) => {
+                    (Release::No, Some("it was not released".to_owned()))
+                }
+                Err(NoAnswer::Failed(why)) => {
+                    (Release::NoAnswer, Some(format!("it was not released: {why}")))
+                }
+                Err(NoAnswer::Ended(end)) => {
+                    call.release = Release::NoAnswer;
+                    return Ok(call.end_in(names::CHECKPOINT, end, None));
+                }
+            };
+            if let Some(why) = why {
+                return Err(Refusal::new(call, names::CHECKPOINT, why).into());
+            }
+        } else if call.entry().tool().metadata().requires_checkpoint {
+            call.release = Release::ByRule;
         }
         next.run(call).await
     }

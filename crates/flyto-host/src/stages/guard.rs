@@ -75,7 +75,11 @@ impl Stage for Guard {
                 let first = found.first().map(|it| format!("{}, {}", it.part, it.found));
                 call.set_secrets(found);
                 match first.filter(|_| action == OutputGuard::Refuse) {
-                    Some(first) => first,
+                    Some(first) => {
+                        // What ran is recorded, although nothing of what it said is given.
+                        call.withheld = outcome.ok().and_then(|it| it.execution);
+                        first
+                    }
                     None => {
                         call.outcome = Some(outcome);
                         return next.run(call).await;

@@ -23,7 +23,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use flyto_tools::{CallContext, Entry, Input, ToolError, ToolErrorKind, ToolResult};
+use flyto_tools::{CallContext, Entry, Execution, Input, ToolError, ToolErrorKind, ToolResult};
 
 use self::checkpoint::CallEnd;
 #[cfg(unix)]
@@ -32,7 +32,7 @@ pub use self::{
     audit::Audit,
     bound::Bound,
     challenge::{Challenge, Challenged, Challenger, Deliverable},
-    checkpoint::{Answer, Checkpoint, CheckpointHandler, Question},
+    checkpoint::{Answer, Checkpoint, CheckpointHandler, Question, Release},
     execute::Execute,
     guard::Guard,
     list::{StageError, Stages},
@@ -168,6 +168,9 @@ pub struct Call {
     undo: Option<Result<String, crate::undo::UndoError>>,
     /// The stage in which it was cancelled or timed out, before it came to its tool.
     ended_in: Option<String>,
+    release: Release,
+    /// What ran, where its result is withheld.
+    withheld: Option<Execution>,
     /// How many stages have begun.
     n_begun: usize,
     /// From the innermost outwards: how long each stage took, those behind it included.
@@ -189,6 +192,8 @@ impl Call {
             #[cfg(unix)]
             undo: None,
             ended_in: None,
+            release: Release::NotRequired,
+            withheld: None,
             n_begun: 0,
             times: Vec::new(),
         }
@@ -249,6 +254,17 @@ impl Call {
 
     pub(crate) fn set_unrecorded(&mut self, why: String) {
         self.unrecorded = Some(why);
+    }
+
+    /// What became of the checkpoint.
+    #[must_use]
+    pub fn release(&self) -> Release {
+        self.release
+    }
+
+    /// What ran, where the result is withheld.
+    pub(crate) fn withheld(&self) -> Option<&Execution> {
+        self.withheld.as_ref()
     }
 
     /// What a challenger said before the call.
@@ -379,6 +395,8 @@ pub struct CallReport {
     pub decision: Option<Arc<Decision>>,
     /// What looks like a secret in the result, or in the reason why the tool could not be tried, and where.
     pub secrets: Vec<FoundSecret>,
+    /// What became of the checkpoint.
+    pub release: Release,
     /// The stage in which the call was cancelled, or its time was over, before it came to its tool.
     pub ended_in: Option<String>,
     /// Why the call is not in the log, or its end is not; `None` for one that is recorded whole, and for a host
@@ -411,6 +429,7 @@ pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
         decision: call.decision(),
         challenged: call.challenged,
         secrets: call.secrets,
+        release: call.release,
         ended_in: call.ended_in,
         unrecorded: call.unrecorded,
         #[cfg(unix)]

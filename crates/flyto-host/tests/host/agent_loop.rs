@@ -50,7 +50,7 @@ async fn the_example_shows_each_stage() {
             bound             54 bytes for the model
             result: deployed with [redacted: github-token, 40 characters]
             exit code: 0
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"],"challenge":{"by":{"hidden_assumptions":[],"failure_scenarios":["the new version cannot read the old data"],"verdict":"go on","verdict_reason":"the former version can be put back"}},"checkpoint":"once"}
             end: {"outcome":"ok","output_bytes":54,"backend":"local","sandbox":["none"],"secrets":["github-token","github-token"]}
 
         The same call, denied
@@ -70,7 +70,7 @@ async fn the_example_shows_each_stage() {
           NotReleased: by the stage checkpoint
             no result: the call of "site:deploy" was refused by the stage "checkpoint": it was not released: the operator said no
             exit code: 5
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"],"challenge":{"by":{"hidden_assumptions":[],"failure_scenarios":["the new version cannot read the old data"],"verdict":"go on","verdict_reason":"the former version can be put back"}},"checkpoint":"no"}
             end: {"outcome":"refused","stage":"checkpoint"}
 
           NoLog: by the stage audit
@@ -81,19 +81,19 @@ async fn the_example_shows_each_stage() {
           AdvisedAgainst: by the stage heed verdict
             no result: the call of "site:deploy" was refused by the stage "heed verdict": the challenger advises against it: the former version cannot be put back
             exit code: 5
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"],"challenge":{"by":{"hidden_assumptions":[],"failure_scenarios":["the new version cannot read the old data"],"verdict":"stop","verdict_reason":"the former version cannot be put back"}},"checkpoint":"once"}
             end: {"outcome":"refused","stage":"heed verdict"}
 
           NoProgram: by the stage execute
             no result: plugin tool "site:deploy" exec failed: failed to start "sh": no such program in PATH=/nowhere
             exit code: 7
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"],"challenge":{"by":{"hidden_assumptions":[],"failure_scenarios":["the new version cannot read the old data"],"verdict":"go on","verdict_reason":"the former version can be put back"}},"checkpoint":"once"}
             end: {"outcome":"not_tried","error":"program_missing"}
 
           SecretWithheld: by the stage output guard
             no result: the call of "site:deploy" was refused by the stage "output guard": the tool has run, and its result is withheld: output, line 1: GitHub token (github-token, block): ghp_… (40 characters)
             exit code: 5
-            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"]}
-            end: {"outcome":"refused","stage":"output guard","secrets":["github-token","github-token"]}
+            begin: {"caller":"agent","tool":"site:deploy","origin":"plugin site","operation":"invoke","input_sha256":"bf32a9b6239d24409778a030d085661cdbbe11a0b88302fc6da6136cc3ab54db","input_bytes":14,"decision":{"verdict":"allow","rule":{"text":"Bash(echo:*)","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool","sandbox":["none"],"challenge":{"by":{"hidden_assumptions":[],"failure_scenarios":["the new version cannot read the old data"],"verdict":"go on","verdict_reason":"the former version can be put back"}},"checkpoint":"once"}
+            end: {"outcome":"refused","stage":"output guard","backend":"local","sandbox":["none"],"secrets":["github-token","github-token"]}
     "#]].assert_eq(&shown);
 }

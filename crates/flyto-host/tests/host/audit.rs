@@ -9,7 +9,10 @@ use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
     CallEnd, CallError, Host, HostBuilder, OnUnrecorded, OutputGuard, Prepared,
     permission::Caller,
-    stages::{Answer, Call, CheckpointHandler, Next, Question, Stage, StageResult, names},
+    stages::{
+        Answer, Call, Challenger, CheckpointHandler, Deliverable, Next, Question, Stage,
+        StageResult, names,
+    },
 };
 use flyto_tools::{
     CallContext, CallId, CancellationToken, Failure, Input, Metadata, NativeTool, NoInput,
@@ -93,7 +96,7 @@ async fn a_call_that_is_not_made_is_recorded_with_the_stage() {
             end call {"outcome":"failed","output_bytes":58,"failure":{"kind":"bad_input"}}
             begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","class":"plugin_tool","input_bytes":2,"decision":{"verdict":"deny","rule":{"text":"Bash(echo:*)","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}}
             end call {"outcome":"refused","stage":"permission","rule":{"text":"Bash(echo:*)","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}
-            begin call {"caller":"agent","sandbox":["none"],"tool":"m:send","origin":"plugin m","operation":"write","class":"plugin_tool","input_bytes":2,"decision":{"verdict":"allow","rule":{"text":"m:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}}
+            begin call {"caller":"agent","checkpoint":"no_handler","tool":"m:send","origin":"plugin m","operation":"write","sandbox":["none"],"input_bytes":2,"decision":{"verdict":"allow","rule":{"text":"m:*","effect":"allow","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}},"class":"plugin_tool"}
             end call {"outcome":"refused","stage":"checkpoint"}
         "#]],
     );
@@ -339,10 +342,60 @@ async fn an_end_waits_for_another_writer_as_long_as_a_begin() {
     assert_eq!(followed(&world, 2), ended);
 }
 
+/// Gives these answers, one for each call.
+#[derive(Debug)]
+struct Answers(std::sync::Mutex<Vec<Answer>>);
+
+#[async_trait]
+impl CheckpointHandler for Answers {
+    async fn ask(&self, _: &Question<'_>) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        Ok(self.0.lock().expect("not poisoned").remove(0))
+    }
+}
+
+/// Finds something that no log should hold.
+#[derive(Debug)]
+struct Doubts;
+
+#[async_trait]
+impl Challenger for Doubts {
+    async fn challenge(&self, _: &Call) -> Result<Deliverable, Box<dyn Error + Send + Sync>> {
+        Ok(Deliverable::new("wait", "it sends a token").scenario(format!("{TOKEN} gets out")))
+    }
+}
+
+#[tokio::test]
+async fn what_was_said_before_a_call_is_recorded() {
+    let mut world = World::new();
+    world.config.permissions.allow("class:undeclared").expect("a rule");
+    let mut metadata = Metadata::default();
+    metadata.requires_checkpoint = true;
+    metadata.requires_reverse_thinking = true;
+    let tool = NativeTool::builder("gated", "Waits.").metadata(metadata);
+    let tool = Arc::new(tool.run(async |_, _: NoInput| "ran").expect("a tool"));
+    let answers = vec![Answer::Yes, Answer::No { reason: None }, Answer::Always];
+    let handler = Answers(std::sync::Mutex::new(answers));
+    let host = builder(&world).checkpoint_handler(handler).build();
+    host.add_tool("test", Arc::clone(&tool)).expect("free");
+    for is_made in [true, false, true, true] {
+        assert_eq!(call(&host, "gated", "{}").await.is_ok(), is_made);
+    }
+    let host = builder(&world).challenger(Doubts).build();
+    host.add_tool("test", tool).expect("free");
+    call(&host, "gated", "{}").await.expect_err("there is no handler");
+    let begins: Vec<_> = records(&world).into_iter().filter(|it| it.event == "begin").collect();
+    let said = |key: &str| begins.iter().map(|it| it.body[key].clone()).collect::<Vec<_>>();
+    assert_eq!(said("checkpoint"), ["once", "no", "always", "by_rule", "no_handler"]);
+    let challenges = said("challenge");
+    assert_eq!(challenges[..4], ["no_challenger"; 4]);
+    let found = challenges[4].to_string();
+    assert!(found.contains("it sends a token") && !found.contains(TOKEN), "{found}");
+}
+
 /// What looks like a token, and is none.
 const TOKEN: &str = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
 
-/// Calls a tool that prints a token, and gives what came of it.
+/// Calls a tool that prints a token, and gives what came of it. What ran is recorded whatever becomes of its output.
 async fn leak(guard: Option<OutputGuard>, caller: Caller) -> Result<ToolResult, CallError> {
     let mut world = World::new().plugin("p", &format!("echo key {TOKEN} end"));
     world.config.permissions.allow("p:run").expect("a rule");
@@ -353,6 +406,8 @@ async fn leak(guard: Option<OutputGuard>, caller: Caller) -> Result<ToolResult, 
         guard != Some(OutputGuard::Off) && (guard.is_some() || caller == Caller::Agent),
     );
     assert_eq!(report.secrets.iter().filter(|it| it.part == "output").count(), n_found);
+    let end = records(&world).pop().expect("its end").body;
+    assert_eq!((&end["backend"], end["usage"].is_object()), (&"local".into(), true), "{end}");
     report.result
 }
 
