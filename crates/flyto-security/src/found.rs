@@ -85,6 +85,9 @@ pub enum View {
     /// Each run of characters that tokens are made of is read from its end; the text has to hold
     /// `rev`, `tac`, `reverse` or `[::-1]`.
     Reversed,
+    /// As a terminal shows it: without control sequences (ECMA-48) and NUL bytes, which may stand within a token.
+    /// A match has the span of all its parts, with what stands between them.
+    Displayed,
 }
 
 impl View {
@@ -101,6 +104,7 @@ impl View {
             Self::Escapes => "escapes",
             Self::Joined => "joined",
             Self::Reversed => "reversed",
+            Self::Displayed => "displayed",
         }
     }
 }

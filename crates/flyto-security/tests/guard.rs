@@ -87,6 +87,11 @@ fn a_hidden_token_is_found_by_its_view() {
         format!("t='{a}'\nt+='{b}'"),
         format!("printf '{escaped}'"),
         format!("curl 'https://a.example/?q={percent}'"),
+        format!("a\n\x1b[01;31m\x1b[K{a}\x1b[m\x1b[K{b}\n"),
+        format!("\x1b[32m{token}\x1b[0m"),
+        format!("{a}\0{b}"),
+        token.chars().flat_map(|it| [it, '\0']).collect(),
+        format!("printf \x1b[1m{hex}\x1b[m"),
     ] {
         let found = scan(&text);
         let best = found.iter().max_by_key(|it| it.tier).expect("something is found");
@@ -106,7 +111,12 @@ fn a_hidden_token_is_found_by_its_view() {
         line 1: GitHub token (github-token, block, joined): ghp_… (40 characters)
         line 2: GitHub token (github-token, block, joined): ghp_… (40 characters)
         line 1: GitHub token (github-token, block, escapes): ghp_… (40 characters)
-        line 1: GitHub token (github-token, block, percent): ghp_… (40 characters)"#]]
+        line 1: GitHub token (github-token, block, percent): ghp_… (40 characters)
+        line 2: GitHub token (github-token, block, displayed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, displayed): ghp_… (40 characters)
+        line 1: GitHub token (github-token, block, hex): ghp_… (40 characters)"#]]
     .assert_eq(&shown.join("\n"));
 }
 

@@ -12,7 +12,7 @@
 //! Time is linear in the content. A step from a literal looks at a bounded number of bytes; where that bound is more
 //! than some hundred (keys, tokens of many parts, long values), what was looked at once is skipped. Decoded text is
 //! shorter than its source and is decoded at most [`MAX_DEPTH`] times; joined text has at most four times the bytes
-//! of the content.
+//! of the content. A content with control sequences or NUL bytes is looked at once more without them.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -25,6 +25,7 @@ use crate::{
 
 mod assignment; // `password = …`, `--token …`
 mod credentials; // `https://user:password@host`, `curl -u user:password`
+mod displayed; //  colours and NUL bytes within a token
 mod joined; //     `$A$B`, `"a" + "b"`
 mod keys; //       `-----BEGIN PRIVATE KEY-----`
 mod names; //      which names are those of secrets
@@ -105,6 +106,7 @@ impl<'g> Scan<'g> {
     pub(crate) fn run(mut self, content: &[u8]) -> Result<Vec<SecretMatch>, ScanError> {
         let piece = Piece { text: content, view: View::AsWritten, outer: None, depth: 0 };
         self.look_at(&piece)?;
+        self.displayed(content)?;
         Ok(finish(self.found, content))
     }
 
