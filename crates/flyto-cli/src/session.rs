@@ -12,8 +12,8 @@ use flyto_host::permission::Caller;
 use flyto_host::stages::names;
 use flyto_host::undo::UndoStore;
 use flyto_host::{
-    CallError, Config, Flags, Host, HostBuilder, LoadReport, Places, Prepared, Surroundings, codes,
-    load_config,
+    CallError, Config, Flags, Host, HostBuilder, LoadReport, OnUnrecorded, Places, Prepared,
+    Surroundings, codes, load_config,
 };
 use flyto_tools::{Entry, ToolErrorKind};
 
@@ -125,6 +125,12 @@ impl Session {
         findings.append(config.place_findings(&surroundings));
         let output_limit_bytes = config.output_limit_bytes;
         let plugins_off = !config.plugins.enabled;
+        let audit = &config.audit;
+        if backend != Backend::Unused && audit.is_enabled && audit.on_failure == OnUnrecorded::Run {
+            self.screen.note(
+                "the configuration has calls run that cannot be recorded (`audit.on_failure` is \"run\")",
+            );
+        }
         let grants_file = config.grants_file.clone();
         let rules_file = config.rules_file.clone();
         let env = match backend {

@@ -61,6 +61,18 @@ pub(crate) fn cells(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
+#[test]
+fn a_start_says_that_calls_need_no_record() {
+    let place = Place::with_tools(&[("good", "echo ran", "")]);
+    let note =
+        "the configuration has calls run that cannot be recorded (`audit.on_failure` is \"run\")";
+    assert!(!place.call(&["p:good"]).run().stderr().contains(note));
+    place.write("home/.config/flyto/config.json", r#"{"audit": {"on_failure": "run"}}"#);
+    let ran = place.call(&["p:good"]).run();
+    assert_eq!((ran.code, &*ran.stdout), (Some(0), &b"ran\n"[..]), "{}", ran.shown());
+    assert_eq!(ran.stderr(), format!("{note}\n"));
+}
+
 #[track_caller]
 fn check_list(place: &Place, words: &[&str], expect: Expect) {
     let ran = audit(place, &[&["list"], words].concat());
