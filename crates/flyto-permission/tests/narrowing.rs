@@ -129,6 +129,10 @@ fn a_path_is_found_under_any_name_and_in_any_class() {
     // Places of keys need no rule.
     let none = denying("WebFetch(domain:a.org)");
     check_input(&none, &PermissionClass::FILE, json!({"x": "~/.ssh/id"}), Verdict::Deny);
+    for rules in [&none, &rules] {
+        let about = json!({"text": "put it into a/.ssh/config of yours"});
+        check_input(rules, &PermissionClass::GENERIC, about, Verdict::Allow);
+    }
 }
 
 #[cfg(unix)]

@@ -81,14 +81,21 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges a text of which it is not known whether it is a path, for rules that ask or deny and for protected places: the
-    /// whole, what follows the first `=` (`--file=/etc/passwd`), and what follows an `@` at its start (`@/etc/passwd`).
+    /// whole, what follows the first `=` (`--file=/etc/passwd`), and what follows an `@` at its start (`@/etc/passwd`). A text
+    /// that does not look like a path, as a sentence about one, is compared with rules alone.
     pub(super) fn narrow_possible_path(&mut self, text: &str) {
         let value = text.split_once('=').map(|(_, value)| value);
         for path in [Some(text), value, text.strip_prefix('@')].into_iter().flatten() {
-            let is_plain_path = path.contains('/') || path.starts_with(['~', '.']);
-            let fits = path.len() <= MAX_PATH_BYTES && !path.contains(['\0', '\n']);
-            if fits && (is_plain_path || self.index.narrows.paths) {
+            if path.len() > MAX_PATH_BYTES || path.contains(['\0', '\n']) {
+                continue;
+            }
+            let is_word = path.contains('/') && !path.contains(char::is_whitespace);
+            if path.starts_with(['/', '~', '.']) || is_word {
                 self.judge_path(path, Access::Unknown, Purpose::Narrow);
+            } else if self.index.narrows.paths
+                && let Ok(location) = self.starts.locate(path)
+            {
+                self.narrow_location(path, &location);
             }
         }
     }
