@@ -1,6 +1,7 @@
 //! A value together with the text it stands in.
 
 use crate::code::Code;
+use crate::codes;
 use crate::diagnostic::{Diagnostic, Location};
 use crate::findings::{Findings, Reported};
 use crate::json::{Node, Value};
@@ -31,6 +32,14 @@ pub struct At<'v> {
     root: &'v Value<'v>,
     value: &'v Value<'v>,
 }
+
+/// How many entries an array or an object of a file may have where its entries are read one by one: 10,000, far
+/// beyond what people write.
+///
+/// What is made of an entry takes up to a hundred times its bytes, so a bound on bytes alone would let a file of
+/// 16 MiB take a gigabyte. [`ObjectReader`](crate::ObjectReader) holds every array and object that it gives to this bound, and
+/// [`At::refuse_many`] is for others. JSON that is passed on as it is has no such bound.
+pub const MAX_ENTRIES: usize = 10_000;
 
 impl<'v> At<'v> {
     /// The root of a document: `root` is what [`parse`](crate::json::parse) made of `source`.
@@ -78,6 +87,26 @@ impl<'v> At<'v> {
     pub fn members(self) -> impl ExactSizeIterator<Item = (&'v str, Self)> {
         let members = self.value.as_object().unwrap_or_default().iter();
         members.map(move |member| (&*member.key.value, self.to(&member.value)))
+    }
+
+    /// Refuses an array or an object of more than [`MAX_ENTRIES`] entries, at the first one beyond.
+    ///
+    /// # Errors
+    ///
+    /// [`Reported`] where there are more (`F0014`).
+    pub fn refuse_many(self, findings: &mut Findings) -> Result<(), Reported> {
+        self.too_many().map_or(Ok(()), |it| Err(findings.push(it)))
+    }
+
+    /// The finding that there are more entries than may be.
+    pub(crate) fn too_many(self) -> Option<Diagnostic> {
+        let first_beyond = self
+            .item(MAX_ENTRIES)
+            .or_else(|| self.members().nth(MAX_ENTRIES).map(|(_, value)| value))?;
+        let n_entries = self.items().len() + self.members().len();
+        let what = format!("there are {n_entries} entries, and {MAX_ENTRIES} are the most");
+        let help = "remove those that are not needed, or put them into several files";
+        Some(first_beyond.error(codes::TOO_BIG, what).with_help(help))
     }
 
     /// The value that a JSON Pointer (RFC 6901) leads to from here; `None` where it leads nowhere, or is none. So

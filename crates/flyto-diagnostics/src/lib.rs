@@ -21,7 +21,7 @@ mod similar;
 #[cfg(feature = "files")]
 pub mod files;
 
-pub use at::At;
+pub use at::{At, MAX_ENTRIES};
 pub use code::{Code, CodeInfo};
 pub use diagnostic::{Diagnostic, Location, Related, Severity, Suggestion};
 pub use findings::{Findings, Reported};

@@ -34,7 +34,7 @@ pub struct Loaded {
 /// Every problem is a finding with code, place and, where it helps, a suggestion. All definitions
 /// are looked at, so one run shows all problems. What is no regular file, such as a directory or a
 /// FIFO, is refused at once, and so is a file of more than
-/// [`MAX_FILE_BYTES`](files::MAX_FILE_BYTES).
+/// [`MAX_FILE_BYTES`](files::MAX_FILE_BYTES) or [`MAX_ENTRIES`](flyto_diagnostics::MAX_ENTRIES) definitions.
 #[must_use]
 pub fn load_file(path: impl AsRef<Path>) -> Loaded {
     match files::open(path.as_ref()) {
@@ -146,6 +146,7 @@ fn wrapped(root: At<'_>) -> Option<Diagnostic> {
 }
 
 fn read_array(root: At<'_>, findings: &mut Findings) -> Result<Vec<ExecToolDef>, Reported> {
+    root.refuse_many(findings)?;
     let mut schemas = SchemaChecker::new();
     let mut res = Vec::new();
     let mut failed = None;

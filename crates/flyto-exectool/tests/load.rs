@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 
 use expect_test::{Expect, expect};
 use findings::{all_shown, check};
-use flyto_diagnostics::{Severity, Source};
+use flyto_diagnostics::{MAX_ENTRIES, Severity, Source};
 use flyto_exectool::{load, load_file};
 
 #[test]
@@ -270,4 +270,21 @@ fn the_schemas_of_a_file_are_compiled_within_a_bound() {
     let loaded = read(many.collect());
     assert_eq!(all_shown(loaded.findings), "");
     assert_eq!(loaded.tools.expect("nothing was found").len(), 2_001);
+}
+
+/// What is made of a definition takes many times its bytes.
+#[test]
+fn a_file_has_so_many_definitions_at_most() {
+    let file = |n: usize| {
+        let items: Vec<_> = (0..n)
+            .map(|it| format!("{{\"name\": \"t{it}\", \"description\": \"d\", \"exec\": [\"a\"]}}"))
+            .collect();
+        load(&Source::new("t.json", format!("[{}]", items.join(",\n"))))
+    };
+    assert_eq!(file(MAX_ENTRIES).tools.map(|it| it.len()), Some(MAX_ENTRIES));
+    let loaded = file(50_000);
+    assert_eq!(loaded.tools, None);
+    let shown: Vec<_> = loaded.findings.iter().map(ToString::to_string).collect();
+    expect!["t.json:10001:1: error[F0014]: there are 50000 entries, and 10000 are the most"]
+        .assert_eq(&shown.join("\n"));
 }

@@ -26,6 +26,8 @@ pub(super) enum Misfit {
     Type,
     /// The type is right; the text says what to write, if there is more to say.
     Value(Option<String>),
+    /// More entries than may be, which is a finding of its own.
+    Many(Box<Diagnostic>),
 }
 
 impl Shape {
@@ -62,6 +64,7 @@ impl Shape {
         let what =
             format!("{} must be {}, found {}", label(at), self.name(), at.value().describe());
         match misfit {
+            Misfit::Many(diagnostic) => *diagnostic,
             Misfit::Value(None) => at.error(codes::BAD_VALUE, what),
             Misfit::Value(Some(help)) => at.error(codes::BAD_VALUE, what).with_help(help),
             Misfit::Type => {
@@ -152,11 +155,17 @@ pub(super) fn boolean(at: At<'_>) -> Result<bool, Misfit> {
 }
 
 pub(super) fn object(at: At<'_>) -> Result<At<'_>, Misfit> {
-    at.value().as_object().map(|_| at).ok_or(Misfit::Type)
+    at.value().as_object().ok_or(Misfit::Type)?;
+    few(at)
 }
 
 pub(super) fn array(at: At<'_>) -> Result<At<'_>, Misfit> {
-    at.value().as_array().map(|_| at).ok_or(Misfit::Type)
+    at.value().as_array().ok_or(Misfit::Type)?;
+    few(at)
+}
+
+fn few(at: At<'_>) -> Result<At<'_>, Misfit> {
+    at.too_many().map_or(Ok(at), |it| Err(Misfit::Many(Box::new(it))))
 }
 
 pub(super) fn unsigned(at: At<'_>) -> Result<u64, Misfit> {

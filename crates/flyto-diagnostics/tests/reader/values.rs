@@ -1,7 +1,7 @@
 //! Values of the right and of the wrong type.
 
 use expect_test::expect;
-use flyto_diagnostics::{At, Findings, ObjectReader, Source, json};
+use flyto_diagnostics::{At, Findings, MAX_ENTRIES, ObjectReader, Source, json};
 
 use super::check;
 
@@ -326,6 +326,36 @@ fn a_bad_part_costs_itself_only() {
             f:1:2: warning[F0021]: unknown key "a" [/a]
               help: remove the key
             f:1:18: error[F0023]: "b" must be a whole number that is not negative, found an array [/a/0/1/b]
+        "#]],
+    );
+}
+
+#[test]
+fn entries_have_a_limit() {
+    let array = |n: usize| format!("{{\"k\": [{}]}}", vec!["1"; n].join(","));
+    let read = |text: &str| {
+        let source = Source::new("f", text);
+        let value = json::parse(&source).expect("JSON");
+        let mut findings = Findings::new();
+        let mut reader =
+            ObjectReader::new(At::root(&source, &value), &mut findings).expect("an object");
+        let n = reader.optional_array("k").map(|it| it.map_or(0, |it| it.items().len()));
+        reader.finish();
+        (n, findings.into_vec().first().map(ToString::to_string))
+    };
+    assert_eq!(read(&array(MAX_ENTRIES)), (Ok(MAX_ENTRIES), None));
+    let (n, shown) = read(&array(MAX_ENTRIES + 1));
+    assert!(n.is_err());
+    expect!["f:1:20008: error[F0014]: there are 10001 entries, and 10000 are the most"]
+        .assert_eq(&shown.expect("a finding"));
+    let members: Vec<_> = (0..=MAX_ENTRIES).map(|it| format!("\"{it}\": \"\"")).collect();
+    check(
+        &format!("{{\"k\": {{{}}}}}", members.join(",")),
+        |reader| reader.optional_string_map("k").map(|it| it.is_some()),
+        expect![[r#"
+            Reported(())
+            f:1:108907: error[F0014]: there are 10001 entries, and 10000 are the most [/k/10000]
+              help: remove those that are not needed, or put them into several files
         "#]],
     );
 }

@@ -10,7 +10,7 @@
 
 use std::path::Path;
 
-use flyto_diagnostics::{At, Findings, ObjectReader, Reported, Span, quoted};
+use flyto_diagnostics::{At, Findings, MAX_ENTRIES, ObjectReader, Reported, Span, quoted};
 use flyto_permission::{Layer, Place, Rule, RuleError, Rules, Verdict};
 
 use crate::codes;
@@ -163,7 +163,7 @@ pub(super) fn read(at: At<'_>, findings: &mut Findings) -> (Vec<Written>, Result
             // The texts in the list are rules all the same.
             Err(reported) => res = Err(reported),
         }
-        for at in reader.at(key).items() {
+        for at in reader.at(key).items().take(MAX_ENTRIES) {
             let Some(text) = at.value().as_str() else { continue };
             let location = at.location();
             let (line, column) =

@@ -499,3 +499,23 @@ fn a_configuration_needs_no_section() {
         );
     }
 }
+
+/// What is made of an entry takes many times its bytes.
+#[test]
+fn lists_have_so_many_entries_at_most() {
+    let n = flyto_diagnostics::MAX_ENTRIES + 1;
+    let rules: Vec<_> = (0..n).map(|it| format!("\"Bash(a{it})\"")).collect();
+    let grants: Vec<_> = (0..n).map(|it| format!("\"a{it}\": {{}}")).collect();
+    for text in [
+        format!("{{\"permissions\": {{\"allow\": [{}]}}}}", rules.join(",")),
+        format!("{{\"plugins\": {{\"blocked_plugins\": [{}]}}}}", rules.join(",")),
+        format!("{{\"plugins\": {{\"grants\": {{{}}}}}}}", grants.join(",")),
+    ] {
+        let world = World::new().user(&text);
+        let surroundings = Surroundings::new(world.env.clone(), world.dir.path());
+        let err = load_config(&surroundings, &world.flags).expect_err("too many");
+        let shown: Vec<_> = err.findings.iter().map(ToString::to_string).collect();
+        let [first, ..] = &shown[..] else { panic!("{shown:?}") };
+        assert!(first.contains("error[F0014]: there are 10001 entries"), "{first}");
+    }
+}

@@ -132,7 +132,7 @@ fn many_servers_of_a_plugin_are_counted() {
 /// Lists that are searched once for each name would take minutes here.
 #[test]
 fn a_large_configuration_is_read_in_time() {
-    const N: usize = 30_000;
+    const N: usize = flyto_diagnostics::MAX_ENTRIES;
     let world = World::new();
     let list = |name: &str, item: &dyn Fn(usize) -> String| {
         let items: Vec<_> = (0..N).map(item).collect();

@@ -441,3 +441,25 @@ fn names_of_a_plugin_stand_for_one_tool() {
         "#]],
     );
 }
+
+/// What is made of a tool or a server takes many times its bytes.
+#[test]
+fn a_plugin_has_so_many_tools_and_servers_at_most() {
+    let n = flyto_diagnostics::MAX_ENTRIES + 1;
+    let tools: Vec<_> =
+        (0..n).map(|it| format!("{{\"name\": \"t{it}\", \"command\": \"a\"}}")).collect();
+    let servers: Vec<_> = (0..n).map(|it| format!("\"s{it}\": {{\"command\": \"a\"}}")).collect();
+    for (key, list) in [
+        ("tools", format!("[{}]", tools.join(","))),
+        ("mcpServers", format!("{{{}}}", servers.join(","))),
+    ] {
+        let text = format!(
+            "{{\"name\": \"p\", \"version\": \"1\", \"description\": \"d\", \"{key}\": {list}}}"
+        );
+        let loaded = loaded(&text, Depth::Quick);
+        assert!(loaded.plugin.is_none());
+        let [finding] = &loaded.findings.into_vec()[..] else { panic!("{key}") };
+        assert_eq!(finding.code.as_str(), "F0014");
+        assert!(finding.message.contains("10001 entries, and 10000 are the most"), "{finding}");
+    }
+}
