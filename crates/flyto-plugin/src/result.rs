@@ -5,7 +5,7 @@
 
 use flyto_execenv::{Ending, ExecError};
 use flyto_program::{Ran, Text, chain};
-use flyto_tools::{Failure, ToolResult};
+use flyto_tools::{Failure, ToolResult, json_value};
 
 use crate::environment::Unresolved;
 
@@ -73,7 +73,7 @@ fn with_data(name: &str, stdout: Text) -> ToolResult {
     let read = if stdout.omitted.is_some() {
         Err("it is too long to be kept whole".to_owned())
     } else {
-        serde_json::from_str(&stdout.text).map_err(|err| err.to_string())
+        json_value(&stdout.text).map_err(|err| err.to_string())
     };
     match read {
         Ok(data) => from_stdout(stdout).with_data(data),

@@ -59,9 +59,26 @@ pub enum InputError {
         /// Column of the second occurrence in bytes, from 1.
         column: usize,
     },
+    /// There are more values than [`Input::MAX_VALUES`].
+    #[error(
+        "failed to read the input: it holds more than {} values (line {line} column {column})",
+        Input::MAX_VALUES
+    )]
+    TooManyValues {
+        /// Line of the first value beyond, from 1.
+        line: usize,
+        /// Column of the first value beyond in bytes, from 1.
+        column: usize,
+    },
 }
 
 impl Input {
+    /// How many values an input may hold, those in arrays and objects counted: 1,000,000.
+    ///
+    /// A value takes up to a hundred bytes of memory and as few as two of text, so that a bound on
+    /// bytes alone would let 30 MB of empty arrays take a gigabyte.
+    pub const MAX_VALUES: usize = 1_000_000;
+
     /// Reads `text` as one JSON value of any type and keeps the text.
     ///
     /// A number beyond the range of `u64`, `i64` and `f64` digits is kept in the text and rounded
@@ -71,15 +88,23 @@ impl Input {
     ///
     /// [`InputError::NotJson`] for anything else than one JSON value (also for the empty text: use
     /// [`Input::empty`] where there is no input), for a number beyond `f64`, and beyond 128 levels;
-    /// [`InputError::DuplicateKey`] where an object repeats a key.
+    /// [`InputError::DuplicateKey`] where an object repeats a key; [`InputError::TooManyValues`]
+    /// beyond [`MAX_VALUES`](Self::MAX_VALUES).
     pub fn parse(text: impl Into<Arc<str>>) -> Result<Self, InputError> {
         let text = text.into();
-        let value = serde_json::from_str(&text).map_err(|err| InputError::NotJson {
-            why: err.to_string(),
-            line: err.line(),
-            column: err.column(),
+        // Before anything is kept of it.
+        let mut found = Found { n_values: 0, duplicate: None, refuses_duplicates: true };
+        let value = walk(&text, &mut found).and_then(|()| serde_json::from_str(&text));
+        let value = value.map_err(|err| {
+            let (line, column) = (err.line(), err.column());
+            match found.duplicate.take() {
+                Some(key) => InputError::DuplicateKey { key, line, column },
+                None if found.n_values > Self::MAX_VALUES => {
+                    InputError::TooManyValues { line, column }
+                }
+                None => InputError::NotJson { why: err.to_string(), line, column },
+            }
         })?;
-        refuse_duplicate_keys(&text)?;
         Ok(Self { text, value: Arc::new(value) })
     }
 
@@ -151,34 +176,55 @@ impl Serialize for Input {
     }
 }
 
-fn refuse_duplicate_keys(text: &str) -> Result<(), InputError> {
-    let mut duplicate = None;
-    let mut reader = serde_json::Deserializer::from_str(text);
-    match (KeyCheck { duplicate: &mut duplicate }).deserialize(&mut reader) {
-        Ok(()) => Ok(()),
-        Err(err) => Err(match duplicate {
-            Some(key) => InputError::DuplicateKey { key, line: err.line(), column: err.column() },
-            None => {
-                InputError::NotJson { why: err.to_string(), line: err.line(), column: err.column() }
-            }
-        }),
-    }
+/// Reads what a tool printed as one JSON value, of at most [`Input::MAX_VALUES`] values.
+///
+/// Of a key that an object holds twice, the last value counts, as for most readers.
+///
+/// ```
+/// assert_eq!(flyto_tools::json_value("[1, 2]")?, serde_json::json!([1, 2]));
+/// let many = format!("[{}1]", "1,".repeat(flyto_tools::Input::MAX_VALUES));
+/// let err = flyto_tools::json_value(&many).unwrap_err();
+/// assert!(err.to_string().starts_with("more than 1000000 values"));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The text is not one JSON value, is nested beyond 128 levels, or holds more values.
+pub fn json_value(text: &str) -> Result<Value, serde_json::Error> {
+    walk(text, &mut Found { n_values: 0, duplicate: None, refuses_duplicates: false })?;
+    serde_json::from_str(text)
 }
 
-/// Walks a JSON text and stops at the first key that its object has already seen.
-struct KeyCheck<'a> {
-    duplicate: &'a mut Option<String>,
+/// Stops at the first fault of a text: it is no JSON, or it holds what `found` then names.
+fn walk(text: &str, found: &mut Found) -> Result<(), serde_json::Error> {
+    Walk(found).deserialize(&mut serde_json::Deserializer::from_str(text))
 }
 
-impl<'de> DeserializeSeed<'de> for KeyCheck<'_> {
+/// What a walk through a text came to.
+struct Found {
+    n_values: usize,
+    /// The first key that its object has already seen.
+    duplicate: Option<String>,
+    refuses_duplicates: bool,
+}
+
+/// Walks a JSON text and stops where it is to be refused. Nothing of it is kept but the keys of open objects.
+struct Walk<'a>(&'a mut Found);
+
+impl<'de> DeserializeSeed<'de> for Walk<'_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<(), D::Error> {
+        self.0.n_values += 1;
+        if self.0.n_values > Input::MAX_VALUES {
+            return Err(D::Error::custom(format_args!("more than {} values", Input::MAX_VALUES)));
+        }
         reader.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for KeyCheck<'_> {
+impl<'de> Visitor<'de> for Walk<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -189,17 +235,19 @@ impl<'de> Visitor<'de> for KeyCheck<'_> {
         let mut seen = HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if seen.contains(&key) {
-                *self.duplicate = Some(key);
+                self.0.duplicate = Some(key);
                 return Err(A::Error::custom("duplicate key"));
             }
-            seen.insert(key);
-            map.next_value_seed(KeyCheck { duplicate: self.duplicate })?;
+            if self.0.refuses_duplicates {
+                seen.insert(key);
+            }
+            map.next_value_seed(Walk(self.0))?;
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element_seed(KeyCheck { duplicate: self.duplicate })?.is_some() {}
+        while seq.next_element_seed(Walk(self.0))?.is_some() {}
         Ok(())
     }
 
@@ -298,6 +346,17 @@ mod tests {
                 r#"failed to read the input: the key "k" stands twice in one object (line 2 column 9)"#
             ]],
         );
+    }
+
+    #[test]
+    fn values_have_a_limit() {
+        let text = |n: usize| format!("[{}0]", "[],".repeat(n - 2));
+        assert!(Input::parse(text(Input::MAX_VALUES)).is_ok());
+        let err = Input::parse(text(Input::MAX_VALUES + 1)).unwrap_err();
+        expect![
+            "failed to read the input: it holds more than 1000000 values (line 1 column 2999998)"
+        ]
+        .assert_eq(&err.to_string());
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub use call::{
 };
 pub use error::{ToolError, ToolErrorKind};
 pub use failure::Failure;
-pub use input::{Input, InputError};
+pub use input::{Input, InputError, json_value};
 pub use metadata::{AuditOperation, Metadata, Origin, PermissionClass};
 pub use name::{InvalidName, InvalidNameKind, ToolId};
 pub use native::{Builder, IntoToolResult, Json, NativeTool, NativeToolError, NoInput, OnCancel};

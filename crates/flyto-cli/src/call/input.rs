@@ -100,7 +100,8 @@ fn of_pairs(pairs: &[impl AsRef<OsStr>]) -> Result<Input, Stop> {
         }
     }
     text.push('}');
-    Input::parse(text).map_err(Stop::internal)
+    // Each value was read by itself, and all together may still be too many.
+    Input::parse(&*text).map_err(|err| bad_json("the input", text, &err))
 }
 
 fn no_pair(word: &str) -> Stop {
@@ -114,6 +115,10 @@ fn no_pair(word: &str) -> Stop {
 
 /// Says what is wrong with a text that is no input, and shows where.
 fn bad_json(name: &str, text: String, err: &InputError) -> Stop {
+    if let InputError::TooManyValues { .. } = err {
+        let help = "give the tool the name of a file, if it takes one, instead of the content";
+        return Stop::new(Why::Broken, format!("{name}: {err}")).with_help(help);
+    }
     let source = Source::new(name, text);
     let mut findings = Findings::new();
     match json::parse(&source) {

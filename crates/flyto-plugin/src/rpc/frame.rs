@@ -9,6 +9,7 @@
 
 use std::{borrow::Cow, fmt};
 
+use flyto_tools::json_value;
 use serde::{
     Deserialize, Deserializer,
     de::{Error, IgnoredAny, Visitor},
@@ -292,9 +293,8 @@ fn rpc_error(error: &RawValue) -> Result<RpcError, String> {
 
 /// The value under `data`; `null` is none.
 fn data(raw: Option<&RawValue>) -> Result<Option<Value>, String> {
-    raw.map(|it| serde_json::from_str(it.get()))
-        .transpose()
-        .map_err(|err| format!("\"data\" cannot be read: {err}"))
+    let Some(raw) = raw.filter(|it| it.get() != "null") else { return Ok(None) };
+    json_value(raw.get()).map(Some).map_err(|err| format!("\"data\" cannot be read: {err}"))
 }
 
 /// The id as a number, however it is written.

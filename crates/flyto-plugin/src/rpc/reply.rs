@@ -3,7 +3,7 @@
 //! Used by both lifetimes, so that an answer reads the same from a process of one call and from
 //! a session.
 
-use flyto_tools::{Failure, ToolResult};
+use flyto_tools::{Failure, ToolResult, json_value};
 
 use super::frame::{Output, RpcError};
 
@@ -17,7 +17,7 @@ pub(crate) fn result(
     prints_json: bool,
 ) -> ToolResult {
     let (mut res, data) = match outcome {
-        Ok(Output { text, data: None }) if prints_json => match serde_json::from_str(&text) {
+        Ok(Output { text, data: None }) if prints_json => match json_value(&text) {
             Ok(data) => (ToolResult::text(text), Some(data)),
             Err(err) => {
                 let why = format!("\"output\" is no JSON: {err}\noutput: {text}");
