@@ -14,7 +14,7 @@ use std::{
 };
 
 use flyto_execenv::DEFAULT_GRACE;
-use flyto_program::duration_text;
+use flyto_program::time_text;
 use flyto_tools::{
     CallContext, Entry, Failure, Input, Origin, Preview, Problem, ProblemKind, Tool, ToolError,
     ToolErrorKind, ToolResult, Validated,
@@ -109,7 +109,7 @@ impl Drop for EndedOnDrop {
 /// The result of a call that was ended at its deadline. `after` is the time that the call was
 /// given; the failure has it exactly, the text in milliseconds.
 fn timed_out(name: &str, after: Duration) -> ToolResult {
-    let text = format!("tool {name:?} timed out after {}", duration_text(whole_millis(after)));
+    let text = format!("tool {name:?} timed out after {}", time_text(after));
     ToolResult::failed(Failure::TimedOut { after: Some(after) }, text)
 }
 
@@ -129,7 +129,7 @@ pub(crate) fn ended_in(
     };
     let (what, failure) = match after {
         Some(after) => {
-            let time = duration_text(whole_millis(after));
+            let time = time_text(after);
             (format!("timed out after {time}"), Failure::TimedOut { after: Some(after) })
         }
         None => ("was cancelled".to_owned(), Failure::Cancelled),
@@ -137,11 +137,6 @@ pub(crate) fn ended_in(
     let why = why.map(|it| format!(": {it}")).unwrap_or_default();
     let text = format!("{tool} {what} in the stage {stage:?}{why}; nothing was started");
     ToolResult::failed(failure, text)
-}
-
-/// Finer than a millisecond says nothing about when a call was ended.
-fn whole_millis(time: Duration) -> Duration {
-    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
 }
 
 /// What became of a task that gave no result.

@@ -10,7 +10,7 @@ use flyto_tools::{CallContext, DeniedHost, Execution, Failure, Progress};
 use tokio::sync::mpsc;
 
 use crate::{
-    duration::duration_text,
+    duration::time_text,
     lines::{KeptStderr, Shown},
     text::Text,
 };
@@ -180,13 +180,13 @@ impl Ran {
     /// The time it was given, as result texts say it: `30s`. Without a deadline, the time it took.
     #[must_use]
     pub fn deadline_text(&self) -> String {
-        self.deadline.map_or_else(|| self.wall_text(), |it| duration_text(whole_millis(it)))
+        self.deadline.map_or_else(|| self.wall_text(), time_text)
     }
 
     /// The time it took, as result texts say it: `1.5s`.
     #[must_use]
     pub fn wall_text(&self) -> String {
-        duration_text(whole_millis(self.outcome.wall))
+        time_text(self.outcome.wall)
     }
 
     /// How it ended, as result texts say it: `exit code 3`, `exit code -1 (killed by signal 9,
@@ -223,11 +223,6 @@ impl Ran {
         res.pipe_held = outcome.pipe_held;
         res
     }
-}
-
-/// Finer than a millisecond says nothing about when a program was ended.
-fn whole_millis(time: Duration) -> Duration {
-    Duration::new(time.as_secs(), time.subsec_millis() * 1_000_000)
 }
 
 fn exit_text(exit: Exit) -> String {

@@ -36,6 +36,25 @@ pub fn duration_text(duration: Duration) -> String {
     }
 }
 
+/// How long something took or was given, as texts of results say it: in whole milliseconds, and below one in whole
+/// microseconds, as finer parts say nothing about when a program was stopped.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_program::time_text;
+///
+/// assert_eq!(time_text(Duration::from_micros(1_500_250)), "1.5s");
+/// assert_eq!(time_text(Duration::from_nanos(100_900)), "100µs");
+/// ```
+#[must_use]
+pub fn time_text(time: Duration) -> String {
+    let unit = if time >= Duration::from_millis(1) { 1_000_000 } else { 1_000 };
+    let nanos = time.subsec_nanos();
+    let whole = if time < Duration::from_micros(1) { nanos } else { nanos - nanos % unit };
+    duration_text(Duration::new(time.as_secs(), whole))
+}
+
 /// `value` with its last `digits` digits behind the point, without zeros at the end.
 fn with_fraction(value: u128, digits: usize) -> String {
     let unit = 10_u128.pow(u32::try_from(digits).expect("at most nine"));
@@ -52,6 +71,20 @@ mod tests {
     #[track_caller]
     fn check(duration: Duration, expect: &str) {
         assert_eq!(duration_text(duration), expect);
+    }
+
+    #[test]
+    fn a_short_time_is_not_told_as_none() {
+        for (nanos, expect) in [
+            (0, "0s"),
+            (7, "7ns"),
+            (1_007, "1µs"),
+            (999_999, "999µs"),
+            (1_000_999, "1ms"),
+            (2_000_999_999, "2s"),
+        ] {
+            assert_eq!(time_text(Duration::from_nanos(nanos)), expect);
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod text; //  output as text, truncated in the middle
 
 pub use argument::{MAX_ARGUMENT_BYTES, MAX_ARGUMENTS_BYTES};
 pub use call::{Ran, Streaming, run};
-pub use duration::duration_text;
+pub use duration::{duration_text, time_text};
 pub use error::{chain, tool_error, tool_error_kind};
 pub use lines::{parse_progress, without_progress};
 pub use spill::spill_path;

@@ -6,7 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use flyto_execenv::ExecError;
-use flyto_program::{duration_text, tool_error_kind};
+use flyto_program::{time_text, tool_error_kind};
 use flyto_tools::{Execution, Failure, ToolError, ToolErrorKind, ToolResult};
 
 use super::{lines::LONGEST_LINE_BYTES, tail::Tail};
@@ -166,12 +166,12 @@ impl Called {
                 ToolResult::failed(Failure::Lost, text)
             }
             Answer::TimedOut(it) => {
-                let first = format!("plugin tool {name:?} timed out after {}", it.after_text());
+                let first = format!("plugin tool {name:?} timed out after {}", time_text(it.after));
                 let failure = Failure::TimedOut { after: Some(it.after) };
                 it.in_words(failure, first)
             }
             Answer::Cancelled(it) => {
-                let first = format!("plugin tool {name:?} cancelled after {}", it.after_text());
+                let first = format!("plugin tool {name:?} cancelled after {}", time_text(it.after));
                 it.in_words(Failure::Cancelled, first)
             }
         };
@@ -209,11 +209,6 @@ fn beside_messages(text: &mut String, stdout: &str) {
 }
 
 impl GivenUp {
-    /// Finer than a millisecond says nothing about when a caller stopped waiting.
-    fn after_text(&self) -> String {
-        duration_text(Duration::new(self.after.as_secs(), self.after.subsec_millis() * 1_000_000))
-    }
-
     /// The text: one line, then what held the call up, stdout beside messages, and stderr.
     fn in_words(&self, failure: Failure, mut text: String) -> ToolResult {
         if let Some(why) = &self.held_up_by {
