@@ -1,14 +1,18 @@
 //! What the program's exit code says. [`Exit`] has one variant for each kind of end, and [`Exit::code`] is
 //! the one function that gives a kind its number. How a call ended is told by [`CallEnd`], for every program with a host.
 //!
-//! The kind is chosen in two places. Where a verb came to its end, such as a call with a result, a dry run or a
-//! check of files, [`Exit::of`] chooses it. Where a verb stops early, the code that found the reason names the
-//! kind with it in a [`Stop`](crate::stop::Stop): only that code knows whether a file is missing or cannot be read.
+//! [`Exit::of`] is the one function that chooses the kind of what a verb came to. A verb that stops early says why
+//! ([`Why`]), as only the code that stops it knows whether a file is missing or cannot be read. A verb that came to its
+//! end and has nothing else to say is [`Exit::Ok`].
 
 use std::process::ExitCode;
 
 use flyto_evolve::{Refusal, StoreError};
-use flyto_host::{CallEnd, CallError, jobs::JobState};
+use flyto_host::{
+    CallEnd, CallError,
+    jobs::{JobError, JobState},
+    undo::UndoError,
+};
 use flyto_tools::{ProblemKind, ToolResult};
 
 /// Why the program ends. The numbers are a promise to scripts.
@@ -94,10 +98,7 @@ impl Exit {
         }
     }
 
-    /// Chooses the kind for a verb that came to its end, and for a call that gave no result.
-    ///
-    /// A verb that stops early beside that, as where a file is not there, has its kind from the
-    /// [`Stop`](crate::stop::Stop).
+    /// Chooses the kind for whatever a verb came to.
     pub(crate) fn of(ending: &Ending<'_>) -> Self {
         match ending {
             Ending::Called { result, signal } => match (CallEnd::of_result(result), signal) {
@@ -109,9 +110,23 @@ impl Exit {
             Ending::NotCalled(err) => Self::of_call(CallEnd::of_error(err)),
             Ending::Job { state: JobState::Running, .. } => Self::StillRunning,
             Ending::Job { recorded: Some(code), .. } => Self::Recorded(*code),
-            // The tool ended with its keeper, as one that a signal killed.
+            // The tool ended with its worker, as one that a signal killed.
             Ending::Job { .. } => Self::ToolFailed,
-            Ending::NotUndone | Ending::DryRun { is_refused: true, .. } => Self::NotAllowed,
+            Ending::NoJob(err) => match err {
+                JobError::NotFound { .. } => Self::NotFound,
+                JobError::Ambiguous { .. } => Self::Usage,
+                JobError::Running { .. } => Self::StillRunning,
+                JobError::Unusable { .. } => Self::Invalid,
+                _ => Self::NotTried,
+            },
+            Ending::NotUndone(err) => match err {
+                UndoError::NotFound { .. } => Self::NotFound,
+                UndoError::Ambiguous { .. } => Self::Usage,
+                UndoError::AlreadyUndone { .. } | UndoError::Unsure { .. } => Self::NotAllowed,
+                UndoError::Unusable { .. } => Self::Invalid,
+                _ => Self::NotTried,
+            },
+            Ending::DryRun { is_refused: true, .. } => Self::NotAllowed,
             Ending::DryRun { is_invalid: true, .. } => Self::Invalid,
             Ending::DryRun { problem, .. } => match problem {
                 None => Self::Ok,
@@ -138,6 +153,22 @@ impl Exit {
                     Self::Lacking
                 }
             }
+            Ending::Killed(number) => Self::Signal(*number),
+            Ending::Stopped(why) => Self::of_reason(*why),
+        }
+    }
+
+    const fn of_reason(why: Why) -> Self {
+        match why {
+            Why::Usage => Self::Usage,
+            Why::Broken => Self::Invalid,
+            Why::Missing => Self::NotFound,
+            Why::Refused => Self::NotAllowed,
+            Why::Failed => Self::NotTried,
+            Why::ProgramFailed => Self::ToolFailed,
+            Why::Running => Self::StillRunning,
+            Why::OutputLost => Self::OutputLost,
+            Why::Internal => Self::Internal,
         }
     }
 
@@ -196,8 +227,10 @@ pub(crate) enum Ending<'a> {
         /// The exit code that its keeper recorded.
         recorded: Option<u8>,
     },
-    /// A call was undone already, or may have been.
-    NotUndone,
+    /// Nothing can be done with a job.
+    NoJob(&'a JobError),
+    /// A call was not undone.
+    NotUndone(&'a UndoError),
     /// A call was looked at and not made.
     DryRun {
         /// A rule of the operator's is against it.
@@ -219,6 +252,33 @@ pub(crate) enum Ending<'a> {
         /// All that tools are given by default works.
         serves_by_default: bool,
     },
+    /// The signal of this number ended the verb.
+    Killed(u8),
+    /// The verb stopped before it had an answer.
+    Stopped(Why),
+}
+
+/// Why a verb stops early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// The command line is wrong.
+    Usage,
+    /// An input or a file is not what its reader takes.
+    Broken,
+    /// What was named is not there.
+    Missing,
+    /// A rule, a switch or a missing approval is against it.
+    Refused,
+    /// The system, or another program, could not do it.
+    Failed,
+    /// A program that the verb ran has failed.
+    ProgramFailed,
+    /// A job has not ended yet.
+    Running,
+    /// The answer could not be written.
+    OutputLost,
+    /// A fault of this program.
+    Internal,
 }
 
 /// The number of SIGINT everywhere (POSIX, kill(1)).

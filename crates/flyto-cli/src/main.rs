@@ -44,7 +44,7 @@ use crate::args::{Args, Presets};
 use crate::backend_linux as backend;
 #[cfg(not(target_os = "linux"))]
 use crate::backend_unix as backend;
-use crate::exit::Exit;
+use crate::exit::{Ending, Exit, Why};
 use crate::screen::{Page, Screen, complain};
 use crate::session::Session;
 use crate::stop::Stop;
@@ -91,7 +91,7 @@ fn refuse(err: &clap::Error, screen: &Screen) -> Exit {
     }
     if !screen.is_json() {
         screen.complain(text(screen.stderr));
-        return Exit::Usage;
+        return Exit::of(&Ending::Stopped(Why::Usage));
     }
     let text = err.to_string();
     let mut paragraphs = text.trim().split("\n\n");
@@ -108,7 +108,8 @@ fn guarded(run: impl FnOnce() -> Exit) -> Exit {
         let place = fault.location().map(|it| format!(" ({it})")).unwrap_or_default();
         complain(format_args!("flyto: internal error: {what}{place}\n"), Page::default());
     }));
-    panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Internal)
+    panic::catch_unwind(AssertUnwindSafe(run))
+        .unwrap_or_else(|_| Exit::of(&Ending::Stopped(Why::Internal)))
 }
 
 #[cfg(test)]

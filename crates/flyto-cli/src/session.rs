@@ -20,7 +20,7 @@ use flyto_tools::{Entry, ToolErrorKind};
 use crate::args::Common;
 use crate::backend;
 use crate::evolve::{Evolved, Later};
-use crate::exit::{Ending, Exit};
+use crate::exit::{Ending, Why};
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
 use crate::words::{command_line, one_line};
@@ -178,14 +178,11 @@ impl Session {
     pub(crate) fn evolve_store(&self) -> Result<Store, Stop> {
         let (config, _) = self.config(None, &self.surroundings()?)?;
         if !config.evolve.is_enabled {
-            return Err(Stop::new(
-                Exit::NotAllowed,
-                "the configuration switches evolved tools off",
-            )
-            .with_help("`--evolve DIR` uses a store all the same"));
+            return Err(Stop::new(Why::Refused, "the configuration switches evolved tools off")
+                .with_help("`--evolve DIR` uses a store all the same"));
         }
         config.evolve.dir.map(Store::new).ok_or_else(|| {
-            Stop::new(Exit::NotTried, "there is no home directory to keep evolved tools in")
+            Stop::new(Why::Failed, "there is no home directory to keep evolved tools in")
                 .with_help("name a directory by `--evolve DIR`")
         })
     }
@@ -224,7 +221,7 @@ impl Session {
             return Err(no_such_file(path).with_help("it is named by the variable FLYTO_CONFIG"));
         }
         load_config(surroundings, &flags).map_err(|err| {
-            Stop::new(Exit::Invalid, "the configuration cannot be used")
+            Stop::new(Why::Broken, "the configuration cannot be used")
                 .with_findings(err.findings.into_vec())
         })
     }
@@ -239,7 +236,7 @@ impl Session {
             return Ok(Surroundings::new(self.env.clone(), dir));
         }
         let dir = std::env::current_dir().map_err(|err| {
-            Stop::new(Exit::NotTried, format!("the current directory cannot be told: {err}"))
+            Stop::new(Why::Failed, format!("the current directory cannot be told: {err}"))
                 .with_help("change to a directory that is there")
         })?;
         let mut res = Surroundings::new(self.env.clone(), dir);
@@ -345,7 +342,7 @@ impl Loaded {
 
     /// Why a call gave no result.
     pub(crate) fn not_called(&self, err: CallError) -> Stop {
-        let stop = Stop::new(Exit::of(&Ending::NotCalled(&err)), chain(&err));
+        let stop = Stop::of(&Ending::NotCalled(&err), chain(&err));
         match err {
             CallError::NotFound { name, similar, missing_plugin, findings, .. } => {
                 let set_aside = self.evolved.as_ref().and_then(|it| it.why_not(&name));
@@ -414,5 +411,5 @@ fn allow(rules: &[String], file: Option<&Path>) -> String {
 }
 
 pub(crate) fn no_such_file(path: &Path) -> Stop {
-    Stop::new(Exit::NotFound, format!("there is no file or directory {}", path.display()))
+    Stop::new(Why::Missing, format!("there is no file or directory {}", path.display()))
 }

@@ -6,7 +6,7 @@ use std::io;
 use flyto_diagnostics::Diagnostic;
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::exit::{Ending, Exit, Why};
 use crate::findings::Drawing;
 use crate::screen::{Page, Screen, look};
 use crate::words::tame;
@@ -16,8 +16,8 @@ use crate::words::tame;
 pub(crate) enum Stop {
     /// The reader of stdout has enough. That is no failure, and is not reported.
     Closed,
-    /// A signal ended the verb before it had an answer. Its sender knows.
-    Killed(Exit),
+    /// The signal of this number ended the verb before it had an answer. Its sender knows.
+    Killed(u8),
     /// Something is to be said.
     Error(Box<Trouble>),
 }
@@ -35,10 +35,15 @@ pub(crate) struct Trouble {
 }
 
 impl Stop {
-    /// A reason of this kind, which decides the exit code.
-    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+    /// A reason of this kind.
+    pub(crate) fn new(why: Why, message: impl Into<String>) -> Self {
+        Self::of(&Ending::Stopped(why), message)
+    }
+
+    /// What a verb came to that has no answer.
+    pub(crate) fn of(ending: &Ending<'_>, message: impl Into<String>) -> Self {
         Self::Error(Box::new(Trouble {
-            exit,
+            exit: Exit::of(ending),
             message: message.into(),
             help: Vec::new(),
             findings: Vec::new(),
@@ -46,18 +51,18 @@ impl Stop {
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
-        Self::new(Exit::Usage, message)
+        Self::new(Why::Usage, message)
     }
 
     pub(crate) fn internal(err: impl Error) -> Self {
-        Self::new(Exit::Internal, chain(&err))
+        Self::new(Why::Internal, chain(&err))
     }
 
     /// The end of a verb that cannot write its answer.
     pub(crate) fn output(err: io::Error) -> Self {
         match err.kind() {
             io::ErrorKind::BrokenPipe => Self::Closed,
-            _ => Self::new(Exit::OutputLost, format!("stdout cannot be written: {err}")),
+            _ => Self::new(Why::OutputLost, format!("stdout cannot be written: {err}")),
         }
     }
 
@@ -81,7 +86,9 @@ impl Stop {
     pub(crate) fn into_document(self) -> (Exit, String) {
         match self {
             Self::Closed => (Exit::Ok, String::new()),
-            Self::Killed(exit) => Self::new(exit, "a signal ended it").into_document(),
+            Self::Killed(number) => {
+                Self::of(&Ending::Killed(number), "a signal ended it").into_document()
+            }
             Self::Error(trouble) => (trouble.exit, trouble.document()),
         }
     }
@@ -90,7 +97,7 @@ impl Stop {
     pub(crate) fn report(self, screen: &Screen) -> Exit {
         let trouble = match self {
             Self::Closed => return Exit::Ok,
-            Self::Killed(exit) => return exit,
+            Self::Killed(number) => return Exit::of(&Ending::Killed(number)),
             Self::Error(trouble) => trouble,
         };
         match screen.is_json() {

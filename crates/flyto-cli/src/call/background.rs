@@ -16,7 +16,7 @@ use super::signals::{Ignored, fail_large_writes};
 use super::{Made, not_tried, report};
 use crate::advice;
 use crate::args::Call;
-use crate::exit::{Ending, Exit};
+use crate::exit::{Ending, Exit, Why};
 use crate::session::{Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::words::tame;
@@ -85,7 +85,7 @@ pub(super) fn start(
 pub(crate) fn store(session: &Session) -> Result<JobStore, Stop> {
     let surroundings = session.surroundings()?;
     JobStore::of(&surroundings.places).ok_or_else(|| {
-        Stop::new(Exit::NotTried, "there is no state directory to keep jobs in")
+        Stop::new(Why::Failed, "there is no state directory to keep jobs in")
             .with_help("set HOME or XDG_STATE_HOME")
     })
 }
@@ -100,7 +100,7 @@ fn told(args: &Call, plan: Plan, session: &Session) -> Result<Option<Exit>, Stop
     }
     if let Some(reason) = refused {
         let what = format!("the call of {tool:?} was refused: {}", tame(&reason));
-        return Err(Stop::new(Exit::NotAllowed, what)
+        return Err(Stop::new(Why::Refused, what)
             .with_help("a call in the background has no terminal to ask at"));
     }
     let Some(Problem { kind, text, .. }) = preview.and_then(|it| it.problems.into_iter().next())
@@ -108,11 +108,11 @@ fn told(args: &Call, plan: Plan, session: &Session) -> Result<Option<Exit>, Stop
         return Ok(None);
     };
     let ending = Ending::DryRun { is_refused: false, is_invalid: false, problem: Some(kind) };
-    Err(Stop::new(Exit::of(&ending), tame(&text)))
+    Err(Stop::of(&ending, tame(&text)))
 }
 
 fn not_recorded(err: JobError) -> Stop {
-    Stop::new(Exit::NotTried, chain(&err))
+    Stop::new(Why::Failed, chain(&err))
 }
 
 /// A process that keeps the job, and the reader of its standard output.
@@ -155,7 +155,7 @@ fn await_keeper(keeper: Starting, new: NewJob, store: &JobStore) -> Result<(), S
     // Its standard output is closed, so it has ended, or is about to.
     let ended = process.wait().map_or_else(|err| err.to_string(), |it| it.to_string());
     new.discard();
-    let stop = Stop::new(Exit::NotTried, format!("the keeper of the job ended at once: {ended}"));
+    let stop = Stop::new(Why::Failed, format!("the keeper of the job ended at once: {ended}"));
     let log = log.trim();
     Err(if log.is_empty() { stop } else { stop.with_help(format!("it said: {}", tame(log))) })
 }

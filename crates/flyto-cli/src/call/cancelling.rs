@@ -4,7 +4,6 @@ use flyto_tools::CancellationToken;
 
 use super::not_tried;
 use super::signals::Kinds;
-use crate::exit::Exit;
 use crate::stop::Stop;
 
 /// The first signal cancels the call, the second one drops it.
@@ -35,7 +34,7 @@ impl Cancelling {
                     self.first = Some(number);
                     self.cancellation.cancel();
                 }
-                Some(first) => return Err(Stop::Killed(Exit::Signal(first))),
+                Some(first) => return Err(Stop::Killed(first)),
             }
         }
     }

@@ -9,7 +9,7 @@ use flyto_tools::{Input, InputError};
 use serde_json::Value;
 
 use crate::args::InputWords;
-use crate::exit::Exit;
+use crate::exit::Why;
 use crate::stop::Stop;
 use crate::words;
 
@@ -134,7 +134,7 @@ fn bad_json(name: &str, text: String, err: &InputError) -> Stop {
     // The two readers agree about what JSON is, but not about how large it may be.
     let message =
         if findings.is_empty() { err.to_string() } else { format!("{name} is not usable JSON") };
-    Stop::new(Exit::Usage, message).with_findings(findings)
+    Stop::new(Why::Usage, message).with_findings(findings)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::background::{READY, store};
 use super::cancelling::Cancelling;
 use super::{Made, check_descriptors, is_in_a_hurry, not_tried, report, settled};
 use crate::args::KeepJob;
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::session::{Backend, Session};
 use crate::stop::{Stop, chain};
 
@@ -29,7 +29,7 @@ pub(crate) fn keep(args: &KeepJob, session: &Session) -> Result<Exit, Stop> {
     let session = session.clone().in_dir(&args.dir);
     let store: JobStore = store(&session)?;
     let keeper =
-        Keeper::take(&store, &id, lock).map_err(|err| Stop::new(Exit::NotTried, chain(&err)))?;
+        Keeper::take(&store, &id, lock).map_err(|err| Stop::new(Why::Failed, chain(&err)))?;
     // A caller that has ended meanwhile does not need to know.
     let _ = ready.write_all(&[READY]);
     drop(ready);
@@ -44,12 +44,12 @@ pub(crate) fn keep(args: &KeepJob, session: &Session) -> Result<Exit, Stop> {
     });
     let recorded = keeper.end_or(&end, |err| {
         let what = format!("the result of the call could not be recorded: {err}");
-        let stop = Stop::new(Exit::OutputLost, what);
+        let stop = Stop::new(Why::OutputLost, what);
         let (exit, document) =
             stop.with_help("make room on the disk of the state directory").into_document();
         JobEnd::new(exit.code(), document)
     });
-    recorded.map_err(|err| Stop::new(Exit::OutputLost, chain(&err)))?;
+    recorded.map_err(|err| Stop::new(Why::OutputLost, chain(&err)))?;
     Ok(Exit::Ok)
 }
 

@@ -37,7 +37,7 @@ use crate::args::Call;
 use crate::confinement::{self, ConfinementDocument};
 use crate::decision;
 use crate::evolve;
-use crate::exit::{Ending, Exit};
+use crate::exit::{Ending, Exit, Why};
 use crate::preview::{self, VariableDocument};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
@@ -212,7 +212,8 @@ fn make(
     let report = match (res, killed) {
         (Some(report), None) => report,
         // The second signal: neither a result nor a reader of it is waited for.
-        (_, killed) => return Err(Stop::Killed(killed.unwrap_or(Exit::Internal))),
+        (_, Some(number)) => return Err(Stop::Killed(number)),
+        (None, None) => return Err(Stop::new(Why::Internal, "the call ended without a report")),
     };
     let shown = live.finish().map_err(Stop::output)?;
     if screen.timed && !screen.is_json() {
@@ -289,7 +290,7 @@ pub(crate) fn not_tried(err: io::Error) -> Stop {
         }
         _ => return Stop::internal(err),
     };
-    Stop::new(Exit::NotTried, format!("the call cannot be prepared: {err}")).with_help(help)
+    Stop::new(Why::Failed, format!("the call cannot be prepared: {err}")).with_help(help)
 }
 
 /// Carries the call through. `None`: it was dropped half way.

@@ -15,7 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::live::Live;
-use crate::exit::Exit;
+use crate::exit::{Ending, Exit};
 
 /// What the signals so far have come to.
 #[derive(Debug)]
@@ -59,12 +59,12 @@ impl Signals {
         }
     }
 
-    /// Says that the call is over; from now on a signal ends the program. Gives the way in which the
-    /// program is to end at once, because a second signal has come before.
-    pub(super) fn call_ended(&self) -> Option<Exit> {
+    /// Says that the call is over; from now on a signal ends the program. Gives the number of the
+    /// first signal where the program is to end at once, because a second one has come before.
+    pub(super) fn call_ended(&self) -> Option<u8> {
         let mut state = self.state();
         state.call_ended = true;
-        state.first.filter(|_| state.is_killed).map(Exit::Signal)
+        state.first.filter(|_| state.is_killed)
     }
 
     /// The number of the first signal that cancelled the call.
@@ -92,7 +92,8 @@ impl Signals {
         if state.call_ended || state.is_killed {
             // After the call nothing is left to clean up; before its end, even dropping it has not
             // ended it.
-            std::process::exit(Exit::Signal(state.first.unwrap_or(number)).code().into());
+            let ending = Ending::Killed(state.first.unwrap_or(number));
+            std::process::exit(Exit::of(&ending).code().into());
         }
         let is_first = state.first.is_none();
         if is_first {

@@ -15,7 +15,7 @@ use super::status::Status;
 use super::{Made, check_descriptors, not_tried, report, settled};
 use crate::args::Undo;
 use crate::evolve::Later;
-use crate::exit::{Ending, Exit};
+use crate::exit::{Ending, Exit, Why};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::table::Table;
@@ -24,7 +24,7 @@ use crate::words::{age, command_line, one_line};
 pub(crate) fn undo(args: &Undo, session: &Session) -> Result<Exit, Stop> {
     let surroundings = session.surroundings()?;
     let store = UndoStore::of(&surroundings.places).ok_or_else(|| {
-        Stop::new(Exit::NotTried, "there is no state directory with calls to undo")
+        Stop::new(Why::Failed, "there is no state directory with calls to undo")
             .with_help("set HOME or XDG_STATE_HOME")
     })?;
     if args.list {
@@ -48,7 +48,7 @@ fn named(calls: &[String], store: &UndoStore) -> Result<Vec<UndoRecord>, Stop> {
     if calls.is_empty() {
         let latest = store.latest().map_err(failed)?;
         return latest.map(|it| vec![it]).ok_or_else(|| {
-            Stop::new(Exit::NotFound, "there is no call that can be undone")
+            Stop::new(Why::Missing, "there is no call that can be undone")
                 .with_help("`flyto undo --list` shows those that were")
         });
     }
@@ -65,14 +65,7 @@ fn named(calls: &[String], store: &UndoStore) -> Result<Vec<UndoRecord>, Stop> {
 
 /// Why nothing was undone.
 fn failed(err: UndoError) -> Stop {
-    let exit = match &err {
-        UndoError::NotFound { .. } => Exit::NotFound,
-        UndoError::Ambiguous { .. } => Exit::Usage,
-        UndoError::AlreadyUndone { .. } | UndoError::Unsure { .. } => Exit::of(&Ending::NotUndone),
-        UndoError::Unusable { .. } => Exit::Invalid,
-        _ => Exit::NotTried,
-    };
-    let stop = Stop::new(exit, chain(&err));
+    let stop = Stop::of(&Ending::NotUndone(&err), chain(&err));
     match err {
         UndoError::NotFound { .. } => stop.with_help("`flyto undo --list` shows the calls"),
         UndoError::Ambiguous { .. } => stop.with_help("write more of the id"),
@@ -180,7 +173,7 @@ async fn undo_one(
     let report = signals.drive(call.clone().run_reported(&ctx)).await?;
     let state = undoing.finish_reported(&report).map_err(|err| {
         let what = "the inverse call was made, and that could not be recorded";
-        Stop::new(Exit::NotTried, format!("{what}: {}", chain(&err)))
+        Stop::new(Why::Failed, format!("{what}: {}", chain(&err)))
     })?;
     let made = settled(report, loaded, &call, signals.first);
     let made = made.map_err(|stop| kept(stop, record))?;

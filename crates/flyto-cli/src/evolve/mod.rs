@@ -19,7 +19,7 @@ use flyto_tools::{CallContext, Input, ToolCaller, ToolError, ToolErrorKind, Tool
 
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
 pub(crate) use self::facts::{Evolution, Known, change};
-use crate::exit::{Ending, Exit};
+use crate::exit::{Ending, Why};
 use crate::stop::{Stop, chain};
 use crate::words::{command_line, one_line};
 
@@ -202,21 +202,23 @@ pub(crate) fn person(env: &Environment) -> String {
 /// Waits for work on a store, which needs neither timers nor descriptors.
 pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
-    Ok(runtime.map_err(|err| Stop::new(Exit::NotTried, err.to_string()))?.block_on(work))
+    Ok(runtime.map_err(|err| Stop::new(Why::Failed, err.to_string()))?.block_on(work))
 }
 
 /// The end of a verb whose proposal was refused.
 pub(crate) fn refused(refusal: Refusal) -> Stop {
-    let exit = Exit::of(&Ending::NotMade(&refusal));
+    let text = match &refusal {
+        Refusal::Invalid { .. } => "the definition cannot be used".to_owned(),
+        Refusal::Store(err) => chain(err),
+        refusal => chain(refusal),
+    };
+    let mut stop = Stop::of(&Ending::NotMade(&refusal), text);
     match refusal {
         // Each is drawn into the text, with what to do.
-        Refusal::Invalid { findings } => {
-            Stop::new(exit, "the definition cannot be used").with_findings(findings)
-        }
-        Refusal::Store(err) => Stop::new(exit, chain(&err)),
+        Refusal::Invalid { findings } => stop.with_findings(findings),
+        Refusal::Store(_) => stop,
         refusal => {
             let advice = refusal.advice();
-            let mut stop = Stop::new(exit, chain(&refusal));
             if !advice.is_empty() {
                 stop = stop.with_help(advice);
             }

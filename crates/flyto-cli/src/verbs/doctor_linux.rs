@@ -12,7 +12,7 @@ use flyto_host::{Surroundings, closed_paths};
 use serde::Serialize;
 
 use crate::backend::backend;
-use crate::exit::{Ending, Exit};
+use crate::exit::{Ending, Exit, Why};
 use crate::screen::{Page, look};
 use crate::session::Session;
 use crate::stop::Stop;
@@ -77,7 +77,7 @@ struct TroubleDocument<'a> {
 pub(super) fn run(session: &Session) -> Result<Exit, Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|err| {
-        Stop::new(Exit::NotTried, format!("nothing can be tried: failed to start a runtime: {err}"))
+        Stop::new(Why::Failed, format!("nothing can be tried: failed to start a runtime: {err}"))
     })?;
     let found = runtime.block_on(examine(&backend(Vec::new())));
     let screen = session.screen;

@@ -3,7 +3,7 @@
 use flyto_diagnostics::{CodeInfo, closest, quoted};
 
 use crate::args::Explain;
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::screen::look;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -26,7 +26,7 @@ fn find(written: &str) -> Result<&'static CodeInfo, Stop> {
     let code = written.rsplit('[').next().unwrap_or_default().trim_end_matches(']');
     let code = code.to_ascii_uppercase();
     all_codes().find(|it| it.code.as_str() == code).ok_or_else(|| {
-        let stop = Stop::new(Exit::NotFound, format!("there is no code {}", quoted(written)));
+        let stop = Stop::new(Why::Missing, format!("there is no code {}", quoted(written)));
         match closest(&code, all_codes().map(|it| it.code.as_str())) {
             Some(near) => stop.with_help(format!("did you mean {near}?")),
             None => stop.with_help("a code is the letter F and four digits, such as F0101"),

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use self::follow::Follow;
 use crate::args::{Jobs, JobsOutput, JobsRemove, JobsResult, JobsWhat};
 use crate::call::{job_store, show_recorded};
-use crate::exit::{Ending, Exit};
+use crate::exit::{Ending, Exit, Why};
 use crate::screen::Screen;
 use crate::session::Session;
 use crate::stop::{Stop, chain};
@@ -43,14 +43,7 @@ pub(super) fn run(args: &Jobs, session: &Session) -> Result<Exit, Stop> {
 
 /// Why nothing can be done with a job.
 fn failed(err: JobError, store: &JobStore) -> Stop {
-    let exit = match &err {
-        JobError::NotFound { .. } => Exit::NotFound,
-        JobError::Ambiguous { .. } => Exit::Usage,
-        JobError::Running { .. } => Exit::StillRunning,
-        JobError::Unusable { .. } => Exit::Invalid,
-        _ => Exit::NotTried,
-    };
-    let stop = Stop::new(exit, chain(&err));
+    let stop = Stop::of(&Ending::NoJob(&err), chain(&err));
     match err {
         JobError::NotFound { .. } => stop.with_help("`flyto jobs list` shows the jobs"),
         JobError::Ambiguous { .. } => stop.with_help("write more of the id"),
@@ -242,16 +235,16 @@ fn result(
         job = store.find(job.id.as_str()).map_err(|err| failed(err, store))?;
     }
     let id = &job.id;
-    let exit = |recorded| Exit::of(&Ending::Job { state: job.state, recorded });
+    let ending = |recorded| Ending::Job { state: job.state, recorded };
     match job.state {
         JobState::Ended => {}
         JobState::Running => {
-            return Err(Stop::new(exit(None), format!("the job {id} still runs"))
+            return Err(Stop::of(&ending(None), format!("the job {id} still runs"))
                 .with_help("`--wait` waits for its end"));
         }
         _ => {
             let what = format!("the job {id} was {LOST}");
-            return Err(Stop::new(exit(None), what).with_help(
+            return Err(Stop::of(&ending(None), what).with_help(
                 "how far its call had come is not known; its tool ended with the keeper",
             ));
         }
@@ -260,17 +253,17 @@ fn result(
     let document: Value = serde_json::from_str(&text).map_err(|err| torn(id, &err, store))?;
     if let Ok(Failed { error }) = Failed::deserialize(&document) {
         let screen = session.screen;
-        let exit = exit(Some(error.exit_code));
+        let ending = ending(Some(error.exit_code));
         if screen.is_json() {
             screen.complain_json(&text);
-            return Ok(exit);
+            return Ok(Exit::of(&ending));
         }
-        let stop = Stop::new(exit, error.message);
+        let stop = Stop::of(&ending, error.message);
         return Err(error.help.into_iter().fold(stop, Stop::with_help));
     }
     let code = document.get("exit_code").and_then(Value::as_u64);
     let code = code.and_then(|it| u8::try_from(it).ok());
-    let exit = exit(code.or(job.exit_code));
+    let exit = Exit::of(&ending(code.or(job.exit_code)));
     if session.screen.is_json() {
         session.screen.document(&document)?;
         return Ok(exit);
@@ -302,7 +295,7 @@ fn cancel(job: Job, store: &JobStore, session: &Session) -> Result<Exit, Stop> {
             job.id,
             time(CANCEL_WAIT)
         );
-        return Err(Stop::new(Exit::StillRunning, what)
+        return Err(Stop::new(Why::Running, what)
             .with_help("its tool has its grace; `flyto jobs status` tells when it has ended"));
     }
     let job = store.find(job.id.as_str()).map_err(|err| failed(err, store))?;

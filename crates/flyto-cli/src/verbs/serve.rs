@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::args::Serve;
 use crate::call::signals::Kinds;
 use crate::evolve;
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::screen::{Page, complain};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
@@ -117,17 +117,17 @@ fn reach(address: SocketAddr, args: &Serve) -> Result<(TcpListener, HttpOptions)
     /// Fewer bytes can be guessed.
     const MIN_TOKEN_BYTES: usize = 16;
     let listener = TcpListener::bind(address).map_err(|err| {
-        Stop::new(Exit::NotTried, format!("the address {address} cannot be had: {err}"))
+        Stop::new(Why::Failed, format!("the address {address} cannot be had: {err}"))
             .with_help("another program may have it; port 0 takes a free one")
     })?;
     let options = match &args.token_file {
         None => HttpOptions::generated().map_err(not_served)?,
         Some(file) => {
             let token = std::fs::read_to_string(file)
-                .map_err(|err| Stop::new(Exit::NotFound, format!("{}: {err}", file.display())))?;
+                .map_err(|err| Stop::new(Why::Missing, format!("{}: {err}", file.display())))?;
             let token = token.trim();
             if token.len() < MIN_TOKEN_BYTES || !token.bytes().all(|it| it.is_ascii_graphic()) {
-                return Err(Stop::new(Exit::Invalid, format!("{} holds no token", file.display()))
+                return Err(Stop::new(Why::Broken, format!("{} holds no token", file.display()))
                     .with_help("a token is 16 or more printable ASCII characters without blanks"));
             }
             HttpOptions::with_token(token)
@@ -142,7 +142,7 @@ fn reach(address: SocketAddr, args: &Serve) -> Result<(TcpListener, HttpOptions)
 }
 
 fn not_served(err: io::Error) -> Stop {
-    Stop::new(Exit::NotTried, format!("the tools cannot be served: {}", chain(&err)))
+    Stop::new(Why::Failed, format!("the tools cannot be served: {}", chain(&err)))
         .with_help("there are too many threads or open files; see `ulimit -a`")
 }
 

@@ -14,7 +14,7 @@ use crate::args::Show;
 use crate::confinement::{self, ConfinementDocument};
 use crate::decision;
 use crate::evolve::{Evolution, Known};
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::findings::Drawing;
 use crate::preview::{self, VariableDocument};
 use crate::screen::look;
@@ -67,13 +67,13 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
     let screen = session.screen;
     if let Some(shape) = args.shape {
         let exported = export_one(&entry, shape, &ctx);
-        screen.document(&exported.map_err(|err| Stop::new(Exit::Invalid, chain(&err)))?)?;
+        screen.document(&exported.map_err(|err| Stop::new(Why::Broken, chain(&err)))?)?;
         return Ok(Exit::Ok);
     }
     let tool = entry.tool();
     let description = tool.description(&ctx);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|err| Stop::new(Exit::NotTried, err.to_string()))?;
+    let runtime = runtime.map_err(|err| Stop::new(Why::Failed, err.to_string()))?;
     let call = host.prepare_entry(entry.clone(), Input::empty());
     let plan = runtime
         .block_on(call.plan(&CallContext::new()))

@@ -9,7 +9,7 @@ use flyto_host::{
 use serde::Serialize;
 
 use crate::args::Trust;
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::findings::Drawing;
 use crate::session::Session;
 use crate::stop::{Stop, chain};
@@ -47,7 +47,7 @@ struct List<'a> {
 pub(super) fn run(args: &Trust, session: &Session) -> Result<Exit, Stop> {
     let surroundings = session.surroundings()?;
     let store = TrustStore::of(&surroundings.places).ok_or_else(|| {
-        Stop::new(Exit::NotTried, "there is no state directory to record trust in")
+        Stop::new(Why::Failed, "there is no state directory to record trust in")
             .with_help("set HOME or XDG_STATE_HOME")
     })?;
     if args.list {
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Trust, session: &Session) -> Result<Exit, Stop> {
 fn no_project(surroundings: &Surroundings) -> Stop {
     let dir = one_line(&surroundings.current_dir.to_string_lossy());
     let what = format!("neither {dir} nor a directory above holds a .flyto/config.json");
-    Stop::new(Exit::NotFound, what).with_help("name the directory of the project")
+    Stop::new(Why::Missing, what).with_help("name the directory of the project")
 }
 
 fn trust(
@@ -92,7 +92,7 @@ fn trust(
         screen.complain(format_args!("{}\n\n", drawing.draw(finding)));
     }
     let recorded = store.trust(&review.project, &review.content).map_err(|err| {
-        Stop::new(Exit::NotTried, format!("the record of trust cannot be written: {err}"))
+        Stop::new(Why::Failed, format!("the record of trust cannot be written: {err}"))
     })?;
     if screen.is_json() {
         let widens = review.widens.iter().map(|(key, text)| Widens { key, text }).collect();
@@ -108,19 +108,19 @@ fn not_trusted(err: ReviewError) -> Stop {
     match err {
         ReviewError::Missing(path) => {
             let path = one_line(&path.to_string_lossy());
-            Stop::new(Exit::NotFound, format!("there is no file {path}"))
+            Stop::new(Why::Missing, format!("there is no file {path}"))
         }
         ReviewError::Link(path) => {
             let path = one_line(&path.to_string_lossy());
             let what = format!("{path} is a link, and what a link leads to can be exchanged");
-            Stop::new(Exit::Invalid, what).with_help("put a file in the place of the link")
+            Stop::new(Why::Broken, what).with_help("put a file in the place of the link")
         }
         ReviewError::Broken(findings) => {
             let findings: Vec<Diagnostic> = findings.into_vec();
             let what = "the project's configuration is broken, and was not trusted";
-            Stop::new(Exit::Invalid, what).with_findings(findings)
+            Stop::new(Why::Broken, what).with_findings(findings)
         }
-        _ => Stop::new(Exit::Invalid, "the project's configuration cannot be trusted"),
+        _ => Stop::new(Why::Broken, "the project's configuration cannot be trusted"),
     }
 }
 
@@ -129,11 +129,11 @@ fn remove(dir: &Path, store: &TrustStore, session: &Session) -> Result<Exit, Sto
     let project = dir.canonicalize().unwrap_or_else(|_| plain(dir));
     let shown = one_line(&project.to_string_lossy());
     let was_there = store.remove(&project).map_err(|err| {
-        Stop::new(Exit::NotTried, format!("the record of trust cannot be removed: {err}"))
+        Stop::new(Why::Failed, format!("the record of trust cannot be removed: {err}"))
     })?;
     if !was_there {
         let what = format!("no content of {shown} is trusted");
-        return Err(Stop::new(Exit::NotFound, what).with_help("`flyto trust --list` shows what is"));
+        return Err(Stop::new(Why::Missing, what).with_help("`flyto trust --list` shows what is"));
     }
     session.screen.note(format_args!("no content of {shown} is trusted any more"));
     Ok(Exit::Ok)
@@ -146,7 +146,7 @@ fn plain(path: &Path) -> PathBuf {
 
 fn list(store: &TrustStore, session: &Session) -> Result<Exit, Stop> {
     let (trusted, unusable) = store.list().map_err(|err| {
-        Stop::new(Exit::NotTried, format!("the records of trust cannot be listed: {err}"))
+        Stop::new(Why::Failed, format!("the records of trust cannot be listed: {err}"))
     })?;
     let unusable: Vec<_> = unusable.iter().map(|it: &TrustError| chain(it)).collect();
     let screen = session.screen;

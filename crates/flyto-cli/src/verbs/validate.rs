@@ -8,7 +8,7 @@ use flyto_host::validate_path;
 use serde::Serialize;
 
 use crate::args::Validate;
-use crate::exit::{Ending, Exit};
+use crate::exit::{Ending, Exit, Why};
 use crate::findings::{Drawing, summary};
 use crate::screen::look;
 use crate::session::{Session, no_such_file};
@@ -57,7 +57,7 @@ fn unreachable_path(path: &Path, err: &io::Error) -> Stop {
     if err.kind() == io::ErrorKind::NotFound {
         return no_such_file(path);
     }
-    Stop::new(Exit::NotFound, format!("{} cannot be reached: {err}", path.display()))
+    Stop::new(Why::Missing, format!("{} cannot be reached: {err}", path.display()))
 }
 
 fn show(checked: &[Checked], findings: &[Diagnostic], session: &Session) -> Result<(), Stop> {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use flyto_audit::{AuditError, Reader};
 
 use crate::args::audit::{Audit, AuditWhat};
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::session::Session;
 use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line};
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Audit, session: &Session) -> Result<Exit, Stop> {
 /// The directory where the host of this user writes the log.
 fn log_dir(session: &Session) -> Result<PathBuf, Stop> {
     let state_dir = session.surroundings()?.places.state_dir.ok_or_else(|| {
-        Stop::new(Exit::NotTried, "there is no state directory, so no call is recorded")
+        Stop::new(Why::Failed, "there is no state directory, so no call is recorded")
             .with_help("set HOME or XDG_STATE_HOME")
     })?;
     Ok(state_dir.join("audit"))
@@ -55,7 +55,7 @@ fn is_missing(err: &AuditError) -> bool {
 
 /// Why a log cannot be read.
 pub(super) fn not_read(err: &AuditError) -> Stop {
-    Stop::new(Exit::NotTried, format!("the log cannot be read: {}", chain(err)))
+    Stop::new(Why::Failed, format!("the log cannot be read: {}", chain(err)))
 }
 
 /// The sentence for a log that does not exist.

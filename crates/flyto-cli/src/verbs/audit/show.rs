@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::calls::{open_outcome, text};
 use super::{log_dir, no_log, not_read, reader, unreadable_remark};
 use crate::args::audit::AuditShow;
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::screen::look;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -38,7 +38,7 @@ struct Document<'a> {
 
 pub(super) fn run(args: &AuditShow, session: &Session) -> Result<Exit, Stop> {
     let dir = log_dir(session)?;
-    let reader = reader(&dir)?.ok_or_else(|| Stop::new(Exit::NotFound, no_log(&dir)))?;
+    let reader = reader(&dir)?.ok_or_else(|| Stop::new(Why::Missing, no_log(&dir)))?;
     let id = find(&reader, &args.id)?;
     let filter = Filter::default().with_id(id.as_str());
     let records = reader.filter(filter).limit(MAX_RECORDS + 1).records();
@@ -106,7 +106,7 @@ fn find(reader: &Reader, start: &str) -> Result<String, Stop> {
     }
     ids.pop_first().ok_or_else(|| {
         let what = format!("the log has no call with the id {start:?}");
-        let stop = Stop::new(Exit::NotFound, what).with_help("`flyto audit list` shows the ids");
+        let stop = Stop::new(Why::Missing, what).with_help("`flyto audit list` shows the ids");
         match unreadable_remark(n_unreadable) {
             Some(remark) => stop.with_help(remark),
             None => stop,

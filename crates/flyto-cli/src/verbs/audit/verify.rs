@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{is_missing, log_dir, no_log, not_read};
 use crate::args::audit::AuditVerify;
-use crate::exit::{Ending, Exit};
+use crate::exit::{Ending, Exit, Why};
 use crate::screen::look;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -81,9 +81,9 @@ fn missing(dir: &Path, heads: &[Head], no_log: impl FnOnce(&Path) -> String) -> 
             let dir = one_line(&dir.to_string_lossy());
             let what =
                 format!("there is no log in {dir}, and the head that was noted is record {seq}");
-            Stop::new(Exit::of(&Ending::Verified { is_intact: false }), what)
+            Stop::of(&Ending::Verified { is_intact: false }, what)
         }
-        _ => Stop::new(Exit::NotFound, no_log(dir)),
+        _ => Stop::new(Why::Missing, no_log(dir)),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::evolve::{
     AtTerminal, Later, Named, approve as approve_words, block_on, can_ask, failed, name_of, person,
     refused,
 };
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::session::{Backend, Loaded, Session, no_such_file};
 use crate::stop::{Stop, chain};
 use crate::words::{command_line, one_line, tame};
@@ -61,7 +61,7 @@ fn load(session: &Session, approver: Arc<dyn Approver>) -> Result<Loaded, Stop> 
 /// Runs bash and examples, so it needs all of a runtime.
 pub(super) fn working() -> Result<tokio::runtime::Runtime, Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|err| Stop::new(Exit::NotTried, err.to_string()))
+    runtime.map_err(|err| Stop::new(Why::Failed, err.to_string()))
 }
 
 /// The text of a file, or of stdin.
@@ -70,11 +70,11 @@ pub(super) fn read(file: &Path) -> Result<String, Stop> {
         io::ErrorKind::NotFound => no_such_file(file),
         io::ErrorKind::InvalidData => {
             let file = one_line(&file.to_string_lossy());
-            Stop::new(Exit::Invalid, format!("{file} is no text in UTF-8"))
+            Stop::new(Why::Broken, format!("{file} is no text in UTF-8"))
         }
         _ => {
             let file = one_line(&file.to_string_lossy());
-            Stop::new(Exit::NotTried, format!("failed to read {file}: {err}"))
+            Stop::new(Why::Failed, format!("failed to read {file}: {err}"))
         }
     };
     let mut text = String::new();
@@ -85,7 +85,7 @@ pub(super) fn read(file: &Path) -> Result<String, Stop> {
     };
     if n.map_err(failed)? as u64 > MAX_BYTES {
         let file = one_line(&file.to_string_lossy());
-        return Err(Stop::new(Exit::Invalid, format!("{file} is larger than {MAX_BYTES} bytes")));
+        return Err(Stop::new(Why::Broken, format!("{file} is larger than {MAX_BYTES} bytes")));
     }
     Ok(text)
 }
@@ -102,7 +102,7 @@ fn told(applied: Result<Applied, Refusal>, session: &Session) -> Result<Exit, St
             (Document::Saved { name, version: number, sha256 }, text)
         }
         Applied::Staged { id } => (Document::Staged { id }, format!("{} waits\n", one_line(id))),
-        other => return Err(Stop::new(Exit::Internal, format!("unknown: {other:?}"))),
+        other => return Err(Stop::new(Why::Internal, format!("unknown: {other:?}"))),
     };
     if screen.is_json() {
         screen.document(&document)?;
@@ -169,7 +169,7 @@ impl Waiting {
             }
             (None, _) => {
                 let what = format!("no proposal {wanted:?} waits");
-                let stop = Stop::new(Exit::NotFound, what);
+                let stop = Stop::new(Why::Missing, what);
                 Err(stop.with_help("`flyto evolve list` shows what waits"))
             }
         }
@@ -191,7 +191,7 @@ pub(super) fn approve(args: &Approve, session: &Session) -> Result<Exit, Stop> {
     } else if can_ask(&session.screen) {
         at_terminal(session)
     } else {
-        let stop = Stop::new(Exit::NotAllowed, "there is no terminal to ask at");
+        let stop = Stop::new(Why::Refused, "there is no terminal to ask at");
         let id = one_line(id);
         return Err(stop.with_help(format!(
             "read it by `flyto evolve show {id}`, then run `flyto evolve approve --yes {id}`"

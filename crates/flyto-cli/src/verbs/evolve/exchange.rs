@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::decide::{apply, read};
 use crate::args::evolve::{Export, ExportForm, Import};
 use crate::evolve::person;
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::session::Session;
 use crate::stop::{Stop, chain};
 use crate::words::one_line;
@@ -64,7 +64,7 @@ fn write_skill(version: &Version, dir: &Path) -> Result<PathBuf, Stop> {
     export_skill(version, dir).map_err(|err| match &err {
         SkillError::Exists { path } => not_written(path, &io::ErrorKind::AlreadyExists.into()),
         SkillError::Io { path, source, .. } => not_written(path, source),
-        _ => Stop::new(Exit::Invalid, chain(&err)),
+        _ => Stop::new(Why::Broken, chain(&err)),
     })
 }
 
@@ -72,20 +72,20 @@ fn not_written(path: &Path, err: &io::Error) -> Stop {
     let shown = one_line(&path.to_string_lossy());
     match err.kind() {
         io::ErrorKind::AlreadyExists => {
-            Stop::new(Exit::NotAllowed, format!("{shown} is there already"))
+            Stop::new(Why::Refused, format!("{shown} is there already"))
                 .with_help("remove it, or name another directory")
         }
         io::ErrorKind::NotFound => {
-            Stop::new(Exit::NotFound, format!("there is no directory for {shown}"))
+            Stop::new(Why::Missing, format!("there is no directory for {shown}"))
         }
-        _ => Stop::new(Exit::OutputLost, format!("failed to write {shown}: {err}")),
+        _ => Stop::new(Why::OutputLost, format!("failed to write {shown}: {err}")),
     }
 }
 
 pub(super) fn import(args: &Import, session: &Session) -> Result<Exit, Stop> {
     if args.file.is_dir() {
         let mut proposal = import_skill(&args.file, &person(session.env()))
-            .map_err(|err| Stop::new(Exit::Invalid, chain(&err)))?;
+            .map_err(|err| Stop::new(Why::Broken, chain(&err)))?;
         proposal.base = args.base;
         return apply(proposal, session);
     }
@@ -97,7 +97,7 @@ pub(super) fn import(args: &Import, session: &Session) -> Result<Exit, Stop> {
     let imported = flyto_evolve::import(&text, &from, &person(session.env()));
     let mut proposal = imported.map_err(|err| {
         let from = one_line(&from);
-        Stop::new(Exit::Invalid, format!("{from} cannot be imported: {}", chain(&err)))
+        Stop::new(Why::Broken, format!("{from} cannot be imported: {}", chain(&err)))
             .with_help("`flyto evolve export` writes such files; `propose` takes a definition")
     })?;
     proposal.base = args.base;

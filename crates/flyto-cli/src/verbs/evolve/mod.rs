@@ -14,7 +14,7 @@ use flyto_evolve::{Store, StoreError, Version};
 
 use crate::args::evolve::{Evolve, EvolveWhat};
 use crate::evolve::{Evolved, failed};
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
 use crate::words::one_line;
@@ -46,10 +46,10 @@ pub(super) fn run(args: &Evolve, session: &Session) -> Result<Exit, Stop> {
 /// The host, and the store in it. A store that cannot be read is an error here: each verb is about it.
 fn joined(loaded: &Loaded) -> Result<&Evolved, Stop> {
     let evolved = loaded.evolved.as_ref();
-    let evolved = evolved.ok_or_else(|| Stop::new(Exit::Internal, "the store is not there"))?;
+    let evolved = evolved.ok_or_else(|| Stop::new(Why::Internal, "the store is not there"))?;
     match &evolved.report {
         Ok(_) => Ok(evolved),
-        Err(why) => Err(Stop::new(Exit::NotTried, why.clone())),
+        Err(why) => Err(Stop::new(Why::Failed, why.clone())),
     }
 }
 

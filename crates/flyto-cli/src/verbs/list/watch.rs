@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::Document;
 use crate::args::List;
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::findings::{Drawing, summary};
 use crate::screen::{look, when_reader_has_gone};
 use crate::session::{Loaded, Session};
@@ -81,7 +81,7 @@ pub(super) fn run(args: &List, loaded: &Loaded, session: &Session) -> Result<Exi
 }
 
 fn not_watched(err: WatchError) -> Stop {
-    Stop::new(Exit::NotTried, chain(&err))
+    Stop::new(Why::Failed, chain(&err))
         .with_help("there are too many threads or processes; see `ulimit -u`")
 }
 

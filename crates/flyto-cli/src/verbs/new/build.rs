@@ -8,7 +8,7 @@ use flyto_execenv::local::Local;
 use flyto_execenv::{Class, Environment, ExecEnv, ExecErrorKind, Exit as Ended, Outcome, Spec};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::exit::Exit;
+use crate::exit::Why;
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
 
@@ -53,7 +53,7 @@ pub(super) fn build(dir: &Path, mut env: Environment, screen: &Screen) -> Result
         _ => "cargo did not come to its end".to_owned(),
     };
     let message = format!("{} was written, but not built: {why}", dir.display());
-    Err(Stop::new(Exit::ToolFailed, message).with_help(format!(
+    Err(Stop::new(Why::ProgramFailed, message).with_help(format!(
         "run `cargo {}` there when what cargo says is settled",
         WORDS.join(" ")
     )))
@@ -66,11 +66,11 @@ async fn run(spec: Spec) -> Result<Option<Outcome>, Stop> {
         outcome = env.run(spec) => return match outcome {
             Ok(outcome) => Ok(Some(outcome)),
             Err(err) if err.kind() == ExecErrorKind::ProgramNotFound => Ok(None),
-            Err(err) => Err(Stop::new(Exit::NotTried, chain(&err))),
+            Err(err) => Err(Stop::new(Why::Failed, chain(&err))),
         },
         number = ended_by() => number.map_err(Stop::internal)?,
     };
-    Err(Stop::Killed(Exit::Signal(number)))
+    Err(Stop::Killed(number))
 }
 
 /// Completes with the number of a signal.

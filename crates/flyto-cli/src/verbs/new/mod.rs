@@ -13,7 +13,7 @@ use serde::Serialize;
 use self::build::Built;
 use self::templates::{File, Template, example};
 use crate::args::{Lang, Lifetime, New, NewPlugin, NewWhat};
-use crate::exit::Exit;
+use crate::exit::{Exit, Why};
 use crate::screen::look;
 use crate::session::Session;
 use crate::stop::Stop;
@@ -78,7 +78,7 @@ fn taken(dir: &Path) -> Stop {
 }
 
 fn not_written(dir: &Path, err: &io::Error) -> Stop {
-    Stop::new(Exit::OutputLost, format!("failed to write {}: {err}", dir.display()))
+    Stop::new(Why::OutputLost, format!("failed to write {}: {err}", dir.display()))
 }
 
 /// Builds the program where that is possible.
