@@ -39,9 +39,9 @@ const COMMAND_LINES: &[&str] = &[
 
 /// The files of jobs: one that runs, one that has ended, one that has only begun.
 const JOBS: &[&[u8]] = &[
-    b"{\"tool\":\"p:t\",\"created_ms\":1769860800000}\0{\"keeper_pid\":7,\"progress\":{\"progress\":0.5,\
+    b"{\"tool\":\"p:t\",\"created_ms\":1769860800000}\0{\"worker_pid\":7,\"progress\":{\"progress\":0.5,\
         \"detail\":\"half\",\"at_ms\":1769860801000},\"dropped_bytes\":3}",
-    b"{\"tool\":\"p:t\",\"created_ms\":1769860800000}\0{\"keeper_pid\":7,\"ended_ms\":1769860802000,\
+    b"{\"tool\":\"p:t\",\"created_ms\":1769860800000}\0{\"worker_pid\":7,\"ended_ms\":1769860802000,\
         \"exit_code\":1}\0{\"output\":\"x\"}",
     b"{\"tool\":\"p:t\",\"created_ms\":18446744073709551615}",
 ];

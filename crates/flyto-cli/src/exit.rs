@@ -224,7 +224,7 @@ pub(crate) enum Ending<'a> {
     /// The result of a call in the background was asked for.
     Job {
         state: JobState,
-        /// The exit code that its keeper recorded.
+        /// The exit code that its worker recorded.
         recorded: Option<u8>,
     },
     /// Nothing can be done with a job.

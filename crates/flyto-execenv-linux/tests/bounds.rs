@@ -213,7 +213,7 @@ async fn memory_in_files_is_bounded() {
 
 /// A file in memory that was there before the call is not the call's, and one that several processes have open
 /// counts once.
-async fn memory_of_files_counts_for_whom_it_is_and_once() {
+async fn memory_of_files_counts_once_and_for_its_owner() {
     let limits = Limits::new().memory_bytes(100 << 20);
     let mut before =
         tempfile::NamedTempFile::new_in("/dev/shm").expect("there is a file system in memory");
@@ -325,7 +325,7 @@ for_both! {
     a_stronger_end_than_was_asked_for_is_told,
     memory_is_bounded,
     memory_in_files_is_bounded,
-    memory_of_files_counts_for_whom_it_is_and_once,
+    memory_of_files_counts_once_and_for_its_owner,
     processes_are_bounded,
     size_of_files_is_bounded,
     open_files_are_bounded,

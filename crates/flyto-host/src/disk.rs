@@ -151,11 +151,11 @@ mod tests {
     fn a_lock_is_seen_through_another_file() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("lock");
-        let keeper = new_file(&path).expect("made");
-        keeper.try_lock().expect("free");
+        let owner = new_file(&path).expect("made");
+        owner.try_lock().expect("free");
         let reader = open(&path).expect("there");
         assert!(is_locked(&reader).expect("a lock"));
-        drop(keeper);
+        drop(owner);
         assert!(!is_locked(&reader).expect("a lock"));
         assert!(!is_locked(&reader).expect("the question leaves no lock"));
     }

@@ -79,7 +79,7 @@ pub(crate) struct JobsOutput {
 
 #[derive(Debug, Group)]
 #[command(after_help = "\
-The exit code is that of the call. It is 75 where the job still runs, and 1 where it was lost: its keeper was killed, or the
+The exit code is that of the call. It is 75 where the job still runs, and 1 where it was lost: its worker was killed, or the
 machine was restarted.")]
 pub(crate) struct JobsResult {
     /// The job's id

@@ -21,10 +21,10 @@ use crate::session::{Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::words::tame;
 
-/// What a keeper writes to its standard output, which is ours, once the job is in its hands.
+/// What a worker writes to its standard output, which is ours, once the job is in its hands.
 pub(super) const READY: u8 = b'r';
 
-/// Bytes that are shown of what a keeper says that does not begin.
+/// Bytes that are shown of what a worker says that does not begin.
 const LOG_BYTES: u64 = 4096;
 
 #[derive(Serialize)]
@@ -65,8 +65,8 @@ pub(super) fn start(
     words.extend(limit.into_iter().flat_map(|it| ["--output-limit".into(), it.into()]));
     words.push(id.as_str().into());
 
-    match keeper(&new, words, session) {
-        Ok(keeper) => await_keeper(keeper, new, &store)?,
+    match worker(&new, words, session) {
+        Ok(worker) => await_worker(worker, new, &store)?,
         Err(err) => {
             new.discard();
             return Err(not_tried(err));
@@ -121,9 +121,9 @@ struct Starting {
     stdout: io::PipeReader,
 }
 
-/// Starts the keeper of a job: this program once more. It holds none of our streams, so that a reader of ours sees
+/// Starts the worker of a job: this program once more. It holds none of our streams, so that a reader of ours sees
 /// their end when we end.
-fn keeper(new: &NewJob, words: Vec<std::ffi::OsString>, session: &Session) -> io::Result<Starting> {
+fn worker(new: &NewJob, words: Vec<std::ffi::OsString>, session: &Session) -> io::Result<Starting> {
     let (stdout, writer) = io::pipe()?;
     let streams = [new.lock()?, OwnedFd::from(writer), new.log()?];
     let spec = DetachedSpec::new(own_program()?, streams)
@@ -140,9 +140,9 @@ fn own_program() -> io::Result<PathBuf> {
     Ok(if path.exists() || !own.exists() { path } else { own })
 }
 
-/// Waits until the keeper has the job in its hands, and listens.
-fn await_keeper(keeper: Starting, new: NewJob, store: &JobStore) -> Result<(), Stop> {
-    let Starting { mut process, mut stdout } = keeper;
+/// Waits until the worker has the job in its hands, and listens.
+fn await_worker(worker: Starting, new: NewJob, store: &JobStore) -> Result<(), Stop> {
+    let Starting { mut process, mut stdout } = worker;
     let mut said = [0];
     if matches!(stdout.read(&mut said), Ok(1)) && said[0] == READY {
         return Ok(());
@@ -155,7 +155,7 @@ fn await_keeper(keeper: Starting, new: NewJob, store: &JobStore) -> Result<(), S
     // Its standard output is closed, so it has ended, or is about to.
     let ended = process.wait().map_or_else(|err| err.to_string(), |it| it.to_string());
     new.discard();
-    let stop = Stop::new(Why::Failed, format!("the keeper of the job ended at once: {ended}"));
+    let stop = Stop::new(Why::Failed, format!("the worker of the job ended at once: {ended}"));
     let log = log.trim();
     Err(if log.is_empty() { stop } else { stop.with_help(format!("it said: {}", tame(log))) })
 }

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use flyto_host::jobs::{JobEnd, JobId, JobStore, Keeper};
+use flyto_host::jobs::{JobEnd, JobId, JobStore, JobWorker};
 use flyto_tools::CallContext;
 use rustix::stdio::{dup2_stdin, dup2_stdout};
 
@@ -28,21 +28,21 @@ pub(crate) fn keep(args: &KeepJob, session: &Session) -> Result<Exit, Stop> {
         .ok_or_else(|| Stop::usage(format!("{:?} is no id of a job", args.id)))?;
     let session = session.clone().in_dir(&args.dir);
     let store: JobStore = store(&session)?;
-    let keeper =
-        Keeper::take(&store, &id, lock).map_err(|err| Stop::new(Why::Failed, chain(&err)))?;
+    let worker =
+        JobWorker::take(&store, &id, lock).map_err(|err| Stop::new(Why::Failed, chain(&err)))?;
     // A caller that has ended meanwhile does not need to know.
     let _ = ready.write_all(&[READY]);
     drop(ready);
 
-    let end = match make(args, &keeper, &session) {
-        Ok(made) => end_of(&keeper.request().tool, &made),
+    let end = match make(args, &worker, &session) {
+        Ok(made) => end_of(&worker.request().tool, &made),
         Err(stop) => Err(stop),
     };
     let end = end.unwrap_or_else(|stop| {
         let (exit, document) = stop.into_document();
         JobEnd::new(exit.code(), document)
     });
-    let recorded = keeper.end_or(&end, |err| {
+    let recorded = worker.end_or(&end, |err| {
         let what = format!("the result of the call could not be recorded: {err}");
         let stop = Stop::new(Why::OutputLost, what);
         let (exit, document) =
@@ -71,27 +71,27 @@ fn end_of(name: &str, made: &Made) -> Result<JobEnd, Stop> {
     Ok(JobEnd::new(made.exit.code(), text))
 }
 
-/// Makes the call, as `call` does; its listeners are the keeper's.
-fn make(args: &KeepJob, keeper: &Keeper, session: &Session) -> Result<Made, Stop> {
+/// Makes the call, as `call` does; its listeners are the worker's.
+fn make(args: &KeepJob, worker: &JobWorker, session: &Session) -> Result<Made, Stop> {
     let loaded = session.load(args.output_limit, Backend::Used)?;
-    let request = keeper.request();
+    let request = worker.request();
     let call = loaded.host.prepare_entry(loaded.find(&request.tool)?, request.input.clone());
     check_descriptors().map_err(not_tried)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(not_tried)?;
-    let ctx = keeper.context(CallContext::new());
+    let ctx = worker.context(CallContext::new());
     let ctx = args.timeout.into_iter().fold(ctx, CallContext::with_timeout);
     let (report, signal) = runtime.block_on(async {
-        let mut signals = Cancelling::listen(keeper.cancellation().clone())?;
+        let mut signals = Cancelling::listen(worker.cancellation().clone())?;
         let report = signals.drive(call.clone().run_reported(&ctx)).await?;
-        if is_in_a_hurry(&report.result) || keeper.cancellation().is_cancelled() {
+        if is_in_a_hurry(&report.result) || worker.cancellation().is_cancelled() {
             signals.drive(loaded.host.abort()).await?;
         } else {
             // The process of a session has its time to end as well, unless the job is cancelled.
             let close = async {
                 tokio::select! {
                     () = loaded.host.close() => {}
-                    () = keeper.cancellation().cancelled() => loaded.host.abort().await,
+                    () = worker.cancellation().cancelled() => loaded.host.abort().await,
                 }
             };
             signals.drive(close).await?;

@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     res
 }
 
-/// Shows a result that the keeper of a job has recorded, as the call would have shown it.
+/// Shows a result that the worker of a job has recorded, as the call would have shown it.
 pub(crate) fn show_recorded(
     name: &str,
     result: ToolResult,

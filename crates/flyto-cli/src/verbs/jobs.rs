@@ -148,7 +148,7 @@ fn status(job: &Job, store: &JobStore, session: &Session) -> Result<Exit, Stop> 
         ("progress", format!("{it}{ago}"))
     }));
     if job.state == JobState::Running {
-        rows.extend(job.keeper_pid.map(|it| ("keeper", format!("process {it}"))));
+        rows.extend(job.worker_pid.map(|it| ("worker", format!("process {it}"))));
     }
     if job.dropped_bytes > 0 {
         rows.push(("not kept", format!("{} of its output", bytes(job.dropped_bytes))));
@@ -159,7 +159,7 @@ fn status(job: &Job, store: &JobStore, session: &Session) -> Result<Exit, Stop> 
     Ok(Exit::Ok)
 }
 
-const LOST: &str = "lost: the keeper ended without a result";
+const LOST: &str = "lost: the worker ended without a result";
 
 #[derive(Serialize)]
 struct Output<'a> {
@@ -245,7 +245,7 @@ fn result(
         _ => {
             let what = format!("the job {id} was {LOST}");
             return Err(Stop::of(&ending(None), what).with_help(
-                "how far its call had come is not known; its tool ended with the keeper",
+                "how far its call had come is not known; its tool ended with the worker",
             ));
         }
     }
@@ -282,7 +282,7 @@ fn torn(id: &JobId, err: &serde_json::Error, store: &JobStore) -> Stop {
 struct Cancelled<'a> {
     #[serde(flatten)]
     job: &'a Job,
-    /// Whether there was a keeper to ask.
+    /// Whether there was a worker to ask.
     was_running: bool,
 }
 

@@ -60,8 +60,8 @@ fn open_gate(place: &Place) {
     fs::write(place.path().join("plugins/p/gate"), "go\n").unwrap();
 }
 
-fn keeper(place: &Place, id: &str) -> Pid {
-    let pid = status(place, id)["keeper_pid"].as_i64().unwrap();
+fn worker(place: &Place, id: &str) -> Pid {
+    let pid = status(place, id)["worker_pid"].as_i64().unwrap();
     Pid::from_raw(i32::try_from(pid).unwrap()).unwrap()
 }
 
@@ -190,12 +190,12 @@ fn the_output_is_followed_to_its_end() {
 fn cancelling_a_job_ends_its_whole_tree() {
     let place = with_tools(&[("t", STAYS)]);
     let id = background(&place, &["p:t"]);
-    let (tree, keeper) = (tree(&place, &id), keeper(&place, &id));
+    let (tree, worker) = (tree(&place, &id), worker(&place, &id));
     assert!(tree.into_iter().all(is_alive));
     let ran = jobs(&place, &["cancel", &id]).run();
     assert_eq!((ran.code, ran.stdout()), (Some(0), format!("{id} has ended: exit code 130\n")));
     assert!(!tree.into_iter().any(is_alive), "something outlives the job");
-    wait_until("the keeper is gone", || !is_alive(keeper));
+    wait_until("the worker is gone", || !is_alive(worker));
     let ran = result(&place, &id);
     assert_eq!(ran.code, Some(130), "{}", ran.shown());
     // Once more is no error.
@@ -205,21 +205,21 @@ fn cancelling_a_job_ends_its_whole_tree() {
 }
 
 #[test]
-fn the_tool_of_a_killed_keeper_ends_and_the_job_is_lost() {
+fn the_tool_of_a_killed_worker_ends_and_the_job_is_lost() {
     let place = with_tools(&[("t", STAYS)]);
     let id = background(&place, &["p:t"]);
-    let (tree, keeper) = (tree(&place, &id), keeper(&place, &id));
+    let (tree, worker) = (tree(&place, &id), worker(&place, &id));
     let follow = jobs(&place, &["output", &id, "--follow"]).start();
-    kill_process(keeper, Signal::KILL).unwrap();
+    kill_process(worker, Signal::KILL).unwrap();
     wait_until("the tool is gone", || !tree.into_iter().any(is_alive));
     let ran = jobs(&place, &["status", &id]).run();
     assert_eq!(ran.code, Some(0));
-    let lost = "state  lost: the keeper ended without a result\n";
+    let lost = "state  lost: the worker ended without a result\n";
     assert!(ran.stdout().contains(lost), "{}", ran.stdout());
     let ran = result(&place, &id);
     assert_eq!((ran.code, ran.stdout()), (Some(1), String::new()), "{}", ran.shown());
     assert!(
-        ran.stderr().contains("was lost: the keeper ended without a result"),
+        ran.stderr().contains("was lost: the worker ended without a result"),
         "{}",
         ran.shown()
     );
@@ -231,11 +231,11 @@ fn the_tool_of_a_killed_keeper_ends_and_the_job_is_lost() {
 }
 
 #[test]
-fn a_keeper_that_is_asked_to_end_records_that() {
+fn a_worker_that_is_asked_to_end_records_that() {
     let place = with_tools(&[("t", STAYS)]);
     let id = background(&place, &["p:t"]);
-    let (tree, keeper) = (tree(&place, &id), keeper(&place, &id));
-    kill_process(keeper, Signal::TERM).unwrap();
+    let (tree, worker) = (tree(&place, &id), worker(&place, &id));
+    kill_process(worker, Signal::TERM).unwrap();
     let ran = result(&place, &id);
     assert_eq!(ran.code, Some(143), "{}", ran.shown());
     assert!(!tree.into_iter().any(is_alive));
@@ -243,7 +243,7 @@ fn a_keeper_that_is_asked_to_end_records_that() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_keeper_holds_nothing_of_its_caller() {
+fn a_worker_holds_nothing_of_its_caller() {
     use std::io::Write as _;
 
     let place = with_tools(&[("t", GATED)]);
@@ -257,9 +257,9 @@ fn a_keeper_holds_nothing_of_its_caller() {
         .run();
     let other = ran.stdout().trim().to_owned();
     for id in [&id, &other] {
-        let keeper = keeper(&place, id);
-        assert_eq!(getsid(Some(keeper)).unwrap(), keeper, "it leads a session of its own");
-        let proc = PathBuf::from(format!("/proc/{}", keeper.as_raw_nonzero()));
+        let worker = worker(&place, id);
+        assert_eq!(getsid(Some(worker)).unwrap(), worker, "it leads a session of its own");
+        let proc = PathBuf::from(format!("/proc/{}", worker.as_raw_nonzero()));
         assert_eq!(fs::read_link(proc.join("cwd")).unwrap(), PathBuf::from("/"));
         let job = dir(&place).join(id);
         let mut foreign = Vec::new();
@@ -331,7 +331,7 @@ fn a_job_from_before_a_restart_of_the_machine_is_lost() {
         fs::copy(dir(&place).join(&id).join(name), before.join(name)).unwrap();
     }
     let copied = status(&place, "0123456789ab");
-    assert_eq!((&copied["state"], &copied["keeper_pid"]), (&"lost".into(), &job["keeper_pid"]));
+    assert_eq!((&copied["state"], &copied["worker_pid"]), (&"lost".into(), &job["worker_pid"]));
     assert_eq!(jobs(&place, &["output", "0123456789ab"]).run().stdout(), "waits\n");
     // A process that happens to have the number is left alone.
     let ran = jobs(&place, &["cancel", "0123456789ab"]).run();

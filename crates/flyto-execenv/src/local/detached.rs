@@ -12,7 +12,7 @@ use crate::Environment;
 
 /// A program that is to outlive the process that starts it, and everything that it gets.
 ///
-/// This is for a host's own processes, such as the keeper of a call in the background. Tools are
+/// This is for a host's own processes, such as the worker of a call in the background. Tools are
 /// started through an [`ExecEnv`](crate::ExecEnv), which ends what it started.
 #[derive(Debug)]
 #[non_exhaustive]

@@ -25,7 +25,7 @@ impl JobStore {
             Ok(Ok(true)) => return Err(JobError::Running { id: id.clone() }),
             Ok(Ok(false)) => {}
             Ok(Err(err)) => return Err(unusable(id, names::LOCK, &err)),
-            // No keeper can hold a lock that is not there.
+            // No worker can hold a lock that is not there.
             Err(JobError::Unusable { .. }) => {}
             Err(err) => return Err(err),
         }
@@ -50,7 +50,7 @@ impl JobStore {
             };
             let name = name.to_string_lossy();
             if let Some(id) = JobId::parse(&name) {
-                // A keeper changes a name in the directory whenever it writes a state.
+                // A worker changes a name in the directory whenever it writes a state.
                 jobs.push((changed, id));
             } else if (name.starts_with(names::NEW) || name.starts_with(names::GONE))
                 && age(changed) > LEFT_BEHIND

@@ -1,4 +1,4 @@
-//! A job before its keeper has it.
+//! A job before its worker has it.
 
 use std::{
     fs::{self, DirBuilder, File},
@@ -11,7 +11,7 @@ use std::{
 use flyto_tools::Input;
 use nix::sys::stat::Mode;
 
-use super::{JobError, JobId, JobStore, job::RequestFile, keeper::RESERVE_BYTES, names};
+use super::{JobError, JobId, JobStore, job::RequestFile, names, worker::RESERVE_BYTES};
 use crate::{
     clock, disk,
     replace::{Flush, replace},
@@ -20,10 +20,10 @@ use crate::{
 /// Ids that are tried before it is an error that all are taken.
 const MAX_ATTEMPTS: u32 = 16;
 
-/// A job whose keeper has not been started yet.
+/// A job whose worker has not been started yet.
 ///
-/// Its lock is held as long as this value lives, so that no process takes the job for a lost one. The keeper gets an
-/// open file of the [`lock`](Self::lock), which shares it; then this value is dropped. Where the keeper cannot be
+/// Its lock is held as long as this value lives, so that no process takes the job for a lost one. The worker gets an
+/// open file of the [`lock`](Self::lock), which shares it; then this value is dropped. Where the worker cannot be
 /// started, [`discard`](Self::discard) removes the job.
 #[derive(Debug)]
 pub struct NewJob {
@@ -33,7 +33,7 @@ pub struct NewJob {
 }
 
 impl JobStore {
-    /// Makes a job: its directory with everything that the keeper needs, readable by the user only. It is in the
+    /// Makes a job: its directory with everything that the worker needs, readable by the user only. It is in the
     /// store whole or not at all.
     ///
     /// Jobs beyond the bounds are [removed](Self::clean) first.
@@ -97,7 +97,7 @@ impl NewJob {
         &self.id
     }
 
-    /// The lock for the keeper: another descriptor of the same open file. The lock is free when all of them are closed.
+    /// The lock for the worker: another descriptor of the same open file. The lock is free when all of them are closed.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ impl NewJob {
         Ok(self.lock.try_clone()?.into())
     }
 
-    /// A file for what the keeper says on its standard error.
+    /// A file for what the worker says on its standard error.
     ///
     /// # Errors
     ///
@@ -115,7 +115,7 @@ impl NewJob {
         Ok(File::options().append(true).open(self.dir.join(names::LOG))?.into())
     }
 
-    /// Removes the job, because there is no keeper for it.
+    /// Removes the job, because there is no worker for it.
     pub fn discard(self) {
         let _ = fs::remove_dir_all(&self.dir);
     }

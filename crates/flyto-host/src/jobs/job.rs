@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{JobError, JobId, JobStore, names, unusable};
 use crate::{clock, disk};
 
-/// The largest JSON file that is read of a job but for its result: 1 MiB. What a keeper writes is far
+/// The largest JSON file that is read of a job but for its result: 1 MiB. What a worker writes is far
 /// shorter.
 const MAX_STATE_BYTES: u64 = 1 << 20;
 
@@ -27,10 +27,10 @@ pub struct Job {
     /// When it was asked for.
     #[serde(rename = "created_at", serialize_with = "clock::serialize")]
     pub created: SystemTime,
-    /// The process id of its keeper, to inform people: the system gives it to another process later. `None` until
-    /// the keeper has begun.
+    /// The process id of its worker, to inform people: the system gives it to another process later. `None` until
+    /// the worker has begun.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub keeper_pid: Option<u32>,
+    pub worker_pid: Option<u32>,
     /// How far the call has come, where the tool has said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub progress: Option<JobProgress>,
@@ -41,7 +41,7 @@ pub struct Job {
         serialize_with = "clock::serialize_option"
     )]
     pub ended: Option<SystemTime>,
-    /// The exit code that the keeper recorded with the result.
+    /// The exit code that the worker recorded with the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<u8>,
     /// Bytes of output that were not kept: beyond what is kept of one stream, or refused by the disk.
@@ -56,11 +56,11 @@ pub struct Job {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum JobState {
-    /// Its keeper lives, and there is no result.
+    /// Its worker lives, and there is no result.
     Running,
     /// There is a result: the call took place, or the result says why it did not.
     Ended,
-    /// Its keeper has ended without a result: it was killed, or the machine was restarted. How far the
+    /// Its worker has ended without a result: it was killed, or the machine was restarted. How far the
     /// call had come is not known.
     Lost,
 }
@@ -123,7 +123,7 @@ pub(super) struct RequestFile {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct StatusFile {
-    pub(super) keeper_pid: Option<u32>,
+    pub(super) worker_pid: Option<u32>,
     pub(super) progress: Option<ProgressPart>,
     pub(super) dropped_bytes: u64,
     pub(super) ended_ms: Option<u64>,
@@ -143,7 +143,7 @@ impl JobStore {
         if !self.has(id) {
             return Err(JobError::NotFound { id: id.to_string() });
         }
-        // First: a keeper writes the result before it releases the lock, so a lock that is free here means that
+        // First: a worker writes the result before it releases the lock, so a lock that is free here means that
         // the result is there below, or that none will come.
         let lock = self.lock_file(id)?;
         let is_kept = disk::is_locked(&lock).map_err(|err| unusable(id, names::LOCK, &err))?;
@@ -156,7 +156,7 @@ impl JobStore {
         };
         let (status, problem) = match self.state_file::<StatusFile>(id, names::STATUS) {
             Ok(status) => (status, None),
-            // It was removed since, or no keeper has written one yet.
+            // It was removed since, or no worker has written one yet.
             Err(JobError::NotFound { .. }) => (StatusFile::default(), None),
             Err(JobError::Unusable { why, .. }) => (StatusFile::default(), Some(why)),
             Err(err) => return Err(err),
@@ -168,7 +168,7 @@ impl JobStore {
             tool: request.tool,
             state,
             created: clock::from_millis(request.created_ms),
-            keeper_pid: status.keeper_pid,
+            worker_pid: status.worker_pid,
             progress: status.progress.map(|it| JobProgress {
                 progress: it.progress.clamp(0.0, 1.0),
                 detail: it.detail,

@@ -1,26 +1,26 @@
-//! Calls in the background: each is owned by a process of its own, the job's keeper.
+//! Calls in the background: each is owned by a process of its own, the job's worker.
 //!
 //! A job is a directory below `jobs` in the user's state directory, with mode 0700. The caller makes it with
-//! [`JobStore::create`] and starts the keeper; the keeper takes it with [`Keeper::take`], makes the call, and
+//! [`JobStore::create`] and starts the worker; the worker takes it with [`JobWorker::take`], makes the call, and
 //! records its end. Any process of the user reads it: [`JobStore::list`], [`JobStore::find`].
 //!
 //! | file | content | written by |
 //! | --- | --- | --- |
 //! | `request.json` | the tool and the time of the request | the caller |
 //! | `input` | the input, byte for byte | the caller |
-//! | `lock` | nothing; the keeper holds the lock on it | the caller |
-//! | `control` | a FIFO by which a cancellation reaches the keeper | the caller |
-//! | `status.json` | the keeper's process id, the latest progress, how the job ended | the keeper |
-//! | `stdout`, `stderr` | the output so far, 8 MiB of each at most | the keeper |
-//! | `result.json` | what came of the call; its presence means that the job has ended | the keeper |
-//! | `log` | what the keeper itself said on its standard error | the keeper |
+//! | `lock` | nothing; the worker holds the lock on it | the caller |
+//! | `control` | a FIFO by which a cancellation reaches the worker | the caller |
+//! | `status.json` | the worker's process id, the latest progress, how the job ended | the worker |
+//! | `stdout`, `stderr` | the output so far, 8 MiB of each at most | the worker |
+//! | `result.json` | what came of the call; its presence means that the job has ended | the worker |
+//! | `log` | what the worker itself said on its standard error | the worker |
 //!
 //! Each JSON file is replaced in one step, so a reader sees a former or a new state, whole.
 //!
-//! **The lock says whether a keeper lives**, not a process id, which the system gives to another process later. The
-//! caller takes the lock and hands the open file down to the keeper, so that there is no moment without it; the kernel
-//! releases it when the keeper ends, however it ends. So a job whose lock is free and that has no result is
-//! [lost](JobState::Lost): its keeper was killed, or the machine was restarted. The tool of a killed keeper is ended by
+//! **The lock says whether a worker lives**, not a process id, which the system gives to another process later. The
+//! caller takes the lock and hands the open file down to the worker, so that there is no moment without it; the kernel
+//! releases it when the worker ends, however it ends. So a job whose lock is free and that has no result is
+//! [lost](JobState::Lost): its worker was killed, or the machine was restarted. The tool of a killed worker is ended by
 //! the backend, as the tool of any host that dies.
 //!
 //! A job runs on this machine: locks of a state directory on a network file system are known on the other machines only
@@ -29,7 +29,7 @@
 //! ```
 //! use flyto_host::{
 //!     Places,
-//!     jobs::{JobEnd, JobState, JobStore, Keeper},
+//!     jobs::{JobEnd, JobState, JobStore, JobWorker},
 //! };
 //! use flyto_tools::Input;
 //!
@@ -39,26 +39,26 @@
 //! let new = store.create("text-stats:count", &Input::parse(r#"{"text": "a b"}"#)?)?;
 //! let id = new.id().clone();
 //!
-//! // A program hands the lock to the process of the keeper, which begins like this.
-//! let keeper = Keeper::take(&store, &id, new.lock()?)?;
+//! // A program hands the lock to the process of the worker, which begins like this.
+//! let worker = JobWorker::take(&store, &id, new.lock()?)?;
 //! drop(new);
-//! assert_eq!(keeper.request().tool, "text-stats:count");
+//! assert_eq!(worker.request().tool, "text-stats:count");
 //! assert_eq!(store.find(id.as_str())?.state, JobState::Running);
 //!
 //! // It makes the call under the context that it is given, and records what came of it.
-//! let ctx = keeper.context(flyto_tools::CallContext::new());
+//! let ctx = worker.context(flyto_tools::CallContext::new());
 //! ctx.report(0.5, "half the files");
-//! keeper.end(&JobEnd::new(0, "{\"output\": \"2 words\"}"))?;
+//! worker.end(&JobEnd::new(0, "{\"output\": \"2 words\"}"))?;
 //! assert_eq!(store.find(id.as_str())?.state, JobState::Ended);
 //! # Ok(()) }
 //! ```
 
 mod clean; //  what is kept for how long
-mod create; // a job before its keeper has it
+mod create; // a job before its worker has it
 mod id; //     the names of jobs
 mod job; //    what is known of a job
-mod keeper; // the process that owns the call
-mod output; // the output so far
+mod output;
+mod worker; // the process that owns the call // the output so far
 
 use std::{
     fs::{self, File},
@@ -74,8 +74,8 @@ pub use self::{
     create::NewJob,
     id::JobId,
     job::{Job, JobList, JobProgress, JobState, UnusableJob},
-    keeper::{JobEnd, JobRequest, Keeper},
     output::MAX_OUTPUT_BYTES,
+    worker::{JobEnd, JobRequest, JobWorker},
 };
 use crate::{disk, places::Places};
 
@@ -88,11 +88,11 @@ pub const MAX_JOBS: usize = 1000;
 /// The longest result that is read: 512 MiB, beyond what a host keeps in memory of one call.
 const MAX_RESULT_BYTES: u64 = 512 << 20;
 
-/// Between two attempts to reach a keeper that does not listen yet.
+/// Between two attempts to reach a worker that does not listen yet.
 const RETRY_PAUSE: Duration = Duration::from_millis(10);
 
-/// How long a keeper may take to listen: 10 s, long beyond its first instructions on a loaded machine.
-const KEEPER_START: Duration = Duration::from_secs(10);
+/// How long a worker may take to listen: 10 s, long beyond its first instructions on a loaded machine.
+const WORKER_START: Duration = Duration::from_secs(10);
 
 mod names {
     pub(super) const REQUEST: &str = "request.json";
@@ -263,7 +263,7 @@ impl JobStore {
         }
     }
 
-    /// What came of a job: the document that its keeper [recorded](JobEnd).
+    /// What came of a job: the document that its worker [recorded](JobEnd).
     ///
     /// # Errors
     ///
@@ -303,15 +303,15 @@ impl JobStore {
         disk::open(&self.path(id, name)).map_err(|err| unusable(id, name, &err))
     }
 
-    /// Asks the keeper of a job to cancel its call, and says whether there was one to ask. The tool gets its grace;
+    /// Asks the worker of a job to cancel its call, and says whether there was one to ask. The tool gets its grace;
     /// [`wait`](Self::wait) waits for the end.
     ///
-    /// The request goes through a FIFO in the job's directory, so it reaches this keeper or none. A keeper that was just
+    /// The request goes through a FIFO in the job's directory, so it reaches this worker or none. A worker that was just
     /// started is given 10 s until it listens.
     ///
     /// # Errors
     ///
-    /// [`JobError::Unusable`] where there is no FIFO or no lock; [`JobError::Io`] where the keeper does not listen
+    /// [`JobError::Unusable`] where there is no FIFO or no lock; [`JobError::Io`] where the worker does not listen
     /// in time.
     pub fn cancel(&self, id: &JobId) -> Result<bool, JobError> {
         let path = self.path(id, names::CONTROL);
@@ -333,18 +333,18 @@ impl JobStore {
             if !disk::is_locked(&lock).map_err(|err| unusable(id, names::LOCK, &err))? {
                 return Ok(false);
             }
-            let sent = options.open(&path).and_then(|mut fifo| fifo.write_all(&[keeper::CANCEL]));
+            let sent = options.open(&path).and_then(|mut fifo| fifo.write_all(&[worker::CANCEL]));
             let Err(err) = sent else { return Ok(true) };
-            if start.elapsed() >= KEEPER_START {
-                return Err(JobError::io(format!("reach the keeper of the job {id}"), err));
+            if start.elapsed() >= WORKER_START {
+                return Err(JobError::io(format!("reach the worker of the job {id}"), err));
             }
             thread::sleep(RETRY_PAUSE);
         }
     }
 
-    /// Waits until the keeper of a job has ended, at most so long, and says whether it has.
+    /// Waits until the worker of a job has ended, at most so long, and says whether it has.
     ///
-    /// A thread waits for the lock; where the time is over, it stays behind until the keeper ends.
+    /// A thread waits for the lock; where the time is over, it stays behind until the worker ends.
     ///
     /// # Errors
     ///

@@ -22,18 +22,18 @@ impl World {
         self.store.create("p:t", &Input::parse(r#"{"a": 1.0}"#).expect("JSON")).expect("made")
     }
 
-    /// A job with a keeper in this process.
-    fn kept(&self) -> Keeper {
+    /// A job with a worker in this process.
+    fn kept(&self) -> JobWorker {
         let new = self.create();
         let (id, lock) = (new.id().clone(), new.lock().expect("a descriptor"));
         drop(new);
-        Keeper::take(&self.store, &id, lock).expect("taken")
+        JobWorker::take(&self.store, &id, lock).expect("taken")
     }
 
     fn ended(&self) -> JobId {
-        let keeper = self.kept();
-        let id = keeper.id().clone();
-        keeper.end(&JobEnd::new(0, "{}")).expect("written");
+        let worker = self.kept();
+        let id = worker.id().clone();
+        worker.end(&JobEnd::new(0, "{}")).expect("written");
         id
     }
 
@@ -49,21 +49,21 @@ fn a_job_is_kept_from_its_request_to_its_end() {
     let new = world.create();
     let id = new.id().clone();
     let job = world.store.find(id.as_str()).expect("a job");
-    assert_eq!((job.state, job.keeper_pid, &*job.tool), (JobState::Running, None, "p:t"));
+    assert_eq!((job.state, job.worker_pid, &*job.tool), (JobState::Running, None, "p:t"));
 
     let lock = new.lock().expect("a descriptor");
     drop(new);
     assert_eq!(world.state(&id), JobState::Running);
-    let keeper = Keeper::take(&world.store, &id, lock).expect("taken");
-    assert_eq!(keeper.request().input.as_str(), r#"{"a": 1.0}"#);
+    let worker = JobWorker::take(&world.store, &id, lock).expect("taken");
+    assert_eq!(worker.request().input.as_str(), r#"{"a": 1.0}"#);
     assert_eq!(world.state(&id), JobState::Running);
     assert!(matches!(world.store.result(&id), Err(JobError::NoResult { .. })));
     assert!(matches!(world.store.remove(&id), Err(JobError::Running { .. })));
 
-    keeper.end(&JobEnd::new(6, r#"{"output": "x"}"#)).expect("written");
+    worker.end(&JobEnd::new(6, r#"{"output": "x"}"#)).expect("written");
     let job = world.store.find(id.as_str()).expect("a job");
     assert_eq!((job.state, job.exit_code), (JobState::Ended, Some(6)));
-    assert_eq!(job.keeper_pid, Some(std::process::id()));
+    assert_eq!(job.worker_pid, Some(std::process::id()));
     assert!(job.ended.is_some_and(|it| it >= job.created));
     assert_eq!(world.store.result(&id).expect("a result"), r#"{"output": "x"}"#);
     assert!(world.store.wait(&id, None).expect("a lock"));
@@ -92,13 +92,13 @@ fn only_the_user_reads_a_job() {
 }
 
 #[test]
-fn a_job_without_a_keeper_is_lost() {
+fn a_job_without_a_worker_is_lost() {
     let world = world();
-    // As after the death of a keeper, and as after a restart of the machine: the lock is free.
+    // As after the death of a worker, and as after a restart of the machine: the lock is free.
     let before = world.create().id().clone();
-    let keeper = world.kept();
-    let while_kept = keeper.id().clone();
-    drop(keeper);
+    let worker = world.kept();
+    let while_kept = worker.id().clone();
+    drop(worker);
     for id in [before, while_kept] {
         let job = world.store.find(id.as_str()).expect("a job");
         assert_eq!((job.state, job.ended, job.exit_code), (JobState::Lost, None, None));
@@ -110,9 +110,9 @@ fn a_job_without_a_keeper_is_lost() {
 #[test]
 fn what_the_tool_says_is_recorded() {
     let world = world();
-    let keeper = world.kept();
-    let id = keeper.id().clone();
-    let ctx = keeper.context(CallContext::new());
+    let worker = world.kept();
+    let id = worker.id().clone();
+    let ctx = worker.context(CallContext::new());
     assert_eq!(ctx.id().as_str(), id.as_str());
     ctx.emit(OutputChannel::Output, b"one\n");
     ctx.emit(OutputChannel::Error, b"warning\n");
@@ -130,24 +130,24 @@ fn what_the_tool_says_is_recorded() {
     let read =
         |stream| io::read_to_string(world.store.output(&id, stream).expect("there")).expect("text");
     assert_eq!((&*read(JobStream::Stdout), &*read(JobStream::Stderr)), ("one\n", "warning\n"));
-    keeper.end(&JobEnd::new(0, "{}")).expect("written");
+    worker.end(&JobEnd::new(0, "{}")).expect("written");
     let job = world.store.find(id.as_str()).expect("a job");
     assert_eq!((job.progress.map(|it| it.progress), job.dropped_bytes), (Some(0.5), 0));
 }
 
 #[test]
-fn a_cancellation_reaches_the_keeper_and_no_other() {
+fn a_cancellation_reaches_the_worker_and_no_other() {
     let world = world();
-    let (keeper, other) = (world.kept(), world.kept());
+    let (worker, other) = (world.kept(), world.kept());
     let is_cancelled = |it: &CancellationToken| it.is_cancelled();
-    assert!(world.store.cancel(keeper.id()).expect("sent"));
-    while !is_cancelled(keeper.cancellation()) {
+    assert!(world.store.cancel(worker.id()).expect("sent"));
+    while !is_cancelled(worker.cancellation()) {
         std::thread::yield_now();
     }
     assert!(!is_cancelled(other.cancellation()));
     assert!(!world.store.wait(other.id(), Some(Duration::ZERO)).expect("a lock"));
-    let id = keeper.id().clone();
-    keeper.end(&JobEnd::new(130, "{}")).expect("written");
+    let id = worker.id().clone();
+    worker.end(&JobEnd::new(130, "{}")).expect("written");
     assert!(world.store.wait(&id, None).expect("a lock"));
     assert!(!world.store.cancel(&id).expect("it has ended"));
 }
@@ -267,19 +267,19 @@ fn more_jobs_than_are_kept_are_removed() {
 }
 
 #[test]
-fn a_lock_of_another_job_makes_no_keeper() {
+fn a_lock_of_another_job_makes_no_worker() {
     let world = world();
     let (one, other) = (world.create(), world.create());
-    let take = |id, new: &NewJob| Keeper::take(&world.store, id, new.lock().expect("one")).err();
+    let take = |id, new: &NewJob| JobWorker::take(&world.store, id, new.lock().expect("one")).err();
     assert!(matches!(take(one.id(), &other), Some(JobError::Unusable { .. })));
     // Through an open file of its own, the lock is held by the caller.
     let own = File::open(world.store.path(one.id(), names::LOCK)).expect("there");
-    let taken = Keeper::take(&world.store, one.id(), own.into()).err();
+    let taken = JobWorker::take(&world.store, one.id(), own.into()).err();
     assert!(matches!(taken, Some(JobError::Running { .. })), "{taken:?}");
-    // A job has one keeper in its life.
-    drop(Keeper::take(&world.store, one.id(), one.lock().expect("one")).expect("taken"));
+    // A job has one worker in its life.
+    drop(JobWorker::take(&world.store, one.id(), one.lock().expect("one")).expect("taken"));
     let again = take(one.id(), &one).expect("once");
-    assert!(again.to_string().contains("has had a keeper before"), "{again}");
+    assert!(again.to_string().contains("has had a worker before"), "{again}");
     let gone = JobId::parse("000000000000").expect("an id");
     assert!(matches!(take(&gone, &one), Some(JobError::NotFound { .. })));
 }
@@ -287,8 +287,8 @@ fn a_lock_of_another_job_makes_no_keeper() {
 #[test]
 fn a_result_that_finds_no_room_is_a_short_one() {
     let world = world();
-    let keeper = world.kept();
-    let id = keeper.id().clone();
+    let worker = world.kept();
+    let id = worker.id().clone();
     let end = JobEnd::new(0, "x".repeat(10_000));
     // A directory in the place of the result: writing fails as it does on a full disk, until there is room.
     let result = world.store.path(&id, names::RESULT);
@@ -297,16 +297,16 @@ fn a_result_that_finds_no_room_is_a_short_one() {
         fs::remove_dir(&result).expect("removed");
         JobEnd::new(74, format!("\"{}\"", err.kind()))
     };
-    keeper.end_or(&end, short).expect("room");
+    worker.end_or(&end, short).expect("room");
     let job = world.store.find(id.as_str()).expect("a job");
     assert_eq!((job.state, job.exit_code), (JobState::Ended, Some(74)));
     assert_eq!(world.store.result(&id).expect("a result"), "\"is a directory\"");
 
-    let keeper = world.kept();
-    let id = keeper.id().clone();
+    let worker = world.kept();
+    let id = worker.id().clone();
     let result = world.store.path(&id, names::RESULT);
     fs::create_dir(&result).expect("made");
-    let too_long = keeper.end_or(&end, |_| end.clone());
+    let too_long = worker.end_or(&end, |_| end.clone());
     assert!(matches!(too_long, Err(JobError::Io { .. })), "{too_long:?}");
     fs::remove_dir(&result).expect("removed");
     assert_eq!(world.state(&id), JobState::Lost);

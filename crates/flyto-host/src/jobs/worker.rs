@@ -1,7 +1,7 @@
 //! The process that owns the call of a job.
 //!
 //! Two threads stand beside the call: one waits for a cancellation at the FIFO, the other writes the progress, at
-//! most ten times a second. Both end with the keeper.
+//! most ten times a second. Both end with the worker.
 
 use std::{
     fs::{self, File},
@@ -53,7 +53,7 @@ pub struct JobRequest {
     pub input: Input,
 }
 
-/// What came of a job, as its keeper records it.
+/// What came of a job, as its worker records it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobEnd {
@@ -71,28 +71,28 @@ impl JobEnd {
     }
 }
 
-/// The part of a keeper's process that keeps the job: it holds the lock, listens for a cancellation, writes progress
+/// The part of a worker's process that keeps the job: it holds the lock, listens for a cancellation, writes progress
 /// and output, and records the end. See the [module](super) for an example.
 ///
 /// Dropping it without [`end`](Self::end) leaves the job without a result: it is lost.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct JobWorker {
     id: JobId,
     dir: PathBuf,
     request: JobRequest,
     cancellation: CancellationToken,
-    shared: Arc<Shared>,
+    shared: Arc<WorkerState>,
     /// One listens to the FIFO, one records the progress.
     threads: Vec<JoinHandle<()>>,
     /// Our own end of the FIFO: with it, a reader sees no end of file when another writer goes.
     control: File,
-    /// Closed last, with the value: then the job has no keeper.
+    /// Closed last, with the value: then the job has no worker.
     _lock: File,
 }
 
 /// What the recorder writes.
 #[derive(Debug)]
-struct Shared {
+struct WorkerState {
     status_file: PathBuf,
     state: Mutex<State>,
     changed: Condvar,
@@ -107,7 +107,7 @@ struct State {
     has_ended: bool,
 }
 
-impl Keeper {
+impl JobWorker {
     /// Takes a job over: holds its lock from now on, says in its status that this process keeps it, and listens for a
     /// cancellation.
     ///
@@ -116,7 +116,7 @@ impl Keeper {
     /// # Errors
     ///
     /// [`JobError::Running`] where another process holds the lock; [`JobError::Unusable`] where `lock` is another
-    /// file, where a keeper has had the job before, or where a file of it cannot be read; [`JobError::Io`] where the
+    /// file, where a worker has had the job before, or where a file of it cannot be read; [`JobError::Io`] where the
     /// system has no thread or no room.
     pub fn take(store: &JobStore, id: &JobId, lock: OwnedFd) -> Result<Self, JobError> {
         let dir = store.dir().join(id.as_str());
@@ -124,12 +124,12 @@ impl Keeper {
         hold(&dir, id, &lock)?;
         for name in [names::STATUS, names::RESULT] {
             if fs::symlink_metadata(dir.join(name)).is_ok() {
-                return Err(unusable(id, name, &"it is there: the job has had a keeper before"));
+                return Err(unusable(id, name, &"it is there: the job has had a worker before"));
             }
         }
         let request = read_request(&dir, id)?;
-        let status = StatusFile { keeper_pid: Some(std::process::id()), ..StatusFile::default() };
-        let shared = Arc::new(Shared {
+        let status = StatusFile { worker_pid: Some(std::process::id()), ..StatusFile::default() };
+        let shared = Arc::new(WorkerState {
             status_file: dir.join(names::STATUS),
             output: Recorded::open(&dir).map_err(|err| unusable(id, names::STDOUT, &err))?,
             state: Mutex::new(State { status, ..State::default() }),
@@ -148,7 +148,7 @@ impl Keeper {
             .spawn(move || listen(listening, &token))
             .map_err(failed("listen for a cancellation of"))?;
         // From here on, dropping the value ends both threads.
-        let mut keeper = Self {
+        let mut worker = Self {
             id: id.clone(),
             dir,
             request,
@@ -158,12 +158,12 @@ impl Keeper {
             control,
             _lock: lock,
         };
-        keeper.shared.write().map_err(failed("record the keeper of"))?;
-        let shared = Arc::clone(&keeper.shared);
+        worker.shared.write().map_err(failed("record the worker of"))?;
+        let shared = Arc::clone(&worker.shared);
         let recorder = thread::Builder::new().name("progress".to_owned());
         let recorder = recorder.spawn(move || shared.record());
-        keeper.threads.push(recorder.map_err(failed("record the progress of"))?);
-        Ok(keeper)
+        worker.threads.push(recorder.map_err(failed("record the progress of"))?);
+        Ok(worker)
     }
 
     /// The job's id.
@@ -178,13 +178,13 @@ impl Keeper {
         &self.request
     }
 
-    /// Cancelled when the job is; a keeper that gets a signal cancels it itself.
+    /// Cancelled when the job is; a worker that gets a signal cancels it itself.
     #[must_use]
     pub fn cancellation(&self) -> &CancellationToken {
         &self.cancellation
     }
 
-    /// The context for the call of the job: its id is the job's, its cancellation the keeper's, and its
+    /// The context for the call of the job: its id is the job's, its cancellation the worker's, and its
     /// progress and output are recorded.
     ///
     /// The first 8 MiB of each stream are kept while it runs. What the disk refuses is dropped and counted; it fails no
@@ -266,7 +266,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for JobWorker {
     fn drop(&mut self) {
         self.shared.stop();
         let _ = self.control.write_all(&[STOP]);
@@ -287,7 +287,7 @@ fn hold(dir: &Path, id: &JobId, lock: &File) -> Result<(), JobError> {
     };
     let own = lock.metadata().map_err(|err| refused(&err))?;
     if (file.dev(), file.ino()) != (own.dev(), own.ino()) {
-        return Err(refused(&"the keeper was not given the lock of this job"));
+        return Err(refused(&"the worker was not given the lock of this job"));
     }
     // Through the same open file this is held already; through another one it may be free or not.
     match lock.try_lock() {
@@ -339,7 +339,7 @@ fn listen(mut fifo: File, cancellation: &CancellationToken) {
     }
 }
 
-impl Shared {
+impl WorkerState {
     fn progress(&self, progress: &Progress) {
         let mut state = self.lock();
         state.status.progress = Some(ProgressPart {
