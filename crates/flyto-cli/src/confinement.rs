@@ -51,7 +51,8 @@ pub(crate) fn facts(it: &Confinement) -> Vec<(&'static str, String)> {
     };
     let asked_for = it.limits.without(&it.default_limits);
     let by_default = limits(&it.default_limits);
-    let by_default = (!by_default.is_empty()).then(|| format!("{by_default} (by default)"));
+    let by_default = (!by_default.is_empty())
+        .then(|| format!("{by_default} (by default; one more gets EAGAIN)"));
     let bounds = [limits(&asked_for)].into_iter().filter(|it| !it.is_empty()).chain(by_default);
     let bounds = bounds.collect::<Vec<_>>().join(", ");
     let path = |it: &Path| one_line(&it.to_string_lossy());

@@ -11,7 +11,9 @@
 //! tasks of a user in a user namespace, since Linux 5.14; before that, in all of them. What other programs
 //! of the user start counts as well, unless the supervisor has a namespace of its own. It has one where a PID
 //! namespace or a network of its own needs that, and not for the count alone: in there every file of another
-//! user belongs to no known user, and no program can become another user. No bound is ever set higher than this process's
+//! user belongs to no known user, and no program can become another user. Its `EAGAIN` (fork(2)) is counted
+//! nowhere, and a tree that has as many processes as it may was perhaps refused none: that this bound was reached is
+//! known from a control group alone (`pids.events`). No bound is ever set higher than this process's
 //! own.
 
 use std::{
@@ -228,11 +230,11 @@ impl LimitEnforcement {
         };
         let processes = match self.processes {
             ProcessEnforcement::Cgroup => Some("a control group"),
-            ProcessEnforcement::Namespace => {
-                Some("RLIMIT_NPROC in a user namespace of the tree's own")
-            }
+            ProcessEnforcement::Namespace => Some(
+                "RLIMIT_NPROC in a user namespace of the tree's own; the kernel does not tell that it was reached",
+            ),
             ProcessEnforcement::User => Some(
-                "RLIMIT_NPROC, over what the user has already; what the user starts elsewhere counts too",
+                "RLIMIT_NPROC, over what the user has already; what the user starts elsewhere counts too, and the kernel does not tell that it was reached",
             ),
             ProcessEnforcement::Unavailable => None,
         };

@@ -142,7 +142,8 @@ pub enum LimitKind {
     CpuTime,
     /// [`Limits::memory_bytes`].
     Memory,
-    /// [`Limits::processes`].
+    /// [`Limits::processes`]. Told only where the system counts the processes that it refused, as a control group of
+    /// Linux does; elsewhere the program alone knows.
     Processes,
     /// [`Limits::file_size_bytes`].
     FileSize,

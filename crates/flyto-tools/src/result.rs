@@ -232,7 +232,8 @@ pub struct Execution {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enforced: Vec<String>,
     /// The most processes that the program could have at once, where that was bounded: by its declaration, by the
-    /// operator, or by the backend itself.
+    /// operator, or by the backend itself. That a program was refused one more is told by
+    /// [`Failure::Limit`] where the system counts it; elsewhere only the program knows (`EAGAIN`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_processes: Option<u64>,
     /// Names of the sandbox profiles that held.

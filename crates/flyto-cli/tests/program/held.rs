@@ -31,7 +31,7 @@ fn a_tool_that_needs_a_checkpoint_is_refused() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       1024 processes (by default)
+        limits       1024 processes (by default; one more gets EAGAIN)
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/home/.config/flyto/config.json
@@ -228,7 +228,7 @@ fn a_rule_that_denies_stops_the_operator_too() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       1024 processes (by default)
+        limits       1024 processes (by default; one more gets EAGAIN)
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/config.json

@@ -71,7 +71,7 @@ fn show_says_what_runs_in_every_form() {
             backend      linux
             ended        every descendant, with the call
             sandbox      none
-            limits       1024 processes (by default)
+            limits       1024 processes (by default; one more gets EAGAIN)
             isolation    none
             granted      nothing
             to set       WORDS_KEY in the environment of flyto
@@ -96,7 +96,7 @@ fn show_says_what_runs_in_every_form() {
             backend      linux
             ended        every descendant, with the call
             sandbox      none
-            limits       4.9 KiB of output, 1024 processes (by default)
+            limits       4.9 KiB of output, 1024 processes (by default; one more gets EAGAIN)
             isolation    none
             granted      nothing
             to grant     {"plugins": {"grants": {"words": {"env": ["ANOTHER_VARIABLE"]}}}}
@@ -122,7 +122,7 @@ fn show_says_what_runs_in_every_form() {
             backend      linux
             ended        every descendant, with the call
             sandbox      none
-            limits       1024 processes (by default)
+            limits       1024 processes (by default; one more gets EAGAIN)
             isolation    none
             granted      nothing
             to grant     {"plugins": {"grants": {"once": {"env": ["ANOTHER_VARIABLE"]}}}}
@@ -147,7 +147,7 @@ fn show_says_what_runs_in_every_form() {
             backend      linux
             ended        every descendant, with the call
             sandbox      none
-            limits       1024 processes (by default)
+            limits       1024 processes (by default; one more gets EAGAIN)
             isolation    none
             granted      nothing
             to grant     {"plugins": {"grants": {"stays": {"env": ["ANOTHER_VARIABLE"]}}}}
@@ -331,7 +331,7 @@ fn a_dry_run_shows_what_would_run() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       1024 processes (by default)
+        limits       1024 processes (by default; one more gets EAGAIN)
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/home/.config/flyto/config.json
@@ -351,7 +351,7 @@ fn a_dry_run_shows_what_would_run() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       1024 processes (by default)
+        limits       1024 processes (by default; one more gets EAGAIN)
         isolation    none
         to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
                      in DIR/home/.config/flyto/config.json
@@ -372,7 +372,7 @@ fn a_dry_run_shows_what_would_run() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       1024 processes (by default)
+        limits       1024 processes (by default; one more gets EAGAIN)
         isolation    none
         to set       FLYTO_TEST_TOKEN in the environment of flyto
         to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
@@ -402,7 +402,7 @@ fn a_dry_run_names_the_variables_to_grant() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       1024 processes (by default)
+        limits       1024 processes (by default; one more gets EAGAIN)
         isolation    none
         to grant     {"plugins": {"grants": {"words": {"env": ["LOG", "MODE", "WORDS_KEY"]}}}}
                      in DIR/home/.config/flyto/config.json

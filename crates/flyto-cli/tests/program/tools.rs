@@ -177,7 +177,7 @@ fn show_tells_everything_about_a_tool() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       1024 processes (by default)
+        limits       1024 processes (by default; one more gets EAGAIN)
         isolation    none
         granted      nothing
         to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
@@ -216,7 +216,7 @@ fn show_tells_everything_about_a_tool() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       1024 processes (by default)
+        limits       1024 processes (by default; one more gets EAGAIN)
         isolation    none
         granted      nothing
         to grant     {"plugins": {"grants": {"p": {"env": ["ANOTHER_VARIABLE"]}}}}
@@ -251,7 +251,7 @@ fn show_tells_everything_about_a_tool() {
         backend      linux
         ended        every descendant, with the call
         sandbox      none
-        limits       1024 processes (by default)
+        limits       1024 processes (by default; one more gets EAGAIN)
         isolation    none
         class        generic
         read-only    undeclared, counts as no
