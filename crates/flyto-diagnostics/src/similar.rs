@@ -16,7 +16,7 @@
 /// assert_eq!(closest("colour", known), None);
 /// ```
 pub fn closest<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    nearest(written, known, Reach::Words)
+    nearest(written, known, Tolerance::Words)
 }
 
 /// Known names, prepared once, of which each of many written names has the nearest looked up.
@@ -47,7 +47,7 @@ impl<'a> KnownNames<'a> {
     pub fn closest(&self, written: &str) -> Option<&'a str> {
         let wanted = Folded::new(written)?;
         let distance = |(name, known): &(&'a str, Folded)| {
-            Some((wanted.distance_to(known, Reach::Words)?, *name))
+            Some((wanted.distance_to(known, Tolerance::Words)?, *name))
         };
         let near = self.names.iter().filter_map(distance);
         near.min_by_key(|&(distance, _)| distance).map(|(_, name)| name)
@@ -56,7 +56,7 @@ impl<'a> KnownNames<'a> {
 
 /// How far apart two names may be.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Reach {
+pub(crate) enum Tolerance {
     /// A slip of the pen.
     Letters,
     /// That, or whole words left out or added.
@@ -66,13 +66,13 @@ pub(crate) enum Reach {
 pub(crate) fn nearest<'a>(
     written: &str,
     known: impl IntoIterator<Item = &'a str>,
-    reach: Reach,
+    tolerance: Tolerance,
 ) -> Option<&'a str> {
     let wanted = Folded::new(written)?;
     let near = known
         .into_iter()
         .take(MOST_NAMES)
-        .filter_map(|name| Some((wanted.distance(name, reach)?, name)));
+        .filter_map(|name| Some((wanted.distance(name, tolerance)?, name)));
     near.min_by_key(|&(distance, _)| distance).map(|(_, name)| name)
 }
 
@@ -107,8 +107,8 @@ impl Folded {
     }
 
     /// As [`distance_to`](Self::distance_to) a name that is compared once.
-    fn distance(&self, name: &str, reach: Reach) -> Option<usize> {
-        self.distance_to(&Self::new(name)?, reach)
+    fn distance(&self, name: &str, tolerance: Tolerance) -> Option<usize> {
+        self.distance_to(&Self::new(name)?, tolerance)
     }
 
     /// How many kinds of letters are here and not in `other`. Each of them takes an edit at least.
@@ -117,7 +117,7 @@ impl Folded {
     }
 
     /// How far `other` is from this one, or nothing when it is too far. Smaller is nearer.
-    fn distance_to(&self, other: &Self, reach: Reach) -> Option<usize> {
+    fn distance_to(&self, other: &Self, tolerance: Tolerance) -> Option<usize> {
         let (n_self, n_other) = (self.letters.len(), other.letters.len());
         let allowed = (n_self.max(n_other) / 3).clamp(1, MOST_EDITS);
         let may_be_near = n_self.abs_diff(n_other) <= allowed
@@ -127,7 +127,7 @@ impl Folded {
             .then(|| edits(&self.letters, &other.letters, allowed))
             .flatten()
             .filter(|it| *it < n_self.min(n_other));
-        if near.is_some() || reach == Reach::Letters {
+        if near.is_some() || tolerance == Tolerance::Letters {
             return near;
         }
         let (short, long) = if self.word_ends.len() < other.word_ends.len() {

@@ -12,7 +12,7 @@ use flyto_execenv::{
 };
 use flyto_tools::Origin;
 
-use crate::prepared::{Prepared, Shared};
+use crate::prepared::{HostState, Prepared};
 
 /// What holds for the program of a tool, by its class, its declaration, and what is granted to it.
 ///
@@ -85,7 +85,7 @@ pub struct Confinement {
 
 impl Confinement {
     /// What holds for the program of this tool; `None` for one that is no program.
-    pub(crate) fn of(call: &Prepared, shared: &Shared) -> Option<Self> {
+    pub(crate) fn of(call: &Prepared, shared: &HostState) -> Option<Self> {
         let env = &shared.plugin_ctx.exec_env;
         let (spec, profiles, installed) = match call.plugin_tool() {
             Some(tool) => {
@@ -143,7 +143,7 @@ pub(crate) fn class_of(call: &Prepared) -> Option<Class> {
 
 /// The same for a tool of a definition file, and one that was written at run time, which declare neither bounds nor
 /// isolation.
-fn of_other_program(call: &Prepared, shared: &Shared) -> Option<(Spec, Vec<String>, Installed)> {
+fn of_other_program(call: &Prepared, shared: &HostState) -> Option<(Spec, Vec<String>, Installed)> {
     let env = &shared.plugin_ctx.exec_env;
     let class = class_of(call).filter(|it| *it != Class::PLUGIN_TOOL)?;
     let command = call.preview().and_then(|it| it.command_line.as_ref()?.first());

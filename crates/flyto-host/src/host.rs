@@ -28,7 +28,7 @@ use crate::{
     links,
     permission::{Caller, Gate},
     places::Surroundings,
-    prepared::{Prepared, Shared},
+    prepared::{HostState, Prepared},
     report::{ExecFileState, LoadReport},
     sources::{Sources, checked},
     spill,
@@ -74,7 +74,7 @@ pub struct Host {
     /// Held by the call that changes what is loaded.
     sources: Mutex<Sources>,
     /// What calls need; they may outlive a reload.
-    shared: Arc<Shared>,
+    shared: Arc<HostState>,
     /// On whose behalf calls are made.
     caller: Caller,
 }
@@ -127,7 +127,7 @@ impl Host {
             moment: watch::Sender::new(moment),
             sources: Mutex::new(sources),
             caller,
-            shared: Arc::new(Shared {
+            shared: Arc::new(HostState {
                 stages,
                 gate,
                 plugin_ctx,

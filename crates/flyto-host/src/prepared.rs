@@ -23,7 +23,7 @@ use crate::{
 
 /// What a prepared call needs of its host. It outlives a reload, as the tool does.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct HostState {
     pub(crate) stages: Stages,
     /// Which calls may run.
     pub(crate) gate: Gate,
@@ -69,7 +69,7 @@ pub(crate) struct Shared {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    shared: Arc<Shared>,
+    shared: Arc<HostState>,
     entry: Entry,
     input: Input,
     caller: Caller,
@@ -109,7 +109,7 @@ pub struct Plan {
 }
 
 impl Prepared {
-    pub(crate) fn new(shared: Arc<Shared>, entry: Entry, input: Input, caller: Caller) -> Self {
+    pub(crate) fn new(shared: Arc<HostState>, entry: Entry, input: Input, caller: Caller) -> Self {
         Self {
             shared,
             entry,

@@ -63,7 +63,8 @@ const SHOWN_BYTES: usize = 2 * 1024;
 /// How much of the output is on stdout now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Printed {
-    Whole,
+    /// The output, all of it.
+    Output,
     /// The result's text, which has a gap that it tells of.
     Text,
 }
@@ -74,7 +75,7 @@ fn print(made: &Made, screen: &Screen) -> Result<Printed, Stop> {
     let result = &made.result;
     let is_shown = made.shown.stdout;
     if is_shown && !result.is_error() {
-        return Ok(Printed::Whole);
+        return Ok(Printed::Output);
     }
     if made.shown.is_within_line {
         screen.output(&b"\n"[..])?;
@@ -92,7 +93,7 @@ fn print(made: &Made, screen: &Screen) -> Result<Printed, Stop> {
             // It was there for this, and is not reported. One that stays is removed in a week.
             let _ = std::fs::remove_file(path);
         }
-        return Ok(Printed::Whole);
+        return Ok(Printed::Output);
     }
     if is_ours(result) {
         screen.answer(String::from_utf8_lossy(output))?;
@@ -104,7 +105,7 @@ fn print(made: &Made, screen: &Screen) -> Result<Printed, Stop> {
         // What follows on the terminal starts on a line of its own, and stdout stays as it is.
         screen.complain('\n');
     }
-    Ok(if omitted.is_some() { Printed::Text } else { Printed::Whole })
+    Ok(if omitted.is_some() { Printed::Text } else { Printed::Output })
 }
 
 /// Whether the text is this program's own, in which names and values of others may stand.

@@ -14,7 +14,7 @@ use crate::diagnostic::{Diagnostic, Location, Severity};
 use crate::findings::{Findings, Reported};
 use crate::json::{Member, Spanned, string_literal};
 use crate::quote::quoted;
-use crate::similar::{Reach, nearest};
+use crate::similar::{Tolerance, nearest};
 use crate::source::Span;
 use duplicates::{Duplicates, Signatures};
 pub use keys::{ObjectKeys, recorded_keys};
@@ -514,7 +514,7 @@ impl<'v, 'f> ObjectReader<'v, 'f> {
             Diagnostic::error(codes::MISSING_KEY, place, what).with_pointer(self.at.pointer());
         let others = self.members.iter().map(|member| &*member.key.value);
         let others = others.filter(|name| !self.known.contains(name) && !self.is_allowed(name));
-        let Some(near) = nearest(key, others, Reach::Letters) else {
+        let Some(near) = nearest(key, others, Tolerance::Letters) else {
             return self.push(diag.with_help(format!("add `{}: {sample}`", quoted(key))));
         };
         // One finding for one slip: the key is not reported again as unknown.

@@ -6,7 +6,7 @@ use crate::codes;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::json::{Spanned, string_literal};
 use crate::quote::quoted;
-use crate::similar::{Reach, nearest};
+use crate::similar::{Tolerance, nearest};
 
 use super::{MOST_FINDINGS, ObjectReader, Reported};
 
@@ -82,7 +82,7 @@ impl ObjectReader<'_, '_> {
             // A slip in another spelling is near to that one, and means the key.
             let spellings = self.allowed.iter().filter_map(|(name, key)| Some((*name, (*key)?)));
             let names = self.known.iter().copied().chain(spellings.clone().map(|it| it.0));
-            let near = nearest(&name.value, names, Reach::Words)?;
+            let near = nearest(&name.value, names, Tolerance::Words)?;
             let known = self.known.iter().copied().find(|it| *it == near);
             known.or_else(|| spellings.clone().find(|it| it.0 == near).map(|it| it.1))
         };

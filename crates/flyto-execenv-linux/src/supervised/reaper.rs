@@ -63,7 +63,7 @@ const PROOF_TIME: Duration = Duration::from_secs(10);
 
 /// How long a backend that is dropped waits for supervisors that were let go before, and for the end of what a
 /// killed one has left: 4 s, twice the time after which their cgroups are killed.
-const LAST_WAIT: Duration = Duration::from_secs(4);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The supervisors that have not finished.
 static LEFT: Mutex<Left> = Mutex::new(Left { supervisors: Vec::new(), thread_of: 0 });
@@ -125,7 +125,7 @@ pub(crate) fn attend(at_most: Duration, let_go: impl FnOnce()) {
 /// Waits until the thread has no supervisor to wait for.
 fn wait_for_the_thread() {
     let is_waited_for = |it: &mut Left| it.thread_of == process::id() && !it.supervisors.is_empty();
-    drop(FINISHED.wait_timeout_while(left(), LAST_WAIT, is_waited_for));
+    drop(FINISHED.wait_timeout_while(left(), SHUTDOWN_TIMEOUT, is_waited_for));
 }
 
 /// Waits for a supervisor that was let go.
