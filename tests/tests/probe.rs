@@ -83,7 +83,7 @@ fn floods_with_so_many_bytes() {
 }
 
 #[test]
-fn input_that_nobody_reads_is_no_error() {
+fn unread_input_is_no_error() {
     let much = vec![b'x'; 1_000_000];
     check(
         probe(["never-read"]).stdin_bytes(much.clone()),

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_depends_on_the_chores() {
+    fn no_crate_depends_on_the_chores() {
         check(
             "low: ~chores
              middle:

@@ -40,7 +40,7 @@ fn findings_are_sorted_by_file_and_position() {
 }
 
 #[test]
-fn warnings_become_errors_for_those_who_want_none() {
+fn warnings_become_errors_on_demand() {
     let mut findings = Findings::new();
     findings.push(Diagnostic::note(CODE, Location::file("f"), "n"));
     let mut more = Findings::new();

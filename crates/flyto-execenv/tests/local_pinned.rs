@@ -86,7 +86,7 @@ async fn programs_run_with_the_name_that_the_caller_gave() {
 }
 
 #[tokio::test]
-async fn nobody_can_write_to_a_program_that_runs() {
+async fn no_process_can_write_to_a_program_that_runs() {
     let (shell, env) = (fs::read("/bin/sh").expect("a shell"), env());
     // The program itself tries, by the path under which it was started and by its own image.
     let script = "ls -l /proc/$$/exe; (: >>/proc/$$/exe) 2>/dev/null && echo written; exit 0";

@@ -116,7 +116,7 @@ async fn the_output_limit_counts_both_streams() {
 }
 
 #[tokio::test]
-async fn output_that_is_thrown_away_blocks_nobody() {
+async fn discarded_output_blocks_no_process() {
     let loud = "head -c 1000000 /dev/zero; head -c 1000000 /dev/zero >&2; exit 3";
     let both = sh(loud).stdout(Output::Null).stderr(Output::Null);
     let merged = sh(loud).stdout(Output::Null).merge_stderr();

@@ -159,7 +159,7 @@ async fn waiting_and_ending_out_of_turn_is_noted() {
 }
 
 #[tokio::test]
-async fn output_that_nobody_reads_is_noted() {
+async fn unread_output_is_noted() {
     let backend = quiet();
     let running = backend.start(Spec::new("/bin/quiet")).await.expect("it starts");
     running.control.wait().await.expect("it is watched");

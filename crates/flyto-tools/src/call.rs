@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_has_to_listen() {
+    fn no_listener_is_needed() {
         let ctx = CallContext::new();
         assert!(!ctx.wants_progress() && !ctx.wants_output());
         ctx.report(0.5, "unheard");

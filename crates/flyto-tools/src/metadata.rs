@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_declared_is_read_conservatively() {
+    fn undeclared_metadata_is_read_conservatively() {
         check(
             Metadata::undeclared(),
             expect![[r#"

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::{Problem, TextFile, parent, relative};
 use crate::{
     metadata::Metadata,
-    rust_source::{comments, strings},
+    rust_source::{code_only, comments, is_word, strings},
 };
 
 /// Words that stand for a role without naming it.
@@ -62,12 +62,13 @@ impl Count {
     }
 }
 
-/// Counts the pronouns in the comments of Rust files, in the string literals of those that are no tests, and in the
-/// prose of Markdown files.
+/// Counts the pronouns in the comments of Rust files and in the names of their functions, which are sentences where
+/// they are those of tests; in the string literals of files that are no tests; and in the prose of Markdown files.
 pub(super) fn check(files: &[TextFile]) -> Count {
     let mut res = Count { n_words: 0, found: Vec::new() };
     for file in files {
         if file.is_rust() {
+            res.add_names(file);
             for (offset, comment) in comments(&file.text) {
                 let first = file.line_of(offset);
                 for (i, line) in comment.lines().enumerate() {
@@ -107,6 +108,19 @@ fn before_tests(text: &str) -> &str {
 }
 
 impl Count {
+    /// Counts the words in the names of functions; a name of one word is no sentence.
+    fn add_names(&mut self, file: &TextFile) {
+        let code = code_only(&file.text);
+        for (at, keyword) in code.match_indices("fn ") {
+            let name =
+                code[at + keyword.len()..].split(|it: char| !it.is_alphanumeric() && it != '_');
+            let name = name.take(1).filter(|it| it.contains('_')).collect::<String>();
+            if at == 0 || !is_word(code.as_bytes()[at - 1]) {
+                self.add(file, file.line_of(at), &name.replace('_', " "));
+            }
+        }
+    }
+
     /// Counts one line of prose; what stands in backticks is a name.
     fn add(&mut self, file: &TextFile, line: usize, text: &str) {
         for prose in text.split('`').step_by(2) {
@@ -183,9 +197,10 @@ mod tests {
     fn comments_are_counted_and_code_is_not() {
         check_file(
             "a.rs",
-            "/// Nobody waits.\nfn who() {} // \"someone\" calls\nconst A: &str = \"who\";\n/* Two\nlines: whom? */",
+            "/// Nobody waits.\nfn who() {} fn a_call_whom() {} // \"someone\" calls\nconst A: &str = \"who\";\n/* Two\nlines: whom? */",
             expect![[r#"
-                3 role pronouns in 7 words of comments, texts and papers, at most 0
+                4 role pronouns in 10 words of comments, texts and papers, at most 0
+                a.rs:2: `whom` names no role: write which process or person
                 a.rs:1: `Nobody` names no role: write which process or person
                 a.rs:2: `someone` names no role: write which process or person
                 a.rs:5: `whom` names no role: write which process or person"#]],

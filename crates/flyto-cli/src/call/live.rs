@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_is_gone_ends_the_call() {
+    fn a_closed_reader_ends_the_call() {
         let live = live(None);
         stuck(&live);
         live.0.break_off(&mut live.0.lock(), io::ErrorKind::BrokenPipe.into());

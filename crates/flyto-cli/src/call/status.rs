@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_writer() {
+    fn no_call_waits_for_a_writer() {
         let status = Status { width: Some(80), ..Status::new("p:t", &Screen::plain()) };
         let writing = unpoisoned(&status.state);
         status.tick();

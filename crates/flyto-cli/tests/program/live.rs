@@ -278,7 +278,7 @@ fn a_stream_that_fails_has_its_text_on_stdout() {
 }
 
 #[test]
-fn a_reader_who_has_enough_ends_the_call() {
+fn a_reader_that_has_enough_ends_the_call() {
     let script = "echo $$; while [ ! -e gone ]; do sleep 0.05; done; while :; do echo more; done";
     let place = Place::with_tools(&[("endless", script, STREAM)]);
     let mut child = place.call(&["p:endless"]).start();
@@ -292,7 +292,7 @@ fn a_reader_who_has_enough_ends_the_call() {
 }
 
 #[test]
-fn a_reader_who_does_not_read_does_not_stop_the_clock() {
+fn a_reader_that_does_not_read_does_not_stop_the_clock() {
     let script = "echo $$; while :; do echo 'more and more and more'; done";
     let place =
         Place::with_tools(&[("endless", script, r#""stream": true, "timeout_seconds": 1"#)]);
@@ -309,7 +309,7 @@ fn a_reader_who_does_not_read_does_not_stop_the_clock() {
 }
 
 #[test]
-fn a_reader_who_does_not_read_does_not_keep_ctrl_c_away() {
+fn a_reader_that_does_not_read_does_not_keep_ctrl_c_away() {
     let script = "echo $$; while :; do echo 'more and more and more'; done";
     let place = Place::with_tools(&[("endless", script, STREAM)]);
     let mut child = place.call(&["p:endless"]).start();

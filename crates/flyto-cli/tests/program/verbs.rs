@@ -421,7 +421,7 @@ fn a_configuration_that_cannot_be_used_stops_everything() {
 }
 
 #[test]
-fn colour_is_for_those_who_want_it() {
+fn colour_is_on_demand() {
     let place = place();
     let has_colour = |flyto: crate::place::Flyto<'_>| flyto.run().stdout().contains('\u{1b}');
     let list = |more: &[&str]| place.flyto(&words(&[&["list"], more].concat()));
@@ -435,7 +435,7 @@ fn colour_is_for_those_who_want_it() {
 }
 
 #[test]
-fn a_reader_who_has_enough_is_no_error() {
+fn a_reader_that_has_enough_is_no_error() {
     let place = place();
     for verb in [
         &["list"][..],

@@ -189,7 +189,7 @@ fn for_programs_each_line_is_a_document() {
 }
 
 #[test]
-fn it_ends_when_nobody_reads() {
+fn it_ends_when_its_reader_is_gone() {
     let place = place();
     let child = place.flyto(&["--plugins", "plugins", "list", "--watch", "--quiet"]).start();
     let mut running = Running(child);

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_nobody_holds_is_removed() {
+    fn only_what_no_process_holds_is_removed() {
         let place = tempfile::tempdir().expect("there is room");
         let alive = Home::make(place.path()).expect("the place is ours");
         let cgroup = alive.make_cgroup(0).expect("the home is ours");

@@ -248,7 +248,7 @@ fn version_2_is_told_and_asked_in_its_own_words() {
 }
 
 #[tokio::test]
-async fn who_is_just_ending_is_waited_for() {
+async fn an_ending_process_is_waited_for() {
     let cgroups = Cgroups::probe();
     let Some(leaf) = cgroups.leaf(1, false).expect("there is room") else { return };
     let homes: Vec<PathBuf> = cgroups.homes.all().map(|it| it.path().to_owned()).collect();

@@ -292,7 +292,7 @@ async fn processes_of_an_ordinary_user_are_bounded() {
 }
 
 #[test]
-fn a_supervisor_in_a_namespace_of_its_own_has_nobody_else_to_count() {
+fn a_supervisor_in_a_namespace_of_its_own_has_no_other_process_to_count() {
     let enforcement = enforcement(ProcessEnforcement::User, false);
     let nproc = |namespace| {
         let plan = enforcement.plan(namespace, &Limits::new().processes(10), KillScope::Tree);

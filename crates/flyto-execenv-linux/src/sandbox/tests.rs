@@ -517,9 +517,9 @@ fn what_keeps_a_tree_cannot_be_denied_its_sight() {
 }
 
 #[tokio::test]
-async fn whoever_is_confined_has_no_privileges() {
+async fn a_confined_program_has_no_privileges() {
     let isolation = |_: &Path| Isolation::new().system_calls(SystemCalls::Restricted);
-    let test = "sandbox::tests::whoever_is_confined_has_no_privileges";
+    let test = "sandbox::tests::a_confined_program_has_no_privileges";
     let Some(_) = Scene::enter(test, isolation).await else { return };
     let status = fs::read_to_string("/proc/self/status").expect("it is readable");
     let line = |name: &str| {

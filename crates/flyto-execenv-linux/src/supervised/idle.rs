@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_nobody_needs_go_two_at_a_time() {
+    fn unneeded_supervisors_go_two_at_a_time() {
         let (idle, begin, pool) = (Idle::default(), Instant::now(), PoolId::new());
         for n in 0..5 {
             assert!(idle.put(pool, n, begin).is_empty());

@@ -114,7 +114,7 @@ fn children() -> String {
 }
 
 #[test]
-fn whom_somebody_attends_to_has_ended_and_is_reaped() {
+fn a_supervisor_that_is_waited_for_has_ended_and_is_reaped() {
     let pool = Pool::new(Kind::default(), Arc::new(Cgroups::none()));
     pool.probe().expect("it starts").expect("it is set up");
     assert_eq!(children().split_whitespace().count(), 1);

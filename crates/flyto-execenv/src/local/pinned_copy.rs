@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn only_programs_of_this_machine_need_nobody_to_open_them() {
+    fn only_programs_of_this_machine_are_native() {
         let own = fs::read(std::env::current_exe().expect("a path")).expect("this program");
         assert_eq!(is_native(&own), cfg!(target_os = "linux"));
         let mut foreign = own.clone();

@@ -24,6 +24,6 @@ impl ControlFault for KillsDespiteGrace {
 }
 
 #[test]
-fn nobody_is_asked() {
+fn no_process_is_asked() {
     check::<KillsDespiteGrace>(&["grace-asks-first"]);
 }

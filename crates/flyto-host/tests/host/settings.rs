@@ -39,7 +39,7 @@ fn check(host: &Host, expect: Expect) {
 }
 
 #[test]
-fn a_grant_for_nobody_is_told_with_a_name_that_is_near() {
+fn a_grant_for_no_plugin_is_told_with_a_name_that_is_near() {
     let world = World::new().plugin("notes", "true").plugin("git-info", "true");
     let grants =
         r#""grants": {"note": {}, "git-info": {"env": ["X"]}, "gitinfo": {}, "other": {}}"#;

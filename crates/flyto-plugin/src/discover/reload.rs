@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_while_everything_is_there() {
+    fn no_search_waits_while_everything_is_there() {
         check(&["d"], |_| (), |_| panic!("there is nothing to wait for"), &[]);
     }
 }

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_home_that_nobody_has_is_an_error() {
+    fn the_home_of_no_user_is_an_error() {
         check("~/a", None, expect![[r#"failed to expand "~/a": there is no home directory"#]]);
         check("~", Some(""), expect![[r#"failed to expand "~": there is no home directory"#]]);
         check(

@@ -322,7 +322,7 @@ for method, id, tool, args in requests():
 }
 
 #[tokio::test]
-async fn stderr_that_nobody_reads_does_not_stop_the_plugin() {
+async fn unread_stderr_does_not_stop_the_plugin() {
     let host = Host::new(
         r#"
 for method, id, tool, args in requests():
@@ -365,7 +365,7 @@ threading.Event().wait()
 "#;
 
 #[tokio::test]
-async fn who_aborts_lets_no_process_take_its_leave() {
+async fn an_abort_gives_no_process_a_grace() {
     let host = Host::new(STAYING);
     let pid = host.text("pid", "{}").await;
     host.sessions.abort().await;
