@@ -77,13 +77,15 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     problems.extend(phrases::check(&files));
     let words = words::check(&files);
     problems.extend(words.problems());
+    let docs = words::doc_ratios(&metadata, &files);
+    problems.extend(docs.problems());
     problems.sort();
     problems.dedup();
     for problem in &problems {
         eprintln!("{problem}");
     }
     println!("tidy: {}", words.line());
-    println!("tidy: {}", words::doc_ratios(&metadata, &files));
+    println!("tidy: {}", docs.line());
     match problems.len() {
         0 => {
             println!("tidy: {} files are fine", paths.len());

@@ -3,8 +3,6 @@
 //! [`check`] counts such pronouns in comments, in texts of the programs and in papers, and [`doc_ratios`] tells
 //! how much of a crate is documentation.
 
-use std::fmt::Write as _;
-
 use super::{Problem, TextFile, parent, relative};
 use crate::{
     metadata::Metadata,
@@ -138,31 +136,61 @@ impl Count {
     }
 }
 
-/// Lines of documentation for each 100 lines of code, for each library that is published: one line for
-/// people. What is there for tests counts as neither, [`TEST_KITS`] included.
-pub(super) fn doc_ratios(metadata: &Metadata, files: &[TextFile]) -> String {
-    let mut res = "doc lines for each 100 of code (reach: 30):".to_owned();
+/// Lines of documentation for each 100 lines of code that a published library has at least.
+const MIN_DOC_LINES: usize = 30;
+
+/// How much of each library is documentation: the path of its root, its name, and lines for each 100 of code.
+#[derive(Debug)]
+pub(super) struct DocRatios(Vec<(String, String, usize)>);
+
+impl DocRatios {
+    /// The libraries that say too little.
+    pub(super) fn problems(&self) -> impl Iterator<Item = Problem> {
+        self.0.iter().filter(|it| it.2 < MIN_DOC_LINES).map(|(root, _, ratio)| {
+            let what = format!(
+                "{ratio} lines of documentation for each 100 of code, and {MIN_DOC_LINES} are the \
+                 least: say units, bounds and errors of what is public"
+            );
+            Problem::new(root, 1, what)
+        })
+    }
+
+    /// One line for people.
+    pub(super) fn line(&self) -> String {
+        let each: Vec<_> =
+            self.0.iter().map(|(_, name, ratio)| format!("{name} {ratio}")).collect();
+        format!("doc lines for each 100 of code (at least {MIN_DOC_LINES}): {}", each.join(" "))
+    }
+}
+
+/// Counts for each library that is published. What is there for tests counts as neither, [`TEST_KITS`] included.
+pub(super) fn doc_ratios(metadata: &Metadata, files: &[TextFile]) -> DocRatios {
+    let mut res = Vec::new();
     for package in metadata.packages.iter().filter(|it| it.publishable()) {
         let Some(library) = package.targets.iter().find(|it| it.is_kind("lib")) else { continue };
         let root = relative(&library.src_path);
-        let dir = parent(&root);
-        let is_source = |it: &&TextFile| {
-            let rest = it.path.strip_prefix(dir).and_then(|it| it.strip_prefix('/'));
-            let is_part = |rest: &str| {
-                !rest.contains("tests") && !TEST_KITS.iter().any(|kit| rest.starts_with(kit))
-            };
-            it.is_rust() && rest.is_some_and(is_part)
-        };
-        let (mut n_docs, mut n_code) = (0, 0);
-        for file in files.iter().filter(is_source) {
-            let (docs, code) = lines(&file.text);
-            n_docs += docs;
-            n_code += code;
-        }
-        let ratio = (n_docs * 100_usize).checked_div(n_code).unwrap_or(0);
-        write!(res, " {} {ratio}", package.name).expect("a string takes all");
+        let ratio = doc_ratio(parent(&root), files);
+        res.push((root, package.name.clone(), ratio));
     }
-    res
+    DocRatios(res)
+}
+
+/// Lines of documentation for each 100 of code in a directory of sources.
+fn doc_ratio(dir: &str, files: &[TextFile]) -> usize {
+    let is_source = |it: &&TextFile| {
+        let rest = it.path.strip_prefix(dir).and_then(|it| it.strip_prefix('/'));
+        let is_part = |rest: &str| {
+            !rest.contains("tests") && !TEST_KITS.iter().any(|kit| rest.starts_with(kit))
+        };
+        it.is_rust() && rest.is_some_and(is_part)
+    };
+    let (mut n_docs, mut n_code) = (0, 0);
+    for file in files.iter().filter(is_source) {
+        let (docs, code) = lines(&file.text);
+        n_docs += docs;
+        n_code += code;
+    }
+    (n_docs * 100_usize).checked_div(n_code).unwrap_or(MIN_DOC_LINES)
 }
 
 /// Lines of documentation and lines of code.
@@ -184,7 +212,7 @@ mod tests {
 
     use super::{
         super::{TextFile, shown},
-        WORDS_PER_PRONOUN, check, lines,
+        DocRatios, WORDS_PER_PRONOUN, check, doc_ratio, lines,
     };
 
     #[track_caller]
@@ -262,6 +290,22 @@ mod tests {
                 1 role pronouns in 5001 words of comments, texts and papers, at most 1
             "#]],
         );
+    }
+
+    #[test]
+    fn a_library_that_says_too_little_is_a_problem() {
+        let file = |n_docs: usize| {
+            let text = "/// Says.\n".repeat(n_docs) + &"let x = 1;\n".repeat(100);
+            [TextFile { path: "c/src/lib.rs".into(), text }]
+        };
+        let ratio = |n_docs| doc_ratio("c/src", &file(n_docs));
+        let ratios = DocRatios(vec![
+            ("c/src/lib.rs".into(), "c".into(), ratio(30)),
+            ("d/src/lib.rs".into(), "d".into(), ratio(29)),
+        ]);
+        assert_eq!(ratios.line(), "doc lines for each 100 of code (at least 30): c 30 d 29");
+        expect!["d/src/lib.rs:1: 29 lines of documentation for each 100 of code, and 30 are the least: say units, bounds and errors of what is public"]
+            .assert_eq(&shown(&ratios.problems().collect::<Vec<_>>()));
     }
 
     #[test]
