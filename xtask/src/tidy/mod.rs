@@ -9,6 +9,7 @@ use crate::{
     stop::Stop,
 };
 
+mod circles; //  files that import each other in a circle
 mod codes; //    each code of a finding has its explanation in a file
 mod manifests; // each manifest inherits from the workspace and says what the crate is
 mod modules; //  each source file belongs to a target
@@ -86,6 +87,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     }
     println!("tidy: {}", words.line());
     println!("tidy: {}", docs.line());
+    println!("tidy: {}", circles::line(&metadata, &files));
     match problems.len() {
         0 => {
             println!("tidy: {} files are fine", paths.len());

@@ -100,7 +100,7 @@ fn untested(file: &TextFile) -> &str {
 }
 
 /// The text up to its module of tests.
-fn before_tests(text: &str) -> &str {
+pub(super) fn before_tests(text: &str) -> &str {
     let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
     &text[..end]
 }
