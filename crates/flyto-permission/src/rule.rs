@@ -8,7 +8,7 @@
 use std::{fmt, ops::Range, sync::Arc};
 
 use flyto_diagnostics::closest;
-use flyto_tools::ToolId;
+use flyto_tools::{PermissionClass, ToolId};
 use serde::{Serialize, Serializer};
 
 use crate::{Layer, Place, Verdict, glob::Glob, host};
@@ -266,9 +266,37 @@ impl Form {
                 let why = "a class is one name";
                 return fail(why, 6..text.len(), Some("class:generic".to_owned()));
             }
-            return Ok(Self::Class(name.to_owned()));
+            return class(text, name);
         }
         tool(text)
+    }
+}
+
+/// What stands behind `class:`.
+///
+/// A class of Flyto's own in other letters, and a name that no tool could show, name nothing.
+fn class(text: &str, name: &str) -> Result<Form, RuleError> {
+    const OWN: [PermissionClass; 6] = [
+        PermissionClass::BASH,
+        PermissionClass::FILE,
+        PermissionClass::WEBFETCH,
+        PermissionClass::READONLY,
+        PermissionClass::GENERIC,
+        PermissionClass::UNDECLARED,
+    ];
+    let fail = |why, better: Option<&str>| {
+        let suggestion = better.map(|it| format!("class:{it}"));
+        Err(RuleError::new(text, why, 6..text.len(), suggestion))
+    };
+    let is_own = |it: &&PermissionClass| it.as_str().eq_ignore_ascii_case(name);
+    match OWN.iter().find(is_own) {
+        Some(own) if own.as_str() != name => {
+            fail("a class of this name is written in small letters", Some(own.as_str()))
+        }
+        None if ToolId::parse(name).is_err() => {
+            fail("a class is one name, without characters that are not seen", None)
+        }
+        _ => Ok(Form::Class(name.to_owned())),
     }
 }
 
@@ -317,6 +345,18 @@ fn tool(text: &str) -> Result<Form, RuleError> {
     if owner.is_some_and(|it| it.contains('*')) || owner.is_none() && name.contains('*') {
         let why = "a star cannot stand for an owner: name the plugin, the server or a class";
         return fail(why, Some("class:generic".to_owned()));
+    }
+    // A name that no tool can have would deny nothing.
+    let stem = name.trim_end_matches('*');
+    let stem = if stem.is_empty() { "x" } else { stem };
+    let is_name = match owner {
+        Some(owner) => ToolId::with_owner(owner, stem),
+        None => ToolId::parse(stem),
+    };
+    if is_name.is_err() {
+        let why =
+            "no tool can have this name: it is too long, or holds a character that is not seen";
+        return fail(why, None);
     }
     match (owner, name.strip_suffix('*')) {
         (_, Some(prefix)) if prefix.contains('*') => {

@@ -319,6 +319,9 @@ fn errors_say_what_to_write() {
             "p:a*b",
             "p:",
             "class:",
+            "class:Bash",
+            "class:read\u{200b}only",
+            "p:a\u{200b}",
             "Read(../x)",
             "Read({a,b})",
             "Read(~bob/x)",
@@ -350,6 +353,9 @@ fn errors_say_what_to_write() {
             failed to read the rule "p:a*b": a star stands only at the end of a name [0..5]
             failed to read the rule "p:": a name is missing beside the colon [0..2]
             failed to read the rule "class:": a class is one name; write class:generic [6..6]
+            failed to read the rule "class:Bash": a class of this name is written in small letters; write class:bash [6..10]
+            failed to read the rule "class:read\u{200b}only": a class is one name, without characters that are not seen [6..17]
+            failed to read the rule "p:a\u{200b}": no tool can have this name: it is too long, or holds a character that is not seen [0..6]
             failed to read the rule "Read(../x)": `..` cannot be part of a pattern [5..7]
             failed to read the rule "Read({a,b})": braces are not read: write one rule for each case [5..6]
             failed to read the rule "Read(~bob/x)": `~` stands for your own home directory only [5..6]
