@@ -59,9 +59,43 @@ pub(crate) fn read(text: &str) -> Result<Address, &'static str> {
 pub(crate) fn read_behind_scheme(rest: &str) -> Result<Address, &'static str> {
     let rest = &rest[..rest.floor_char_boundary(MAX_BYTES)];
     let rest = rest.trim_start_matches(['/', '\\']);
+    if rest.is_empty() {
+        return Err("the address has no host");
+    }
     let url =
         Url::parse(&format!("http://{rest}")).map_err(|_| "it is no address that can be read")?;
-    Ok(address(&url.host().ok_or("the address has no host")?))
+    let mut res = address(&url.host().ok_or("the address has no host")?);
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    if rest[..end].contains(['@', '\\']) {
+        res.unclear = Some("the address holds a user name, which can pass for a host");
+    }
+    Ok(res)
+}
+
+/// Whether a text starts with a scheme that names a host also without slashes: `http:example.org`.
+pub(crate) fn has_web_scheme(text: &str) -> bool {
+    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+    ["http", "https", "ws", "wss", "ftp"].iter().any(|it| it.eq_ignore_ascii_case(scheme))
+}
+
+/// The host that a text without a scheme starts with, behind the last `@` of it, in its one form.
+///
+/// `None` where it takes the `url` crate to tell: characters beyond those of plain names, and numbers, which may be an
+/// IP address.
+pub(crate) fn plain_name(text: &str) -> Option<std::borrow::Cow<'_, str>> {
+    let end = text.find(['/', '?', '#']).unwrap_or(text.len());
+    let authority = &text[..end];
+    let name = authority.rsplit('@').next().unwrap_or(authority);
+    let name = name.split(':').next().unwrap_or(name).trim_end_matches('.');
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_' | b'.');
+    let last = name.rsplit('.').next().unwrap_or(name);
+    if !name.bytes().all(is_plain) || last.starts_with(|it: char| it.is_ascii_digit()) {
+        return None;
+    }
+    Some(match name.bytes().any(|it| it.is_ascii_uppercase()) {
+        true => name.to_ascii_lowercase().into(),
+        false => name.into(),
+    })
 }
 
 /// The host in its one form. Dots at the end are taken off, since both spellings lead to one place;

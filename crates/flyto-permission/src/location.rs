@@ -102,20 +102,20 @@ impl<'a> Starts<'a> {
             return Err("it is no path");
         }
         if path.len() > MAX_BYTES {
-            return Err("the path is too long");
+            return Err(TOO_LONG);
         }
         if path == "~" || path.starts_with("~/") {
-            let home = self.home.get().ok_or("the home directory is not known")?;
+            let home = self.home.get().ok_or(NO_HOME)?;
             return Ok((Some(home), &path[1..]));
         }
         if path.starts_with('~') {
-            return Err("it may be the home directory of another user");
+            return Err(OTHER_HOME);
         }
         if path.starts_with('/') {
             return Ok((None, path));
         }
         let dir = self.working_dir.get();
-        Ok((Some(dir.ok_or("the directory it is relative to is not known")?), path))
+        Ok((Some(dir.ok_or(NO_START)?), path))
     }
 }
 
@@ -196,7 +196,7 @@ fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
                 let target = fs::read_link(Path::new(&next)).map_err(|_| UNREADABLE)?;
                 let target = target.to_str().ok_or(UNREADABLE)?;
                 if target.len() > MAX_BYTES {
-                    return Err("the path is too long");
+                    return Err(TOO_LONG);
                 }
                 if target.starts_with('/') {
                     done.clear();
@@ -210,6 +210,7 @@ fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
                 missing = true;
                 done = next;
             }
+            Err(err) if cannot_be(&err) => return Err(NO_SUCH),
             Err(_) => return Err(UNREADABLE),
         }
     }
@@ -218,10 +219,20 @@ fn resolve(start: &str, path: &str) -> Result<String, &'static str> {
 
 const UNREADABLE: &str = "it cannot be told where the path leads";
 const TOO_MANY_PARTS: &str = "the path has too many parts";
+const TOO_LONG: &str = "the path is too long";
+const NO_SUCH: &str = "it leads through what is no directory";
+const NO_HOME: &str = "the home directory is not known";
+const OTHER_HOME: &str = "it may be the home directory of another user";
+const NO_START: &str = "the directory it is relative to is not known";
 
 /// Whether a path that cannot be located for this reason is one that a program can open all the same.
 pub(crate) fn may_be_opened(why: &str) -> bool {
-    [UNREADABLE, TOO_MANY_PARTS].contains(&why)
+    [UNREADABLE, TOO_MANY_PARTS, TOO_LONG, NO_HOME, OTHER_HOME, NO_START].contains(&why)
+}
+
+/// Whether there can be nothing of that name: behind a file, and where no file system takes the name.
+fn cannot_be(err: &io::Error) -> bool {
+    matches!(err.kind(), io::ErrorKind::NotADirectory | io::ErrorKind::InvalidFilename)
 }
 
 /// The parts of a path, without empty ones and `.`.

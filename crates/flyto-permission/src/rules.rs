@@ -112,6 +112,22 @@ pub(crate) struct Narrows {
     pub(crate) hosts: bool,
 }
 
+impl Narrows {
+    /// Of a part that may be a command, with any path and address in it.
+    pub(crate) const ANYTHING: Self = Self { commands: true, paths: true, hosts: true };
+    /// Of a part that may be a path.
+    pub(crate) const PATHS: Self = Self { commands: false, paths: true, hosts: false };
+    /// Of a part that may be an address.
+    pub(crate) const HOSTS: Self = Self { commands: false, paths: false, hosts: true };
+
+    /// Whether both have a kind in common.
+    pub(crate) fn overlaps(self, other: Self) -> bool {
+        (self.commands && other.commands)
+            || (self.paths && other.paths)
+            || (self.hosts && other.hosts)
+    }
+}
+
 /// Rules that name the same: of each effect and layer, the first.
 ///
 /// At most nine: three effects, and the layers of operator, project and all plugins together.
@@ -436,6 +452,17 @@ impl Index {
         let mut res = Hits::default();
         res.add(self, if writes { &self.any_write } else { &self.any_read });
         res
+    }
+
+    /// The rule that asks or denies this host by its name, or by one above it. A rule for every host is none of them.
+    pub(crate) fn narrowing_host(&self, host: &str) -> Option<&Rule> {
+        let mut res = Hits::default();
+        let above =
+            host.match_indices('.').filter_map(|(at, _)| self.below_hosts.get(&host[at + 1..]));
+        for slot in self.hosts.get(host).into_iter().chain(above) {
+            res.add_narrowing(self, slot);
+        }
+        res.narrowing()
     }
 
     /// Rules for every host, and those that name this one.

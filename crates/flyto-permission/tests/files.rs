@@ -409,8 +409,8 @@ fn a_decision_explains_itself() {
         danger: `sh` pipes a download into a shell or an interpreter
 
         PATH=. git diff > out
-        ask: write out: the directory it is relative to is not known
         ask: `PATH=. git diff > out`: the variable PATH may change which programs run; to allow it: Bash(PATH=. git diff)
+        ask: write out: the directory it is relative to is not known
 
         git diff $(
         ask: `bash -c git diff $(`: a bracket that is not closed

@@ -67,21 +67,42 @@ fn check_words(rules: &Rules, class: &PermissionClass, words: &[&str], expected:
 #[test]
 fn what_is_not_read_of_a_script_is_asked() {
     let rules = denying("Bash(rm:*)");
-    for script in [
-        "for ((i=0;i<2;i++)); do rm -f zz; done",
-        "((x++))\nrm -f zz",
-        "declare -A m=([a]=1); rm -f zz",
-        "coproc rm -f zz",
-        ": $(( $(rm -f zz) ))",
-        "v='x[$(rm -f zz)]'; ((v))",
-        "echo 'rm -f zz' | sh",
+    for (script, expected) in [
+        ("for ((i=0;i<2;i++)); do rm -f zz; done", Verdict::Deny),
+        ("((x++))\nrm -f zz", Verdict::Deny),
+        ("declare -A m=([a]=1); rm -f zz", Verdict::Deny),
+        ("m[x]=1; rm -f zz", Verdict::Deny),
+        ("coproc rm -f zz", Verdict::Deny),
+        ("coproc N { rm -f zz; }", Verdict::Deny),
+        (": $(( $(rm -f zz) ))", Verdict::Deny),
+        (": ${!x} ${x:i}; rm -f zz", Verdict::Deny),
+        ("[[ $# -gt 1 ]] && rm -f zz", Verdict::Deny),
+        ("trap 'rm -f zz' EXIT", Verdict::Deny),
+        ("v='x[$(rm -f zz)]'; ((v))", Verdict::Ask),
+        ("echo 'rm -f zz' | sh", Verdict::Ask),
+        ("GIT_PAGER='rm -f zz' git log", Verdict::Ask),
+        ("BASH_ENV=<(echo rm zz) bash -c :", Verdict::Ask),
+        ("f() echo; rm -f zz", Verdict::Ask),
     ] {
-        check_script(&rules, script, Verdict::Ask);
-        // Where no rule denies a command, the rule for the tool answers for its text.
-        check_script(&denying("WebFetch(domain:a.org)"), script, Verdict::Allow);
+        check_script(&rules, script, expected);
+        // Where no rule denies a part of a script, the rule for the tool answers for its text.
+        check_script(&denying("q:*"), script, Verdict::Allow);
+        // What is not read may be anything.
+        if expected == Verdict::Ask && !script.contains("GIT_PAGER") {
+            check_script(&denying("Read(/srv/x)"), script, Verdict::Ask);
+            check_script(&denying("WebFetch(domain:a.org)"), script, Verdict::Ask);
+        }
     }
     check_script(&rules, "rm -f zz; ((x++))", Verdict::Deny);
-    check_script(&rules, "cat \"$TOOL_INPUT_A\" >>\"$TOOL_INPUT_B\"", Verdict::Allow);
+    let writes = "cat \"$TOOL_INPUT_A\" >>\"$TOOL_INPUT_B\"";
+    check_script(&rules, writes, Verdict::Allow);
+    check_script(&denying("Edit(/srv/x)"), writes, Verdict::Ask);
+    let many = format!("cat {} /srv/secret", "a ".repeat(300));
+    check_script(&denying("Read(/srv/secret)"), &many, Verdict::Deny);
+    check_script(&denying("Read(/srv/secret)"), "cd /srv; cat ./secret", Verdict::Ask);
+    check_script(&denying("Read(/srv/secret)"), "cat ~eve/secret", Verdict::Ask);
+    check_script(&denying("WebFetch(domain:evil.com)"), "curl evil.com/a", Verdict::Deny);
+    check_script(&denying("WebFetch(domain:evil.com)"), "curl http://$x/a", Verdict::Ask);
 }
 
 #[test]
@@ -93,7 +114,12 @@ fn what_is_not_read_of_a_command_in_the_input_is_asked() {
     check(json!("rm x"), Verdict::Deny);
     check(json!(["rm", "-rf", "/"]), Verdict::Deny);
     check(json!("ls x"), Verdict::Allow);
-    for command in ["echo $((x)); rm y", "((x)); rm x", "coproc rm x", "echo a; }; rm x"] {
+    check(json!(["rm x"]), Verdict::Deny);
+    check_input(&rules, &PermissionClass::FILE, json!({"a": {"Script": "rm x"}}), Verdict::Deny);
+    for command in ["echo $((x)); rm y", "((x)); rm x", "coproc rm x"] {
+        check(json!(command), Verdict::Deny);
+    }
+    for command in ["echo $((x))", "echo a; }; rm x", "echo \"rm x\" | sh"] {
         check(json!(command), Verdict::Ask);
     }
     check(json!(format!("{}; rm x", "a".repeat(70_000))), Verdict::Ask);

@@ -81,6 +81,68 @@ const POSITIONS: &[&str] = &[
     "good \\\n; {}",
 ];
 
+/// Constructs of bash that are not read exactly, beside or around a command. Those that start with `=` take one simple
+/// command, which they put into quotes or a word.
+const CONSTRUCTS: &[&str] = &[
+    "((x++))\n{}",
+    "((x[1] += 2, y = x)); {}",
+    "for ((i=0;i<2;i++)); do {}; done",
+    "for ((;;)) { {}; }",
+    "declare -A m=([a]=1 [b c]=$(good)); {}",
+    "declare -A m=([a]=$({}))",
+    "m[x]=$({})",
+    "m[$({})]=1",
+    "m[2]=3; {}",
+    "coproc {}",
+    "coproc N { {}; }",
+    ": $(( $({}) ))",
+    ": $(( x + 1 )); {}",
+    ": $[ x + 1 ]; {}",
+    ": ${!x}; {}",
+    ": ${!x@}; {}",
+    ": ${x:i:2}; {}",
+    ": ${x[$({})]}",
+    ": ${PATH:=x}; {}",
+    ": $\"x\"; {}",
+    "[[ $x -gt 2 ]] && {}",
+    "[[ $x =~ ^a ]] || {}",
+    "let x=1; {}",
+    "exec {fd}>/dev/null; {}",
+    "for PATH in a; do {}; done",
+    "local x=(1); {}",
+    "printf -v x 1; {}",
+    "shopt -s nullglob; {}",
+    "set -k; {}",
+    "alias a=b; {}",
+    "read -a PATH; {}",
+    "cd \"$x\" && {}",
+    "eval \"$x\"; {}",
+    "$x; {}",
+    "=trap '{}' EXIT",
+    "=echo '{}' | sh",
+    "=sh <<E\n{}\nE\n",
+    "=sh <<< '{}'",
+    "=x='{}'; $x",
+    "=GIT_PAGER='{}' git log",
+    "=PS4='$({})'; set -x",
+    "=find . -exec {} {} +",
+    "=xargs -I% {} %",
+    "=python3 -c '{}'",
+];
+
+/// Whether bash takes the text for a script. Without `/bin/bash` it does.
+#[expect(clippy::disallowed_methods, reason = "bash is the measure here, and runs nothing with -n")]
+fn is_bash(line: &str) -> bool {
+    let bash = std::process::Command::new("/bin/bash")
+        .args(["--norc", "--noprofile", "-n", "-c", line])
+        .env_clear()
+        .stdin(std::process::Stdio::null())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status();
+    bash.is_ok_and(|it| it.success()) || !std::path::Path::new("/bin/bash").exists()
+}
+
 /// Ways to write one word.
 fn spelled(word: &str, way: u8) -> String {
     let (first, rest) = word.split_at(1);
@@ -163,6 +225,48 @@ proptest! {
             false => format!("{before} {}{after}", spelled("other", way)),
         };
         prop_assert_eq!(verdict(&rules, &line), Verdict::Ask, "{}", line);
+    }
+
+    /// Whatever stands around a denied command, a rule that allows the tool by its name does not allow its script, and
+    /// neither does one that allows every command.
+    #[test]
+    fn no_construct_hides_a_denied_command(
+        constructs in prop::collection::vec(0..CONSTRUCTS.len(), 1..4),
+        positions in prop::collection::vec(0..POSITIONS.len(), 0..2),
+        args in "( [a-z./-]{1,6}){0,2}",
+    ) {
+        prop_assume!(!loses_quotes(&positions));
+        let mut line = format!("other{args}");
+        for at in &positions {
+            line = POSITIONS[*at].replace("{}", &line);
+        }
+        for at in &constructs {
+            let is_one = !line.contains(['\n', '\'', '"', '`', '\\', '#', ';']);
+            let frame = CONSTRUCTS[*at];
+            prop_assume!(is_one || !frame.starts_with('='));
+            // The text of another language is searched for commands, and not read as a script.
+            prop_assume!(line.starts_with("other") || !frame.contains("python3"));
+            line = frame.trim_start_matches('=').replace("{}", &line);
+        }
+        prop_assume!(is_bash(&line));
+        let denied = rules(&[
+            (Verdict::Allow, "t:s"),
+            (Verdict::Allow, "Bash"),
+            (Verdict::Deny, "Bash(other:*)"),
+        ]);
+        let id = ToolId::parse("t:s").expect("this is a name");
+        let preview = Preview::new().with_command_line(["bash", "-c", &line, "t"]);
+        for is_fixed in [false, true] {
+            let request = Request::new(&id)
+                .class(&PermissionClass::BASH)
+                .class_trust(ClassTrust::Named)
+                .preview(Some(&preview))
+                .fixed(is_fixed);
+            prop_assert_ne!(denied.decide(&request).verdict, Verdict::Allow, "{}", line);
+        }
+        let input = serde_json::json!({ "command": line });
+        let request = Request::new(&id).class(&PermissionClass::GENERIC).input(&input);
+        prop_assert_ne!(denied.decide(&request).verdict, Verdict::Allow, "{}", line);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Nothing is expanded: a word notes that part of it is not known ([`Word::expansion`]), and
 //! commands in a substitution are read like any others, since they run. Whatever evaluates a name
-//! or a text (arithmetic, `${!x}`, subscripts) stops the reading.
+//! or a text (arithmetic, `${!x}`, subscripts) is noted as unclear, and the reading goes on behind it.
 
 use super::{
     Word,
@@ -18,7 +18,7 @@ impl Parser<'_> {
     pub(super) fn dollar(&mut self, word: &mut Word, quoted: bool) -> Parsed {
         if self.at("$((") {
             self.pos += 3;
-            self.arithmetic()?;
+            self.arithmetic("))")?;
             word.expansion(quoted);
             return Ok(());
         }
@@ -33,9 +33,19 @@ impl Parser<'_> {
                 self.deeper(|it| it.parameter(quoted))?;
                 word.expansion(quoted);
             }
-            Some(b'[') => return Err(self.unclear("arithmetic with more than numbers")),
+            Some(b'[') => {
+                self.note("arithmetic in square brackets, which not every shell reads");
+                self.pos += 2;
+                self.arithmetic("]")?;
+                word.expansion(quoted);
+            }
             Some(b'\'') if !quoted => self.ansi_c_quotes(word)?,
-            Some(b'"') if !quoted => return Err(self.unclear("a text that is translated")),
+            Some(b'"') if !quoted => {
+                self.note("a text that is translated");
+                self.pos += 1;
+                self.double_quotes(word)?;
+                word.expansion(true);
+            }
             Some(b'\\') if self.byte(2) == Some(b'\n') => {
                 return Err(self.unclear("a line that is continued inside a word"));
             }
@@ -129,8 +139,10 @@ impl Parser<'_> {
     /// substitutions are read. One that sets a variable (`=`) is read for harmless names only.
     fn parameter(&mut self, quoted: bool) -> Parsed {
         let is_length = self.byte(1) != Some(b'}') && self.take("#");
-        if self.peek() == Some(b'!') {
-            return Err(self.unclear("an expansion by the name in a variable"));
+        let is_indirect = self.peek() == Some(b'!') && self.byte(1) != Some(b'}');
+        if is_indirect {
+            self.note("an expansion by the name in a variable");
+            self.pos += 1;
         }
         let rest = &self.text[self.pos..];
         let n_name = match rest.bytes().next() {
@@ -143,14 +155,11 @@ impl Parser<'_> {
         }
         self.pos += n_name;
         if self.take("[") {
-            if !self.take("@") && !self.take("*") {
-                while self.peek().is_some_and(|it| it.is_ascii_digit()) {
-                    self.pos += 1;
-                }
+            if !self.take("@]") && !self.take("*]") {
+                self.arithmetic("]")?;
             }
-            if !self.take("]") {
-                return Err(self.unclear("arithmetic with more than numbers"));
-            }
+        } else if is_indirect && matches!(self.peek(), Some(b'@' | b'*')) {
+            self.pos += 1;
         }
         if self.take("}") {
             return Ok(());
@@ -160,17 +169,11 @@ impl Parser<'_> {
         }
         let assigns = self.at("=") || self.at(":=");
         if assigns && !variables::is_harmless_inside(name) {
-            return Err(self.unclear("an expansion that sets a variable"));
+            self.note("an expansion that sets a variable");
         }
         let is_slice = self.at(":") && !matches!(self.byte(1), Some(b'-' | b'=' | b'?' | b'+'));
         if is_slice {
-            while self.peek().is_some_and(|it| matches!(it, b':' | b' ' | b'-' | b'0'..=b'9')) {
-                self.pos += 1;
-            }
-            return match self.take("}") {
-                true => Ok(()),
-                false => Err(self.unclear("arithmetic with more than numbers")),
-            };
+            return self.arithmetic("}");
         }
         if !matches!(
             self.peek(),

@@ -2,8 +2,9 @@
 //!
 //! The grammar is that of [bash](https://www.gnu.org/software/bash/manual/html_node/Shell-Syntax.html),
 //! read by recursive descent in one pass without backtracking. Whatever is outside of the part that
-//! is read exactly (arithmetic with variables, indirect expansion, `coproc`, …) stops the reading,
-//! and the line is asked. What was read before that is still compared with rules that deny.
+//! is read exactly is unclear, and the line is asked. Where it is known where such a part ends (arithmetic with variables,
+//! indirect expansion, `coproc`, subscripts), the reading goes on behind it, else it stops. What was read is still compared with
+//! rules that deny.
 //!
 //! A text goes through two steps:
 //!

@@ -10,7 +10,7 @@
 //! first. Each function begins at [`Parser::pos`] and leaves it behind what it read; on `Err` it
 //! stays at the unclear place.
 
-use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, cut, variables};
+use super::{Analysis, Command, MAX_BYTES, MAX_DEPTH, MAX_ITEMS, Unclear, Word, cut, variables};
 
 /// `Err` is the unclear place; commands that end before it are in [`Parser::out`].
 pub(super) type Parsed<T = ()> = Result<T, Unclear>;
@@ -71,6 +71,17 @@ impl<'a> Parser<'a> {
     /// With the text from here on, cut.
     pub(super) fn unclear(&self, why: &'static str) -> Unclear {
         Unclear::new(why, self.text.get(self.pos..).unwrap_or(""))
+    }
+
+    /// Notes an unclear place at which the reading goes on: what stands behind it is compared with rules that deny.
+    ///
+    /// One reason of each kind is kept for each text.
+    pub(super) fn note(&mut self, why: &'static str) {
+        let command = self.context.parent;
+        if !self.out.unclear.iter().any(|it| it.why == why && it.command == command) {
+            let unclear = Unclear { command, ..self.unclear(why) };
+            self.out.unclear.push(unclear);
+        }
     }
 
     /// `None` behind the end.
@@ -296,7 +307,7 @@ impl<'a> Parser<'a> {
     pub(super) fn compound(&mut self) -> Parsed<bool> {
         if self.at("((") {
             self.pos += 2;
-            self.arithmetic()?;
+            self.arithmetic("))")?;
             return Ok(true);
         }
         if self.take("(") {
@@ -322,7 +333,7 @@ impl<'a> Parser<'a> {
             "case" => Self::case_command,
             "function" => Self::function_keyword,
             "[[" => Self::test_command,
-            "coproc" => return Err(self.unclear("`coproc` is not read")),
+            "coproc" => Self::coproc_command,
             _ => return Ok(false),
         };
         self.pos += word.len();
@@ -355,13 +366,21 @@ impl<'a> Parser<'a> {
         self.expect_reserved("done")
     }
 
-    /// Also `select`. A loop over a variable such as `PATH` is unclear; `for ((…))` is not read.
+    /// Also `select`. A loop over a variable such as `PATH` is unclear.
     fn for_command(&mut self) -> Parsed {
         self.skip_blanks()?;
+        if self.take("((") {
+            // Three expressions, which are read as one.
+            self.arithmetic("))")?;
+            self.skip_blanks()?;
+            self.take(";");
+            self.skip_lines()?;
+            return self.loop_body();
+        }
         let name = self.plain_word().filter(|it| variables::is_name(it));
         let Some(name) = name else { return Err(self.unclear("a loop without a plain name")) };
         if !variables::is_harmless_inside(name) {
-            return Err(self.unclear("a loop over a variable that may change what runs"));
+            self.note("a loop over a variable that may change what runs");
         }
         self.pos += name.len();
         self.skip_lines()?;
@@ -377,7 +396,36 @@ impl<'a> Parser<'a> {
         self.skip_blanks()?;
         self.take(";");
         self.skip_lines()?;
-        self.do_group()
+        self.loop_body()
+    }
+
+    /// `do …; done`, or `{ …; }`, which bash takes as well.
+    fn loop_body(&mut self) -> Parsed {
+        if !self.take_reserved("{") {
+            return self.do_group();
+        }
+        self.list()?;
+        self.expect_reserved("}")
+    }
+
+    /// `coproc`, with a name where a compound command follows. Its command reads from a pipe.
+    fn coproc_command(&mut self) -> Parsed {
+        self.note("`coproc` starts a command beside the line");
+        self.skip_blanks()?;
+        let piped = std::mem::replace(&mut self.context.piped, true);
+        let name = self.plain_word().filter(|it| variables::is_name(it) && !starts_compound(it));
+        let behind =
+            name.map(|it| self.text[self.pos + it.len()..].trim_start_matches([' ', '\t']));
+        let is_named = behind.is_some_and(|it| {
+            let end = it.find([' ', '\t', '\n', ';', '&', '|', '<', '>']).unwrap_or(it.len());
+            it.starts_with('(') || starts_compound(&it[..end])
+        });
+        if let Some(name) = name.filter(|_| is_named) {
+            self.pos += name.len();
+        }
+        let res = self.command();
+        self.context.piped = piped;
+        res
     }
 
     /// Patterns are words, whose substitutions run; all branches count as run.
@@ -453,40 +501,59 @@ impl<'a> Parser<'a> {
             }
             let word = self.some_word()?;
             if EVALUATED.contains(&word.known_text()) {
-                return Err(self.unclear("a comparison that evaluates its sides"));
+                self.note("a comparison that evaluates its sides");
             }
         }
     }
 
-    /// Numbers and operators up to `))`. Names are not read: the shell evaluates what they hold.
-    pub(super) fn arithmetic(&mut self) -> Parsed {
+    /// An expression up to `end`, which closes it. Names are noted: the shell evaluates what they hold, and runs commands in
+    /// it. Substitutions are read.
+    ///
+    /// Quotes and backslashes stop the reading, since shells differ in what they mean there.
+    pub(super) fn arithmetic(&mut self, end: &str) -> Parsed {
+        self.deeper(|it| it.expression(end))
+    }
+
+    fn expression(&mut self, end: &str) -> Parsed {
+        const EVALUATES: &str = "arithmetic with more than numbers";
         let mut n_open = 0_usize;
+        let mut ignored = Word::default();
         loop {
+            if n_open == 0 && self.take(end) {
+                return Ok(());
+            }
             match self.peek() {
-                Some(b')') if n_open == 0 => return self.expect("))"),
-                Some(b')') => n_open -= 1,
+                Some(b')' | b']' | b'}') if n_open == 0 => {
+                    return Err(self.unclear("a bracket that is not closed"));
+                }
+                Some(b')' | b']') => n_open -= 1,
                 Some(b'(') => n_open += 1,
+                Some(b'[') => {
+                    self.note(EVALUATES);
+                    n_open += 1;
+                }
+                Some(b'$') => {
+                    let is_number = matches!(self.byte(1), Some(b'#' | b'?' | b'$'))
+                        || self.at("$((")
+                        || self.at("${#");
+                    if !is_number {
+                        self.note(EVALUATES);
+                    }
+                    self.dollar(&mut ignored, true)?;
+                    continue;
+                }
+                Some(b'`') => {
+                    self.note(EVALUATES);
+                    self.backquotes(&mut ignored, true)?;
+                    continue;
+                }
+                Some(it) if it.is_ascii_alphabetic() || it == b'_' => self.note(EVALUATES),
+                Some(it) if it.is_ascii_digit() => {}
                 Some(
-                    b'0'..=b'9'
-                    | b' '
-                    | b'+'
-                    | b'-'
-                    | b'*'
-                    | b'/'
-                    | b'%'
-                    | b'<'
-                    | b'>'
-                    | b'='
-                    | b'!'
-                    | b'&'
-                    | b'|'
-                    | b'^'
-                    | b'~'
-                    | b'?'
-                    | b':'
-                    | b',',
+                    b' ' | b'\t' | b'\n' | b'+' | b'-' | b'*' | b'/' | b'%' | b'<' | b'>' | b'='
+                    | b'!' | b'&' | b'|' | b'^' | b'~' | b'?' | b':' | b';' | b'#' | b',',
                 ) => {}
-                _ => return Err(self.unclear("arithmetic with more than numbers")),
+                _ => return Err(self.unclear(EVALUATES)),
             }
             self.pos += 1;
         }
@@ -521,6 +588,11 @@ impl<'a> Parser<'a> {
 /// Characters that end a word.
 pub(super) fn is_meta(it: u8) -> bool {
     matches!(it, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
+}
+
+/// Reserved words that start a compound command.
+fn starts_compound(word: &str) -> bool {
+    matches!(word, "{" | "if" | "while" | "until" | "for" | "select" | "case" | "[[")
 }
 
 /// Reserved words that cannot start a command.

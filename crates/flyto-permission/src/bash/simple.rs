@@ -78,13 +78,20 @@ impl Parser<'_> {
             command.n_assignments += 1;
             return Ok(true);
         }
+        if self.at_array(command)
+            && let Some(word) = self.assignment()?
+        {
+            command.words.push(word);
+            return Ok(true);
+        }
         let start = self.pos;
         let word = self.some_word()?;
         let names_descriptor = self.text.as_bytes()[start] == b'{'
             && self.text.as_bytes()[self.pos - 1] == b'}'
             && matches!(self.peek(), Some(b'<' | b'>'));
         if names_descriptor {
-            return Err(self.unclear("a file descriptor in a variable"));
+            self.note("a file descriptor in a variable");
+            return Ok(true);
         }
         command.words.push(word);
         Ok(true)
@@ -106,7 +113,7 @@ impl Parser<'_> {
         let n_operator = match behind.as_bytes() {
             [b'=', ..] => 1,
             [b'+', b'=', ..] => 2,
-            [b'[', ..] => return Err(self.unclear("an assignment to an element of an array")),
+            [b'[', ..] => return self.element(n_name),
             _ => return Ok(None),
         };
         let start = &rest[..n_name + n_operator];
@@ -117,8 +124,13 @@ impl Parser<'_> {
                 if self.take(")") {
                     break;
                 }
-                if self.peek() == Some(b'[') {
-                    return Err(self.unclear("an assignment to an element of an array"));
+                if self.take("[") {
+                    self.subscript()?;
+                    let _ = self.take("+");
+                    if self.take("=") {
+                        self.word_into(&mut Word::default())?;
+                        continue;
+                    }
                 }
                 self.some_word()?;
             }
@@ -129,6 +141,75 @@ impl Parser<'_> {
         let mut word = Word::literal_of(start);
         self.word_into(&mut word)?;
         Ok(Some(word))
+    }
+
+    /// Whether `NAME=(` or `NAME+=(` stands here as a word of `declare` and its like.
+    fn at_array(&self, command: &Command) -> bool {
+        const DECLARE: &[&str] = &["declare", "typeset", "local", "readonly", "export"];
+        let program = command.words.get(command.n_assignments).and_then(Word::literal);
+        if !program.is_some_and(|it| DECLARE.contains(&it)) {
+            return false;
+        }
+        let rest = &self.text[self.pos..];
+        let n_name =
+            rest.bytes().take_while(|it| it.is_ascii_alphanumeric() || *it == b'_').count();
+        rest[n_name..].starts_with("=(") || rest[n_name..].starts_with("+=(")
+    }
+
+    /// `NAME[…]=value`, as one word, of which only the name is known. `None` where the text is no assignment; nothing is
+    /// taken then.
+    ///
+    /// The shell evaluates the subscript.
+    fn element(&mut self, n_name: usize) -> Parsed<Option<Word>> {
+        let rest = &self.text[self.pos + n_name + 1..];
+        let n_plain =
+            rest.bytes().take_while(|it| it.is_ascii_alphanumeric() || *it == b'_').count();
+        let behind = &rest[n_plain..];
+        if let Some(behind) = behind.strip_prefix(']')
+            && !behind.starts_with(['=', '+'])
+        {
+            return Ok(None);
+        }
+        let name = format!("{}=", &self.text[self.pos..self.pos + n_name]);
+        self.pos += n_name + 1;
+        self.subscript()?;
+        let _ = self.take("+");
+        if !self.take("=") {
+            return Err(self.unclear("an assignment to an element of an array"));
+        }
+        let mut word = Word::literal_of(name.as_str());
+        word.forget(name.len());
+        self.word_into(&mut word)?;
+        Ok(Some(word))
+    }
+
+    /// From behind the opening bracket to behind the closing one. Quotes in it stand for texts, as in an associative array.
+    fn subscript(&mut self) -> Parsed {
+        let mut ignored = Word::default();
+        let mut n_open = 0_usize;
+        let start = self.pos;
+        loop {
+            match self.peek() {
+                None | Some(b'\n' | b'\\') => {
+                    return Err(self.unclear("an assignment to an element of an array"));
+                }
+                Some(b']') if n_open == 0 => break,
+                Some(b'$') => self.dollar(&mut ignored, true)?,
+                Some(b'`') => self.backquotes(&mut ignored, true)?,
+                Some(b'\'') => self.single_quotes(&mut ignored)?,
+                Some(b'"') => self.double_quotes(&mut ignored)?,
+                Some(byte) => {
+                    n_open += usize::from(byte == b'[');
+                    n_open -= usize::from(byte == b']');
+                    self.next_char();
+                }
+            }
+        }
+        if !self.text[start..self.pos].bytes().all(|it| it.is_ascii_digit()) {
+            self.note("an assignment to an element of an array");
+        }
+        self.pos += 1;
+        Ok(())
     }
 
     /// A word, which must be there.

@@ -55,6 +55,10 @@ pub(super) fn unwrap_all(out: &mut Analysis) {
             Ok(Runs::Text(script)) => {
                 run_text(out, next, Some(next), &script).unwrap_or_else(|err| fail(out, err));
             }
+            Ok(Runs::Later(script)) => {
+                run_text(out, next, Some(next), &script).unwrap_or_else(|err| fail(out, err));
+                fail(out, Unclear::new(builtins::EVALUATES, &text));
+            }
             Ok(Runs::Stdin) => {
                 let script = match stdin {
                     Stdin::Text(text) => Some(text),
@@ -109,6 +113,8 @@ enum Runs {
     Known,
     /// A text, as `sh -c` does.
     Text(String),
+    /// A text that may run at any time, as that of `trap` does.
+    Later(String),
     /// What comes on standard input, as `sh` does.
     Stdin,
     /// Further commands, as `find -exec` does; unknown words follow each. With a reason where it
@@ -155,6 +161,11 @@ fn unwrap_one(command: &mut Command) -> Result<Runs, &'static str> {
             "eval" => {
                 let text = joined(&words[1..]).map(Runs::Text);
                 command.script = start + 1..command.words.len();
+                text
+            }
+            "trap" if words.len() > 2 && !words[1].may_start_with("-") => {
+                let text = joined(&words[1..2]).map(Runs::Later);
+                command.script = start + 1..start + 2;
                 text
             }
             "find" => {

@@ -6,12 +6,13 @@
 //! rule that allows answers for the words that it names: `Bash(git rm:*)`.
 
 use super::{
-    Judge,
+    Judge, Source,
     command::{Found, MAX_STEPS, known},
 };
 use crate::{
     Cause, Reason, Rule, Subject, Verdict,
     bash::{self, Argument, Command},
+    rules::Narrows,
 };
 
 /// How deep texts in arguments of texts are read. Deeper ones are taken as plain words.
@@ -32,6 +33,23 @@ impl<'a> Judge<'a> {
             return;
         }
         let mut search = Search { rules: Vec::new(), n_steps: MAX_STEPS };
+        // A program may take the value of a variable for a command line, as that of `GIT_PAGER`.
+        for at in command.risky.iter().filter(|it| !is_named(**it)) {
+            let word = &command.words[*at];
+            let value = known(word).and_then(|it| it.split_once('=')).map(|(_, value)| value);
+            let analysis = bash::analyse_text(value.unwrap_or_default());
+            for inner in &analysis.commands {
+                self.search_whole(inner, 1, &mut search);
+            }
+            // One plain word, as the directory `.`, has no part that is not read.
+            let is_word = value.is_none_or(|it| {
+                it.bytes().all(|it| it.is_ascii_graphic() && !b"$`(<".contains(&it))
+            });
+            if let Some(it) = analysis.unclear.first().filter(|_| !is_word) {
+                let subject = Subject::Command { text: command.text.clone() };
+                self.unclear((subject, it.why, &it.near), Narrows::ANYTHING, Source::Guess);
+            }
+        }
         self.search(command, is_named, 0, &mut search);
         for rule in search.rules {
             let subject = Subject::Command { text: command.text.clone() };

@@ -7,15 +7,14 @@
 
 use flyto_tools::Access;
 
-use super::{Judge, cut, file::Purpose, protected::may_touch_keys};
+use super::{Judge, Source, cut, file::Purpose, protected::may_touch_keys};
 use crate::{
     Cause, Danger, DangerKind, Reason, Rule, Standing, Subject, Verdict,
     bash::{self, Analysis, Command, Word},
-    rules::{Argument, Hits, Matched},
+    location::may_be_opened,
+    rules::{Argument, Hits, Matched, Narrows},
 };
 
-/// Most words of one command that are looked up as paths.
-const MAX_PATH_WORDS: usize = 256;
 /// Most nodes of the tree of rules that are looked at for one command, in the search for rules with
 /// options between their words. Lines written by hand take a few dozen; beyond it the command is asked.
 pub(super) const MAX_STEPS: usize = 64 * 1024;
@@ -87,19 +86,18 @@ impl<'a> Judge<'a> {
         }
         for it in &analysis.unclear {
             if it.command.is_none_or(|at| !exact[at]) {
-                self.is_unread = true;
                 let text = it.command.map_or("", |at| &analysis.commands[at].text);
                 let subject = match text {
                     "" => self.tool(),
                     text => Subject::Command { text: text.to_owned() },
                 };
                 let near = if text == it.near { "" } else { &*it.near };
-                self.unclear(subject, it.why, near);
+                self.unclear((subject, it.why, near), Narrows::ANYTHING, Source::Class);
             }
         }
-        if self.reasons.len() == n_before {
-            let subject = self.tool();
-            self.unclear(subject, "no command was found in the command line", "");
+        if self.reasons.len() == n_before && analysis.unclear.is_empty() {
+            let why = "no command was found in the command line";
+            self.unclear((self.tool(), why, ""), Narrows::ANYTHING, Source::Class);
         }
     }
 
@@ -113,9 +111,7 @@ impl<'a> Judge<'a> {
         self.narrow_analysis(&bash::analyse_words(words));
     }
 
-    /// What could not be read may be what a rule denies, so it is asked where there is such a rule.
-    ///
-    /// One reason is enough: the first.
+    /// Of what could not be read, one reason is enough: the first.
     fn narrow_analysis(&mut self, analysis: &Analysis) {
         for command in &analysis.commands {
             self.narrow_command(command);
@@ -123,11 +119,9 @@ impl<'a> Judge<'a> {
             self.narrow_path_words(command);
         }
         self.dangers.extend(bash::find_dangers(analysis).into_iter().map(|(_, it)| it));
-        let narrows = self.index.narrows.commands || self.index.narrows.paths;
-        if let Some(it) = analysis.unclear.first().filter(|_| narrows) {
-            self.is_unread = true;
-            let subject = self.tool();
-            self.unclear(subject, it.why, &it.near);
+        if let Some(it) = analysis.unclear.first() {
+            let part = (self.tool(), it.why, &*it.near);
+            self.unclear(part, Narrows::ANYTHING, Source::Guess);
         }
     }
 
@@ -184,6 +178,13 @@ impl<'a> Judge<'a> {
                 let standing = Standing::Variable { variable };
                 let reason = Reason::default(Verdict::Ask, subject(), standing);
                 self.reasons.push(reason.suggest(suggestion(command, true)));
+                // The program may run what is in it.
+                let is_of_program = *at < command.n_assignments && !command.levels.is_empty();
+                if is_of_program && command.words[*at].literal().is_none() {
+                    let why =
+                        "a program may run what a variable holds, which is known only when it runs";
+                    self.unclear((subject(), why, ""), Narrows::ANYTHING, Source::Class);
+                }
             }
         }
         let needs = command.levels.iter().filter(|it| it.needs_rule);
@@ -269,45 +270,28 @@ impl<'a> Judge<'a> {
     }
 
     /// Words that may be paths: rules for files that ask or deny hold for them, and places of keys
-    /// are a danger: whether there is one.
+    /// are a danger: whether there is one. Rules for hosts that ask or deny hold for each word.
     ///
-    /// Each word is looked up once per decision, and of one command the first [`MAX_PATH_WORDS`].
+    /// Each word is looked up once per decision.
     fn narrow_path_words(&mut self, command: &Command) -> bool {
         let mut touches_keys = false;
-        let narrows = self.index.paths.narrows();
-        for (i, word) in command.words.iter().enumerate().take(MAX_PATH_WORDS) {
+        for (i, word) in command.words.iter().enumerate() {
+            if command.script.contains(&i) {
+                continue;
+            }
             // What a program is called by is looked at by rules for commands.
             let is_program = command.levels.iter().any(|it| it.start == i);
-            let text = word.known_text();
-            if word.literal().is_none() && !is_program && !command.script.contains(&i) {
+            if word.literal().is_none() && !is_program {
                 touches_keys |= self.narrow_unknown_word(word, command.moved);
             }
-            if command.script.contains(&i) || (is_program && !text.contains('/')) {
+            if is_program && !word.known_text().contains('/') {
                 continue;
             }
-            let path = match text.split_once('=') {
-                Some((_, value)) => value,
-                None if text.starts_with('-') => continue,
-                None => text,
-            };
-            let is_plain_path = path.contains('/') || path.starts_with(['~', '.']);
-            if !narrows && !is_plain_path {
-                continue;
+            if !is_program {
+                self.narrow_url_word(word);
             }
-            touches_keys |= may_touch_keys(text);
-            if command.moved && !path.starts_with(['/', '~']) {
-                continue;
-            }
-            if let Some(leads_to_keys) = self.seen.get(path) {
-                touches_keys |= *leads_to_keys;
-                continue;
-            }
-            let located = self.starts.locate(path).ok().or_else(|| self.starts.by_text(path));
-            let leads_to_keys = located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
-            touches_keys |= leads_to_keys;
-            self.seen.insert(path.to_owned(), leads_to_keys);
-            if let (true, Some(location)) = (narrows, located) {
-                self.narrow_location(path, &location);
+            for path in path_words(word.known_text()) {
+                touches_keys |= self.narrow_path_word(path, command);
             }
         }
         if touches_keys {
@@ -315,6 +299,46 @@ impl<'a> Judge<'a> {
             self.dangers.push(Danger { kind, command: command.text.clone() });
         }
         touches_keys
+    }
+
+    /// A word, or a part of one, that may be a path: whether it leads to keys.
+    fn narrow_path_word(&mut self, path: &str, command: &Command) -> bool {
+        let narrows = self.index.paths.narrows();
+        let is_plain_path = path.contains('/') || path.starts_with(['~', '.']);
+        if !narrows && !is_plain_path {
+            return false;
+        }
+        let by_text = may_touch_keys(path);
+        if command.moved && !path.starts_with(['/', '~']) {
+            if is_plain_path {
+                let subject =
+                    Subject::Path { path: cut(path), resolved: None, access: Access::Unknown };
+                let part = (subject, "the directory it is relative to is not known", "");
+                self.unclear(part, Narrows::PATHS, Source::Guess);
+            }
+            return by_text;
+        }
+        if let Some(leads_to_keys) = self.seen.get(path) {
+            return by_text || *leads_to_keys;
+        }
+        if !self.spend(4 * self.index.paths.n_scanned()) {
+            return by_text;
+        }
+        let located = self.starts.locate(path);
+        if let Err(why) = located
+            && may_be_opened(why)
+        {
+            let subject =
+                Subject::Path { path: cut(path), resolved: None, access: Access::Unknown };
+            self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
+        }
+        let located = located.ok().or_else(|| self.starts.by_text(path));
+        let leads_to_keys = located.as_ref().is_some_and(|it| may_touch_keys(&it.resolved));
+        self.seen.insert(path.to_owned(), leads_to_keys);
+        if let (true, Some(location)) = (narrows, located) {
+            self.narrow_location(path, &location);
+        }
+        by_text || leads_to_keys
     }
 
     /// Files that a redirection reads are compared with rules that narrow; those that it writes
@@ -329,7 +353,7 @@ impl<'a> Judge<'a> {
                     _ => "where it writes is known only when it runs",
                 };
                 let subject = Subject::Command { text: command.text.clone() };
-                self.unclear(subject, why, text);
+                self.unclear((subject, why, text), Narrows::PATHS, Source::Class);
                 continue;
             };
             let subject =
@@ -350,7 +374,8 @@ impl<'a> Judge<'a> {
                 continue;
             }
             if command.moved && !path.starts_with(['/', '~']) {
-                self.unclear(subject(), "the directory it is relative to is not known", "");
+                let why = "the directory it is relative to is not known";
+                self.unclear((subject(), why, ""), Narrows::PATHS, Source::Class);
                 continue;
             }
             match redirect.access {
@@ -359,6 +384,16 @@ impl<'a> Judge<'a> {
             }
         }
     }
+}
+
+/// What of a word may be a path: all of it, what follows the first `=` or `@`, and what follows the letter of an option.
+fn path_words(word: &str) -> impl Iterator<Item = &str> {
+    let is_option = word.starts_with('-');
+    let value = word.split_once('=').map(|(_, value)| value);
+    let behind_at = word.split_once('@').map(|(_, rest)| rest);
+    let attached = word.get(2..).filter(|it| is_option && it.starts_with(['/', '~', '.']));
+    let whole = (!is_option && value.is_none()).then_some(word);
+    [whole, value, behind_at, attached].into_iter().flatten().filter(|it| !it.is_empty())
 }
 
 /// A rule that names the words of a command, where all are known.

@@ -3,11 +3,12 @@
 //! Each address is judged by its host alone: scheme, port and path make no difference to a rule.
 //! This machine and its network are asked unless a rule spells the host.
 
-use super::{Judge, cut};
+use super::{Judge, Source, cut};
 use crate::{
     Cause, Reason, Standing, Subject, Verdict,
     host::{self, Address, Pattern},
     rule::Form,
+    rules::Narrows,
 };
 
 /// Most addresses of one text that are read.
@@ -35,40 +36,84 @@ impl Judge<'_> {
         }
         let mut starts = text.match_indices("://").map(|(at, sign)| at + sign.len()).peekable();
         if starts.peek().is_none() {
-            // A program that connects may take a host for an address. `http:host` has no slashes.
-            let read = host::read(text).or_else(|_| host::read_behind_scheme(text));
-            if let Ok(address) = read
-                && (is_address || !text.contains(char::is_whitespace))
-            {
-                self.narrow_host(text, &address, is_address);
+            let value = text.split_once('=').map(|(_, value)| value);
+            for text in [Some(text), value].into_iter().flatten() {
+                self.narrow_plain_url(text, is_address);
             }
             return;
         }
-        let mut n = 0;
-        for start in starts {
-            n += 1;
+        for (n, start) in starts.enumerate() {
             let rest = &text[start..];
             let end =
                 rest.find(|it: char| it.is_whitespace() || matches!(it, '"' | '\'' | '<' | '>'));
             let rest = &rest[..end.unwrap_or(rest.len())];
+            if n == MAX_ADDRESSES {
+                return self.unread_url(text, "it holds more addresses than are read", "");
+            }
             match host::read_behind_scheme(rest) {
-                _ if n > MAX_ADDRESSES => {
-                    let why = "it holds more addresses than are read";
-                    return self.unclear(Subject::Url { url: cut(text), host: None }, why, "");
-                }
                 Ok(address) => self.narrow_host(text, &address, true),
-                Err(why) => self.unclear(Subject::Url { url: cut(text), host: None }, why, rest),
+                Err(_) if rest.is_empty() || text[..start].ends_with("file://") => {}
+                Err(why) => self.unread_url(text, why, rest),
             }
         }
+    }
+
+    /// A text without `://`: a program that connects may take a host for an address, and `http:host` has no slashes.
+    fn narrow_plain_url(&mut self, text: &str, is_address: bool) {
+        if !is_address && text.contains(char::is_whitespace) {
+            return;
+        }
+        let is_explicit = is_address || text.starts_with("//") || host::has_web_scheme(text);
+        if let Some(name) = host::plain_name(text).filter(|_| !is_explicit) {
+            let found = self.index.narrowing_host(name.as_ref());
+            if let Some(rule) = found {
+                let subject = Subject::Url { url: cut(text), host: Some(name.into_owned()) };
+                self.reasons.push(Reason::rule(subject, rule));
+            }
+            return;
+        }
+        if !is_explicit && text.starts_with(['/', '.', '~', '-']) {
+            return;
+        }
+        match host::read(text).or_else(|_| host::read_behind_scheme(text)) {
+            Ok(address) => self.narrow_host(text, &address, is_explicit),
+            Err(why) if is_explicit && !text.is_empty() => self.unread_url(text, why, ""),
+            Err(_) => {}
+        }
+    }
+
+    /// A word of a command: where only its start is known, its host has to be in it.
+    #[cfg(feature = "bash")]
+    pub(super) fn narrow_url_word(&mut self, word: &crate::bash::Word) {
+        let text = word.known_text();
+        let Some((_, behind)) = word.leading().split_once("://") else {
+            return self.narrow_url(text, false);
+        };
+        if word.literal().is_none() && !behind.contains(['/', '?', '#']) {
+            return self.unread_url(text, "its host is known only when it runs", "");
+        }
+        self.narrow_url(text, false);
+    }
+
+    /// An address, or a text with one, of which the host cannot be told.
+    fn unread_url(&mut self, text: &str, why: &'static str, near: &str) {
+        let subject = Subject::Url { url: cut(text), host: None };
+        self.unclear((subject, why, near), Narrows::HOSTS, Source::Guess);
     }
 
     /// `is_address` says that the host is meant as one; else only rules that spell a host, or one above it, count.
     fn narrow_host(&mut self, url: &str, address: &Address, is_address: bool) {
         let (wide, exact) = self.index.by_host(address);
-        let wide = wide.narrowing().filter(|_| is_address || address.host.contains('.'));
-        for rule in [wide, exact.narrowing()].into_iter().flatten() {
+        let (wide, exact) = match is_address {
+            true => (wide.narrowing(), exact.narrowing()),
+            false => (None, self.index.narrowing_host(&address.host)),
+        };
+        for rule in [wide, exact].into_iter().flatten() {
             let subject = Subject::Url { url: cut(url), host: Some(address.host.clone()) };
             self.reasons.push(Reason::rule(subject, rule));
+        }
+        if let Some(why) = address.unclear.filter(|_| is_address) {
+            self.unread_url(url, why, "");
         }
     }
 
@@ -80,12 +125,13 @@ impl Judge<'_> {
         let address = match host::read(url) {
             Ok(it) => it,
             Err(why) => {
-                return self.unclear(Subject::Url { url: cut(url), host: None }, why, "");
+                let subject = Subject::Url { url: cut(url), host: None };
+                return self.unclear((subject, why, ""), Narrows::HOSTS, Source::Class);
             }
         };
         let subject = Subject::Url { url: cut(url), host: Some(address.host.clone()) };
         if let Some(why) = address.unclear {
-            return self.unclear(subject, why, "");
+            return self.unclear((subject, why, ""), Narrows::HOSTS, Source::Class);
         }
         let (wide, exact) = self.index.by_host(&address);
         let suggestion = suggestion(&address.host);

@@ -8,7 +8,7 @@
 use flyto_tools::Access;
 
 use super::{
-    Judge, cut,
+    Judge, Source, cut,
     protected::{Protected, protection},
 };
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     location::{Location, absolute_location, may_be_opened},
     rule::Form,
     rules::{
-        Hits,
+        Hits, Narrows,
         paths::{Anchors, below},
     },
 };
@@ -53,13 +53,18 @@ impl<'a> Judge<'a> {
     /// A path that cannot be looked up is compared by its text with rules that narrow, and is
     /// asked.
     pub(crate) fn judge_path(&mut self, path: &str, access: Access, purpose: Purpose) {
-        let located = self.starts.locate(path);
+        let source = if purpose == Purpose::Narrow { Source::Guess } else { Source::Class };
         let kinds: &[bool] = match access {
             Access::Read => &[false],
             Access::Write => &[true],
             _ => &[false, true],
         };
-        let location = match located {
+        let subject = Subject::Path { path: cut(path), resolved: None, access };
+        if !self.spend(2 * kinds.len() * self.index.paths.n_scanned()) {
+            let why = "the call names more paths than are compared with rules";
+            return self.unclear((subject, why, ""), Narrows::PATHS, source);
+        }
+        let location = match self.starts.locate(path) {
             Ok(it) => it,
             Err(why) => {
                 if let Some(location) = self.starts.by_text(path) {
@@ -67,10 +72,8 @@ impl<'a> Judge<'a> {
                         self.judge_access(path, &location, *writes, Purpose::Narrow);
                     }
                 }
-                let hides = self.index.narrows.paths && may_be_opened(why);
-                if purpose != Purpose::Narrow || hides {
-                    let subject = Subject::Path { path: cut(path), resolved: None, access };
-                    self.unclear(subject, why, "");
+                if purpose != Purpose::Narrow || may_be_opened(why) {
+                    self.unclear((subject, why, ""), Narrows::PATHS, source);
                 }
                 return;
             }
@@ -81,23 +84,50 @@ impl<'a> Judge<'a> {
     }
 
     /// Judges a text of which it is not known whether it is a path, for rules that ask or deny and for protected places: the
-    /// whole, what follows the first `=` (`--file=/etc/passwd`), and what follows an `@` at its start (`@/etc/passwd`). A text
+    /// whole, what follows the first `=` (`--file=/etc/passwd`), and what follows the first `@` (`@/etc/passwd`). A text
     /// that does not look like a path, as a sentence about one, is compared with rules alone.
+    ///
+    /// No shell reads it, so `~ada` is a name like any other.
     pub(super) fn narrow_possible_path(&mut self, text: &str) {
         let value = text.split_once('=').map(|(_, value)| value);
-        for path in [Some(text), value, text.strip_prefix('@')].into_iter().flatten() {
-            if path.len() > MAX_PATH_BYTES || path.contains(['\0', '\n']) {
+        let behind_at = text.split_once('@').map(|(_, rest)| rest);
+        for path in [Some(text), value, behind_at].into_iter().flatten() {
+            let path = path.strip_prefix("file://").unwrap_or(path);
+            if path.is_empty() || path.contains(['\0', '\n']) {
                 continue;
             }
             let is_word = path.contains('/') && !path.contains(char::is_whitespace);
-            if path.starts_with(['/', '~', '.']) || is_word {
-                self.judge_path(path, Access::Unknown, Purpose::Narrow);
+            let looks_like_one = path.starts_with(['/', '~', '.']) || is_word;
+            if path.len() > MAX_PATH_BYTES {
+                // A program that shortens it opens another path. Data in Base64 has no dots.
+                if looks_like_one && path.contains("./") {
+                    self.judge_long_path(path);
+                }
+            } else if looks_like_one {
+                let is_other_home = path.starts_with('~') && !path.starts_with("~/") && path != "~";
+                match is_other_home {
+                    true => self.judge_path(&format!("./{path}"), Access::Unknown, Purpose::Narrow),
+                    false => self.judge_path(path, Access::Unknown, Purpose::Narrow),
+                }
             } else if self.index.narrows.paths
+                && self.spend(4 * self.index.paths.n_scanned())
                 && let Ok(location) = self.starts.locate(path)
             {
                 self.narrow_location(path, &location);
             }
         }
+    }
+
+    /// A path that no system call takes: without `.` and empty parts it may be shorter, else it is not read.
+    fn judge_long_path(&mut self, path: &str) {
+        let mut short = String::new();
+        for part in path.split('/').filter(|it| !it.is_empty() && *it != ".") {
+            if !short.is_empty() || path.starts_with('/') {
+                short.push('/');
+            }
+            short.push_str(part);
+        }
+        self.judge_path(&short, Access::Unknown, Purpose::Narrow);
     }
 
     /// In this order: a rule that denies ends it; a protected place needs a rule that names it;

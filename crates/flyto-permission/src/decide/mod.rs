@@ -11,7 +11,8 @@
 //!
 //! - They hold for the preview and for each text of the input, whatever the class of the tool.
 //! - What a part hides, because it was not read, is asked where such a rule could hold for it ([`Narrows`]). A rule that
-//!   allows the tool by its name does not answer for it.
+//!   allows the tool by its name does not answer for it. [`Judge::unclear`] is the one way to say that a part was not
+//!   read, and [`Judge::finish`] the one place that says what follows.
 //! - What they name is compared in every form that a program could open: as it is written and as it leads, with any
 //!   scheme, in any case.
 //!
@@ -34,7 +35,7 @@ use self::file::Purpose;
 use crate::{
     Cause, ClassTrust, Danger, Decision, Reason, Request, Standing, Subject, Verdict,
     location::Starts,
-    rules::{Hits, Index, paths::Anchors},
+    rules::{Hits, Index, Narrows, paths::Anchors},
 };
 
 /// Most parts of one preview that are judged: paths, addresses and words of its command line
@@ -44,6 +45,15 @@ const MAX_PARTS: usize = 16 * 1024;
 /// Most values of an input that are looked at, for paths and addresses among them.
 const MAX_VALUES: usize = 4096;
 
+/// Most texts of an input that are read as command lines.
+const MAX_COMMANDS: usize = 64;
+
+/// Work that one decision spends on paths: [`LOOK_UP`] for each that is looked up, and one for each pattern without a
+/// directory that it is compared with. With 1,000 such patterns these are 300 paths, without any 8,192.
+const MAX_WORK: usize = 2 * 1024 * 1024;
+/// What following the links of a path costs, in comparisons of patterns.
+const LOOK_UP: usize = 256;
+
 /// Gathers the reasons of one decision.
 ///
 /// It lives for one decision, and reads nothing but links of the file system.
@@ -51,6 +61,9 @@ pub(crate) struct Judge<'a> {
     pub(crate) index: &'a Index,
     pub(crate) request: &'a Request<'a>,
     pub(crate) reasons: Vec<Reason>,
+    /// What was found of the whole call before its class was judged: no rule for the tool answers for it.
+    firm: Vec<Reason>,
+    unread: Vec<Unread>,
     pub(crate) dangers: Vec<Danger>,
     /// What rules say of the tool as a whole.
     pub(crate) of_tool: Hits<'a>,
@@ -61,8 +74,27 @@ pub(crate) struct Judge<'a> {
     pub(crate) seen: std::collections::HashMap<String, bool>,
     /// Where the roots lead; filled in when it is first needed.
     pub(crate) real_roots: Option<Vec<String>>,
-    /// Part of a command line could not be read.
-    pub(crate) is_unread: bool,
+    /// What is left of [`MAX_WORK`].
+    work: usize,
+}
+
+/// A part that was not read.
+#[derive(Debug)]
+struct Unread {
+    reason: Reason,
+    /// What it may be.
+    hides: Narrows,
+    source: Source,
+}
+
+/// Where a part that was not read comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// It has to be judged for the class of the tool: it is asked, unless a rule for the tool answers for a fixed
+    /// command line.
+    Class,
+    /// Only rules that ask or deny are compared with it.
+    Guess,
 }
 
 /// Rules that narrow come first and for every class, then the class decides what may allow. A call
@@ -73,12 +105,14 @@ pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision
         index,
         request,
         reasons: Vec::new(),
+        firm: Vec::new(),
+        unread: Vec::new(),
         dangers: Vec::new(),
         of_tool,
         starts: Starts::new(request.working_dir_text(), request.home_text()),
         seen: std::collections::HashMap::new(),
         real_roots: None,
-        is_unread: false,
+        work: MAX_WORK,
     };
     if let Some(rule) = of_tool.narrowing() {
         let subject = judge.tool();
@@ -90,10 +124,11 @@ pub(crate) fn decide<'a>(index: &'a Index, request: &'a Request<'a>) -> Decision
     });
     if n_parts > MAX_PARTS {
         let why = "the call touches more than can be judged";
-        judge.unclear(judge.tool(), why, "");
+        judge.firm.push(unclear(judge.tool(), why, ""));
         return judge.finish();
     }
     judge.narrow();
+    judge.firm = std::mem::take(&mut judge.reasons);
     match class.as_str() {
         _ if *class == PermissionClass::BASH => judge.bash(),
         _ if *class == PermissionClass::FILE => judge.file(),
@@ -156,12 +191,32 @@ impl<'a> Judge<'a> {
         Subject::Tool { name: self.request.id.as_str().to_owned() }
     }
 
+    /// Says that a part was not read, and what it may be.
+    ///
     /// `near` is the text at which the reading stopped; empty where there is none to show.
-    pub(crate) fn unclear(&mut self, subject: Subject, why: &'static str, near: &str) {
-        const MAX: usize = 40;
-        let near = near[..near.floor_char_boundary(MAX)].to_owned();
-        let standing = Standing::Unclear { why, near };
-        self.reasons.push(Reason::default(Verdict::Ask, subject, standing));
+    pub(crate) fn unclear(
+        &mut self,
+        (subject, why, near): (Subject, &'static str, &str),
+        hides: Narrows,
+        source: Source,
+    ) {
+        self.unread.push(Unread { reason: unclear(subject, why, near), hides, source });
+    }
+
+    /// Whether there is work left to look one more path up, `n` times with all patterns without a directory. The first
+    /// time there is none, the rest is told to be unread.
+    fn spend(&mut self, n_patterns: usize) -> bool {
+        let cost = LOOK_UP + n_patterns;
+        if self.work >= cost {
+            self.work -= cost;
+            return true;
+        }
+        if self.work > 0 {
+            self.work = 0;
+            let why = "the call names more paths than are compared with rules";
+            self.unclear((self.tool(), why, ""), Narrows::PATHS, Source::Guess);
+        }
+        false
     }
 
     /// As they are written; where they lead is looked up by `file`.
@@ -211,22 +266,8 @@ impl<'a> Judge<'a> {
         }
         // A program with fixed arguments has what a model writes on its stdin, which no preview takes apart.
         // Any text in it may be a path or an address. It is a guess, so nothing is allowed by it.
-        let Some(input) = self.request.input else { return };
-        self.narrow_input(input);
-        #[cfg(feature = "bash")]
-        for name in ["command", "cmd", "script"] {
-            match input.get(name) {
-                Some(Value::String(text)) => self.narrow_text(text),
-                Some(Value::Array(words)) => {
-                    let words = words.iter().map(|it| it.as_str().map(str::to_owned));
-                    if let Some(words) =
-                        words.collect::<Option<Vec<_>>>().filter(|it| !it.is_empty())
-                    {
-                        self.narrow_words(&words);
-                    }
-                }
-                _ => {}
-            }
+        if let Some(input) = self.request.input {
+            self.narrow_input(input);
         }
     }
 
@@ -247,7 +288,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Each text of an input, at any depth, may be a path or an address. Nothing is allowed by it: it is a guess.
+    /// Each text of an input, at any depth, may be a path or an address, also a name that looks like one. Nothing is
+    /// allowed by it: it is a guess.
     ///
     /// The values wait in a list, so that a deep input takes no stack.
     ///
@@ -255,29 +297,67 @@ impl<'a> Judge<'a> {
     fn narrow_input(&mut self, input: &Value) {
         let mut todo = vec![("", input)];
         let mut n_values = 0;
+        let mut n_commands = 0;
         while let Some((name, value)) = todo.pop() {
             n_values += 1;
             if n_values > MAX_VALUES {
-                if self.index.narrows.paths || self.index.narrows.hosts {
-                    let why = "its input holds more values than are looked at";
-                    self.unclear(self.tool(), why, "");
+                let why = "its input holds more values than are looked at";
+                let hides = Narrows { commands: false, ..Narrows::ANYTHING };
+                return self.unclear((self.tool(), why, ""), hides, Source::Guess);
+            }
+            #[cfg(feature = "bash")]
+            if holds_command(name) && matches!(value, Value::String(_) | Value::Array(_)) {
+                n_commands += 1;
+                if n_commands == MAX_COMMANDS + 1 {
+                    let why = "its input holds more command lines than are read";
+                    self.unclear((self.tool(), why, ""), Narrows::ANYTHING, Source::Guess);
                 }
-                return;
+                if n_commands <= MAX_COMMANDS {
+                    self.narrow_command_value(value);
+                }
             }
             match value {
-                Value::String(text) => {
-                    self.narrow_possible_path(text);
-                    let fetches = *self.request.class == PermissionClass::WEBFETCH;
-                    self.narrow_url(text, fetches || name == "url");
-                }
+                Value::String(text) => self.narrow_text_value(name, text),
+                // A list of words is one command, and its words are no commands by themselves.
                 Value::Array(values) => {
-                    todo.extend(values.iter().take(MAX_VALUES).map(|it| (name, it)));
+                    todo.extend(values.iter().take(MAX_VALUES).map(|it| ("", it)));
                 }
                 Value::Object(fields) => {
                     todo.extend(fields.iter().take(MAX_VALUES).map(|(name, it)| (&**name, it)));
+                    let names = fields.keys().take(MAX_VALUES - n_values.min(MAX_VALUES));
+                    for name in names.filter(|it| it.contains(['/', '.', ':'])) {
+                        n_values += 1;
+                        self.narrow_text_value("", name);
+                    }
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// A text under a name of an input.
+    fn narrow_text_value(&mut self, name: &str, text: &str) {
+        self.narrow_possible_path(text);
+        let fetches = *self.request.class == PermissionClass::WEBFETCH;
+        self.narrow_url(text, fetches || name.eq_ignore_ascii_case("url"));
+    }
+
+    /// A text that is probably a command line, or a list of the words of one.
+    #[cfg(feature = "bash")]
+    fn narrow_command_value(&mut self, value: &Value) {
+        match value {
+            Value::String(text) => self.narrow_text(text),
+            Value::Array(words) => {
+                let texts = words.iter().filter_map(Value::as_str).map(str::to_owned);
+                let words: Vec<_> = texts.collect();
+                if let [text] = &*words {
+                    self.narrow_text(text);
+                }
+                if !words.is_empty() {
+                    self.narrow_words(&words);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -289,37 +369,27 @@ impl<'a> Judge<'a> {
         #[cfg(feature = "bash")]
         {
             self.judge_words(words);
-            self.answer_for_author();
         }
         #[cfg(not(feature = "bash"))]
         {
             let near = words.first().map_or("", String::as_str);
             let subject = Subject::Command { text: cut(near) };
-            self.unclear(subject, "this build does not read command lines", "");
+            let why = "this build does not read command lines";
+            self.unclear((subject, why, ""), Narrows::ANYTHING, Source::Class);
         }
     }
 
     /// A rule that allows the tool answers for each part of a fixed command line that no rule names, and is what would
-    /// allow it: the same words in another directory may be another program. It does not answer for what was not read, where
-    /// that may be what another rule asks or denies.
-    #[cfg(feature = "bash")]
-    fn answer_for_author(&mut self) {
-        if !self.request.is_fixed {
-            return;
+    /// allow it: the same words in another directory may be another program.
+    fn by_author(&self, reason: Reason) -> Reason {
+        let is_fixed =
+            self.request.is_fixed && *self.request.effective_class() == PermissionClass::BASH;
+        if !is_fixed || !matches!(reason.cause, Cause::Default { .. }) {
+            return reason;
         }
-        let (rule, suggestion) = (self.of_tool.allow, self.tool_rule());
-        let narrows = self.index.narrows.commands || self.index.narrows.paths;
-        let hides = self.is_unread && narrows;
-        let is_default = |it: &&mut Reason| match &it.cause {
-            Cause::Default { default: Standing::Unclear { .. } } => !hides,
-            Cause::Default { .. } => true,
-            _ => false,
-        };
-        for reason in self.reasons.iter_mut().filter(is_default) {
-            match rule {
-                Some(rule) => *reason = Reason::rule(reason.subject.clone(), rule),
-                None => reason.suggestion.clone_from(&suggestion),
-            }
+        match self.of_tool.allow {
+            Some(rule) => Reason::rule(reason.subject, rule),
+            None => reason.suggest(self.tool_rule()),
         }
     }
 
@@ -337,9 +407,36 @@ impl<'a> Judge<'a> {
         }
     }
 
-    fn finish(self) -> Decision {
-        Decision::new(self.reasons, self.dangers)
+    /// Joins all reasons.
+    ///
+    /// What was not read is asked where a rule that asks or denies could hold for it. Only else does a rule for the tool
+    /// answer for it, and only for what its author wrote; the reasons of [`narrow`](Self::narrow) no rule answers for.
+    fn finish(mut self) -> Decision {
+        let of_class = std::mem::take(&mut self.reasons);
+        let mut res = std::mem::take(&mut self.firm);
+        res.extend(of_class.into_iter().map(|it| self.by_author(it)));
+        for Unread { reason, hides, source } in std::mem::take(&mut self.unread) {
+            match source {
+                _ if self.index.narrows.overlaps(hides) => res.push(reason),
+                Source::Class => res.push(self.by_author(reason)),
+                Source::Guess => {}
+            }
+        }
+        Decision::new(res, self.dangers)
     }
+}
+
+/// Whether a parameter of this name holds a command line, in any case of letters.
+#[cfg(feature = "bash")]
+fn holds_command(name: &str) -> bool {
+    ["command", "cmd", "script", "argv"].iter().any(|it| it.eq_ignore_ascii_case(name))
+}
+
+/// A part that cannot be told, asked.
+fn unclear(subject: Subject, why: &'static str, near: &str) -> Reason {
+    const MAX: usize = 40;
+    let near = near[..near.floor_char_boundary(MAX)].to_owned();
+    Reason::default(Verdict::Ask, subject, Standing::Unclear { why, near })
 }
 
 /// A path or an address for people, to 512 bytes at most.

@@ -3,8 +3,13 @@
 //! Such a word may be any path behind the text that it surely starts with. One that is unknown only
 //! by `*`, `?` and `[…]` is compared part by part, so that `ls *.rs` reaches no hidden file.
 
-use super::{Judge, protected::KEYS};
-use crate::{Cause, Reason, Subject, Verdict, bash::Word, glob::Anchor, rules::paths::below};
+use super::{Judge, Source, protected::KEYS};
+use crate::{
+    Cause, Reason, Subject, Verdict,
+    bash::Word,
+    glob::Anchor,
+    rules::{Narrows, paths::below},
+};
 
 /// What a word with an unknown part may name.
 enum Reach {
@@ -42,7 +47,16 @@ impl Judge<'_> {
         }
         let dir = if dir.is_empty() { "." } else { dir };
         let located = self.starts.locate(dir).ok().or_else(|| self.starts.by_text(dir));
-        let Some(location) = located else { return touches_keys };
+        let Some(location) = located else {
+            let subject = Subject::Path {
+                path: super::cut(word.known_text()),
+                resolved: None,
+                access: flyto_tools::Access::Unknown,
+            };
+            let why = "it cannot be told where the path starts";
+            self.unclear((subject, why, ""), Narrows::PATHS, Source::Guess);
+            return touches_keys;
+        };
         for dir in [&location.written, &location.resolved] {
             let dir = dir.trim_end_matches('/');
             let reach = match is_glob {
@@ -68,6 +82,9 @@ impl Judge<'_> {
     /// A pattern that is found anywhere is left out only where it is a plain name that no part fits.
     fn narrow_reach(&mut self, reach: &Reach, path: &str) {
         let index = self.index;
+        if !index.paths.narrows() || !self.spend(index.paths.len()) {
+            return;
+        }
         let homes = [self.request.home_text(), self.starts.real_home()];
         let dirs = [self.request.working_dir_text(), self.starts.real_working_dir()];
         let roots = index.roots.iter().map(String::as_str);

@@ -70,6 +70,17 @@ impl PathIndex {
         self.n_narrowing > 0
     }
 
+    /// How many patterns a path is compared with one by one.
+    pub(crate) fn n_scanned(&self) -> usize {
+        self.others.len()
+    }
+
+    /// How many patterns there are.
+    #[cfg(feature = "bash")]
+    pub(crate) fn len(&self) -> usize {
+        self.patterns.len()
+    }
+
     /// The strongest rule that asks or denies by a pattern that `may_apply`.
     #[cfg(feature = "bash")]
     pub(crate) fn narrowing<'a>(

@@ -9,7 +9,8 @@ use super::super::{
     variables::{assigned_name, is_harmless, is_harmless_inside, is_name},
 };
 
-const EVALUATES: &str = "a command of the shell that evaluates its words or changes what runs";
+pub(super) const EVALUATES: &str =
+    "a command of the shell that evaluates its words or changes what runs";
 const SETS_UNKNOWN: &str = "which variable is set is known only when it runs";
 
 /// Looks at a command that runs no other program. Variables it sets are added to `command.risky`.
@@ -52,7 +53,7 @@ pub(super) fn check(name: &str, command: &mut Command, start: usize) -> Result<(
             for (i, word) in words.iter().enumerate() {
                 let text = word.known_text();
                 let is_flag = text.strip_prefix('-').is_some_and(|it| {
-                    word.literal().is_some() && it.chars().all(|it| "xrpglun".contains(it))
+                    word.literal().is_some() && it.chars().all(|it| "xrpglunaA".contains(it))
                 });
                 // `declare -n` makes one name stand for another.
                 if is_flag && !(text.contains('n') && name != "export") {
