@@ -46,8 +46,8 @@ pub enum StrictEnv {
 pub(crate) struct Sources<'a> {
     /// The host's environment as a whole; programs see parts of it.
     pub(crate) host: &'a Environment,
-    /// The value of [`PLUGIN_ROOT`].
-    pub(crate) root: &'a Path,
+    /// The value of [`PLUGIN_ROOT`]; a server that no plugin declares has none.
+    pub(crate) root: Option<&'a Path>,
     /// The value of [`PLUGIN_DATA`]; without one there is no such variable.
     pub(crate) data: Option<&'a Path>,
     /// Names that the operator granted to this plugin.
@@ -135,12 +135,18 @@ impl Sources<'_> {
     ///
     /// Fails with every missing name at once, so that one repair is enough.
     pub(crate) fn build(&self) -> Result<Environment, Unresolved> {
-        let readable = self.readable();
-        let declared = self.declared.expand(&readable).map_err(|err| self.unresolved(err))?;
+        let declared = self.values()?;
         let mut res = EnvPolicy::Minimal.build(self.host, self.own());
         res.extend(self.granted().filter_map(|name| Some((name, self.host.get(name)?))));
         res.extend(declared);
         Ok(res)
+    }
+
+    /// The declared values by name, expanded.
+    ///
+    /// Fails like [`build`](Self::build).
+    pub(crate) fn values(&self) -> Result<Vec<(OsString, OsString)>, Unresolved> {
+        self.declared.expand(&self.readable()).map_err(|err| self.unresolved(err))
     }
 
     /// The variables in order of their names, whether or not every value can be made.
@@ -199,8 +205,8 @@ impl Sources<'_> {
     /// The plugin's own variables: [`PLUGIN_ROOT`], and [`PLUGIN_DATA`] where there is a
     /// directory.
     fn own(&self) -> impl Iterator<Item = (&'static str, OsString)> {
-        let data = self.data.map(|it| (PLUGIN_DATA, it.as_os_str().to_owned()));
-        std::iter::once((PLUGIN_ROOT, self.root.as_os_str().to_owned())).chain(data)
+        let own = [(PLUGIN_ROOT, self.root), (PLUGIN_DATA, self.data)];
+        own.into_iter().filter_map(|(name, dir)| Some((name, dir?.as_os_str().to_owned())))
     }
 
     /// The granted names. The plugin's own variables are never the host's.
@@ -295,7 +301,7 @@ mod tests {
         fn sources(&self) -> Sources<'_> {
             Sources {
                 host: &self.host,
-                root: Path::new("/plugins/p"),
+                root: Some(Path::new("/plugins/p")),
                 data: Some(Path::new("/data/p")),
                 granted: &self.granted,
                 declared: &self.declared,

@@ -43,6 +43,7 @@ mod home; //     `~` in configured paths
 
 // and calls: one process for each, or a session that is restarted with backoff.
 mod context; //     what tools get of the host
+mod endpoint; //    a declared server, ready to be started or reached
 mod environment; // the variables that programs see
 mod result; //      what came of a program, in words
 mod rpc; //         programs that answer in JSON-RPC
@@ -58,6 +59,7 @@ pub use crate::{
     config::{DEFAULT_PLUGIN_DIRS, PluginConfig},
     context::{PluginContext, Profiles},
     discover::{Catalogue, Change, ChangeKind, DirState, Found, PluginState, Reload, SearchedDir},
+    endpoint::{Endpoint, EndpointError, ServerPlace},
     environment::{PLUGIN_DATA, PLUGIN_ROOT, StrictEnv, Variable, VariableOrigin},
     filter::{Filter, Verdict},
     grant::Grant,
@@ -66,7 +68,7 @@ pub use crate::{
     manifest::{
         DEFAULT_IDLE, DEFAULT_TIMEOUT, HttpKind, Invocation, Lifetime, MAX_GRACE, MAX_TIMEOUT,
         MCP_FILE, Manifest, RefusedTool, Schema, ServerDef, ToolDef, ToolForm, Transport, UndoDef,
-        read_limits, read_network,
+        read_limits, read_network, read_servers,
     },
     names::{MAX_NAME_CHARS, NameFault, check_plugin_name, check_tool_name, nearest_plugin_name},
     options::{Depth, LoadOptions},

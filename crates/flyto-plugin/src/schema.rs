@@ -23,6 +23,18 @@ pub fn plugin_config() -> Value {
     of::<PluginConfig>()
 }
 
+/// The JSON Schema (draft 2020-12) of servers by name, as they stand under `mcpServers` of a manifest and of a
+/// configuration.
+#[must_use]
+pub fn servers() -> Value {
+    let mut res = of::<BTreeMap<String, Server>>();
+    res["propertyNames"] = serde_json::json!({ "pattern": SERVER_NAME });
+    res
+}
+
+/// What the name of a server is made of.
+const SERVER_NAME: &str = "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$";
+
 fn of<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<T>().into()
 }
@@ -89,7 +101,7 @@ struct Plugin {
     binary: Option<Binary>,
     /// Servers of the Model Context Protocol, by name. A host that speaks the protocol starts them.
     #[schemars(rename = "mcpServers", extend("propertyNames" = {
-        "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
+        "pattern": SERVER_NAME
     }))]
     mcp_servers: Option<BTreeMap<String, Server>>,
     /// The tools. A plugin has at least one tool or one server.

@@ -46,7 +46,7 @@ impl Start<'_> {
         let data = ctx.data_dir(plugin);
         f(Sources {
             host: &ctx.host_env,
-            root: dir,
+            root: Some(dir),
             data: data.as_deref(),
             granted: ctx.granted(plugin),
             declared: &def.env,
@@ -124,28 +124,43 @@ impl Start<'_> {
         }
     }
 
-    /// What the operator granted; and where the class or the tool is confined to some paths, the plugin's own
-    /// directories: without the one it could not start, and the other is there for it alone.
+    /// What the operator granted, and what a confined program needs to start; see [`grants`].
     fn grants(self) -> Grants {
-        let res = self.ctx.grants_for(self.plugin);
-        let is_confined = !self.ctx.exec_env.policy(&Class::PLUGIN_TOOL).isolation.is_none();
-        if !is_confined && self.def.sandbox.is_none() {
-            return res;
-        }
-        let res = res.read(granted(self.dir));
-        match self.ctx.data_dir(self.plugin) {
-            // As it is named: a program that may replace a directory above must not choose where it leads.
-            Some(dir) => res.write(dir),
-            None => res,
-        }
+        grants(self.ctx, &Class::PLUGIN_TOOL, self.plugin, self.dir, self.def.sandbox.is_some())
     }
 
-    /// Makes the directory for what the plugin keeps. Where that cannot be, on a file system that is
-    /// read-only say, a tool that keeps nothing still works, and one that does says what it lacks.
+    /// Makes the directory for what the plugin keeps; see [`make_data_dir`].
     pub(crate) fn make_data_dir(self) {
-        if let Some(dir) = self.ctx.data_dir(self.plugin).filter(|it| !it.is_dir()) {
-            let _ = files::create_private_dir(&dir);
-        }
+        make_data_dir(self.ctx, self.plugin);
+    }
+}
+
+/// What the operator granted to a plugin; and where the class or the declaration confines the program to some paths, the
+/// plugin's own directories: without the one it could not start, and the other is there for it alone.
+pub(crate) fn grants(
+    ctx: &PluginContext,
+    class: &Class,
+    plugin: &str,
+    dir: &Path,
+    has_profile: bool,
+) -> Grants {
+    let res = ctx.grants_for(plugin);
+    if ctx.exec_env.policy(class).isolation.is_none() && !has_profile {
+        return res;
+    }
+    let res = res.read(granted(dir));
+    match ctx.data_dir(plugin) {
+        // As it is named: a program that may replace a directory above must not choose where it leads.
+        Some(dir) => res.write(dir),
+        None => res,
+    }
+}
+
+/// Makes the directory for what a plugin keeps. Where that cannot be, on a file system that is
+/// read-only say, a program that keeps nothing still works, and one that does says what it lacks.
+pub(crate) fn make_data_dir(ctx: &PluginContext, plugin: &str) {
+    if let Some(dir) = ctx.data_dir(plugin).filter(|it| !it.is_dir()) {
+        let _ = files::create_private_dir(&dir);
     }
 }
 

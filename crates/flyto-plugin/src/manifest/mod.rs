@@ -56,6 +56,7 @@ pub use self::{
     servers::{
         conformant::MCP_FILE,
         def::{HttpKind, ServerDef, Transport},
+        native::read_servers,
     },
 };
 pub(crate) use self::{

@@ -4,7 +4,7 @@
 //! hosts add to it have no effect here, and each gets a warning that says so: a plugin that was
 //! written for another host should load, and its author should know what does not hold.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use flyto_diagnostics::{At, Findings, ObjectReader, Reported, codes::BAD_VALUE, quoted};
 use flyto_execenv::Template;
@@ -15,7 +15,11 @@ use super::{
 };
 use crate::{
     codes,
-    manifest::{command, env, meant, place::Place},
+    manifest::{
+        command, env, meant,
+        place::{Place, Seen},
+    },
+    options::LoadOptions,
     place::{about_key, as_warning},
 };
 
@@ -28,6 +32,36 @@ pub(in crate::manifest) fn read(
     findings: &mut Findings,
 ) -> Vec<ServerDef> {
     read_all(at, findings, |name, at, findings| server(name, at, place, findings))
+}
+
+/// Reads servers that stand outside a manifest, under `mcpServers` of a configuration or of another program's file, with the
+/// rules of a manifest: the servers that can be used and are not switched off, in the order of the text.
+///
+/// Paths of programs are looked for from `dir`. A server that cannot be used costs itself, with a finding.
+///
+/// ```
+/// use flyto_diagnostics::{At, Findings, Source, json};
+/// use flyto_plugin::{LoadOptions, read_servers};
+///
+/// let source = Source::new(".mcp.json", r#"{"time": {"command": "mcp-server-time"}, "b": {"command": ""}}"#);
+/// let value = json::parse(&source).expect("it is JSON");
+/// let mut findings = Findings::new();
+/// let servers = read_servers(
+///     At::root(&source, &value),
+///     "/home/ada".as_ref(),
+///     &LoadOptions::new(),
+///     &mut findings,
+/// );
+/// assert_eq!((servers.len(), servers[0].name.as_str()), (1, "time"));
+/// assert_eq!(findings.iter().count(), 1);
+/// ```
+pub fn read_servers(
+    at: At<'_>,
+    dir: &Path,
+    options: &LoadOptions,
+    findings: &mut Findings,
+) -> Vec<ServerDef> {
+    read(at, Place::new(dir, options, &Seen::default()), findings)
 }
 
 /// Keys that other programs know and that mean nothing here, each with what to do.
