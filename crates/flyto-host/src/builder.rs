@@ -71,6 +71,7 @@ pub struct HostBuilder {
     pub(crate) output_dir: Option<PathBuf>,
     pub(crate) stages: Stages,
     pub(crate) caller: Caller,
+    pub(crate) starts_servers: bool,
 }
 
 impl Host {
@@ -92,7 +93,9 @@ impl Host {
             .and_then(|it| it.push(Guard::new(guard, config.output_guard)))
             .and_then(|it| it.push(Bound::new(config.output_limit_bytes, output_dir.clone())))
             .expect("their names differ");
-        HostBuilder { env, surroundings, config, output_dir, stages, caller: Caller::default() }
+        let caller = Caller::default();
+        let starts_servers = false;
+        HostBuilder { env, surroundings, config, output_dir, stages, caller, starts_servers }
     }
 }
 
@@ -120,6 +123,14 @@ impl HostBuilder {
     #[must_use]
     pub fn caller(mut self, caller: Caller) -> Self {
         self.caller = caller;
+        self
+    }
+
+    /// Says that the program around the host starts the servers that it [declares](Host::servers). Without it, the report has a
+    /// note for each plugin with servers.
+    #[must_use]
+    pub fn starts_servers(mut self) -> Self {
+        self.starts_servers = true;
         self
     }
 

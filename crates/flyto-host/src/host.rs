@@ -23,13 +23,14 @@ use crate::{
     builder::HostBuilder,
     changes::{HostChanges, Moment, Roster},
     codes,
-    config::Config,
+    config::{Config, ConfigServer},
     error::CallError,
     links,
     permission::{Caller, Gate},
     places::Surroundings,
     prepared::{HostState, Prepared},
     report::{ExecFileState, LoadReport},
+    servers::{self, DeclaredServer},
     sources::{Sources, checked},
     spill,
 };
@@ -71,6 +72,8 @@ pub struct Host {
     registry: Arc<Registry>,
     /// What was loaded last.
     pub(crate) moment: watch::Sender<Moment>,
+    /// Servers of the configuration.
+    config_servers: Vec<ConfigServer>,
     /// Held by the call that changes what is loaded.
     sources: Mutex<Sources>,
     /// What calls need; they may outlive a reload.
@@ -98,7 +101,8 @@ impl Host {
     }
 
     pub(crate) fn load(builder: HostBuilder) -> Self {
-        let HostBuilder { env, surroundings, config, output_dir, stages, caller } = builder;
+        let HostBuilder { env, surroundings, config, output_dir, stages, caller, starts_servers } =
+            builder;
         let gate = Gate::new(&config, &surroundings);
         let env = env.narrowed_by(&config.policies(|class| kill_scope(&env, class), &surroundings));
         // The stage `bound` says why what was left out is not kept.
@@ -117,7 +121,8 @@ impl Host {
         exec_ctx.spill_dir.clone_from(&output_dir);
 
         let registry = Arc::new(Registry::new());
-        let mut sources = Sources::new(env, Arc::clone(&plugin_ctx), exec_ctx, &config);
+        let ctx = Arc::clone(&plugin_ctx);
+        let mut sources = Sources::new(env, ctx, exec_ctx, &config, starts_servers);
         let filter = config.plugins.filter();
         let catalogue = Catalogue::discover(&config.plugins.plugin_dirs, &filter, &options);
         let report = Arc::new(sources.update(&registry, catalogue));
@@ -125,6 +130,7 @@ impl Host {
         Self {
             registry,
             moment: watch::Sender::new(moment),
+            config_servers: config.servers,
             sources: Mutex::new(sources),
             caller,
             shared: Arc::new(HostState {
@@ -273,6 +279,16 @@ impl Host {
         Arc::clone(&self.moment.borrow().report)
     }
 
+    /// The servers of the Model Context Protocol that the configuration and the plugins in use declare, in this order. Of two
+    /// with one name the first one counts, and the other is not there.
+    ///
+    /// A host starts none of them. The program that embeds it does, where it speaks the protocol, and registers their
+    /// tools; `flyto-mcp` has both.
+    #[must_use]
+    pub fn servers(&self) -> Vec<DeclaredServer> {
+        servers::declared(&self.config_servers, &self.report(), &self.shared.plugin_ctx)
+    }
+
     /// The tool with this id, alias or wire name. The gates of [`call`](Self::call) are not asked.
     ///
     /// # Errors
@@ -351,6 +367,14 @@ impl Host {
                     name: name.to_owned(),
                     plugin: plugin.to_owned(),
                     state: *state,
+                }
+            }
+            (None, Some(server)) if self.servers().iter().any(|it| it.name() == server) => {
+                CallError::NotFound {
+                    name: name.to_owned(),
+                    similar: self.similar(name, Some(server)),
+                    missing_plugin: None,
+                    findings: Vec::new(),
                 }
             }
             (None, Some(plugin)) if name.contains(':') => CallError::NotFound {

@@ -70,6 +70,7 @@ pub mod otel; //    spans for a collector
 pub mod permission; // which calls may run
 mod prepared; //    a call that was looked up and not made yet: its plan, and the way to run it
 mod secrets; //     what looks like a secret in a result
+mod servers; //     servers that are declared, for the program that starts them
 mod sources; //     the tools of each source, and reloading them
 mod spill; //       which whole outputs are kept
 pub mod stages; //  the path of a call, step by step
@@ -96,8 +97,8 @@ pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use builder::HostBuilder;
 pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{
-    AddRulesError, AuditConfig, Config, ConfigError, ConfigValue, EvolveConfig, Flags,
-    OnUnrecorded, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, add_rules,
+    AddRulesError, AuditConfig, Config, ConfigError, ConfigServer, ConfigValue, EvolveConfig,
+    Flags, OnUnrecorded, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, add_rules,
     closed_paths, find_project, load_config, review_project,
 };
 pub use confinement::Confinement;
@@ -107,8 +108,10 @@ pub use grants::{MissingGrants, ToGrant};
 pub use host::{Host, all_codes, explain};
 pub use places::{Places, Surroundings};
 pub use prepared::{Plan, Prepared};
+pub use replace::replace_file;
 pub use report::{ExecFile, ExecFileState, LoadReport};
 pub use secrets::{FoundSecret, HostGuard, OutputGuard, SecretMatch};
+pub use servers::DeclaredServer;
 pub use trust::{TrustError, TrustStore, Trusted};
 pub use validate::{Validation, validate_path};
 #[cfg(feature = "watch")]

@@ -14,8 +14,27 @@ pub(crate) enum Flush {
     /// It is, also after a loss of power.
     Now,
     /// The system writes it when it likes. A process that dies loses nothing.
-    #[cfg(unix)]
     Later,
+}
+
+/// Replaces a file of the user's state in one step: a reader sees the former or the new content, whole, also where two
+/// processes write at once. A new file, and each directory that is missing, is the user's alone.
+///
+/// It does not wait for the disk: what a process wrote is there when that process dies, and may not be after a loss of power.
+///
+/// ```
+/// let dir = tempfile::tempdir()?;
+/// let file = dir.path().join("state/known.json");
+/// flyto_host::replace_file(&file, b"{}")?;
+/// assert_eq!(std::fs::read(&file)?, b"{}");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The file cannot be written. `path` is as it was.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, Flush::Later)
 }
 
 /// Writes `bytes` into a new file beside `path`, and gives it the name `path`. Several processes may do so at once; the

@@ -41,6 +41,10 @@ struct Config {
     /// Files with tool definitions. A relative path starts from this file's directory, `~` is the
     /// home directory.
     exec_tools: Option<Vec<String>>,
+    /// Servers of the Model Context Protocol by name, whose tools are those of the host as well. A relative path of a program
+    /// starts from this file's directory.
+    #[schemars(rename = "mcpServers", schema_with = "servers")]
+    servers: Option<Value>,
     /// Bytes of a result's text; more is cut in the middle, and kept whole in a file. The default
     /// is 65536.
     output_limit_bytes: Option<u64>,
@@ -259,8 +263,17 @@ enum OnOff {
     Off,
 }
 
+fn servers(generator: &mut SchemaGenerator) -> Schema {
+    part(flyto_plugin::schema::servers(), generator)
+}
+
 fn plugins(generator: &mut SchemaGenerator) -> Schema {
-    let mut schema = Schema::try_from(flyto_plugin::schema::plugin_config()).unwrap_or_default();
+    part(flyto_plugin::schema::plugin_config(), generator)
+}
+
+/// A schema of its own as a part of the document.
+fn part(schema: Value, generator: &mut SchemaGenerator) -> Schema {
+    let mut schema = Schema::try_from(schema).unwrap_or_default();
     schema.remove("$schema");
     // References lead to the definitions of the whole document.
     if let Some(Value::Object(definitions)) = schema.remove("$defs") {

@@ -54,6 +54,7 @@ pub(crate) fn check(
     granted: &BTreeMap<String, Location>,
     listed: &[Listed],
     catalogue: &Catalogue,
+    starts_servers: bool,
 ) -> Findings {
     let mut res = Findings::new();
     let names = || catalogue.found.iter().filter_map(|it| it.name.as_deref());
@@ -80,7 +81,7 @@ pub(crate) fn check(
             res.push(unknown(it, near));
         }
     }
-    for plugin in catalogue.plugins() {
+    for plugin in catalogue.plugins().filter(|_| !starts_servers) {
         if let Some(note) = unstarted(plugin) {
             res.push(note);
         }

@@ -53,6 +53,8 @@ pub(crate) struct Sources {
     granted: BTreeMap<String, Location>,
     /// The plugins that are blocked or allowed by name, and where that is said.
     listed: Vec<Listed>,
+    /// Whether the servers that plugins declare are started.
+    starts_servers: bool,
     slots: Vec<Slot>,
 }
 
@@ -90,6 +92,7 @@ impl Sources {
         plugin_ctx: Arc<PluginContext>,
         exec_ctx: HostContext,
         config: &Config,
+        starts_servers: bool,
     ) -> Self {
         // A file that is given twice has its tools once.
         let mut seen = HashSet::new();
@@ -97,7 +100,16 @@ impl Sources {
         let exec_ctx = Arc::new(exec_ctx);
         let granted = settings::granted(config);
         let listed = settings::listed(config);
-        Self { env, plugin_ctx, exec_ctx, exec_files: files, granted, listed, slots: Vec::new() }
+        Self {
+            env,
+            plugin_ctx,
+            exec_ctx,
+            exec_files: files,
+            granted,
+            listed,
+            starts_servers,
+            slots: Vec::new(),
+        }
     }
 
     /// Brings the registry to the plugins of `catalogue` and to the files as they are now. What has
@@ -141,7 +153,8 @@ impl Sources {
             res
         });
         self.slots = slots;
-        let settings = settings::check(&self.granted, &self.listed, &catalogue);
+        let settings =
+            settings::check(&self.granted, &self.listed, &catalogue, self.starts_servers);
         LoadReport { catalogue, exec_files, names, settings, watching: Findings::new() }
     }
 

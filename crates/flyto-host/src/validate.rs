@@ -141,7 +141,10 @@ impl Kind {
         if root.as_array().is_some() || has("exec") {
             return Some(Self::ExecTools);
         }
-        if has("tools") || has("mcpServers") {
+        // Servers alone are a configuration; a plugin has a head as well.
+        let has_servers =
+            || has("mcpServers") && ["name", "version", "description"].into_iter().any(has);
+        if has("tools") || has_servers() {
             let tools = root.get("tools").and_then(|it| it.as_array()).unwrap_or_default();
             let defines = tools.iter().any(|it| it.get("exec").is_some());
             return Some(if defines { Self::ExecTools } else { Self::Plugin });

@@ -199,6 +199,8 @@ fn configurations() {
         json!({"audit": {"enabled": true, "fsync": "each", "on_failure": "run", "inputs": "full", "keep_days": 90},
             "evolve": {"enabled": true, "dir": "tools", "record_calls": true},
             "output_guard": "redact"}),
+        json!({"mcpServers": {"a": {"command": "true"}}}),
+        json!({"mcpServers": {"a": {"url": "https://example.org/"}}}),
     ];
     let schema = schema::config();
     let mut used = BTreeSet::new();

@@ -27,6 +27,7 @@ fn each_value_is_shown_with_file_and_line() {
         plugins.strict_env          false                   default
         plugins.grants              {}                      default
         exec_tools                  []                      default
+        mcpServers                  {}                      default
         output_limit_bytes          100                     $FLYTO_OUTPUT_LIMIT
         sandbox.user_hook           "strict"                DIR/c.json:6
         permissions.allow           []                      default

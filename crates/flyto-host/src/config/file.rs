@@ -12,12 +12,13 @@ use std::{
 };
 
 use flyto_diagnostics::{At, Findings, KnownNames, Location, ObjectReader, Source, json, quoted};
-use flyto_plugin::{PluginConfig, ambient_home_of, expand_home};
+use flyto_plugin::{PluginConfig, ServerDef, ambient_home_of, expand_home};
 
 use super::audit::{self, AuditConfig};
 use super::evolve::{self, EvolveConfig};
 use super::permissions::{self, Written};
 use super::sandbox::{Sandbox, grant_path};
+use super::servers;
 use crate::{codes, places::Places, secrets::OutputGuard};
 
 /// What one file says, and which of its keys it has.
@@ -27,6 +28,7 @@ use crate::{codes, places::Places, secrets::OutputGuard};
 pub(crate) struct FileConfig {
     pub(crate) plugins: PluginConfig,
     pub(crate) exec_tools: Vec<PathBuf>,
+    pub(crate) servers: Vec<ServerDef>,
     pub(crate) output_limit_bytes: u64,
     pub(crate) sandbox: Sandbox,
     pub(crate) permissions: Vec<Written>,
@@ -60,9 +62,10 @@ impl FileConfig {
 }
 
 /// The keys that say that a file is a configuration.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "plugins",
     "exec_tools",
+    servers::KEY,
     "output_limit_bytes",
     "sandbox",
     PERMISSIONS,
@@ -219,6 +222,10 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
     if let Some(paths) = read_paths(&mut reader, "exec_tools", dir, places) {
         res.exec_tools = paths;
         res.set.insert("exec_tools");
+    }
+    if let Ok(Some(section)) = reader.optional_object(servers::KEY) {
+        res.servers = servers::read(section, dir, reader.findings());
+        res.set.insert(servers::KEY);
     }
     if reader.is_present(TRUSTED_DIRS) {
         let what = format!("the key {TRUSTED_DIRS:?} has no effect");

@@ -20,6 +20,7 @@ use super::{
     file::{FileConfig, expand_path, read_config_file},
     permissions::KEYS,
     project::apply_projects,
+    servers,
 };
 use crate::{codes, places::Surroundings, secrets::OutputGuard};
 
@@ -184,6 +185,7 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     let FileConfig {
         plugins,
         exec_tools,
+        servers: declared,
         output_limit_bytes,
         sandbox,
         permissions,
@@ -230,6 +232,13 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     }
     if takes("exec_tools", config) {
         config.exec_tools = exec_tools;
+    }
+    if set.contains(servers::KEY)
+        && let Origin::User(path) | Origin::Project(path) | Origin::Named(path) = origin
+    {
+        config.origins.insert(servers::KEY, origin.clone());
+        config.add_values(servers::KEY, origin, text.as_ref());
+        servers::add(&mut config.servers, declared, path);
     }
     if takes("output_limit_bytes", config) {
         config.output_limit_bytes = output_limit_bytes;

@@ -19,6 +19,7 @@ mod permissions; // which calls may run
 mod policies; // what programs get by it
 mod project; // what a project may do
 mod sandbox; // how far programs are cut off
+mod servers; // servers of the Model Context Protocol
 mod values; // which values hold, and what set them
 
 use std::{
@@ -41,6 +42,7 @@ pub use self::permissions::Permissions;
 pub use self::policies::closed_paths;
 pub use self::project::{ProjectReview, ReviewError, find_project, review_project};
 pub use self::sandbox::{Sandbox, SandboxProfile};
+pub use self::servers::ConfigServer;
 pub use self::values::ConfigValue;
 use crate::{bound::DEFAULT_OUTPUT_LIMIT_BYTES, secrets::OutputGuard};
 
@@ -68,6 +70,10 @@ pub struct Config {
     /// Default: none. Their tools are registered in this order, and a path that stands there twice
     /// counts once.
     pub exec_tools: Vec<PathBuf>,
+    /// Servers of the Model Context Protocol, in the order of the files and of their text; no two have one name.
+    ///
+    /// Default: none. A host starts none of them; see [`Host::servers`](crate::Host::servers).
+    pub servers: Vec<ConfigServer>,
     /// Bytes of a result's text; more is cut in the middle.
     ///
     /// Default: [`DEFAULT_OUTPUT_LIMIT_BYTES`]. 0 cuts every text whole.
@@ -127,6 +133,7 @@ impl Default for Config {
         Self {
             plugins,
             exec_tools: Vec::new(),
+            servers: Vec::new(),
             output_limit_bytes: DEFAULT_OUTPUT_LIMIT_BYTES,
             sandbox: Sandbox::default(),
             permissions: Permissions::default(),

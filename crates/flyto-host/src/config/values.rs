@@ -31,7 +31,7 @@ pub struct ConfigValue {
 }
 
 /// The keys that a file can set, in the order in which people read them, each with its default.
-fn defaults() -> [(&'static str, Value); 21] {
+fn defaults() -> [(&'static str, Value); 22] {
     let default = Config::default();
     [
         ("plugins.enabled", value!(default.plugins.enabled)),
@@ -41,6 +41,7 @@ fn defaults() -> [(&'static str, Value); 21] {
         ("plugins.strict_env", value!(default.plugins.strict_env)),
         ("plugins.grants", value!({})),
         ("exec_tools", value!([])),
+        ("mcpServers", value!({})),
         ("output_limit_bytes", value!(default.output_limit_bytes)),
         ("sandbox", value!("none")),
         ("permissions.allow", value!([])),

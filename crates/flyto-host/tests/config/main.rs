@@ -14,6 +14,7 @@ use flyto_host::{
 use flyto_plugin::Verdict;
 use tempfile::TempDir;
 
+mod servers; // programs and addresses whose tools are used
 mod values; // values with their places, and what grants name
 
 /// A home with a user's file, and a project with one of its own below it.
@@ -61,6 +62,15 @@ impl World {
             .unwrap_or_else(|err| (Config::default(), err.findings));
         let shown: Vec<String> = findings.into_vec().iter().map(|it| it.to_string()).collect();
         (config, shown.join("\n"))
+    }
+
+    /// A text with `DIR` in place of the directory.
+    fn without_dir(&self, text: &str) -> String {
+        let dir = self.dir.path();
+        let real = dir.canonicalize().expect("it is there");
+        [&*real, dir]
+            .iter()
+            .fold(text.to_owned(), |it, dir| it.replace(&dir.display().to_string(), "DIR"))
     }
 
     fn project_dir(&self) -> PathBuf {

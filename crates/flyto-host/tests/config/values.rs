@@ -29,6 +29,7 @@ fn each_value_has_its_place() {
         plugins.strict_env = false default
         plugins.grants.notes.env[0] = "X" DIR/home/.config/flyto/config.json:4:30
         exec_tools[0] = "/t.json" --exec-tools
+        mcpServers = {} default
         output_limit_bytes = 50 DIR/home/project/.flyto/config.json:3:23
         sandbox = "strict" DIR/home/project/.flyto/config.json:2:12
         permissions.allow = [] default
