@@ -94,8 +94,78 @@
 //! When the client closes its end, calls in flight have [`ServerOptions::drain`] to end and are answered; then they are cancelled,
 //! which gives their programs the grace that they have, and after [`ServerOptions::grace`] they are dropped, which kills. A client that
 //! does not read any more, and a stop, cancel them at once. Questions that wait end with a no.
+//!
+//! ## As a client
+//!
+//! [`Servers`] connects to the servers that a host [declares](flyto_host::Host::servers).
+//!
+//! | transport | how |
+//! | --- | --- |
+//! | a program | started by the host's backend as class `mcp_server`, with the environment of its declaration; a line a message over its stdin and stdout; the end of its stderr is kept for messages |
+//! | an address | streamable HTTP over `http`, a request a message; no redirect is followed; a session where the server opens one |
+//!
+//! A server is asked with `server/discover` first. One that answers with an error, or not within 5 s, is sent `initialize` over the same
+//! connection; a program that ends is started again for it. Revisions: 2026-07-28, and 2024-11-05 to 2025-11-25.
+//!
+//! | what a server sends | what becomes of it |
+//! | --- | --- |
+//! | `notifications/tools/list_changed`, also within a subscription | its tools are listed anew, once a second at most |
+//! | `notifications/progress` of a call | progress of the call |
+//! | `elicitation/create`, or `input_required` | a question for [`ElicitationHandler`]; without one a refusal |
+//! | `ping` | an answer |
+//! | any other request | error -32601 |
+//! | any other notification | nothing |
+//!
+//! ### The tools of a server
+//!
+//! The id of a tool is `server:tool`. A name that no id can hold becomes its plain characters with six hexadecimal digits of its
+//! SHA-256, always the same. A tool is of the class `generic`; what its server says to be harmless counts for nothing, and what it
+//! says to be destructive holds.
+//!
+//! | state of a definition | what becomes of the tool |
+//! | --- | --- |
+//! | the server was never connected to | it is not known; at the first connection all that is listed is kept |
+//! | as it was kept | it is offered, also before the server is started; a call starts it |
+//! | other than it was kept, or new | it is held back until [`Servers::approve`] |
+//! | kept, and not listed any more | it is not offered |
+//!
+//! What is kept and compared: name, title, description, both schemas, annotations. The order of members does not count. A file
+//! of what is kept that is damaged approves nothing.
+//!
+//! ### The result of a call
+//!
+//! | what the server answers | what the result is |
+//! | --- | --- |
+//! | blocks of text | the text |
+//! | images, audio, resources | a line each, and the blocks as structured result where the server gives none |
+//! | `structuredContent` | the structured result, checked against the output schema |
+//! | `isError` | a failure that the tool reported, with its text |
+//! | an error of the protocol | a failure that the tool reported, with the code |
+//! | nothing within the time of the call | timed out; the request is taken back, and a server that gives no sign of life within 5 s is ended |
+//! | the end of its output | lost: what the call did is not known, and it is not made again |
+//! | a message of more than [`ClientOptions::max_message_bytes`] | a failure by limit; other calls go on |
+//!
+//! A server that cannot be connected to gives an error of the kind
+//! [`Unreachable`](flyto_tools::ToolErrorKind::Unreachable), and the next attempt follows a pause ([`ClientOptions::backoff`]).
+//!
+//! | bound of a connection | at most | beyond it |
+//! | --- | --- | --- |
+//! | time to connect | 30 s ([`ClientOptions::connect_timeout`]) | the attempt has failed |
+//! | tools of a server | 1,000 ([`ClientOptions::max_tools`]) | left out, and told |
+//! | pages of a list | 100 | left out |
+//! | bytes of a definition | 256 KiB | the tool is left out, and told |
+//! | requests in flight | 256 ([`ClientOptions::max_in_flight`]) | the call is not made |
+//! | lines that are no messages, answers to no request | 1,000 each | the connection ends |
+//! | questions at once | 4 | an error to the server |
+//! | rounds of one call that ask for more input | 8 | a failure |
+//! | blocks of a result, bytes of those that are no text | 1,000, 4 MiB | left out, and told |
 #![forbid(unsafe_code)]
 
+mod client;
 mod server;
 
+pub use client::{
+    ApproveError, ClientOptions, DefinitionChange, Elicitation, ElicitationAnswer,
+    ElicitationHandler, HeldBack, ServerReport, ServerStatus, Servers,
+};
 pub use server::{ClientApprovals, ConnectionEnd, HttpOptions, Revision, Server, ServerOptions};

@@ -1,0 +1,213 @@
+//! What a server declares of a tool.
+
+use std::fmt::Write as _;
+
+use flyto_tools::{Metadata, Origin, PermissionClass, ToolId};
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+/// Bytes of one definition, 256 KiB: schemas of large services have some tens of them.
+const MAX_BYTES: usize = 256 * 1024;
+
+/// Characters of a name. The protocol asks for at most 128.
+const MAX_NAME_CHARS: usize = 128;
+
+/// The members of a definition that a model or a person decides by: what a pin holds.
+const MEMBERS: [&str; 6] =
+    ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+
+/// A tool as a server declares it, within the bounds.
+#[derive(Debug, Clone)]
+pub(super) struct Definition {
+    /// The name that the server knows.
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) input_schema: Value,
+    pub(super) output_schema: Option<Value>,
+    title: Option<String>,
+    /// What it says about itself; hints, and nothing more.
+    destructive: bool,
+    open_world: bool,
+    /// The members that are pinned, as they came.
+    kept: Map<String, Value>,
+}
+
+/// The order of members does not count.
+impl PartialEq for Definition {
+    fn eq(&self, other: &Self) -> bool {
+        self.kept == other.kept
+    }
+}
+
+impl Definition {
+    /// Reads an element of `tools`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in words; the name first where there is one.
+    pub(super) fn read(value: Value) -> Result<Self, String> {
+        let Value::Object(members) = value else { return Err("a tool is no object".to_owned()) };
+        let name = members.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        if name.is_empty() || name.chars().count() > MAX_NAME_CHARS {
+            return Err(format!("a tool has no name of 1 to {MAX_NAME_CHARS} characters"));
+        }
+        let mut kept = Map::new();
+        for key in MEMBERS {
+            if let Some(value) = members.get(key).filter(|it| !it.is_null()) {
+                kept.insert(key.to_owned(), value.clone());
+            }
+        }
+        let shown = name.escape_debug();
+        let n_bytes = Value::Object(kept.clone()).to_string().len();
+        if n_bytes > MAX_BYTES {
+            return Err(format!("{shown} is declared in {n_bytes} bytes, over {MAX_BYTES}"));
+        }
+        let input_schema = kept.get("inputSchema").cloned().unwrap_or_default();
+        if !input_schema.is_object() {
+            return Err(format!("{shown} has no \"inputSchema\" that is an object"));
+        }
+        let text = |key: &str| kept.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+        let annotations = kept.get("annotations");
+        let hint = |key: &str| {
+            annotations.and_then(|it| it.get(key)).and_then(Value::as_bool) == Some(true)
+        };
+        let title = annotations.and_then(|it| it.get("title")).and_then(Value::as_str);
+        Ok(Self {
+            description: text("description").unwrap_or_default(),
+            output_schema: kept.get("outputSchema").filter(|it| it.is_object()).cloned(),
+            title: text("title").or_else(|| title.map(ToOwned::to_owned)),
+            destructive: hint("destructiveHint"),
+            open_world: hint("openWorldHint"),
+            input_schema,
+            name,
+            kept,
+        })
+    }
+
+    /// The members that are pinned.
+    pub(super) fn to_value(&self) -> Value {
+        Value::Object(self.kept.clone())
+    }
+
+    /// Which of the pinned members differ, in order.
+    pub(super) fn differences(&self, other: &Self) -> Vec<&'static str> {
+        MEMBERS.into_iter().filter(|key| self.kept.get(*key) != other.kept.get(*key)).collect()
+    }
+
+    /// The metadata of the tool. A server is not trusted: what it says to be harmless counts for nothing, and what it says to
+    /// be harmful holds.
+    pub(super) fn metadata(&self, server: &str, version: &str) -> Metadata {
+        let mut res = Metadata::new();
+        res.title.clone_from(&self.title);
+        res.destructive = self.destructive.then_some(true);
+        res.open_world = self.open_world.then_some(true);
+        res.permission_class = PermissionClass::GENERIC;
+        res.origin = Origin::McpServer { server: server.to_owned() };
+        res.version = (!version.is_empty()).then(|| version.to_owned());
+        res
+    }
+}
+
+/// The id of a tool of a server: `server:tool`. A name that no id can hold is its plain characters, cut, with `-` and six
+/// hexadecimal digits of the SHA-256 of it: the same name has the same id always.
+pub(super) fn id(server: &str, tool: &str) -> String {
+    let text = format!("{server}:{tool}");
+    if ToolId::parse(&text).is_ok() {
+        return text;
+    }
+    /// Characters of the name that stay.
+    const KEPT: usize = 50;
+    let plain: String = tool
+        .chars()
+        .map(|it| if it.is_ascii_alphanumeric() || "_.-".contains(it) { it } else { '_' })
+        .take(KEPT)
+        .collect();
+    format!("{server}:{plain}-{}", &hex(&Sha256::digest(tool))[..6])
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut res, it| {
+        let _ = write!(res, "{it:02x}");
+        res
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(value: Value) -> Definition {
+        Definition::read(value).expect("it is in order")
+    }
+
+    #[test]
+    fn hints_make_a_tool_only_less_trusted() {
+        let annotations = json!({"readOnlyHint": true, "destructiveHint": false,
+            "idempotentHint": true, "openWorldHint": false});
+        let tool = read(json!({"name": "a", "inputSchema": {}, "annotations": annotations}));
+        let metadata = tool.metadata("s", "1.2");
+        assert!(!metadata.is_read_only() && metadata.counts_as_destructive());
+        assert!(!metadata.is_idempotent() && metadata.is_open_world());
+        assert!(!metadata.is_concurrency_safe());
+        assert_eq!(metadata.origin, Origin::McpServer { server: "s".to_owned() });
+        let harmful =
+            json!({"name": "a", "inputSchema": {}, "annotations": {"destructiveHint": true}});
+        assert!(read(harmful).metadata("s", "").is_destructive());
+    }
+
+    #[test]
+    fn the_order_of_members_does_not_count() {
+        let a = read(
+            json!({"name": "a", "inputSchema": {"a": 1, "b": [{"x": 1, "y": 2}]}, "extra": 1}),
+        );
+        let b = read(
+            json!({"inputSchema": {"b": [{"y": 2, "x": 1}], "a": 1}, "name": "a", "extra": 2}),
+        );
+        assert_eq!(a, b);
+        assert!(a.differences(&b).is_empty());
+        let c = read(json!({"name": "a", "description": "d", "inputSchema": {"a": 2}}));
+        assert_ne!(a, c);
+        assert_eq!(a.differences(&c), ["description", "inputSchema"]);
+    }
+
+    #[track_caller]
+    fn check_bad(value: Value, expect: Expect) {
+        expect.assert_eq(&Definition::read(value).expect_err("it is not in order"));
+    }
+
+    #[test]
+    fn what_is_no_definition_says_why() {
+        check_bad(json!(5), expect!["a tool is no object"]);
+        check_bad(json!({"inputSchema": {}}), expect!["a tool has no name of 1 to 128 characters"]);
+        check_bad(
+            json!({"name": "x".repeat(129)}),
+            expect!["a tool has no name of 1 to 128 characters"],
+        );
+        check_bad(
+            json!({"name": "a\nb", "inputSchema": true}),
+            expect![[r#"a\nb has no "inputSchema" that is an object"#]],
+        );
+        let long = "x".repeat(MAX_BYTES);
+        check_bad(
+            json!({"name": "a", "description": long, "inputSchema": {}}),
+            expect!["a is declared in 262190 bytes, over 262144"],
+        );
+    }
+
+    #[test]
+    fn every_name_has_an_id() {
+        let check = |tool: &str, expect: Expect| expect.assert_eq(&id("s", tool));
+        check("get_time", expect!["s:get_time"]);
+        check("a.b/c:d", expect!["s:a.b/c:d"]);
+        check("two words", expect!["s:two_words-a03f1d"]);
+        check("tab\tand \u{202e}", expect!["s:tab_and__-97cac7"]);
+        check(
+            &"é".repeat(128),
+            expect!["s:__________________________________________________-e42dd2"],
+        );
+        assert_ne!(id("s", "a b"), id("s", "a\tb"));
+    }
+}

@@ -1,0 +1,144 @@
+//! How a client finds out which era a server is of.
+//!
+//! A server of the new era answers `server/discover`. One of the era of handshakes answers it with an error, says nothing, or
+//! ends: to the first two `initialize` is sent over the same connection, and the last one is started again for it.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::peer::{Peer, RequestError};
+use crate::Revision;
+
+/// How long the answer to `server/discover` is waited for. A server that ignores it costs this much at its start; one that
+/// loads for longer is asked by a handshake as well, which every server of that time has.
+const DISCOVERY_TIME: Duration = Duration::from_secs(5);
+
+/// Characters of a version that are kept.
+const MAX_NAME_CHARS: usize = 128;
+
+/// With which era to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// Ask; a handshake follows where that is no use.
+    Discovery,
+    /// With a handshake at once: the server ended when it was asked.
+    Handshake,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone)]
+pub(super) struct Agreed {
+    pub(super) revision: Revision,
+    /// Its version; empty where it says none.
+    pub(super) version: String,
+    /// Whether it has tools.
+    pub(super) has_tools: bool,
+    /// Whether it tells when they change.
+    pub(super) tells_changes: bool,
+}
+
+/// Why there is no agreement.
+#[derive(Debug)]
+pub(super) enum NoAgreement {
+    /// The server ended when it was asked for its era; it is to be started again.
+    EndedAtDiscovery,
+    /// In words.
+    Failed(String),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hello {
+    #[serde(default)]
+    supported_versions: Vec<String>,
+    #[serde(default)]
+    protocol_version: Option<String>,
+    #[serde(default)]
+    capabilities: Value,
+    #[serde(default)]
+    server_info: Option<Info>,
+    #[serde(default, rename = "_meta")]
+    meta: Option<Meta>,
+}
+
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(default, rename = "io.modelcontextprotocol/serverInfo")]
+    server_info: Option<Info>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Info {
+    version: String,
+}
+
+/// Agrees with a server on a revision.
+///
+/// # Errors
+///
+/// The server ends, refuses, or speaks no revision that is known here.
+pub(super) async fn agree(
+    peer: &std::sync::Arc<Peer>,
+    begin: Begin,
+) -> Result<Agreed, NoAgreement> {
+    if begin == Begin::Discovery {
+        match timeout(DISCOVERY_TIME, peer.request("server/discover", &[])).await {
+            Ok(Ok(answer)) => {
+                let hello = serde_json::from_str::<Hello>(answer.get()).ok();
+                let latest = Revision::LATEST.as_str();
+                if let Some(hello) = hello
+                    && hello.supported_versions.iter().any(|it| it == latest)
+                {
+                    peer.agree(Revision::LATEST);
+                    return Ok(agreed(hello, Revision::LATEST));
+                }
+            }
+            Ok(Err(RequestError::Closed(_))) => return Err(NoAgreement::EndedAtDiscovery),
+            Ok(Err(_)) | Err(_) => {}
+        }
+    }
+    let version = json!(Revision::LATEST_LEGACY.as_str()).to_string();
+    let (capabilities, info) = (peer.capabilities().to_string(), peer.info().to_string());
+    let members = [
+        ("protocolVersion", version.as_str()),
+        ("capabilities", &capabilities),
+        ("clientInfo", &info),
+    ];
+    let failed = |what: String| Err(NoAgreement::Failed(what));
+    let answer = match peer.request("initialize", &members).await {
+        Ok(answer) => answer,
+        Err(err) => return failed(format!("the handshake failed: {err}")),
+    };
+    let Ok(hello) = serde_json::from_str::<Hello>(answer.get()) else {
+        return failed("its answer to \"initialize\" cannot be read".to_owned());
+    };
+    let named = hello.protocol_version.clone().unwrap_or_default();
+    let revision = match Revision::parse(&named) {
+        Some(revision) if !revision.is_modern() => revision,
+        _ => {
+            let named: String = named.chars().take(MAX_NAME_CHARS).collect();
+            return failed(format!("it speaks the revision {named:?}, which is not known here"));
+        }
+    };
+    peer.agree(revision);
+    peer.notify("notifications/initialized").await;
+    Ok(agreed(hello, revision))
+}
+
+fn agreed(hello: Hello, revision: Revision) -> Agreed {
+    let Hello { capabilities, server_info, meta, .. } = hello;
+    let info = server_info.or_else(|| meta.and_then(|it| it.server_info)).unwrap_or_default();
+    let cut = |it: String| it.chars().filter(|it| !it.is_control()).take(MAX_NAME_CHARS).collect();
+    let tools = capabilities.get("tools");
+    let told = tools.and_then(|it| it.get("listChanged"));
+    Agreed {
+        revision,
+        version: cut(info.version),
+        has_tools: tools.is_some(),
+        tells_changes: told.and_then(Value::as_bool) == Some(true),
+    }
+}

@@ -1,0 +1,84 @@
+//! The tools of a server, page by page.
+
+use std::{collections::HashSet, sync::Arc};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    definition::Definition,
+    peer::{Peer, RequestError},
+};
+
+/// Most pages that are asked for.
+const MAX_PAGES: usize = 100;
+
+/// Faults of single tools that are told; the others are counted.
+const MAX_FAULTS: usize = 10;
+
+/// What a server lists.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Listed {
+    /// The tools that can be used, in the order of the server, no two with one name.
+    pub(super) tools: Vec<Definition>,
+    /// What is wrong with the others, in words.
+    pub(super) faults: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    tools: Vec<Value>,
+    #[serde(default)]
+    next_cursor: Option<String>,
+}
+
+/// Lists the tools of a server: at most `max_tools`. A tool that cannot be used costs itself.
+///
+/// # Errors
+///
+/// A page cannot be had or read.
+pub(super) async fn list(peer: &Arc<Peer>, max_tools: usize) -> Result<Listed, RequestError> {
+    let mut res = Listed::default();
+    let (mut names, mut n_faults) = (HashSet::new(), 0);
+    let mut fault = |res: &mut Listed, what: String| {
+        n_faults += 1;
+        if n_faults <= MAX_FAULTS {
+            res.faults.push(what);
+        }
+    };
+    let mut cursor: Option<String> = None;
+    'pages: for _ in 0..MAX_PAGES {
+        let named = cursor.as_ref().map(|it| json!(it).to_string());
+        let members: Vec<_> = named.iter().map(|it| ("cursor", it.as_str())).collect();
+        let answer = peer.request("tools/list", &members).await?;
+        let page: Page = serde_json::from_str(answer.get()).map_err(|err| {
+            RequestError::Closed(format!("its list of tools cannot be read: {err}").into())
+        })?;
+        for value in page.tools {
+            match Definition::read(value) {
+                Err(why) => fault(&mut res, why),
+                Ok(tool) if !names.insert(tool.name.clone()) => {
+                    fault(&mut res, format!("{} is listed twice", tool.name.escape_debug()));
+                }
+                Ok(_) if res.tools.len() >= max_tools => {
+                    fault(&mut res, format!("it has more than {max_tools} tools"));
+                    break 'pages;
+                }
+                Ok(tool) => res.tools.push(tool),
+            }
+        }
+        match page.next_cursor {
+            Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+            Some(_) => {
+                fault(&mut res, "its list of tools has no end".to_owned());
+                break;
+            }
+            None => break,
+        }
+    }
+    if n_faults > MAX_FAULTS {
+        res.faults.push(format!("and {} more", n_faults - MAX_FAULTS));
+    }
+    Ok(res)
+}

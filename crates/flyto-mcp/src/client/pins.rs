@@ -1,0 +1,132 @@
+//! The definitions of imported tools that the operator knows.
+//!
+//! A server says itself what its tools are, and may say another thing tomorrow: a description that was harmless when it was read is
+//! then an instruction to the model. So the definitions of a server are kept when it is first connected to, and a tool that is
+//! new or declared in another way is not used until the operator approves it.
+//!
+//! One file a server, in a directory of the user's state: readable JSON, replaced in one step.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::definition::Definition;
+
+/// Bytes of a file of pins: more than any list of tools has.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The version of the format.
+const FORMAT: u32 = 1;
+
+/// The directory with the pins of one user.
+#[derive(Debug, Clone)]
+pub(super) struct PinStore(PathBuf);
+
+/// The pinned tools of one server, in the order of their names.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Pins {
+    pub(super) tools: BTreeMap<String, Definition>,
+    /// The version that the server had; empty where it had none.
+    pub(super) version: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    format: u32,
+    /// For people.
+    server: String,
+    declared_in: String,
+    #[serde(default)]
+    version: String,
+    tools: Vec<Value>,
+}
+
+impl PinStore {
+    pub(super) fn new(dir: impl Into<PathBuf>) -> Self {
+        Self(dir.into())
+    }
+
+    /// The file of a server: its name and what declares it make it. A server of another project is another one.
+    pub(super) fn file(&self, server: &str, declared_in: &Path) -> PathBuf {
+        let digest = Sha256::digest(format!("{server}\0{}", declared_in.display()));
+        let digest: String = digest[..4].iter().map(|it| format!("{it:02x}")).collect();
+        self.0.join(format!("{server}-{digest}.json"))
+    }
+
+    /// The pins of a server; `None` where it was never connected to.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is damaged. Then none of its tools can be used: what was known is not known any more.
+    pub(super) fn load(&self, server: &str, declared_in: &Path) -> io::Result<Option<Pins>> {
+        let mut text = Vec::new();
+        match File::open(self.file(server, declared_in)) {
+            Ok(file) => file.take(MAX_BYTES).read_to_end(&mut text)?,
+            Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(err) => return Err(err),
+        };
+        let stored: Stored = serde_json::from_slice(&text)?;
+        if stored.format != FORMAT {
+            let what = format!("its format {} is not known here", stored.format);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        let tools = stored.tools.into_iter().map(|it| match Definition::read(it) {
+            Ok(tool) => Ok((tool.name.clone(), tool)),
+            Err(why) => Err(io::Error::new(io::ErrorKind::InvalidData, why)),
+        });
+        Ok(Some(Pins { tools: tools.collect::<io::Result<_>>()?, version: stored.version }))
+    }
+
+    /// Keeps the pins of a server in place of those that were there.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be written. What was there is still there.
+    pub(super) fn save(&self, server: &str, declared_in: &Path, pins: &Pins) -> io::Result<()> {
+        let stored = Stored {
+            format: FORMAT,
+            server: server.to_owned(),
+            declared_in: declared_in.display().to_string(),
+            version: pins.version.clone(),
+            tools: pins.tools.values().map(Definition::to_value).collect(),
+        };
+        let mut text = serde_json::to_vec_pretty(&stored)?;
+        text.push(b'\n');
+        flyto_host::replace_file(&self.file(server, declared_in), &text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn pins_are_there_again_and_damage_is_told() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = PinStore::new(dir.path().join("mcp"));
+        let file = Path::new("/etc/flyto.json");
+        assert_eq!(store.load("s", file).expect("none"), None);
+        let tool = json!({"name": "a", "description": "d", "inputSchema": {"type": "object"}});
+        let tool = Definition::read(tool).expect("in order");
+        let tools = [("a".to_owned(), tool)].into_iter().collect();
+        let pins = Pins { tools, version: "1".to_owned() };
+        store.save("s", file, &pins).expect("written");
+        assert_eq!(store.load("s", file).expect("read"), Some(pins));
+        assert_eq!(store.load("s", Path::new("/other.json")).expect("none"), None);
+        for text in ["", "{}", r#"{"format": 2, "server": "s", "declared_in": "", "tools": []}"#] {
+            fs::write(store.file("s", file), text).expect("written");
+            store.load("s", file).expect_err(text);
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What is told of a server.
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::Revision;
+
+/// A server, and what became of it. Serialised, it is an object with these members; those that say nothing are left out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ServerReport {
+    /// The name before those of its tools.
+    pub name: String,
+    /// The plugin that declares it; `None` for the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
+    /// The file that declares it.
+    pub declared_in: String,
+    /// What became of it.
+    pub status: ServerStatus,
+    /// Why there is no connection, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The revision that was agreed on.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
+    pub revision: Option<Revision>,
+    /// The version of the server; empty where it says none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub version: String,
+    /// The ids of the tools that can be called, in order.
+    pub tools: Vec<String>,
+    /// Tools that are held back until they are approved, in order of their names.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<HeldBack>,
+    /// What is wrong with single tools, and with what is kept of the server, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
+}
+
+/// What became of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ServerStatus {
+    /// It was never connected to: its tools are not known.
+    Unknown,
+    /// Its tools are known from an earlier connection; it is connected to at the first call.
+    Known,
+    /// There is a connection.
+    Connected,
+    /// There was no connection when one was tried, or it ended. A later call tries again.
+    Failed,
+}
+
+impl ServerStatus {
+    /// In words, as in a table: `not started`.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Unknown => "not connected yet",
+            Self::Known => "not started",
+            Self::Connected => "connected",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// In words.
+impl fmt::Display for ServerStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.words())
+    }
+}
+
+/// A tool that a server declares in another way than what the operator knows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct HeldBack {
+    /// The name that the server has for it.
+    pub name: String,
+    /// What is different.
+    pub change: DefinitionChange,
+    /// The definition that was known; `None` for a tool that is new.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub before: Option<serde_json::Value>,
+    /// The definition as it is now; `None` for a tool that is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub now: Option<serde_json::Value>,
+}
+
+/// How a definition differs from the one that is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DefinitionChange {
+    /// The tool is new.
+    New,
+    /// The server does not offer it any more.
+    Gone,
+    /// These members are others: `description`, `inputSchema`.
+    Changed(Vec<&'static str>),
+}
+
+/// `new`, `gone`, or what is different.
+impl fmt::Display for DefinitionChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::New => f.write_str("new"),
+            Self::Gone => f.write_str("gone"),
+            Self::Changed(members) => write!(f, "changed: {}", members.join(", ")),
+        }
+    }
+}
+
+fn as_text<S: Serializer>(revision: &Option<Revision>, serializer: S) -> Result<S::Ok, S::Error> {
+    match revision {
+        Some(revision) => serializer.collect_str(revision),
+        None => serializer.serialize_none(),
+    }
+}

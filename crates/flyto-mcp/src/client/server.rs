@@ -1,0 +1,406 @@
+//! One server: what is known of it, its connection, and its tools in the registry.
+//!
+//! The tools that a host offers are the pinned ones. They are there before the server is started, and a call of one starts it.
+//! With a connection, what the server lists is compared with the pins: a tool that differs is held back.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Duration,
+};
+
+use flyto_host::DeclaredServer;
+use flyto_tools::{Owner, Registry, Tool, Validated};
+use tokio::time::Instant;
+
+use super::{
+    connection::{self, ConnectError, Connection},
+    definition::{self, Definition},
+    elicitation::ElicitationHandler,
+    listing::Listed,
+    options::ClientOptions,
+    pins::{PinStore, Pins},
+    report::{DefinitionChange, HeldBack, ServerReport, ServerStatus},
+    tool::ServerTool,
+};
+
+/// The longest pause after failures in a row.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+
+/// A server, for its tools and for the list of all servers.
+#[derive(Debug)]
+pub(super) struct ServerState {
+    pub(super) name: String,
+    pub(super) declared: DeclaredServer,
+    pub(super) options: Arc<ClientOptions>,
+    pub(super) handler: Option<Arc<dyn ElicitationHandler>>,
+    store: Option<PinStore>,
+    /// Weak: the registry holds the tools, and they hold this.
+    registry: Weak<Registry>,
+    /// Held while a connection is made.
+    slot: tokio::sync::Mutex<Slot>,
+    known: Mutex<Known>,
+}
+
+/// The connection, and how the attempts before went.
+#[derive(Debug, Default)]
+struct Slot {
+    connection: Option<Arc<Connection>>,
+    /// Attempts in a row that failed, and when the next one may be.
+    n_failures: u32,
+    not_before: Option<Instant>,
+}
+
+/// What is known of a server without asking it.
+#[derive(Debug, Default)]
+struct Known {
+    /// What the operator knows; `None` before the first connection.
+    pins: Option<Pins>,
+    /// What the server listed last.
+    listed: Option<Listed>,
+    current: Option<Arc<Connection>>,
+    problem: Option<String>,
+    /// What went wrong with the file of the pins, and which tools have no place in the registry.
+    store_fault: Option<String>,
+    left_out: Vec<String>,
+    /// The tools that are offered, so that one whose definition stays stays the same tool. Weak: they hold the server.
+    offered: HashMap<String, (Definition, Weak<dyn Tool>)>,
+    is_closed: bool,
+}
+
+impl ServerState {
+    /// A server and its pins. Its tools are not offered yet.
+    pub(super) fn new(
+        declared: DeclaredServer,
+        options: Arc<ClientOptions>,
+        handler: Option<Arc<dyn ElicitationHandler>>,
+        store: Option<PinStore>,
+        registry: Weak<Registry>,
+    ) -> Arc<Self> {
+        let mut known = Known::default();
+        match store.as_ref().map(|it| it.load(declared.name(), declared.file())) {
+            Some(Ok(pins)) => known.pins = pins,
+            Some(Err(err)) => {
+                known.store_fault =
+                    Some(format!("what is known of its tools cannot be read: {err}"));
+                // Nothing is known, so nothing is approved.
+                known.pins = Some(Pins::default());
+            }
+            None => {}
+        }
+        Arc::new(Self {
+            name: declared.name().to_owned(),
+            declared,
+            options,
+            handler,
+            store,
+            registry,
+            slot: tokio::sync::Mutex::default(),
+            known: Mutex::new(known),
+        })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it was connected to before, by this process or another one.
+    pub(super) fn is_known(&self) -> bool {
+        self.known().pins.is_some()
+    }
+
+    /// The owner of its tools in the registry.
+    fn owner(&self) -> Owner {
+        Owner::new(format!("MCP server {}", self.name))
+    }
+
+    /// The connection: the one that there is, or a new one. Several callers wait for the same attempt.
+    ///
+    /// # Errors
+    ///
+    /// The attempt failed, or the last one failed a short while ago.
+    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ConnectError> {
+        let mut slot = self.slot.lock().await;
+        if let Some(connection) = slot.connection.take_if(|it| !it.is_open()) {
+            let why = connection.peer.why_closed().to_string();
+            slot.failed(self.options.backoff);
+            self.known().problem = Some(why);
+        }
+        if let Some(connection) = &slot.connection {
+            return Ok(Arc::clone(connection));
+        }
+        if self.known().is_closed {
+            return Err(ConnectError::Closed);
+        }
+        if let Some(wait) = slot.not_before.and_then(|it| it.checked_duration_since(Instant::now()))
+            && !wait.is_zero()
+        {
+            let why = self.known().problem.clone().unwrap_or_default();
+            let seconds = wait.as_secs_f64().ceil();
+            return Err(ConnectError::Failed(format!("{why} (next attempt in {seconds} s)")));
+        }
+        match connection::open(&self.declared, &self.options, self.handler.as_ref()).await {
+            Ok((connection, listed)) => {
+                if !self.connected(&connection, listed) {
+                    connection.kill();
+                    return Err(ConnectError::Closed);
+                }
+                slot.connection = Some(Arc::clone(&connection));
+                slot.n_failures = 0;
+                slot.not_before = None;
+                Ok(connection)
+            }
+            Err(err) => {
+                slot.failed(self.options.backoff);
+                let mut known = self.known();
+                known.problem = Some(err.to_string());
+                known.current = None;
+                Err(err)
+            }
+        }
+    }
+
+    /// Takes what a new connection brings; `false` where the server was closed meanwhile.
+    fn connected(self: &Arc<Self>, connection: &Arc<Connection>, listed: Listed) -> bool {
+        {
+            let mut known = self.known();
+            if known.is_closed {
+                return false;
+            }
+            known.current = Some(Arc::clone(connection));
+            known.problem = None;
+            known.listed = Some(listed);
+            if known.pins.is_none() {
+                // The operator declared the server: what it offers at first is what was asked for.
+                self.pin(&mut known, |_| true);
+            }
+        }
+        self.offer();
+        let state = Arc::downgrade(self);
+        connection.follow(self.options.max_tools, move |listed| {
+            if let Some(state) = state.upgrade() {
+                state.known().listed = Some(listed);
+                state.offer();
+            }
+        });
+        true
+    }
+
+    /// Takes what the server lists into the pins, for the tools of these names.
+    fn pin(&self, known: &mut Known, takes: impl Fn(&str) -> bool) {
+        let Known { pins, listed, current, store_fault, .. } = known;
+        let Some(listed) = listed else { return };
+        let mut next = pins.clone().unwrap_or_default();
+        let is_listed = |name: &str| listed.tools.iter().any(|it| it.name == name);
+        next.tools.retain(|name, _| is_listed(name) || !takes(name));
+        for tool in listed.tools.iter().filter(|it| takes(&it.name)) {
+            next.tools.insert(tool.name.clone(), tool.clone());
+        }
+        if let Some(connection) = current {
+            next.version.clone_from(&connection.agreed.version);
+        }
+        let saved = match &self.store {
+            Some(store) => store.save(&self.name, self.declared.file(), &next),
+            None => Ok(()),
+        };
+        *store_fault =
+            saved.err().map(|err| format!("what is known of its tools cannot be kept: {err}"));
+        *pins = Some(next);
+    }
+
+    /// Approves what the server lists now for the tools of these names. Gives the names of those that were held back.
+    pub(super) fn approve(self: &Arc<Self>, takes: impl Fn(&str) -> bool) -> Vec<String> {
+        let mut res: Vec<_> = self.held_back().into_iter().map(|it| it.name).collect();
+        res.retain(|it| takes(it));
+        self.pin(&mut self.known(), takes);
+        self.offer();
+        res
+    }
+
+    /// Whether the server offers a tool of this name.
+    pub(super) fn offers(&self, name: &str) -> bool {
+        let known = self.known();
+        known.listed.as_ref().is_some_and(|it| it.tools.iter().any(|it| it.name == name))
+    }
+
+    /// Brings the registry to the tools that can be called: those that are pinned and that the server, as far as it was
+    /// asked, declares in the same way.
+    pub(super) fn offer(self: &Arc<Self>) {
+        let Some(registry) = self.registry.upgrade() else { return };
+        // Held until the registry has them: of two offers the later one stays.
+        let mut known = self.known();
+        let known = &mut *known;
+        let pins = known.pins.as_ref().filter(|_| !known.is_closed);
+        let usable: Vec<Definition> = pins
+            .into_iter()
+            .flat_map(|it| it.tools.values())
+            .filter(|pinned| {
+                let Some(listed) = &known.listed else { return true };
+                listed.tools.iter().any(|it| it == *pinned)
+            })
+            .cloned()
+            .collect();
+        let version = pins.map(|it| it.version.clone()).unwrap_or_default();
+        let mut former = std::mem::take(&mut known.offered);
+        let mut tools: Vec<Arc<dyn Tool>> = Vec::with_capacity(usable.len());
+        for definition in usable {
+            let tool = match former.remove(&definition.name) {
+                Some((before, tool)) if before == definition => tool.upgrade(),
+                _ => None,
+            };
+            let tool = tool.unwrap_or_else(|| self.tool(&definition, &version));
+            let offered = (definition.clone(), Arc::downgrade(&tool));
+            known.offered.insert(definition.name, offered);
+            tools.push(tool);
+        }
+        let replaced = registry.replace_owner_where_free(self.owner(), tools);
+        known.left_out = replaced.left_out.into_iter().map(|it| it.error.to_string()).collect();
+    }
+
+    fn tool(self: &Arc<Self>, definition: &Definition, version: &str) -> Arc<dyn Tool> {
+        let id = definition::id(&self.name, &definition.name);
+        let metadata = definition.metadata(&self.name, version);
+        let tool = ServerTool::new(Arc::clone(self), id, definition.clone(), metadata);
+        // Every tool of a host has this type; its schema is compiled at the first call.
+        let tool: Arc<dyn Tool> = Arc::new(tool);
+        Arc::new(Validated::lazy(tool))
+    }
+
+    fn held_back(&self) -> Vec<HeldBack> {
+        let known = self.known();
+        let (Some(pins), Some(listed)) = (&known.pins, &known.listed) else { return Vec::new() };
+        let mut res = Vec::new();
+        for now in &listed.tools {
+            let before = pins.tools.get(&now.name);
+            let change = match before {
+                Some(before) if before == now => continue,
+                Some(before) => DefinitionChange::Changed(before.differences(now)),
+                None => DefinitionChange::New,
+            };
+            let before = before.map(Definition::to_value);
+            res.push(HeldBack {
+                name: now.name.clone(),
+                change,
+                before,
+                now: Some(now.to_value()),
+            });
+        }
+        let is_gone = |it: &&Definition| listed.tools.iter().all(|now| now.name != it.name);
+        for before in pins.tools.values().filter(is_gone) {
+            res.push(HeldBack {
+                name: before.name.clone(),
+                change: DefinitionChange::Gone,
+                before: Some(before.to_value()),
+                now: None,
+            });
+        }
+        res.sort_by(|a, b| a.name.cmp(&b.name));
+        res
+    }
+
+    /// What is told of it.
+    pub(super) fn report(&self) -> ServerReport {
+        let held_back = self.held_back();
+        let known = self.known();
+        let current = known.current.as_ref().filter(|it| it.is_open());
+        let ended = known.current.as_ref().filter(|it| !it.is_open());
+        let problem = known.problem.clone();
+        let problem = problem.or_else(|| ended.map(|it| it.peer.why_closed().to_string()));
+        let status = match (current, &problem, &known.pins) {
+            (Some(_), ..) => ServerStatus::Connected,
+            (None, Some(_), _) => ServerStatus::Failed,
+            (None, None, Some(_)) => ServerStatus::Known,
+            (None, None, None) => ServerStatus::Unknown,
+        };
+        let agreed = known.current.as_ref().map(|it| &it.agreed);
+        let pinned = known.pins.as_ref().map(|it| it.version.clone()).unwrap_or_default();
+        let mut tools: Vec<_> =
+            known.offered.keys().map(|it| definition::id(&self.name, it)).collect();
+        tools.sort();
+        let faults = known.listed.iter().flat_map(|it| &it.faults);
+        let faults = known.store_fault.iter().chain(&known.left_out).chain(faults);
+        ServerReport {
+            name: self.name.clone(),
+            plugin: self.declared.plugin().map(ToOwned::to_owned),
+            declared_in: self.declared.file().display().to_string(),
+            status,
+            problem: problem.filter(|_| status == ServerStatus::Failed),
+            revision: agreed.map(|it| it.revision),
+            version: agreed.map_or(pinned, |it| it.version.clone()),
+            tools,
+            held_back,
+            faults: faults.cloned().collect(),
+        }
+    }
+
+    /// Ends the connection; the next call makes another one. `false` where processes of the server may still be running.
+    pub(super) async fn disconnect(self: &Arc<Self>) -> bool {
+        let connection = self.slot.lock().await.connection.take();
+        self.known().current = None;
+        match connection {
+            Some(connection) => connection.close().await,
+            None => true,
+        }
+    }
+
+    /// Ends the connection; no further one is made, and the tools leave the registry. `false` where processes of the server
+    /// may still be running.
+    pub(super) async fn close(self: &Arc<Self>) -> bool {
+        let connection = self.shut();
+        match connection {
+            Some(connection) => connection.close().await,
+            None => true,
+        }
+    }
+
+    /// The same without a wait: the program is killed.
+    pub(super) fn abort(self: &Arc<Self>) {
+        if let Some(connection) = self.shut() {
+            connection.kill();
+        }
+    }
+
+    fn shut(self: &Arc<Self>) -> Option<Arc<Connection>> {
+        let mut known = self.known();
+        known.is_closed = true;
+        known.current.take()
+    }
+
+    /// Takes the tools out of the registry.
+    pub(super) fn withdraw(&self) {
+        if let Some(registry) = self.registry.upgrade() {
+            registry.remove_owner(self.owner());
+        }
+    }
+
+    /// Keeps a connection until the server is closed: after the end of one, and after an attempt that failed, the next one
+    /// follows the pause.
+    pub(super) async fn keep_connected(state: Weak<Self>) {
+        loop {
+            let Some(server) = state.upgrade() else { return };
+            let closed = match server.connection().await {
+                Ok(connection) => connection.peer.closed.clone(),
+                Err(ConnectError::Closed) => return,
+                Err(_) => {
+                    let until = server.slot.lock().await.not_before;
+                    drop(server);
+                    match until {
+                        Some(until) => tokio::time::sleep_until(until).await,
+                        None => return,
+                    }
+                    continue;
+                }
+            };
+            drop(server);
+            closed.cancelled().await;
+        }
+    }
+}
+
+impl Slot {
+    fn failed(&mut self, backoff: Duration) {
+        let pause = backoff.saturating_mul(1 << self.n_failures.min(16)).min(MAX_BACKOFF);
+        self.n_failures += 1;
+        self.not_before = Some(Instant::now() + pause);
+    }
+}

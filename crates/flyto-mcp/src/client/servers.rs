@@ -1,0 +1,277 @@
+//! All servers of a host.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::Poll,
+};
+
+use flyto_host::Host;
+
+use super::{
+    elicitation::ElicitationHandler, options::ClientOptions, pins::PinStore, report::ServerReport,
+    server::ServerState,
+};
+
+/// The servers of the Model Context Protocol that a host declares: their tools are tools of the host, and go through all its
+/// gates.
+///
+/// Nothing is started at first. The tools that are known from an earlier connection are registered at once, and a call of
+/// one starts its server. A server that was never connected to has no tools before [`connect`](Self::connect).
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use flyto_execenv::{ExecEnv, local::Local};
+/// use flyto_host::{Config, Host, Surroundings};
+/// use flyto_mcp::{ClientOptions, Servers};
+///
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+/// let host = Arc::new(host);
+/// let servers = Servers::new(&host, None, ClientOptions::default());
+/// servers.connect(|_| true).await;
+/// for server in servers.reports() {
+///     println!("{}: {} with {} tools", server.name, server.status, server.tools.len());
+/// }
+/// servers.close().await;
+/// # assert!(servers.reports().is_empty());
+/// # Ok(()) }
+/// ```
+///
+/// Cloning is cheap, and all clones are the same servers. The programs of servers end with the last clone and the host, at the
+/// latest; [`close`](Self::close) ends them in order.
+#[derive(Debug, Clone)]
+pub struct Servers(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    host: Weak<Host>,
+    options: Arc<ClientOptions>,
+    handler: Option<Arc<dyn ElicitationHandler>>,
+    store: Option<PinStore>,
+    servers: Mutex<Vec<Arc<ServerState>>>,
+}
+
+/// Why no tool of a server was approved.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ApproveError {
+    /// No server has the name.
+    #[error("there is no server {name:?}")]
+    NoServer {
+        /// The name.
+        name: String,
+    },
+    /// The server does not offer the tool.
+    #[error("the server {server} has no tool {tool:?}")]
+    NoTool {
+        /// The name of the server.
+        server: String,
+        /// The name of the tool, as it was given.
+        tool: String,
+    },
+    /// What it offers is not known: there is no connection.
+    #[error("the server {server} is not connected: {why}")]
+    NotConnected {
+        /// The name of the server.
+        server: String,
+        /// Why, in words.
+        why: String,
+    },
+}
+
+impl Servers {
+    /// The servers of this host, and their known tools in its registry. `pins` is the directory in which it is kept what the
+    /// operator knows of their tools; without one, whatever a server offers when it is first connected to is in use until
+    /// this value ends.
+    #[must_use]
+    pub fn new(host: &Arc<Host>, pins: Option<PathBuf>, options: ClientOptions) -> Self {
+        Self::with_handler(host, pins, options, None)
+    }
+
+    /// The same, where `handler` answers what servers ask their user.
+    #[must_use]
+    pub fn with_handler(
+        host: &Arc<Host>,
+        pins: Option<PathBuf>,
+        options: ClientOptions,
+        handler: Option<Arc<dyn ElicitationHandler>>,
+    ) -> Self {
+        let res = Self(Arc::new(Inner {
+            host: Arc::downgrade(host),
+            options: Arc::new(options),
+            handler,
+            store: pins.map(PinStore::new),
+            servers: Mutex::default(),
+        }));
+        res.0.sync(host);
+        res
+    }
+
+    /// Connects to the servers that `choose` takes by their names, all at once, and waits until each is connected or has
+    /// failed. What is offered then is in the registry; what failed is in the [`reports`](Self::reports).
+    ///
+    /// Must run within a Tokio runtime, which serves the connections from then on.
+    pub async fn connect(&self, choose: impl Fn(&str) -> bool) {
+        let chosen: Vec<_> =
+            self.0.servers().iter().filter(|it| choose(&it.name)).cloned().collect();
+        let attempts = chosen.into_iter().map(|it| {
+            tokio::spawn(async move {
+                let _ = it.connection().await;
+            })
+        });
+        for attempt in attempts.collect::<Vec<_>>() {
+            let _ = attempt.await;
+        }
+    }
+
+    /// Keeps connections to all servers until [`close`](Self::close), and follows the host: servers of plugins that come and go
+    /// with a reload are connected to and closed. After a failure the next attempt follows a pause,
+    /// [`ClientOptions::backoff`].
+    ///
+    /// For a program that serves tools until it ends. Must run within a Tokio runtime; returns at once.
+    pub fn keep_connected(&self) {
+        for server in self.0.servers().iter() {
+            tokio::spawn(ServerState::keep_connected(Arc::downgrade(server)));
+        }
+        let Some(host) = self.0.host.upgrade() else { return };
+        let (inner, mut watch) = (Arc::downgrade(&self.0), host.registry().watch());
+        drop(host);
+        tokio::spawn(async move {
+            while watch.changed().await.is_some() {
+                let Some(inner) = inner.upgrade() else { return };
+                let Some(host) = inner.host.upgrade() else { return };
+                for server in inner.sync(&host) {
+                    tokio::spawn(ServerState::keep_connected(Arc::downgrade(&server)));
+                }
+            }
+        });
+    }
+
+    /// The names of the servers that were never connected to: their tools are not known.
+    #[must_use]
+    pub fn unknown(&self) -> Vec<String> {
+        let servers = self.0.servers();
+        servers.iter().filter(|it| !it.is_known()).map(|it| it.name.clone()).collect()
+    }
+
+    /// What became of each server, in the order of the host.
+    #[must_use]
+    pub fn reports(&self) -> Vec<ServerReport> {
+        self.0.servers().iter().map(|it| it.report()).collect()
+    }
+
+    /// Approves the tools of a server as it declares them now, or one of them: they are what the operator knows from then on.
+    /// Gives the names of those that were held back. The server has to be connected.
+    ///
+    /// # Errors
+    ///
+    /// There is no such server or tool, or no connection.
+    pub fn approve(&self, server: &str, tool: Option<&str>) -> Result<Vec<String>, ApproveError> {
+        let state = self.0.servers().iter().find(|it| it.name == server).cloned();
+        let state = state.ok_or_else(|| ApproveError::NoServer { name: server.to_owned() })?;
+        let report = state.report();
+        if report.revision.is_none() {
+            let why = report.problem.unwrap_or_else(|| "it was not tried".to_owned());
+            return Err(ApproveError::NotConnected { server: server.to_owned(), why });
+        }
+        let own = tool.map(|it| it.strip_prefix(&format!("{server}:")).unwrap_or(it));
+        let names = state.approve(|it| own.is_none_or(|own| own == it));
+        match own {
+            Some(own) if names.is_empty() && !state.offers(own) => {
+                Err(ApproveError::NoTool { server: server.to_owned(), tool: own.to_owned() })
+            }
+            _ => Ok(names),
+        }
+    }
+
+    /// Ends all connections and programs, and keeps the tools: the next call of one connects again. Gives what
+    /// [`close`](Self::close) gives.
+    pub async fn disconnect(&self) -> Vec<String> {
+        let servers = self.0.servers().clone();
+        ended(servers, async |it| it.disconnect().await).await
+    }
+
+    /// Ends all connections and programs, and returns when they are gone: each program has [`ClientOptions::grace`] after the
+    /// end of its input. Gives the names of the servers of which processes may still be running.
+    pub async fn close(&self) -> Vec<String> {
+        let servers = std::mem::take(&mut *self.0.servers());
+        ended(servers, async |it| {
+            let is_gone = it.close().await;
+            it.withdraw();
+            is_gone
+        })
+        .await
+    }
+
+    /// Kills all programs, and does not wait.
+    pub fn abort(&self) {
+        for server in std::mem::take(&mut *self.0.servers()) {
+            server.abort();
+            server.withdraw();
+        }
+    }
+}
+
+/// Ends all servers at once by `end`; gives the names of those for which it gave `false`.
+async fn ended(
+    servers: Vec<Arc<ServerState>>,
+    end: impl AsyncFn(&Arc<ServerState>) -> bool,
+) -> Vec<String> {
+    let ending = servers.iter().map(|it| async { (!end(it).await).then(|| it.name.clone()) });
+    let mut res = Vec::new();
+    let mut ending: Vec<_> = ending.map(Box::pin).collect();
+    std::future::poll_fn(|cx| {
+        ending.retain_mut(|it| match it.as_mut().poll(cx) {
+            Poll::Ready(name) => {
+                res.extend(name);
+                false
+            }
+            Poll::Pending => true,
+        });
+        if ending.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    res
+}
+
+impl Inner {
+    fn servers(&self) -> MutexGuard<'_, Vec<Arc<ServerState>>> {
+        self.servers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Brings the servers to those that the host declares now; what has not changed is not touched. Gives those that are new.
+    fn sync(&self, host: &Arc<Host>) -> Vec<Arc<ServerState>> {
+        let declared = host.servers();
+        let (mut added, mut gone) = (Vec::new(), Vec::new());
+        {
+            let mut servers = self.servers();
+            let mut former = std::mem::take(&mut *servers);
+            for declared in declared {
+                let same = former.iter().position(|it| it.declared.is_same(&declared));
+                servers.push(match same {
+                    Some(at) => former.swap_remove(at),
+                    None => {
+                        let registry = Arc::downgrade(host.registry());
+                        let (options, handler) = (Arc::clone(&self.options), self.handler.clone());
+                        let store = self.store.clone();
+                        let new = ServerState::new(declared, options, handler, store, registry);
+                        added.push(Arc::clone(&new));
+                        new
+                    }
+                });
+            }
+            gone.append(&mut former);
+        }
+        for server in gone {
+            server.abort();
+            server.withdraw();
+        }
+        for server in &added {
+            server.offer();
+        }
+        added
+    }
+}

@@ -1,0 +1,9 @@
+//! The client with real servers: a little one in Python that has a mode for each way to misbehave.
+
+mod support;
+
+mod calls;
+mod eras;
+mod hostile;
+mod http;
+mod pins;
