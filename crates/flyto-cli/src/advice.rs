@@ -2,7 +2,7 @@
 
 use flyto_execenv::{Capability, Limits, Network};
 use flyto_host::{CallError, Prepared};
-use flyto_tools::ToolErrorKind;
+use flyto_tools::{Origin, ToolErrorKind};
 use serde_json::{Value, json};
 
 use crate::session::Loaded;
@@ -27,7 +27,12 @@ pub(crate) fn not_called(loaded: &Loaded, call: &Prepared, err: CallError) -> St
         return closed(loaded, call).into_iter().fold(stop, Stop::with_help);
     }
     if is_refused {
-        return stop.with_help(NARROWER);
+        // What a server declares in another way is no matter of profiles; the error says what to do.
+        let origin = &call.entry().tool().metadata().origin;
+        return match origin {
+            Origin::McpServer { .. } => stop,
+            _ => stop.with_help(NARROWER),
+        };
     }
     if !is_unsupported {
         return stop;

@@ -4,6 +4,7 @@ pub(crate) mod audit; // the options of `audit`
 pub(crate) mod evolve; // the options of `evolve`
 mod jobs; // the options of `jobs`
 mod serve; // the options of `serve`
+pub(crate) mod servers; // the options of `servers`
 mod times; // how times are written
 mod undo; // the options of `undo`
 
@@ -135,6 +136,8 @@ pub(crate) enum Verb {
     Call(Call),
     /// Offers the tools to clients of the Model Context Protocol
     Serve(Serve),
+    /// Shows the servers whose tools are used here, and approves what they changed
+    Servers(servers::Servers),
     /// Checks manifests, exec-tool files and configurations, and points at each mistake
     Validate(Validate),
     /// Prints the JSON Schema of a kind of file, for editors
@@ -182,6 +185,7 @@ impl Verb {
             Self::Show(it) => &mut it.common,
             Self::Call(it) => &mut it.common,
             Self::Serve(it) => &mut it.common,
+            Self::Servers(it) => it.common(),
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
             Self::Config(Config { what: ConfigWhat::Show(it) }) => &mut it.common,

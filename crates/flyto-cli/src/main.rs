@@ -8,6 +8,7 @@ mod backend_linux; // where programs run
 #[cfg(not(target_os = "linux"))]
 mod backend_unix;
 mod evolve; //   tools that agents write
+mod servers; // programs and addresses whose tools are used here
 mod session; // from options to a host with its tools
 
 // what each verb does,

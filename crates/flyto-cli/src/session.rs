@@ -15,6 +15,7 @@ use flyto_host::{
     CallError, Config, Flags, Host, HostBuilder, LoadReport, OnUnrecorded, Places, Prepared,
     Surroundings, codes, load_config,
 };
+use flyto_mcp::{ClientOptions, Servers};
 use flyto_tools::{Entry, ToolErrorKind};
 
 use crate::args::Common;
@@ -109,6 +110,7 @@ impl Session {
         with: impl FnOnce(HostBuilder, Option<PathBuf>) -> HostBuilder,
     ) -> Result<Loaded, Stop> {
         let surroundings = self.surroundings()?;
+        let pins = surroundings.places.state_dir.as_ref().map(|it| it.join("mcp"));
         let (mut config, mut findings) = self.config(output_limit, &surroundings)?;
         let is_limited = config.origins.contains_key("output_limit_bytes");
         if !is_limited && backend != Backend::Serving {
@@ -148,9 +150,10 @@ impl Session {
             Backend::Serving => Caller::Agent,
             Backend::Used | Backend::Unused => Caller::Operator,
         };
-        let host = Host::builder(env, surroundings.clone(), config).caller(caller);
+        let host = Host::builder(env, surroundings.clone(), config).caller(caller).starts_servers();
         let host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
         let host = Arc::new(with(host, rules_file.clone()).build());
+        let servers = Servers::new(&host, pins, ClientOptions::default());
         let report = host.report();
         let evolved = match evolve_dir {
             Some(dir) => Some(Evolved::join(&host, &dir, &surroundings, approver, recording)?),
@@ -158,6 +161,7 @@ impl Session {
         };
         Ok(Loaded {
             host,
+            servers,
             evolved,
             report,
             config: findings,
@@ -262,6 +266,8 @@ fn is_missing(path: &Path, surroundings: &Surroundings) -> bool {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) host: Arc<Host>,
+    /// The servers whose tools are among those of the host.
+    pub(crate) servers: Servers,
     /// The store of evolved tools, where it is used.
     pub(crate) evolved: Option<Evolved>,
     /// What became of the sources.
@@ -362,6 +368,13 @@ impl Loaded {
                 }
                 if let Some(why) = set_aside {
                     stop = stop.with_help(why);
+                }
+                let server = name.split_once(':').or_else(|| name.split_once("__"));
+                let is_server = |it: &str| self.servers.reports().iter().any(|one| one.name == it);
+                if let Some((server, _)) = server.filter(|it| is_server(it.0)) {
+                    let server = one_line(server);
+                    let help = format!("`flyto servers show {server}` shows what the server {server} has");
+                    return stop.with_help(help);
                 }
                 // A name of a definition file has nothing to do with plugins.
                 let may_be_plugins = name.contains(':') || name.contains("__");

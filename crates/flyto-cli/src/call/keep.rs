@@ -85,13 +85,13 @@ fn make(args: &KeepJob, worker: &JobWorker, session: &Session) -> Result<Made, S
         let mut signals = Cancelling::listen(worker.cancellation().clone())?;
         let report = signals.drive(call.clone().run_reported(&ctx)).await?;
         if is_in_a_hurry(&report.result) || worker.cancellation().is_cancelled() {
-            signals.drive(loaded.host.abort()).await?;
+            signals.drive(loaded.abort()).await?;
         } else {
             // The process of a session has its time to end as well, unless the job is cancelled.
             let close = async {
                 tokio::select! {
-                    () = loaded.host.close() => {}
-                    () = worker.cancellation().cancelled() => loaded.host.abort().await,
+                    () = loaded.close() => {}
+                    () = worker.cancellation().cancelled() => loaded.abort().await,
                 }
             };
             signals.drive(close).await?;

@@ -79,6 +79,7 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);
     }
+    loaded.learn(&args.name, &session.screen)?;
     let entry = loaded.find(&args.name)?;
     let input = match early {
         Some(input) => input,
@@ -190,13 +191,13 @@ fn make(
     let res = runtime.block_on(async {
         let res = drive(call.clone().run_reported(&ctx), &signals, &status).await?;
         if is_in_a_hurry(&res.result) || signals.first().is_some() {
-            drive(loaded.host.abort(), &signals, &status).await?;
+            drive(loaded.abort(), &signals, &status).await?;
         } else {
             // The process of a session has its time to end as well, unless the user cannot wait.
             let close = async {
                 tokio::select! {
-                    () = loaded.host.close() => {}
-                    () = cancellation.cancelled() => loaded.host.abort().await,
+                    () = loaded.close() => {}
+                    () = cancellation.cancelled() => loaded.abort().await,
                 }
             };
             drive(close, &signals, &status).await?;

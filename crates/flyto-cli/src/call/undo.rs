@@ -138,8 +138,8 @@ async fn undo_all(
         }
     }
     match cancellation.is_cancelled() {
-        true => signals.drive(loaded.host.abort()).await?,
-        false => signals.drive(loaded.host.close()).await?,
+        true => signals.drive(loaded.abort()).await?,
+        false => signals.drive(loaded.close()).await?,
     }
     if session.screen.is_json() && (res.is_ok() || !document.undone.is_empty()) {
         session.screen.document(&document)?;

@@ -4,6 +4,7 @@ mod watch; // what changes from then on
 
 use flyto_diagnostics::Diagnostic;
 use flyto_host::LoadReport;
+use flyto_mcp::ServerReport;
 use flyto_plugin::{Found, PluginState};
 use flyto_tools::{DescribeContext, Entry, Metadata, Origin, Snapshot, ToolId};
 use serde::Serialize;
@@ -12,7 +13,7 @@ use crate::args::List;
 use crate::evolve::Evolved;
 use crate::exit::Exit;
 use crate::findings::{Drawing, summary};
-use crate::session::{Backend, Loaded, Session};
+use crate::session::{Loaded, Session};
 use crate::stop::Stop;
 use crate::table::Table;
 use crate::tool_details::Form;
@@ -37,13 +38,17 @@ struct Document<'a> {
     report: serde_json::Value,
     /// Those about the configuration, then those of the report.
     findings: Vec<&'a Diagnostic>,
+    /// The servers whose tools are used, where there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    servers: Vec<ServerReport>,
     /// What is to be said of the store of evolved tools, where one is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     evolve: Option<Vec<String>>,
 }
 
 pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
-    let loaded = session.load(None, Backend::Unused)?;
+    let loaded = session.load_with_servers()?;
+    let servers = loaded.servers.reports();
     let tools = loaded.host.registry().snapshot();
     let entries: Vec<Entry> = if args.words.is_empty() {
         tools.iter().cloned().collect()
@@ -59,7 +64,7 @@ pub(super) fn run(args: &List, session: &Session) -> Result<Exit, Stop> {
         let mut report = serde_json::to_value(&*loaded.report).map_err(Stop::internal)?;
         report.as_object_mut().and_then(|it| it.remove("findings"));
         let evolve = loaded.evolved.as_ref().map(of_store);
-        let document = Document { tools, report, findings, evolve };
+        let document = Document { tools, report, findings, evolve, servers };
         if args.watch {
             screen.line(&watch::First { event: "list", document })?;
             return watch::run(args, &loaded, session);
@@ -150,29 +155,14 @@ fn short(entries: &[Entry], tools: &Snapshot, loaded: &Loaded) -> Vec<String> {
     res
 }
 
-/// The most servers of a plugin that are named.
-const MOST_SERVERS: usize = 10;
-
 /// What is to be said about plugins that are held back, and about servers.
 fn remarks(loaded: &Loaded) -> Vec<String> {
     let mut res = Vec::new();
+    res.extend(loaded.servers.reports().iter().flat_map(super::servers::remarks));
     for found in &loaded.report.catalogue.found {
         let is_held_back = found.plugin.is_none() && found.findings.is_empty();
         if let Some(name) = found.name.as_ref().filter(|_| is_held_back) {
             res.push(format!("the plugin {} is {}", one_line(name), found.state));
-        }
-        if let Some(plugin) = &found.plugin
-            && !plugin.manifest().servers.is_empty()
-        {
-            let servers = &plugin.manifest().servers;
-            let noun = if servers.len() == 1 { "server" } else { "servers" };
-            let mut names: Vec<_> =
-                servers.iter().take(MOST_SERVERS).map(|it| one_line(&it.name)).collect();
-            if let n_more @ 1.. = servers.len() - names.len() {
-                names.push(format!("and {n_more} more"));
-            }
-            let (name, servers) = (one_line(plugin.name()), names.join(", "));
-            res.push(format!("the plugin {name} has the {noun} {servers}, not started here"));
         }
     }
     res

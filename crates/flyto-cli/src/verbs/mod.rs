@@ -17,6 +17,7 @@ mod new;
 mod permission;
 mod schema;
 mod serve;
+mod servers;
 mod show;
 mod trust;
 mod validate;
@@ -32,6 +33,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Show(args) => show::run(args, session),
         Verb::Call(args) => crate::call::run(args, session),
         Verb::Serve(args) => serve::run(args, session),
+        Verb::Servers(args) => servers::run(args, session),
         Verb::Validate(args) => validate::run(args, session),
         Verb::Schema(args) => schema::run(args, session),
         Verb::Config(args) => config::run(args, session),

@@ -78,6 +78,7 @@ fn serve(
     let server = Server::new(loaded.host.clone(), options).map_err(not_served)?;
     let server = server.approvals(approvals);
     runtime.block_on(async {
+        loaded.join_servers().await;
         let stop = CancellationToken::new();
         let mut kinds = Kinds::new().map_err(not_served)?;
         let (sender, mut signal) = oneshot::channel();
@@ -93,13 +94,13 @@ fn serve(
         if let Some(address) = args.http {
             let (listener, options) = reach(address, args)?;
             server.serve_http(listener, options, &stop).await.map_err(not_served)?;
-            loaded.host.abort().await;
+            loaded.abort().await;
             return Ok(signal.try_recv().map_or(Exit::Ok, Exit::Signal));
         }
         let end = server.serve(Stdin, Stdout, &stop).await.map_err(not_served)?;
         match end {
-            ConnectionEnd::Stopped => loaded.host.abort().await,
-            _ => loaded.host.close().await,
+            ConnectionEnd::Stopped => loaded.abort().await,
+            _ => loaded.close().await,
         }
         match end {
             ConnectionEnd::Broken(err) => match Stop::output(err) {

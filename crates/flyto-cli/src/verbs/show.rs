@@ -61,6 +61,7 @@ struct Document<'a> {
 
 pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
     let loaded = session.load(None, Backend::Used)?;
+    loaded.learn(&args.name, &session.screen)?;
     let (host, entry) = (&loaded.host, loaded.find(&args.name)?);
     let tools = host.registry().snapshot();
     let ctx = DescribeContext::new().with_tools(tools);

@@ -29,6 +29,8 @@ mod place; // where a test lives, and the program in it
 mod sandbox; // programs that are cut off
 #[cfg(target_os = "linux")]
 mod serve; // tools for clients of the Model Context Protocol
+#[cfg(target_os = "linux")]
+mod servers; // tools of servers of the Model Context Protocol
 mod signals; // what the program inherits of them
 mod terminal; // what acts on a terminal
 mod terms; // what runs, and on which terms

@@ -14,13 +14,13 @@ use crate::place::Place;
 const GUARD: Duration = Duration::from_secs(60);
 
 /// The revision of the era of handshakes that most clients speak.
-pub(super) const LEGACY: &str = "2025-11-25";
+pub(crate) const LEGACY: &str = "2025-11-25";
 /// The revision without a handshake.
-pub(super) const MODERN: &str = "2026-07-28";
+pub(crate) const MODERN: &str = "2026-07-28";
 
 /// A client, and the server that it started. Dropping it kills the server.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
@@ -32,7 +32,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Starts `flyto serve` with the plugins of a place.
-    pub(super) fn start(place: &Place, words: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, words: &[&str]) -> Self {
         let words = [&["--plugins", "plugins", "serve"], words].concat();
         let mut child = place
             .flyto(&words)
@@ -54,7 +54,7 @@ impl Client {
     }
 
     /// A client that has shaken hands with this revision and these capabilities.
-    pub(super) fn legacy(place: &Place, words: &[&str], capabilities: &Value) -> Self {
+    pub(crate) fn legacy(place: &Place, words: &[&str], capabilities: &Value) -> Self {
         let mut client = Self::start(place, words);
         let result = client.initialize(LEGACY, capabilities);
         assert_eq!(result["protocolVersion"], LEGACY);
@@ -62,7 +62,7 @@ impl Client {
     }
 
     /// A client of the era without a handshake.
-    pub(super) fn modern(place: &Place, words: &[&str], capabilities: &Value) -> Self {
+    pub(crate) fn modern(place: &Place, words: &[&str], capabilities: &Value) -> Self {
         let mut client = Self::start(place, words);
         client.meta = Some(json!({
             "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -73,7 +73,7 @@ impl Client {
     }
 
     /// Shakes hands; the result of `initialize`.
-    pub(super) fn initialize(&mut self, revision: &str, capabilities: &Value) -> Value {
+    pub(crate) fn initialize(&mut self, revision: &str, capabilities: &Value) -> Value {
         let result = self.result(
             "initialize",
             json!({
@@ -87,17 +87,17 @@ impl Client {
     }
 
     /// Writes bytes as they are.
-    pub(super) fn write(&mut self, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
         self.stdin.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
     /// Sends a message as one line.
-    pub(super) fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         self.write(format!("{message}\n").as_bytes());
     }
 
     /// Sends a request and gives its id.
-    pub(super) fn request(&mut self, method: &str, mut params: Value) -> u64 {
+    pub(crate) fn request(&mut self, method: &str, mut params: Value) -> u64 {
         self.next_id += 1;
         if let Some(meta) = &self.meta {
             let mut all = meta.clone();
@@ -113,7 +113,7 @@ impl Client {
 
     /// The next message of the server.
     #[track_caller]
-    pub(super) fn receive(&self) -> Value {
+    pub(crate) fn receive(&self) -> Value {
         match self.lines.recv_timeout(GUARD) {
             Ok(line) => serde_json::from_str(&line).unwrap(),
             Err(err) => panic!("no message: {err}"),
@@ -122,7 +122,7 @@ impl Client {
 
     /// The response to a request; other messages before it are dropped.
     #[track_caller]
-    pub(super) fn response(&self, id: u64) -> Value {
+    pub(crate) fn response(&self, id: u64) -> Value {
         loop {
             let message = self.receive();
             if message["id"] == id && message.get("method").is_none() {
@@ -133,7 +133,7 @@ impl Client {
 
     /// Makes a request, and gives its result.
     #[track_caller]
-    pub(super) fn result(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn result(&mut self, method: &str, params: Value) -> Value {
         let id = self.request(method, params);
         let mut response = self.response(id);
         assert!(response.get("error").is_none(), "{response}");
@@ -142,7 +142,7 @@ impl Client {
 
     /// Makes a request, and gives its error as its code and its message.
     #[track_caller]
-    pub(super) fn error(&mut self, method: &str, params: Value) -> (i64, String) {
+    pub(crate) fn error(&mut self, method: &str, params: Value) -> (i64, String) {
         let id = self.request(method, params);
         let response = self.response(id);
         assert!(response.get("result").is_none(), "{response}");
@@ -151,7 +151,7 @@ impl Client {
     }
 
     /// Closes both ends, as the end of the client's process does. What the server says meanwhile is lost.
-    pub(super) fn close(mut self) -> ExitStatus {
+    pub(crate) fn close(mut self) -> ExitStatus {
         self.stdin = None;
         // The thread that reads stdout ends, and closes it, at the first line that cannot be handed over.
         self.lines = channel().1;
@@ -159,30 +159,30 @@ impl Client {
     }
 
     /// Closes stdin. What the server still says can be received.
-    pub(super) fn close_stdin(&mut self) {
+    pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
     /// The stdin of the server, for a thread that writes while the test reads.
-    pub(super) fn take_stdin(&mut self) -> ChildStdin {
+    pub(crate) fn take_stdin(&mut self) -> ChildStdin {
         self.stdin.take().unwrap()
     }
 
     /// The id of the server's process.
-    pub(super) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Waits for the end of the server. Gives its status, the messages that were not received yet, and stderr.
     #[track_caller]
-    pub(super) fn end(mut self) -> (ExitStatus, Vec<Value>, String) {
+    pub(crate) fn end(mut self) -> (ExitStatus, Vec<Value>, String) {
         self.stdin = None;
         self.end_with_open_stdin()
     }
 
     /// The same without closing stdin.
     #[track_caller]
-    pub(super) fn end_with_open_stdin(mut self) -> (ExitStatus, Vec<Value>, String) {
+    pub(crate) fn end_with_open_stdin(mut self) -> (ExitStatus, Vec<Value>, String) {
         let mut messages = Vec::new();
         loop {
             match self.lines.recv_timeout(GUARD) {

@@ -1,9 +1,9 @@
 //! `serve` as its clients meet it: a process, and lines of JSON on its stdin and stdout.
 
 mod approvals; // what the user of a client is asked
-mod client; // a client that speaks both eras
+pub(crate) mod client; // a client that speaks both eras
 mod core; //   framing, the two eras, the end of a connection
 mod discovery; // two tools in place of all
 mod http; //   clients over HTTP
-mod running; // calls in flight, and changes
+pub(crate) mod running; // calls in flight, and changes
 mod tools; //  the list of tools, and calls

@@ -14,26 +14,26 @@ use super::tools::{allowed, text};
 use crate::place::Place;
 
 /// A pipe with a name, open at both ends, so that neither side waits for the other.
-pub(super) fn fifo(place: &Place, name: &str) -> File {
+pub(crate) fn fifo(place: &Place, name: &str) -> File {
     let path = place.path().join("plugins/p").join(name);
     rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RWXU).unwrap();
     OpenOptions::new().read(true).write(true).open(path).unwrap()
 }
 
 /// The next lines of a pipe.
-pub(super) fn lines(pipe: &File, n: usize) -> Vec<String> {
+pub(crate) fn lines(pipe: &File, n: usize) -> Vec<String> {
     BufReader::with_capacity(1, pipe).lines().take(n).map(Result::unwrap).collect()
 }
 
 /// Holds on to processes by their ids, while they are there.
-pub(super) fn watched(ids: &[String]) -> Vec<OwnedFd> {
+pub(crate) fn watched(ids: &[String]) -> Vec<OwnedFd> {
     let open =
         |it: &String| pidfd_open(Pid::from_raw(it.parse().unwrap()).unwrap(), PidfdFlags::empty());
     ids.iter().map(|it| open(it).unwrap()).collect()
 }
 
 /// Waits until each of these processes has ended; how many have not.
-pub(super) fn survivors(processes: &[OwnedFd]) -> usize {
+pub(crate) fn survivors(processes: &[OwnedFd]) -> usize {
     let limit = Timespec { tv_sec: 60, tv_nsec: 0 };
     let is_alive =
         |it: &&OwnedFd| poll(&mut [PollFd::new(*it, PollFlags::IN)], Some(&limit)).unwrap() == 0;

@@ -1,0 +1,233 @@
+//! `servers`: the servers whose tools are used here, and what the operator knows of them.
+
+use std::io::{self, BufRead as _, Read as _};
+
+use flyto_mcp::{ApproveError, DefinitionChange, HeldBack, ServerReport, ServerStatus};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::args::servers::{Servers, ServersApprove, ServersShow, ServersWhat};
+use crate::evolve::can_ask;
+use crate::exit::{Exit, Why};
+use crate::screen::Screen;
+use crate::servers::{runtime, unreachable};
+use crate::session::{Backend, Loaded, Session};
+use crate::stop::Stop;
+use crate::table::{Table, facts};
+use crate::words::{counted, one_line, tame};
+
+#[derive(Serialize)]
+struct List<'a> {
+    servers: &'a [ServerReport],
+}
+
+#[derive(Serialize)]
+struct Approved<'a> {
+    server: &'a str,
+    /// The names of the tools that were held back.
+    approved: &'a [String],
+}
+
+pub(super) fn run(args: &Servers, session: &Session) -> Result<Exit, Stop> {
+    match &args.what {
+        None | Some(ServersWhat::List(_)) => list(session),
+        Some(ServersWhat::Show(args)) => show(args, session),
+        Some(ServersWhat::Approve(args)) => approve(args, session),
+    }
+}
+
+fn list(session: &Session) -> Result<Exit, Stop> {
+    let loaded = session.load(None, Backend::Used)?;
+    let reports = loaded.look(|_| true)?;
+    let screen = session.screen;
+    if screen.is_json() {
+        screen.document(&List { servers: &reports })?;
+        return Ok(Exit::Ok);
+    }
+    if reports.is_empty() {
+        screen.note("there are no servers; they stand under \"mcpServers\" in a configuration");
+        return Ok(Exit::Ok);
+    }
+    let mut table = Table::new(["SERVER", "STATE", "REVISION", "VERSION", "TOOLS", "DECLARED IN"]);
+    for it in &reports {
+        let text = |it: &str| if it.is_empty() { "-".to_owned() } else { one_line(it) };
+        table.row([
+            one_line(&it.name),
+            it.status.to_string(),
+            it.revision.map_or("-".to_owned(), |it| it.to_string()),
+            text(&it.version),
+            it.tools.len().to_string(),
+            one_line(&it.declared_in),
+        ]);
+    }
+    screen.answer(table.draw(screen.stdout))?;
+    for note in reports.iter().flat_map(remarks) {
+        screen.note(note);
+    }
+    Ok(Exit::Ok)
+}
+
+/// What is to be said of a server beside its row.
+pub(super) fn remarks(report: &ServerReport) -> Vec<String> {
+    let name = one_line(&report.name);
+    let mut res = Vec::new();
+    if let Some(problem) = &report.problem {
+        res.push(format!("the server {name} failed to connect: {}", tame(problem)));
+    }
+    if report.status == ServerStatus::Unknown {
+        res.push(format!(
+            "the server {name} is not connected yet: `flyto servers` starts it and finds out its tools"
+        ));
+    }
+    let n = report.held_back.iter().filter(|it| it.now.is_some()).count();
+    if n > 0 {
+        let n_tools = counted(n, "tool");
+        res.push(format!(
+            "the server {name} has {n_tools} held back: `flyto servers approve {name}` shows what changed"
+        ));
+    }
+    res.extend(report.faults.iter().map(|it| format!("the server {name}: {}", tame(it))));
+    res
+}
+
+fn show(args: &ServersShow, session: &Session) -> Result<Exit, Stop> {
+    let loaded = session.load(None, Backend::Used)?;
+    let report = find(&loaded, &args.name)?;
+    let screen = session.screen;
+    if screen.is_json() {
+        screen.document(&report)?;
+        return Ok(Exit::Ok);
+    }
+    let mut rows = vec![
+        ("server", one_line(&report.name)),
+        ("state", report.status.to_string()),
+        ("declared in", one_line(&report.declared_in)),
+    ];
+    rows.extend(report.revision.map(|it| ("revision", it.to_string())));
+    rows.extend((!report.version.is_empty()).then(|| ("version", one_line(&report.version))));
+    rows.extend(report.tools.iter().map(|it| ("tool", one_line(it))));
+    screen.answer(facts(screen.stdout, &rows))?;
+    screen.answer(held_back(&report.held_back))?;
+    for note in remarks(&report) {
+        screen.note(note);
+    }
+    Ok(Exit::Ok)
+}
+
+fn approve(args: &ServersApprove, session: &Session) -> Result<Exit, Stop> {
+    let loaded = session.load(None, Backend::Used)?;
+    let screen = session.screen;
+    let known = |it: &ServerReport| it.name == args.name;
+    let runtime = runtime()?;
+    // What is shown is what is approved: the connection stays until then.
+    let approved = runtime.block_on(async {
+        loaded.servers.connect(|it| it == args.name).await;
+        let report = loaded.servers.reports().into_iter().find(known);
+        let res = match report {
+            Some(report) => approve_shown(args, &loaded, &report, session),
+            None => Err(no_server(&loaded, &args.name)),
+        };
+        loaded.servers.disconnect().await;
+        res
+    })?;
+    if screen.is_json() {
+        screen.document(&Approved { server: &args.name, approved: &approved })?;
+    } else if approved.is_empty() {
+        screen.note("nothing is held back");
+    } else {
+        let names: Vec<_> = approved.iter().map(|it| one_line(it)).collect();
+        screen.answer(format!("approved: {}\n", names.join(", ")))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn approve_shown(
+    args: &ServersApprove,
+    loaded: &Loaded,
+    report: &ServerReport,
+    session: &Session,
+) -> Result<Vec<String>, Stop> {
+    let screen = session.screen;
+    if let Some(problem) = &report.problem {
+        return Err(unreachable(&report.name, problem));
+    }
+    let own = args.tool.as_deref();
+    let own = own.map(|it| it.strip_prefix(&format!("{}:", args.name)).unwrap_or(it));
+    let chosen: Vec<HeldBack> = report
+        .held_back
+        .iter()
+        .filter(|it| own.is_none_or(|own| own == it.name))
+        .cloned()
+        .collect();
+    if !chosen.is_empty() && !args.yes {
+        screen.output_beside(&held_back(&chosen));
+        let is_agreed = confirm(&screen, "may these be used? [y/N] ");
+        if !is_agreed {
+            let name = one_line(&args.name);
+            return Err(Stop::new(Why::Refused, "nothing was approved").with_help(format!(
+                "`flyto servers approve {name} --yes` approves without a question"
+            )));
+        }
+    }
+    loaded.servers.approve(&args.name, own).map_err(|err| {
+        let why = match err {
+            ApproveError::NotConnected { .. } => Why::Failed,
+            _ => Why::Missing,
+        };
+        Stop::new(why, tame(&err.to_string()))
+    })
+}
+
+/// Asks at the terminal; only a clear yes is one.
+fn confirm(screen: &Screen, question: &str) -> bool {
+    /// The longest answer that is read.
+    const MAX_BYTES: u64 = 1024;
+    if !can_ask(screen) {
+        return false;
+    }
+    screen.output_beside(question);
+    let mut line = String::new();
+    let read = io::stdin().lock().take(MAX_BYTES).read_line(&mut line);
+    read.is_ok() && matches!(line.trim(), "y" | "yes")
+}
+
+fn find(loaded: &Loaded, name: &str) -> Result<ServerReport, Stop> {
+    let mut reports = loaded.look(|it| it == name)?;
+    reports.pop().ok_or_else(|| no_server(loaded, name))
+}
+
+fn no_server(loaded: &Loaded, name: &str) -> Stop {
+    let names: Vec<_> = loaded.servers.reports().iter().map(|it| one_line(&it.name)).collect();
+    let stop = Stop::new(Why::Missing, format!("there is no server {name:?}"));
+    match names.is_empty() {
+        true => stop.with_help("servers stand under \"mcpServers\" in a configuration"),
+        false => stop.with_help(format!("the servers are: {}", names.join(", "))),
+    }
+}
+
+/// What differs from what the operator knows, member by member.
+fn held_back(held_back: &[HeldBack]) -> String {
+    let mut res = String::new();
+    for it in held_back {
+        res.push_str(&format!("\n{} ({})\n", one_line(&it.name), it.change));
+        let members: &[&str] = match &it.change {
+            DefinitionChange::Changed(members) => members,
+            DefinitionChange::New => &["description", "inputSchema", "outputSchema", "annotations"],
+            _ => &[],
+        };
+        for member in members {
+            for (sign, definition) in [('-', &it.before), ('+', &it.now)] {
+                let value = definition.as_ref().and_then(|it| it.get(member));
+                let text = match value {
+                    None => continue,
+                    Some(Value::String(text)) => tame(text),
+                    Some(other) => tame(&other.to_string()),
+                };
+                for line in text.lines() {
+                    res.push_str(&format!("  {sign} {member}: {line}\n"));
+                }
+            }
+        }
+    }
+    res
+}
