@@ -224,13 +224,17 @@ impl ServerState {
     }
 
     /// Brings the registry to the tools that can be called: those that are pinned and that the server, as far as it was
-    /// asked, declares in the same way.
+    /// asked, declares in the same way. A server that is closed leaves the registry alone: another server may have its
+    /// name by then, and with it the tools there.
     pub(super) fn offer(self: &Arc<Self>) {
         let Some(registry) = self.registry.upgrade() else { return };
         // Held until the registry has them: of two offers the later one stays.
         let mut known = self.known();
+        if known.is_closed {
+            return;
+        }
         let known = &mut *known;
-        let pins = known.pins.as_ref().filter(|_| !known.is_closed);
+        let pins = known.pins.as_ref();
         let usable: Vec<Definition> = pins
             .into_iter()
             .flat_map(|it| it.tools.values())
@@ -402,5 +406,45 @@ impl Slot {
         let pause = backoff.saturating_mul(1 << self.n_failures.min(16)).min(MAX_BACKOFF);
         self.n_failures += 1;
         self.not_before = Some(Instant::now() + pause);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use flyto_execenv::{Environment, ExecEnv, local::Local};
+    use flyto_host::{Flags, Host, Surroundings, load_config};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_closed_server_leaves_the_tools_of_its_successor_alone() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let file = dir.path().join("flyto.json");
+        std::fs::write(&file, r#"{"mcpServers": {"s": {"command": "server"}}}"#).expect("written");
+        let surroundings = Surroundings::new(Environment::new(), dir.path());
+        let mut flags = Flags::default();
+        flags.config = Some(file);
+        let (config, _) = load_config(&surroundings, &flags).expect("it is in order");
+        let host = Host::new(ExecEnv::new(Local::new()), surroundings, config);
+        let declared = host.servers().remove(0);
+
+        let tool = json!({"name": "a", "inputSchema": {"type": "object"}});
+        let tool = Definition::read(tool).expect("in order");
+        let pins = Pins { tools: [("a".to_owned(), tool)].into(), version: String::new() };
+        let store = PinStore::new(dir.path().join("pins"));
+        store.save("s", declared.file(), &pins).expect("written");
+        let state = || {
+            let registry = Arc::downgrade(host.registry());
+            let options = Arc::new(ClientOptions::default());
+            ServerState::new(declared.clone(), options, None, Some(store.clone()), registry)
+        };
+        let (former, now) = (state(), state());
+        former.offer();
+        former.abort();
+        now.offer();
+        // As after a message that its tools changed, which came last.
+        former.offer();
+        assert!(host.find("s:a").is_ok());
     }
 }
