@@ -119,7 +119,6 @@ fn approve(args: &ServersApprove, session: &Session) -> Result<Exit, Stop> {
     let screen = session.screen;
     let known = |it: &ServerReport| it.name == args.name;
     let runtime = runtime()?;
-    // What is shown is what is approved: the connection stays until then.
     let approved = runtime.block_on(async {
         loaded.servers.connect(|it| it == args.name).await;
         let report = loaded.servers.reports().into_iter().find(known);
@@ -159,6 +158,10 @@ fn approve_shown(
         .filter(|it| own.is_none_or(|own| own == it.name))
         .cloned()
         .collect();
+    if let Some(own) = own.filter(|it| !report.has_tool(it)) {
+        let what = format!("the server {} has no tool {own:?}", one_line(&args.name));
+        return Err(Stop::new(Why::Missing, what));
+    }
     if !chosen.is_empty() && !args.yes {
         screen.output_beside(&held_back(&chosen));
         let is_agreed = confirm(&screen, "may these be used? [y/N] ");
@@ -169,13 +172,15 @@ fn approve_shown(
             )));
         }
     }
-    loaded.servers.approve(&args.name, own).map_err(|err| {
+    loaded.servers.approve(&args.name, &chosen).map_err(|err| {
         let why = match err {
-            ApproveError::NotConnected { .. } => Why::Failed,
-            _ => Why::Missing,
+            ApproveError::NoServer { .. } => Why::Missing,
+            ApproveError::Changed { .. } => Why::Refused,
+            _ => Why::Failed,
         };
         Stop::new(why, tame(&err.to_string()))
-    })
+    })?;
+    Ok(chosen.into_iter().map(|it| it.name).collect())
 }
 
 /// Asks at the terminal; only a clear yes is one.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::definition::id;
 use crate::Revision;
 
 /// A server, and what became of it. Serialised, it is an object with these members; those that say nothing are left out.
@@ -36,6 +37,17 @@ pub struct ServerReport {
     /// What is wrong with single tools, and with what is kept of the server, in words.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
+}
+
+impl ServerReport {
+    /// Whether the server has a tool of this name, in use or held back: the name that the server has for it, or the id.
+    ///
+    /// A tool that the server does not offer any more is there until that is approved.
+    #[must_use]
+    pub fn has_tool(&self, name: &str) -> bool {
+        let is_held_back = self.held_back.iter().any(|it| it.name == name);
+        is_held_back || self.tools.iter().any(|it| it == name || *it == id(&self.name, name))
+    }
 }
 
 /// What became of a server.

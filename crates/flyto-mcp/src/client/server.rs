@@ -4,7 +4,7 @@
 //! With a connection, what the server lists is compared with the pins: a tool that differs is held back.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
@@ -208,19 +208,28 @@ impl ServerState {
         *pins = Some(next);
     }
 
-    /// Approves what the server lists now for the tools of these names. Gives the names of those that were held back.
-    pub(super) fn approve(self: &Arc<Self>, takes: impl Fn(&str) -> bool) -> Vec<String> {
-        let mut res: Vec<_> = self.held_back().into_iter().map(|it| it.name).collect();
-        res.retain(|it| takes(it));
-        self.pin(&mut self.known(), takes);
+    /// Approves tools as they were shown. Where the server lists one of them in another way by now, none is approved.
+    ///
+    /// # Errors
+    ///
+    /// The names of the tools that are declared in another way than what was shown, in order.
+    pub(super) fn approve(self: &Arc<Self>, shown: &[HeldBack]) -> Result<(), Vec<String>> {
+        {
+            let mut known = self.known();
+            let listed = known.listed.iter().flat_map(|it| &it.tools);
+            let listed: HashMap<&str, &Definition> =
+                listed.map(|it| (it.name.as_str(), it)).collect();
+            let is_other =
+                |it: &&HeldBack| listed.get(it.name.as_str()).map(|it| it.to_value()) != it.now;
+            let others: Vec<_> = shown.iter().filter(is_other).map(|it| it.name.clone()).collect();
+            if !others.is_empty() {
+                return Err(others);
+            }
+            let names: HashSet<&str> = shown.iter().map(|it| it.name.as_str()).collect();
+            self.pin(&mut known, |it| names.contains(it));
+        }
         self.offer();
-        res
-    }
-
-    /// Whether the server offers a tool of this name.
-    pub(super) fn offers(&self, name: &str) -> bool {
-        let known = self.known();
-        known.listed.as_ref().is_some_and(|it| it.tools.iter().any(|it| it.name == name))
+        Ok(())
     }
 
     /// Brings the registry to the tools that can be called: those that are pinned and that the server, as far as it was

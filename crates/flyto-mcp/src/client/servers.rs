@@ -9,7 +9,10 @@ use std::{
 use flyto_host::Host;
 
 use super::{
-    elicitation::ElicitationHandler, options::ClientOptions, pins::PinStore, report::ServerReport,
+    elicitation::ElicitationHandler,
+    options::ClientOptions,
+    pins::PinStore,
+    report::{HeldBack, ServerReport},
     server::ServerState,
 };
 
@@ -64,13 +67,13 @@ pub enum ApproveError {
         /// The name.
         name: String,
     },
-    /// The server does not offer the tool.
-    #[error("the server {server} has no tool {tool:?}")]
-    NoTool {
+    /// It declares tools in another way than what was shown, and none was approved.
+    #[error("the server {server} declares {} in another way than what was shown", tools.join(", "))]
+    Changed {
         /// The name of the server.
         server: String,
-        /// The name of the tool, as it was given.
-        tool: String,
+        /// The names that the server has for the tools, in order.
+        tools: Vec<String>,
     },
     /// What it offers is not known: there is no connection.
     #[error("the server {server} is not connected: {why}")]
@@ -163,13 +166,13 @@ impl Servers {
         self.0.servers().iter().map(|it| it.report()).collect()
     }
 
-    /// Approves the tools of a server as it declares them now, or one of them: they are what the operator knows from then on.
-    /// Gives the names of those that were held back. The server has to be connected.
+    /// Approves tools of a server that were held back, as [`ServerReport::held_back`] gave them: what was read is what is known
+    /// from then on. The server has to be connected. All of them are approved, or none.
     ///
     /// # Errors
     ///
-    /// There is no such server or tool, or no connection.
-    pub fn approve(&self, server: &str, tool: Option<&str>) -> Result<Vec<String>, ApproveError> {
+    /// There is no such server, there is no connection, or the server declares a tool in another way by now.
+    pub fn approve(&self, server: &str, shown: &[HeldBack]) -> Result<(), ApproveError> {
         let state = self.0.servers().iter().find(|it| it.name == server).cloned();
         let state = state.ok_or_else(|| ApproveError::NoServer { name: server.to_owned() })?;
         let report = state.report();
@@ -177,14 +180,8 @@ impl Servers {
             let why = report.problem.unwrap_or_else(|| "it was not tried".to_owned());
             return Err(ApproveError::NotConnected { server: server.to_owned(), why });
         }
-        let own = tool.map(|it| it.strip_prefix(&format!("{server}:")).unwrap_or(it));
-        let names = state.approve(|it| own.is_none_or(|own| own == it));
-        match own {
-            Some(own) if names.is_empty() && !state.offers(own) => {
-                Err(ApproveError::NoTool { server: server.to_owned(), tool: own.to_owned() })
-            }
-            _ => Ok(names),
-        }
+        let changed = |tools| ApproveError::Changed { server: server.to_owned(), tools };
+        state.approve(shown).map_err(changed)
     }
 
     /// Ends all connections and programs, and keeps the tools: the next call of one connects again. Gives what
