@@ -11,8 +11,8 @@ use crate::session::{Backend, Loaded, Session};
 use crate::stop::Stop;
 use crate::words::{counted, one_line, tame};
 
-/// How long `serve` waits for servers that were never connected to, before it answers its client: their tools are to be
-/// in the first list, and clients wait for an answer at least twice as long.
+/// How long a verb that tells what there is waits for servers that were never connected to, and `serve` before it answers its
+/// client: their tools are to be in the first list, and clients wait for an answer at least twice as long.
 const FIRST_LIST_TIME: Duration = Duration::from_secs(10);
 
 impl Loaded {
@@ -41,7 +41,7 @@ impl Loaded {
         if !unknown.iter().any(|it| names_tool_of(it)) {
             return Ok(());
         }
-        for report in self.look(names_tool_of)? {
+        for report in self.look(None, names_tool_of)? {
             if let Some(problem) = &report.problem {
                 return Err(unreachable(&report.name, problem));
             }
@@ -52,11 +52,19 @@ impl Loaded {
         Ok(())
     }
 
-    /// Connects to the servers that `choose` takes, tells what they are, and ends them. Their tools stay.
-    pub(crate) fn look(&self, choose: impl Fn(&str) -> bool) -> Result<Vec<ServerReport>, Stop> {
+    /// Connects to the servers that `choose` takes, tells what they are, and ends them. Their tools stay. Each has `time`, or
+    /// without one as long as a call would wait.
+    pub(crate) fn look(
+        &self,
+        time: Option<Duration>,
+        choose: impl Fn(&str) -> bool,
+    ) -> Result<Vec<ServerReport>, Stop> {
         let runtime = runtime()?;
         let reports = runtime.block_on(async {
-            self.servers.connect(&choose).await;
+            match time {
+                Some(time) => self.servers.connect_within(time, &choose).await,
+                None => self.servers.connect(&choose).await,
+            }
             let reports = self.servers.reports();
             self.servers.disconnect().await;
             reports
@@ -64,9 +72,11 @@ impl Loaded {
         Ok(reports.into_iter().filter(|it| choose(&it.name)).collect())
     }
 
-    /// Connects to all servers for as long as the host serves; those of which no tool is known are waited for.
+    /// Connects to all servers for as long as the host serves. Those that were never tried are waited for.
     pub(crate) async fn join_servers(&self) {
-        let unknown = self.servers.unknown();
+        let reports = self.servers.reports().into_iter();
+        let unknown = reports.filter(|it| it.status == ServerStatus::Unknown);
+        let unknown: Vec<_> = unknown.map(|it| it.name).collect();
         if !unknown.is_empty() {
             let first = self.servers.connect(|it| unknown.iter().any(|name| name == it));
             let _ = tokio::time::timeout(FIRST_LIST_TIME, first).await;
@@ -76,8 +86,8 @@ impl Loaded {
 }
 
 impl Session {
-    /// Like `load`, for a verb that only tells: servers of the configuration that were never connected to are, so that their
-    /// tools are known. Those of plugins are not: telling what a plugin has starts none of its programs.
+    /// Like `load`, for a verb that only tells: servers of the configuration that were never tried are connected to, so that
+    /// their tools are known. Those of plugins are not: telling what a plugin has starts none of its programs.
     pub(crate) fn load_with_servers(&self) -> Result<Loaded, Stop> {
         let loaded = self.load(None, Backend::Unused)?;
         let reports = loaded.servers.reports().into_iter();
@@ -90,7 +100,8 @@ impl Session {
         }
         // Now programs run.
         let loaded = self.load(None, Backend::Used)?;
-        let reports = loaded.look(|it| unknown.iter().any(|name| name == it))?;
+        let reports =
+            loaded.look(Some(FIRST_LIST_TIME), |it| unknown.iter().any(|name| name == it))?;
         for note in reports.iter().filter_map(first_seen) {
             self.screen.note(note);
         }

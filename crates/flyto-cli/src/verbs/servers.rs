@@ -38,7 +38,7 @@ pub(super) fn run(args: &Servers, session: &Session) -> Result<Exit, Stop> {
 
 fn list(session: &Session) -> Result<Exit, Stop> {
     let loaded = session.load(None, Backend::Used)?;
-    let reports = loaded.look(|_| true)?;
+    let reports = loaded.look(None, |_| true)?;
     let screen = session.screen;
     if screen.is_json() {
         screen.document(&List { servers: &reports })?;
@@ -71,8 +71,15 @@ fn list(session: &Session) -> Result<Exit, Stop> {
 pub(super) fn remarks(report: &ServerReport) -> Vec<String> {
     let name = one_line(&report.name);
     let mut res = Vec::new();
-    if let Some(problem) = &report.problem {
-        res.push(format!("the server {name} failed to connect: {}", tame(problem)));
+    match &report.problem {
+        Some(problem) if report.failed_before => res.push(format!(
+            "the server {name} failed to connect earlier: {}; `flyto servers` tries again",
+            tame(problem)
+        )),
+        Some(problem) => {
+            res.push(format!("the server {name} failed to connect: {}", tame(problem)));
+        }
+        None => {}
     }
     if report.status == ServerStatus::Unknown {
         res.push(format!(
@@ -197,7 +204,7 @@ fn confirm(screen: &Screen, question: &str) -> bool {
 }
 
 fn find(loaded: &Loaded, name: &str) -> Result<ServerReport, Stop> {
-    let mut reports = loaded.look(|it| it == name)?;
+    let mut reports = loaded.look(None, |it| it == name)?;
     reports.pop().ok_or_else(|| no_server(loaded, name))
 }
 

@@ -75,7 +75,7 @@ impl fmt::Display for ConnectError {
     }
 }
 
-/// Connects to a server within [`ClientOptions::connect_timeout`].
+/// Connects to a server within this time.
 ///
 /// # Errors
 ///
@@ -83,12 +83,13 @@ impl fmt::Display for ConnectError {
 pub(super) async fn open(
     declared: &DeclaredServer,
     options: &ClientOptions,
+    time: Duration,
     handler: Option<&Arc<dyn ElicitationHandler>>,
 ) -> Result<(Arc<Connection>, Listed), ConnectError> {
-    let ends = Instant::now() + options.connect_timeout;
+    let ends = Instant::now() + time;
     let opening = open_within(declared, options, handler);
     let opened = timeout_at(ends, opening).await;
-    opened.unwrap_or(Err(ConnectError::TimedOut(options.connect_timeout)))
+    opened.unwrap_or(Err(ConnectError::TimedOut(time)))
 }
 
 async fn open_within(

@@ -125,7 +125,7 @@ pub(super) fn id(server: &str, tool: &str) -> String {
     format!("{server}:{plain}-{}", &hex(&Sha256::digest(tool))[..6])
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut res, it| {
         let _ = write!(res, "{it:02x}");
         res

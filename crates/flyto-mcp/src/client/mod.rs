@@ -1,17 +1,17 @@
 //! The client: the tools of servers for a host.
 
-mod elicitation;
+mod elicitation; // what a server asks the user
 mod options; //     its bounds
-mod report; //      what is told of a server // what a server asks the user
+mod report; //      what is told of a server
 
 // from bytes to messages,
 mod connect; //  connections over HTTP
 mod events; //   streams of events
-mod http;
+mod http; //     a server behind an address
 mod incoming; // what a server sends
 mod lines; //    lines of bounded length
 mod peer; //     requests that wait for an answer
-mod stdio; //    a server that is a program //     a server behind an address
+mod stdio; //    a server that is a program
 
 // what they say,
 mod content; //    the result of a call
@@ -21,6 +21,7 @@ mod listing; //    its tools
 
 // and what is made of them.
 mod connection; // one connection, from its begin to its end
+mod late; //       servers that were not ready in time
 mod pins; //       the definitions that the operator knows
 mod server; //     one server: connection, pins, tools
 mod servers; //    all servers of a host

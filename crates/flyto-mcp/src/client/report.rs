@@ -23,6 +23,10 @@ pub struct ServerReport {
     /// Why there is no connection, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// Whether that is how an attempt of an earlier process ended, and this process has not tried: the server was not ready in
+    /// time, and was never connected to.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub failed_before: bool,
     /// The revision that was agreed on.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_text")]
     pub revision: Option<Revision>,

@@ -60,6 +60,8 @@ struct Known {
     listed: Option<Listed>,
     current: Option<Arc<Connection>>,
     problem: Option<String>,
+    /// Whether the problem is one of an earlier process, and this one has not tried.
+    failed_before: bool,
     /// What went wrong with the file of the pins, and which tools have no place in the registry.
     store_fault: Option<String>,
     left_out: Vec<String>,
@@ -87,6 +89,10 @@ impl ServerState {
                 known.pins = Some(Pins::default());
             }
             None => {}
+        }
+        if known.pins.is_none() {
+            known.problem = store.as_ref().and_then(|it| it.load_late(&declared));
+            known.failed_before = known.problem.is_some();
         }
         Arc::new(Self {
             name: declared.name().to_owned(),
@@ -120,6 +126,14 @@ impl ServerState {
     ///
     /// The attempt failed, or the last one failed a short while ago.
     pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ConnectError> {
+        self.connection_within(self.options.connect_timeout).await
+    }
+
+    /// The same, where a new connection has this time.
+    pub(super) async fn connection_within(
+        self: &Arc<Self>,
+        time: Duration,
+    ) -> Result<Arc<Connection>, ConnectError> {
         let mut slot = self.slot.lock().await;
         if let Some(connection) = slot.connection.take_if(|it| !it.is_open()) {
             let why = connection.peer.why_closed().to_string();
@@ -139,7 +153,8 @@ impl ServerState {
             let seconds = wait.as_secs_f64().ceil();
             return Err(ConnectError::Failed(format!("{why} (next attempt in {seconds} s)")));
         }
-        match connection::open(&self.declared, &self.options, self.handler.as_ref()).await {
+        let opening = connection::open(&self.declared, &self.options, time, self.handler.as_ref());
+        match opening.await {
             Ok((connection, listed)) => {
                 if !self.connected(&connection, listed) {
                     connection.kill();
@@ -153,7 +168,14 @@ impl ServerState {
             Err(err) => {
                 slot.failed(self.options.backoff);
                 let mut known = self.known();
-                known.problem = Some(err.to_string());
+                let problem = err.to_string();
+                if let (ConnectError::TimedOut(_), None, Some(store)) =
+                    (&err, &known.pins, &self.store)
+                {
+                    store.save_late(&self.declared, &problem);
+                }
+                known.problem = Some(problem);
+                known.failed_before = false;
                 known.current = None;
                 Err(err)
             }
@@ -169,8 +191,11 @@ impl ServerState {
             }
             known.current = Some(Arc::clone(connection));
             known.problem = None;
+            known.failed_before = false;
             known.listed = Some(listed);
             if known.pins.is_none() {
+                // What stays of a file that cannot be removed is not read once there are pins.
+                let _ = self.store.as_ref().map(|it| it.forget_late(&self.declared));
                 // The operator declared the server: what it offers at first is what was asked for.
                 self.pin(&mut known, |_| true);
             }
@@ -338,6 +363,7 @@ impl ServerState {
             declared_in: self.declared.file().display().to_string(),
             status,
             problem: problem.filter(|_| status == ServerStatus::Failed),
+            failed_before: known.failed_before && status == ServerStatus::Failed,
             revision: agreed.map(|it| it.revision),
             version: agreed.map_or(pinned, |it| it.version.clone()),
             tools,

@@ -4,6 +4,7 @@ use std::{
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::Poll,
+    time::Duration,
 };
 
 use flyto_host::Host;
@@ -118,11 +119,20 @@ impl Servers {
     ///
     /// Must run within a Tokio runtime, which serves the connections from then on.
     pub async fn connect(&self, choose: impl Fn(&str) -> bool) {
+        self.connect_within(self.0.options.connect_timeout, choose).await;
+    }
+
+    /// The same, where each server has this time in place of [`ClientOptions::connect_timeout`]. For a program that only tells
+    /// what there is.
+    ///
+    /// A server that was never connected to and is not ready in time is kept as such, so that later processes can leave
+    /// it out: [`ServerReport::failed_before`].
+    pub async fn connect_within(&self, time: Duration, choose: impl Fn(&str) -> bool) {
         let chosen: Vec<_> =
             self.0.servers().iter().filter(|it| choose(&it.name)).cloned().collect();
         let attempts = chosen.into_iter().map(|it| {
             tokio::spawn(async move {
-                let _ = it.connection().await;
+                let _ = it.connection_within(time).await;
             })
         });
         for attempt in attempts.collect::<Vec<_>>() {

@@ -1,6 +1,6 @@
 //! Tools that their server declares in another way than before.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use flyto_host::CallError;
 use flyto_mcp::{DefinitionChange, ServerStatus};
@@ -118,6 +118,26 @@ async fn a_change_that_is_told_takes_effect_at_once() {
         assert_eq!(world.report().held_back.len(), 1, "{modes:?}");
         assert_eq!(world.text("add", json!({"a": 1})).await, "1");
     }
+}
+
+#[tokio::test]
+async fn a_server_that_was_not_ready_in_time_is_kept_as_such() {
+    let deaf = json!({"s": little(&["deaf"])});
+    let world = World::with(deaf.clone(), options(), None);
+    world.servers.connect_within(Duration::from_millis(100), |_| true).await;
+    let expected = (ServerStatus::Failed, Some("it was not ready after 100ms".to_owned()));
+    let report = world.report();
+    assert_eq!((report.failed_before, (report.status, report.problem)), (false, expected.clone()));
+    let world = world.again(deaf);
+    let report = world.report();
+    assert_eq!((report.failed_before, (report.status, report.problem)), (true, expected));
+    // Another declaration is another server.
+    let world = world.again(json!({"s": little(&[])}));
+    assert_eq!(world.report().status, ServerStatus::Unknown);
+    // A connection takes its place.
+    let world = world.connected().await;
+    let n_files = fs::read_dir(world.dir.path().join("pins")).expect("there").count();
+    assert_eq!((world.report().status, n_files), (ServerStatus::Connected, 1));
 }
 
 #[tokio::test]
