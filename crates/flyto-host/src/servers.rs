@@ -4,6 +4,7 @@ use std::{
     collections::HashSet,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use flyto_execenv::{Class, ExecError, Network, Process, RunOptions, Spec};
@@ -74,7 +75,13 @@ impl DeclaredServer {
         }
     }
 
-    /// The declaration.
+    /// How long one call of its tools may take, where the declaration says so.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.def.timeout
+    }
+
+    /// How it is reached, as it is declared.
     #[must_use]
     pub fn transport(&self) -> &Transport {
         &self.def.transport

@@ -197,6 +197,9 @@ struct Server {
     url: Option<String>,
     /// Headers of every request.
     headers: Option<BTreeMap<String, String>>,
+    /// How many seconds one call of its tools may take, up to one week. Default: what the host gives.
+    #[schemars(range(min = 1, max = 604_800))]
+    timeout_seconds: Option<u64>,
     /// Switched on and off by other programs; `true` leaves the server out.
     #[schemars(extend("const" = false))]
     disabled: Option<bool>,

@@ -23,7 +23,7 @@ pub struct ClientOptions {
     /// From the start of a server's program to the end of its list of tools: 30 s, room for a program that loads a large
     /// runtime on a busy machine.
     pub connect_timeout: Duration,
-    /// For one call of a tool, 5 minutes; a deadline of the call itself can only be earlier.
+    /// For one call of a tool where neither its declaration nor the call itself says how long it may take: 5 minutes.
     pub call_timeout: Duration,
     /// Bytes of a message from a server, 16 MiB. A longer one fails the request that it answers.
     pub max_message_bytes: usize,

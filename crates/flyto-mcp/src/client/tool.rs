@@ -77,8 +77,10 @@ impl Tool for ServerTool {
     /// Connects to the server where there is no connection, and calls the tool once: a call of which the outcome is not known is
     /// never made again.
     async fn execute(&self, ctx: &CallContext, input: Input) -> Result<ToolResult, ToolError> {
-        let own = self.server.options.call_timeout;
-        let given = ctx.time_given().map_or(own, |it| it.min(own));
+        let given = match (self.server.declared.timeout(), ctx.time_given()) {
+            (Some(declared), Some(given)) => declared.min(given),
+            (declared, given) => declared.or(given).unwrap_or(self.server.options.call_timeout),
+        };
         let ends = Instant::now() + given;
         let mut over = std::pin::pin!(over(ctx, ends, given));
         let connection = tokio::select! {

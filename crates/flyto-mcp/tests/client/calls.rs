@@ -1,6 +1,9 @@
 //! Calls of imported tools, through the gates of a host.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use flyto_host::CallError;
@@ -116,6 +119,27 @@ async fn a_call_that_is_cancelled_is_taken_back() {
     assert_eq!(result.expect("a result").failure, Some(Failure::Cancelled));
     let taken_back = world.text("cancelled", json!({})).await;
     assert_ne!(taken_back, "[]", "{taken_back}");
+}
+
+#[tokio::test]
+async fn a_call_has_the_time_of_its_declaration_and_its_caller() {
+    let second = Duration::from_secs(1);
+    let mut declared = little(&[]);
+    declared["timeout_seconds"] = json!(1);
+    for (server, given, expected) in [
+        (&declared, None, second),
+        (&declared, Some(3600 * second), second),
+        (&declared, Some(second / 10), second / 10),
+        // A caller may give more than the default.
+        (&little(&[]), Some(second / 5), second / 5),
+    ] {
+        let mut options = options();
+        options.call_timeout = second / 10;
+        let world = World::with(json!({"s": server}), options, None).connected().await;
+        let ctx = given.into_iter().fold(CallContext::new(), CallContext::with_timeout);
+        let result = world.call_with("never", json!({}), &ctx).await.expect("a result");
+        assert_eq!(result.failure, Some(Failure::TimedOut { after: Some(expected) }));
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Servers that a manifest declares.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use expect_test::{Expect, expect};
 use flyto_diagnostics::Source;
@@ -150,6 +150,34 @@ fn a_bad_server_costs_itself() {
 }
 
 #[test]
+fn times_of_calls() {
+    let text = r#"{"name": "p", "mcpServers": {
+        "a": {"command": "x", "timeout_seconds": 600},
+        "b": {"command": "x"}
+    }}"#;
+    let loaded = load_source(&Source::new("plugin.json", text), "/p", &LoadOptions::new());
+    let plugin = loaded.plugin.expect("its head is in order");
+    let times: Vec<_> = plugin.manifest().servers.iter().map(|it| it.timeout).collect();
+    assert_eq!(times, [Some(Duration::from_secs(600)), None]);
+    check(
+        r#"{"a": {"command": "x", "timeout_seconds": 0}, "b": {"command": "x", "timeout_seconds": "1 min"},
+            "c": {"command": "x", "timeout_seconds": 604801}}"#,
+        expect![[r#"
+            2:43: error[F0024]: a call needs more than 0 s
+                at /mcpServers/a/timeout_seconds
+                help: write how many seconds one call may take, or leave the key out
+            2:88: error[F0023]: "timeout_seconds" must be a whole number of seconds, found the string "1 min"
+                at /mcpServers/b/timeout_seconds
+                help: write 60
+                "1 min" -> 60
+            3:54: error[F0024]: "timeout_seconds" is at most 604800 s, found the number 604801
+                at /mcpServers/c/timeout_seconds
+                help: the unit is seconds, not milliseconds
+        "#]],
+    );
+}
+
+#[test]
 fn what_other_programs_write() {
     check(
         r#"{"a": {"command": "x", "environment": {"A": "b"}, "timeout": 60, "alwaysLoad": true},
@@ -165,7 +193,7 @@ fn what_other_programs_write() {
                 "environment" -> "env"
             2:51: warning[F0162]: "timeout" of a server has no effect here
                 at /mcpServers/a/timeout
-                help: a call has the time that the host gives it; remove the key
+                help: write "timeout_seconds": how many seconds one call may take
             2:66: warning[F0162]: "alwaysLoad" of a server has no effect here
                 at /mcpServers/a/alwaysLoad
                 help: when tools are loaded is the host's to say; remove the key

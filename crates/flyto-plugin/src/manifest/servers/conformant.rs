@@ -141,7 +141,8 @@ fn server(
     };
     reader.finish();
     closed?;
-    Ok(Some(ServerDef { name: name.to_owned(), transport: transport?, unset: Vec::new() }))
+    let (name, transport) = (name.to_owned(), transport?);
+    Ok(Some(ServerDef { name, transport, timeout: None, unset: Vec::new() }))
 }
 
 /// Refuses every key that the format does not know; servers are closed in it.

@@ -3,7 +3,10 @@
 //! A declaration is data: the values are parsed, and not expanded. The host expands them when it
 //! starts the server.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use flyto_execenv::{Declared, Environment, Template};
 
@@ -41,6 +44,8 @@ pub struct ServerDef {
     pub name: String,
     /// How it is reached.
     pub transport: Transport,
+    /// How long one call of its tools may take, 1 s to one week; `None` leaves that to the host.
+    pub timeout: Option<Duration>,
     /// Variables that the declaration reads, without a default, and that the host does not have, in
     /// order. While there are any, the server is not to be started. None are known where the host's
     /// environment was not; see [`LoadOptions::env`](crate::LoadOptions::env).

@@ -4,7 +4,7 @@
 //! hosts add to it have no effect here, and each gets a warning that says so: a plugin that was
 //! written for another host should load, and its author should know what does not hold.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use flyto_diagnostics::{At, Findings, ObjectReader, Reported, codes::BAD_VALUE, quoted};
 use flyto_execenv::Template;
@@ -16,7 +16,9 @@ use super::{
 use crate::{
     codes,
     manifest::{
-        command, env, meant,
+        command,
+        def::MAX_TIMEOUT,
+        env, meant,
         place::{Place, Seen},
     },
     options::LoadOptions,
@@ -68,7 +70,7 @@ pub fn read_servers(
 /// The help follows the finding that the key has no effect. Keys about permission are here, too:
 /// a plugin cannot allow itself anything.
 const FOREIGN: [(&str, &str); 13] = [
-    ("timeout", "a call has the time that the host gives it; remove the key"),
+    ("timeout", "write \"timeout_seconds\": how many seconds one call may take"),
     ("alwaysLoad", "when tools are loaded is the host's to say; remove the key"),
     ("alwaysAllow", "what may be called without asking is the operator's to say; remove the key"),
     ("autoApprove", "what may be called without asking is the operator's to say; remove the key"),
@@ -121,14 +123,34 @@ fn server(
         reader.suggest_for(other, key);
     }
     let is_off = is_off(at, &mut reader);
+    let timeout = timeout(&mut reader);
     let transport = transport(&mut reader, place);
     reader.finish();
-    let mut res = ServerDef { name: name.to_owned(), transport: transport?, unset: Vec::new() };
+    let mut res = ServerDef {
+        name: name.to_owned(),
+        transport: transport?,
+        timeout: timeout?,
+        unset: Vec::new(),
+    };
     if is_off? {
         return Ok(None);
     }
     report_unset(&mut res, at, place.options.env.as_deref(), place.options.depth, findings);
     Ok(Some(res))
+}
+
+/// How long one call may take: at least 1 s, at most [`MAX_TIMEOUT`].
+fn timeout(reader: &mut ObjectReader<'_, '_>) -> Result<Option<Duration>, Reported> {
+    let key = "timeout_seconds";
+    meant::check(reader, key, |at| meant::seconds(at, key, MAX_TIMEOUT))?;
+    match reader.optional_u64(key)? {
+        Some(0) => {
+            let diag = reader.at(key).error(BAD_VALUE, "a call needs more than 0 s");
+            let help = "write how many seconds one call may take, or leave the key out";
+            Err(reader.push(diag.with_help(help)))
+        }
+        seconds => Ok(seconds.map(Duration::from_secs)),
+    }
 }
 
 /// Warns about each key of [`FOREIGN`] that is there, and allows all of them.
