@@ -1,14 +1,14 @@
 //! Tools of servers of the Model Context Protocol, as tools of this program. The server is this program as well.
 
-use std::fs;
+use std::fs::{self, File};
 
 use expect_test::expect;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
 use crate::serve::client::Client;
-use crate::serve::running::{fifo, lines, survivors};
+use crate::serve::running::{fifo, lines, survivors, watched};
 
 const SCHEMA: &str =
     r#""input_schema": {"type": "object", "properties": {"text": {"type": "string"}}}"#;
@@ -240,20 +240,27 @@ fn serve_passes_the_tools_of_a_server_on() {
     assert_eq!(result["content"][0]["text"], r#"{"text":"x"}"#, "{result}");
 }
 
-#[test]
-fn nothing_of_a_server_outlives_the_call() {
+/// A place with a server `other` that leaves a process behind. That one has left the group and ignores SIGTERM. Both write their
+/// ids to the pipe.
+fn leaving() -> (Place, File) {
     let place = Place::with_tools(&[("t", "true", "")]);
     let ids = fifo(&place, "ids");
-    // The server leaves a process behind that ignores SIGTERM and has left the group.
     let script = format!(
-        "cd '{}'\nsetsid sh -c 'trap \"\" TERM; echo $$ >ids; while :; do sleep 1000; done' &\necho $$ >ids\n\"$@\"\n",
+        "cd '{}'\nsetsid sh -c 'trap \"\" TERM; echo $$ >ids; while :; do sleep 1000; done' &\necho $$ >ids\nexec \"$@\"\n",
         place.path().join("plugins/p").display()
     );
     let script = place.write("leaves.sh", &script);
     let own = server(&place);
     let mut args = vec![json!(script), own["command"].clone()];
     args.extend(own["args"].as_array().unwrap().iter().cloned());
-    configure(&place, &json!({"other": {"command": "sh", "args": args}}), &json!({}));
+    let servers = json!({"other": {"command": "sh", "args": args}});
+    configure(&place, &servers, &json!({"allow": ["other:*"]}));
+    (place, ids)
+}
+
+#[test]
+fn nothing_of_a_server_outlives_the_call() {
+    let (place, ids) = leaving();
     ok(place.flyto(&["call", "other:p__t"]).run());
     // One connection to find out its tools, and one for the call.
     let ids = lines(&ids, 4);
@@ -262,4 +269,17 @@ fn nothing_of_a_server_outlives_the_call() {
         pidfd_open(id, PidfdFlags::empty()).ok()
     });
     assert_eq!(survivors(&there.collect::<Vec<_>>()), 0);
+}
+
+#[test]
+fn nothing_of_a_server_outlives_a_killed_host() {
+    let (place, ids) = leaving();
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let processes = watched(&lines(&ids, 2));
+    // The server answers, so it is not about to end by itself.
+    let called = json!({"name": "other__p__t", "arguments": {}});
+    assert_eq!(client.result("tools/call", called)["isError"], false);
+    let host = Pid::from_raw(client.pid().cast_signed()).unwrap();
+    kill_process(host, Signal::KILL).unwrap();
+    assert_eq!((processes.len(), survivors(&processes)), (2, 0));
 }
