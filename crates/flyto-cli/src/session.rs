@@ -153,7 +153,11 @@ impl Session {
         let host = Host::builder(env, surroundings.clone(), config).caller(caller).starts_servers();
         let host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
         let host = Arc::new(with(host, rules_file.clone()).build());
-        let servers = Servers::new(&host, pins, ClientOptions::default());
+        let mut options = ClientOptions::default();
+        // The variable that other programs with TLS read.
+        let ca_file = surroundings.env.get("SSL_CERT_FILE").filter(|it| !it.is_empty());
+        options.ca_file = ca_file.map(PathBuf::from);
+        let servers = Servers::new(&host, pins, options);
         let report = host.report();
         let evolved = match evolve_dir {
             Some(dir) => Some(Evolved::join(&host, &dir, &surroundings, approver, recording)?),

@@ -102,7 +102,7 @@
 //! | transport | how |
 //! | --- | --- |
 //! | a program | started by the host's backend as class `mcp_server`, with the environment of its declaration; a line a message over its stdin and stdout; the end of its stderr is kept for messages |
-//! | an address | streamable HTTP over `http`, a request a message; no redirect is followed; a session where the server opens one |
+//! | an address | streamable HTTP over `http` or `https`, a request a message; certificates are checked against the authorities of the system, or [`ClientOptions::ca_file`]; no redirect is followed; a session where the server opens one |
 //!
 //! A server is asked with `server/discover` first. One that answers with an error, or not within 5 s, is sent `initialize` over the same
 //! connection; a program that ends is started again for it. Revisions: 2026-07-28, and 2024-11-05 to 2025-11-25.

@@ -112,8 +112,7 @@ async fn open_within(
                 return Err(ConnectError::Failed(why.to_owned()));
             }
             Endpoint::Http { url, headers, .. } => {
-                let longest = options.max_message_bytes;
-                let link = http::Link::start(url, headers, &peer, messages, longest);
+                let link = http::Link::start(url, headers, &peer, messages, options);
                 Link::Http(link.map_err(ConnectError::Failed)?)
             }
             _ => return Err(ConnectError::Failed("it is reached in no known way".to_owned())),

@@ -16,7 +16,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
-    Method, Request, Response, StatusCode, Uri,
+    Method, Request, Response, StatusCode,
     body::{Body as _, Incoming},
     header::{ACCEPT, CONTENT_TYPE, HOST, HeaderName, HeaderValue},
 };
@@ -27,9 +27,10 @@ use tokio::{
 };
 
 use super::{
-    connect,
+    connect::Target,
     events::{Event, Events},
     incoming::RpcError,
+    options::ClientOptions,
     peer::{Outgoing, OutgoingKind, Peer, RequestError},
 };
 use crate::Revision;
@@ -52,7 +53,7 @@ pub(super) struct Link {
 
 /// What all requests to one server share.
 struct Exchange {
-    uri: Uri,
+    target: Target,
     headers: Vec<(HeaderName, HeaderValue)>,
     peer: Arc<Peer>,
     longest: usize,
@@ -66,7 +67,7 @@ struct Exchange {
 impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Headers and addresses hold credentials.
-        f.debug_struct("Exchange").field("host", &self.uri.host()).finish_non_exhaustive()
+        f.debug_struct("Exchange").field("host", &self.target.uri().host()).finish_non_exhaustive()
     }
 }
 
@@ -81,9 +82,9 @@ impl Link {
         headers: &[(String, String)],
         peer: &Arc<Peer>,
         messages: mpsc::Receiver<Outgoing>,
-        longest: usize,
+        options: &ClientOptions,
     ) -> Result<Self, String> {
-        let uri = connect::parse(url)?;
+        let target = Target::parse(url, options.ca_file.as_deref())?;
         let header = |(name, value): &(String, String)| {
             let fault = || format!("the header {name} cannot be sent");
             let name = HeaderName::try_from(name.as_str()).map_err(|_| fault())?;
@@ -93,10 +94,10 @@ impl Link {
         };
         let headers = headers.iter().map(header).collect::<Result<_, String>>()?;
         let exchange = Arc::new(Exchange {
-            uri,
+            target,
             headers,
             peer: Arc::clone(peer),
-            longest,
+            longest: options.max_message_bytes,
             session: Mutex::default(),
             open: Mutex::default(),
             listener: Mutex::default(),
@@ -287,14 +288,15 @@ impl Exchange {
         message: Option<&Outgoing>,
         session: Option<HeaderValue>,
     ) -> Result<Response<Incoming>, String> {
-        let path = self.uri.path_and_query().map_or("/", |it| it.as_str());
+        let uri = self.target.uri();
+        let path = uri.path_and_query().map_or("/", |it| it.as_str());
         let mut request = Request::builder().method(&method).uri(path);
         let accepts = match method {
             Method::POST => "application/json, text/event-stream",
             _ => "text/event-stream",
         };
         request = request
-            .header(HOST, self.uri.authority().map_or("", |it| it.as_str()))
+            .header(HOST, uri.authority().map_or("", |it| it.as_str()))
             .header(ACCEPT, accepts);
         if let Some(session) = session.or_else(|| lock(&self.session).clone()) {
             request = request.header(SESSION, session);
@@ -331,7 +333,7 @@ impl Exchange {
             None => Full::new(Bytes::new()),
         };
         let request = request.body(body).map_err(|err| err.to_string())?;
-        connect::send(&self.uri, request).await
+        self.target.send(request).await
     }
 }
 

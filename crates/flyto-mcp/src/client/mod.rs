@@ -12,6 +12,7 @@ mod incoming; // what a server sends
 mod lines; //    lines of bounded length
 mod peer; //     requests that wait for an answer
 mod stdio; //    a server that is a program
+mod tls; //      certificates
 
 // what they say,
 mod content; //    the result of a call

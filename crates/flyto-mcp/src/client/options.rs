@@ -1,6 +1,6 @@
 //! The bounds of a client, and how it names itself.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 /// How a client names itself, and what a server can make it spend.
 ///
@@ -20,6 +20,8 @@ pub struct ClientOptions {
     pub name: String,
     /// The version that servers are told. Default: that of this crate.
     pub version: String,
+    /// A file in PEM with the certificate authorities that are trusted for `https`. Default: none, and those of the system are.
+    pub ca_file: Option<PathBuf>,
     /// From the start of a server's program to the end of its list of tools: 30 s, room for a program that loads a large
     /// runtime on a busy machine.
     pub connect_timeout: Duration,
@@ -43,6 +45,7 @@ impl Default for ClientOptions {
         Self {
             name: "flyto".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            ca_file: None,
             connect_timeout: Duration::from_secs(30),
             call_timeout: Duration::from_secs(5 * 60),
             max_message_bytes: 16 << 20,

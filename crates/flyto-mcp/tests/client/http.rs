@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use crate::support::{World, options, script};
 
 /// The little server behind an address. Dropping it kills it.
-struct Listening {
+pub(crate) struct Listening {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 impl Drop for Listening {
@@ -33,7 +33,7 @@ impl Drop for Listening {
 }
 
 impl Listening {
-    fn start(modes: &[&str]) -> Self {
+    pub(crate) fn start(modes: &[&str]) -> Self {
         #[expect(clippy::disallowed_methods, reason = "a server that the client did not start")]
         let mut command = Command::new("python3");
         let mut child = command
@@ -141,7 +141,6 @@ async fn what_cannot_be_reached_says_why() {
         (url(locked.port, "/mcp"), "HTTP 401 Unauthorized"),
         (url(redirects.port, "/mcp"), "HTTP 307 Temporary Redirect"),
         (url(1, "/"), "127.0.0.1:1 cannot be reached"),
-        (json!({"url": "https://127.0.0.1/"}), "the scheme https, which is not spoken here"),
     ] {
         let world = World::with(json!({"s": declared}), options(), None).connected().await;
         let report = world.report();
