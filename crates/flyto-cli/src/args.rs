@@ -3,6 +3,7 @@
 pub(crate) mod audit; // the options of `audit`
 pub(crate) mod evolve; // the options of `evolve`
 mod jobs; // the options of `jobs`
+mod presets; // what is seen in a line that cannot be read
 mod serve; // the options of `serve`
 pub(crate) mod servers; // the options of `servers`
 mod times; // how times are written
@@ -19,6 +20,7 @@ use clap::{
 use flyto_tools::export;
 
 pub(crate) use self::jobs::{Jobs, JobsOutput, JobsRemove, JobsResult, JobsWhat, KeepJob};
+pub(crate) use self::presets::Presets;
 pub(crate) use self::serve::Serve;
 use self::times::seconds;
 pub(crate) use self::undo::Undo;
@@ -512,34 +514,6 @@ impl Args {
     }
 }
 
-/// What has to be known of a command line that may not be readable: how to say so.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Presets {
-    pub(crate) format: Format,
-    pub(crate) color: When,
-}
-
-impl Presets {
-    pub(crate) fn of(words: &[OsString]) -> Self {
-        let mut res = Self::default();
-        let mut words = words.iter().skip(1).filter_map(|it| it.to_str());
-        while let Some(word) = words.next() {
-            if word == "--" {
-                break;
-            }
-            let (flag, value) = word.split_once('=').map_or((word, None), |(a, b)| (a, Some(b)));
-            if flag == "--format" {
-                let value = value.or_else(|| words.next()).unwrap_or_default();
-                res.format = Format::from_str(value, false).unwrap_or(res.format);
-            } else if flag == "--color" {
-                let value = value.or_else(|| words.next()).unwrap_or_default();
-                res.color = When::from_str(value, false).unwrap_or(res.color);
-            }
-        }
-        res
-    }
-}
-
 /// The shapes in which a tool can be handed over, by their names.
 fn shape() -> impl TypedValueParser<Value = export::Format> {
     let names = export::Format::ALL.iter().map(|it| it.as_str());
@@ -581,19 +555,5 @@ mod tests {
         let args = parse("flyto call p:t --json -5").unwrap();
         let Verb::Call(call) = args.verb else { panic!("another verb") };
         assert_eq!(call.input.json, Some("-5".into()));
-    }
-
-    #[track_caller]
-    fn check_presets(line: &str, format: Format, color: When) {
-        let words: Vec<OsString> = line.split(' ').map(Into::into).collect();
-        assert_eq!(Presets::of(&words), Presets { format, color }, "{line}");
-    }
-
-    #[test]
-    fn format_and_colour_are_seen_in_what_is_no_command_line() {
-        check_presets("flyto nonsense --format json", Format::Json, When::Auto);
-        check_presets("flyto --format=json --color=never -", Format::Json, When::Never);
-        check_presets("flyto --format xml", Format::Human, When::Auto);
-        check_presets("flyto call x -- --format json", Format::Human, When::Auto);
     }
 }
