@@ -2,6 +2,7 @@
 
 pub(crate) mod audit; // the options of `audit`
 pub(crate) mod evolve; // the options of `evolve`
+mod export; // the options of `export`
 mod jobs; // the options of `jobs`
 mod presets; // what is seen in a line that cannot be read
 mod serve; // the options of `serve`
@@ -17,8 +18,9 @@ use clap::{
     Args as Group, ColorChoice, CommandFactory as _, FromArgMatches as _, Parser, Subcommand,
     ValueEnum,
 };
-use flyto_tools::export;
+use flyto_tools::export::Format as Shape;
 
+pub(crate) use self::export::Export;
 pub(crate) use self::jobs::{Jobs, JobsOutput, JobsRemove, JobsResult, JobsWhat, KeepJob};
 pub(crate) use self::presets::Presets;
 pub(crate) use self::serve::Serve;
@@ -140,6 +142,8 @@ pub(crate) enum Verb {
     Serve(Serve),
     /// Shows the servers whose tools are used here, and approves what they changed
     Servers(servers::Servers),
+    /// Prints the tools in the shape that an API takes, as JSON
+    Export(Export),
     /// Checks manifests, exec-tool files and configurations, and points at each mistake
     Validate(Validate),
     /// Prints the JSON Schema of a kind of file, for editors
@@ -188,6 +192,7 @@ impl Verb {
             Self::Call(it) => &mut it.common,
             Self::Serve(it) => &mut it.common,
             Self::Servers(it) => it.common(),
+            Self::Export(it) => &mut it.common,
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
             Self::Config(Config { what: ConfigWhat::Show(it) }) => &mut it.common,
@@ -235,7 +240,7 @@ pub(crate) struct Show {
     pub(crate) name: String,
     /// Prints the tool in the shape that an API takes, as JSON
     #[arg(long = "as", value_name = "SHAPE", value_parser = shape())]
-    pub(crate) shape: Option<export::Format>,
+    pub(crate) shape: Option<Shape>,
     #[command(flatten)]
     common: Common,
 }
@@ -515,9 +520,9 @@ impl Args {
 }
 
 /// The shapes in which a tool can be handed over, by their names.
-fn shape() -> impl TypedValueParser<Value = export::Format> {
-    let names = export::Format::ALL.iter().map(|it| it.as_str());
-    PossibleValuesParser::new(names).try_map(|it| it.parse::<export::Format>())
+fn shape() -> impl TypedValueParser<Value = Shape> {
+    let names = Shape::ALL.iter().map(|it| it.as_str());
+    PossibleValuesParser::new(names).try_map(|it| it.parse::<Shape>())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod doctor;
 mod doctor;
 mod evolve;
 mod explain;
+mod export;
 mod jobs;
 mod list;
 mod new;
@@ -34,6 +35,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Call(args) => crate::call::run(args, session),
         Verb::Serve(args) => serve::run(args, session),
         Verb::Servers(args) => servers::run(args, session),
+        Verb::Export(args) => export::run(args, session),
         Verb::Validate(args) => validate::run(args, session),
         Verb::Schema(args) => schema::run(args, session),
         Verb::Config(args) => config::run(args, session),

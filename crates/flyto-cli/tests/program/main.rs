@@ -15,6 +15,7 @@ mod evolve_decay; // and leave unused
 mod evolve_exchange; // and take elsewhere
 mod evolve_replay; // and run over recorded calls
 mod evolve_terminal; // and a person approves
+mod export; // tools as APIs take them
 mod follow; // the log of calls while it is written
 mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm
