@@ -15,7 +15,7 @@ use flyto_host::{
     CallError, Config, Flags, Host, HostBuilder, LoadReport, OnUnrecorded, Places, Prepared,
     Surroundings, codes, load_config,
 };
-use flyto_mcp::{ClientOptions, Servers};
+use flyto_mcp::{ClientOptions, ElicitationHandler, Servers};
 use flyto_tools::{Entry, ToolErrorKind};
 
 use crate::args::Common;
@@ -48,6 +48,22 @@ pub(crate) enum Backend {
     /// result is limited.
     Serving,
     Unused,
+}
+
+/// What answers for a person while a host runs.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    /// For proposals of evolved tools.
+    pub(crate) approver: Arc<dyn Approver>,
+    /// For questions of servers; without it, servers are told that there is none.
+    pub(crate) elicitation: Option<Arc<dyn ElicitationHandler>>,
+}
+
+/// No proposal is approved, and no question answered.
+impl Default for Answers {
+    fn default() -> Self {
+        Self { approver: Arc::new(Later), elicitation: None }
+    }
 }
 
 impl Session {
@@ -97,16 +113,16 @@ impl Session {
     /// `output_limit` is how many bytes of a result's text are kept. Without it, and where neither
     /// the environment nor a file says anything, that is all of them: a person reads it, no model.
     pub(crate) fn load(&self, output_limit: Option<u64>, backend: Backend) -> Result<Loaded, Stop> {
-        self.load_with(output_limit, backend, Arc::new(Later), |host, _| host)
+        self.load_with(output_limit, backend, Answers::default(), |host, _| host)
     }
 
-    /// The same, where `approver` answers for proposals of evolved tools, with what `with` adds to the host; it is given
-    /// the file to which rules are added.
+    /// The same with what answers for a person, and with what `with` adds to the host; it is given the file to which rules
+    /// are added.
     pub(crate) fn load_with(
         &self,
         output_limit: Option<u64>,
         backend: Backend,
-        approver: Arc<dyn Approver>,
+        answers: Answers,
         with: impl FnOnce(HostBuilder, Option<PathBuf>) -> HostBuilder,
     ) -> Result<Loaded, Stop> {
         let surroundings = self.surroundings()?;
@@ -157,7 +173,8 @@ impl Session {
         // The variable that other programs with TLS read.
         let ca_file = surroundings.env.get("SSL_CERT_FILE").filter(|it| !it.is_empty());
         options.ca_file = ca_file.map(PathBuf::from);
-        let servers = Servers::new(&host, pins, options);
+        let Answers { approver, elicitation } = answers;
+        let servers = Servers::with_handler(&host, pins, options, elicitation);
         let report = host.report();
         let evolved = match evolve_dir {
             Some(dir) => Some(Evolved::join(&host, &dir, &surroundings, approver, recording)?),

@@ -81,9 +81,21 @@ impl AtTerminal {
 }
 
 /// The line of a question. An answer ends it, and so does the end of the call that waits for one.
-struct QuestionLine<'a> {
+pub(super) struct QuestionLine<'a> {
     status: &'a Status,
     is_answered: bool,
+}
+
+impl<'a> QuestionLine<'a> {
+    /// The line of a question that was shown.
+    pub(super) fn begin(status: &'a Status) -> Self {
+        Self { status, is_answered: false }
+    }
+
+    /// Its answer came, with the end of the line.
+    pub(super) fn answered(mut self) {
+        self.is_answered = true;
+    }
 }
 
 impl Drop for QuestionLine<'_> {
@@ -114,10 +126,9 @@ impl CheckpointHandler for AtTerminal {
             forget_typed();
             // The status line is not drawn over a line that has not ended.
             self.status.write_stderr(text.as_bytes());
-            let mut line = QuestionLine { status: &self.status, is_answered: false };
+            let line = QuestionLine::begin(&self.status);
             let answer = read_line().await?;
-            line.is_answered = true;
-            drop(line);
+            line.answered();
             let input = question.call.input().text();
             if !matches!(answer.trim(), "i" | "input") || input.len() <= SHOWN_BYTES {
                 break answer;

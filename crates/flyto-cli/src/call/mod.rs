@@ -3,6 +3,8 @@
 mod background;
 mod cancelling;
 mod checkpoint;
+mod elicitation;
+mod form;
 pub(crate) mod input;
 mod keep;
 mod live;
@@ -28,6 +30,7 @@ use rustix::io::Errno;
 use serde::Serialize;
 
 use self::checkpoint::AtTerminal;
+use self::elicitation::AsksAtTerminal;
 use self::live::{Live, Shown};
 use self::signals::Signals;
 use self::status::Status;
@@ -39,7 +42,7 @@ use crate::decision;
 use crate::evolve;
 use crate::exit::{Ending, Exit, Why};
 use crate::preview::{self, VariableDocument};
-use crate::session::{Backend, Loaded, Session};
+use crate::session::{Answers, Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::table::facts;
 use crate::telemetry::Telemetry;
@@ -65,7 +68,10 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
             Err(why) => host.no_checkpoint_handler(why),
         }
     };
-    let loaded = session.load_with(args.output_limit, Backend::Used, approver, with)?;
+    let elicitation =
+        AsksAtTerminal::for_a_person(session.screen, &status).filter(|_| !args.background);
+    let answers = Answers { approver, elicitation };
+    let loaded = session.load_with(args.output_limit, Backend::Used, answers, with)?;
     if session.surroundings()?.places.state_dir.is_none() {
         session.screen.note("there is no home directory: no configuration of the user holds, and no call is recorded");
     }

@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::cancelling::Cancelling;
 use super::checkpoint::AtTerminal;
+use super::elicitation::AsksAtTerminal;
 use super::status::Status;
 use super::{Made, check_descriptors, not_tried, report, settled};
 use crate::args::Undo;
-use crate::evolve::Later;
 use crate::exit::{Ending, Exit, Why};
-use crate::session::{Backend, Loaded, Session};
+use crate::session::{Answers, Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::table::Table;
 use crate::words::{age, command_line, one_line};
@@ -32,12 +32,18 @@ pub(crate) fn undo(args: &Undo, session: &Session) -> Result<Exit, Stop> {
     }
     let records = named(&args.calls, &store)?;
     let status = Arc::new(Status::new("undo", &session.screen));
-    let loaded = session.load_with(None, Backend::Used, Arc::new(Later), |host, rules_file| {
-        match AtTerminal::new(session.screen, status, rules_file) {
-            Ok(handler) => host.checkpoint_handler(handler),
-            Err(why) => host.no_checkpoint_handler(why),
-        }
-    })?;
+    let elicitation = AsksAtTerminal::for_a_person(session.screen, &status);
+    let answers = Answers { elicitation, ..Answers::default() };
+    let loaded =
+        session.load_with(
+            None,
+            Backend::Used,
+            answers,
+            |host, rules_file| match AtTerminal::new(session.screen, status, rules_file) {
+                Ok(handler) => host.checkpoint_handler(handler),
+                Err(why) => host.no_checkpoint_handler(why),
+            },
+        )?;
     check_descriptors().map_err(not_tried)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(not_tried)?.block_on(undo_all(&records, &store, &loaded, session))

@@ -14,10 +14,9 @@ use tokio::sync::oneshot;
 
 use crate::args::Serve;
 use crate::call::signals::Kinds;
-use crate::evolve;
 use crate::exit::{Exit, Why};
 use crate::screen::{Page, complain};
-use crate::session::{Backend, Loaded, Session};
+use crate::session::{Answers, Backend, Loaded, Session};
 use crate::stop::{Stop, chain};
 use crate::words::{counted, one_line, tame};
 
@@ -28,8 +27,8 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     let approvals = ClientApprovals::new();
     let handler = approvals.clone();
     let with = |host: HostBuilder, _| host.checkpoint_handler(handler);
-    let later = Arc::new(evolve::Later);
-    let loaded = session.load_with(args.output_limit, Backend::Serving, later, with)?;
+    let answers = Answers::default();
+    let loaded = session.load_with(args.output_limit, Backend::Serving, answers, with)?;
     if let Some(remark) = loaded.config_remark() {
         session.screen.note(remark);
     }

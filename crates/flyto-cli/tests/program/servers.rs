@@ -6,6 +6,7 @@ use expect_test::expect;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use serde_json::{Value, json};
 
+use crate::live;
 use crate::place::{Place, Ran};
 use crate::serve::client::Client;
 use crate::serve::running::{fifo, lines, survivors, watched};
@@ -282,4 +283,51 @@ fn nothing_of_a_server_outlives_a_killed_host() {
     let host = Pid::from_raw(client.pid().cast_signed()).unwrap();
     kill_process(host, Signal::KILL).unwrap();
     assert_eq!((processes.len(), survivors(&processes)), (2, 0));
+}
+
+/// A place with a server whose tool `t` asks its client before each call.
+fn asking() -> Place {
+    let place = Place::with_tools(&[("t", "echo ran", r#""requires_checkpoint": true"#)]);
+    configure(&place, &json!({"other": server(&place)}), &json!({}));
+    ok(place.flyto(&["list"]).run());
+    place
+}
+
+#[test]
+fn a_person_at_a_terminal_answers_a_server() {
+    let place = asking();
+    let call = || place.flyto(&["call", "other:p__t", "--color", "never"]);
+    let (code, seen) = live::answered(call(), 80, "", &[("(N) ", "y\n"), ("): ", "1\n")]);
+    let (asked, rest) = seen.split_once("): 1\n").unwrap();
+    expect![[r#"
+        server  other
+        asks    flyto asks before this call of p:t (plugin p).
+                runs: sh t.sh
+                in: DIR/plugins/p
+                input: {}
+                because: the tool asks for a release before each call
+                rule for this session: p:t
+        field   decision
+        answer the server other? yes (y), or no (N) y
+        May this call run? (one of: 1 approve once, 2 approve for this session, 3 deny"#]]
+    .assert_eq(&asked.replace(place.path().to_str().unwrap(), "DIR"));
+    assert!(rest.ends_with("ran\n"), "{seen}");
+    assert_eq!(code, Some(0), "{seen}");
+    let (code, seen) = live::answered(call(), 80, "", &[("(N) ", "n\n")]);
+    assert!(!seen.contains("ran"), "{seen}");
+    assert_eq!(code, Some(1), "{seen}");
+    // An answer that the form does not take is asked for three times.
+    let wrong = ("): ", "maybe\n");
+    let (code, seen) = live::answered(call(), 80, "", &[("(N) ", "y\n"), wrong, wrong, wrong]);
+    assert!(seen.contains("\"maybe\" is none of the choices") && !seen.contains("ran"), "{seen}");
+    assert_eq!(code, Some(1), "{seen}");
+}
+
+#[test]
+fn without_a_terminal_a_server_gets_no_answer() {
+    asking().flyto(&["call", "other:p__t"]).check(expect![[r#"
+        exit code 1
+        -- stdout
+        the call of "p:t" was refused by the stage "checkpoint": it was not released: this client cannot ask its user (no elicitation); to allow it, put {"permissions":{"allow":["p:t"]}} into DIR/server.json⏎
+    "#]]);
 }

@@ -14,7 +14,7 @@ use crate::evolve::{
     refused,
 };
 use crate::exit::{Exit, Why};
-use crate::session::{Backend, Loaded, Session, no_such_file};
+use crate::session::{Answers, Backend, Loaded, Session, no_such_file};
 use crate::stop::{Stop, chain};
 use crate::words::{command_line, one_line, tame};
 
@@ -55,7 +55,8 @@ fn at_terminal(session: &Session) -> Arc<dyn Approver> {
 
 fn load(session: &Session, approver: Arc<dyn Approver>) -> Result<Loaded, Stop> {
     let session = session.with_evolve_store()?;
-    session.load_with(None, Backend::Used, approver, |host, _| host)
+    let answers = Answers { approver, ..Answers::default() };
+    session.load_with(None, Backend::Used, answers, |host, _| host)
 }
 
 /// Runs bash and examples, so it needs all of a runtime.
