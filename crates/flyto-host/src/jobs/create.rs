@@ -14,6 +14,7 @@ use nix::sys::stat::Mode;
 use super::{JobError, JobId, JobStore, job::RequestFile, names, worker::RESERVE_BYTES};
 use crate::{
     clock, disk,
+    permission::Caller,
     replace::{Flush, replace},
 };
 
@@ -36,12 +37,28 @@ impl JobStore {
     /// Makes a job: its directory with everything that the worker needs, readable by the user only. It is in the
     /// store whole or not at all.
     ///
-    /// Jobs beyond the bounds are [removed](Self::clean) first.
+    /// Jobs beyond the bounds are [removed](Self::clean) first. The job is the operator's; see
+    /// [`create_for`](Self::create_for).
     ///
     /// # Errors
     ///
     /// [`JobError::Io`]: a directory or a file cannot be made or written, as on a full disk. Then nothing stays.
     pub fn create(&self, tool: &str, input: &Input) -> Result<NewJob, JobError> {
+        self.create_for(tool, input, Caller::Operator)
+    }
+
+    /// The same on behalf of this caller, which [`Job::caller`](super::Job) tells later: a program that lets a model follow
+    /// jobs shows it those of models.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`create`](Self::create).
+    pub fn create_for(
+        &self,
+        tool: &str,
+        input: &Input,
+        caller: Caller,
+    ) -> Result<NewJob, JobError> {
         let failed = |err| JobError::io(format!("record a job in {:?}", self.dir), err);
         disk::private_dir(&self.dir).map_err(failed)?;
         self.clean();
@@ -50,7 +67,7 @@ impl JobStore {
             let id = JobId::next();
             let new = self.dir.join(format!("{}{id}", names::NEW));
             let dir = self.dir.join(id.as_str());
-            let made = fill(&new, tool, input).and_then(|lock| {
+            let made = fill(&new, tool, input, caller).and_then(|lock| {
                 // It fails where a job has this id, since its directory is not empty (rename(2)).
                 fs::rename(&new, &dir)?;
                 Ok(NewJob { id, dir, lock })
@@ -73,7 +90,7 @@ impl JobStore {
 }
 
 /// Writes what a job begins with, and takes its lock.
-fn fill(dir: &Path, tool: &str, input: &Input) -> io::Result<File> {
+fn fill(dir: &Path, tool: &str, input: &Input, caller: Caller) -> io::Result<File> {
     DirBuilder::new().mode(0o700).create(dir)?;
     let lock = disk::new_file(&dir.join(names::LOCK))?;
     lock.try_lock()?;
@@ -83,8 +100,11 @@ fn fill(dir: &Path, tool: &str, input: &Input) -> io::Result<File> {
     }
     disk::new_file(&dir.join(names::RESERVE))?.write_all(&[b' '; RESERVE_BYTES])?;
     disk::new_file(&dir.join(names::INPUT))?.write_all(input.as_str().as_bytes())?;
-    let request =
-        RequestFile { tool: tool.to_owned(), created_ms: clock::millis(SystemTime::now()) };
+    let request = RequestFile {
+        tool: tool.to_owned(),
+        created_ms: clock::millis(SystemTime::now()),
+        is_of_agent: caller == Caller::Agent,
+    };
     let request = serde_json::to_vec_pretty(&request)?;
     replace(&dir.join(names::REQUEST), &request, Flush::Later)?;
     Ok(lock)

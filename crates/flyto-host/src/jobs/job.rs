@@ -5,10 +5,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::{JobError, JobId, JobStore, names, unusable};
-use crate::{clock, disk};
+use crate::{clock, disk, permission::Caller};
 
 /// The largest JSON file that is read of a job but for its result: 1 MiB. What a worker writes is far
 /// shorter.
@@ -22,6 +22,9 @@ pub struct Job {
     pub id: JobId,
     /// The name of the tool, as the caller wrote it.
     pub tool: String,
+    /// On whose behalf it was made: the operator's, where its record does not say.
+    #[serde(skip_serializing_if = "is_operator", serialize_with = "caller")]
+    pub caller: Caller,
     /// What has become of it.
     pub state: JobState,
     /// When it was asked for.
@@ -117,6 +120,17 @@ impl Job {
 pub(super) struct RequestFile {
     pub(super) tool: String,
     pub(super) created_ms: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) is_of_agent: bool,
+}
+
+fn is_operator(caller: &Caller) -> bool {
+    *caller == Caller::Operator
+}
+
+/// Writes the caller of a job, which is an agent where it is written at all.
+fn caller<S: Serializer>(_: &Caller, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str("agent")
 }
 
 /// `status.json`.
@@ -166,6 +180,7 @@ impl JobStore {
         Ok(Job {
             id: id.clone(),
             tool: request.tool,
+            caller: if request.is_of_agent { Caller::Agent } else { Caller::Operator },
             state,
             created: clock::from_millis(request.created_ms),
             worker_pid: status.worker_pid,

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use flyto_tools::{CallContext, CancellationToken, Input, OutputChannel};
 
 use super::*;
+use crate::permission::Caller;
 
 struct World {
     _dir: tempfile::TempDir,
@@ -40,6 +41,15 @@ impl World {
     fn state(&self, id: &JobId) -> JobState {
         self.store.find(id.as_str()).expect("a job").state
     }
+}
+
+#[test]
+fn a_job_tells_on_whose_behalf_it_was_made() {
+    let world = world();
+    let caller = |new: &NewJob| world.store.find(new.id().as_str()).expect("a job").caller;
+    assert_eq!(caller(&world.create()), Caller::Operator);
+    let new = world.store.create_for("p:t", &Input::empty(), Caller::Agent).expect("made");
+    assert_eq!(caller(&new), Caller::Agent);
 }
 
 #[test]
