@@ -7,7 +7,8 @@
 //! | `initialize`, `ping` | yes | gone: method not found |
 //! | `server/discover` | no | yes |
 //! | `tools/list` | yes, in pages | yes, in pages, with `ttlMs` and `cacheScope` |
-//! | `tools/call` | yes | yes; may end with `input_required` |
+//! | `tools/call` | yes | yes; may end with `input_required` or with a task |
+//! | `tasks/get`, `tasks/update`, `tasks/cancel` | no | yes, for clients that declare the extension |
 //! | `subscriptions/listen` | no | yes, for `toolsListChanged` |
 //! | `notifications/cancelled` | taken, and sent for a question that is void | taken |
 //! | `notifications/progress` | sent | sent |
@@ -26,6 +27,7 @@
 //! | -32600 | it is no message, is longer than [`ServerOptions::max_message_bytes`], or repeats an id that is in flight | the other one goes on |
 //! | -32601 | it names a method that is not there | |
 //! | -32602 | its parameters do not fit, its tool is not there, its cursor or its state is none of this server | nothing was called |
+//! | -32021 | it is about a task, and its client declares no tasks | nothing was done |
 //! | -32022 | it names a revision that is not spoken; `data` lists those that are | |
 //! | -32603 | none: the server itself has a fault | |
 //!
@@ -52,6 +54,21 @@
 //! the very same text. Answers: approve once, approve for this session (the host holds the rules of the question until it ends),
 //! deny. A call that a tool makes of another one is asked about in the old era only: in the new one, the call around it has begun.
 //!
+//! ## A call that goes on
+//!
+//! With [`ServerOptions::jobs`], a call need not end with its request. It is a job of [`flyto_host`] then: recorded on disk before the
+//! client has its id, listed by `flyto jobs`, kept by the process of the server, and cancelled when that ends ([`Server::end_jobs`]).
+//!
+//! | client | a call goes on | and is followed by |
+//! | --- | --- | --- |
+//! | it declares `io.modelcontextprotocol/tasks` | once it has run for [`ServerOptions::task_after`] | `tasks/get`, `tasks/cancel` |
+//! | any | when its model starts it by `jobs__start` | `jobs__status`, `jobs__result`, `jobs__cancel` |
+//!
+//! What is asked about the call is answered before; a call that is refused makes no job. A call within it that is to be asked about
+//! later is asked about where the connection of the old era is still there, else refused. A tool that fails, or is refused, is a task
+//! that is `completed`, with a result that is an error; `failed` is a task of a server that was killed. A tool of the host that has the
+//! name of one of the four keeps it. Jobs of the operator are not reachable.
+//!
 //! ## Bounds
 //!
 //! | what | at most | beyond it |
@@ -60,6 +77,7 @@
 //! | messages that were read and wait | 4 | the client waits at its pipe |
 //! | messages that wait to be written | 64 | calls wait with their results; progress is dropped |
 //! | calls in flight | 256 ([`ServerOptions::max_calls`]) | a result that says so |
+//! | calls that go on after their requests | 64 ([`ServerOptions::max_jobs`]) | a result that says so, or the client waits |
 //! | bytes of the arguments of calls in flight | 64 MiB | a result that says so |
 //! | subscriptions of a client | 16 | an error |
 //! | questions without an answer, of the new era | 1,024 | the oldest cannot be answered any more |

@@ -39,6 +39,12 @@ pub(crate) struct Serve {
     /// Tells a client that asks for progress of a silent call every SECONDS [default: 15]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
     pub(crate) heartbeat: Option<Duration>,
+    /// Answers a call that has run for SECONDS with a task, where the client knows tasks [default: 2]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_hyphen_values = true)]
+    pub(crate) task_after: Option<Duration>,
+    /// Lets no call go on after its request: neither as a task, nor by the tools for jobs
+    #[arg(long)]
+    pub(crate) no_jobs: bool,
     #[command(flatten)]
     pub(super) common: Common,
 }

@@ -2,8 +2,8 @@
 
 use std::io::{self, IsTerminal as _, Read, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::sync::Arc;
 
+use flyto_host::jobs::JobStore;
 use flyto_host::{HostBuilder, WatchOptions};
 use flyto_mcp::{ClientApprovals, ConnectionEnd, HttpOptions, Server, ServerOptions};
 use flyto_tools::CancellationToken;
@@ -47,7 +47,9 @@ pub(crate) fn run(args: &Serve, session: &Session) -> Result<Exit, Stop> {
     }
     let runtime = Builder::new_multi_thread().worker_threads(N_THREADS).enable_all().build();
     let runtime = runtime.map_err(not_served)?;
-    let res = serve(args, &runtime, &loaded, approvals);
+    // Without a state directory every call ends with its request.
+    let jobs = JobStore::of(&session.surroundings()?.places).filter(|_| !args.no_jobs);
+    let res = serve(args, &runtime, &loaded, approvals, jobs);
     if let Some(evolved) = &loaded.evolved {
         // Statistics that cannot be written change nothing about what was answered.
         let _ = runtime.block_on(evolved.flush());
@@ -68,12 +70,15 @@ fn serve(
     runtime: &Runtime,
     loaded: &Loaded,
     approvals: ClientApprovals,
+    jobs: Option<JobStore>,
 ) -> Result<Exit, Stop> {
     let mut options = ServerOptions::default();
     options.rules_file.clone_from(&loaded.rules_file);
     options.output_limit_bytes = Some(loaded.output_limit_bytes);
     options.discovery = args.discovery;
     options.heartbeat = args.heartbeat.unwrap_or(options.heartbeat);
+    options.task_after = args.task_after.unwrap_or(options.task_after);
+    options.jobs = jobs;
     let server = Server::new(loaded.host.clone(), options).map_err(not_served)?;
     let server = server.approvals(approvals);
     runtime.block_on(async {
@@ -93,10 +98,12 @@ fn serve(
         if let Some(address) = args.http {
             let (listener, options) = reach(address, args)?;
             server.serve_http(listener, options, &stop).await.map_err(not_served)?;
+            server.end_jobs().await;
             loaded.abort().await;
             return Ok(signal.try_recv().map_or(Exit::Ok, Exit::Signal));
         }
         let end = server.serve(Stdin, Stdout, &stop).await.map_err(not_served)?;
+        server.end_jobs().await;
         match end {
             ConnectionEnd::Stopped => loaded.abort().await,
             _ => loaded.close().await,

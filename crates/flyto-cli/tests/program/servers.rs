@@ -21,7 +21,7 @@ fn server(place: &Place) -> Value {
     let plugins = path("plugins");
     json!({
         "command": env!("CARGO_BIN_EXE_flyto"),
-        "args": ["--config", path("server.json"), "--plugins", plugins, "serve"],
+        "args": ["--config", path("server.json"), "--plugins", plugins, "serve", "--no-jobs"],
     })
 }
 
@@ -33,7 +33,8 @@ fn place(allow: &[&str]) -> Place {
 }
 
 fn configure(place: &Place, servers: &Value, permissions: &Value) {
-    let config = json!({"mcpServers": servers, "permissions": permissions});
+    // The rules come first, so that their place does not depend on the paths of the servers.
+    let config = json!({"permissions": permissions, "mcpServers": servers});
     place.write("home/.config/flyto/config.json", &config.to_string());
 }
 
@@ -206,8 +207,8 @@ fn rules_name_the_tools_of_a_server() {
         exit code 5
         -- stderr
         the server other has 2 tools; what it changes later needs your approval
-        error: the call of "other:p__echo" was refused by the stage "permission": the rules deny it: tool other:p__echo: mcp__other__* (deny, operator, DIR/home/.config/flyto/config.json:1:188)
-          help: the rule stands in DIR/home/.config/flyto/config.json:1:188; `flyto permission test` explains each part of a call
+        error: the call of "other:p__echo" was refused by the stage "permission": the rules deny it: tool other:p__echo: mcp__other__* (deny, operator, DIR/home/.config/flyto/config.json:1:25)
+          help: the rule stands in DIR/home/.config/flyto/config.json:1:25; `flyto permission test` explains each part of a call
     "#]]);
 }
 

@@ -23,7 +23,7 @@
 //! [lost](JobState::Lost): its worker was killed, or the machine was restarted. The tool of a killed worker is ended by
 //! the backend, as the tool of any host that dies.
 //!
-//! A server that keeps the calls of its clients is the keeper of each: it has one [`Keeper`] for each job.
+//! A server that keeps the calls of its clients is the worker of each: it has one [`JobWorker`] for each job.
 //!
 //! A job runs on this machine: locks of a state directory on a network file system are known on the other machines only
 //! where that file system says so.

@@ -7,14 +7,19 @@
 use std::{
     collections::HashMap,
     error::Error,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, Weak},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use flyto_host::stages::{Answer, CheckpointHandler, Question};
+use flyto_host::{
+    Prepared,
+    permission::{Caller, Verdict},
+    stages::{Answer, CheckpointHandler, Question},
+};
 use flyto_tools::CallId;
 use serde_json::{Map, Value, json, value::to_raw_value};
+use tokio::sync::watch;
 
 use super::{
     Shared,
@@ -106,9 +111,13 @@ impl CheckpointHandler for ClientApprovals {
 /// The client of one call, and what it answered so far.
 #[derive(Debug)]
 pub(crate) struct Asker {
-    peer: Arc<Peer>,
+    server: Arc<Shared>,
+    /// Gone where the call outlives the connection, as a job.
+    peer: Weak<Peer>,
     terms: Terms,
     round: Mutex<Round>,
+    /// How many questions about the call itself were answered.
+    n_answered: watch::Sender<usize>,
 }
 
 /// Of the new era: the answers that came with the call, and the question that it ends with.
@@ -151,10 +160,23 @@ impl Asker {
             }
         }
         Ok(Arc::new(Self {
-            peer: Arc::clone(peer),
+            server: Arc::clone(&peer.server),
+            peer: Arc::downgrade(peer),
             terms: terms.clone(),
             round: Mutex::new(round),
+            n_answered: watch::Sender::new(0),
         }))
+    }
+
+    /// Waits until everything that is asked about this call is answered. A call that is refused before never comes to that.
+    pub(crate) async fn settled(&self, call: &Prepared) {
+        let decision = call.decision();
+        let is_asked = decision.verdict == Verdict::Ask && call.caller() != Caller::Operator;
+        let has_checkpoint = call.entry().tool().metadata().requires_checkpoint;
+        let n =
+            usize::from(is_asked) + usize::from(has_checkpoint && !decision.is_exactly_allowed());
+        // The sender lives as long as this.
+        let _ = self.n_answered.subscribe().wait_for(|it| *it >= n).await;
     }
 
     /// Gives the answer that the call came with, or asks. `is_nested`: a tool makes the call within the client's own.
@@ -167,8 +189,25 @@ impl Asker {
         question: &Question<'_>,
         is_nested: bool,
     ) -> Result<Answer, Box<dyn Error + Send + Sync>> {
+        let answer = self.answer(question, is_nested).await?;
+        if !is_nested {
+            self.n_answered.send_modify(|it| *it += 1);
+        }
+        Ok(answer)
+    }
+
+    /// The answer of the user, which came with the call or is waited for.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ask`](Self::ask).
+    async fn answer(
+        &self,
+        question: &Question<'_>,
+        is_nested: bool,
+    ) -> Result<Answer, Box<dyn Error + Send + Sync>> {
         if !self.terms.can_ask() {
-            let help = how_to_allow(&self.peer.server, question);
+            let help = how_to_allow(&self.server, question);
             return Err(format!("this client cannot ask its user (no elicitation); {help}").into());
         }
         let params = json!({
@@ -179,7 +218,7 @@ impl Asker {
         if self.terms.revision.is_modern() {
             if is_nested {
                 // The call around it has begun, and cannot begin anew.
-                let help = how_to_allow(&self.peer.server, question);
+                let help = how_to_allow(&self.server, question);
                 return Err(format!("a call within another one is not asked about; {help}").into());
             }
             let digest = digest(&params.to_string());
@@ -192,7 +231,11 @@ impl Asker {
                 }
             };
         }
-        let answer = self.peer.ask_client("elicitation/create", &params);
+        let Some(peer) = self.peer.upgrade() else {
+            let help = how_to_allow(&self.server, question);
+            return Err(format!("the client waits for the call no more; {help}").into());
+        };
+        let answer = peer.ask_client("elicitation/create", &params);
         let answer = tokio::time::timeout(PATIENCE, answer).await;
         let answer = answer.map_err(|_| "there was no answer within ten minutes")?;
         Ok(read_answer(&answer.ok_or("the client gave no answer")?, &question.rules))
@@ -203,7 +246,7 @@ impl Asker {
         let mut round = self.round.lock().unwrap_or_else(PoisonError::into_inner);
         let Round { answers, open } = std::mem::take(&mut *round);
         let OpenQuestion { digest, params } = open?;
-        let server = &self.peer.server;
+        let server = &self.server;
         let sealed = server.sealer.seal(tool, arguments, digest, answers);
         let request = json!({"method": "elicitation/create", "params": params});
         Some(match sealed {

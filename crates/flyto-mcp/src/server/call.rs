@@ -1,13 +1,19 @@
 //! `tools/call`: one call of a tool, through all stages of the host.
 
-use std::sync::Arc;
+use std::{future::pending, sync::Arc, time::Duration};
 
 use flyto_host::{CallError, Prepared};
 use flyto_tools::{CallContext, Entry, Input, InputError, Progress};
 use serde_json::value::RawValue;
+use tokio::time::sleep;
 
 use super::{
+    Shared,
     approval::Asker,
+    background::{
+        CallResult, Jobs, Reserved, RunningCall, tasks,
+        tools::{self, JobCall, Start},
+    },
     discovery::{self, InnerCall},
     fault::Fault,
     params::{Params, ProgressToken, Terms},
@@ -30,6 +36,19 @@ pub(crate) struct ToolCall {
     prepared: Result<Prepared, InputError>,
     /// The client, for what the rules ask about; `None` where the host asks no client.
     asker: Option<Arc<Asker>>,
+    /// When its request is answered before it ends.
+    background: Background,
+}
+
+/// When a call goes on by itself, as a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Background {
+    /// It does not: the request waits for its end.
+    Never,
+    /// Once it has run so long.
+    After(Duration),
+    /// At once.
+    AtOnce,
 }
 
 impl ToolCall {
@@ -47,24 +66,45 @@ impl ToolCall {
         let name = name.ok_or_else(|| Fault::invalid_params("params lack \"name\""))?;
         let arguments = object(params.arguments)?;
         let server = &peer.server;
-        if !server.options.discovery
-            || !matches!(name.as_str(), discovery::SEARCH | discovery::CALL)
-        {
-            let entry = server.host.find(&name).map_err(|err| unknown(&err))?;
-            return Self::of(peer, terms, params, entry, arguments).map(Read::Call);
-        }
-        if name == discovery::SEARCH {
-            return discovery::search(server, terms, arguments).map(Read::Done);
-        }
-        // The model chose the tool, and can choose another one.
         let refuse = |text: &str| result::error(server, terms, text).map(Read::Done);
-        let inner: InnerCall<'_> = match serde_json::from_str(arguments) {
-            Ok(inner) => inner,
-            Err(err) => return refuse(&format!("failed to read the arguments: {err}")),
+        let bad = |err: serde_json::Error| format!("failed to read the arguments: {err}");
+        let long = match &server.jobs {
+            Some(_) if terms.takes_tasks() => Background::After(server.options.task_after),
+            _ => Background::Never,
         };
-        match (server.host.find(&inner.name), object(inner.arguments)) {
+        // What the model chose by an argument is told to the model.
+        let inner = match name.as_str() {
+            discovery::SEARCH if server.options.discovery => {
+                return discovery::search(server, terms, arguments).map(Read::Done);
+            }
+            discovery::CALL if server.options.discovery => {
+                let inner = serde_json::from_str(arguments);
+                inner.map(|InnerCall { name, arguments }| (name, arguments, long)).map_err(bad)
+            }
+            _ => match server.host.find(&name) {
+                Ok(entry) => {
+                    return Self::of(peer, terms, params, entry, arguments, long);
+                }
+                Err(_) if server.jobs.is_some() && name == tools::START => {
+                    let inner = serde_json::from_str(arguments);
+                    let call = |Start { tool, arguments }| (tool, arguments, Background::AtOnce);
+                    inner.map(call).map_err(bad)
+                }
+                Err(err) => match JobCall::read(&name, arguments) {
+                    Some(read) if server.jobs.is_some() => {
+                        return read.map(Read::Job).or_else(|why| refuse(&why));
+                    }
+                    _ => return Err(unknown(&err)),
+                },
+            },
+        };
+        let (name, arguments, background) = match inner {
+            Ok(inner) => inner,
+            Err(why) => return refuse(&why),
+        };
+        match (server.host.find(&name), object(arguments)) {
             (Ok(entry), Ok(arguments)) => {
-                Self::of(peer, terms, params, entry, arguments).map(Read::Call)
+                Self::of(peer, terms, params, entry, arguments, background)
             }
             (Err(err), _) => refuse(&unknown(&err).message),
             (_, Err(fault)) => refuse(&fault.message),
@@ -82,7 +122,8 @@ impl ToolCall {
         params: &mut Params<'_>,
         entry: Entry,
         arguments: &str,
-    ) -> Result<Self, Fault> {
+        background: Background,
+    ) -> Result<Read, Fault> {
         // What a program reads on stdin are the bytes that the client wrote.
         let prepared = Input::parse(arguments);
         let prepared = prepared.map(|input| peer.server.host.prepare_entry(entry, input));
@@ -94,52 +135,167 @@ impl ToolCall {
             _ => None,
         };
         let progress_token = params.meta.as_ref().and_then(|it| it.progress_token.clone());
-        Ok(Self { terms: terms.clone(), progress_token, prepared, asker })
+        let terms = terms.clone();
+        let call = Self { terms, progress_token, prepared, asker, background };
+        Ok(Read::Call(Box::new(call)))
     }
 
     /// Makes the call. `None`: the client took it back, and waits for no answer.
     pub(crate) async fn run(self, peer: Arc<Peer>, in_flight: InFlight) -> Option<Outcome> {
+        let Self { terms, progress_token, prepared, asker, background } = self;
         let server = &peer.server;
-        let prepared = match self.prepared {
+        let prepared = match prepared {
             Ok(prepared) => prepared,
             // The model wrote the arguments, and can write them again.
-            Err(err) => return Some(result::error(server, &self.terms, &err.to_string())),
+            Err(err) => return Some(result::error(server, &terms, &err.to_string())),
         };
-        let ctx = CallContext::new().with_cancellation(in_flight.cancellation.clone());
-        let approvals = server.approvals.as_ref().zip(self.asker.as_ref());
-        let _registered = approvals.map(|(it, asker)| it.register(ctx.id(), Arc::clone(asker)));
+        let latest = Arc::new(Latest::default());
+        let sink = Arc::clone(&latest);
+        let ctx = CallContext::new().with_progress(move |progress: Progress| sink.set(progress));
+        let job = match begin(server, background, &prepared, ctx).await {
+            Ok(job) => job,
+            Err(why) => return Some(result::error(server, &terms, &why)),
+        };
+        let ctx = job.ctx.with_cancellation(in_flight.cancellation.clone());
+        let approvals = server.approvals.as_ref().zip(asker.as_ref());
+        let registered = approvals.map(|(it, asker)| it.register(ctx.id(), Arc::clone(asker)));
         let call = prepared.clone();
-        let report = match &self.progress_token {
-            None => call.run_reported(&ctx).await,
+        let mut call: RunningCall = Box::pin(async move {
+            let _registered = registered;
+            call.run_reported(&ctx).await.result
+        });
+
+        // What is asked about is answered while the request is open.
+        let go_on = async {
+            match job.background {
+                Background::Never => pending().await,
+                Background::After(time) => sleep(time).await,
+                Background::AtOnce => {}
+            }
+            if let Some(asker) = &asker {
+                asker.settled(&prepared).await;
+            }
+        };
+        let (tool, jobs) = (prepared.id().as_str(), server.jobs.as_ref());
+        let ended = ended(&mut call, go_on, || reserve(job.reserved, jobs, tool, &prepared));
+        let ended = match &progress_token {
+            None => ended.await,
             Some(token) => {
-                let latest = Arc::new(Latest::default());
-                let sink = Arc::clone(&latest);
-                let ctx = ctx.with_progress(move |progress: Progress| sink.set(progress));
-                let call = call.run_reported(&ctx);
                 let heartbeat = server.options.heartbeat;
-                progress::reported(&peer.outbox, token, &latest, heartbeat, call).await
+                progress::reported(&peer.outbox, token, &latest, heartbeat, ended).await
+            }
+        };
+        let result = match ended {
+            Ended::Result(result) => result,
+            Ended::Job(reserved) => {
+                let id = reserved.id().clone();
+                latest.forward(reserved.context());
+                reserved.run(server, call, in_flight.cancellation.clone());
+                let job = jobs?.find(id.as_str()).await;
+                return (!in_flight.is_taken_back()).then(|| {
+                    let job = job.map_err(Fault::internal)?;
+                    let job = job.ok_or_else(|| Fault::internal("the job was removed"))?;
+                    match background {
+                        Background::AtOnce => tools::started(server, &terms, &job),
+                        _ => tasks::created(server, &job),
+                    }
+                });
             }
         };
         if in_flight.is_taken_back() {
             return None;
         }
-        Some(match report.result {
-            Ok(result) => result::of(server, &self.terms, result),
+        Some(match *result {
+            Ok(result) => result::of(server, &terms, result),
             Err(err) => {
                 // A call that ended with a question is answered with it.
-                let (tool, arguments) = (prepared.id().as_str(), prepared.input().as_str());
-                let question = self.asker.and_then(|it| it.question(tool, arguments));
+                let arguments = prepared.input().as_str();
+                let question = asker.and_then(|it| it.question(tool, arguments));
                 question.unwrap_or_else(|| {
-                    result::error(server, &self.terms, &result::why_not(server, &err))
+                    result::error(server, &terms, &result::why_not(server, &err))
                 })
             }
         })
     }
 }
 
+/// How a call begins.
+struct Begin {
+    /// Where it reports: to the client, or to the record of its job.
+    ctx: CallContext,
+    background: Background,
+    /// The job of a call that goes on at once, which is recorded before it begins.
+    reserved: Option<Reserved>,
+}
+
+/// Records a job for a call that goes on at once. One that is known to be refused gets none: its request is answered.
+///
+/// # Errors
+///
+/// In words: no job can be recorded.
+async fn begin(
+    server: &Arc<Shared>,
+    background: Background,
+    prepared: &Prepared,
+    ctx: CallContext,
+) -> Result<Begin, String> {
+    let Some(jobs) = server.jobs.as_ref().filter(|_| background == Background::AtOnce) else {
+        return Ok(Begin { ctx, background, reserved: None });
+    };
+    let plan = prepared.plan(&ctx).await;
+    let may_run =
+        plan.is_ok_and(|it| it.violations.is_none() && it.ended.is_none() && it.refused.is_none());
+    if !may_run {
+        return Ok(Begin { ctx, background: Background::Never, reserved: None });
+    }
+    let reserved = jobs.reserve(prepared.id().as_str(), prepared.input()).await?;
+    Ok(Begin { ctx: reserved.context(), background, reserved: Some(reserved) })
+}
+
+/// The job that a call goes on as: that which was recorded before, or a new one; `None` where there is no room for one.
+async fn reserve(
+    reserved: Option<Reserved>,
+    jobs: Option<&Arc<Jobs>>,
+    tool: &str,
+    prepared: &Prepared,
+) -> Option<Reserved> {
+    match reserved {
+        Some(reserved) => Some(reserved),
+        None => jobs?.reserve(tool, prepared.input()).await.ok(),
+    }
+}
+
+/// What the wait for a call came to.
+enum Ended {
+    /// It ended while its request was open.
+    Result(Box<CallResult>),
+    /// It goes on as this job.
+    Job(Reserved),
+}
+
+/// Waits for the end of a call, or until it is to go on as a job. Without room for one, its client waits on.
+async fn ended<F: Future<Output = Option<Reserved>>>(
+    call: &mut RunningCall,
+    go_on: impl Future<Output = ()>,
+    reserve: impl FnOnce() -> F,
+) -> Ended {
+    tokio::select! {
+        biased;
+        res = &mut *call => return Ended::Result(Box::new(res)),
+        () = go_on => {}
+    }
+    match reserve().await {
+        Some(reserved) => Ended::Job(reserved),
+        None => Ended::Result(Box::new(call.await)),
+    }
+}
+
 /// What a request came to when it was read.
 pub(crate) enum Read {
-    Call(ToolCall),
+    /// A call of a tool of the host, which goes through its stages.
+    Call(Box<ToolCall>),
+    /// A call of a tool that follows a job.
+    Job(JobCall),
     /// It was no call of a tool of the host.
     Done(Box<RawValue>),
 }

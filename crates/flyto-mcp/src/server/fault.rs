@@ -17,6 +17,8 @@ pub(crate) const INVALID_PARAMS: i32 = -32602;
 pub(crate) const INTERNAL_ERROR: i32 = -32603;
 /// Headers that say another thing than the message.
 pub(crate) const HEADER_MISMATCH: i32 = -32020;
+/// What the client must declare, and does not.
+pub(crate) const MISSING_CAPABILITY: i32 = -32021;
 /// A revision that is not spoken.
 pub(crate) const UNSUPPORTED_REVISION: i32 = -32022;
 

@@ -18,6 +18,9 @@ and do not try the same by other means. \
 An output that is too long has its middle cut out, and names the file that holds the whole. \
 Arguments that break a tool's schema come back with the place of each mistake.";
 
+/// What stands behind that where calls may go on by themselves.
+const JOBS: &str = " A call that takes minutes: start it with jobs__start, then ask jobs__result.";
+
 /// What stands before that where tools are searched for.
 const DISCOVERY: &str = "\
 Find tools for a task with search_tools, then call them with call_tool. ";
@@ -32,6 +35,9 @@ impl Shared {
             }
         }
         let mut res = FACTS.to_owned();
+        if self.jobs.is_some() {
+            res.push_str(JOBS);
+        }
         if self.options.discovery {
             res.insert_str(0, DISCOVERY);
         }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::{
     Shared,
+    background::tasks,
     fault::Fault,
     params::{Params, Terms},
     revision::Revision,
@@ -24,6 +25,14 @@ pub(crate) struct ServerInfo {
 /// What the server can do, for both eras.
 fn capabilities() -> Value {
     json!({ "tools": { "listChanged": true } })
+}
+
+/// What it can do beside that in the new one.
+fn extensions(server: &Shared) -> Value {
+    match server.jobs {
+        Some(_) => json!({tasks::EXTENSION: {}}),
+        None => json!({}),
+    }
 }
 
 /// What `initialize` asks for, and what holds from then on.
@@ -53,10 +62,12 @@ pub(crate) fn initialized(server: &Shared, terms: &Terms) -> Value {
 
 /// The result of `server/discover`.
 pub(crate) fn discover(server: &Shared) -> Value {
+    let mut capabilities = capabilities();
+    capabilities["extensions"] = extensions(server);
     json!({
         "resultType": "complete",
         "supportedVersions": Revision::ALL.map(Revision::as_str),
-        "capabilities": capabilities(),
+        "capabilities": capabilities,
         "instructions": server.instructions(),
         "ttlMs": DISCOVERY_TTL_MS,
         "cacheScope": "private",

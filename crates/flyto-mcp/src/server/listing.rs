@@ -19,7 +19,7 @@ use serde_json::{
     value::{RawValue, to_raw_value},
 };
 
-use super::{Shared, discovery, fault::Fault, params::Terms, peer::Outcome};
+use super::{Shared, background::tools, discovery, fault::Fault, params::Terms, peer::Outcome};
 
 /// How long a client may keep a list without asking again, in milliseconds: a minute. One that listens for changes is
 /// told of them at once.
@@ -94,32 +94,37 @@ impl Shared {
 
     /// The list of an era, made anew where the tools have changed.
     fn listing(&self, is_modern: bool) -> Arc<Listing> {
+        let jobs = || self.jobs.as_ref().map(|_| tools::tools()).unwrap_or_default();
         if self.options.discovery {
-            return Arc::new(Listing::discovery());
+            return Arc::new(Listing::discovery(jobs()));
         }
         let snapshot = self.host.registry().snapshot();
         let mut kept = self.listings.0.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = &mut kept[usize::from(is_modern)];
         match kept {
             Some(listing) if listing.generation == snapshot.generation() => Arc::clone(listing),
-            _ => Arc::clone(kept.insert(Arc::new(Listing::new(
-                &snapshot,
-                is_modern,
-                self.options.output_limit_bytes,
-            )))),
+            _ => {
+                let limit = self.options.output_limit_bytes;
+                Arc::clone(kept.insert(Arc::new(Listing::new(&snapshot, is_modern, limit, jobs()))))
+            }
         }
     }
 }
 
 impl Listing {
-    /// The two tools that stand for all.
-    fn discovery() -> Self {
-        let named =
-            |tool: Value| Some((tool["name"].as_str()?.to_owned(), to_raw_value(&tool).ok()?));
-        Self { generation: 0, tools: discovery::tools().into_iter().filter_map(named).collect() }
+    /// The two tools that stand for all, and those for jobs.
+    fn discovery(jobs: Vec<Value>) -> Self {
+        let tools = discovery::tools().into_iter().chain(jobs);
+        Self { generation: 0, tools: tools.filter_map(named).collect() }
     }
 
-    fn new(snapshot: &Snapshot, is_modern: bool, output_limit_bytes: Option<u64>) -> Self {
+    /// The tools of a registry, and those for jobs.
+    fn new(
+        snapshot: &Snapshot,
+        is_modern: bool,
+        output_limit_bytes: Option<u64>,
+        jobs: Vec<Value>,
+    ) -> Self {
         let ctx = DescribeContext::new().with_tools(snapshot.clone());
         let tool = |entry: &Entry| {
             let mut tool = describe(entry, &ctx, is_modern)?;
@@ -127,9 +132,17 @@ impl Listing {
             Some((entry.wire_name().to_owned(), to_raw_value(&tool).ok()?))
         };
         let mut tools: Vec<_> = snapshot.iter().filter_map(tool).collect();
+        // A tool of the host keeps its name.
+        let is_free = |it: &(String, Box<RawValue>)| snapshot.get(&it.0).is_none();
+        tools.extend(jobs.into_iter().filter_map(named).filter(is_free));
         tools.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         Self { generation: snapshot.generation(), tools }
     }
+}
+
+/// An element of the list with its name.
+fn named(tool: Value) -> Option<(String, Box<RawValue>)> {
+    Some((tool["name"].as_str()?.to_owned(), to_raw_value(&tool).ok()?))
 }
 
 /// A tool as an element of the list; `None` for one whose schema no client takes, for it would cost them the whole

@@ -12,6 +12,7 @@ mod params;
 
 // and what is done with them.
 mod approval; //     what the user of a client is asked
+mod background; //   calls that go on by themselves
 mod call; //         one call of a tool
 mod connection; //   one connection, from its begin to its end
 mod discovery; //    two tools in place of many
@@ -40,7 +41,7 @@ pub use self::{
     approval::ClientApprovals, connection::ConnectionEnd, http::HttpOptions,
     options::ServerOptions, revision::Revision,
 };
-use self::{lifecycle::ServerInfo, listing::Listings, seal::Sealer};
+use self::{background::Jobs, lifecycle::ServerInfo, listing::Listings, seal::Sealer};
 
 /// Offers the tools of a host to clients of the Model Context Protocol.
 ///
@@ -97,6 +98,8 @@ pub(crate) struct Shared {
     /// Where questions about calls go; `None` where they go to no client.
     pub(crate) approvals: Option<ClientApprovals>,
     pub(crate) sealer: Sealer,
+    /// Calls that go on by themselves; `None` where none may.
+    pub(crate) jobs: Option<Arc<Jobs>>,
 }
 
 impl Server {
@@ -108,7 +111,8 @@ impl Server {
     pub fn new(host: Arc<Host>, options: ServerOptions) -> io::Result<Self> {
         let info = ServerInfo { name: options.name.clone(), version: options.version.clone() };
         let (listings, sealer) = (Listings::default(), Sealer::new()?);
-        Ok(Self(Arc::new(Shared { host, options, info, listings, approvals: None, sealer })))
+        let jobs = options.jobs.clone().map(|it| Jobs::new(it, options.max_jobs));
+        Ok(Self(Arc::new(Shared { host, options, info, listings, approvals: None, sealer, jobs })))
     }
 
     /// Has the users of clients answer what the host asks about a call. The host must have the same value as its
@@ -140,6 +144,65 @@ impl Server {
         stop: &CancellationToken,
     ) -> io::Result<ConnectionEnd> {
         connection::serve(Arc::clone(&self.0), reader, writer, stop).await
+    }
+
+    /// Cancels calls that [go on by themselves](ServerOptions::jobs), and waits for their ends, for
+    /// [`ServerOptions::grace`] at most. To be called when no connection is served any more; what it is not called for
+    /// ends with the runtime, and counts as lost.
+    ///
+    /// ```
+    /// use std::io::{BufRead as _, BufReader, Write as _};
+    /// use std::sync::Arc;
+    ///
+    /// use flyto_execenv::{ExecEnv, local::Local};
+    /// use flyto_host::{Config, Host, Surroundings, jobs::JobStore};
+    /// use flyto_mcp::{Server, ServerOptions};
+    /// use flyto_tools::{CancellationToken, NativeTool, NoInput};
+    /// use serde_json::{Value, json};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let dir = tempfile::tempdir()?;
+    /// let mut config = Config::default();
+    /// config.permissions.allow("wait")?;
+    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, config);
+    /// let wait = NativeTool::builder("wait", "Waits.").run(async |ctx, _: NoInput| {
+    ///     ctx.cancellation().cancelled().await;
+    ///     "waited"
+    /// })?;
+    /// host.add_tool("me", wait)?;
+    ///
+    /// let mut options = ServerOptions::default();
+    /// let store = JobStore::new(dir.path().join("jobs"));
+    /// options.jobs = Some(store.clone());
+    /// let server = Server::new(Arc::new(host), options)?;
+    ///
+    /// let (requests, mut client) = std::io::pipe()?;
+    /// let (answers, writer) = std::io::pipe()?;
+    /// let start = json!({
+    ///     "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+    ///     "params": {"name": "jobs__start", "arguments": {"tool": "wait"}, "_meta": {
+    ///         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    ///         "io.modelcontextprotocol/clientCapabilities": {},
+    ///     }},
+    /// });
+    /// writeln!(client, "{start}")?;
+    /// drop(client);
+    /// server.serve(requests, writer, &CancellationToken::new()).await?;
+    /// let answer = BufReader::new(answers).lines().next().ok_or("an answer")??;
+    /// let answer: Value = serde_json::from_str(&answer)?;
+    ///
+    /// // The client has gone, and its call goes on.
+    /// let id = answer["result"]["structuredContent"]["job"].as_str().ok_or("an id")?;
+    /// assert!(store.find(id)?.ended.is_none());
+    /// server.end_jobs().await;
+    /// assert!(store.find(id)?.ended.is_some());
+    /// # Ok(()) }
+    /// ```
+    pub async fn end_jobs(&self) {
+        if let Some(jobs) = &self.0.jobs {
+            jobs.end(self.0.options.grace).await;
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use flyto_host::jobs::JobStore;
+
 /// How a server presents itself, and what it lets a client do.
 ///
 /// ```
@@ -39,6 +41,15 @@ pub struct ServerOptions {
     pub heartbeat: Duration,
     /// Most bytes of a result's text, for clients that would cut it at fewer; `None` leaves it to them.
     pub output_limit_bytes: Option<u64>,
+    /// Where calls that outlive their request are recorded; `None` has none outlive it.
+    ///
+    /// With a store, a client that declares the extension `io.modelcontextprotocol/tasks` gets a task for a call that takes
+    /// long, and any client the tools `jobs__start`, `jobs__status`, `jobs__result` and `jobs__cancel`.
+    pub jobs: Option<JobStore>,
+    /// Most calls that outlive their requests at once: 64. A further one is refused, or its client waits.
+    pub max_jobs: usize,
+    /// After which time a call becomes a task: 2 s, beyond which a client can better do other things meanwhile.
+    pub task_after: Duration,
     /// How long calls in flight go on after the client closed its end: 5 s. Then they are cancelled.
     ///
     /// A client ends a server on stdio by closing its input; a script that pipes its requests does so, too, and waits
@@ -60,6 +71,9 @@ impl Default for ServerOptions {
             max_calls: 256,
             heartbeat: Duration::from_secs(15),
             output_limit_bytes: None,
+            jobs: None,
+            max_jobs: 64,
+            task_after: Duration::from_secs(2),
             drain: Duration::from_secs(5),
             grace: Duration::from_secs(5),
         }

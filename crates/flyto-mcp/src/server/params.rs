@@ -39,6 +39,8 @@ pub(crate) struct Params<'a> {
     pub(crate) notifications: Option<Filter>,
     /// Of `notifications/cancelled`.
     pub(crate) request_id: Option<Value>,
+    /// Of the methods of tasks.
+    pub(crate) task_id: Option<String>,
 }
 
 /// Which notifications a client wants to get. Of those that it may name, this server has one.
@@ -77,6 +79,8 @@ pub(crate) enum ProgressToken {
 pub(crate) struct Capabilities {
     /// The modes in which it asks its user; an empty object stands for forms.
     pub(crate) elicitation: Option<Map<String, Value>>,
+    /// Extensions of the protocol, with their settings.
+    pub(crate) extensions: Option<Map<String, Value>>,
 }
 
 /// What holds for one request: the revision, and what its client can do.

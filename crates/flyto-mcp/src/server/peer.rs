@@ -22,6 +22,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::{
     Shared,
+    background::tasks::{self, TaskMethod},
     call::{Read, ToolCall},
     fault::Fault,
     lifecycle,
@@ -102,6 +103,15 @@ impl InFlight {
     /// Whether the client took the request back. The end of the server cancels it as well, and is answered.
     pub(crate) fn is_taken_back(&self) -> bool {
         self.is_taken_back.load(Ordering::Relaxed)
+    }
+
+    /// Waits for an answer that asks nothing of a tool. `None` where the client took the request back, or the server ends.
+    async fn unless_cancelled(&self, work: impl Future<Output = Outcome>) -> Option<Outcome> {
+        tokio::select! {
+            biased;
+            () = self.cancellation.cancelled() => None,
+            outcome = work => Some(outcome),
+        }
     }
 }
 
@@ -203,22 +213,48 @@ impl Peer {
             }
             "tools/call" => {
                 let n_bytes = params.arguments.map_or(0, |it| it.get().len());
-                let call = match ToolCall::read(self, terms, &mut params)? {
-                    Read::Call(call) => call,
+                let read = match ToolCall::read(self, terms, &mut params)? {
                     Read::Done(result) => return Ok(Begun::Done(result)),
+                    read => read,
                 };
-                match self.start(id, n_bytes)? {
-                    Some(in_flight) => {
-                        Ok(Begun::Running(Box::pin(call.run(Arc::clone(self), in_flight))))
-                    }
-                    None => {
-                        let text = "too many calls are in flight; call again when one has ended";
-                        result::error(&self.server, terms, text).map(Begun::Done)
-                    }
-                }
+                let Some(in_flight) = self.start(id, n_bytes)? else {
+                    let text = "too many calls are in flight; call again when one has ended";
+                    return result::error(&self.server, terms, text).map(Begun::Done);
+                };
+                let (server, terms) = (Arc::clone(&self.server), terms.clone());
+                Ok(Begun::Running(match read {
+                    Read::Call(call) => Box::pin(call.run(Arc::clone(self), in_flight)),
+                    Read::Job(call) => Box::pin(async move {
+                        in_flight.unless_cancelled(call.run(&server, &terms)).await
+                    }),
+                    Read::Done(result) => return Ok(Begun::Done(result)),
+                }))
             }
-            _ => Err(Fault::method_not_found(method)),
+            _ => self.task_method(id, terms, method, params),
         }
+    }
+
+    /// The methods of tasks, of the new era.
+    ///
+    /// # Errors
+    ///
+    /// There is no such method, or too many requests are in flight.
+    fn task_method(
+        self: &Arc<Self>,
+        id: &Id,
+        terms: &Terms,
+        method: &str,
+        params: Params<'_>,
+    ) -> Result<Begun, Fault> {
+        let is_there = terms.revision.is_modern() && self.server.jobs.is_some();
+        let task_method = TaskMethod::parse(method).filter(|_| is_there);
+        let task_method = task_method.ok_or_else(|| Fault::method_not_found(method))?;
+        let in_flight = self.start(id, 0)?;
+        let in_flight =
+            in_flight.ok_or_else(|| Fault::invalid_request("too many requests are in flight"))?;
+        let server = Arc::clone(&self.server);
+        let work = tasks::method(server, terms.clone(), task_method, params.task_id);
+        Ok(Begun::Running(Box::pin(async move { in_flight.unless_cancelled(work).await })))
     }
 
     /// Makes a request one that runs; `None` where there are too many.

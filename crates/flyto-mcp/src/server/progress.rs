@@ -8,11 +8,11 @@
 //! had the time to show.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
-use flyto_tools::Progress;
+use flyto_tools::{CallContext, Progress};
 use serde::Serialize;
 use tokio::{
     sync::Notify,
@@ -35,13 +35,26 @@ const MAX_MESSAGE_BYTES: usize = 500;
 pub(crate) struct Latest {
     progress: Mutex<Option<Progress>>,
     changed: Notify,
+    /// Where reports go as well, once the call is a job.
+    job: OnceLock<CallContext>,
 }
 
 impl Latest {
     /// Takes a report; nothing waits.
     pub(crate) fn set(&self, progress: Progress) {
+        if let Some(job) = self.job.get() {
+            job.report(progress.progress(), progress.detail());
+        }
         *self.progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(progress);
         self.changed.notify_one();
+    }
+
+    /// Has later reports, and the latest one, go to the record of a job.
+    pub(crate) fn forward(&self, job: CallContext) {
+        if let Some(progress) = self.take() {
+            job.report(progress.progress(), progress.detail());
+        }
+        let _ = self.job.set(job);
     }
 
     fn take(&self) -> Option<Progress> {

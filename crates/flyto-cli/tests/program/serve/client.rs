@@ -31,9 +31,11 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Starts `flyto serve` with the plugins of a place.
+    /// Starts `flyto serve` with the plugins of a place. Without `--task-after` among the words no call goes on after its
+    /// request, and the tools for that are not listed.
     pub(crate) fn start(place: &Place, words: &[&str]) -> Self {
-        let words = [&["--plugins", "plugins", "serve"], words].concat();
+        let jobs: &[&str] = if words.contains(&"--task-after") { &[] } else { &["--no-jobs"] };
+        let words = [&["--plugins", "plugins", "serve"], words, jobs].concat();
         let mut child = place
             .flyto(&words)
             .command(|it| {

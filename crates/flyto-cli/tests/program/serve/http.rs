@@ -29,7 +29,8 @@ struct Response {
 
 impl Server {
     fn start(place: &Place, words: &[&str]) -> Self {
-        let words = [&["--plugins", "plugins", "serve", "--http", "0"], words].concat();
+        let jobs: &[&str] = if words.contains(&"--task-after") { &[] } else { &["--no-jobs"] };
+        let words = [&["--plugins", "plugins", "serve", "--http", "0"], words, jobs].concat();
         let mut child = place.flyto(&words).start();
         let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
         let url = stderr.next().unwrap().unwrap();

@@ -1,6 +1,7 @@
 //! `serve` as its clients meet it: a process, and lines of JSON on its stdin and stdout.
 
 mod approvals; // what the user of a client is asked
+mod background; // calls that go on after their requests
 pub(crate) mod client; // a client that speaks both eras
 mod core; //   framing, the two eras, the end of a connection
 mod discovery; // two tools in place of all

@@ -81,7 +81,12 @@ pub(super) fn era(headers: &HeaderMap, message: &Message<'_>) -> Result<Era, Fau
     if let Some(revision) = params.meta.as_ref().and_then(|it| it.revision.as_deref()) {
         same("MCP-Protocol-Version", named, revision)?;
         same("Mcp-Method", header(headers, "mcp-method"), method)?;
-        if let Some(name) = params.name.as_deref().filter(|_| method == "tools/call") {
+        let name = match method.as_ref() {
+            "tools/call" => params.name.as_deref(),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => params.task_id.as_deref(),
+            _ => None,
+        };
+        if let Some(name) = name {
             let given = header(headers, "mcp-name").map(plain_value);
             same("Mcp-Name", given.as_deref(), name)?;
         }

@@ -1,0 +1,188 @@
+//! The extension [`io.modelcontextprotocol/tasks`](https://github.com/modelcontextprotocol/ext-tasks): a call that takes long is
+//! answered with a task, which the client asks for from then on.
+//!
+//! The server decides which call becomes one: each that has run for [`ServerOptions::task_after`](super::super::ServerOptions), of a
+//! client that declares the extension with the request. A tool that fails is a task that is completed; `failed` stands for a call of
+//! which nothing is known any more.
+
+use std::sync::Arc;
+
+use flyto_host::jobs::{Job, JobState, KEEP};
+use flyto_tools::Progress;
+use serde::Serialize;
+use serde_json::{
+    Value, json,
+    value::{RawValue, to_raw_value},
+};
+
+use super::{CallOutcome, Jobs, State};
+use crate::server::{
+    Shared,
+    fault::{Fault, INTERNAL_ERROR, MISSING_CAPABILITY},
+    params::Terms,
+    peer::Outcome,
+    result,
+};
+
+/// The name of the extension.
+pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
+/// How often a client should ask for a task, in milliseconds: every second.
+const POLL_MS: u64 = 1000;
+
+/// What can be done with a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskMethod {
+    /// How it stands, and what came of it.
+    Get,
+    /// Answers to what it asks; none of this server asks.
+    Update,
+    /// It is taken back. The client need not ask for it again.
+    Cancel,
+}
+
+impl TaskMethod {
+    /// The method of this name.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Some(match name {
+            "tasks/get" => Self::Get,
+            "tasks/update" => Self::Update,
+            "tasks/cancel" => Self::Cancel,
+            _ => return None,
+        })
+    }
+}
+
+impl Terms {
+    /// Whether a call may be answered with a task.
+    pub(crate) fn takes_tasks(&self) -> bool {
+        let extensions = self.capabilities.extensions.as_ref();
+        self.revision.is_modern() && extensions.is_some_and(|it| it.contains_key(EXTENSION))
+    }
+}
+
+/// A task with what came of it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Task {
+    /// `task` where it stands for the result of a call, else `complete`.
+    result_type: &'static str,
+    /// The id of the job.
+    task_id: String,
+    /// One of five words of the protocol.
+    status: &'static str,
+    /// How far it is, or what became of it, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status_message: Option<String>,
+    /// RFC 3339, to the second.
+    created_at: Value,
+    /// When it ended, else when its tool last said how far it is.
+    last_updated_at: Value,
+    /// How long it is kept at least, from its creation.
+    ttl_ms: u128,
+    poll_interval_ms: u64,
+    /// Of one that is completed: what its call would have been answered with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Box<RawValue>>,
+    /// Of one that failed: nothing came of its call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Fault>,
+    #[serde(rename = "_meta")]
+    meta: Value,
+}
+
+impl Task {
+    fn new(server: &Shared, job: &Job, result_type: &'static str, status: &'static str) -> Self {
+        // The times of a job as it tells them: RFC 3339.
+        let times = serde_json::to_value(job).unwrap_or_default();
+        let created_at = times["created_at"].clone();
+        let updated = [&times["ended_at"], &times["progress"]["at"], &created_at];
+        let updated = updated.into_iter().find(|it| it.is_string());
+        let last_updated_at = updated.cloned().unwrap_or_default();
+        let progress = job.progress.as_ref().filter(|_| job.state == JobState::Running);
+        let status_message = progress
+            .and_then(|it| Progress::new(it.progress, &*it.detail))
+            .map(|it| it.to_string());
+        Self {
+            result_type,
+            task_id: job.id.to_string(),
+            status,
+            status_message,
+            created_at,
+            last_updated_at,
+            ttl_ms: KEEP.as_millis(),
+            poll_interval_ms: POLL_MS,
+            result: None,
+            error: None,
+            meta: server.result_meta(),
+        }
+    }
+
+    fn write(&self) -> Outcome {
+        to_raw_value(self).map_err(|err| Fault::unwritable(&err))
+    }
+}
+
+/// What stands for the result of a call that goes on as this job.
+pub(crate) fn created(server: &Shared, job: &Job) -> Outcome {
+    Task::new(server, job, "task", "working").write()
+}
+
+/// Carries out a method for the task of this id.
+///
+/// # Errors
+///
+/// The client does not declare the extension, or there is no such task.
+pub(crate) async fn method(
+    server: Arc<Shared>,
+    terms: Terms,
+    method: TaskMethod,
+    id: Option<String>,
+) -> Outcome {
+    if !terms.takes_tasks() {
+        let required = json!({"requiredCapabilities": {"extensions": {EXTENSION: {}}}});
+        let why = format!("the client does not declare the extension {EXTENSION:?}");
+        let fault = Fault::new(MISSING_CAPABILITY, why);
+        return Err(Fault { data: Some(Box::new(required)), ..fault });
+    }
+    let id = id.ok_or_else(|| Fault::invalid_params("params lack \"taskId\""))?;
+    let unknown = || Fault::invalid_params(format!("there is no task {id:?}"));
+    let jobs = server.jobs.as_ref().ok_or_else(unknown)?;
+    let job = jobs.find(&id).await.map_err(Fault::internal)?.ok_or_else(unknown)?;
+    match method {
+        TaskMethod::Get => get(&server, &terms, jobs, &job).await,
+        TaskMethod::Cancel => {
+            jobs.cancel(&job).await.map_err(Fault::internal)?;
+            acknowledged(&server)
+        }
+        // No task waits for an answer, so that there is none to take.
+        TaskMethod::Update => acknowledged(&server),
+    }
+}
+
+/// The task as it stands at this moment.
+async fn get(server: &Shared, terms: &Terms, jobs: &Arc<Jobs>, job: &Job) -> Outcome {
+    let of = |status: &'static str| Task::new(server, job, "complete", status);
+    let task = match jobs.state(job).await.map_err(Fault::internal)? {
+        State::Running => of("working"),
+        State::Cancelled => of("cancelled"),
+        State::Ended(end) => {
+            let result = match end {
+                CallOutcome::Result(it) => result::of(server, terms, *it)?,
+                CallOutcome::Error(why) => result::error(server, terms, &why)?,
+            };
+            Task { result: Some(result), ..of("completed") }
+        }
+        State::Lost => {
+            let why = "the server ended before the call did; how far it had come is not known";
+            let error = Some(Fault::new(INTERNAL_ERROR, why));
+            Task { status_message: Some(why.to_owned()), error, ..of("failed") }
+        }
+    };
+    task.write()
+}
+
+/// A result that says nothing.
+fn acknowledged(server: &Shared) -> Outcome {
+    to_raw_value(&json!({"resultType": "complete", "_meta": server.result_meta()}))
+        .map_err(|err| Fault::unwritable(&err))
+}

@@ -1,0 +1,234 @@
+//! Four tools for calls in the background, for any client: one that starts a call, and three that follow it.
+//!
+//! A tool of the host with one of these names keeps it. The call that is started goes through all gates, and is asked about before it
+//! is answered with its job; the others reach jobs that a server made, and no job of the operator.
+
+use std::{sync::Arc, time::Duration};
+
+use flyto_host::jobs::{Job, JobState};
+use serde::Deserialize;
+use serde_json::{Value, json, value::RawValue};
+
+use super::{CallOutcome, Jobs, State};
+use crate::server::{Shared, params::Terms, peer::Outcome, result};
+
+/// Starts a call.
+pub(crate) const START: &str = "jobs__start";
+/// Tells how a job stands.
+const STATUS: &str = "jobs__status";
+/// Gives what came of one.
+const RESULT: &str = "jobs__result";
+/// Ends one.
+const CANCEL: &str = "jobs__cancel";
+/// Longest wait for the end of a job, in seconds: less than the minute after which clients give a call up.
+const MAX_WAIT_SECONDS: f64 = 50.0;
+
+/// The arguments of [`START`].
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+pub(crate) struct Start<'a> {
+    /// The name of the tool.
+    pub(crate) tool: String,
+    /// What it is called with.
+    #[serde(borrow, default)]
+    pub(crate) arguments: Option<&'a RawValue>,
+}
+
+/// A call of one of the three others.
+#[derive(Debug)]
+pub(crate) enum JobCall {
+    /// Of the jobs that run, where no job is named.
+    Status { job: Option<String> },
+    /// What came of a job, after a wait for its end.
+    Result { job: String, wait: Duration },
+    /// The end of a job's call.
+    Cancel { job: String },
+}
+
+/// The arguments of [`STATUS`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct MaybeJob {
+    #[serde(default)]
+    job: Option<String>,
+}
+
+/// The arguments of [`CANCEL`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct OneJob {
+    job: String,
+}
+
+/// The arguments of [`RESULT`].
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct JobAndWait {
+    job: String,
+    #[serde(default)]
+    wait_seconds: f64,
+}
+
+impl JobCall {
+    /// Reads the arguments of the tool of this name; `None` for another tool.
+    pub(crate) fn read(name: &str, arguments: &str) -> Option<Result<Self, String>> {
+        let read = match name {
+            STATUS => serde_json::from_str(arguments).map(|MaybeJob { job }| Self::Status { job }),
+            RESULT => serde_json::from_str(arguments).map(|JobAndWait { job, wait_seconds }| {
+                // A number that is none waits for nothing.
+                let wait = wait_seconds.clamp(0.0, MAX_WAIT_SECONDS);
+                Self::Result { job, wait: Duration::try_from_secs_f64(wait).unwrap_or_default() }
+            }),
+            CANCEL => serde_json::from_str(arguments).map(|OneJob { job }| Self::Cancel { job }),
+            _ => return None,
+        };
+        Some(read.map_err(|err| format!("failed to read the arguments: {err}")))
+    }
+
+    /// Carries it out. What a model can react to is a result.
+    pub(crate) async fn run(self, server: &Arc<Shared>, terms: &Terms) -> Outcome {
+        let Some(jobs) = &server.jobs else {
+            return result::error(server, terms, "there are no jobs");
+        };
+        match self.outcome(server, terms, jobs).await {
+            Ok(outcome) => outcome,
+            Err(why) => result::error(server, terms, &why),
+        }
+    }
+
+    /// What it comes to.
+    ///
+    /// # Errors
+    ///
+    /// In words: there is no such job, or it cannot be read.
+    async fn outcome(
+        self,
+        server: &Shared,
+        terms: &Terms,
+        jobs: &Arc<Jobs>,
+    ) -> Result<Outcome, String> {
+        Ok(match self {
+            Self::Status { job: None } => {
+                let running: Vec<Value> = jobs.running_here().await.iter().map(shown).collect();
+                result::value(server, terms, &json!({"running": running}))
+            }
+            Self::Status { job: Some(id) } => {
+                result::value(server, terms, &shown(&find(jobs, &id).await?))
+            }
+            Self::Result { job: id, wait } => {
+                let job = find(jobs, &id).await?;
+                jobs.wait(&job.id, wait).await;
+                let job = find(jobs, &id).await?;
+                match jobs.state(&job).await? {
+                    State::Running => result::value(server, terms, &shown(&job)),
+                    State::Cancelled => result::error(server, terms, "the call was cancelled"),
+                    State::Ended(end) => match end {
+                        CallOutcome::Result(it) => result::of(server, terms, *it),
+                        CallOutcome::Error(why) => result::error(server, terms, &why),
+                    },
+                    State::Lost => {
+                        let why = "the server ended before the call did; how far it had come is not known";
+                        result::error(server, terms, why)
+                    }
+                }
+            }
+            Self::Cancel { job: id } => {
+                let job = find(jobs, &id).await?;
+                let was_running = job.state == JobState::Running;
+                jobs.cancel(&job).await?;
+                let shown = json!({"job": job.id.as_str(), "was_running": was_running});
+                result::value(server, terms, &shown)
+            }
+        })
+    }
+}
+
+/// The job of this id.
+///
+/// # Errors
+///
+/// In words: there is none.
+async fn find(jobs: &Arc<Jobs>, id: &str) -> Result<Job, String> {
+    jobs.find(id).await?.ok_or_else(|| {
+        format!("there is no job {id:?}; {STATUS} without arguments lists those that run")
+    })
+}
+
+/// The result of [`START`]: the job that goes on.
+pub(crate) fn started(server: &Shared, terms: &Terms, job: &Job) -> Outcome {
+    result::value(server, terms, &shown(job))
+}
+
+/// What a model is told of a job.
+fn shown(job: &Job) -> Value {
+    let mut res = json!({"job": job.id.as_str(), "tool": job.tool, "state": job.state});
+    if let Some(time) = job.duration() {
+        res["seconds"] = time.as_secs().into();
+    }
+    if let Some(progress) = &job.progress {
+        res["progress"] = json!(progress.progress);
+        res["detail"] = json!(progress.detail);
+    }
+    res
+}
+
+/// The tools as elements of a list, in the order of their names.
+pub(crate) fn tools() -> Vec<Value> {
+    let job =
+        json!({"type": "string", "description": "The id of the job, as jobs__start gives it"});
+    let tool = |name: &str, title: &str, text: &str, properties: Value, required: Value| {
+        let reads = matches!(name, STATUS | RESULT);
+        json!({
+            "name": name,
+            "title": title,
+            "description": text,
+            "inputSchema": {
+                "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+            },
+            "annotations": {
+                "title": title, "readOnlyHint": reads, "destructiveHint": !reads,
+                // What a started call does is what its tool does, of which nothing is known here.
+                "idempotentHint": name != START, "openWorldHint": name == START,
+            },
+        })
+    };
+    vec![
+        tool(
+            CANCEL,
+            "Cancel a job",
+            "Ends a call that runs in the background, with everything that it started.",
+            json!({"job": job}),
+            json!(["job"]),
+        ),
+        tool(
+            RESULT,
+            "Result of a job",
+            "Gives the result of a call in the background, as the tool itself would; while it runs, how it stands.",
+            json!({
+                "job": job,
+                "wait_seconds": {
+                    "type": "number", "minimum": 0, "maximum": MAX_WAIT_SECONDS, "default": 0,
+                    "description": "How long to wait for the end",
+                },
+            }),
+            json!(["job"]),
+        ),
+        tool(
+            START,
+            "Start a call in the background",
+            "Calls a tool that takes minutes, and gives the id of a job at once in place of the result.",
+            json!({
+                "tool": {"type": "string", "description": "The name of the tool"},
+                "arguments": {"type": "object", "description": "The arguments of the tool"},
+            }),
+            json!(["tool"]),
+        ),
+        tool(
+            STATUS,
+            "Status of jobs",
+            "Tells how a call in the background stands; without arguments, lists those that run.",
+            json!({"job": job}),
+            json!([]),
+        ),
+    ]
+}
