@@ -3,6 +3,7 @@
 pub(crate) mod audit; // the options of `audit`
 pub(crate) mod evolve; // the options of `evolve`
 mod export; // the options of `export`
+mod install; // the options of `install`
 mod jobs; // the options of `jobs`
 mod presets; // what is seen in a line that cannot be read
 mod serve; // the options of `serve`
@@ -21,6 +22,7 @@ use clap::{
 use flyto_tools::export::Format as Shape;
 
 pub(crate) use self::export::Export;
+pub(crate) use self::install::{Client, Install};
 pub(crate) use self::jobs::{Jobs, JobsOutput, JobsRemove, JobsResult, JobsWhat, KeepJob};
 pub(crate) use self::presets::Presets;
 pub(crate) use self::serve::Serve;
@@ -144,6 +146,8 @@ pub(crate) enum Verb {
     Servers(servers::Servers),
     /// Prints the tools in the shape that an API takes, as JSON
     Export(Export),
+    /// Adds `flyto serve` to the configuration of an MCP client, such as Claude Code
+    Install(Install),
     /// Checks manifests, exec-tool files and configurations, and points at each mistake
     Validate(Validate),
     /// Prints the JSON Schema of a kind of file, for editors
@@ -193,6 +197,7 @@ impl Verb {
             Self::Serve(it) => &mut it.common,
             Self::Servers(it) => it.common(),
             Self::Export(it) => &mut it.common,
+            Self::Install(it) => &mut it.common,
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
             Self::Config(Config { what: ConfigWhat::Show(it) }) => &mut it.common,

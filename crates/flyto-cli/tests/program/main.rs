@@ -20,6 +20,7 @@ mod follow; // the log of calls while it is written
 mod held; //  calls that are refused
 mod hostile; // plugins and values that mean harm
 #[cfg(target_os = "linux")]
+mod install; // files of clients
 mod jobs; //  calls in the background
 mod live; //  calls while they run
 mod new; //   plugins to start from

@@ -1,0 +1,189 @@
+//! `install`: adds `flyto serve` to the configuration of an MCP client.
+
+mod json; //   files of JSON
+mod places; // which file which client reads
+mod toml; //   the file of Codex
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use self::places::{Form, Place};
+use crate::args::{Client, Install};
+use crate::exit::{Exit, Why};
+use crate::session::Session;
+use crate::stop::Stop;
+use crate::words::one_line;
+
+/// The largest file that is changed: 16 MiB, far beyond what clients write.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// What the client starts.
+#[derive(Debug, PartialEq, Eq)]
+struct Server {
+    command: String,
+    args: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    file: String,
+    name: &'a str,
+    /// What belongs into the file, where it is printed only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<&'a str>,
+    /// Whether the file was changed.
+    is_changed: bool,
+}
+
+/// Why a file cannot be changed, in words that follow its name.
+type Refused = String;
+
+pub(super) fn run(args: &Install, session: &Session) -> Result<Exit, Stop> {
+    if args.client == Client::Gemini && args.name.contains('_') {
+        // Its rules split the name of a tool at the first `_` behind that of the server.
+        return Err(Stop::usage("Gemini CLI takes no name of a server with `_`")
+            .with_help("take another `--name`"));
+    }
+    let surroundings = session.surroundings()?;
+    let place = Place::of(args.client, args.project, &surroundings)?;
+    let server = server(args, session, &surroundings.current_dir)?;
+    let entry = match place.form {
+        Form::Json { key, has_type } => json::entry(key, has_type, &args.name, &server),
+        Form::Toml => toml::entry(&args.name, &server),
+    };
+    if args.print {
+        return told(args, session, &place.file, Some(&entry), false);
+    }
+    let stop = |why: Refused| {
+        Stop::new(Why::Broken, format!("{} {why}", place.file.display()))
+            .with_help("`--print` prints what belongs into it")
+    };
+    let before = read(&place.file)?;
+    let text = before.as_deref().unwrap_or_default();
+    let after = match place.form {
+        Form::Json { key, has_type } => json::with_server(text, key, has_type, &args.name, &server),
+        Form::Toml => toml::with_server(text, &args.name, &server),
+    };
+    let Some(after) = after.map_err(stop)? else {
+        return told(args, session, &place.file, None, false);
+    };
+    write(&place.file, &after)
+        .map_err(|err| Stop::new(Why::OutputLost, format!("{}: {err}", place.file.display())))?;
+    told(args, session, &place.file, None, true)
+}
+
+/// What the client starts: this program with the sources that were named.
+fn server(args: &Install, session: &Session, dir: &Path) -> Result<Server, Stop> {
+    let text = |word: OsString| {
+        word.into_string().map_err(|word| {
+            Stop::usage(format!("{word:?} is no UTF-8, which the files of clients are"))
+        })
+    };
+    let command = match args.project {
+        true => "flyto".to_owned(),
+        false => text(std::env::current_exe().map_err(Stop::internal)?.into_os_string())?,
+    };
+    let mut words = Vec::new();
+    for word in session.source_words() {
+        let word = text(word)?;
+        words.push(match word.split_once('=').filter(|_| !args.project) {
+            // The client starts it in a directory of its own.
+            Some((option, path)) => format!("{option}={}", dir.join(path).display()),
+            None => word,
+        });
+    }
+    words.push("serve".to_owned());
+    Ok(Server { command, args: words })
+}
+
+/// The text of a file; `None` where there is none.
+fn read(file: &Path) -> Result<Option<String>, Stop> {
+    let failed = |err: &dyn std::fmt::Display| {
+        Stop::new(Why::Failed, format!("failed to read {}: {err}", file.display()))
+    };
+    match fs::metadata(file) {
+        Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Ok(it) if it.len() > MAX_FILE_BYTES => return Err(failed(&"it is longer than 16 MiB")),
+        _ => {}
+    }
+    fs::read_to_string(file).map(Some).map_err(|err| failed(&err))
+}
+
+/// Replaces the file in one step, or makes it with its directory. A link leads to the file that is replaced.
+fn write(file: &Path, text: &str) -> io::Result<()> {
+    let file = match fs::canonicalize(file) {
+        Ok(file) => file,
+        Err(_) => {
+            fs::create_dir_all(file.parent().unwrap_or(Path::new("")))?;
+            file.to_owned()
+        }
+    };
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let new = file.with_file_name(format!(".{name}.flyto-{}", std::process::id()));
+    let written = (|| {
+        let mut res = fs::File::options().write(true).create_new(true).open(&new)?;
+        if let Ok(old) = fs::metadata(&file) {
+            res.set_permissions(old.permissions())?;
+        }
+        res.write_all(text.as_bytes())?;
+        res.sync_all()?;
+        fs::rename(&new, &file)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    written
+}
+
+/// Says what was done, and what the client does with it.
+fn told(
+    args: &Install,
+    session: &Session,
+    file: &Path,
+    entry: Option<&str>,
+    is_changed: bool,
+) -> Result<Exit, Stop> {
+    let (screen, name) = (session.screen, &*args.name);
+    let path = file.display().to_string();
+    if screen.is_json() {
+        screen.document(&Document { file: path, name, entry, is_changed })?;
+        return Ok(Exit::Ok);
+    }
+    let path = one_line(&path);
+    match entry {
+        Some(entry) => {
+            screen.note(format_args!("this belongs into {path}"));
+            screen.answer(entry)?;
+        }
+        None if is_changed => screen.answer(format!("{path}: {name} is there now\n"))?,
+        None => screen.answer(format!("{path}: {name} was there before\n"))?,
+    }
+    if is_changed {
+        screen.note(next(args));
+    }
+    Ok(Exit::Ok)
+}
+
+/// How the user checks that the client has the server.
+fn next(args: &Install) -> &'static str {
+    match args.client {
+        Client::ClaudeCode => "`claude mcp list` shows it as connected",
+        Client::Codex if args.project => {
+            "`codex mcp list` shows it in this directory, once Codex trusts the project"
+        }
+        Client::Codex => "`codex mcp list` shows it",
+        Client::Gemini => "`gemini mcp list` shows it as connected",
+        Client::Vscode => "VS Code asks whether it is trusted when it is started first",
+        Client::Cursor => "the settings of Cursor show it under its tools",
+    }
+}
+
+/// The strings of an array.
+fn strings(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
+}

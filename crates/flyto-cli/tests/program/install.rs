@@ -1,0 +1,202 @@
+//! `install`: the files of clients.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::{Value, json};
+
+use crate::place::{Place, Ran};
+
+/// The clients, each with the user's file and the project's.
+const CLIENTS: [(&str, &str, &str); 5] = [
+    ("claude-code", "home/.claude.json", ".mcp.json"),
+    ("codex", "home/.codex/config.toml", ".codex/config.toml"),
+    ("gemini", "home/.gemini/settings.json", ".gemini/settings.json"),
+    ("vscode", "home/.config/Code/User/mcp.json", ".vscode/mcp.json"),
+    ("cursor", "home/.cursor/mcp.json", ".cursor/mcp.json"),
+];
+
+#[track_caller]
+fn install(place: &Place, words: &[&str]) -> Ran {
+    let ran = place.flyto(&[&["install"], words].concat()).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    ran
+}
+
+fn read(place: &Place, path: &str) -> String {
+    fs::read_to_string(place.path().join(path)).unwrap()
+}
+
+fn value(place: &Place, path: &str) -> Value {
+    serde_json::from_str(&read(place, path)).unwrap()
+}
+
+#[test]
+fn each_client_gets_the_server_once() {
+    let place = Place::new();
+    let plugins = place.path().join("some plugins").display().to_string();
+    for (client, file, _) in CLIENTS {
+        let words = [client, "--plugins", "some plugins", "--format", "json"];
+        assert_eq!(install(&place, &words).json()["is_changed"], true);
+        let text = read(&place, file);
+        assert!(text.contains(&format!("--plugins={plugins}")) && text.contains("serve"), "{text}");
+        assert!(text.contains(env!("CARGO_BIN_EXE_flyto")), "{text}");
+        assert_eq!(install(&place, &words).json()["is_changed"], false);
+        assert_eq!(read(&place, file), text);
+        // A server of that name that starts something else is not ours to change.
+        let ran = place.flyto(&["install", client]).run();
+        assert_eq!(ran.code, Some(3), "{}", ran.shown());
+        assert!(ran.stderr().contains("has another server \"flyto\""), "{}", ran.shown());
+        assert_eq!(read(&place, file), text);
+        install(&place, &[client, "--name", "more"]);
+        assert!(read(&place, file).contains("more"));
+    }
+}
+
+#[test]
+fn a_project_names_the_program_and_not_where_it_lies() {
+    let place = Place::new();
+    for (client, _, file) in CLIENTS {
+        let words = ["install", client, "--project", "--plugins", "p"];
+        let ran = place.flyto(&words).run();
+        assert_eq!(ran.code, Some(0), "{}", ran.shown());
+        if client == "codex" {
+            expect_test::expect![[r#"
+                [mcp_servers.flyto]
+                command = "flyto"
+                args = ["--plugins=p", "serve"]
+            "#]]
+            .assert_eq(&read(&place, file));
+            continue;
+        }
+        let file = value(&place, file);
+        let servers = file.get("servers").or(file.get("mcpServers")).unwrap();
+        assert_eq!(servers["flyto"]["command"], "flyto");
+        assert_eq!(servers["flyto"]["args"], json!(["--plugins=p", "serve"]));
+    }
+}
+
+#[test]
+fn what_is_in_a_file_stays() {
+    let place = Place::new();
+    let claude =
+        r#"{"zeta": 1.50, "mcpServers": {"other": {"command": "x"}}, "alpha": [12345678901234]}"#;
+    let path = place.write("home/.claude.json", claude);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    install(&place, &["claude-code"]);
+    let file = value(&place, "home/.claude.json");
+    let keys: Vec<_> = file.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["zeta", "mcpServers", "alpha"]);
+    assert_eq!(file["mcpServers"]["other"], json!({"command": "x"}));
+    assert_eq!(file["mcpServers"]["flyto"]["type"], "stdio");
+    assert_eq!(file["alpha"][0], 12_345_678_901_234_u64);
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+
+    let codex = "# mine\nmodel = \"m\"\n\n[mcp_servers.other]\ncommand = 'x' # its own\n";
+    place.write("home/.codex/config.toml", codex);
+    install(&place, &["codex"]);
+    let text = read(&place, "home/.codex/config.toml");
+    let added = text.strip_prefix(codex).unwrap();
+    let program = env!("CARGO_BIN_EXE_flyto");
+    assert_eq!(
+        added,
+        format!("\n[mcp_servers.flyto]\ncommand = \"{program}\"\nargs = [\"serve\"]\n")
+    );
+    // What is left beside a file would be read by some clients as well.
+    let names = fs::read_dir(place.path().join("home/.codex")).unwrap().count();
+    assert_eq!(names, 1);
+}
+
+#[test]
+fn a_link_leads_to_the_file_that_changes() {
+    let place = Place::new();
+    let file = place.write("dotfiles/mcp.json", "{}");
+    fs::create_dir(place.path().join("home/.cursor")).unwrap();
+    let link = place.path().join("home/.cursor/mcp.json");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    install(&place, &["cursor"]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(value(&place, "dotfiles/mcp.json")["mcpServers"]["flyto"].is_object());
+}
+
+#[test]
+fn what_cannot_be_changed_safely_is_left_as_it_is() {
+    let place = Place::new();
+    for (client, file, text) in [
+        ("vscode", "home/.config/Code/User/mcp.json", "{\n  // mine\n}"),
+        ("gemini", "home/.gemini/settings.json", "[]"),
+        ("cursor", "home/.cursor/mcp.json", r#"{"mcpServers": []}"#),
+        ("codex", "home/.codex/config.toml", "mcp_servers = { other = { command = 'x' } }\n"),
+        ("codex", "home/.codex/config.toml", "model = \n"),
+    ] {
+        place.write(file, text);
+        let ran = place.flyto(&["install", client]).run();
+        assert_eq!(ran.code, Some(3), "{client}: {}", ran.shown());
+        assert!(ran.stderr().contains("`--print`"), "{}", ran.shown());
+        assert_eq!(read(&place, file), text);
+    }
+}
+
+#[test]
+fn printing_writes_nothing() {
+    let place = Place::new();
+    for (client, file, _) in CLIENTS {
+        let ran = install(&place, &[client, "--print", "--name", "mine"]);
+        assert!(ran.stdout().contains("mine"), "{}", ran.shown());
+        assert!(ran.stderr().contains(file.rsplit('/').next().unwrap()), "{}", ran.shown());
+        assert!(!place.exists(file));
+    }
+    let ran = install(&place, &["vscode", "--print", "--project", "--plugins", "p"]);
+    expect_test::expect![[r#"
+        {
+          "servers": {
+            "flyto": {
+              "type": "stdio",
+              "command": "flyto",
+              "args": [
+                "--plugins=p",
+                "serve"
+              ]
+            }
+          }
+        }
+    "#]]
+    .assert_eq(&ran.stdout());
+    for words in [["codex", "--name", "a.b"], ["gemini", "--name", "a_b"]] {
+        let ran = place.flyto(&[&["install"][..], &words].concat()).run();
+        assert_eq!(ran.code, Some(2), "{}", ran.shown());
+    }
+}
+
+#[test]
+fn the_commands_of_the_readme_lead_to_a_server() {
+    let place = Place::with_tools(&[("t", "echo hi", "")]);
+    let plugins = place.path().join("plugins").display().to_string();
+    let readme = include_str!("../../../../README.md");
+    let mut sections = readme.split("\n## ");
+    let section = sections.find(|it| it.starts_with("Using the tools from an agent")).unwrap();
+    let commands = section.lines().filter_map(|it| it.strip_prefix("$ flyto install "));
+    let commands: Vec<Vec<String>> = commands
+        .map(|it| it.split(' ').map(|it| it.replace("~/plugins", &plugins)).collect())
+        .collect();
+    let clients: Vec<_> = commands.iter().map(|it| &*it[0]).collect();
+    assert_eq!(clients, CLIENTS.map(|(client, ..)| client));
+    for command in &commands {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        install(&place, &words);
+    }
+    // What the client starts then is a server with the tools.
+    let server = &value(&place, "home/.cursor/mcp.json")["mcpServers"]["flyto"];
+    assert_eq!(server["command"], env!("CARGO_BIN_EXE_flyto"));
+    let words: Vec<&str> =
+        server["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let list =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}});
+    let ran = place.flyto(&words).stdin(format!("{list}\n").as_bytes()).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(ran.stdout().contains("\"p__t\""), "{}", ran.shown());
+}
