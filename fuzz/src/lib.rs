@@ -30,6 +30,7 @@ pub type Target = fn(&[u8]);
 /// Every decoder by its name, which is that of its function and of its binary.
 pub const TARGETS: &[(&str, Target)] = &[
     ("audit", audit),
+    ("client_message", client_message),
     ("command_line", command_line),
     ("configuration", configuration),
     ("exec_tools", exec_tools),
@@ -65,6 +66,11 @@ macro_rules! target {
 
 fn source(bytes: &[u8]) -> Source {
     Source::new("input", String::from_utf8_lossy(bytes))
+}
+
+/// What a client of the Model Context Protocol writes.
+pub fn client_message(bytes: &[u8]) {
+    flyto_mcp::fuzz::client_message(bytes);
 }
 
 /// A file of settings of the host.

@@ -177,10 +177,20 @@
 //! | questions at once | 4 | an error to the server |
 //! | rounds of one call that ask for more input | 8 | a failure |
 //! | blocks of a result, bytes of those that are no text | 1,000, 4 MiB | left out, and told |
+//!
+//! ## Features
+//!
+//! | feature | adds |
+//! | --- | --- |
+//! | `fuzz` | decoders for `cargo xtask fuzz`; no part of the public API |
 #![forbid(unsafe_code)]
 
 mod client;
 mod server;
+
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
 
 pub use client::{
     ApproveError, ClientOptions, DefinitionChange, Elicitation, ElicitationAnswer,

@@ -5,6 +5,8 @@ mod revision; //   what is spoken
 
 // from bytes to messages,
 mod fault;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod line;
 mod message;
 mod outbox;
