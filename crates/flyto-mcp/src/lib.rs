@@ -84,8 +84,8 @@
 //! | bytes of an id | 512 | an error |
 //! | tools on a page | 500 ([`ServerOptions::page_tools`]) | the next page |
 //! | notifications of progress of one call | 10 in a second | the newest takes the place of the others |
-//!
 //! | connections over HTTP | 64 ([`HttpOptions::max_connections`]) | a further one waits |
+//! | streams of changes over HTTP, of the era of handshakes | half of the connections | status 503 |
 //! | sessions over HTTP, of the era of handshakes | 64 ([`HttpOptions::max_sessions`]) | the one used least recently is closed |
 //! | time for the head of a request over HTTP, and for its body | 10 s, 30 s | the connection is closed; status 408 |
 //!
@@ -102,10 +102,11 @@
 //! | 401 | it has no token, or another one |
 //! | 403 | its `Host` or `Origin` is no loopback name |
 //! | 404 | its path, its session or its method is not there |
-//! | 405, 413, 415 | it is neither POST nor DELETE, is longer than a message may be, is no `application/json` |
+//! | 405, 413, 415 | its method is not POST, DELETE or, with a session, GET; it is longer than a message may be; it is no `application/json` |
+//! | 503 | it is a GET, and there are too many streams of changes |
 //!
-//! A client of the era of handshakes has a session, which `initialize` opens with the header `Mcp-Session-Id`. It is told of no changes
-//! outside of calls: there is no stream for them, so it asks for the list of tools by itself.
+//! A client of the era of handshakes has a session, which `initialize` opens with the header `Mcp-Session-Id`. A GET with that header is
+//! answered with a stream of events that tells when the tools change. The stream ends with its session.
 //!
 //! ## The end of a connection
 //!

@@ -79,6 +79,8 @@ pub(crate) struct Session {
     pub(crate) subscriptions: Subscriptions,
     /// Of the era of handshakes: what the client was asked.
     pub(crate) questions: Questions,
+    /// Cancelled when a session over HTTP ends.
+    pub(crate) ended: CancellationToken,
 }
 
 /// What is known of a request that runs.

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::client::{LEGACY, MODERN};
-use super::running::{TREE, fifo, lines, survivors, watched};
+use super::running::{TREE, add_plugin, fifo, lines, survivors, watched};
 use super::tools::{allowed, text};
 use crate::place::Place;
 
@@ -228,6 +228,28 @@ fn a_session_lasts_from_its_handshake_to_its_end() {
     assert_eq!(server.send("DELETE", "/mcp", &session, "").status, 204);
     assert_eq!(server.send("DELETE", "/mcp", &session, "").status, 404);
     assert_eq!(server.post(&session, &call).status, 404);
+}
+
+#[test]
+fn a_session_is_told_of_changes_until_it_ends() {
+    let place = allowed(&[("t", "echo hi", "")]);
+    let server = Server::start(&place, &[]);
+    let session = server.session(&json!({}));
+    let mut stream = server.send("GET", "/mcp", &session, "");
+    assert_eq!(stream.status, 200);
+    add_plugin(place.path());
+    assert_eq!(stream.event()["method"], "notifications/tools/list_changed");
+    let list = server.post(&session, &request(2, "tools/list", &json!({})));
+    assert_eq!(list.json()["result"]["tools"].as_array().unwrap().len(), 2);
+    // Streams leave room for calls: half of the connections.
+    let more: Vec<_> = (0..31).map(|_| server.send("GET", "/mcp", &session, "")).collect();
+    assert!(more.iter().all(|it| it.status == 200));
+    assert_eq!(server.send("GET", "/mcp", &session, "").status, 503);
+    assert_eq!(server.send("DELETE", "/mcp", &session, "").status, 204);
+    let mut rest = String::new();
+    stream.body.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("data:"), "{rest}");
+    assert_eq!(server.send("GET", "/mcp", &session, "").status, 404);
 }
 
 #[test]

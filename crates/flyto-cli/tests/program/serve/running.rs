@@ -147,7 +147,8 @@ fn names(client: &mut Client) -> Vec<String> {
     tools.iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
 }
 
-fn add_plugin(place: &Path) {
+/// Adds a plugin `new`.
+pub(super) fn add_plugin(place: &Path) {
     // As an editor does it: a directory that is there as a whole.
     let dir = place.join("new");
     std::fs::create_dir(&dir).unwrap();

@@ -4,8 +4,8 @@
 //! answered as a stream of events that carries progress, questions and at last the result. A client that closes the stream takes
 //! the call back.
 //!
-//! Messages of the era of handshakes belong to a session, which `initialize` opens and a DELETE ends. There is no stream
-//! outside of calls in that era, so such a client asks for the list of tools by itself.
+//! Messages of the era of handshakes belong to a session, which `initialize` opens and a DELETE ends. A GET of its client is
+//! answered with a stream that tells when the tools change, until the session ends.
 
 mod checks; // which requests are answered at all
 mod events; // answers that come in parts
@@ -15,7 +15,7 @@ use std::{io, net::TcpListener, sync::Arc, time::Duration};
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use bytes::Bytes;
-use flyto_tools::CancellationToken;
+use flyto_tools::{CancellationToken, Watch};
 use http_body_util::{BodyExt as _, Full, Limited, combinators::UnsyncBoxBody};
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
@@ -118,6 +118,8 @@ struct Endpoint {
     options: HttpOptions,
     /// Clients of the era of handshakes.
     sessions: Sessions,
+    /// Room for streams that tell those clients of changes: half of the connections, so that some are left for calls.
+    streams: Arc<Semaphore>,
     /// Ends everything once it is cancelled.
     stop: CancellationToken,
     /// Held by each call that runs; the end waits for the last one.
@@ -170,8 +172,10 @@ impl Server {
         let room = Arc::new(Semaphore::new(options.max_connections));
         let (alive, mut ended) = mpsc::channel(1);
         let sessions = Sessions::new(options.max_sessions);
-        let (server, token) = (Arc::clone(&self.0), stop.clone());
-        let endpoint = Arc::new(Endpoint { server, options, sessions, stop: token, alive });
+        let streams = Arc::new(Semaphore::new(options.max_connections / 2));
+        let (server, stop_all) = (Arc::clone(&self.0), stop.clone());
+        let endpoint = Endpoint { server, options, sessions, streams, stop: stop_all, alive };
+        let endpoint = Arc::new(endpoint);
         let mut connections = JoinSet::new();
         loop {
             let accepted = async {
@@ -242,6 +246,9 @@ impl Endpoint {
         }
         match head.method {
             Method::POST => {}
+            Method::GET if head.headers.contains_key(SESSION_HEADER) => {
+                return self.changes(&head.headers);
+            }
             Method::DELETE => {
                 let session =
                     header(&head.headers, SESSION_HEADER).and_then(|it| self.sessions.remove(it));
@@ -252,7 +259,7 @@ impl Endpoint {
             }
             _ => {
                 let mut res = plain(StatusCode::METHOD_NOT_ALLOWED);
-                res.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, DELETE"));
+                res.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
                 return res;
             }
         }
@@ -272,6 +279,25 @@ impl Endpoint {
             Err(_) => return plain(StatusCode::REQUEST_TIMEOUT),
         };
         self.take(&head.headers, &body)
+    }
+
+    /// A stream that tells a client of the era of handshakes when the tools change.
+    fn changes(self: &Arc<Self>, headers: &HeaderMap) -> Response<Body> {
+        let session = header(headers, SESSION_HEADER).and_then(|it| self.sessions.get(it));
+        let Some(session) = session else { return plain(StatusCode::NOT_FOUND) };
+        let Ok(permit) = Arc::clone(&self.streams).try_acquire_owned() else {
+            return plain(StatusCode::SERVICE_UNAVAILABLE);
+        };
+        let (outbox, events) = Outbox::channel();
+        let peer = Peer::new(Arc::clone(&self.server), outbox, session);
+        let endpoint = Arc::clone(self);
+        // From here on no change is missed.
+        let changes = self.server.host.registry().watch();
+        tokio::spawn(async move {
+            let _permit = permit;
+            endpoint.tell_changes(&peer, changes).await;
+        });
+        Events::response(events)
     }
 
     /// Takes the message of a request. Nothing here waits: what takes time becomes a task, whose messages are the events of the
@@ -362,18 +388,25 @@ impl Endpoint {
 
     /// Tells a subscription of changes until the client closes it, or the server ends.
     async fn tell(&self, peer: &Peer, id: &Id) {
-        let _alive = self.alive.clone();
-        let mut changes = self.server.host.registry().watch();
+        let changes = self.server.host.registry().watch();
         peer.acknowledge(id).await;
+        self.tell_changes(peer, changes).await;
+        // A client that closed its stream does not get this.
+        peer.end_subscriptions().await;
+    }
+
+    /// Tells a client of changes until it closes its stream, its session ends, or the server does.
+    async fn tell_changes(&self, peer: &Peer, mut changes: Watch) {
+        let _alive = self.alive.clone();
         loop {
             tokio::select! {
                 () = peer.outbox.closed() => return,
-                () = self.stop.cancelled() => break,
+                () = self.stop.cancelled() => return,
+                () = peer.session.ended.cancelled() => return,
                 Some(_) = changes.changed() => peer.tell_changes().await,
                 () = tokio::time::sleep(KEEP_ALIVE) => peer.outbox.keep_alive(),
             }
         }
-        peer.end_subscriptions().await;
     }
 }
 

@@ -40,7 +40,9 @@ impl Sessions {
             && let Some(oldest) = open.iter().min_by_key(|(_, (_, used))| *used)
         {
             let oldest = oldest.0.clone();
-            open.remove(&oldest);
+            if let Some((session, _)) = open.remove(&oldest) {
+                session.ended.cancel();
+            }
         }
         open.insert(name.clone(), (Arc::clone(&session), Instant::now()));
         Ok((name, session))
@@ -54,9 +56,11 @@ impl Sessions {
         Some(Arc::clone(session))
     }
 
-    /// Takes the session of this name out.
+    /// Takes the session of this name out, which ends it.
     pub(super) fn remove(&self, name: &str) -> Option<Arc<Session>> {
-        self.open_ones().remove(name).map(|(session, _)| session)
+        let (session, _) = self.open_ones().remove(name)?;
+        session.ended.cancel();
+        Some(session)
     }
 
     fn open_ones(&self) -> MutexGuard<'_, HashMap<String, (Arc<Session>, Instant)>> {
