@@ -1,0 +1,97 @@
+//! Hostile clients and tools: what they cost the server, and which processes are left.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use super::client::Client;
+use super::running::{TREE, fifo, lines, survivors, watched};
+use super::tools::allowed;
+
+#[test]
+fn streams_that_do_not_wait_are_read_and_written_all_the_same() {
+    // The flag belongs to the open file, which any process has that a client handed it to.
+    let place = allowed(&[("t", "head -c 300000 /dev/zero | tr '\\0' x", "")]);
+    let (stdin, mut requests) = std::io::pipe().unwrap();
+    let (answers, stdout) = std::io::pipe().unwrap();
+    rustix::io::ioctl_fionbio(&stdin, true).unwrap();
+    rustix::io::ioctl_fionbio(&stdout, true).unwrap();
+    let words = ["--plugins", "plugins", "serve", "--output-limit", "400000"];
+    let mut server = place
+        .flyto(&words)
+        .command(|it| {
+            it.stdin(stdin).stdout(stdout);
+        })
+        .start();
+    let mut answers = BufReader::new(answers).lines();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for id in 0..3 {
+        // The server has nothing to read until the last answer was taken, and more to write than a pipe holds.
+        let params = json!({"name": "p__t", "arguments": {}, "_meta": meta});
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params});
+        writeln!(requests, "{call}").unwrap();
+        let answer: Value = serde_json::from_str(&answers.next().unwrap().unwrap()).unwrap();
+        assert_eq!(answer["id"], id);
+        assert_eq!(answer["result"]["content"][0]["text"].as_str().map(str::len), Some(300_000));
+    }
+    drop(requests);
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
+fn a_tree_in_flight_ends_after_its_client() {
+    let place = allowed(&[("tree", TREE, "")]);
+    let ids = fifo(&place, "ids");
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    client.request("tools/call", json!({"name": "p__tree", "arguments": {}}));
+    let tree = watched(&lines(&ids, 3));
+    // It has its time to end by itself, and does not.
+    let (status, messages, _) = client.end();
+    assert!(status.success());
+    assert_eq!(messages[0]["result"]["isError"], true, "{messages:?}");
+    assert_eq!(survivors(&tree), 0);
+}
+
+#[test]
+fn sixty_four_trees_end_with_a_signal() {
+    const N: usize = 64;
+    let place = allowed(&[("tree", TREE, "")]);
+    let ids = fifo(&place, "ids");
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    for _ in 0..N {
+        client.request("tools/call", json!({"name": "p__tree", "arguments": {}}));
+    }
+    // As many run at once as there are places for, and the others wait.
+    let trees = watched(&lines(&ids, 16 * 3));
+    kill_process(Pid::from_raw(client.pid().cast_signed()).unwrap(), Signal::TERM).unwrap();
+    let (status, messages, _) = client.end_with_open_stdin();
+    assert_eq!(status.code(), Some(143));
+    assert!(messages.len() <= N);
+    assert_eq!(survivors(&trees), 0);
+}
+
+#[test]
+fn a_line_of_noise_costs_its_own_answer_only() {
+    let place = allowed(&[("t", "echo hi", "")]);
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    let deep = [b"[".repeat(1 << 20), b"]".repeat(1 << 20)].concat();
+    let noise: [&[u8]; 6] = [
+        b"\0\0\0",
+        b"\xff\xfe{\"jsonrpc\":\"2.0\"}",
+        b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"",
+        b"{\"jsonrpc\":\"2.0\",\"id\":{\"a\":1},\"method\":\"ping\"}",
+        b"Content-Length: 5",
+        &deep,
+    ];
+    for line in noise {
+        client.write(line);
+        client.write(b"\n");
+        let answer = client.receive();
+        assert!(answer["error"]["code"].is_i64() && answer.get("id").is_none(), "{answer}");
+        assert_eq!(client.result("ping", json!({})), json!({}));
+    }
+}
