@@ -36,6 +36,7 @@ mod installed; // what a program was installed with
 mod policy; // the bounds of each class
 mod profile; // isolation by name: the sandbox profiles `none`, `workspace` and `strict`
 mod secrets; // where programs keep secrets
+mod system_secrets; // what a system keeps from all users but root
 
 // and values that are filled in.
 mod expand; // `${NAME}` in declared values
@@ -77,5 +78,6 @@ pub use crate::{
     signal::Signal,
     skipped::SkippedBytes,
     spec::{DEFAULT_GRACE, Program, Spec, Stdin},
+    system_secrets::SYSTEM_SECRETS,
     traits::{BoxedReader, BoxedWriter, Control, Executor, Running, Target},
 };

@@ -12,6 +12,7 @@ use crate::{
     Environment, Filesystem, Isolation, LocalSockets, Network, Processes, SharedMemory,
     SystemCalls,
     secrets::{self, Variables},
+    system_secrets::{self, SYSTEM_SECRETS},
 };
 
 /// How much a program is cut off, under a name that configuration uses.
@@ -37,7 +38,8 @@ use crate::{
 /// not exist can be made (see [`Isolation::read_only`]). Only entries directly below the directory are
 /// meant: a repository further down has the same files, and is not looked for.
 ///
-/// What may be read is still read as the user: for root, that is also `/etc/shadow`. A program in `strict`
+/// What may be read is still read as the user: for root, that is also `/etc/shadow`, unless the places have
+/// [`system_secrets`](ProfilePlaces::system_secrets). A program in `strict`
 /// does best with a `HOME` of its own, such as the temporary directory: some, Git among them, end when
 /// they may not look for their settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -145,6 +147,16 @@ impl ProfilePlaces {
     #[must_use]
     pub fn environment(mut self, environment: &Environment) -> Self {
         self.variables = Variables::of(environment);
+        self
+    }
+
+    /// Closes [`SYSTEM_SECRETS`] too, where this process can read one of them: for programs that run as this user, which
+    /// is root then, mostly. Their directories, `/etc` among them, cannot be listed.
+    #[must_use]
+    pub fn system_secrets(mut self) -> Self {
+        if system_secrets::can_read_any() {
+            self.denied.extend(SYSTEM_SECRETS.iter().map(|(path, _)| PathBuf::from(path)));
+        }
         self
     }
 

@@ -23,7 +23,7 @@ use std::{
 };
 
 use expect_test::{Expect, expect};
-use flyto_execenv::{Filesystem, Profile, ProfilePlaces, SharedMemory};
+use flyto_execenv::{Filesystem, Profile, ProfilePlaces, SYSTEM_SECRETS, SharedMemory};
 use rustix::{
     fs::{
         AtFlags, CWD, Timespec, Timestamps, XattrFlags, getxattr, inotify, listxattr, setxattr,
@@ -274,12 +274,15 @@ async fn where_signals_have_no_scope_a_namespace_keeps_them() {
 
 /// A profile, with a home directory of its own.
 fn profile(profile: Profile, dir: &Path) -> Isolation {
+    profile.isolation(&places(dir))
+}
+
+fn places(dir: &Path) -> ProfilePlaces {
     let program = env::current_exe().expect("it runs").canonicalize().expect("it is there");
-    let places = ProfilePlaces::new(dir.join("home/project"))
+    ProfilePlaces::new(dir.join("home/project"))
         .home(dir.join("home"))
         .temp_dir(dir.join("write"))
-        .read(program);
-    profile.isolation(&places)
+        .read(program)
 }
 
 #[tokio::test]
@@ -322,6 +325,27 @@ async fn in_a_strict_profile_the_project_is_read_and_nothing_is_sent() {
     assert_eq!(fs::read_dir(scene.path("home/project")).expect("it is granted").count(), 0);
     fs::write(scene.path("write/new"), "new").expect("it is granted");
     assert_eq!(errno(TcpListener::bind("127.0.0.1:0")), libc::EPERM);
+}
+
+async fn check_system_secrets(test: &str, kind: Profile) {
+    let isolation = |dir: &Path| kind.isolation(&places(dir).system_secrets());
+    let Some(_scene) = Scene::enter(test, isolation).await else { return };
+    for (path, _) in SYSTEM_SECRETS {
+        assert!(fs::File::open(path).is_err(), "{path}");
+    }
+    fs::read("/etc/passwd").expect("it is granted");
+}
+
+#[tokio::test]
+async fn in_a_strict_profile_root_does_not_read_the_shadow_files() {
+    let test = "sandbox::tests::in_a_strict_profile_root_does_not_read_the_shadow_files";
+    check_system_secrets(test, Profile::Strict).await;
+}
+
+#[tokio::test]
+async fn in_a_workspace_root_does_not_read_the_shadow_files() {
+    let test = "sandbox::tests::in_a_workspace_root_does_not_read_the_shadow_files";
+    check_system_secrets(test, Profile::Workspace).await;
 }
 
 /// What Landlock does not bound, as [`Filesystem::Grants`] and [`Isolation::denied`] say: the day a kernel
