@@ -64,7 +64,8 @@ impl<'a> Confined<'a> {
 /// The profile is `strict`: files can be read, written only in the directory of the run; there is
 /// no network, no socket, no other process to signal. Output has 1 MiB at most.
 fn confine(spec: Spec, dir: &Path, host: &HostContext) -> Spec {
-    let mut places = ProfilePlaces::new(dir).temp_dir(dir).environment(&host.env);
+    let places = ProfilePlaces::new(dir).temp_dir(dir).environment(&host.env);
+    let mut places = places.system_secrets();
     if let Some(home) = host.env.get("HOME").map(PathBuf::from).filter(|it| it.is_absolute()) {
         places = places.home(home);
     }

@@ -340,7 +340,11 @@ impl fmt::Display for Refusal {
             }
             Self::ExampleFailed { outcomes } => {
                 let failed = outcomes.iter().enumerate().filter_map(|(index, it)| {
-                    Some(format!("example {index}: {}, got {:?}", it.problem.as_ref()?, it.output))
+                    Some(format!(
+                        "example {index}: {}, got {}",
+                        it.problem.as_ref()?,
+                        quoted(&it.output)
+                    ))
                 });
                 f.write_str(&failed.collect::<Vec<_>>().join("; "))
             }
@@ -349,6 +353,19 @@ impl fmt::Display for Refusal {
             Self::Store(err) => write!(f, "{err}"),
             Self::Registry(_) => f.write_str("failed to register the tool"),
         }
+    }
+}
+
+/// Bytes of an output that are quoted: 256. An author sees by them what is wrong. The text was approved by no person, and
+/// whatever it could read of the machine must not come back through its output.
+const QUOTED_BYTES: usize = 256;
+
+/// The beginning of an output.
+fn quoted(output: &str) -> String {
+    let end = output.floor_char_boundary(QUOTED_BYTES);
+    match output.len() - end {
+        0 => format!("{output:?}"),
+        more => format!("{:?} and {more} more bytes", &output[..end]),
     }
 }
 

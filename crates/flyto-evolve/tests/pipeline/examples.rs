@@ -90,6 +90,30 @@ async fn a_failing_example_is_not_shown() {
 }
 
 #[tokio::test]
+async fn a_refusal_quotes_little_of_an_output_and_no_secret() {
+    let (env, asked) = confining();
+    let bench = Bench::with(env);
+    let token = format!("ghp_{}", "16C7e42F292c6912E7710c838347Ae178B4a");
+    let script = "for i in 1 2 3 4 5 6 7 8 9; do echo \"$TOOL_INPUT_A$TOOL_INPUT_B line $i of what it read\"; done\n";
+    let (a, b) = token.split_at(20);
+    let input = json!({"a": a, "b": b});
+    let mut definition = def("peek", script);
+    for n in 0..5 {
+        let example = Example::new(input.clone()).expecting_output(format!("{n}"));
+        definition = definition.with_example(example);
+    }
+    let refusal = bench.refused(definition.file_text()).await;
+    let text = refusal.to_string();
+    assert!(!text.contains(&token[..30]) && text.contains("redacted"), "{text}");
+    assert!(text.len() < 2560 && text.ends_with("more bytes"), "{text}");
+    // What only root may read is closed.
+    let specs = asked.lock().unwrap();
+    let is_root = std::fs::File::open("/etc/shadow").is_ok();
+    let denied = &specs.last().expect("one ran").isolation.denied;
+    assert_eq!(denied.iter().any(|it| it.ends_with("etc/shadow")), is_root);
+}
+
+#[tokio::test]
 async fn without_confinement_they_are_not_run() {
     let bench = Bench::new();
     let dir = tempfile::tempdir().unwrap();
