@@ -68,13 +68,12 @@ impl Refusal {
     /// A refusal of this call by a stage.
     #[must_use]
     pub fn new(call: &Call, stage: &str, why: impl Into<String>) -> Self {
-        Self {
-            tool: call.entry().id().to_string(),
-            stage: stage.to_owned(),
-            why: why.into(),
-            rule: None,
-            allowed_by: Vec::new(),
-        }
+        Self::of_tool(call.entry().id().to_string(), stage, why.into())
+    }
+
+    /// A refusal of each call of this tool.
+    pub(crate) fn of_tool(tool: String, stage: &str, why: String) -> Self {
+        Self { tool, stage: stage.to_owned(), why, rule: None, allowed_by: Vec::new() }
     }
 
     /// The same with what the rules decided.

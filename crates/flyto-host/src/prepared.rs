@@ -14,11 +14,11 @@ use flyto_tools::{
 
 use crate::{
     confinement::{self, Confinement, class_of},
-    error::CallError,
+    error::{CallError, Refusal},
     grants::MissingGrants,
     native,
     permission::{Caller, Decision, Gate},
-    stages::{self, Call, CallReport, Stages, names},
+    stages::{self, Call, CallReport, Checkpoint, Stages, names},
 };
 
 /// What a prepared call needs of its host. It outlives a reload, as the tool does.
@@ -93,8 +93,9 @@ pub struct Plan {
     pub violations: Option<Violations>,
     /// A result with which the check of the input ended the call: its time was over.
     pub ended: Option<ToolResult>,
-    /// Why the host would refuse the call.
-    pub refused: Option<String>,
+    /// Why the host would refuse the call, and which stage. A profile that the backend cannot keep is told as by the
+    /// stage `execute`.
+    pub refused: Option<Refusal>,
     /// What the rules say of the call, and which rule decides; `None` for a host without the stage `permission`.
     pub decision: Option<Arc<Decision>>,
     /// The variables that the program of a plugin's tool would see, and why each is there, in order of their names.
@@ -241,11 +242,19 @@ impl Prepared {
 
     /// Why the host would refuse the call; `None` where it would not, as far as that is known before.
     #[must_use]
-    pub fn refused(&self) -> Option<String> {
-        self.shared.stages.refusal(self).or_else(|| {
-            let class = class_of(self)?;
-            self.shared.plugin_ctx.exec_env.policy(&class).refused.clone()
-        })
+    pub fn refused(&self) -> Option<Refusal> {
+        let tool = || self.id().to_string();
+        if let Some((stage, why)) = self.shared.stages.refusal(self) {
+            let res = Refusal::of_tool(tool(), stage, why);
+            return Some(match stage {
+                names::PERMISSION => res.decided(&self.decision()),
+                names::CHECKPOINT => Refusal { allowed_by: Checkpoint::released_by(self), ..res },
+                _ => res,
+            });
+        }
+        let class = class_of(self)?;
+        let why = self.shared.plugin_ctx.exec_env.policy(&class).refused.clone()?;
+        Some(Refusal::of_tool(tool(), names::EXECUTE, why))
     }
 
     /// The names of the profiles that held for the tool's program, in the form of [`Confinement::sandbox`].
@@ -283,7 +292,7 @@ impl Prepared {
             }
             if let Some(reason) = &refused {
                 // Said once.
-                preview.problems.retain(|it| !it.text.contains(reason));
+                preview.problems.retain(|it| !it.text.contains(&reason.why));
             }
         }
         Ok(Plan {

@@ -99,7 +99,7 @@ fn told(args: &Call, plan: Plan, session: &Session) -> Result<Option<Exit>, Stop
         return report::show(&args.name, Made::new(result, exit), session).map(Some);
     }
     if let Some(reason) = refused {
-        let what = format!("the call of {tool:?} was refused: {}", tame(&reason));
+        let what = format!("the call of {tool:?} was refused: {}", tame(&reason.why));
         return Err(Stop::new(Why::Refused, what)
             .with_help("a call in the background has no terminal to ask at"));
     }

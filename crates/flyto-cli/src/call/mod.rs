@@ -371,7 +371,7 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
         let violations = violations.as_ref().map_or(&[][..], |it| &it.shown);
         let variables = variables.map(preview::variable_documents);
         let preview = preview.as_ref();
-        let refused = refused.as_deref();
+        let refused = refused.as_ref().map(|it| it.why.as_str());
         let confinement = confinement.as_ref().map(ConfinementDocument::of);
         screen.document(&DryRun {
             tool: &tool,
@@ -390,7 +390,7 @@ fn dry_run(args: &Call, loaded: &Loaded, call: &Prepared, session: &Session) -> 
         rows.extend(decision.iter().flat_map(|it| decision::facts(it, call.caller())));
         let is_told = decision.is_some_and(|it| it.verdict == Verdict::Deny);
         rows.extend(asks.then(|| ("checkpoint", "the call asks at the terminal first".to_owned())));
-        rows.extend(refused.iter().filter(|_| !is_told).map(|it| ("problem", tame(it))));
+        rows.extend(refused.iter().filter(|_| !is_told).map(|it| ("problem", tame(&it.why))));
         rows.extend(confinement.iter().flat_map(confinement::facts));
         rows.extend(missing.iter().flat_map(tool_details::missing_facts));
         rows.extend(violations.as_ref().map(|it| ("input", tame(&it.to_string()))));

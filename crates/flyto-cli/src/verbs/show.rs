@@ -92,7 +92,7 @@ pub(super) fn run(args: &Show, session: &Session) -> Result<Exit, Stop> {
             output_schema: tool.output_schema(),
             metadata: tool.metadata(),
             preview: plan.preview.as_ref(),
-            refused: plan.refused.as_deref(),
+            refused: plan.refused.as_ref().map(|it| it.why.as_str()),
             permission: by_rule(&plan),
             variables: plan.variables.clone().map(preview::variable_documents),
             confinement: plan.confinement.as_ref().map(ConfinementDocument::of),
@@ -159,7 +159,7 @@ fn page(
     rows.extend(details.map(ToolDetails::program).unwrap_or_default());
     rows.extend(preview.map(|it| preview::facts(it, variables)).unwrap_or_default());
     rows.extend(by_rule(plan).iter().flat_map(|it| decision::facts(it, Caller::Operator)));
-    rows.extend(plan.refused.iter().map(|it| ("problem", tame(it))));
+    rows.extend(plan.refused.iter().map(|it| ("problem", tame(&it.why))));
     rows.extend(plan.confinement.iter().flat_map(confinement::facts));
     rows.extend(details.map(ToolDetails::grants).unwrap_or_default());
     rows.extend(declared(metadata));

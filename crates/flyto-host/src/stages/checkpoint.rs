@@ -125,6 +125,17 @@ impl Checkpoint {
         call.entry().tool().metadata().requires_checkpoint && !call.decision().is_exactly_allowed()
     }
 
+    /// Rules that would release calls like this one, and nothing wider; empty where no rule can.
+    #[must_use]
+    pub fn released_by(call: &Prepared) -> Vec<String> {
+        let decision = call.decision();
+        match decision.verdict {
+            // A rule that asks wins over one that allows, so no rule is offered beside it.
+            Verdict::Ask => decision.suggested_rules().into_iter().map(str::to_owned).collect(),
+            _ => Rule::for_tool(call.id()).into_iter().collect(),
+        }
+    }
+
     fn no_handler(&self) -> String {
         let why = self.why_none.as_deref().unwrap_or("there is no handler for one");
         format!("it needs a checkpoint before each call, and {why}")
@@ -142,11 +153,12 @@ impl Stage for Checkpoint {
             let Some(handler) = &self.handler else {
                 call.release = Release::NoHandler;
                 let mut refusal = Refusal::new(call, names::CHECKPOINT, self.no_handler());
-                refusal.allowed_by = rules(call);
+                refusal.allowed_by = Self::released_by(call.prepared());
                 return Err(refusal.into());
             };
             let why = "the tool asks for a release before each call".to_owned();
-            let question = Question { call, why, rules: rules(call) };
+            let rules = Self::released_by(call.prepared());
+            let question = Question { call, why, rules };
             let answer = guarded(call, handler.ask(&question)).await;
             if let Ok(Answer::Always) = answer {
                 call.prepared().allow(&question.rules);
@@ -180,17 +192,6 @@ impl Stage for Checkpoint {
 
     fn refuses(&self, prepared: &Prepared) -> Option<String> {
         (self.handler.is_none() && Self::needs_release(prepared)).then(|| self.no_handler())
-    }
-}
-
-/// Rules that would release further calls like this one.
-fn rules(call: &Call) -> Vec<String> {
-    let decision = call.prepared().decision();
-    let asked = decision.suggested_rules();
-    match decision.verdict {
-        // A rule that asks wins over one that allows, so no rule is offered beside it.
-        Verdict::Ask => asked.into_iter().map(str::to_owned).collect(),
-        _ => Rule::for_tool(call.entry().id()).into_iter().collect(),
     }
 }
 

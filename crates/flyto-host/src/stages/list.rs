@@ -123,12 +123,12 @@ impl Stages {
         Ok(self)
     }
 
-    /// Why the first stage that would refuse a call does so.
-    pub(crate) fn refusal(&self, call: &Prepared) -> Option<String> {
-        self.iter().find_map(|it| it.refuses(call))
+    /// The first stage that would refuse a call, and why it does so.
+    pub(crate) fn refusal(&self, call: &Prepared) -> Option<(&str, String)> {
+        self.iter().find_map(|it| Some((it.name(), it.refuses(call)?)))
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &dyn Stage> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &dyn Stage> {
         self.0.iter().map(|it| &**it)
     }
 

@@ -256,7 +256,7 @@ async fn a_tool_that_needs_a_checkpoint_is_refused_before_anything_starts() {
         assert_eq!(refused.stage, "checkpoint");
         let input = Input::parse("{}").expect("JSON");
         let plan = host.prepare(name, input).expect("it is there").plan(&CallContext::new()).await;
-        assert_eq!(plan.expect("a plan").refused, Some(refused.why));
+        assert_eq!(plan.expect("a plan").refused, Some(*refused));
     }
     assert!(!world.path("sent").exists() && !world.path("plugins/m/sent").exists());
     assert_eq!(call(&host, "m:free", "{}").await.expect("a result").output, "free\n");

@@ -99,8 +99,12 @@ async fn a_call_by_the_operator_is_the_yes_to_a_question_and_to_no_denial() {
     let host = builder(&denied).caller(Caller::Operator).build();
     let plan = host.prepare("p:run", Input::empty()).expect("it is there");
     assert_eq!(plan.decision().verdict, Verdict::Deny);
-    assert!(plan.refused().is_some_and(|it| it.contains("the rules deny it")));
-    assert!(matches!(call(&host, "p:run", "{}").await, Err(CallError::Refused(_))));
+    let planned = plan.refused().expect("it is denied");
+    assert!(planned.why.contains("the rules deny it") && planned.rule.is_some(), "{planned:?}");
+    match call(&host, "p:run", "{}").await {
+        Err(CallError::Refused(refused)) => assert_eq!(planned, *refused),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Gives one answer after the other, and notes what it was asked.
