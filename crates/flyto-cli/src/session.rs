@@ -9,14 +9,14 @@ use flyto_evolve::{Approver, CallRecording, Store};
 use flyto_execenv::local::Local;
 use flyto_execenv::{Environment, ExecEnv};
 use flyto_host::permission::Caller;
-use flyto_host::stages::names;
+use flyto_host::stages::{MissingCall, names};
 use flyto_host::undo::UndoStore;
 use flyto_host::{
     CallError, Config, Flags, Host, HostBuilder, LoadReport, OnUnrecorded, Places, Prepared,
     Surroundings, codes, load_config,
 };
 use flyto_mcp::{ClientOptions, ElicitationHandler, Servers};
-use flyto_tools::{Entry, ToolErrorKind};
+use flyto_tools::{CallContext, Entry, Input, ToolErrorKind};
 
 use crate::args::Common;
 use crate::backend;
@@ -312,6 +312,21 @@ impl Loaded {
     /// The tool of this name.
     pub(crate) fn find(&self, name: &str) -> Result<Entry, Stop> {
         self.host.find(name).map_err(|err| self.not_called(err))
+    }
+
+    /// The tool of this name, for a call of it: where there is none, the log has the call.
+    pub(crate) fn find_to_call(&self, name: &str, input: Option<&Input>) -> Result<Entry, Stop> {
+        self.host.find(name).map_err(|err| {
+            let ctx = CallContext::new();
+            let call = MissingCall::new(name, &ctx, &err);
+            let call = input.into_iter().fold(call, MissingCall::input);
+            // Without a runtime there is no call that the log lacks.
+            if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build()
+            {
+                runtime.block_on(self.host.missing(call));
+            }
+            self.not_called(err)
+        })
     }
 
     /// Everything that is wrong or odd about the sources, the configuration first.

@@ -11,7 +11,7 @@ use std::{
 
 use flyto_audit::{AuditError, Begun, Log, Options};
 use flyto_execenv::Class;
-use flyto_tools::{CallId, Execution, Failure, Metadata, Origin};
+use flyto_tools::{CallId, Execution, Failure, Input, Metadata, Origin};
 use serde::{Serialize, Serializer};
 use serde_json::{json, value::RawValue};
 
@@ -21,7 +21,7 @@ use crate::{
     ids::hash,
     permission::{Caller, Decision, Rule, Verdict},
     secrets::Secrets,
-    stages::{Call, Challenged, Release, StageResult},
+    stages::{Call, Challenged, MissingCall, Release, StageResult},
 };
 
 /// The log of a host, opened when the first call is recorded.
@@ -63,8 +63,35 @@ impl Recorder {
     /// Records the begin and the end of a call that was not made. Where the future is dropped while another writer has
     /// the log, both are recorded afterwards.
     pub(crate) async fn both(&self, call: &Call, end: Box<RawValue>) -> Result<(), AuditError> {
-        let id = call.ctx().id().as_str().to_owned();
-        let body = self.begin_body(call)?;
+        self.write_both(call.ctx().id(), self.begin_body(call)?, end).await
+    }
+
+    /// Records a call whose name leads to no tool that may be used.
+    pub(crate) async fn missing(&self, call: &MissingCall<'_>) -> Result<(), AuditError> {
+        // It may be any text that a model wrote. What is cut off may be the rest of a secret.
+        let name = &call.name[..call.name.floor_char_boundary(MAX_SCANNED_NAME_BYTES)];
+        let mut name = self.secrets.redacted(name);
+        name.truncate(name.floor_char_boundary(MAX_NAME_BYTES));
+        let metadata = Metadata::default();
+        let tool = name.split_once(':').map_or(&*name, |(_, tool)| tool);
+        let body = MissingBody {
+            by: By::new(call.caller, call.parent, call.undoes),
+            tool: &name,
+            operation: operation(tool, &metadata),
+            input: call.input.map(|it| self.input_body(it)),
+        };
+        let mut end = EndBody::default();
+        end.not_called(call.error);
+        self.write_both(call.ctx.id(), to_raw(&body)?, to_raw(&end)?).await
+    }
+
+    async fn write_both(
+        &self,
+        id: &CallId,
+        body: Box<RawValue>,
+        end: Box<RawValue>,
+    ) -> Result<(), AuditError> {
+        let id = id.as_str().to_owned();
         let mut begun = None;
         self.write(move |log| {
             let it = begun.take().map_or_else(|| log.begin(&id, &body), Ok)?;
@@ -111,31 +138,30 @@ impl Recorder {
     fn begin_body(&self, call: &Call) -> Result<Box<RawValue>, AuditError> {
         let prepared = call.prepared();
         let metadata = prepared.entry().tool().metadata();
-        let input = prepared.input().text();
         let decision = call.decision();
         let (class, sandbox) = prepared.class_and_sandbox().unzip();
         to_raw(&BeginBody {
-            caller: match prepared.caller() {
-                Caller::Operator => "operator",
-                Caller::Agent => "agent",
-            },
-            #[cfg(unix)]
-            uid: rustix::process::geteuid().as_raw(),
-            parent: prepared.parent().map(CallId::as_str),
-            undoes: prepared.undoes(),
+            by: By::new(prepared.caller(), prepared.parent(), prepared.undoes()),
             tool: prepared.id().as_str(),
             origin: Shown(&metadata.origin),
             version: metadata.version.as_deref(),
             operation: operation(prepared.id().tool(), metadata),
-            input_sha256: hash(input.as_bytes()),
-            input_bytes: input.len(),
-            input: self.has_inputs.then(|| self.secrets.redacted(&input)),
+            input: self.input_body(prepared.input()),
             decision: decision.as_deref().map(Decided::of),
             class: class.as_ref().map(Class::as_str),
             sandbox,
             challenge: self.challenge(call.challenged()),
             checkpoint: Some(call.release()).filter(Release::is_required),
         })
+    }
+
+    fn input_body(&self, input: &Input) -> InputBody {
+        let text = input.text();
+        InputBody {
+            input_sha256: hash(text.as_bytes()),
+            input_bytes: text.len(),
+            input: self.has_inputs.then(|| self.secrets.redacted(&text)),
+        }
     }
 
     /// What a challenger said, without secrets.
@@ -151,28 +177,27 @@ impl Recorder {
     }
 }
 
+/// The bytes that are recorded of a name that leads to no tool: more than the longest name of a tool.
+const MAX_NAME_BYTES: usize = 256;
+
+/// The bytes of such a name that are searched for secrets: 64 KiB, more than the longest token of a provider.
+const MAX_SCANNED_NAME_BYTES: usize = 64 * 1024;
+
 /// The longest words of a challenger that are recorded: 64 KiB. A record has a bound too.
 const MAX_CHALLENGE_BYTES: usize = 64 * 1024;
 
 /// What the record of a begin says, in the order in which it stands there.
 #[derive(Serialize)]
 struct BeginBody<'a> {
-    caller: &'static str,
-    #[cfg(unix)]
-    uid: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parent: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    undoes: Option<&'a str>,
+    #[serde(flatten)]
+    by: By<'a>,
     tool: &'a str,
     origin: Shown<'a, Origin>,
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<&'a str>,
     operation: Cow<'a, str>,
-    input_sha256: String,
-    input_bytes: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    input: Option<String>,
+    #[serde(flatten)]
+    input: InputBody,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Decided<'a>>,
     /// On whose behalf a program runs.
@@ -186,6 +211,53 @@ struct BeginBody<'a> {
     /// What became of the checkpoint, where the tool asks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     checkpoint: Option<Release>,
+}
+
+/// The same of a call whose name leads to no tool.
+#[derive(Serialize)]
+struct MissingBody<'a> {
+    #[serde(flatten)]
+    by: By<'a>,
+    tool: &'a str,
+    operation: Cow<'a, str>,
+    /// `None` where it was not read.
+    #[serde(flatten)]
+    input: Option<InputBody>,
+}
+
+/// On whose behalf a call is made, and for which other call.
+#[derive(Serialize)]
+struct By<'a> {
+    caller: &'static str,
+    #[cfg(unix)]
+    uid: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undoes: Option<&'a str>,
+}
+
+impl<'a> By<'a> {
+    fn new(caller: Caller, parent: Option<&'a CallId>, undoes: Option<&'a str>) -> Self {
+        Self {
+            caller: match caller {
+                Caller::Operator => "operator",
+                Caller::Agent => "agent",
+            },
+            #[cfg(unix)]
+            uid: rustix::process::geteuid().as_raw(),
+            parent: parent.map(CallId::as_str),
+            undoes,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct InputBody {
+    input_sha256: String,
+    input_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<String>,
 }
 
 /// What the rules decided. Its reasons quote commands and paths, which may hold secrets, so only the rule is here.
@@ -284,19 +356,10 @@ pub(crate) fn end_body(
             res.stage = call.ended_in();
             res.execution = result.execution.as_ref().map(|it| Executed::of(call, it));
         }
-        Err(CallError::Refused(refusal)) => {
-            res.outcome = "refused";
-            res.stage = Some(&refusal.stage);
-            res.rule = refusal.rule.as_ref();
+        Err(err) => {
+            res.not_called(err);
             res.execution = call.withheld().map(|it| Executed::of(call, it));
         }
-        Err(CallError::Tool(err)) => {
-            (res.outcome, res.error) = ("not_tried", Some(err.kind().name()));
-        }
-        Err(CallError::NotFound { .. }) => {
-            (res.outcome, res.error) = ("not_tried", Some("not_found"));
-        }
-        Err(CallError::PluginHeldBack { .. }) => res.outcome = "refused",
     }
     res.secrets = call.secrets().iter().map(|it| it.found.rule.as_str()).collect();
     to_raw(&res)
@@ -312,6 +375,12 @@ struct EndBody<'a> {
     rule: Option<&'a Rule>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'static str>,
+    /// The plugin that may not be used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plugin: Option<&'a str>,
+    /// Why not: `blocked`, `not_allowed`, `disabled`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    state: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_bytes: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -321,6 +390,29 @@ struct EndBody<'a> {
     seconds: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     secrets: Vec<&'a str>,
+}
+
+impl<'a> EndBody<'a> {
+    /// Why a call gave no result.
+    fn not_called(&mut self, err: &'a CallError) {
+        match err {
+            CallError::Refused(refusal) => {
+                self.outcome = "refused";
+                self.stage = Some(&refusal.stage);
+                self.rule = refusal.rule.as_ref();
+            }
+            CallError::Tool(err) => {
+                (self.outcome, self.error) = ("not_tried", Some(err.kind().name()));
+            }
+            CallError::NotFound { .. } => {
+                (self.outcome, self.error) = ("not_tried", Some("not_found"));
+            }
+            CallError::PluginHeldBack { plugin, state, .. } => {
+                self.outcome = "refused";
+                (self.plugin, self.state) = (Some(plugin.as_str()), Some(state.name()));
+            }
+        }
+    }
 }
 
 /// The same of a program.

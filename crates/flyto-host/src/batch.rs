@@ -10,7 +10,11 @@ use std::{
 use async_trait::async_trait;
 use flyto_tools::{CallContext, CallId, Input, ToolCaller, ToolError, ToolErrorKind, ToolResult};
 
-use crate::{error::CallError, host::Host, stages::StageResult};
+use crate::{
+    error::CallError,
+    host::Host,
+    stages::{MissingCall, StageResult},
+};
 
 /// Calls of one batch that run at the same time, at most.
 const MOST_AT_ONCE: usize = 8;
@@ -56,9 +60,11 @@ impl Host {
         let mut at_once = Running::default();
         for (index, (name, input)) in calls.into_iter().enumerate() {
             results.push(None);
-            let call = match self.prepare(name.as_ref(), input) {
-                Ok(call) => call,
+            let ctx = ctx.clone().with_id(CallId::next());
+            let call = match self.find(name.as_ref()) {
+                Ok(entry) => self.prepare_entry(entry, input),
                 Err(err) => {
+                    self.missing(MissingCall::new(name.as_ref(), &ctx, &err).input(&input)).await;
                     results[index] = Some(Err(err));
                     continue;
                 }
@@ -67,7 +73,6 @@ impl Host {
             if !is_safe {
                 at_once.finish(&mut results).await;
             }
-            let ctx = ctx.clone().with_id(CallId::next());
             at_once.waiting.push_back((index, Box::pin(async move { call.run(&ctx).await })));
             if !is_safe {
                 at_once.finish(&mut results).await;
@@ -129,7 +134,7 @@ impl ToolCaller for Host {
         input: Input,
     ) -> Result<ToolResult, ToolError> {
         let ctx = parent.clone().with_id(CallId::next());
-        Ok(self.prepare_for_tool(name, input)?.within(parent.id()).run(&ctx).await?)
+        Ok(self.prepare_for_tool(name, input, parent.id(), &ctx).await?.run(&ctx).await?)
     }
 }
 

@@ -16,7 +16,7 @@ use flyto_diagnostics::{CodeInfo, Diagnostic, closest};
 use flyto_execenv::{Capability, Class, ExecEnv, KillScope};
 use flyto_exectool::HostContext;
 use flyto_plugin::{Catalogue, Found, LoadOptions, PluginContext, PluginState};
-use flyto_tools::{CallContext, Entry, Input, Registry, RegistryError, Tool, ToolResult};
+use flyto_tools::{CallContext, CallId, Entry, Input, Registry, RegistryError, Tool, ToolResult};
 use tokio::sync::watch;
 
 use crate::{
@@ -33,6 +33,7 @@ use crate::{
     servers::{self, DeclaredServer},
     sources::{Sources, checked},
     spill,
+    stages::MissingCall,
 };
 
 /// Similar names that an error lists at most.
@@ -315,9 +316,37 @@ impl Host {
     }
 
     /// A call that a tool makes of another one: that of an agent, also where the operator called the first.
-    pub(crate) fn prepare_for_tool(&self, name: &str, input: Input) -> Result<Prepared, CallError> {
-        let entry = self.find(name)?;
-        Ok(Prepared::new(Arc::clone(&self.shared), entry, input, Caller::Agent))
+    pub(crate) async fn prepare_for_tool(
+        &self,
+        name: &str,
+        input: Input,
+        parent: &CallId,
+        ctx: &CallContext,
+    ) -> Result<Prepared, CallError> {
+        match self.find(name) {
+            Ok(entry) => {
+                let call = Prepared::new(Arc::clone(&self.shared), entry, input, Caller::Agent);
+                Ok(call.within(parent))
+            }
+            Err(err) => {
+                let call = MissingCall::new(name, ctx, &err).input(&input);
+                self.tell_missing(&MissingCall { parent: Some(parent), ..call }).await;
+                Err(err)
+            }
+        }
+    }
+
+    /// Tells the stages of a call that led to no tool, so that the log has it. [`call`](Self::call) and the other
+    /// methods that make calls by name do this by themselves; a program that looks a name up by [`find`](Self::find)
+    /// or [`prepare`](Self::prepare) in order to call it does it here.
+    pub async fn missing(&self, call: MissingCall<'_>) {
+        self.tell_missing(&MissingCall { caller: self.caller, ..call }).await;
+    }
+
+    async fn tell_missing(&self, call: &MissingCall<'_>) {
+        for stage in self.shared.stages.iter() {
+            stage.missing(call).await;
+        }
     }
 
     /// The names of the stages that every call goes through, in their order.
@@ -349,7 +378,13 @@ impl Host {
         input: Input,
         ctx: &CallContext,
     ) -> Result<ToolResult, CallError> {
-        self.prepare(name, input)?.run(ctx).await
+        match self.find(name) {
+            Ok(entry) => self.prepare_entry(entry, input).run(ctx).await,
+            Err(err) => {
+                self.missing(MissingCall::new(name, ctx, &err).input(&input)).await;
+                Err(err)
+            }
+        }
     }
 
     fn explain_missing(&self, name: &str) -> CallError {

@@ -75,7 +75,10 @@ fn end_of(name: &str, made: &Made) -> Result<JobEnd, Stop> {
 fn make(args: &KeepJob, worker: &JobWorker, session: &Session) -> Result<Made, Stop> {
     let loaded = session.load(args.output_limit, Backend::Used)?;
     let request = worker.request();
-    let call = loaded.host.prepare_entry(loaded.find(&request.tool)?, request.input.clone());
+    let call = loaded.host.prepare_entry(
+        loaded.find_to_call(&request.tool, Some(&request.input))?,
+        request.input.clone(),
+    );
     check_descriptors().map_err(not_tried)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(not_tried)?;

@@ -86,7 +86,10 @@ pub(crate) fn run(args: &Call, session: &Session) -> Result<Exit, Stop> {
         session.screen.note(remark);
     }
     loaded.learn(&args.name, &session.screen)?;
-    let entry = loaded.find(&args.name)?;
+    let entry = match args.dry_run {
+        true => loaded.find(&args.name)?,
+        false => loaded.find_to_call(&args.name, early.as_ref())?,
+    };
     let input = match early {
         Some(input) => input,
         None => input::input(&args.input, io::stdin().lock())?,

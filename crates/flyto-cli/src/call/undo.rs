@@ -167,6 +167,8 @@ async fn undo_one(
     let call = match undoing.prepare(&loaded.host) {
         Ok(call) => call,
         Err(err) => {
+            let ctx = CallContext::new().with_id(by);
+            undoing.missing(&loaded.host, &ctx, &err).await;
             let end: StageResult = Err(err);
             undoing.finish(&end).map_err(failed)?;
             return Err(match end {

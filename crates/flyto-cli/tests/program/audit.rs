@@ -101,6 +101,33 @@ fn calls_and_refused_calls_are_listed() {
 }
 
 #[test]
+fn calls_that_lead_to_no_tool_are_listed() {
+    let place = Place::with_tools(&[("good", "echo ran", "")]);
+    let settings = r#"{"plugins": {"blocked_plugins": ["q"]}}"#;
+    place.write("home/.config/flyto/config.json", settings);
+    place.plugin("q", &[("t", "echo ran", "")]);
+    for (words, code) in [
+        (&["p:gone", "n=1"][..], 4),
+        (&["q:t"], 5),
+        (&["--background", "p:gone"], 4),
+        (&["--dry-run", "p:gone"], 4),
+    ] {
+        let ran = place.call(words).run();
+        assert_eq!(ran.code, Some(code), "{}", ran.shown());
+    }
+    check_list(
+        &place,
+        &[],
+        expect![[r#"
+        TIME ID TOOL CALLER VERDICT OUTCOME SECONDS
+        TIME ID p:gone operator - not tried SECONDS
+        TIME ID q:t operator - refused SECONDS
+        TIME ID p:gone operator - not tried SECONDS
+    "#]],
+    );
+}
+
+#[test]
 fn filters_choose_calls() {
     let place = recorded(&["p:good", "p:bad", "p:good", "p:forbidden"]);
     let of = |words: &[&str]| {

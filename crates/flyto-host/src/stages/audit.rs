@@ -10,7 +10,11 @@ use async_trait::async_trait;
 use flyto_program::chain;
 use flyto_security::SecretGuard;
 
-use super::{Call, Next, Stage, StageResult, checkpoint::unless_ended, names};
+use super::{
+    Call, MissingCall, Next, Stage, StageResult,
+    checkpoint::{unless_ended, unless_over},
+    names,
+};
 use crate::{
     audit::{Recorder, end_body},
     config::{AuditConfig, OnUnrecorded},
@@ -122,6 +126,12 @@ impl Stage for Audit {
         let recorded = async { self.recorder.both(call, body?).await };
         if let Ok(Err(err)) = unless_ended(call, recorded).await {
             tracing::warn!(error = chain(&err), "a call that was not made could not be recorded");
+        }
+    }
+
+    async fn missing(&self, call: &MissingCall<'_>) {
+        if let Ok(Err(err)) = unless_over(call.ctx, self.recorder.missing(call)).await {
+            tracing::warn!(error = chain(&err), "a call that led to no tool could not be recorded");
         }
     }
 }

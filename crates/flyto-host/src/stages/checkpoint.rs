@@ -11,6 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use flyto_tools::CallContext;
 use serde::Serialize;
 use tokio::time::sleep_until;
 
@@ -250,7 +251,14 @@ pub(super) async fn unless_ended<T>(
     call: &Call,
     waited: impl Future<Output = T>,
 ) -> Result<T, CallEnd> {
-    let ctx = call.ctx();
+    unless_over(call.ctx(), waited).await
+}
+
+/// The same for the context of a call.
+pub(super) async fn unless_over<T>(
+    ctx: &CallContext,
+    waited: impl Future<Output = T>,
+) -> Result<T, CallEnd> {
     let deadline = async {
         match ctx.deadline() {
             Some(at) => sleep_until(at.into()).await,

@@ -11,6 +11,7 @@ mod checkpoint;
 mod execute;
 mod guard;
 mod list;
+mod missing;
 mod permission;
 #[cfg(unix)]
 mod undo;
@@ -36,6 +37,7 @@ pub use self::{
     execute::Execute,
     guard::Guard,
     list::{StageError, Stages},
+    missing::MissingCall,
     permission::Permission,
     validate::Validate,
 };
@@ -145,6 +147,11 @@ pub trait Stage: fmt::Debug + Send + Sync + 'static {
     /// Hears of a call that ended before it came to this stage.
     async fn not_reached(&self, call: &Call, end: &StageResult) {
         let _ = (call, end);
+    }
+
+    /// Hears of a call whose name leads to no tool that may be used, and which comes to no stage for that reason.
+    async fn missing(&self, call: &MissingCall<'_>) {
+        let _ = call;
     }
 }
 

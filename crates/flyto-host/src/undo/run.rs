@@ -9,7 +9,7 @@ use crate::{
     error::CallError,
     host::Host,
     prepared::Prepared,
-    stages::{CallReport, StageResult},
+    stages::{CallReport, MissingCall, StageResult},
 };
 
 /// An undoing that has begun: its record says so.
@@ -51,6 +51,7 @@ impl UndoStore {
                 report.result
             }
             Err(err) => {
+                undoing.missing(host, ctx, &err).await;
                 let result = Err(err);
                 undoing.finish(&result)?;
                 result
@@ -121,6 +122,14 @@ impl Undoing {
         let undo = &self.record.undo;
         let call = host.prepare(&undo.tool, Input::from_value(undo.input.clone()))?;
         Ok(call.undoing(&self.record.id))
+    }
+
+    /// Tells the stages of the host that [`prepare`](Self::prepare) found no inverse tool, so that the log has the call.
+    pub async fn missing(&self, host: &Host, ctx: &CallContext, err: &CallError) {
+        let undo = &self.record.undo;
+        let input = Input::from_value(undo.input.clone());
+        let call = MissingCall::new(&undo.tool, ctx, err).input(&input).undoing(&self.record.id);
+        host.missing(call).await;
     }
 
     /// Records what came of the inverse call, and gives what the record says now.

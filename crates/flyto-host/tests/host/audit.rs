@@ -103,6 +103,38 @@ async fn a_call_that_is_not_made_is_recorded_with_the_stage() {
 }
 
 #[tokio::test]
+async fn a_call_that_leads_to_no_tool_is_recorded() {
+    let mut world = World::new().plugin("p", "echo ran");
+    world.config.permissions.allow("class:undeclared").expect("a rule");
+    world.config.plugins.blocked_plugins.insert("p".to_owned());
+    let host = builder(&world).build();
+    let ctx = CallContext::new().with_id(CallId::new("outer-1").expect("an id"));
+    for name in ["p:run", "nothing"] {
+        host.call(name, Input::empty(), &ctx).await.expect_err("no tool");
+    }
+    let results = host.call_all([(TOKEN, Input::empty())], &ctx).await;
+    assert!(matches!(results[0], Err(CallError::NotFound { .. })));
+    host.call_tool(&ctx, &"n".repeat(10_000), Input::empty()).await.expect_err("no tool");
+    let last = records(&world).remove(6).body;
+    assert_eq!((&last["parent"], &last["caller"]), (&"outer-1".into(), &"agent".into()));
+    assert_eq!(last["tool"].as_str().map(str::len), Some(256));
+    let cut = records(&world).into_iter().take(6).map(|it| format!("{} {}\n", it.event, it.body));
+    // The digest of an empty input.
+    let digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let uid = format!(r#""uid":{},"#, last["uid"]);
+    let cut = cut.collect::<String>().replace(digest, "DIGEST").replace(&uid, "");
+    expect![[r#"
+        begin {"caller":"agent","tool":"p:run","operation":"execute","input_sha256":"DIGEST","input_bytes":0}
+        end {"outcome":"refused","plugin":"p","state":"blocked","seconds":0.0}
+        begin {"caller":"agent","tool":"nothing","operation":"invoke","input_sha256":"DIGEST","input_bytes":0}
+        end {"outcome":"not_tried","error":"not_found","seconds":0.0}
+        begin {"caller":"agent","tool":"[redacted: github-token, 40 characters]","operation":"invoke","input_sha256":"DIGEST","input_bytes":0}
+        end {"outcome":"not_tried","error":"not_found","seconds":0.0}
+    "#]].assert_eq(&cut);
+    assert!(verify(log(&world)).expect("verified").is_intact());
+}
+
+#[tokio::test]
 async fn a_call_that_cannot_be_recorded_is_refused() {
     let mut world = World::new().plugin("p", "echo ran >>ran");
     world.write(".local/state/flyto/audit", "no directory");
