@@ -8,8 +8,8 @@ use std::{
 use flyto_execenv::{Class, Environment};
 use flyto_plugin::{Grant, PluginContext, PluginTool, Variable};
 use flyto_tools::{
-    CallContext, CallId, Checked, Entry, Input, Preview, Tool, ToolError, ToolId, ToolResult,
-    Validated, Violations,
+    CallContext, CallId, Checked, Entry, Failure, Input, Preview, Problem, ProblemKind, Tool,
+    ToolError, ToolId, ToolResult, Validated, Violations,
 };
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     grants::MissingGrants,
     native,
     permission::{Caller, Decision, Gate},
-    stages::{self, Call, CallReport, Checkpoint, Stages, names},
+    stages::{self, Call, CallReport, Checkpoint, StageResult, Stages, names},
 };
 
 /// What a prepared call needs of its host. It outlives a reload, as the tool does.
@@ -107,6 +107,29 @@ pub struct Plan {
     pub granted: Option<Grant>,
     /// The variables that the program of a plugin's tool has not got, and how it gets them.
     pub missing: Option<MissingGrants>,
+}
+
+impl Plan {
+    /// How the call would end without its tool being started, as far as that is known before it is made; `None` where
+    /// nothing is known that keeps the tool from running.
+    #[must_use]
+    pub fn early_end(&self) -> Option<StageResult> {
+        if let Some(violations) = &self.violations {
+            return Some(Ok(violations.clone().into_result()));
+        }
+        if let Some(ended) = &self.ended {
+            return Some(Ok(ended.clone()));
+        }
+        if let Some(refused) = &self.refused {
+            return Some(Err(refused.clone().into()));
+        }
+        let Problem { kind, text, .. } = self.preview.as_ref()?.problems.first()?;
+        Some(match kind {
+            ProblemKind::BadInput => Ok(ToolResult::failed(Failure::BadInput, text)),
+            ProblemKind::Error(kind) => Err(ToolError::new(*kind, text).into()),
+            _ => Ok(ToolResult::failed(Failure::NotStarted, text)),
+        })
+    }
 }
 
 impl Prepared {
@@ -331,5 +354,18 @@ impl Prepared {
     pub async fn run_reported(self, ctx: &CallContext) -> CallReport {
         let shared = Arc::clone(&self.shared);
         stages::run(&shared.stages, Call::new(self, ctx.clone())).await
+    }
+
+    /// Ends the call before any stage has seen it, with this result, which is given back: for a program that knows
+    /// from the [plan](Self::plan) how the call would end, and does not make it. The log has it, as of a call that was
+    /// made.
+    ///
+    /// # Errors
+    ///
+    /// That of `result`.
+    pub async fn end(self, ctx: &CallContext, result: StageResult) -> StageResult {
+        let shared = Arc::clone(&self.shared);
+        stages::end(&shared.stages, Call::new(self, ctx.clone()), &result).await;
+        result
     }
 }

@@ -47,7 +47,20 @@ pub(super) fn start(
         fail_large_writes(Ignored::of_this_process()).map_err(not_tried)?;
         let ctx = CallContext::new();
         let ctx = args.timeout.into_iter().fold(ctx, CallContext::with_timeout);
-        call.plan(&ctx).await.map_err(|err| advice::not_called(loaded, call, err))
+        // No worker makes a call that cannot take place, so it is recorded here.
+        let end = async |end| call.clone().end(&CallContext::new(), end).await;
+        match call.plan(&ctx).await {
+            Ok(plan) => {
+                if let Some(early) = plan.early_end() {
+                    let _ = end(early).await;
+                }
+                Ok(plan)
+            }
+            Err(err) => match end(Err(err)).await {
+                Err(err) => Err(advice::not_called(loaded, call, err)),
+                Ok(_) => unreachable!("it is the error of this branch"),
+            },
+        }
     })?;
     if let Some(exit) = told(args, plan, session)? {
         return Ok(exit);

@@ -128,6 +128,27 @@ fn calls_that_lead_to_no_tool_are_listed() {
 }
 
 #[test]
+fn a_call_that_no_job_is_made_for_is_listed() {
+    let place = Place::with_tools(&[
+        ("asks", "echo ran", r#""requires_checkpoint": true"#),
+        ("counts", "echo ran", r#""input_schema": {"type": "object", "required": ["n"]}"#),
+    ]);
+    for (tool, code) in [("p:asks", 5), ("p:counts", 3)] {
+        let ran = place.call(&["--background", tool]).run();
+        assert_eq!(ran.code, Some(code), "{}", ran.shown());
+    }
+    check_list(
+        &place,
+        &[],
+        expect![[r#"
+        TIME ID TOOL CALLER VERDICT OUTCOME SECONDS
+        TIME ID p:asks operator ask refused SECONDS
+        TIME ID p:counts operator - failed SECONDS
+    "#]],
+    );
+}
+
+#[test]
 fn filters_choose_calls() {
     let place = recorded(&["p:good", "p:bad", "p:good", "p:forbidden"]);
     let of = |words: &[&str]| {

@@ -41,7 +41,7 @@ pub use self::{
     permission::Permission,
     validate::Validate,
 };
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
 use crate::{
     error::CallError,
@@ -419,10 +419,7 @@ pub struct CallReport {
 pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
     let span = trace::call(&call);
     let result = Next::first(stages).run(&mut call).instrument(span.clone()).await;
-    trace::ended(&span, &call, &result);
-    for stage in stages.iter().skip(call.n_begun) {
-        stage.not_reached(&call, &result).await;
-    }
+    not_reached(stages, &call, &result, &span).await;
     let mut inner = Duration::ZERO;
     let mut times = Vec::with_capacity(call.times.len());
     for (stage, time) in std::mem::take(&mut call.times) {
@@ -441,5 +438,24 @@ pub(crate) async fn run(stages: &Stages, mut call: Call) -> CallReport {
         unrecorded: call.unrecorded,
         #[cfg(unix)]
         undo: call.undo,
+    }
+}
+
+/// Ends a call that no stage has seen.
+pub(crate) async fn end(stages: &Stages, mut call: Call, result: &StageResult) {
+    let span = trace::call(&call);
+    // What refuses a call knows what the rules say of it; an input that breaks its schema ends it before.
+    call.has_decided = result.is_err() && stages.get(names::PERMISSION).is_some();
+    if matches!(result, Err(CallError::Refused(it)) if it.stage == names::CHECKPOINT) {
+        call.release = Release::NoHandler;
+    }
+    not_reached(stages, &call, result, &span).await;
+}
+
+/// Tells the stages to which a call did not come how it ended.
+async fn not_reached(stages: &Stages, call: &Call, end: &StageResult, span: &Span) {
+    trace::ended(span, call, end);
+    for stage in stages.iter().skip(call.n_begun) {
+        stage.not_reached(call, end).await;
     }
 }

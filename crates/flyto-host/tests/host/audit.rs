@@ -134,6 +134,30 @@ async fn a_call_that_leads_to_no_tool_is_recorded() {
     assert!(verify(log(&world)).expect("verified").is_intact());
 }
 
+/// A call that its plan says cannot take place is recorded as one that was made.
+#[tokio::test]
+async fn a_call_that_ends_before_the_stages_is_recorded() {
+    let mut world = World::new().plugin("p", "echo ran >>ran");
+    world.config.permissions.deny("p:*").expect("a rule");
+    let host = builder(&world).build();
+    for (input, is_refused) in [(r#"{"n": "x"}"#, false), ("{}", true)] {
+        let call = host.prepare("p:run", Input::parse(input).expect("JSON")).expect("it is there");
+        let ctx = CallContext::new();
+        let end = call.plan(&ctx).await.expect("a plan").early_end().expect("it cannot take place");
+        assert_eq!(call.end(&ctx, end).await.is_err(), is_refused);
+    }
+    check(
+        &world,
+        expect![[r#"
+        begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","class":"plugin_tool","input_bytes":10}
+        end call {"outcome":"failed","output_bytes":58,"failure":{"kind":"bad_input"}}
+        begin call {"caller":"agent","sandbox":["none"],"tool":"p:run","origin":"plugin p","operation":"execute","class":"plugin_tool","input_bytes":2,"decision":{"verdict":"deny","rule":{"text":"p:*","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}}
+        end call {"outcome":"refused","stage":"permission","rule":{"text":"p:*","effect":"deny","layer":"operator","place":{"file":"the program","line":0,"column":0,"pointer":""}}}
+    "#]],
+    );
+    assert!(!world.path("plugins/p/ran").exists());
+}
+
 #[tokio::test]
 async fn a_call_that_cannot_be_recorded_is_refused() {
     let mut world = World::new().plugin("p", "echo ran >>ran");
