@@ -1,8 +1,9 @@
 //! What to do about a call that the grants of its tool do not allow.
 
 use flyto_execenv::{Capability, Limits, Network};
+use flyto_host::stages::names;
 use flyto_host::{CallError, Prepared};
-use flyto_tools::{Origin, ToolErrorKind};
+use flyto_tools::ToolErrorKind;
 use serde_json::{Value, json};
 
 use crate::session::Loaded;
@@ -27,12 +28,10 @@ pub(crate) fn not_called(loaded: &Loaded, call: &Prepared, err: CallError) -> St
         return closed(loaded, call).into_iter().fold(stop, Stop::with_help);
     }
     if is_refused {
-        // What a server declares in another way is no matter of profiles; the error says what to do.
-        let origin = &call.entry().tool().metadata().origin;
-        return match origin {
-            Origin::McpServer { .. } => stop,
-            _ => stop.with_help(NARROWER),
-        };
+        // A tool may refuse for reasons of its own, such as a composite whose steps have changed, or
+        // a server that is declared in another way.
+        let is_too_wide = call.refused().is_some_and(|it| it.stage == names::EXECUTE);
+        return if is_too_wide { stop.with_help(NARROWER) } else { stop };
     }
     if !is_unsupported {
         return stop;

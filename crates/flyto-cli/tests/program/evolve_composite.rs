@@ -137,3 +137,14 @@ fn a_composite_whose_tools_changed_waits_for_a_person() {
     assert!(ran.stderr().contains("called by one, which refuse their calls"), "{}", ran.shown());
     assert_eq!(place.evolving(&["call", "one"]).run().code, Some(5));
 }
+
+#[test]
+fn a_composite_whose_step_is_gone_says_so_and_no_more() {
+    let place = place();
+    approve(&place, &composite("all_or_none"));
+    assert_eq!(place.evolve(&["archive", "undo_it"]).code, Some(0));
+    let ran = place.evolving(&["call", "all_or_none"]).run();
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    let stderr = ran.stderr();
+    assert!(stderr.contains("undo_it") && !stderr.contains("--sandbox"), "{}", ran.shown());
+}
