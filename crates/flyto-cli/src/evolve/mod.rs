@@ -10,8 +10,8 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use flyto_evolve::{
-    Approver, Builder, CallRecording, Change, HostContext, LoadReport, RecoveredKind, Refusal,
-    Status, Store, StoreError, ToolBuilder, Version, agent_tools,
+    Approver, Builder, CallRecording, Change, Damaged, HostContext, LoadReport, RecoveredKind,
+    Refusal, Status, Store, StoreError, ToolBuilder, Unapproved, Version, agent_tools,
 };
 use flyto_execenv::Environment;
 use flyto_host::{Host, Surroundings};
@@ -88,10 +88,7 @@ impl Evolved {
             ));
         }
         for it in &report.unapproved {
-            let id = it.definition.hash().proposal_id(&it.definition.name);
-            let name = one_line(&it.definition.name);
-            let what = if it.base.is_some() { "was edited by hand" } else { "was never approved" };
-            res.push(format!("the file of the tool {name} {what}: {}", approve(&id)));
+            res.push(unapproved(it));
         }
         for it in &report.needs_review {
             let tools: Vec<String> = it.tools.iter().map(|it| one_line(it)).collect();
@@ -103,8 +100,7 @@ impl Evolved {
             ));
         }
         for it in &report.damaged {
-            let path = one_line(&it.path.to_string_lossy());
-            res.push(format!("{path} cannot be used: {}", one_line(&it.why)));
+            res.push(damaged(it));
         }
         res.extend(report.recovered.iter().map(|it| one_line(&it.to_string())));
         res.extend(set_aside(report));
@@ -151,11 +147,39 @@ impl Evolved {
                 approve(&it.id)
             ));
         }
-        let is_archived = matches!(store.last(name), Ok(Some(it)) if it.status == Status::Archived);
-        let restore = command_line(["flyto", "evolve", "restore", name]);
-        is_archived
-            .then(|| format!("a tool of that name was set aside: `{restore}` brings it back"))
+        if matches!(store.last(name), Ok(Some(it)) if it.status == Status::Archived) {
+            let restore = command_line(["flyto", "evolve", "restore", name]);
+            return Some(format!("a tool of that name was set aside: `{restore}` brings it back"));
+        }
+        let report = match &self.report {
+            Ok(report) => report,
+            Err(why) => return Some(format!("the evolved tools are not there: {why}")),
+        };
+        if let Some(it) = report.unapproved.iter().find(|it| it.definition.name == name) {
+            return Some(unapproved(it));
+        }
+        report.damaged.iter().find(|it| is_file_of(&it.path, name)).map(damaged)
     }
+}
+
+/// That no person approved a file, and what to do.
+fn unapproved(it: &Unapproved) -> String {
+    let id = it.definition.hash().proposal_id(&it.definition.name);
+    let name = one_line(&it.definition.name);
+    let what = if it.base.is_some() { "was edited by hand" } else { "was never approved" };
+    format!("the file of the tool {name} {what}: {}", approve(&id))
+}
+
+/// What is wrong with a file that cannot be used.
+fn damaged(it: &Damaged) -> String {
+    let path = one_line(&it.path.to_string_lossy());
+    format!("{path} cannot be used: {}", one_line(&it.why))
+}
+
+/// Whether a file of the store is one of this tool: `tools/NAME.json`, or one below `history/NAME`.
+fn is_file_of(path: &Path, name: &str) -> bool {
+    let of_tools = path.ends_with(Path::new("tools").join(format!("{name}.json")));
+    of_tools || path.parent().is_some_and(|it| it.ends_with(Path::new("history").join(name)))
 }
 
 /// Damaged files that an earlier start set aside.

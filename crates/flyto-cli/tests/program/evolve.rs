@@ -553,3 +553,20 @@ fn the_readme_shows_what_happens() {
     }
     assert_eq!(n_commands, 5);
 }
+
+#[test]
+fn a_call_of_a_tool_that_is_not_loaded_says_why() {
+    let place = Place::new();
+    place.approved(&definition("old", "echo yes\n"), &[]);
+    std::fs::write(place.path().join("tools/history/old/000001.json"), "{}").unwrap();
+    std::fs::remove_file(place.path().join("tools/tools/old.json")).unwrap();
+    place.write("tools/tools/new.json", &definition("new", "date\n"));
+    for (name, part) in [
+        ("old", "tools/history/old/000001.json cannot be used: "),
+        ("new", "the file of the tool new was never approved: `flyto evolve approve new-"),
+    ] {
+        let ran = place.evolving(&["call", name, "text=x"]).run();
+        assert_eq!(ran.code, Some(4), "{}", ran.shown());
+        assert!(ran.stderr().contains(part), "{}", ran.shown());
+    }
+}
