@@ -174,6 +174,8 @@ mod tests {
                             "`flyto doctor` tells what works on this machine, and why something does not",
                         ],
                         findings: [],
+                        refusal: None,
+                        stages: [],
                     },
                 )"#]],
         );
@@ -190,6 +192,8 @@ mod tests {
                             "`flyto doctor` tells what works on this machine, and why something does not",
                         ],
                         findings: [],
+                        refusal: None,
+                        stages: [],
                     },
                 )"#]],
         );

@@ -13,7 +13,7 @@ use flyto_host::stages::{MissingCall, names};
 use flyto_host::undo::UndoStore;
 use flyto_host::{
     CallError, Config, Flags, Host, HostBuilder, LoadReport, OnUnrecorded, Places, Prepared,
-    Surroundings, codes, load_config,
+    Refusal, Surroundings, codes, load_config,
 };
 use flyto_mcp::{ClientOptions, ElicitationHandler, Servers};
 use flyto_tools::{CallContext, Entry, Input, ToolErrorKind};
@@ -385,6 +385,10 @@ impl Loaded {
     /// Why a call gave no result.
     pub(crate) fn not_called(&self, err: CallError) -> Stop {
         let stop = Stop::of(&Ending::NotCalled(&err), chain(&err));
+        let stop = match &err {
+            CallError::Refused(refusal) => stop.with_refusal(Refusal::clone(refusal)),
+            _ => stop,
+        };
         match err {
             CallError::NotFound { name, similar, missing_plugin, findings, .. } => {
                 let set_aside = self.evolved.as_ref().and_then(|it| it.why_not(&name));

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::io;
 
 use flyto_diagnostics::Diagnostic;
+use flyto_host::Refusal;
+use flyto_host::stages::StageTime;
 use serde::Serialize;
 
 use crate::exit::{Ending, Exit, Why};
@@ -32,6 +34,10 @@ pub(crate) struct Trouble {
     help: Vec<String>,
     /// What was found in files or texts and led to this.
     findings: Vec<Diagnostic>,
+    /// The stage that refused a call, with the rule and its place.
+    refusal: Option<Refusal>,
+    /// The time that each stage of a call took, where the user wants it.
+    stages: Vec<StageTime>,
 }
 
 impl Stop {
@@ -47,6 +53,8 @@ impl Stop {
             message: message.into(),
             help: Vec::new(),
             findings: Vec::new(),
+            refusal: None,
+            stages: Vec::new(),
         }))
     }
 
@@ -78,6 +86,22 @@ impl Stop {
     pub(crate) fn with_findings(mut self, findings: impl IntoIterator<Item = Diagnostic>) -> Self {
         if let Self::Error(trouble) = &mut self {
             trouble.findings.extend(findings);
+        }
+        self
+    }
+
+    /// Adds which stage refused the call: for programs, which do not read the message.
+    pub(crate) fn with_refusal(mut self, refusal: Refusal) -> Self {
+        if let Self::Error(trouble) = &mut self {
+            trouble.refusal = Some(refusal);
+        }
+        self
+    }
+
+    /// Adds the times of the stages that the call came to.
+    pub(crate) fn with_stages(mut self, stages: Vec<StageTime>) -> Self {
+        if let Self::Error(trouble) = &mut self {
+            trouble.stages = stages;
         }
         self
     }
@@ -126,9 +150,10 @@ impl Trouble {
     }
 
     fn document(&self) -> String {
-        let Self { exit, message, help, findings } = self;
+        let Self { exit, message, help, findings, refusal, stages } = self;
         let (kind, exit_code) = (exit.word(), exit.code());
-        let error = ErrorDocument { kind, message, exit_code, help, findings };
+        let refusal = refusal.as_ref();
+        let error = ErrorDocument { kind, message, exit_code, help, findings, refusal, stages };
         // Texts, numbers and findings have no reason to fail.
         let text = serde_json::to_string_pretty(&Wrapped { error }).unwrap_or_default();
         format!("{text}\n")
@@ -148,6 +173,10 @@ struct ErrorDocument<'a> {
     exit_code: u8,
     help: &'a [String],
     findings: &'a [Diagnostic],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<&'a Refusal>,
+    #[serde(skip_serializing_if = "<[StageTime]>::is_empty")]
+    stages: &'a [StageTime],
 }
 
 /// An error and its causes in one line, separated by colons.

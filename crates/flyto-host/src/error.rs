@@ -5,6 +5,7 @@ use std::fmt;
 use flyto_diagnostics::Diagnostic;
 use flyto_plugin::PluginState;
 use flyto_tools::ToolError;
+use serde::Serialize;
 
 use crate::{
     permission::{Decision, Rule},
@@ -49,7 +50,7 @@ pub enum CallError {
 }
 
 /// Which stage refused a call, and why.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Refusal {
     /// The tool's id.

@@ -114,6 +114,7 @@ fn told(args: &Call, plan: Plan, session: &Session) -> Result<Option<Exit>, Stop
     if let Some(reason) = refused {
         let what = format!("the call of {tool:?} was refused: {}", tame(&reason.why));
         return Err(Stop::new(Why::Refused, what)
+            .with_refusal(reason)
             .with_help("a call in the background has no terminal to ask at"));
     }
     let Some(Problem { kind, text, .. }) = preview.and_then(|it| it.problems.into_iter().next())

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use flyto_evolve::Approver;
 use flyto_host::permission::{Decision, Verdict};
-use flyto_host::stages::{CallReport, Checkpoint, names};
+use flyto_host::stages::{CallReport, Checkpoint, StageTime, names};
 use flyto_host::{CallError, Confinement, HostBuilder, MissingGrants, Plan, Prepared};
 use flyto_tools::{
     CallContext, CancellationToken, Failure, Preview, ProblemKind, Progress, ToolResult, Violation,
@@ -144,6 +144,8 @@ struct Made {
     undo: Option<Result<String, String>>,
     /// Whether the result may be shown once more.
     is_recorded: bool,
+    /// The time that each stage took, where the document is to have it.
+    stages: Vec<StageTime>,
 }
 
 impl Made {
@@ -160,6 +162,7 @@ impl Made {
             defaulted: Vec::new(),
             undo: None,
             is_recorded: false,
+            stages: Vec::new(),
         }
     }
 }
@@ -239,8 +242,12 @@ fn make(
             tame(&it.found.to_string())
         ));
     }
-    let made = settled(report, loaded, call, signals.first())?;
-    Ok(Made { shown, ..made })
+    // In a document they are a member of it.
+    let stages = if screen.timed && screen.is_json() { report.stages.clone() } else { Vec::new() };
+    match settled(report, loaded, call, signals.first()) {
+        Ok(made) => Ok(Made { shown, stages, ..made }),
+        Err(stop) => Err(stop.with_stages(stages)),
+    }
 }
 
 /// What came of a call, once the processes of sessions have ended as well.

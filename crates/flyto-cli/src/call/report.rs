@@ -3,6 +3,7 @@
 use std::fs::File;
 
 use flyto_host::MissingGrants;
+use flyto_host::stages::StageTime;
 use flyto_tools::{DeniedHost, Execution, Failure, ToolResult};
 use serde::Serialize;
 
@@ -32,6 +33,9 @@ struct Document<'a> {
     /// The id by which the call can be undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     undo_id: Option<&'a str>,
+    /// The time that each stage took, with `-vv`.
+    #[serde(skip_serializing_if = "<[StageTime]>::is_empty")]
+    stages: &'a [StageTime],
 }
 
 /// Shows the result, and gives the exit code.
@@ -51,10 +55,10 @@ pub(super) fn show(name: &str, made: Made, session: &Session) -> Result<Exit, St
 
 /// The result as the one JSON document.
 pub(super) fn document<'a>(name: &'a str, made: &'a Made) -> impl Serialize + 'a {
-    let Made { result, exit, lacks, defaulted, undo, .. } = made;
+    let Made { result, exit, lacks, defaulted, undo, stages, .. } = made;
     let undo_id = undo.as_ref().and_then(|it| it.as_deref().ok());
     let (exit_code, lacks) = (exit.code(), lacks.as_ref());
-    Document { tool: name, exit_code, result, lacks, defaulted, undo_id }
+    Document { tool: name, exit_code, result, lacks, defaulted, undo_id, stages }
 }
 
 /// How much is shown of each end of an output that is too long: 2 KiB, about a screen of lines.

@@ -340,6 +340,35 @@ fn the_rules_decide_without_a_call() {
 }
 
 #[test]
+fn a_document_has_the_stages_and_the_refusal() {
+    let place = Place::with_tools(&[("t", "echo ran", ""), ("d", "echo ran", "")]);
+    place.write("config.json", r#"{"permissions": {"deny": ["p:d"]}}"#);
+    let call = |words: &[&str]| {
+        let fixed = ["--format", "json", "--config", "config.json"];
+        place.call(&[words, &fixed].concat()).run()
+    };
+    let names = |it: &serde_json::Value| -> Vec<String> {
+        let stages = it["stages"].as_array().unwrap().iter();
+        stages
+            .map(|it| {
+                assert!(it["time"].as_f64().is_some());
+                it["stage"].as_str().unwrap().to_owned()
+            })
+            .collect()
+    };
+    assert_eq!(names(&call(&["p:t", "-vv"]).json()).len(), 9);
+    assert!(call(&["p:t", "-v"]).json().get("stages").is_none());
+    let error = call(&["p:d", "-vv"]).json_error()["error"].take();
+    assert_eq!(names(&error), ["validate", "permission"]);
+    let refusal = &error["refusal"];
+    assert_eq!((&refusal["tool"], &refusal["stage"]), (&"p:d".into(), &"permission".into()));
+    assert_eq!(refusal["rule"]["place"]["line"], 1);
+    assert!(refusal["rule"]["place"]["file"].as_str().unwrap().ends_with("/config.json"));
+    let error = call(&["p:d", "--background"]).json_error()["error"].take();
+    assert_eq!(error["refusal"], *refusal);
+}
+
+#[test]
 fn the_stages_of_a_call_are_timed() {
     let gated = r#""requires_checkpoint": true"#;
     let place = Place::with_tools(&[("t", "echo ran", ""), ("g", "echo ran", gated)]);
