@@ -365,9 +365,10 @@ pub(crate) enum PermissionWhat {
 Example:
   flyto permission test shell:run command='git diff | head'
 
-The exit code is 0 for a call that is allowed, and 5 for one that is denied or asked first: for a model it
-would not run without an answer. `flyto call` by name is the operator's yes to a question. An input that breaks
-the schema of the tool is told, and changes neither the decision nor the exit code.")]
+The exit code is 0 for a call that is allowed, and 5 for one that is denied, asked first, or held by a checkpoint
+that no rule releases: for a model it would not run without an answer. `flyto call` by name is the operator's
+yes to a question, not to a checkpoint. An input that breaks the schema of the tool is told, and changes
+neither the decision nor the exit code.")]
 pub(crate) struct PermissionTest {
     /// Id, alias or wire name
     pub(crate) name: String,

@@ -340,6 +340,30 @@ fn the_rules_decide_without_a_call() {
 }
 
 #[test]
+fn a_checkpoint_is_told_beside_the_decision() {
+    let gated = r#""requires_checkpoint": true"#;
+    let place = Place::with_tools(&[("g", "echo ran", gated)]);
+    let test = |rule: &str, more: &[&str]| {
+        let config = serde_json::json!({"permissions": {"allow": [rule]}});
+        place.write("config.json", &config.to_string());
+        let words =
+            ["--plugins", "plugins", "--config", "config.json", "permission", "test", "p:g"];
+        place.flyto(&[&words, more].concat())
+    };
+    test("p:*", &[]).check(expect![[r#"
+        exit code 5
+        -- stdout
+        allow: `sh g.sh`: p:* (allow, operator, DIR/config.json:1:26)
+        ask: the tool needs a checkpoint; to release it: p:g
+    "#]]);
+    let told = test("p:*", &["--format", "json"]).run().json();
+    assert_eq!(told["checkpoint"]["released_by"], serde_json::json!(["p:g"]));
+    let released = test("p:g", &["--format", "json"]).run();
+    assert_eq!(released.code, Some(0), "{}", released.shown());
+    assert!(released.json().get("checkpoint").is_none());
+}
+
+#[test]
 fn a_document_has_the_stages_and_the_refusal() {
     let place = Place::with_tools(&[("t", "echo ran", ""), ("d", "echo ran", "")]);
     place.write("config.json", r#"{"permissions": {"deny": ["p:d"]}}"#);
