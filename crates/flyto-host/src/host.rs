@@ -129,12 +129,13 @@ impl Host {
         let report = Arc::new(sources.update(&registry, catalogue));
         let moment = Moment { report, roster: Arc::new(Roster::of(&registry)) };
         Self {
-            registry,
+            registry: Arc::clone(&registry),
             moment: watch::Sender::new(moment),
             config_servers: config.servers,
             sources: Mutex::new(sources),
             caller,
             shared: Arc::new(HostState {
+                registry,
                 stages,
                 gate,
                 plugin_ctx,

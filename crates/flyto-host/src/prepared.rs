@@ -8,8 +8,8 @@ use std::{
 use flyto_execenv::{Class, Environment};
 use flyto_plugin::{Grant, PluginContext, PluginTool, Variable};
 use flyto_tools::{
-    CallContext, CallId, Checked, Entry, Failure, Input, Preview, Problem, ProblemKind, Tool,
-    ToolError, ToolId, ToolResult, Validated, Violations,
+    CallContext, CallId, Checked, Entry, Failure, Input, Preview, Problem, ProblemKind, Registry,
+    Tool, ToolError, ToolId, ToolResult, Validated, Violations,
 };
 
 use crate::{
@@ -24,6 +24,8 @@ use crate::{
 /// What a prepared call needs of its host. It outlives a reload, as the tool does.
 #[derive(Debug)]
 pub(crate) struct HostState {
+    /// For what is looked up while a call runs.
+    pub(crate) registry: Arc<Registry>,
     pub(crate) stages: Stages,
     /// Which calls may run.
     pub(crate) gate: Gate,
@@ -175,6 +177,13 @@ impl Prepared {
     pub(crate) fn undoing(mut self, id: &str) -> Self {
         self.undoes = Some(id.into());
         self
+    }
+
+    /// A call of another tool of the same host; `None` where it has none of this name.
+    #[cfg(unix)]
+    pub(crate) fn another(&self, name: &str, input: Input) -> Option<Self> {
+        let entry = self.shared.registry.get(name)?;
+        Some(Self::new(Arc::clone(&self.shared), entry, input, self.caller))
     }
 
     /// The tool as the plugin declares it; `None` for one that is no plugin's.

@@ -161,6 +161,40 @@ fn an_undoing_that_was_interrupted_is_not_repeated() {
 }
 
 #[test]
+fn another_tool_of_the_same_name_undoes_nothing() {
+    let place = with_files();
+    let id = call(&place, &["p:make", "name=a"]);
+    // A plugin of the same name, from elsewhere.
+    let other = with_files();
+    let dir = other.path().join("plugins");
+    let ran = place.flyto(&["--plugins", dir.to_str().unwrap(), "undo", &id]).run();
+    assert_eq!((ran.code, ran.stdout()), (Some(5), String::new()), "{}", ran.shown());
+    assert!(
+        ran.stderr().contains("and recorded was \"p:remove\" of plugin p in"),
+        "{}",
+        ran.stderr()
+    );
+    assert_eq!((is_there(&place, "a"), &list(&place)[0]["state"]), (true, &"open".into()));
+    // The same place, and another command.
+    let manifest = place.path().join("plugins/p/plugin.json");
+    let before = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, before.replace("remove.sh", "make.sh")).unwrap();
+    let ran = undo(&place, &[&id]).run();
+    assert_eq!(ran.code, Some(5), "{}", ran.shown());
+    assert!(
+        ran.stderr().contains("its schema or its command line is not that"),
+        "{}",
+        ran.stderr()
+    );
+    fs::write(&manifest, before).unwrap();
+    // Another path of the same directory.
+    std::os::unix::fs::symlink("plugins", place.path().join("link")).unwrap();
+    let ran = place.flyto(&["--plugins", "link", "undo", &id]).run();
+    assert_eq!(ran.code, Some(0), "{}", ran.shown());
+    assert!(!is_there(&place, "a"));
+}
+
+#[test]
 fn several_calls_are_checked_before_one_is_undone() {
     let place = with_files();
     let [a, b] = ["a", "b"].map(|it| call(&place, &["p:make", &format!("name={it}")]));

@@ -21,7 +21,8 @@ pub struct MissingCall<'a> {
     pub parent: Option<&'a CallId>,
     /// The id of the call that this one was to take back.
     pub undoes: Option<&'a str>,
-    /// Why there is no tool: [`CallError::NotFound`], [`CallError::PluginHeldBack`].
+    /// Why there is no tool: [`CallError::NotFound`], [`CallError::PluginHeldBack`]; of an undoing also
+    /// [`CallError::Refused`], where the tool of this name is another one than was recorded.
     pub error: &'a CallError,
 }
 

@@ -1,9 +1,10 @@
 //! The stage that records how a call is taken back.
 
 use async_trait::async_trait;
+use flyto_tools::Input;
 
 use super::{Call, Next, Stage, StageResult, names};
-use crate::undo::UndoStore;
+use crate::undo::{InverseTool, UndoStore};
 
 /// Keeps the [`UndoInfo`](flyto_tools::UndoInfo) of results in an [`UndoStore`], under the id of the call.
 ///
@@ -32,7 +33,10 @@ impl Stage for RecordUndo {
     async fn run(&self, call: &mut Call, next: Next<'_>) -> StageResult {
         if let Some(undo) = call.result().and_then(|it| it.undo.as_ref()) {
             let (tool, undoes) = (call.prepared.id().as_str(), call.prepared.undoes());
-            let recorded = self.store.record(call.ctx.id(), tool, undo, undoes);
+            let inverse = call.prepared.another(&undo.tool, Input::from_value(undo.input.clone()));
+            let inverse = inverse.as_ref().map(InverseTool::of);
+            let id = call.ctx.id();
+            let recorded = self.store.record_with(id, tool, undo, undoes, inverse);
             call.undo = Some(recorded);
         }
         next.run(call).await

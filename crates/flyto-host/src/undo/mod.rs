@@ -22,12 +22,16 @@
 //! | ended with an exit code or an error of the tool's own | as it was |
 //! | timed out, was cancelled, was killed, left a result that breaks its schema | [unsure](UndoState::Unsure) |
 //!
+//! A record that a host made knows its inverse tool ([`InverseTool`]): another one of that name, as of a plugin that was
+//! replaced, is not called.
+//!
 //! The inverse call can have an inverse itself, which is recorded as well. It is undone by its own id only:
 //! [`UndoStore::latest`] passes it over, so that undoing twice takes two calls back, and does not redo the first.
 //!
 //! Records are files with mode 0600 below `undo` in the user's state directory, replaced in one step. They
 //! hold the input of the inverse call. 1,000 are kept, for 30 days.
 
+mod inverse; // which tool takes a call back
 mod record; // what is known of a call that can be taken back
 mod run; //    undoing
 
@@ -42,6 +46,7 @@ use flyto_tools::{CallId, UndoInfo};
 
 use self::record::RecordFile;
 pub use self::{
+    inverse::InverseTool,
     record::{UndoList, UndoRecord, UndoState, UnusableRecord},
     run::Undoing,
 };
@@ -228,11 +233,23 @@ impl UndoStore {
         undo: &UndoInfo,
         undoes: Option<&str>,
     ) -> Result<String, UndoError> {
+        self.record_with(call, tool, undo, undoes, None)
+    }
+
+    /// The same with what identifies the inverse tool.
+    pub(crate) fn record_with(
+        &self,
+        call: &CallId,
+        tool: &str,
+        undo: &UndoInfo,
+        undoes: Option<&str>,
+        inverse: Option<InverseTool>,
+    ) -> Result<String, UndoError> {
         let _lock = self.lock()?;
         let names = self.names()?;
         let id = free_id(call, &names);
         let now = SystemTime::now();
-        let record = RecordFile::new(&id, tool, undo, undoes, now);
+        let record = RecordFile::new(&id, tool, undo, undoes, now).with_inverse(inverse);
         let path = self.dir.join(file_name(&id, now));
         self.write(&path, &record)?;
         self.clean(names);

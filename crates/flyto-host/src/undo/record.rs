@@ -5,6 +5,7 @@ use std::{path::PathBuf, time::SystemTime};
 use flyto_tools::UndoInfo;
 use serde::{Deserialize, Serialize};
 
+use super::InverseTool;
 use crate::clock;
 
 /// A call that can be taken back, or was.
@@ -23,6 +24,9 @@ pub struct UndoRecord {
     /// The record that the call itself took back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undoes: Option<String>,
+    /// What identifies the inverse tool; `None` where there was no such tool when the call ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inverse: Option<InverseTool>,
     /// What has become of it.
     #[serde(flatten)]
     pub state: UndoState,
@@ -96,6 +100,8 @@ pub(super) struct RecordFile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     undoes: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    inverse: Option<InverseTool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     mark: Option<Mark>,
 }
 
@@ -131,13 +137,18 @@ impl RecordFile {
             called_ms: clock::millis(at),
             undo: undo.clone(),
             undoes: undoes.map(str::to_owned),
+            inverse: None,
             mark: None,
         }
     }
 
+    pub(super) fn with_inverse(self, inverse: Option<InverseTool>) -> Self {
+        Self { inverse, ..self }
+    }
+
     /// What is written of a record.
     pub(super) fn of(record: &UndoRecord) -> Self {
-        let UndoRecord { id, tool, at, undo, undoes, state, name: _ } = record;
+        let UndoRecord { id, tool, at, undo, undoes, inverse, state, name: _ } = record;
         let mark = |state, at: &SystemTime, by: &str, why: &str| {
             Some(Mark { state, at_ms: clock::millis(*at), by: by.to_owned(), why: why.to_owned() })
         };
@@ -147,11 +158,12 @@ impl RecordFile {
             UndoState::Undone { at, by } => mark(MarkState::Undone, at, by, ""),
             UndoState::Unsure { at, by, why } => mark(MarkState::Unsure, at, by, why),
         };
-        Self { mark, ..Self::new(id, tool, undo, undoes.as_deref(), *at) }
+        let inverse = inverse.clone();
+        Self { mark, inverse, ..Self::new(id, tool, undo, undoes.as_deref(), *at) }
     }
 
     pub(super) fn into_record(self, name: &str) -> UndoRecord {
-        let Self { call, tool, called_ms, undo, undoes, mark } = self;
+        let Self { call, tool, called_ms, undo, undoes, inverse, mark } = self;
         let state = match mark {
             None => UndoState::Open,
             Some(Mark { state, at_ms, by, why }) => {
@@ -164,6 +176,6 @@ impl RecordFile {
             }
         };
         let at = clock::from_millis(called_ms);
-        UndoRecord { id: call, tool, at, undo, undoes, state, name: name.to_owned() }
+        UndoRecord { id: call, tool, at, undo, undoes, inverse, state, name: name.to_owned() }
     }
 }

@@ -117,10 +117,14 @@ impl Undoing {
     ///
     /// # Errors
     ///
-    /// The inverse tool is not there any more, or may not be used. [`finish`](Self::finish) takes the error.
+    /// The inverse tool is not there any more, may not be used, or is [another one](super::InverseTool) than the record
+    /// names. [`finish`](Self::finish) takes the error.
     pub fn prepare(&self, host: &Host) -> Result<Prepared, CallError> {
         let undo = &self.record.undo;
         let call = host.prepare(&undo.tool, Input::from_value(undo.input.clone()))?;
+        if let Some(inverse) = &self.record.inverse {
+            inverse.check(&call)?;
+        }
         Ok(call.undoing(&self.record.id))
     }
 
