@@ -6,8 +6,9 @@ use super::Common;
 
 #[derive(Debug, Group)]
 #[command(after_help = "\
-Without CALL, the latest call is undone that can be. Several are undone in the reverse order of their calls, and the first
-that is not undone ends it. CALL is the id of a call, or the beginning of one if no other call's begins like that; `call` tells it.
+Without CALL, the latest call is undone that can be, unless a later one may have been undone: then name one.
+Several are undone in the reverse order of their calls, and the first that is not undone ends it. CALL is
+the id of a call, or the beginning of one if no other call's begins like that; `call` tells it.
 
 Undoing is a call of the inverse tool that the result names, and goes through all stages. Exit code 5: the call was undone
 already, or may have been: an undoing was interrupted, and no call is undone twice. Else it is that of the inverse call.

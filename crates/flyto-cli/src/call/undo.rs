@@ -52,7 +52,18 @@ pub(crate) fn undo(args: &Undo, session: &Session) -> Result<Exit, Stop> {
 /// The records of these calls, the latest first; without names, the latest that can be undone.
 fn named(calls: &[String], store: &UndoStore) -> Result<Vec<UndoRecord>, Stop> {
     if calls.is_empty() {
-        let latest = store.latest().map_err(failed)?;
+        let latest = store.next().map_err(|err| {
+            let older =
+                store.latest().ok().flatten().filter(|_| matches!(err, UndoError::Unsure { .. }));
+            let stop = failed(err);
+            match older {
+                Some(older) => {
+                    let id = command_line(["flyto", "undo", &older.id]);
+                    stop.with_help(format!("`{id}` undoes the call before it"))
+                }
+                None => stop,
+            }
+        })?;
         return latest.map(|it| vec![it]).ok_or_else(|| {
             Stop::new(Why::Missing, "there is no call that can be undone")
                 .with_help("`flyto undo --list` shows those that were")

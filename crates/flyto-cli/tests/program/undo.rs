@@ -146,7 +146,20 @@ fn an_undoing_that_was_interrupted_is_not_repeated() {
         "{}",
         ran.stderr()
     );
-    assert_eq!(undo(&place, &[]).run().code, Some(4));
+    // Without an id, no older call takes its place.
+    assert_eq!(undo(&place, &[]).run().code, Some(5));
+    let place = with_files();
+    let older = call(&place, &["p:make", "name=b"]);
+    let id = call(&place, &["p:slow", "name=a"]);
+    let mut child = undo(&place, &[]).start();
+    wait_until("the inverse call runs", || is_there(&place, "gate"));
+    interrupt(&child, rustix::process::Signal::KILL);
+    child.wait().unwrap();
+    let ran = undo(&place, &[]).run();
+    let told = ran.stderr();
+    assert!(told.contains(&format!("the call \"{id}\" may have been undone")), "{told}");
+    assert!(told.contains(&format!("`flyto undo {older}` undoes the call before it")), "{told}");
+    assert_eq!((ran.code, is_there(&place, "b")), (Some(5), true));
 
     // One that is cancelled is told as such.
     fs::remove_file(place.path().join("plugins/p/gate")).unwrap();

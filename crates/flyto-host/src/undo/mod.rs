@@ -311,6 +311,19 @@ impl UndoStore {
         Ok(records.into_iter().find(|it| it.state == UndoState::Open && it.undoes.is_none()))
     }
 
+    /// The call that is undone where none is named: the [latest](Self::latest), unless a later one may have been undone. An
+    /// older call in its place would be a surprise.
+    ///
+    /// # Errors
+    ///
+    /// [`UndoError::Unsure`] of that later call, and those of [`list`](Self::list).
+    pub fn next(&self) -> Result<Option<UndoRecord>, UndoError> {
+        let is_passed_over =
+            |it: &UndoRecord| it.undoes.is_some() || matches!(it.state, UndoState::Undone { .. });
+        let first = self.list()?.records.into_iter().find(|it| !is_passed_over(it));
+        first.map(|it| it.check().map(|()| it)).transpose()
+    }
+
     /// Reads a record by the name of its file; `None` where it was removed meanwhile.
     fn read(&self, name: &str) -> Result<Option<UndoRecord>, UndoError> {
         let path = self.dir.join(name);
