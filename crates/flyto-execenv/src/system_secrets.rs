@@ -1,8 +1,8 @@
 //! What a system keeps from all users but root: hashes of passwords, and keys of the machine.
 //!
 //! [`SYSTEM_SECRETS`] is data. File permissions close these places to other users, so the sandbox profiles close them
-//! only for a user who can read one: root, mostly. Closing a file costs its directory: `/etc` cannot be listed then, and a
-//! file that is made there later stays closed (see [`Isolation::denied`](crate::Isolation::denied)).
+//! only where this process can read one: as root, mostly. Closing a file costs its directory: `/etc` cannot be
+//! listed then, and a file that is made there later stays closed (see [`Isolation::denied`](crate::Isolation::denied)).
 
 use std::fs::File;
 

@@ -101,6 +101,23 @@ fn a_profile_holds_for_one_call() {
     }
 }
 
+/// File permissions keep them from other users than root.
+#[test]
+fn the_secrets_of_the_system_are_closed_to_root_too() {
+    let place = place();
+    if !is_kept(&place) {
+        return;
+    }
+    let asks = r#"
+for it in shadow gshadow; do cat /etc/$it >/dev/null 2>&1 && echo "$it: read"; done
+cat /etc/passwd >/dev/null && echo 'passwd: read'
+"#;
+    place.write("plugins/p/t.sh", asks);
+    for profile in ["workspace", "strict"] {
+        check(&place, &["--sandbox", profile], "passwd: read\n");
+    }
+}
+
 #[test]
 fn the_configuration_names_profiles_for_all_or_by_class() {
     let place = place();

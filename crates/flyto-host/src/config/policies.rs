@@ -222,7 +222,8 @@ fn refusal(
 ///
 /// The current directory has no links in it, as the system tells it (getcwd(3)).
 fn places(profile: &SandboxProfile, surroundings: &Surroundings) -> ProfilePlaces {
-    let mut res = ProfilePlaces::new(&surroundings.current_dir).environment(&surroundings.env);
+    let res = ProfilePlaces::new(&surroundings.current_dir).environment(&surroundings.env);
+    let mut res = res.system_secrets();
     if let Some(home) = &surroundings.places.home {
         res = match links::home_dir(home) {
             Ok(home) => res.home(home),
