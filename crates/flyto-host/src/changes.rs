@@ -22,6 +22,7 @@ use serde::{Serialize, Serializer};
 use crate::{
     report::{ExecFile, ExecFileState, LoadReport},
     sources::file_owner,
+    tool_source::ToolSource,
 };
 
 /// What is different between two moments of a host.
@@ -55,7 +56,8 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct HostChanges {
-    /// The sources that changed: plugins, those that are gone first, then files of tool definitions.
+    /// The sources that changed: plugins, those that are gone first, then files of tool definitions, then stores that the
+    /// embedding program added.
     pub sources: Vec<SourceChange>,
     /// The tools that changed, of whatever owner.
     pub tools: Changes,
@@ -78,9 +80,9 @@ pub struct SourceChange {
     pub kind: ChangeKind,
     /// What sort of source it is.
     pub source: SourceKind,
-    /// The name of the plugin, or the path of the file.
+    /// The name of the plugin, or the path of the file or the store.
     pub name: String,
-    /// The directory of the plugin, or the path of the file.
+    /// The directory of the plugin, or the path of the file or the store.
     ///
     /// Serialised as text; bytes that are not UTF-8 are replaced.
     #[serde(serialize_with = "path_text")]
@@ -110,6 +112,10 @@ pub enum SourceKind {
     ///
     /// Serialised as `exec_file`.
     ExecFile,
+    /// A store that the embedding program added ([`Host::add_source`](crate::Host::add_source)).
+    ///
+    /// Serialised as `store`.
+    Store,
 }
 
 impl HostChanges {
@@ -129,6 +135,7 @@ impl HostChanges {
         let (tools, mut tools_of) = now.roster.changes_since(&before.roster);
         let mut sources = plugins(&before.report, &now.report, &mut tools_of);
         sources.extend(files(&before.report, &now.report, &mut tools_of));
+        sources.extend(stores(&now.added, &mut tools_of));
         let of_dirs = now.report.catalogue.dirs.iter().flat_map(|dir| {
             let mut dirs = before.report.catalogue.dirs.iter();
             let was = dirs.find(|it| it.path == dir.path).map(|it| &it.findings);
@@ -147,11 +154,13 @@ impl HostChanges {
 
 /// What a host has loaded at one moment.
 ///
-/// Cheap to clone: both parts are shared.
+/// Cheap to clone: its parts are shared.
 #[derive(Debug, Clone)]
 pub(crate) struct Moment {
     pub(crate) report: Arc<LoadReport>,
     pub(crate) roster: Arc<Roster>,
+    /// What the embedding program added.
+    pub(crate) added: Arc<[Arc<dyn ToolSource>]>,
 }
 
 /// Which tools there are, without keeping them alive: a tool that was exchanged may have a process
@@ -279,6 +288,21 @@ fn files(before: &LoadReport, now: &LoadReport, tools_of: &mut ToolsOf<'_>) -> V
             path: file.path.clone(),
             tools,
             findings: file.findings.clone(),
+        })
+    });
+    changes.collect()
+}
+
+/// The added stores of which tools changed, in the order in which they were added. Takes the tools of each out of `tools_of`.
+fn stores(added: &[Arc<dyn ToolSource>], tools_of: &mut ToolsOf<'_>) -> Vec<SourceChange> {
+    let changes = added.iter().filter_map(|it| {
+        Some(SourceChange {
+            kind: ChangeKind::Changed,
+            source: SourceKind::Store,
+            name: it.path().display().to_string(),
+            path: it.path().to_owned(),
+            tools: tools_of.remove(&it.owner())?,
+            findings: Findings::new(),
         })
     });
     changes.collect()

@@ -34,6 +34,7 @@ use crate::{
     sources::{Sources, checked},
     spill,
     stages::MissingCall,
+    tool_source::ToolSource,
 };
 
 /// Similar names that an error lists at most.
@@ -127,7 +128,8 @@ impl Host {
         let filter = config.plugins.filter();
         let catalogue = Catalogue::discover(&config.plugins.plugin_dirs, &filter, &options);
         let report = Arc::new(sources.update(&registry, catalogue));
-        let moment = Moment { report, roster: Arc::new(Roster::of(&registry)) };
+        let moment =
+            Moment { report, roster: Arc::new(Roster::of(&registry)), added: Arc::default() };
         Self {
             registry: Arc::clone(&registry),
             moment: watch::Sender::new(moment),
@@ -145,9 +147,22 @@ impl Host {
         }
     }
 
+    /// Adds a store of tools that the embedding program has joined to the [registry](Self::registry): from now on,
+    /// [`reload`](Self::reload) has it look again. What is watched includes it, where the host watches already from its next
+    /// look on. The tools that the store has registered by now are told as changes to no caller.
+    pub fn add_source(&self, source: Arc<dyn ToolSource>) {
+        let _sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let roster = Arc::new(Roster::of(&self.registry));
+        self.moment.send_if_modified(|moment| {
+            moment.added = moment.added.iter().cloned().chain([source]).collect();
+            moment.roster = roster;
+            false
+        });
+    }
+
     /// Looks at all sources again: plugins and files of tool definitions that are new, changed or
-    /// gone. Each source has its tools exchanged in one step, and what has not changed is not
-    /// touched.
+    /// gone, and [stores that were added](Self::add_source). Each source has its tools exchanged in
+    /// one step, and what has not changed is not touched.
     ///
     /// Of a source whose edit cannot be used, the last good version stays in use; the report says
     /// so. A call that runs goes on with the tool that it was started with, and so does each holder of
@@ -162,6 +177,7 @@ impl Host {
     pub fn reload(&self) -> HostChanges {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.moment.borrow().clone();
+        before.added.iter().for_each(|it| it.reload());
         let catalogue = before.report.catalogue.reload().catalogue;
         let mut report = sources.update(&self.registry, catalogue);
         report.watching.clone_from(&before.report.watching);
@@ -184,7 +200,7 @@ impl Host {
     /// Makes a report the current one, and wakes the callers that wait for changes, if there are any.
     fn publish(&self, before: &Moment, report: LoadReport) -> HostChanges {
         let roster = Arc::new(Roster::of(&self.registry));
-        let now = Moment { report: Arc::new(report), roster };
+        let now = Moment { report: Arc::new(report), roster, added: Arc::clone(&before.added) };
         let changes = HostChanges::between(before, &now);
         self.moment.send_if_modified(|moment| {
             *moment = now;

@@ -74,6 +74,7 @@ mod servers; //     servers that are declared, for the program that starts them
 mod sources; //     the tools of each source, and reloading them
 mod spill; //       which whole outputs are kept
 pub mod stages; //  the path of a call, step by step
+mod tool_source; // sources that the embedding program adds
 mod trace; //       spans of calls
 #[cfg(unix)]
 pub mod undo; //    calls that can be taken back
@@ -112,6 +113,7 @@ pub use replace::replace_file;
 pub use report::{ExecFile, ExecFileState, LoadReport};
 pub use secrets::{FoundSecret, HostGuard, OutputGuard, SecretMatch};
 pub use servers::DeclaredServer;
+pub use tool_source::ToolSource;
 pub use trust::{TrustError, TrustStore, Trusted};
 pub use validate::{Validation, validate_path};
 #[cfg(feature = "watch")]

@@ -22,6 +22,8 @@ pub(super) struct Interests(pub(super) BTreeMap<PathBuf, Interest>);
 pub(super) struct Interest {
     /// That entries come, go and are renamed, whatever their names.
     pub(super) entries: bool,
+    /// Everything that happens to any entry.
+    pub(super) contents: bool,
     /// Everything that happens to the entries of these names.
     pub(super) names: BTreeSet<OsString>,
 }
@@ -37,6 +39,7 @@ pub(super) struct Seen {
 impl Interest {
     pub(super) fn add(&mut self, other: Self) {
         self.entries |= other.entries;
+        self.contents |= other.contents;
         self.names.extend(other.names);
     }
 }
@@ -48,6 +51,10 @@ impl Interests {
 
     pub(super) fn add_entries(&mut self, dir: &Path) {
         self.of(dir).entries = true;
+    }
+
+    pub(super) fn add_contents(&mut self, dir: &Path) {
+        self.of(dir).contents = true;
     }
 
     fn of(&mut self, dir: &Path) -> &mut Interest {
@@ -82,7 +89,7 @@ impl Interests {
     fn matters(&self, path: &Path, moves: bool) -> bool {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return moves };
         let Some(interest) = self.0.get(dir) else { return false };
-        (moves && interest.entries) || interest.names.contains(name)
+        (moves && interest.entries) || interest.contents || interest.names.contains(name)
     }
 }
 
@@ -121,6 +128,7 @@ mod tests {
         let mut res = Interests::default();
         res.add_entries(Path::new("/plugins"));
         res.add_name(Path::new("/plugins/p"), OsStr::new("plugin.json"));
+        res.add_contents(Path::new("/store"));
         res
     }
 
@@ -140,7 +148,16 @@ mod tests {
     }
 
     #[test]
+    fn everything_matters_that_changes_a_store() {
+        for kind in [WRITTEN, DATA, RENAMED, CREATED, MODE, REMOVED] {
+            check(kind, "/store/first.json", true, &[]);
+        }
+        check(DATA, "/store/deeper/first.json", false, &[]);
+    }
+
+    #[test]
     fn reading_does_not_matter() {
+        check(OPEN, "/store/first.json", false, &[]);
         check(OPEN, "/plugins/p/plugin.json", false, &[]);
         check(OPEN, "/plugins", false, &[]);
     }

@@ -4,12 +4,13 @@ use std::{
     ffi::OsStr,
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use flyto_plugin::{DirState, Invocation, MANIFEST_FILE, MCP_FILE};
 
 use super::interest::Interests;
-use crate::report::LoadReport;
+use crate::{report::LoadReport, tool_source::ToolSource};
 
 /// How many links of a chain are followed, as the system does.
 const MAX_LINKS: usize = 40;
@@ -18,7 +19,7 @@ const MAX_LINKS: usize = 40;
 ///
 /// Nothing but directories is watched: a file that is replaced by another of its name takes its own
 /// watch along.
-pub(super) fn interests(report: &LoadReport) -> Interests {
+pub(super) fn interests(report: &LoadReport, added: &[Arc<dyn ToolSource>]) -> Interests {
     let mut places = Places::default();
     for dir in &report.catalogue.dirs {
         places.plugin_dir(&absolute(&dir.path), dir.state);
@@ -33,6 +34,9 @@ pub(super) fn interests(report: &LoadReport) -> Interests {
     }
     for file in &report.exec_files {
         places.entry(&absolute(&file.path));
+    }
+    for source in added {
+        places.store(&absolute(&source.watched_dir()));
     }
     places.0
 }
@@ -64,6 +68,14 @@ impl Places {
             if path.is_dir() {
                 self.plugin(&path);
             }
+        }
+    }
+
+    /// A directory in which every entry matters, also one that is written to in place.
+    fn store(&mut self, dir: &Path) {
+        self.entry(dir);
+        if dir.is_dir() {
+            self.0.add_contents(dir);
         }
     }
 

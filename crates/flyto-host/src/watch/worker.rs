@@ -65,7 +65,8 @@ impl Worker {
     fn follow(&self, followed: Option<&mut Followed>, blind: &mut Option<notify::Error>) {
         let Some(host) = self.host.upgrade() else { return };
         if let Some(followed) = followed {
-            let wanted = places::interests(&host.report());
+            let moment = host.moment.borrow().clone();
+            let wanted = places::interests(&moment.report, &moment.added);
             let doubtful = self.pause.take_doubtful();
             // Before the watches themselves: the first event of a new one has to find them.
             self.pause.set_interests(wanted.clone());

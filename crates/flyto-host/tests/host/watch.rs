@@ -1,9 +1,16 @@
 //! Files that are edited while a host watches them.
 
-use std::{collections::BTreeSet, fs, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use expect_test::{Expect, expect};
-use flyto_host::{Host, HostChanges, WatchOptions, Watching};
+use flyto_host::{Host, HostChanges, ToolSource, WatchOptions, Watching};
+use flyto_tools::{DescribeContext, NativeTool, NoInput, Owner, Registry, Tool};
 
 use crate::world::{World, call, manifest, manifest_of, shown};
 
@@ -19,7 +26,13 @@ struct Watched {
 
 impl Watched {
     fn new(world: World) -> Self {
+        Self::with(world, |_| {})
+    }
+
+    /// The same with a host that is changed before it watches.
+    fn with(world: World, change: impl FnOnce(&Host)) -> Self {
         let host = Arc::new(world.host());
+        change(&host);
         let watching = host.watch(WatchOptions::default()).expect("there are threads");
         Self { world, host, watching }
     }
@@ -45,6 +58,17 @@ impl Watched {
             self.next().await;
         }
     }
+
+    /// Waits until a tool has this description, however many steps that takes.
+    async fn until_described(&mut self, name: &str, description: &str) {
+        let ctx = DescribeContext::new();
+        let is_it = |host: &Host| {
+            host.find(name).is_ok_and(|it| it.tool().description(&ctx) == description)
+        };
+        while !is_it(&self.host) {
+            self.next().await;
+        }
+    }
 }
 
 /// Makes `link` lead to `target` from now on, in one step.
@@ -52,6 +76,78 @@ fn link(target: &Path, link: &Path) {
     let new = link.with_extension("new");
     std::os::unix::fs::symlink(target, &new).expect("linked");
     fs::rename(&new, link).expect("renamed");
+}
+
+/// A store with a tool for each file of a directory, described by its text.
+#[derive(Debug)]
+struct Notes {
+    dir: PathBuf,
+    registry: Arc<Registry>,
+    known: Mutex<BTreeMap<(String, String), Arc<dyn Tool>>>,
+}
+
+impl ToolSource for Notes {
+    fn owner(&self) -> Owner {
+        Owner::new("notes")
+    }
+
+    fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    fn watched_dir(&self) -> PathBuf {
+        self.dir.clone()
+    }
+
+    fn reload(&self) {
+        let mut known = self.known.lock().expect("no thread panicked");
+        let files = fs::read_dir(&self.dir).into_iter().flatten().flatten();
+        let now = files.filter_map(|it| {
+            let name = it.file_name().into_string().ok()?;
+            let text = fs::read_to_string(it.path()).ok().filter(|it| !it.is_empty())?;
+            let make = || {
+                let tool = NativeTool::builder(&name, &text).run(async |_, _: NoInput| "");
+                Arc::new(tool.expect("a tool")) as Arc<dyn Tool>
+            };
+            let tool = known.get(&(name.clone(), text.clone())).cloned().unwrap_or_else(make);
+            Some(((name, text), tool))
+        });
+        *known = now.collect();
+        let replaced =
+            self.registry.replace_owner_where_free(self.owner(), known.values().cloned());
+        assert!(replaced.left_out.is_empty(), "{replaced:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_added_store_is_watched_also_before_it_is_there() {
+    let world = World::new().plugin("p", "true");
+    let dir = world.path("notes");
+    let mut it = Watched::with(world, |host| {
+        let registry = Arc::clone(host.registry());
+        host.add_source(Arc::new(Notes { dir, registry, known: Mutex::default() }));
+    });
+    it.world.write("new/milk", "buy");
+    fs::rename(it.world.path("new"), it.world.path("notes")).expect("renamed");
+    it.check(expect![[r#"
+        changed notes +milk
+    "#]])
+        .await;
+    it.world.add_plugin("q", "true");
+    it.check(expect![[r#"
+        added q +q:run
+    "#]])
+        .await;
+    fs::remove_file(it.world.path("notes/milk")).expect("removed");
+    it.check(expect![[r#"
+        changed notes -milk
+    "#]])
+        .await;
+    // In place, where the file may be empty for a moment.
+    for text in ["buy one", "buy two"] {
+        it.world.write("notes/bread", text);
+        it.until_described("bread", text).await;
+    }
 }
 
 #[tokio::test]
