@@ -218,10 +218,10 @@ impl Verb {
 
 #[derive(Debug, Group)]
 #[command(after_help = "\
-With --watch, each change of a plugin or an exec-tool file is one line: `+` it is new, `~` it has
-changed, `-` it is gone, `!` an edit cannot be used, and the last good version is kept if there is one.
-With --format json, each line is one document. Ctrl-C ends it, which a shell reports as 130. The
-configuration is read once, at the start.")]
+With --watch, each change of a plugin, an exec-tool file or the store of evolved tools is one line:
+`+` it is new, `~` it has changed, `-` it is gone, `!` an edit cannot be used, and the last good
+version is kept if there is one. With --format json, each line is one document. Ctrl-C ends it, which
+a shell reports as 130. The configuration is read once, at the start.")]
 pub(crate) struct List {
     /// Lists the tools that fit these words, best first
     #[arg(value_name = "WORD")]

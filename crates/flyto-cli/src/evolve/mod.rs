@@ -5,7 +5,7 @@ mod editor; // a proposal in the person's own editor
 mod facts; // what is told of a version
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
@@ -14,8 +14,8 @@ use flyto_evolve::{
     Refusal, Status, Store, StoreError, ToolBuilder, Unapproved, Version, agent_tools,
 };
 use flyto_execenv::Environment;
-use flyto_host::{Host, Surroundings};
-use flyto_tools::{CallContext, Input, ToolCaller, ToolError, ToolErrorKind, ToolResult};
+use flyto_host::{Host, Surroundings, ToolSource};
+use flyto_tools::{CallContext, Input, Owner, ToolCaller, ToolError, ToolErrorKind, ToolResult};
 
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
 pub(crate) use self::facts::{Evolution, Known, change};
@@ -25,6 +25,9 @@ use crate::words::{command_line, one_line};
 
 /// The owner of the tools for agents, as reports show it.
 const OWNER: &str = "flyto evolve";
+
+/// The owner of the tools in the store.
+const STORE_OWNER: &str = "evolve";
 
 /// A store whose tools are in the registry of a host.
 #[derive(Debug)]
@@ -51,6 +54,7 @@ impl Evolved {
         context.spill_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
         let (env, registry) = (host.exec_env().clone(), Arc::clone(host.registry()));
         let builder = ToolBuilder::builder(Store::new(dir), env, context, registry)
+            .owner(STORE_OWNER)
             .approver(approver)
             .caller(Arc::new(Steps(Arc::downgrade(host))));
         let builder = recording.into_iter().fold(builder, Builder::record_calls).build();
@@ -63,6 +67,8 @@ impl Evolved {
                 not_offered.push(name);
             }
         }
+        let dir = dir.to_owned();
+        host.add_source(Arc::new(Watched { builder: builder.clone(), dir }));
         Ok(Self { builder, report, not_offered })
     }
 
@@ -204,6 +210,33 @@ fn set_aside(report: &LoadReport) -> Option<String> {
 /// That damaged files lie aside, and what to do.
 pub(crate) fn set_aside_remark(files: &[String]) -> String {
     format!("set aside since damaged: {}; look at what was lost, then remove it", files.join(", "))
+}
+
+/// The store as a source of the host, so that what another process approves or archives takes effect here.
+#[derive(Debug)]
+struct Watched {
+    builder: ToolBuilder,
+    dir: PathBuf,
+}
+
+impl ToolSource for Watched {
+    fn owner(&self) -> Owner {
+        Owner::new(STORE_OWNER)
+    }
+
+    fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    fn watched_dir(&self) -> PathBuf {
+        // The current definitions: a version counts once its definition is there.
+        self.dir.join("tools")
+    }
+
+    fn reload(&self) {
+        // A store that cannot be read now keeps the tools that it had; each asks it again before a call.
+        let _ = block_on(self.builder.load_all());
+    }
 }
 
 /// What approves a proposal.

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use expect_test::{Expect, expect};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::evolve::definition;
 use crate::place::Place;
 
 /// Long enough for any machine; a test that comes to it fails.
@@ -185,6 +186,25 @@ fn for_programs_each_line_is_a_document() {
           "findings": null
         }"#]]
     .assert_eq(&format!("{second:#}").replace(place.path().to_str().unwrap(), "DIR"));
+    watch.interrupt();
+}
+
+#[test]
+fn what_another_process_does_to_evolved_tools_is_a_line() {
+    let place = place();
+    let mut watch = Watch::new(&place, &["--format", "json", "--evolve", "tools"]);
+    // The store is made only now.
+    watch.read(1);
+    place.approved(&definition("first", "echo 1\n"), &[]);
+    let change: Value = serde_json::from_str(&watch.read(1)).unwrap();
+    assert_eq!((&change["source"], &change["name"]), (&json!("store"), &json!("DIR/tools")));
+    assert_eq!(change["tools"], json!({"added": ["first"], "removed": [], "changed": []}));
+    assert_eq!(place.approved(&definition("first", "echo 2\n"), &["--base", "1"]), 2);
+    let change: Value = serde_json::from_str(&watch.read(1)).unwrap();
+    assert_eq!(change["tools"]["changed"], json!(["first"]));
+    assert_eq!(place.evolve(&["archive", "first"]).code, Some(0));
+    let change: Value = serde_json::from_str(&watch.read(1)).unwrap();
+    assert_eq!(change["tools"]["removed"], json!(["first"]));
     watch.interrupt();
 }
 
