@@ -20,7 +20,7 @@ use flyto_tools::{CallContext, Entry, Input, ToolErrorKind};
 
 use crate::args::Common;
 use crate::backend;
-use crate::evolve::{Evolved, Later};
+use crate::evolve::{Evolved, Hints, Later};
 use crate::exit::{Ending, Why};
 use crate::screen::Screen;
 use crate::stop::{Stop, chain};
@@ -162,12 +162,19 @@ impl Session {
         let undo_store = UndoStore::of(&surroundings.places);
         let evolve_dir = config.evolve_dir().map(Path::to_owned);
         let recording = config.evolve.record_calls.then(CallRecording::default);
+        // Of several calls, a program that makes one has nothing to say.
+        let gives_hints =
+            config.evolve.hints && evolve_dir.is_some() && backend == Backend::Serving;
         let caller = match backend {
             Backend::Serving => Caller::Agent,
             Backend::Used | Backend::Unused => Caller::Operator,
         };
         let host = Host::builder(env, surroundings.clone(), config).caller(caller).starts_servers();
-        let host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
+        let mut host = undo_store.into_iter().fold(host, HostBuilder::undo_store);
+        if gives_hints {
+            let added = host.stages(|it| it.insert_after(names::BOUND, Hints::default()));
+            host = added.map_err(Stop::internal)?;
+        }
         let host = Arc::new(with(host, rules_file.clone()).build());
         let mut options = ClientOptions::default();
         // The variable that other programs with TLS read.

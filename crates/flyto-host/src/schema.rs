@@ -90,6 +90,9 @@ struct Evolve {
     dir: Option<String>,
     /// Whether calls are kept in the store without their secrets, for `flyto evolve replay`. The default is false.
     record_calls: Option<bool>,
+    /// Whether `flyto serve` tells a model that a tool would help, where its calls are of one shape again and again. The
+    /// default is false.
+    hints: Option<bool>,
 }
 
 /// When records are forced onto the disk.

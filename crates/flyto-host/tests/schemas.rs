@@ -197,7 +197,7 @@ fn configurations() {
         json!({"plugins": {"enabled": true}, "sandbox": "workspace"}),
         json!({"permissions": {"allow": ["p:t"], "ask": ["Bash(git push)"], "deny": ["Read(~/.ssh/**)"]}}),
         json!({"audit": {"enabled": true, "fsync": "each", "on_failure": "run", "inputs": "full", "keep_days": 90},
-            "evolve": {"enabled": true, "dir": "tools", "record_calls": true},
+            "evolve": {"enabled": true, "dir": "tools", "record_calls": true, "hints": true},
             "output_guard": "redact"}),
         json!({"mcpServers": {"a": {"command": "true"}}}),
         json!({"mcpServers": {"a": {"url": "https://example.org/"}}}),

@@ -3,6 +3,7 @@
 mod approver; // how a person is asked
 mod editor; // a proposal in the person's own editor
 mod facts; // what is told of a version
+mod hints; // a model is told that a tool would help
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ use flyto_tools::{CallContext, Input, Owner, ToolCaller, ToolError, ToolErrorKin
 
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
 pub(crate) use self::facts::{Evolution, Known, change};
+pub(crate) use self::hints::Hints;
 use crate::exit::{Ending, Why};
 use crate::stop::{Stop, chain};
 use crate::words::{command_line, one_line};

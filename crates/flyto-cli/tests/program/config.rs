@@ -41,6 +41,7 @@ fn each_value_is_shown_with_file_and_line() {
         evolve.enabled              true                    default
         evolve.dir                  "~/.flyto/evolution"    default
         evolve.record_calls         false                   default
+        evolve.hints                false                   default
         output_guard                null                    default
     "#]]
     .assert_eq(&shown);

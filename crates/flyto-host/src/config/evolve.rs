@@ -47,11 +47,16 @@ pub struct EvolveConfig {
     ///
     /// Default: `false`.
     pub record_calls: bool,
+    /// Whether a model is told in a result that it makes calls of one shape again and again, so that a tool for them
+    /// would help. The program that loads the store tells it; `flyto serve` does.
+    ///
+    /// Default: `false`.
+    pub hints: bool,
 }
 
 impl Default for EvolveConfig {
     fn default() -> Self {
-        Self { is_enabled: true, dir: None, record_calls: false }
+        Self { is_enabled: true, dir: None, record_calls: false, hints: false }
     }
 }
 
@@ -78,6 +83,9 @@ impl EvolveConfig {
         if set(RECORD_CALLS) {
             self.record_calls = other.record_calls;
         }
+        if set(HINTS) {
+            self.hints = other.hints;
+        }
     }
 
     /// Reads the value of `evolve`; a relative path starts from `dir`.
@@ -91,6 +99,7 @@ impl EvolveConfig {
         let mut reader = ObjectReader::new(at, findings)?;
         let enabled = reader.optional_bool("enabled");
         let record_calls = reader.optional_bool("record_calls");
+        let hints = reader.optional_bool("hints");
         let path = reader.optional_string("dir");
         let path = match path {
             Ok(Some(text)) => match expand_path(text, dir, places) {
@@ -106,6 +115,7 @@ impl EvolveConfig {
         res.is_enabled = enabled?.unwrap_or(res.is_enabled);
         res.dir = path?;
         res.record_calls = record_calls?.unwrap_or(res.record_calls);
+        res.hints = hints?.unwrap_or(res.hints);
         Ok(res)
     }
 }
@@ -113,10 +123,11 @@ impl EvolveConfig {
 pub(super) const ENABLED: &str = "evolve.enabled";
 pub(super) const DIR: &str = "evolve.dir";
 const RECORD_CALLS: &str = "evolve.record_calls";
+const HINTS: &str = "evolve.hints";
 
 /// The keys of the section, each with its name in [`FileConfig::set`](super::file::FileConfig::set).
-pub(super) const KEYS: [(&str, &str); 3] =
-    [("enabled", ENABLED), ("dir", DIR), ("record_calls", RECORD_CALLS)];
+pub(super) const KEYS: [(&str, &str); 4] =
+    [("enabled", ENABLED), ("dir", DIR), ("record_calls", RECORD_CALLS), ("hints", HINTS)];
 
 #[cfg(test)]
 mod tests {
@@ -172,11 +183,12 @@ mod tests {
     fn an_untrusted_project_neither_moves_a_store_nor_switches_it() {
         let dir = tempfile::tempdir().expect("there is room");
         let user = r#"{"evolve": {"dir": "~/own"}}"#;
-        let project = r#"{"evolve": {"dir": "/evil", "enabled": false, "record_calls": true}}"#;
+        let project = r#"{"evolve": {"dir": "/evil", "enabled": false, "record_calls": true,
+            "hints": true}}"#;
         let (config, found) = load(&dir, user, project, &Flags::default());
         assert_eq!(config.evolve_dir(), Some(&*dir.path().join("home/own")));
-        assert!(config.evolve.is_enabled && !config.evolve.record_calls);
-        for key in ["evolve.dir", "evolve.enabled", "evolve.record_calls"] {
+        assert!(config.evolve.is_enabled && !config.evolve.record_calls && !config.evolve.hints);
+        for key in ["evolve.dir", "evolve.enabled", "evolve.record_calls", "evolve.hints"] {
             assert!(
                 found.contains(&format!("{key:?} of an untrusted project is left out")),
                 "{found}"
@@ -185,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_recorded_where_the_user_says_so() {
+    fn calls_are_recorded_and_hints_given_where_the_user_says_so() {
         let dir = tempfile::tempdir().expect("there is room");
         for (user, expected) in [
             ("{}", false),
@@ -195,6 +207,9 @@ mod tests {
         ] {
             let (config, found) = load(&dir, user, "{}", &Flags::default());
             assert_eq!(config.evolve.record_calls, expected, "{user}: {found}");
+            let user = user.replace("record_calls", "hints");
+            let (config, found) = load(&dir, &user, "{}", &Flags::default());
+            assert_eq!(config.evolve.hints, expected, "{user}: {found}");
         }
     }
 

@@ -31,7 +31,7 @@ pub struct ConfigValue {
 }
 
 /// The keys that a file can set, in the order in which people read them, each with its default.
-fn defaults() -> [(&'static str, Value); 22] {
+fn defaults() -> [(&'static str, Value); 23] {
     let default = Config::default();
     [
         ("plugins.enabled", value!(default.plugins.enabled)),
@@ -55,6 +55,7 @@ fn defaults() -> [(&'static str, Value); 22] {
         ("evolve.enabled", value!(default.evolve.is_enabled)),
         ("evolve.dir", value!("~/.flyto/evolution")),
         ("evolve.record_calls", value!(default.evolve.record_calls)),
+        ("evolve.hints", value!(default.evolve.hints)),
         ("output_guard", value!(null)),
     ]
 }

@@ -43,6 +43,7 @@ fn each_value_has_its_place() {
         evolve.enabled = true default
         evolve.dir = "~/.flyto/evolution" default
         evolve.record_calls = false default
+        evolve.hints = false default
         output_guard = null default
     "#]]
     .assert_eq(&shown);

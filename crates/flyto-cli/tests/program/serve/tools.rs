@@ -186,3 +186,34 @@ fn calls_in_flight_are_answered_when_stdin_ends() {
     assert_eq!(messages.len(), 1, "{messages:?}");
     assert_eq!((&messages[0]["id"], text(&messages[0]["result"])), (&json!(id), "done\n"));
 }
+
+#[test]
+fn a_model_is_told_once_that_a_tool_would_help_where_the_user_says_so() {
+    for gives_hints in [true, false] {
+        let place = Place::with_tools(&[("t", "echo hi", ""), ("fail", "exit 1", "")]);
+        let config = json!({
+            "permissions": {"allow": ["p:*"]},
+            "evolve": {"dir": place.path().join("tools"), "hints": gives_hints},
+        });
+        place.write("home/.config/flyto/config.json", &config.to_string());
+        let mut client = Client::modern(&place, &[], &json!({}));
+        let mut call = |name: &str, n: u64| {
+            let command = format!("git log -n {n}");
+            let call = json!({"name": name, "arguments": {"command": command}});
+            text(&client.result("tools/call", call)).to_owned()
+        };
+        // The same call again, and calls that failed, are no reason for a tool.
+        let before =
+            [("p__t", 1), ("p__t", 1), ("p__t", 2), ("p__fail", 1), ("p__fail", 2), ("p__fail", 3)];
+        for (name, n) in before {
+            let shown = call(name, n);
+            assert!(!shown.contains("[hint"), "{shown}");
+        }
+        let hint = "[hint: p:t was called 4 times as {\"command\":\"git log -n *\"}; \
+            if that is needed again, create a tool for it]";
+        let shown = call("p__t", 3);
+        assert_eq!(shown.trim_end().strip_prefix("hi\n"), gives_hints.then_some(hint), "{shown}");
+        let shown = call("p__t", 4);
+        assert!(!shown.contains("[hint"), "{shown}");
+    }
+}
