@@ -46,6 +46,8 @@ pub(crate) enum EvolveWhat {
     Acknowledge(Acknowledge),
     /// Runs a version over recorded calls, and shows where it delivers something else
     Replay(Replay),
+    /// Removes the recorded calls of a tool
+    Forget(Named),
     /// Makes a version with the text of an earlier one
     Rollback(Rollback),
     /// Sets a tool aside: it cannot be called, and every version stays
@@ -76,6 +78,7 @@ impl Evolve {
             EvolveWhat::Show(it) => &mut it.common,
             EvolveWhat::Diff(it) => &mut it.common,
             EvolveWhat::History(it)
+            | EvolveWhat::Forget(it)
             | EvolveWhat::Archive(it)
             | EvolveWhat::Restore(it)
             | EvolveWhat::Pin(it)
@@ -216,7 +219,8 @@ pub(crate) struct Acknowledge {
 #[command(after_help = "\
 Calls are recorded where your configuration says `\"evolve\": {\"record_calls\": true}`. A script runs without network, with files
 that it can only read, and with an empty directory of its own; where nothing can confine it, it does not run. The steps of a
-composite get what was recorded. A call that the recorded version does not reproduce either says nothing, and is shown so.")]
+composite get what was recorded. A call that the recorded version does not reproduce either says nothing, and is shown so.
+`flyto evolve forget NAME` removes the recorded calls of a tool.")]
 pub(crate) struct Replay {
     /// The name of the tool
     pub(crate) name: String,

@@ -105,6 +105,26 @@ fn a_version_is_replayed_before_it_is_approved_and_after() {
 }
 
 #[test]
+fn recorded_calls_are_forgotten_by_name() {
+    let place = recording();
+    place.approved(&definition("count", COUNT), &[]);
+    place.approved(&definition("other", OTHER), &[]);
+    for words in [["count", "text=a"], ["count", "text=b c"], ["other", "text=d"]] {
+        place.output(&words);
+    }
+    assert_eq!(place.told(&["forget", "count"]), json!({"name": "count", "calls": 2}));
+    let left = |name| place.told(&["replay", name])["calls"].as_array().map(Vec::len);
+    assert_eq!((left("count"), left("other")), (Some(0), Some(1)));
+    let ran = place.evolve(&["forget", "other"]);
+    assert_eq!(ran.stdout(), "1 recorded call of other is removed\n", "{}", ran.shown());
+    let ran = place.evolve(&["forget", "other"]);
+    assert_eq!(ran.stdout(), "0 recorded calls of other are removed\n", "{}", ran.shown());
+    // No tool of that name was ever there; a name that leads out of the store is refused.
+    assert_eq!(place.evolve(&["forget", "missing"]).code, Some(4));
+    assert_ne!(place.evolve(&["forget", "../tools"]).code, Some(0));
+}
+
+#[test]
 fn a_replay_reaches_neither_files_nor_the_network() {
     let place = recording();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! `evolve rollback`, `archive`, `restore`, `pin`, `unpin` and `acknowledge`.
+//! `evolve rollback`, `archive`, `restore`, `forget`, `pin`, `unpin` and `acknowledge`.
 
 use flyto_evolve::Replay;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use crate::evolve::{failed, person, refused};
 use crate::exit::Exit;
 use crate::session::Session;
 use crate::stop::{Stop, chain};
-use crate::words::one_line;
+use crate::words::{counted, one_line};
 
 #[derive(Serialize)]
 struct RolledBack<'a> {
@@ -76,6 +76,34 @@ pub(super) fn archive(name: &str, session: &Session) -> Result<Exit, Stop> {
 pub(super) fn restore(name: &str, session: &Session) -> Result<Exit, Stop> {
     let told = |name: &str, number| format!("{name} can be called again, as version {number}");
     changed(async |it, by| it.restore(name, by).await, told, session)
+}
+
+#[derive(Serialize)]
+struct Forgotten<'a> {
+    name: &'a str,
+    calls: usize,
+}
+
+/// Also of a tool that is archived or not there any more, whose calls may still be.
+pub(super) fn forget(name: &str, session: &Session) -> Result<Exit, Stop> {
+    let store = session.evolve_store()?;
+    let calls = match store.dir().is_dir() {
+        true => store.forget_calls(name).map_err(failed)?,
+        // There is nothing to forget, and no reason to make a store.
+        false => 0,
+    };
+    if calls == 0 {
+        super::version(&store, name, None)?;
+    }
+    let screen = session.screen;
+    if screen.is_json() {
+        screen.document(&Forgotten { name, calls })?;
+    } else {
+        let n_calls = counted(calls, "recorded call");
+        let are = if calls == 1 { "is" } else { "are" };
+        screen.answer(format!("{n_calls} of {} {are} removed\n", one_line(name)))?;
+    }
+    Ok(Exit::Ok)
 }
 
 #[derive(Serialize)]
