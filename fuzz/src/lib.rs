@@ -8,6 +8,7 @@
 
 mod audit;
 mod command_line;
+mod evolve;
 mod host;
 mod secrets;
 mod seeds;
@@ -19,6 +20,7 @@ use serde_json::{Value, json};
 pub use self::{
     audit::audit,
     command_line::command_line,
+    evolve::{definition, evolve_command, evolve_store, skill},
     host::{job, trust, undo},
     secrets::secrets,
     seeds::seeds,
@@ -33,6 +35,9 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("client_message", client_message),
     ("command_line", command_line),
     ("configuration", configuration),
+    ("definition", definition),
+    ("evolve_command", evolve_command),
+    ("evolve_store", evolve_store),
     ("exec_tools", exec_tools),
     ("job", job),
     ("json", json),
@@ -42,6 +47,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("records", records),
     ("schema", schema),
     ("secrets", secrets),
+    ("skill", skill),
     ("template", template),
     ("tls", tls),
     ("trust", trust),

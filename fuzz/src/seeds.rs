@@ -71,6 +71,46 @@ const TRUST: &[&[u8]] = &[
     br#"{"project":"/other","sha256":"","trusted_at":18446744073709551615,"content":"{"}"#,
 ];
 
+/// Definitions of evolved tools: one of each type, and an exported one.
+const DEFINITIONS: &[&[u8]] = &[
+    br#"{"name":"first_words","description":"d","execution_type":"script","script":"head -n \"$TOOL_INPUT_COUNT\"",
+        "input_schema":{"type":"object","properties":{"count":{"type":"integer"}},"required":["count"]},
+        "examples":[{"input":{"count":1},"expected":{"output":"x"}}],"tags":["a"],"timeout_seconds":5}"#,
+    br#"{"name":"grep_it","description":"d","execution_type":"command","command":"grep -- {{.text}} \"a{{.text}}\"",
+        "input_schema":{"properties":{"text":{"type":"string"}}},"version":3,"created_at":"0001-01-01T00:00:00Z"}"#,
+    br#"{"name":"both","description":"d","execution_type":"composite","composite":{"steps":[
+        {"id":"a","tool":"x","input":{"n":{"$ref":"/input/n"}},"retry":{"max":2}},
+        {"id":"b","tool":"y","input":{"of":{"$ref":"/steps/a/output"}},"when":{"op":"exists","value":1}}],
+        "output":{"$ref":"/steps/b/output"}}}"#,
+    br#"{"format":"flyto-evolve/1","definition":{"name":"t","description":"d","script":"x"},"sha256":"","version":1}"#,
+];
+
+/// Commands of evolved tools.
+const COMMANDS: &[&[u8]] = &[
+    b"grep -c -- {{.a}} \"x {{.b}}\" | sort '{{.a}}' > out-{{.b}}.txt",
+    b"for i in {{.a}}; do case $i in x) echo $(cat <<E\n{{.b}}\nE\n);; esac; done # {{.a}}",
+    b"if [[ -f ${x:-{{.a}}} ]]; then ssh h \"echo {{.b}}\"; fi; docker ps --format '{{.Names}}' $'\\x{{.a}}'",
+];
+
+/// The files of a store: a version with the others, and one by itself.
+const STORES: &[&[u8]] = &[
+    b"{\"format\":1,\"name\":\"t\",\"version\":1,\"parent\":null,\"status\":\"active\",\"change\":{\"kind\":\"created\"},\
+        \"saved_at\":\"2026-01-31T12:00:00.000Z\",\"proposed_by\":\"a\",\"approval\":null,\"evidence\":null,\"sha256\":\"\",\
+        \"created_at\":\"\",\"created_by\":\"a\",\"definition\":{\"name\":\"t\",\"description\":\"d\",\
+        \"execution_type\":\"script\",\"script\":\"date\"}}\0{\"name\":\"t\",\"description\":\"d\",\"script\":\"date\"}\0\
+        {\"id\":\"0\",\"tool\":\"t\",\"version\":1,\"sha256\":\"\",\"at\":\"\",\"input\":{},\"result\":{\"text\":\"x\"}}\0{}\0\
+        {\"t\":{\"1\":{\"n_calls\":1}}}\0{\"t\":\"ada\"}",
+    b"{\"format\":1,\"name\":\"t\",\"version\":1,\"definition\":{\"name\":\"t\"}}",
+];
+
+/// Heads of skills.
+const SKILLS: &[&[u8]] = &[
+    b"---\nname: count-words\ndescription: >-\n  Counts words,\n  one by one.\nmetadata:\n  version: \"1\"\n---\n# Count\n\0\
+        {\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}",
+    b"---\nname: 'count-words'\ndescription: |\n  a: b # c\nallowed-tools: [Bash, \"Read\"]\n---\n",
+    b"---\r\nname: count-words\r\ndescription: \"a \\\"b\\\" \\u00e9\"\r\n---\r\n",
+];
+
 /// Texts that hold secrets in several forms.
 const SECRETS: &[&str] = &[
     "export TOKEN=ghp_0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R\npassword: 'gr8-Horse-Battery'\n",
@@ -95,6 +135,10 @@ pub fn seeds(target: &str, fixtures: &Path) -> io::Result<Vec<Vec<u8>>> {
         "job" => JOBS.iter().map(|it| it.to_vec()).collect(),
         "undo" => UNDO.iter().map(|it| it.to_vec()).collect(),
         "trust" => TRUST.iter().map(|it| it.to_vec()).collect(),
+        "definition" => DEFINITIONS.iter().map(|it| it.to_vec()).collect(),
+        "evolve_command" => COMMANDS.iter().map(|it| it.to_vec()).collect(),
+        "evolve_store" => STORES.iter().map(|it| it.to_vec()).collect(),
+        "skill" => SKILLS.iter().map(|it| it.to_vec()).collect(),
         "tls" => vec![client_hello()],
         "audit" => vec![log().into_bytes(), [head(), log()].join("\0").into_bytes()],
         "command_line" => COMMAND_LINES.iter().map(|it| it.as_bytes().to_vec()).collect(),
@@ -112,8 +156,10 @@ pub fn seeds(target: &str, fixtures: &Path) -> io::Result<Vec<Vec<u8>>> {
         }
         let bytes = fs::read(&file)?;
         match target {
-            "json" | "configuration" | "exec_tools" | "manifest" | "secrets" => res.push(bytes),
-            "schema" | "template" | "variables" | "command_line" => {
+            "json" | "configuration" | "definition" | "exec_tools" | "manifest" | "secrets" => {
+                res.push(bytes);
+            }
+            "schema" | "template" | "variables" | "command_line" | "evolve_command" => {
                 if let Ok(value) = serde_json::from_slice(&bytes) {
                     parts(target, &value, &mut res);
                 }
@@ -146,7 +192,7 @@ fn parts(target: &str, value: &Value, res: &mut Vec<Vec<u8>>) {
             ("schema", "input_schema" | "output_schema" | "parameters", _) => {
                 res.push(json!([value, {"path": "a", "count": 1}]).to_string().into_bytes());
             }
-            ("template" | "command_line", "command", Value::String(text)) => {
+            ("template" | "command_line" | "evolve_command", "command", Value::String(text)) => {
                 res.push(text.clone().into_bytes());
             }
             ("variables", "env", Value::Object(env)) => {

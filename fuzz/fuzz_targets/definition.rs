@@ -1,0 +1,6 @@
+//! The definition of an evolved tool.
+
+#![cfg_attr(fuzzing, no_main)]
+#![forbid(unsafe_code)]
+
+flyto_fuzz::target!(definition);
