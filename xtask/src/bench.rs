@@ -9,9 +9,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
     if args.is_empty() {
         return Err(Stop::usage("`bench` needs the name of a benchmark"));
     }
-    if let Some((_, args)) = args.split_first().filter(|(name, _)| *name == "secrets") {
-        // It needs one crate, and is run after each change of a rule.
-        let mut command = cargo("bench --quiet -p flyto-security --bench secrets --");
+    // These need one crate each: `secrets` is run after each change of a rule.
+    let of_crates = [("secrets", "flyto-security"), ("store", "flyto-evolve")];
+    if let Some((name, args)) = args.split_first()
+        && let Some((_, package)) = of_crates.iter().find(|it| it.0 == name)
+    {
+        let mut command = cargo(&format!("bench --quiet -p {package} --bench {name} --"));
         // Cargo starts a bench in its crate's directory.
         let here = std::env::current_dir().unwrap_or_default();
         command.args(args.iter().map(|it| match it.starts_with('-') {
