@@ -4,7 +4,7 @@
 //! [`ToolBuilder::apply`](crate::ToolBuilder::apply). A refusal is a result and no error, since the agent can react to it; its
 //! data has the stage and the advice for programs.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use flyto_tools::{
     AuditOperation, Failure, Metadata, NativeTool, NativeToolError, PermissionClass, Tool,
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Applied, Found, Proposal, Refusal, Stage, ToolBuilder};
+use crate::{Applied, Found, Proposal, Refusal, Stage, ToolBuilder, ToolUsage};
 
 /// The longest answer of `list_tools` and `search_tools`, in bytes: descriptions are left out beyond it, names never.
 const MAX_LIST_BYTES: usize = 16 * 1024;
@@ -254,7 +254,15 @@ fn refused(refusal: &Refusal) -> ToolResult {
 }
 
 async fn list(builder: &ToolBuilder, input: ListTools) -> Result<ToolResult, ToolError> {
-    let Some(name) = input.name else { return Ok(listed(builder.tools())) };
+    let Some(name) = input.name else {
+        let tools = builder.tools();
+        // Without statistics, the tools are there all the same.
+        let usage = builder.blocking(|store| store.usage()).await.unwrap_or_default();
+        let failing = failing(&tools, &usage);
+        let mut res = listed(tools);
+        res.output.push_str(&failing);
+        return Ok(res);
+    };
     let read = {
         let name = name.clone();
         builder.blocking(move |store| store.last(&name)).await
@@ -271,6 +279,22 @@ async fn list(builder: &ToolBuilder, input: ListTools) -> Result<ToolResult, Too
         ),
         Err(refusal) => refused(&refusal),
     })
+}
+
+/// A line for each tool whose last calls failed, so that its author can propose another version.
+fn failing(tools: &[Found], usage: &BTreeMap<String, ToolUsage>) -> String {
+    let mut res = String::new();
+    for it in tools {
+        let used = it.version.and_then(|version| usage.get(&it.name)?.get(&version));
+        if let Some(used) = used.filter(|it| it.is_failing()) {
+            let why = used.last_failure.as_deref().unwrap_or("unknown");
+            res.push_str(&format!(
+                "the last {} calls of {} failed ({why}): where its text is the reason, update_tool mends it\n",
+                used.n_failures_in_a_row, it.name
+            ));
+        }
+    }
+    res
 }
 
 /// One line a tool, within the bound.

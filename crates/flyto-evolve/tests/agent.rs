@@ -186,6 +186,39 @@ async fn an_agent_makes_a_tool_and_calls_it_in_the_same_turn() {
 }
 
 #[tokio::test]
+async fn an_agent_is_told_of_a_tool_that_fails() {
+    let agent = Agent::new();
+    let exits = json!({
+        "name": "exits", "description": "Ends with a code.", "script": "exit \"$TOOL_INPUT_CODE\"\n",
+        "input_schema": {"type": "object", "properties": {"code": {"type": "integer"}}}
+    });
+    agent
+        .check(
+            "create_tool",
+            exits,
+            expect![[r#"
+        exits(code?: integer) is saved as version 1 and can be called now
+        None"#]],
+        )
+        .await;
+    for code in [3, 4, 5] {
+        let entry = agent.registry.get("exits").unwrap();
+        let input = Input::from_value(json!({ "code": code }));
+        assert!(entry.tool().execute(&CallContext::new(), input).await.unwrap().is_error());
+    }
+    agent
+        .check(
+            "list_tools",
+            json!({}),
+            expect![[r#"
+                exits (version 1): Ends with a code.
+                the last 3 calls of exits failed (exit code 5): where its text is the reason, update_tool mends it
+                None"#]],
+        )
+        .await;
+}
+
+#[tokio::test]
 async fn refusals_are_results_that_say_what_to_do() {
     let agent = Agent::new();
     let with = |change: Value| {

@@ -12,7 +12,7 @@ use crate::words::{one_line, time};
 pub(crate) struct Evolution {
     pub(crate) version: u64,
     pub(crate) sha256: String,
-    /// `active`, `archived`, `quarantined`, `needs_review`, `unapproved`.
+    /// `active`, `failing`, `archived`, `quarantined`, `needs_review`, `unapproved`.
     pub(crate) state: &'static str,
     pub(crate) parent: Option<u64>,
     pub(crate) change: Change,
@@ -28,12 +28,13 @@ pub(crate) struct Evolution {
     pub(crate) usage: Option<Usage>,
 }
 
-/// Whether a version can be called, in one word.
-fn state(version: &Version) -> &'static str {
+/// Whether a version can be called, in one word; one that fails again and again can.
+fn state(version: &Version, usage: Option<&Usage>) -> &'static str {
     match (&version.change, version.status) {
         (Change::Quarantined { .. }, _) => "quarantined",
         (_, Status::Archived) => "archived",
         _ if !version.is_approved() => "unapproved",
+        _ if usage.is_some_and(Usage::is_failing) => "failing",
         _ => "active",
     }
 }
@@ -72,7 +73,10 @@ impl Evolution {
         Self {
             version: version.number,
             sha256: version.hash().to_string(),
-            state: if changed.is_some() { "needs_review" } else { state(version) },
+            state: match changed {
+                Some(_) => "needs_review",
+                None => state(version, usage.as_ref()),
+            },
             parent: version.parent,
             change: version.change.clone(),
             saved_at: version.saved_at.clone(),

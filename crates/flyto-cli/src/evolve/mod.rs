@@ -145,6 +145,20 @@ impl Evolved {
         archived.into_iter().filter_map(why).collect()
     }
 
+    /// Tools whose last calls failed, with how many, and the failure of the last one. Their inputs may have been the reason,
+    /// so they can be called.
+    pub(crate) fn failing(&self) -> Vec<(&str, u32, String)> {
+        // Without statistics, no tool is known to fail.
+        let usage = self.builder.store().usage().unwrap_or_default();
+        let loaded = self.report.iter().flat_map(|it| &it.loaded);
+        let failing = loaded.filter_map(|(name, version)| {
+            let used = usage.get(name)?.get(version).filter(|it| it.is_failing())?;
+            let why = used.last_failure.clone().unwrap_or_default();
+            Some((name.as_str(), used.n_failures_in_a_row, why))
+        });
+        failing.collect()
+    }
+
     /// Why a tool of this name cannot be called, and what to do; `None` where the store knows nothing of it.
     pub(crate) fn why_not(&self, name: &str) -> Option<String> {
         let store = self.builder.store();

@@ -178,6 +178,12 @@ fn of_store(evolved: &Evolved) -> Vec<String> {
             "the tool {name} is quarantined: {why}; `flyto evolve restore {name}` brings it back"
         )
     }));
+    res.extend(evolved.failing().into_iter().map(|(name, n_calls, why)| {
+        let (name, why) = (one_line(name), one_line(&why));
+        format!(
+            "the last {n_calls} calls of the tool {name} failed ({why}), by its text or by their input: `flyto evolve show {name}`"
+        )
+    }));
     res
 }
 

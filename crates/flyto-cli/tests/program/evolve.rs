@@ -248,12 +248,16 @@ fn states_are_told_and_changed() {
         -- stderr
         there are no tools in DIR/tools; `flyto evolve propose FILE` makes one
     "#]]);
-    place.approved(&definition("fails", "echo no; exit 3\n"), &[]);
+    // Its schema names no parameter, so no input can be the reason.
+    let fails = json!({"name": "fails", "description": "Fails.", "script": "echo no; exit 3\n"});
+    place.approved(&fails.to_string(), &[]);
+    place.approved(&definition("picky", "[ \"$TOOL_INPUT_TEXT\" = y ]\n"), &[]);
     place.approved(&definition("works", "echo yes\n"), &[]);
     for _ in 0..3 {
-        assert_eq!(place.evolving(&["call", "fails", "text=x"]).run().code, Some(1));
+        assert_eq!(place.evolving(&["call", "fails"]).run().code, Some(1));
+        assert_eq!(place.evolving(&["call", "picky", "text=x"]).run().code, Some(1));
     }
-    // Three failures in a row set it aside; what waits and what was edited is told.
+    // Three failures of its own in a row set a tool aside; what waits and what was edited is told.
     let edited = place.path().join("tools/tools/works.json");
     let text = std::fs::read_to_string(&edited).unwrap().replace("echo yes", "echo edited");
     std::fs::write(&edited, text).unwrap();
@@ -262,7 +266,8 @@ fn states_are_told_and_changed() {
     for part in [
         "the tool new waits for an answer: `flyto evolve approve new-",
         "the file of the tool works was edited by hand: `flyto evolve approve works-",
-        "the tool fails is quarantined: it failed 3 times in a row; `flyto evolve restore fails`",
+        "the tool fails is quarantined: it failed 3 times in a row by its own fault; `flyto evolve restore fails`",
+        "the last 3 calls of the tool picky failed (exit code 1), by its text or by their input: `flyto evolve show picky`",
     ] {
         assert!(told.contains(part), "{told}");
     }
@@ -272,7 +277,8 @@ fn states_are_told_and_changed() {
             exit code 0
             -- stdout
             NAME   VERSION  STATE        CALLS  DESCRIPTION
-            fails  2        quarantined  3      Does fails with a text.
+            fails  2        quarantined  3      Fails.
+            picky  1        failing      3      Does picky with a text.
             works  1        active       0      Does works with a text.
 
             WAITS                                           BASED ON  PROPOSED BY
@@ -298,7 +304,9 @@ fn states_are_told_and_changed() {
     assert_eq!(place.told(&["show", "works"])["pinned_by"], "ada");
     assert_eq!(place.told(&["unpin", "works"])["pinned"], false);
     assert_eq!(place.told(&["restore", "fails"])["version"], 3);
-    assert_eq!(place.evolving(&["call", "fails", "text=x"]).run().code, Some(1));
+    assert_eq!(place.evolving(&["call", "fails"]).run().code, Some(1));
+    assert_eq!(place.evolving(&["call", "picky", "text=y"]).run().code, Some(0));
+    assert_eq!(place.told(&["show", "picky"])["state"], "active");
     assert_eq!(place.told(&["archive", "works"])["version"], 2);
     let ran = place.evolving(&["call", "works", "text=x"]).run();
     assert_eq!(ran.code, Some(4));

@@ -369,6 +369,14 @@ impl ToolDefinition {
         properties.into_iter().flat_map(|it| it.keys().map(String::as_str))
     }
 
+    /// Whether a call with this input fails by the tool's own fault, if it fails: a person approved the input as one that
+    /// succeeds, or there is none and the schema names no parameter.
+    pub(crate) fn has_to_work_with(&self, input: &Value) -> bool {
+        let is_empty = input.as_object().is_some_and(serde_json::Map::is_empty);
+        (is_empty && self.parameters().next().is_none())
+            || self.examples.iter().any(|it| !it.is_error && it.input == *input)
+    }
+
     /// As a call: `count_lines(path: string, limit?: integer)`.
     ///
     /// Types are those of the schema; a parameter without one is `any`, and `?` marks what may be

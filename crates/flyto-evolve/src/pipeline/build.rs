@@ -103,7 +103,7 @@ pub(super) struct Session {
 /// | [`caller`](Self::caller) | composites are refused |
 /// | [`guard`](Self::guard) | the guard of `flyto-security`, with the host's own secrets |
 /// | [`max_per_session`](Self::max_per_session) | 10 tools, and 30 proposals |
-/// | [`quarantine_after`](Self::quarantine_after) | 3 failures of its own in a row |
+/// | [`quarantine_after`](Self::quarantine_after) | 3 failures in a row that no input can have caused |
 /// | [`record_calls`](Self::record_calls) | no call is recorded |
 /// | [`owner`](Self::owner) | tools are registered for `evolve` |
 ///
@@ -139,8 +139,8 @@ impl Builder {
         self
     }
 
-    /// Sets after how many failures of its own in a row a tool is archived; with `None`, none is. A tool that is pinned
-    /// stays. [`DEFAULT_QUARANTINE_AFTER`] otherwise.
+    /// Sets after how many failures in a row that no input can have caused a tool is archived; with `None`, none is. A tool
+    /// that is pinned stays. [`DEFAULT_QUARANTINE_AFTER`] otherwise.
     pub fn quarantine_after(mut self, n_failures: Option<u32>) -> Self {
         self.inner.quarantine_after = n_failures;
         self

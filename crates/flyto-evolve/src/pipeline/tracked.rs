@@ -1,4 +1,4 @@
-//! A tool whose calls are counted, and that is set aside when it fails again and again.
+//! A tool whose calls are counted, and that is set aside when it fails again and again by its own fault.
 
 use std::{
     borrow::Cow,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{Refusal, ToolBuilder, build::Inner};
 use crate::{
     Change, CompositeTool, DecayPolicy, DecayStep, DefinitionHash, Delivered, EvolvedTool,
-    RecordedCall, Status, StoreError, Version,
+    RecordedCall, Status, StoreError, ToolDefinition, Version,
     composite::Composite,
     usage::{CallUse, Called, Decay, Fault, ToolUsage, UsedTool, decay, fault_of},
 };
@@ -47,6 +47,9 @@ pub(crate) struct Tracked<T> {
 /// A tool that can say what it called, and by what it failed.
 #[async_trait]
 pub(super) trait Traced: Tool {
+    /// What the tool is.
+    fn definition(&self) -> &ToolDefinition;
+
     /// A call, of which `keep_bytes` of its steps are kept in all.
     async fn call(
         &self,
@@ -58,6 +61,10 @@ pub(super) trait Traced: Tool {
 
 #[async_trait]
 impl Traced for EvolvedTool {
+    fn definition(&self) -> &ToolDefinition {
+        self.definition()
+    }
+
     async fn call(&self, ctx: &CallContext, input: Input, _: usize) -> Result<Called, ToolError> {
         let own = Instant::now() + self.definition().timeout();
         let result = self.execute(ctx, input).await?;
@@ -69,6 +76,10 @@ impl Traced for EvolvedTool {
 
 #[async_trait]
 impl Traced for CompositeTool {
+    fn definition(&self) -> &ToolDefinition {
+        self.definition()
+    }
+
     async fn call(
         &self,
         ctx: &CallContext,
@@ -125,6 +136,7 @@ impl<T: Traced> Tool for Tracked<T> {
         // Only what can be recorded is copied.
         let is_short = input.as_str().len() <= keep_bytes;
         let recorded_input = recording.filter(|_| is_short).map(|_| input.clone());
+        let is_certain = self.tool.definition().has_to_work_with(input.value());
         let res = self.tool.call(ctx, input, keep_bytes).await;
         // What could not be tried says nothing about the tool.
         if let (Ok(Called { result, steps, fault }), Some(inner)) = (&res, self.builder.upgrade()) {
@@ -133,6 +145,7 @@ impl<T: Traced> Tool for Tracked<T> {
                 version: self.version,
                 failure: result.failure.clone(),
                 fault: *fault,
+                is_certain,
                 wall: started.elapsed(),
                 at: flyto_audit::Timestamp::now().to_string(),
             };
@@ -162,7 +175,8 @@ impl<T: Traced> Tool for Tracked<T> {
 }
 
 impl ToolBuilder {
-    /// Counts a call, and sets the tool aside where it failed too often in a row.
+    /// Counts a call, and sets the tool aside where it failed too often in a row and no input can have been the reason. A
+    /// caller that hands in what a tool cannot handle takes it from no other caller.
     ///
     /// Counts are written every 2 seconds and at each failure, so that a tool that fails in several
     /// processes at once is set aside after as many failures as in one.
@@ -180,11 +194,14 @@ impl ToolBuilder {
             }
         }
         let usage = self.flush_usage().await?;
-        let in_a_row =
-            usage.get(&name).and_then(|it| it.get(&version)).map_or(0, |it| it.n_failures_in_a_row);
-        let Some(after) = self.inner.quarantine_after else { return Ok(()) };
-        if is_failure && in_a_row >= after.max(1) {
-            self.quarantine(&name, version, in_a_row).await?;
+        let used = usage.get(&name).and_then(|it| it.get(&version)).filter(|_| is_failure);
+        let (Some(used), Some(after)) = (used, self.inner.quarantine_after) else { return Ok(()) };
+        let after = after.max(1);
+        if used.n_certain_in_a_row >= after {
+            self.quarantine(&name, version, used.n_certain_in_a_row).await?;
+        } else if used.n_failures_in_a_row == after {
+            let body = json!({"tool": name, "version": version, "in_a_row": after});
+            self.record("tool_failing", body).await;
         }
         Ok(())
     }
@@ -215,7 +232,7 @@ impl ToolBuilder {
     /// Archives the version, unless it is pinned or another one took its place.
     async fn quarantine(&self, name: &str, version: u64, in_a_row: u32) -> Result<(), Refusal> {
         let owned = name.to_owned();
-        let why = format!("it failed {in_a_row} times in a row");
+        let why = format!("it failed {in_a_row} times in a row by its own fault");
         let set_aside = move |store: &crate::Store| -> Result<Option<Version>, StoreError> {
             let last = store.last(&owned)?;
             let is_it = last.is_some_and(|it| it.number == version && it.status == Status::Active);

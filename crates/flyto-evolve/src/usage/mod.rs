@@ -16,7 +16,7 @@ pub use hint::{CallHints, Hint};
 
 use crate::{RecordedStep, Replay};
 
-/// After how many failures of its own in a row a tool is set aside, where the host says nothing else.
+/// After how many failures in a row that no input can have caused a tool is set aside, where the host says nothing else.
 pub const DEFAULT_QUARANTINE_AFTER: u32 = 3;
 
 /// The most versions of a tool of which statistics are kept; the oldest go first.
@@ -42,8 +42,8 @@ pub struct Usage {
     pub n_calls: u64,
     /// How many of them succeeded.
     pub n_ok: u64,
-    /// How many failed by a fault of the tool's own text: its exit code, a signal, its time limit, a limit of size; of a
-    /// composite, an output that could not be made.
+    /// How many failed by the tool's own text or by an input that it cannot handle: its exit code, a signal, its time limit, a
+    /// limit of size; of a composite, an output that could not be made.
     pub n_own_failures: u64,
     /// How many calls of a composite failed since a tool of its steps did. They accuse that tool, not the composite.
     pub n_step_failures: u64,
@@ -51,6 +51,9 @@ pub struct Usage {
     pub n_timed_out: u64,
     /// How many of its own failures came one after the other, up to the last call; 0 after a success.
     pub n_failures_in_a_row: u32,
+    /// How many of these no input can have caused: the input was that of an approved example that succeeds, or there was
+    /// none and the schema names no parameter. They set a tool aside.
+    pub n_certain_in_a_row: u32,
     /// When it was called last, in RFC 3339.
     pub last_used: String,
     /// What kind of failure the last one was, such as `exit code 3`. What the tool printed is not kept.
@@ -72,6 +75,13 @@ impl Usage {
             seen >= wanted
         })?;
         Some(Duration::from_millis(1 << at))
+    }
+
+    /// Whether so many calls failed in a row that its author should look at it: 3 or more. It can be called all the same, for
+    /// the inputs may have been the reason.
+    #[must_use]
+    pub fn is_failing(&self) -> bool {
+        self.n_failures_in_a_row >= DEFAULT_QUARANTINE_AFTER
     }
 
     /// How many calls failed by what a version can mend: its own text, or what it has its steps do.
@@ -96,6 +106,8 @@ pub(crate) struct CallUse {
     pub(crate) version: u64,
     pub(crate) failure: Option<Failure>,
     pub(crate) fault: Fault,
+    /// No input can have been the reason for a failure of its own.
+    pub(crate) is_certain: bool,
     pub(crate) wall: Duration,
     pub(crate) at: String,
 }
@@ -105,7 +117,7 @@ pub(crate) struct CallUse {
 pub(crate) enum Fault {
     /// Nothing that a version can mend: the call succeeded, or the input, a rule, the caller or the machine was the reason.
     None,
-    /// The text of the tool.
+    /// The text of the tool, or an input that it cannot handle.
     Own,
     /// A tool that a step of the composite called.
     Step,
@@ -161,6 +173,7 @@ pub(crate) fn add(all: &mut BTreeMap<String, ToolUsage>, call: &CallUse) {
         None => {
             it.n_ok += 1;
             it.n_failures_in_a_row = 0;
+            it.n_certain_in_a_row = 0;
         }
         Some(failure) => {
             it.last_failure = Some(failure.to_string());
@@ -168,6 +181,7 @@ pub(crate) fn add(all: &mut BTreeMap<String, ToolUsage>, call: &CallUse) {
                 Fault::Own => {
                     it.n_own_failures += 1;
                     it.n_failures_in_a_row += 1;
+                    it.n_certain_in_a_row += u32::from(call.is_certain);
                     it.n_timed_out += u64::from(matches!(failure, Failure::TimedOut { .. }));
                 }
                 Fault::Step => it.n_step_failures += 1,
@@ -244,6 +258,7 @@ mod tests {
             version: 1,
             fault: fault_of(failure.as_ref(), false),
             failure,
+            is_certain: false,
             wall: Duration::from_millis(ms),
             at: "2026-01-01T00:00:00Z".into(),
         }
@@ -269,6 +284,22 @@ mod tests {
         assert_eq!(fault_of(Some(&timed_out), false), Fault::Own);
         add(&mut all, &call(None, 3));
         assert_eq!((all["t"][&1].n_ok, all["t"][&1].n_failures_in_a_row), (1, 0));
+    }
+
+    #[test]
+    fn a_failure_that_an_input_may_have_caused_is_not_certain() {
+        let mut all = BTreeMap::new();
+        let failed = |is_certain| CallUse { is_certain, ..call(Some(Failure::exit_code(1)), 3) };
+        let rows = [(true, 1, 1), (false, 2, 1), (true, 3, 2)];
+        for (is_certain, in_a_row, certain) in rows {
+            add(&mut all, &failed(is_certain));
+            let it = &all["t"][&1];
+            assert_eq!((it.n_failures_in_a_row, it.n_certain_in_a_row), (in_a_row, certain));
+        }
+        assert!(all["t"][&1].is_failing());
+        add(&mut all, &call(None, 3));
+        let it = &all["t"][&1];
+        assert_eq!((it.n_failures_in_a_row, it.n_certain_in_a_row, it.is_failing()), (0, 0, false));
     }
 
     #[test]

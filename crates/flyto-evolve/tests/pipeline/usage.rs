@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use flyto_evolve::{Change, Decay, DecayPolicy, Status};
+use flyto_evolve::{Change, Decay, DecayPolicy, Example, Status};
 use flyto_tools::Failure;
 
 use super::*;
@@ -10,12 +10,17 @@ use super::*;
 #[tokio::test]
 async fn a_tool_that_fails_again_and_again_is_set_aside_and_can_be_mended() {
     let bench = Bench::new();
-    let script = "[ \"$TOOL_INPUT_OK\" = true ] || exit 3\n";
-    bench.save(&def("shaky", script), None).await;
+    let broken = bench.store().dir().with_file_name("broken");
+    let script = format!("[ ! -e '{}' ] || exit 3\n", broken.display());
+    bench.save(&def("shaky", &script), None).await;
     bench.save(&def("pinned", "exit 4\n"), None).await;
     bench.store().pin("pinned", Some("ada")).unwrap();
-    for ok in [false, false, true, false, false] {
-        call(&bench.registry, "shaky", json!({"ok": ok})).await.unwrap();
+    for is_broken in [true, true, false, true, true] {
+        match is_broken {
+            true => std::fs::write(&broken, "").unwrap(),
+            false => std::fs::remove_file(&broken).unwrap(),
+        }
+        call(&bench.registry, "shaky", json!({})).await.unwrap();
     }
     assert!(bench.registry.get("shaky").is_some());
     // Another process counts on.
@@ -24,7 +29,7 @@ async fn a_tool_that_fails_again_and_again_is_set_aside_and_can_be_mended() {
     call(&registry, "shaky", json!({})).await.unwrap();
     assert!(registry.get("shaky").is_none());
     let last = bench.store().last("shaky").unwrap().unwrap();
-    let why = "it failed 3 times in a row".to_owned();
+    let why = "it failed 3 times in a row by its own fault".to_owned();
     assert_eq!((last.status, last.change), (Status::Archived, Change::Quarantined { why }));
     assert!(call(&bench.registry, "shaky", json!({})).await.is_err());
     let usage = builder.flush_usage().await.unwrap();
@@ -38,6 +43,38 @@ async fn a_tool_that_fails_again_and_again_is_set_aside_and_can_be_mended() {
         call(&bench.registry, "pinned", json!({})).await.unwrap();
     }
     assert!(bench.registry.get("pinned").is_some());
+}
+
+#[tokio::test]
+async fn input_that_a_tool_cannot_handle_does_not_set_it_aside() {
+    let bench = Bench::new();
+    let lines = bench.store().dir().with_file_name("lines");
+    std::fs::write(&lines, "cherry\n").unwrap();
+    let find = def("find", &format!("grep -e \"$TOOL_INPUT_TEXT\" '{}'\n", lines.display()))
+        .with_input_schema(json!({"type": "object", "properties": {"text": {"type": "string"}}}))
+        .with_example(Example::new(json!({"text": "apple"})))
+        .with_example(Example::new(json!({"text": "pear"})).expecting_error());
+    bench.save(&find, None).await;
+    let usage = async || bench.builder.flush_usage().await.unwrap()["find"][&1].clone();
+    // No match, a pattern that is none, no text, and what a person approved as a call that fails.
+    for text in [json!("plum"), json!("["), json!(""), json!("pear"), json!("[a"), json!("fig")] {
+        let input = if text == "" { json!({}) } else { json!({ "text": text }) };
+        let result = call(&bench.registry, "find", input).await.unwrap();
+        assert_eq!(result.is_error(), text != "", "{}", result.output);
+        if text == "" {
+            // It matches every line, so the counts begin anew.
+            assert!(!usage().await.is_failing());
+        }
+    }
+    let it = usage().await;
+    assert_eq!((it.n_failures_in_a_row, it.n_certain_in_a_row, it.is_failing()), (3, 0, true));
+    assert!(bench.holds("tool_failing") && bench.registry.get("find").is_some());
+    // What a person approved as a call that succeeds is another matter.
+    for n in 1..=3 {
+        assert!(bench.registry.get("find").is_some(), "{n}");
+        call(&bench.registry, "find", json!({"text": "apple"})).await.unwrap();
+    }
+    assert!(bench.registry.get("find").is_none());
 }
 
 #[tokio::test]
