@@ -396,11 +396,15 @@ fn names_of_others_are_protected() {
         assert_eq!(ran.code, Some(5), "{name}: {}", ran.shown());
         assert!(ran.stderr().contains(part), "{name}: {}", ran.shown());
     }
-    // A broken definition is drawn with its place.
+    // A broken definition is drawn with its place in the file.
     place.write("proposal.json", &definition("a b", "date\n"));
     let ran = place.evolve(&["propose", "proposal.json"]);
     assert_eq!(ran.code, Some(3));
-    assert!(ran.stderr().contains("F0402") && ran.stderr().contains(":1:"), "{}", ran.shown());
+    let told = ran.stderr();
+    assert!(told.contains("F0402") && told.contains("proposal.json:1:"), "{told}");
+    let ran = place.evolving(&["evolve", "propose", "-"]).stdin(b"{").run();
+    assert_eq!(ran.code, Some(3), "{}", ran.shown());
+    assert!(ran.stderr().contains("stdin:1:"), "{}", ran.shown());
     assert_eq!(place.evolve(&["propose", "nothing.json"]).code, Some(4));
     let error = place.evolve(&["propose", "proposal.json", "--format", "json"]).json_error();
     assert_eq!(error["error"]["kind"], "invalid");

@@ -115,5 +115,5 @@ pub fn import(text: &str, from: &str, by: &str) -> Result<Proposal, ImportError>
         return Err(ImportError::Changed { exported, found });
     }
     let source = ProposalSource::Imported { from: from.to_owned() };
-    Ok(Proposal::new(definition, by).source(source))
+    Ok(Proposal::new(definition, by).source(source).read_from(format!("the definition in {from}")))
 }

@@ -247,7 +247,8 @@ pub fn import_skill(dir: impl AsRef<Path>, by: &str) -> Result<Proposal, SkillEr
         let schema: Result<Value, _> = serde_json::from_str(&text);
         def = def.with_input_schema(schema.map_err(|err| not_a_skill(path, err.to_string()))?);
     }
-    Ok(Proposal::of(&def, by).source(ProposalSource::Imported { from }))
+    let place = format!("the definition of {from}");
+    Ok(Proposal::of(&def, by).source(ProposalSource::Imported { from }).read_from(place))
 }
 
 /// The name as the format has it: lower case, `-` for runs of other characters; `None` where nothing is left, or more than 64.

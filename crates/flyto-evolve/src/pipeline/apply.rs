@@ -111,7 +111,10 @@ impl ToolBuilder {
                         Approval::now(decision.by, hash).with_tools(checked.tools.clone());
                     return self.save(&proposal, checked, &review, approval).await;
                 }
-                Answer::Edit(text) => proposal.text = text,
+                Answer::Edit(text) => {
+                    proposal.text = text;
+                    proposal.place = "the edited text".to_owned();
+                }
                 Answer::Deny { reason } => {
                     *self.session().denied.entry(hash).or_default() += 1;
                     self.record("denied", json!({"tool": name, "sha256": hash, "by": decision.by}))

@@ -189,7 +189,7 @@ impl ToolBuilder {
 
 /// Reads a proposal; notes are what a person should know of it.
 fn read(proposal: &Proposal) -> Result<(ToolDefinition, Vec<String>), Refusal> {
-    let source = Source::new("proposal", proposal.text.as_str());
+    let source = Source::new(proposal.place.as_str(), proposal.text.as_str());
     let parsed = match proposal.source {
         ProposalSource::File | ProposalSource::Again => parse(&source),
         ProposalSource::Agent | ProposalSource::Imported { .. } => parse_proposal(&source),

@@ -10,6 +10,9 @@ use crate::{DefinitionHash, ToolDefinition, Version};
 /// let def = ToolDefinition::script("now", "The time.", "date\n");
 /// let proposal = Proposal::of(&def, "session-7").based_on(2);
 /// assert_eq!(proposal.base, Some(2));
+///
+/// let proposal = Proposal::new("{}", "ada").read_from("tools/now.json");
+/// assert_eq!(proposal.place, "tools/now.json");
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -24,6 +27,8 @@ pub struct Proposal {
     pub distinct_because: Option<String>,
     /// Where it comes from.
     pub source: ProposalSource,
+    /// How findings name the text, such as the path of its file; `proposal` unless set.
+    pub place: String,
     /// The edit of a person that it takes the place of, where it is a [file](ProposalSource::File).
     pub(crate) replaces_edit: Option<DefinitionHash>,
 }
@@ -55,6 +60,7 @@ impl Proposal {
             by: by.into(),
             distinct_because: None,
             source: ProposalSource::Agent,
+            place: "proposal".to_owned(),
             replaces_edit: None,
         }
     }
@@ -96,6 +102,13 @@ impl Proposal {
     #[must_use]
     pub fn distinct_because(mut self, why: impl Into<String>) -> Self {
         self.distinct_because = Some(why.into());
+        self
+    }
+
+    /// Sets how findings name the text: the path of the file that it was read from.
+    #[must_use]
+    pub fn read_from(mut self, place: impl Into<String>) -> Self {
+        self.place = place.into();
         self
     }
 

@@ -32,7 +32,7 @@ enum Document<'a> {
 
 pub(super) fn propose(args: &Propose, session: &Session) -> Result<Exit, Stop> {
     let text = read(&args.file)?;
-    let mut proposal = Proposal::new(text, person(session.env()));
+    let mut proposal = Proposal::new(text, person(session.env())).read_from(place(&args.file));
     proposal.base = args.base;
     proposal.distinct_because.clone_from(&args.distinct_because);
     apply(proposal, session)
@@ -63,6 +63,14 @@ fn load(session: &Session, approver: Arc<dyn Approver>) -> Result<Loaded, Stop> 
 pub(super) fn working() -> Result<tokio::runtime::Runtime, Stop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|err| Stop::new(Why::Failed, err.to_string()))
+}
+
+/// How the text of a file, or of stdin, is named.
+pub(super) fn place(file: &Path) -> String {
+    match file.as_os_str() == "-" {
+        true => "stdin".to_owned(),
+        false => file.to_string_lossy().into_owned(),
+    }
 }
 
 /// The text of a file, or of stdin.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flyto_evolve::{SkillError, Version, export_skill, import_skill};
 use serde::Serialize;
 
-use super::decide::{apply, read};
+use super::decide::{apply, place, read};
 use crate::args::evolve::{Export, ExportForm, Import};
 use crate::evolve::person;
 use crate::exit::{Exit, Why};
@@ -90,10 +90,7 @@ pub(super) fn import(args: &Import, session: &Session) -> Result<Exit, Stop> {
         return apply(proposal, session);
     }
     let text = read(&args.file)?;
-    let from = match args.file.as_os_str() == "-" {
-        true => "stdin".to_owned(),
-        false => args.file.to_string_lossy().into_owned(),
-    };
+    let from = place(&args.file);
     let imported = flyto_evolve::import(&text, &from, &person(session.env()));
     let mut proposal = imported.map_err(|err| {
         let from = one_line(&from);
