@@ -85,7 +85,7 @@ impl AtTerminal {
                     };
                     return Ok(Answer::Deny { reason });
                 }
-                ("" | "l" | "L" | "later", _) => return Ok(Answer::Later),
+                ("" | "l" | "L" | "later" | "n" | "no", _) => return Ok(Answer::Later),
                 _ => {}
             }
         }

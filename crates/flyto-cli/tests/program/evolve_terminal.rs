@@ -78,6 +78,8 @@ fn what_is_no_clear_yes_is_none() {
     assert!(seen.contains(" waits\n"), "{seen}");
     let ran = place.evolving(&["call", "t", "text=x"]).run();
     assert_eq!(ran.code, Some(4), "{}", ran.shown());
+    let (code, seen) = answered(&place, &["evolve", "approve", "t"], "n\n");
+    assert_eq!((code, seen.matches("later (L) ").count()), (Some(0), 1), "{seen}");
     // The end of the input is no answer either. Then it is approved by its name.
     let (code, seen) = answered(&place, &["evolve", "approve", "t"], "\u{4}");
     assert_eq!(code, Some(0), "{seen}");
