@@ -307,7 +307,16 @@ fn states_are_told_and_changed() {
     assert_eq!(place.evolving(&["call", "fails"]).run().code, Some(1));
     assert_eq!(place.evolving(&["call", "picky", "text=y"]).run().code, Some(0));
     assert_eq!(place.told(&["show", "picky"])["state"], "active");
-    assert_eq!(place.told(&["archive", "works"])["version"], 2);
+    let archived = place.told(&["archive", "works"]);
+    assert_eq!((&archived["version"], &archived["status"]), (&json!(2), &json!("saved")));
+    // What is so already makes no version.
+    let again = place.told(&["archive", "works"]);
+    assert_eq!((&again["version"], &again["status"]), (&json!(2), &json!("unchanged")));
+    assert_eq!(place.evolve(&["archive", "works"]).stdout(), "works is archived already\n");
+    let told = place.evolve(&["restore", "picky"]).stdout();
+    assert_eq!(told, "picky can be called already, as version 1\n");
+    let told = place.evolve(&["rollback", "picky", "1"]).stdout();
+    assert!(told.ends_with("picky is at version 1 already, with the text of 1\n"), "{told}");
     let ran = place.evolving(&["call", "works", "text=x"]).run();
     assert_eq!(ran.code, Some(4));
     assert!(

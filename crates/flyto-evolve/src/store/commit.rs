@@ -240,7 +240,8 @@ impl Store {
         Ok(())
     }
 
-    /// Makes a version with the text of an earlier one. The versions between stay.
+    /// Makes a version with the text of an earlier one. The versions between stay. Where the last version can be called and
+    /// has that very text, approved with the same tools, it is given and nothing is saved.
     ///
     /// ```
     /// # use flyto_evolve::{Approval, Change, NewVersion, Store, ToolDefinition};
@@ -263,10 +264,17 @@ impl Store {
     /// [`StoreError::NotFound`] for a version that is not there; else as [`commit`](Self::commit).
     pub fn roll_back(&self, name: &str, to: u64, by: &str) -> Result<Version, StoreError> {
         let old = self.version(name, to)?;
+        let last = self.last_or_missing(name)?;
+        let tools = |it: &Version| it.approval.as_ref().map(|it| it.tools.clone());
+        if last.status == Status::Active && last.hash() == old.hash() && tools(&last) == tools(&old)
+        {
+            return Ok(last);
+        }
         self.again(name, old, Change::RolledBack { to }, Status::Active, by)
     }
 
-    /// Sets a tool aside: it cannot be called, and nothing of it is removed but its file in `tools`.
+    /// Sets a tool aside: it cannot be called, and nothing of it is removed but its file in `tools`. Where it is set aside
+    /// already, its last version is given and nothing is saved.
     ///
     /// ```
     /// use flyto_evolve::{Approval, Change, NewVersion, Status, Store, ToolDefinition};
@@ -279,6 +287,7 @@ impl Store {
     ///
     /// assert_eq!(store.archive("now", "ada")?.status, Status::Archived);
     /// assert!(store.load()?.active.is_empty() && !store.view_path("now").exists());
+    /// assert_eq!(store.archive("now", "bob")?.number, 2);
     /// let back = store.restore("now", "ada")?;
     /// assert_eq!((back.number, back.hash(), back.is_approved()), (3, def.hash(), true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -299,17 +308,24 @@ impl Store {
         by: &str,
     ) -> Result<Version, StoreError> {
         let last = self.last_or_missing(name)?;
-        self.again(name, last, change, Status::Archived, by)
+        match last.status {
+            Status::Archived => Ok(last),
+            Status::Active => self.again(name, last, change, Status::Archived, by),
+        }
     }
 
-    /// Brings an archived tool back, with the text that it had.
+    /// Brings an archived tool back, with the text that it had. Where it can be called already, its last version is given
+    /// and nothing is saved.
     ///
     /// # Errors
     ///
     /// [`StoreError::NotFound`] where there is no such tool; else as [`commit`](Self::commit).
     pub fn restore(&self, name: &str, by: &str) -> Result<Version, StoreError> {
         let last = self.last_or_missing(name)?;
-        self.again(name, last, Change::Restored, Status::Active, by)
+        match last.status {
+            Status::Active => Ok(last),
+            Status::Archived => self.again(name, last, Change::Restored, Status::Active, by),
+        }
     }
 
     fn last_or_missing(&self, name: &str) -> Result<Version, StoreError> {

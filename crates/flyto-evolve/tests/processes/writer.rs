@@ -43,11 +43,13 @@ fn endless(dir: &Path, n_versions: u64) {
         let text = format!("{me}-{n}");
         // Now and then the text of an earlier version, or none at all.
         let saved = match (n % 7, base) {
-            (5, Some(base)) => store.roll_back("t", base.div_ceil(2), "ada"),
-            (6, Some(_)) => store.archive("t", "ada"),
+            (5, Some(base)) => store.roll_back("t", base.div_ceil(2), &text),
+            (6, Some(_)) => store.archive("t", &text),
             _ => store.commit(new(&text, base)),
         };
         match saved {
+            // Where the other writer has done it already, its version is given.
+            Ok(version) if n % 7 >= 5 && version.proposed_by != text => {}
             Ok(version) => {
                 say(&format!("{} {}", version.number, version.hash()));
                 n_saved += 1;

@@ -14,7 +14,7 @@ use crate::words::{counted, one_line};
 
 #[derive(Serialize)]
 struct RolledBack<'a> {
-    /// `saved`, or `compared` where nothing was changed.
+    /// `saved`, `unchanged` where the tool has that text already, or `compared` with `--dry-run`.
     status: &'static str,
     name: &'a str,
     version: u64,
@@ -37,9 +37,15 @@ pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop
     if !screen.is_json() && !compared.text.is_empty() {
         screen.answer(&compared.text)?;
     }
-    let (status, version) = match args.dry_run {
-        true => ("compared", old),
-        false => ("saved", runtime.block_on(builder.roll_back(name, to, &by)).map_err(refused)?),
+    let before = builder.store().last(name).map_err(failed)?.map(|it| it.number);
+    let version = match args.dry_run {
+        true => old,
+        false => runtime.block_on(builder.roll_back(name, to, &by)).map_err(refused)?,
+    };
+    let status = match args.dry_run {
+        true => "compared",
+        false if Some(version.number) == before => "unchanged",
+        false => "saved",
     };
     if screen.is_json() {
         let (version, sha256) = (version.number, version.hash().to_string());
@@ -52,7 +58,9 @@ pub(super) fn roll_back(args: &Rollback, session: &Session) -> Result<Exit, Stop
         screen.note("nothing was changed");
     } else {
         let (name, number) = (one_line(name), version.number);
-        screen.answer(format!("{name} is at version {number}, with the text of {to}\n"))?;
+        let already = if status == "unchanged" { " already" } else { "" };
+        screen
+            .answer(format!("{name} is at version {number}{already}, with the text of {to}\n"))?;
     }
     Ok(Exit::Ok)
 }
@@ -61,8 +69,12 @@ pub(super) fn archive(name: &str, session: &Session) -> Result<Exit, Stop> {
     // What calls it is looked up before, since it may be archived for that very reason.
     let loaded = session.evolve_store()?.load().map_err(failed)?;
     let callers: Vec<String> = loaded.callers(name).into_iter().map(one_line).collect();
-    let told = |name: &str, _| format!("{name} is archived");
-    let res = changed(async |it, by| it.archive(name, by).await, told, session)?;
+    let res = changed(
+        name,
+        async |it, by| it.archive(name, by).await,
+        [|name, _| format!("{name} is archived"), |name, _| format!("{name} is archived already")],
+        session,
+    )?;
     if !callers.is_empty() {
         session.screen.note(format_args!(
             "called by {}, which refuse their calls until it is back: `flyto evolve restore {}`",
@@ -74,8 +86,15 @@ pub(super) fn archive(name: &str, session: &Session) -> Result<Exit, Stop> {
 }
 
 pub(super) fn restore(name: &str, session: &Session) -> Result<Exit, Stop> {
-    let told = |name: &str, number| format!("{name} can be called again, as version {number}");
-    changed(async |it, by| it.restore(name, by).await, told, session)
+    changed(
+        name,
+        async |it, by| it.restore(name, by).await,
+        [
+            |name, number| format!("{name} can be called again, as version {number}"),
+            |name, number| format!("{name} can be called already, as version {number}"),
+        ],
+        session,
+    )
 }
 
 #[derive(Serialize)]

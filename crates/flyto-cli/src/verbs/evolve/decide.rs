@@ -28,6 +28,7 @@ enum Document<'a> {
     Saved { name: &'a str, version: u64, sha256: String },
     Staged { id: &'a str },
     Denied { id: &'a str },
+    Unchanged { name: &'a str, version: u64, sha256: String },
 }
 
 pub(super) fn propose(args: &Propose, session: &Session) -> Result<Exit, Stop> {
@@ -299,23 +300,29 @@ pub(super) fn review(waiting: &Waiting, session: &Session) -> Result<Review, Sto
     working()?.block_on(builder.dry_run(&proposal)).map_err(refused)
 }
 
-/// Makes a change of versions, and tells the version that came of it.
+/// Makes a change of versions, and tells the version that came of it: `told` where there is a new one, else `so_already`.
 pub(super) fn changed(
+    name: &str,
     work: impl AsyncFnOnce(&flyto_evolve::ToolBuilder, &str) -> Result<flyto_evolve::Version, Refusal>,
-    told: impl FnOnce(&str, u64) -> String,
+    [told, so_already]: [fn(&str, u64) -> String; 2],
     session: &Session,
 ) -> Result<Exit, Stop> {
     let loaded = super::load(session)?;
     let builder = &super::joined(&loaded)?.builder;
     let by = person(session.env());
+    let before = builder.store().last(name).map_err(failed)?.map(|it| it.number);
     let version = block_on(work(builder, &by))?.map_err(refused)?;
+    let (is_new, number) = (Some(version.number) != before, version.number);
     let screen = session.screen;
-    let name = &version.definition.name;
     if screen.is_json() {
         let sha256 = version.hash().to_string();
-        screen.document(&Document::Saved { name, version: version.number, sha256 })?;
+        screen.document(&match is_new {
+            true => Document::Saved { name, version: number, sha256 },
+            false => Document::Unchanged { name, version: number, sha256 },
+        })?;
     } else {
-        screen.answer(format!("{}\n", told(&one_line(name), version.number)))?;
+        let told = if is_new { told } else { so_already };
+        screen.answer(format!("{}\n", told(&one_line(name), number)))?;
     }
     Ok(Exit::Ok)
 }
