@@ -57,7 +57,9 @@ impl ToolBuilder {
         let name = definition.name.clone();
         let loaded = self.blocking(|store| store.load()).await?;
         let all = loaded.active.iter().chain(&loaded.archived);
-        let own: Vec<String> = all.map(|it| it.definition.name.clone()).collect();
+        let mut own: Vec<String> = all.map(|it| it.definition.name.clone()).collect();
+        // A name that looks like one that waits could be approved in its place.
+        own.extend(self.blocking(|store| store.waiting_names()).await?);
         names::check(&name, &self.inner.registry, &self.inner.owner, &own)?;
 
         let last = {

@@ -7,8 +7,8 @@ use crate::{PROTECTED_NAMES, look_alike};
 
 /// Compares a name with those of the host, of other owners, and of the tools that are there.
 ///
-/// `own` are the names of this store, archived ones included: a name that looks like one of them is
-/// refused, the name itself is an update.
+/// `own` are the names of this store, with those of archived tools and of proposals that wait: a
+/// name that looks like one of them is refused, the name itself is an update.
 ///
 /// # Errors
 ///

@@ -124,6 +124,13 @@ impl Store {
         Ok(res)
     }
 
+    /// The names of the tools of which a proposal waits, as the names of its files tell them.
+    pub(crate) fn waiting_names(&self) -> Result<Vec<String>, StoreError> {
+        let files = self.told("list", PENDING, self.files().names(PENDING))?;
+        let name = |it: &String| Some(it.strip_suffix(".json")?.rsplit_once('-')?.0.to_owned());
+        Ok(files.iter().filter_map(name).collect())
+    }
+
     /// One proposal that waits.
     ///
     /// # Errors

@@ -137,6 +137,26 @@ async fn no_name_of_the_host_can_be_had() {
 }
 
 #[tokio::test]
+async fn names_that_look_alike_do_not_wait_beside_each_other() {
+    let bench = Bench::new();
+    let propose = async |name: &str, script: &str| {
+        bench.approver.answers(Answer::Later);
+        bench.builder.apply(Proposal::of(&def(name, script), "s")).await
+    };
+    for script in ["echo one\n", "date -u\n"] {
+        let res = propose("con", script).await;
+        assert!(matches!(res, Ok(Applied::Staged { .. })), "{res:?}");
+    }
+    let refusal = propose("CON", "ls -la\n").await.unwrap_err();
+    assert!(matches!(&refusal, Refusal::LookAlike { other, .. } if other == "con"), "{refusal:?}");
+    for it in bench.store().pending().unwrap() {
+        bench.store().unstage(&it.id).unwrap();
+    }
+    let res = propose("CON", "ls -la\n").await;
+    assert!(matches!(res, Ok(Applied::Staged { .. })), "{res:?}");
+}
+
+#[tokio::test]
 async fn near_duplicates_name_their_twin_and_can_be_explained() {
     let bench = Bench::new();
     let script = "set -eu\ncd \"$TOOL_INPUT_DIR\"\ngit log --oneline -n 20 -- . | sed 's/^/- /'\n";
