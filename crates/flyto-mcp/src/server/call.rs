@@ -2,7 +2,7 @@
 
 use std::{future::pending, sync::Arc, time::Duration};
 
-use flyto_host::{CallError, Prepared};
+use flyto_host::Prepared;
 use flyto_tools::{CallContext, Entry, Input, InputError, Progress};
 use serde_json::value::RawValue;
 use tokio::time::sleep;
@@ -16,14 +16,12 @@ use super::{
     },
     discovery::{self, InnerCall},
     fault::Fault,
+    missing::Missing,
     params::{Params, ProgressToken, Terms},
     peer::{InFlight, Outcome, Peer},
     progress::{self, Latest},
     result,
 };
-
-/// Most names that an error about a tool lists.
-const MAX_SIMILAR: usize = 3;
 
 /// A call that was read and not made yet.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ impl ToolCall {
     ///
     /// # Errors
     ///
-    /// What is a fault of the request: no name, a name that no tool has, arguments that are no object.
+    /// What is a fault of the request: no name, arguments that are no object.
     pub(crate) fn read(
         peer: &Arc<Peer>,
         terms: &Terms,
@@ -94,7 +92,7 @@ impl ToolCall {
                     Some(read) if server.jobs.is_some() => {
                         return read.map(Read::Job).or_else(|why| refuse(&why));
                     }
-                    _ => return Err(unknown(&err)),
+                    _ => return Ok(Read::Missing(Missing::new(&name, arguments, err))),
                 },
             },
         };
@@ -106,7 +104,10 @@ impl ToolCall {
             (Ok(entry), Ok(arguments)) => {
                 Self::of(peer, terms, params, entry, arguments, background)
             }
-            (Err(err), _) => refuse(&unknown(&err).message),
+            (Err(err), arguments) => {
+                let missing = Missing::new(&name, arguments.unwrap_or_default(), err);
+                Ok(Read::Missing(missing.chosen()))
+            }
             (_, Err(fault)) => refuse(&fault.message),
         }
     }
@@ -296,6 +297,8 @@ pub(crate) enum Read {
     Call(Box<ToolCall>),
     /// A call of a tool that follows a job.
     Job(JobCall),
+    /// A call of a tool that the host does not have.
+    Missing(Missing),
     /// It was no call of a tool of the host.
     Done(Box<RawValue>),
 }
@@ -307,16 +310,4 @@ fn object(arguments: Option<&RawValue>) -> Result<&str, Fault> {
         return Err(Fault::invalid_params("\"arguments\" must be an object"));
     }
     Ok(arguments)
-}
-
-/// A tool that is not there, or may not be used. Clients had it in no list.
-fn unknown(err: &CallError) -> Fault {
-    let mut message = err.to_string();
-    if let CallError::NotFound { similar, .. } = err
-        && !similar.is_empty()
-    {
-        let names: Vec<_> = similar.iter().take(MAX_SIMILAR).map(|it| format!("{it:?}")).collect();
-        message.push_str(&format!("; similar: {}", names.join(", ")));
-    }
-    Fault::invalid_params(message)
 }

@@ -22,6 +22,7 @@ mod http; //         clients over HTTP
 mod instructions; // what a model is told of the server
 mod lifecycle; //    how the two agree
 mod listing; //      the tools
+mod missing; //      a call of no tool
 mod peer; //         one client
 mod plan_text; //    the plan of a call, for a person
 mod progress; //     how far a call has come

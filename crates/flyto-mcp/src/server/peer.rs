@@ -229,6 +229,9 @@ impl Peer {
                     Read::Job(call) => Box::pin(async move {
                         in_flight.unless_cancelled(call.run(&server, &terms)).await
                     }),
+                    Read::Missing(call) => Box::pin(async move {
+                        in_flight.unless_cancelled(call.run(&server, &terms)).await
+                    }),
                     Read::Done(result) => return Ok(Begun::Done(result)),
                 }))
             }

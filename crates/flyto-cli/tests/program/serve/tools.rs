@@ -51,6 +51,19 @@ fn a_tool_is_described_for_both_eras() {
 }
 
 #[test]
+fn a_call_of_no_tool_is_in_the_log() {
+    let place = allowed(&[("t", "echo hi", "")]);
+    let mut client = Client::legacy(&place, &[], &json!({}));
+    client.error("tools/call", json!({"name": "p__gone", "arguments": {"n": 1}}));
+    let reader = flyto_audit::Reader::open(crate::audit::log_dir(&place)).unwrap();
+    let mut records = reader.follow_after(0).unwrap().map(|it| it.unwrap().body);
+    let (begin, end) = (records.next().unwrap(), records.next().unwrap());
+    assert_eq!((&begin["tool"], &begin["caller"]), (&json!("p__gone"), &json!("agent")));
+    assert_eq!(begin["input_bytes"], 7);
+    assert_eq!((&end["outcome"], &end["error"]), (&json!("not_tried"), &json!("not_found")));
+}
+
+#[test]
 fn a_thousand_tools_come_in_pages() {
     let place = Place::new();
     for plugin in 0..4 {
