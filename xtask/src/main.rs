@@ -35,6 +35,7 @@ mod bench;
 mod conformance;
 mod fixtures;
 mod fuzz;
+mod interop;
 mod test;
 
 // All of it in order.
@@ -70,6 +71,7 @@ const COMMANDS: &[Command] = &[
     ("test", "[FILTER]…", "all tests; the last line counts them", test::run),
     ("fixtures", "[NAME]… [--bless]", "the cases under fixtures/", fixtures::run),
     ("conformance", "[BACKEND]…", "the executor contract, per backend", conformance::run),
+    ("interop", "[PART]…", "`flyto serve` against the clients of others", interop::run),
     ("fuzz", "NAME [--seconds N]", "libFuzzer on one decoder, for a minute", fuzz::run),
     ("bench", "NAME [ARG]…", "one benchmark, in release mode", bench::run),
 ];

@@ -1,0 +1,140 @@
+//! `interop`: the program against the clients of others.
+//!
+//! Each peer is installed below `target/interop`, once for each version that is named here. What was exercised with it, and
+//! what came of it, is a row of the table at the end. It needs npm, Python 3 and a network; CI runs it apart from the tests.
+
+use std::path::PathBuf;
+
+use crate::{
+    process::{cargo, root, run as run_program},
+    stop::Stop,
+};
+
+mod agents; //      programs for agents, into which the server is installed
+mod clients; //     clients that call tools
+mod conformance; // the official suite
+mod install; //     what is used, with its versions
+mod server; //      the program under test
+
+/// One thing that was exercised with a peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    /// The program, with its version.
+    peer: String,
+    /// Which messages were spoken: `legacy` up to 2025-11-25, `modern` from 2026-07-28 on.
+    era: &'static str,
+    /// What was done.
+    exercised: String,
+    /// `Ok` with what is worth telling, or what came instead.
+    result: Result<String, String>,
+}
+
+/// One part of this chore: what it is called, and what gives its rows.
+type Part = (&'static str, fn(&Place) -> Result<Vec<Row>, Stop>);
+
+/// Every part, the cheapest first. Those without a mark run by default.
+const PARTS: &[Part] = &[
+    ("inspector", clients::inspector),
+    ("python", clients::python),
+    ("conformance", conformance::rows),
+    ("agents", agents::rows),
+];
+
+/// Programs of several hundred MB, which run where they are named.
+const LARGE: &[&str] = &["agents"];
+
+/// Where things are.
+#[derive(Debug)]
+struct Place {
+    /// `target/interop`.
+    dir: PathBuf,
+    /// The program under test.
+    flyto: PathBuf,
+    /// Its tools, what its rules allow, and scripts that use them.
+    fixtures: PathBuf,
+}
+
+impl Place {
+    /// The words behind the program that serve over stdio.
+    const SERVE: [&str; 5] = ["serve", "--heartbeat", "0.05", "--task-after", "0.3"];
+
+    /// A home of its own for a peer, so that none of the user's files is read or written. The configuration in it has the
+    /// fixtures for tools.
+    fn home(&self, name: &str) -> Result<PathBuf, Stop> {
+        let dir = self.dir.join("homes").join(name);
+        let config = dir.join(".config/flyto");
+        let failed = |err| Stop::because(format!("make {config:?}"), &err);
+        std::fs::create_dir_all(&config).map_err(failed)?;
+        let read = |name: &str| std::fs::read_to_string(self.fixtures.join(name));
+        let rules = read("rules.json").map_err(failed)?;
+        let mut settings: serde_json::Value = serde_json::from_str(&rules)
+            .map_err(|err| Stop::because("read the rules of the fixtures", &err))?;
+        settings["exec_tools"] = serde_json::json!([self.fixtures.join("conformance.json")]);
+        std::fs::write(config.join("config.json"), settings.to_string()).map_err(failed)?;
+        Ok(dir)
+    }
+}
+
+pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
+    if let Some(unknown) = args.iter().find(|it| !PARTS.iter().any(|(name, _)| name == it)) {
+        let known: Vec<_> = PARTS.iter().map(|(name, _)| *name).collect();
+        let known = known.join(", ");
+        return Err(Stop::usage(format!("there is no part `{unknown}`; there are {known}")));
+    }
+    run_program(cargo("build --quiet -p flyto-cli"))?;
+    let place = Place {
+        dir: root().join("target/interop"),
+        flyto: root().join("target/debug/flyto"),
+        fixtures: root().join("fixtures/mcp"),
+    };
+    let mut rows = Vec::new();
+    for (name, part) in PARTS {
+        let is_named = args.iter().any(|it| it == name);
+        if is_named || (args.is_empty() && !LARGE.contains(name)) {
+            rows.extend(part(&place)?);
+        }
+    }
+    println!("{}", table(&rows));
+    match rows.iter().filter(|it| it.result.is_err()).count() {
+        0 => Ok(()),
+        n => Err(Stop::failed(format!("{n} of {} rows failed", rows.len()))),
+    }
+}
+
+/// The rows as a table of Markdown.
+fn table(rows: &[Row]) -> String {
+    let mut res = String::from("| peer | era | exercised | result |\n| --- | --- | --- | --- |");
+    for Row { peer, era, exercised, result } in rows {
+        let result = match result {
+            Ok(told) if told.is_empty() => "ok".to_owned(),
+            Ok(told) => format!("ok: {told}"),
+            Err(why) => format!("FAILED: {why}"),
+        };
+        // A bar would end the cell.
+        let result = result.replace('|', "\\|").replace('\n', " ");
+        res.push_str(&format!("\n| {peer} | {era} | {exercised} | {result} |"));
+    }
+    res
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_says_what_came_of_it() {
+        let row = |result| Row { peer: "p 1".into(), era: "modern", exercised: "x".into(), result };
+        let rows = [row(Ok(String::new())), row(Err("a|b\nc".into()))];
+        expect_test::expect![[r"
+            | peer | era | exercised | result |
+            | --- | --- | --- | --- |
+            | p 1 | modern | x | ok |
+            | p 1 | modern | x | FAILED: a\|b c |"]]
+        .assert_eq(&table(&rows));
+    }
+
+    #[test]
+    fn an_unknown_part_is_a_usage_error() {
+        assert!(matches!(run(&["nonsense".into()]), Err(Stop::Usage(_))));
+    }
+}
