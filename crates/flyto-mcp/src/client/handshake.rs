@@ -9,11 +9,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::peer::{Peer, RequestError};
+use super::peer::{Answer, InFlight, Peer, RequestError};
 use crate::Revision;
 
-/// How long the answer to `server/discover` is waited for. A server that ignores it costs this much at its start; one that
-/// loads for longer is asked by a handshake as well, which every server of that time has.
+/// How long the answer to `server/discover` is waited for alone. A server that ignores it costs this much at its start; one
+/// that loads for longer is sent a handshake as well, and the first of the two that it grants holds.
 const DISCOVERY_TIME: Duration = Duration::from_secs(5);
 
 /// Characters of a version that are kept.
@@ -85,20 +85,19 @@ pub(super) async fn agree(
     peer: &std::sync::Arc<Peer>,
     begin: Begin,
 ) -> Result<Agreed, NoAgreement> {
+    // A discovery that was not answered in time, and may still be.
+    let mut discovery = None;
     if begin == Begin::Discovery {
-        match timeout(DISCOVERY_TIME, peer.request("server/discover", &[])).await {
-            Ok(Ok(answer)) => {
-                let hello = serde_json::from_str::<Hello>(answer.get()).ok();
-                let latest = Revision::LATEST.as_str();
-                if let Some(hello) = hello
-                    && hello.supported_versions.iter().any(|it| it == latest)
-                {
-                    peer.agree(Revision::LATEST);
-                    return Ok(agreed(hello, Revision::LATEST));
+        let asked = peer.begin("server/discover", &[], false).await;
+        let mut asked = asked.map_err(|_| NoAgreement::EndedAtDiscovery)?;
+        match timeout(DISCOVERY_TIME, asked.answer()).await {
+            Ok(Err(RequestError::Closed(_))) => return Err(NoAgreement::EndedAtDiscovery),
+            Ok(answer) => {
+                if let Some(agreed) = discovered(peer, answer) {
+                    return Ok(agreed);
                 }
             }
-            Ok(Err(RequestError::Closed(_))) => return Err(NoAgreement::EndedAtDiscovery),
-            Ok(Err(_)) | Err(_) => {}
+            Err(_) => discovery = Some(asked),
         }
     }
     let version = json!(Revision::LATEST_LEGACY.as_str()).to_string();
@@ -109,9 +108,32 @@ pub(super) async fn agree(
         ("clientInfo", &info),
     ];
     let failed = |what: String| Err(NoAgreement::Failed(what));
-    let answer = match peer.request("initialize", &members).await {
-        Ok(answer) => answer,
+    let mut handshake = match peer.begin("initialize", &members, false).await {
+        Ok(handshake) => handshake,
         Err(err) => return failed(format!("the handshake failed: {err}")),
+    };
+    let mut refusal = None;
+    let answer = loop {
+        tokio::select! {
+            biased;
+            late = answer_of(&mut discovery) => {
+                discovery = None;
+                if let Err(RequestError::Closed(_)) = late {
+                    return Err(NoAgreement::EndedAtDiscovery);
+                }
+                // A server of the new era that loads slowly answers in order: the discovery, and then no handshake.
+                if let Some(agreed) = discovered(peer, late) {
+                    return Ok(agreed);
+                }
+            }
+            answer = handshake.answer(), if refusal.is_none() => match answer {
+                Ok(answer) => break answer,
+                Err(err) => refusal = Some(err),
+            },
+        }
+        if let (Some(err), None) = (&refusal, &discovery) {
+            return failed(format!("the handshake failed: {err}"));
+        }
     };
     let Ok(hello) = serde_json::from_str::<Hello>(answer.get()) else {
         return failed("its answer to \"initialize\" cannot be read".to_owned());
@@ -127,6 +149,25 @@ pub(super) async fn agree(
     peer.agree(revision);
     peer.notify("notifications/initialized").await;
     Ok(agreed(hello, revision))
+}
+
+/// The answer to a request that may be there; without one there is never any.
+async fn answer_of(request: &mut Option<InFlight>) -> Answer {
+    match request {
+        Some(request) => request.answer().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Agrees on the new era, where the answer to `server/discover` says that the server has it.
+fn discovered(peer: &Peer, answer: Answer) -> Option<Agreed> {
+    let hello: Hello = serde_json::from_str(answer.ok()?.get()).ok()?;
+    let latest = Revision::LATEST.as_str();
+    if !hello.supported_versions.iter().any(|it| it == latest) {
+        return None;
+    }
+    peer.agree(Revision::LATEST);
+    Some(agreed(hello, Revision::LATEST))
 }
 
 fn agreed(hello: Hello, revision: Revision) -> Agreed {

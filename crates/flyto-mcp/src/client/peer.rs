@@ -82,7 +82,7 @@ impl fmt::Display for RequestError {
     }
 }
 
-type Answer = Result<Box<RawValue>, RequestError>;
+pub(super) type Answer = Result<Box<RawValue>, RequestError>;
 
 /// How far a request has come, as the server last said.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

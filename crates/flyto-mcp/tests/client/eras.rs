@@ -14,6 +14,8 @@ async fn servers_of_both_eras_are_recognised() {
         (&["exits"], Revision::LATEST_LEGACY),
         // It is asked again over the same connection.
         (&["silent"], Revision::LATEST_LEGACY),
+        // It takes long to load, and refuses the handshake that it is sent meanwhile.
+        (&["late", "modern"], Revision::LATEST),
     ] {
         let world = World::new(modes).connected().await;
         let report = world.report();

@@ -176,6 +176,12 @@ def handle(message):
     method, id, params = message.get("method"), message.get("id"), message.get("params", {})
     if method is None:
         asked.pop(id, lambda _: None)(message.get("result"))
+    elif method == "server/discover" and "late" in MODES and "discover" not in asked:
+        # As a server of the new era that takes long to load: by then there is a handshake as well.
+        asked["discover"] = message
+    elif method == "initialize" and "late" in MODES:
+        fail(id, -32022, "the handshake is not accepted")
+        handle(asked["discover"])
     elif method == "server/discover" and "modern" in MODES:
         meta = {"io.modelcontextprotocol/serverInfo": INFO}
         answer(id, {"supportedVersions": [MODERN], "capabilities": CAPABILITIES, "_meta": meta})
