@@ -3,6 +3,7 @@
 pub(crate) mod audit; // the options of `audit`
 pub(crate) mod evolve; // the options of `evolve`
 mod export; // the options of `export`
+mod import; // the options of `import`
 mod install; // the options of `install`
 mod jobs; // the options of `jobs`
 mod presets; // what is seen in a line that cannot be read
@@ -22,6 +23,7 @@ use clap::{
 use flyto_tools::export::Format as Shape;
 
 pub(crate) use self::export::Export;
+pub(crate) use self::import::Import;
 pub(crate) use self::install::{Client, Install};
 pub(crate) use self::jobs::{Jobs, JobsOutput, JobsRemove, JobsResult, JobsWhat, KeepJob};
 pub(crate) use self::presets::Presets;
@@ -148,6 +150,8 @@ pub(crate) enum Verb {
     Export(Export),
     /// Adds `flyto serve` to the configuration of an MCP client, such as Claude Code
     Install(Install),
+    /// Adds the servers of another MCP client to the configuration
+    Import(Import),
     /// Checks manifests, exec-tool files and configurations, and points at each mistake
     Validate(Validate),
     /// Prints the JSON Schema of a kind of file, for editors
@@ -198,6 +202,7 @@ impl Verb {
             Self::Servers(it) => it.common(),
             Self::Export(it) => &mut it.common,
             Self::Install(it) => &mut it.common,
+            Self::Import(it) => &mut it.common,
             Self::Validate(it) => &mut it.common,
             Self::Schema(it) => &mut it.common,
             Self::Config(Config { what: ConfigWhat::Show(it) }) => &mut it.common,

@@ -93,6 +93,11 @@ impl Session {
         &self.env
     }
 
+    /// The configuration file that the command line names.
+    pub(crate) fn named_config(&self) -> Option<&Path> {
+        self.flags.config.as_deref()
+    }
+
     /// The words of a command line that name the same sources.
     pub(crate) fn source_words(&self) -> Vec<OsString> {
         let Flags { plugins, exec_tools, evolve, config, .. } = &self.flags;

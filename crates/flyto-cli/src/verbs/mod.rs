@@ -12,6 +12,7 @@ mod doctor;
 mod evolve;
 mod explain;
 mod export;
+mod import;
 mod install;
 mod jobs;
 mod list;
@@ -38,6 +39,7 @@ pub(crate) fn run(verb: &Verb, session: &Session) -> Result<Exit, Stop> {
         Verb::Servers(args) => servers::run(args, session),
         Verb::Export(args) => export::run(args, session),
         Verb::Install(args) => install::run(args, session),
+        Verb::Import(args) => import::run(args, session),
         Verb::Validate(args) => validate::run(args, session),
         Verb::Schema(args) => schema::run(args, session),
         Verb::Config(args) => config::run(args, session),

@@ -165,6 +165,7 @@ fn help_fits_a_page() {
           servers      Shows the servers whose tools are used here, and approves what they changed
           export       Prints the tools in the shape that an API takes, as JSON
           install      Adds `flyto serve` to the configuration of an MCP client, such as Claude Code
+          import       Adds the servers of another MCP client to the configuration
           validate     Checks manifests, exec-tool files and configurations, and points at each mistake
           schema       Prints the JSON Schema of a kind of file, for editors
           config       Shows the configuration that holds, and where each value comes from

@@ -1,0 +1,166 @@
+//! `import`: servers of the Model Context Protocol from the file of another client.
+
+mod clients; // the files of clients
+mod insert; //  a text with more servers
+mod secrets; // values that are not copied
+mod server; //  a server as this program declares it
+
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::args::Import;
+use crate::exit::{Exit, Why};
+use crate::session::Session;
+use crate::stop::Stop;
+use crate::words::{counted, one_line, tame};
+
+/// The largest file that is read: 16 MiB, far beyond what clients write.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// What came of the servers of a file.
+#[derive(Debug, Default, Serialize)]
+struct Document {
+    /// The configuration.
+    file: String,
+    /// The servers that it did not have.
+    added: Map<String, Value>,
+    /// The names of those that it had, just like that.
+    unchanged: Vec<String>,
+    left_out: Vec<LeftOut>,
+    /// What is to be known of those that are added.
+    notes: Vec<String>,
+    /// Whether the configuration was written.
+    is_changed: bool,
+}
+
+/// A server that was not added.
+#[derive(Debug, Serialize)]
+struct LeftOut {
+    name: String,
+    why: String,
+}
+
+pub(super) fn run(args: &Import, session: &Session) -> Result<Exit, Stop> {
+    let surroundings = session.surroundings()?;
+    let named = session.named_config().map(|it| surroundings.current_dir.join(it));
+    let target = named.or_else(|| surroundings.places.config_file.clone()).ok_or_else(|| {
+        Stop::new(Why::Failed, "there is no home directory with a configuration")
+            .with_help("set HOME, or name a file by `--config`")
+    })?;
+    let from = surroundings.current_dir.join(&args.file);
+    let text = read(&from)?
+        .ok_or_else(|| Stop::new(Why::Missing, format!("there is no file {}", from.display())))?;
+    let broken = |file: &Path, why: String| {
+        Stop::new(Why::Broken, format!("{} {}", file.display(), tame(&why)))
+    };
+    let found = clients::read(&from, &text).map_err(|why| broken(&from, why))?;
+    let before = read(&target)?.unwrap_or_else(|| "{\n}\n".to_owned());
+    let there = insert::servers(&before).map_err(|why| broken(&target, why))?;
+    let mut document = Document { file: target.display().to_string(), ..Document::default() };
+    for it in &found.servers {
+        let name = server::name(&it.name);
+        match server::of(&name, it) {
+            Err(why) => document.left_out.push(LeftOut { name, why }),
+            Ok((server, notes)) => match there.get(&name) {
+                Some(former) if *former == server => document.unchanged.push(name),
+                Some(_) => {
+                    let why = "the configuration has another server of this name".to_owned();
+                    document.left_out.push(LeftOut { name, why });
+                }
+                None => {
+                    document.notes.extend(notes.iter().map(|it| format!("{name}: {it}")));
+                    document.added.insert(name, server);
+                }
+            },
+        }
+    }
+    document.notes.extend(found.notes);
+    if !document.added.is_empty() && !args.print {
+        let text = insert::with(&before, &document.added).map_err(|why| broken(&target, why))?;
+        let file = fs::canonicalize(&target).unwrap_or(target);
+        flyto_host::replace_file(&file, text.as_bytes())
+            .map_err(|err| Stop::new(Why::OutputLost, format!("{}: {err}", file.display())))?;
+        document.is_changed = true;
+    }
+    told(&document, session)
+}
+
+/// The text of a file; `None` where there is none.
+fn read(file: &Path) -> Result<Option<String>, Stop> {
+    let failed = |err: std::io::Error| {
+        Stop::new(Why::Failed, format!("failed to read {}: {err}", file.display()))
+    };
+    let open = match fs::File::open(file) {
+        Err(err) if err.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        open => open.map_err(failed)?,
+    };
+    let mut text = String::new();
+    open.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    match text.len() as u64 > MAX_FILE_BYTES {
+        true => Err(Stop::new(Why::Broken, format!("{} is longer than 16 MiB", file.display()))),
+        false => Ok(Some(text)),
+    }
+}
+
+/// Shows what is added, line by line.
+fn told(document: &Document, session: &Session) -> Result<Exit, Stop> {
+    let screen = session.screen;
+    if screen.is_json() {
+        screen.document(document)?;
+        return Ok(Exit::Ok);
+    }
+    let mut text = String::new();
+    if !document.added.is_empty() {
+        text.push_str(&format!("{}: \"mcpServers\"\n", one_line(&document.file)));
+        let shown = serde_json::to_string_pretty(&document.added).map_err(Stop::internal)?;
+        for line in shown.lines().filter(|it| !matches!(*it, "{" | "}")) {
+            text.push_str(&format!("+ {}\n", tame(line)));
+        }
+    }
+    screen.answer(text)?;
+    for it in &document.left_out {
+        screen.note(format_args!(
+            "the server {} is left out: {}",
+            one_line(&it.name),
+            tame(&it.why)
+        ));
+    }
+    for note in &document.notes {
+        screen.note(tame(note));
+    }
+    match (document.added.len(), document.is_changed) {
+        (0, _) if document.left_out.is_empty() => screen.note("there is nothing to add"),
+        (0, _) => {}
+        (n, true) => screen
+            .note(format_args!("{} added; `flyto servers` connects to each", counted(n, "server"))),
+        (_, false) => screen.note("nothing was written"),
+    }
+    Ok(Exit::Ok)
+}
+
+/// A server as a client declares it.
+#[derive(Debug)]
+struct Found {
+    name: String,
+    declared: Value,
+    variables: Variables,
+    /// The directory from which a relative path of a program starts; `None` where that is not known.
+    dir: Option<PathBuf>,
+}
+
+/// How a client writes variables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Variables {
+    /// `${env:NAME}`; another name in braces is one of the client's own.
+    Prefixed,
+    /// `${NAME}`, `${NAME:-default}`, `${env:NAME}`; another `$` is a dollar.
+    Braced,
+    /// The same, and `$NAME`.
+    Shell,
+    /// None: each `$` is a dollar.
+    None,
+}
