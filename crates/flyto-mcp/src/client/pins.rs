@@ -53,10 +53,11 @@ impl PinStore {
         Self(dir.into())
     }
 
-    /// The file of a server: its name and what declares it make it. A server of another project is another one.
+    /// The file of a server: its name and what declares it make it. A server of another project is another one, and 128 bits
+    /// of the digest keep a path from being made that names the file of another.
     pub(super) fn file(&self, server: &str, declared_in: &Path) -> PathBuf {
         let digest = Sha256::digest(format!("{server}\0{}", declared_in.display()));
-        let digest: String = digest[..4].iter().map(|it| format!("{it:02x}")).collect();
+        let digest: String = digest[..16].iter().map(|it| format!("{it:02x}")).collect();
         self.0.join(format!("{server}-{digest}.json"))
     }
 
