@@ -79,7 +79,9 @@ impl Host {
     #[must_use]
     pub fn builder(env: ExecEnv, surroundings: Surroundings, config: Config) -> HostBuilder {
         let output_dir = surroundings.places.state_dir.as_ref().map(|it| it.join("output"));
-        let guard: Arc<dyn SecretGuard> = Arc::new(HostGuard::new(surroundings.env.clone()));
+        let guard = HostGuard::new(surroundings.env.clone());
+        let guard = config.secret_rules.iter().cloned().fold(guard, HostGuard::with_rules);
+        let guard: Arc<dyn SecretGuard> = Arc::new(guard);
         let stages = Stages::new()
             .push(Validate)
             .and_then(|it| it.push(Permission::new(None)))

@@ -45,4 +45,6 @@ flyto_diagnostics::code_table! {
     TOO_WIDE = "F0319";
     /// A rule of permission that cannot be read.
     BAD_RULE = "F0320";
+    /// A file of secret rules that cannot be used.
+    BAD_SECRET_RULES = "F0321";
 }

@@ -99,8 +99,8 @@ pub use builder::HostBuilder;
 pub use changes::{HostChanges, SourceChange, SourceKind};
 pub use config::{
     AddRulesError, AuditConfig, Config, ConfigError, ConfigServer, ConfigValue, EvolveConfig,
-    Flags, OnUnrecorded, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, add_rules,
-    closed_paths, find_project, load_config, review_project,
+    Flags, OnUnrecorded, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, SecretRules,
+    add_rules, closed_paths, find_project, load_config, review_project,
 };
 pub use confinement::Confinement;
 pub use end::CallEnd;

@@ -59,6 +59,9 @@ struct Config {
     /// What becomes of secrets in results: `off`, `report`, `redact` (replaced), or `refuse` (the result is withheld).
     /// Without it, what a model called is redacted, and what the operator called is left as it is.
     output_guard: Option<OutputGuard>,
+    /// A file with rules for secrets beside the built-in ones, in the form of `gitleaks.toml`. A relative path starts
+    /// from this file's directory, `~` is the home directory.
+    secret_rules: Option<String>,
 }
 
 /// What is recorded of calls, and how.

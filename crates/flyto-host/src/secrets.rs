@@ -12,6 +12,8 @@ use flyto_tools::{ToolError, ToolResult};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::config::SecretRules;
+
 /// What becomes of secrets in the result of a call, the laxest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -95,6 +97,7 @@ pub struct FoundSecret {
 /// ```
 pub struct HostGuard {
     env: Environment,
+    rules: Option<SecretRules>,
     guard: OnceLock<DefaultGuard>,
 }
 
@@ -103,7 +106,13 @@ impl HostGuard {
     /// [`Surroundings::env`](crate::Surroundings::env).
     #[must_use]
     pub fn new(env: Environment) -> Self {
-        Self { env, guard: OnceLock::new() }
+        Self { env, rules: None, guard: OnceLock::new() }
+    }
+
+    /// The same with a user's own rules.
+    #[must_use]
+    pub fn with_rules(self, rules: SecretRules) -> Self {
+        Self { rules: Some(rules), ..self }
     }
 }
 
@@ -112,7 +121,8 @@ impl SecretGuard for HostGuard {
         let guard = self.guard.get_or_init(|| {
             let values = self.env.iter();
             let values = values.filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-            DefaultGuard::builder().env_values(values).build()
+            let builder = DefaultGuard::builder().env_values(values);
+            self.rules.iter().fold(builder, |res, it| it.add_to(res)).build()
         });
         guard.scan(location, content)
     }

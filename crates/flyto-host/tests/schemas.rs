@@ -198,7 +198,7 @@ fn configurations() {
         json!({"permissions": {"allow": ["p:t"], "ask": ["Bash(git push)"], "deny": ["Read(~/.ssh/**)"]}}),
         json!({"audit": {"enabled": true, "fsync": "each", "on_failure": "run", "inputs": "full", "keep_days": 90},
             "evolve": {"enabled": true, "dir": "tools", "record_calls": true, "hints": true},
-            "output_guard": "redact"}),
+            "output_guard": "redact", "secret_rules": "rules.toml"}),
         json!({"mcpServers": {"a": {"command": "true"}}}),
         json!({"mcpServers": {"a": {"url": "https://example.org/"}}}),
     ];

@@ -43,6 +43,7 @@ fn each_value_is_shown_with_file_and_line() {
         evolve.record_calls         false                   default
         evolve.hints                false                   default
         output_guard                null                    default
+        secret_rules                null                    default
     "#]]
     .assert_eq(&shown);
 

@@ -18,7 +18,7 @@ use super::audit::{self, AuditConfig};
 use super::evolve::{self, EvolveConfig};
 use super::permissions::{self, Written};
 use super::sandbox::{Sandbox, grant_path};
-use super::servers;
+use super::{secret_rules, servers};
 use crate::{codes, places::Places, secrets::OutputGuard};
 
 /// What one file says, and which of its keys it has.
@@ -35,6 +35,7 @@ pub(crate) struct FileConfig {
     pub(crate) audit: AuditConfig,
     pub(crate) evolve: EvolveConfig,
     pub(crate) output_guard: Option<OutputGuard>,
+    pub(crate) secret_rules: Option<PathBuf>,
     /// Keys that are there, with dots: `plugins.enabled`.
     pub(crate) set: BTreeSet<&'static str>,
     /// The text, for findings about a value of it.
@@ -62,7 +63,7 @@ impl FileConfig {
 }
 
 /// The keys that say that a file is a configuration.
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 11] = [
     "plugins",
     "exec_tools",
     servers::KEY,
@@ -72,6 +73,7 @@ const KEYS: [&str; 10] = [
     "audit",
     "evolve",
     "output_guard",
+    secret_rules::KEY,
     TRUSTED_DIRS,
 ];
 
@@ -82,13 +84,14 @@ const SCHEMA: &str = "$schema";
 const TRUSTED_DIRS: &str = "trusted_dirs";
 
 /// Keys that hold security rules, each with the section that it belongs into.
-const RULES: [(&str, &str); 19] = [
+const RULES: [(&str, &str); 20] = [
     ("plugins", ""),
     ("sandbox", ""),
     (PERMISSIONS, ""),
     ("audit", ""),
     ("evolve", ""),
     ("output_guard", ""),
+    (secret_rules::KEY, ""),
     ("enabled", "plugins"),
     ("allowed_plugins", "plugins"),
     ("blocked_plugins", "plugins"),
@@ -291,6 +294,21 @@ fn read_root(at: At<'_>, dir: &Path, places: &Places, findings: &mut Findings) -
             res.output_guard = Some(action);
             res.set.insert("output_guard");
         }
+        Ok(None) => {}
+        Err(_) => res.unread.any = true,
+    }
+    match reader.optional_string(secret_rules::KEY) {
+        Ok(Some(text)) => match expand_path(text, dir, places) {
+            Ok(path) => {
+                res.secret_rules = Some(path);
+                res.set.insert(secret_rules::KEY);
+            }
+            Err(why) => {
+                let error = reader.at(secret_rules::KEY).error(codes::NO_HOME, why);
+                reader.push(error.with_help(WRITE_OUT));
+                res.unread.any = true;
+            }
+        },
         Ok(None) => {}
         Err(_) => res.unread.any = true,
     }

@@ -20,6 +20,7 @@ use super::{
     file::{FileConfig, expand_path, read_config_file},
     permissions::KEYS,
     project::apply_projects,
+    secret_rules::{self, SecretRules},
     servers,
 };
 use crate::{codes, places::Surroundings, secrets::OutputGuard};
@@ -110,9 +111,19 @@ pub fn load_config(
     }
     apply_variables(&mut config, surroundings, &mut findings);
     apply_flags(&mut config, surroundings, flags);
+    read_secret_rules(&mut config, &mut findings);
     match findings.has_errors() {
         true => Err(ConfigError { findings }),
         false => Ok((config, findings)),
+    }
+}
+
+/// Reads the rules for secrets that the operator named.
+fn read_secret_rules(config: &mut Config, findings: &mut Findings) {
+    let Some(path) = &config.secret_rules_file else { return };
+    config.files.insert(path.clone());
+    if let Ok(rules) = findings.take(SecretRules::read(path)) {
+        config.secret_rules = Some(rules);
     }
 }
 
@@ -192,6 +203,7 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
         audit: recorded,
         evolve: evolved,
         output_guard,
+        secret_rules,
         set,
         text,
         ..
@@ -260,6 +272,9 @@ pub(super) fn overlay(config: &mut Config, file: FileConfig, origin: &Origin) {
     config.evolve.take(evolved, |key| set.contains(key));
     if takes("output_guard", config) {
         config.output_guard = output_guard;
+    }
+    if takes(secret_rules::KEY, config) {
+        config.secret_rules_file = secret_rules;
     }
     match origin {
         Origin::Project(_) => config.permissions.extend_trusted(permissions),

@@ -19,6 +19,7 @@ mod permissions; // which calls may run
 mod policies; // what programs get by it
 mod project; // what a project may do
 mod sandbox; // how far programs are cut off
+mod secret_rules; // a user's own rules for secrets
 mod servers; // servers of the Model Context Protocol
 mod values; // which values hold, and what set them
 
@@ -42,6 +43,7 @@ pub use self::permissions::Permissions;
 pub use self::policies::closed_paths;
 pub use self::project::{ProjectReview, ReviewError, find_project, review_project};
 pub use self::sandbox::{Sandbox, SandboxProfile};
+pub use self::secret_rules::SecretRules;
 pub use self::servers::ConfigServer;
 pub use self::values::ConfigValue;
 use crate::{bound::DEFAULT_OUTPUT_LIMIT_BYTES, secrets::OutputGuard};
@@ -90,6 +92,8 @@ pub struct Config {
     ///
     /// Default: `None`, which redacts what an agent called and leaves alone what the operator called.
     pub output_guard: Option<OutputGuard>,
+    /// The user's own rules for secrets, beside those of every host; none by default.
+    pub secret_rules: Option<SecretRules>,
     /// Where each value comes from, by its key in a configuration file, such as
     /// `plugins.plugin_dirs`. A key without a value is not in it.
     pub origins: BTreeMap<&'static str, Origin>,
@@ -99,6 +103,8 @@ pub struct Config {
     /// The operator's configuration file, to which rules are added that hold for every later call: the one that is
     /// named, else the user's. `None` where the user has no home.
     pub rules_file: Option<PathBuf>,
+    /// The file with the rules for secrets. It is read once all sources are weighed.
+    pub(crate) secret_rules_file: Option<PathBuf>,
     /// Plugins on the allow list that only a project which is not trusted has put there: the operator named none of them.
     pub(crate) unnamed_plugins: BTreeSet<String>,
     /// Every file that was read, also where it set nothing: it may decide of the next call.
@@ -140,6 +146,8 @@ impl Default for Config {
             audit: AuditConfig::default(),
             evolve: EvolveConfig::default(),
             output_guard: None,
+            secret_rules: None,
+            secret_rules_file: None,
             origins: BTreeMap::new(),
             grants_file: None,
             rules_file: None,

@@ -6,7 +6,7 @@
 use flyto_diagnostics::{At, Location, Source, json};
 use serde_json::{Value, json as value};
 
-use super::{Config, Origin};
+use super::{Config, Origin, secret_rules};
 
 /// One value of a configuration: a text, a number, a truth value, or an empty list or object.
 ///
@@ -31,7 +31,7 @@ pub struct ConfigValue {
 }
 
 /// The keys that a file can set, in the order in which people read them, each with its default.
-fn defaults() -> [(&'static str, Value); 23] {
+fn defaults() -> impl Iterator<Item = (&'static str, Value)> {
     let default = Config::default();
     [
         ("plugins.enabled", value!(default.plugins.enabled)),
@@ -57,7 +57,9 @@ fn defaults() -> [(&'static str, Value); 23] {
         ("evolve.record_calls", value!(default.evolve.record_calls)),
         ("evolve.hints", value!(default.evolve.hints)),
         ("output_guard", value!(null)),
+        (secret_rules::KEY, value!(null)),
     ]
+    .into_iter()
 }
 
 impl Config {

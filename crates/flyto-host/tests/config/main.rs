@@ -14,6 +14,7 @@ use flyto_host::{
 use flyto_plugin::Verdict;
 use tempfile::TempDir;
 
+mod secret_rules; // a user's own rules for secrets
 mod servers; // programs and addresses whose tools are used
 mod values; // values with their places, and what grants name
 

@@ -45,6 +45,7 @@ fn each_value_has_its_place() {
         evolve.record_calls = false default
         evolve.hints = false default
         output_guard = null default
+        secret_rules = null default
     "#]]
     .assert_eq(&shown);
 }

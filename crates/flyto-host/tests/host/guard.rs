@@ -9,7 +9,7 @@ use std::{
 use flyto_audit::Reader;
 use flyto_execenv::{ExecEnv, local::Local};
 use flyto_host::{
-    CallError, Host, HostBuilder, OutputGuard,
+    CallError, Host, HostBuilder, OutputGuard, SecretRules,
     permission::Caller,
     stages::{CallReport, names},
 };
@@ -37,6 +37,17 @@ async fn call(host: &Host, outcome: fn() -> Result<ToolResult, ToolError>) -> Ca
     host.add_tool("test", tool.expect("a tool")).expect("free");
     let prepared = host.prepare("t", Input::empty()).expect("it is there");
     prepared.run_reported(&CallContext::new()).await
+}
+
+#[tokio::test]
+async fn rules_of_the_user_find_secrets_too() {
+    let rules = "[[rules]]\nid = \"acme\"\nregex = '''acme_[0-9a-f]{16}'''\n";
+    let mut world = World::new();
+    world.config.secret_rules = Some(SecretRules::parse("acme.toml", rules).expect("rules"));
+    let host = builder(&mut world).build();
+    let report = call(&host, || Ok(ToolResult::text("acme_0123456789abcdef"))).await;
+    assert_eq!(report.result.expect("a result").output, "[redacted: acme, 21 characters]");
+    assert_eq!(report.secrets[0].found.rule, "acme");
 }
 
 /// Calls a tool that cannot be tried, for reasons with a token in them.
