@@ -167,6 +167,7 @@ impl Session {
         let undo_store = UndoStore::of(&surroundings.places);
         let evolve_dir = config.evolve_dir().map(Path::to_owned);
         let recording = config.evolve.record_calls.then(CallRecording::default);
+        let secret_rules = config.secret_rules.clone();
         // Of several calls, a program that makes one has nothing to say.
         let gives_hints =
             config.evolve.hints && evolve_dir.is_some() && backend == Backend::Serving;
@@ -189,7 +190,10 @@ impl Session {
         let servers = Servers::with_handler(&host, pins, options, elicitation);
         let report = host.report();
         let evolved = match evolve_dir {
-            Some(dir) => Some(Evolved::join(&host, &dir, &surroundings, approver, recording)?),
+            Some(dir) => {
+                let rules = secret_rules.as_ref();
+                Some(Evolved::join(&host, &dir, &surroundings, approver, recording, rules)?)
+            }
             None => None,
         };
         Ok(Loaded {

@@ -15,7 +15,7 @@ use flyto_evolve::{
     Refusal, Status, Store, StoreError, ToolBuilder, Unapproved, Version, agent_tools,
 };
 use flyto_execenv::Environment;
-use flyto_host::{Host, Surroundings, ToolSource};
+use flyto_host::{Host, SecretRules, Surroundings, ToolSource};
 use flyto_tools::{CallContext, Input, Owner, ToolCaller, ToolError, ToolErrorKind, ToolResult};
 
 pub(crate) use self::approver::{AtTerminal, Later, Named, Prompt, can_ask};
@@ -50,6 +50,7 @@ impl Evolved {
         surroundings: &Surroundings,
         approver: Arc<dyn Approver>,
         recording: Option<CallRecording>,
+        secret_rules: Option<&SecretRules>,
     ) -> Result<Self, Stop> {
         let mut context =
             HostContext::new(surroundings.env.clone(), surroundings.current_dir.clone());
@@ -59,6 +60,10 @@ impl Evolved {
             .owner(STORE_OWNER)
             .approver(approver)
             .caller(Arc::new(Steps(Arc::downgrade(host))));
+        let builder = secret_rules
+            .iter()
+            .try_fold(builder, |builder, it| builder.secret_rules(it.text()))
+            .map_err(Stop::internal)?;
         let builder = recording.into_iter().fold(builder, Builder::record_calls).build();
         let report = block_on(builder.load_all())?.map_err(|err| chain(&err));
         let session = format!("session {} of {}", std::process::id(), person(&surroundings.env));

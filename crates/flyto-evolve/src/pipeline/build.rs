@@ -6,7 +6,7 @@ use std::{
 };
 
 use flyto_execenv::ExecEnv;
-use flyto_security::SecretGuard;
+use flyto_security::{DefaultGuard, RulesError, SecretGuard};
 use flyto_tools::{Owner, Registry, ToolCaller};
 use serde_json::Value;
 
@@ -174,6 +174,20 @@ impl Builder {
         self
     }
 
+    /// Adds rules to the default guard, in the form of gitleaks' `gitleaks.toml`; without one, nothing changes.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`gitleaks_toml`](flyto_security::Builder::gitleaks_toml), for all texts together.
+    pub fn secret_rules(mut self, text: impl Into<Arc<str>>) -> Result<Self, RulesError> {
+        if let Guard::Default(rules) = &mut self.inner.guard {
+            rules.push(text.into());
+            let all = DefaultGuard::builder();
+            let _checked = rules.iter().try_fold(all, |all, it| all.gitleaks_toml(it))?;
+        }
+        Ok(self)
+    }
+
     /// Looks for no secrets: what an agent writes reaches the disk as it is.
     pub fn without_secret_guard(mut self) -> Self {
         self.inner.guard = Guard::Off;
@@ -207,7 +221,7 @@ impl ToolBuilder {
                 recording: None,
                 waiting: Mutex::default(),
                 approver: None,
-                guard: Guard::Default,
+                guard: Guard::Default(Vec::new()),
                 max_per_session: DEFAULT_MAX_PER_SESSION,
                 session: Mutex::default(),
                 tools: Mutex::default(),

@@ -11,8 +11,8 @@ use crate::{SecretFinding, Store, StoreError, ToolDefinition};
 /// Which guard looks.
 #[derive(Debug, Clone)]
 pub(super) enum Guard {
-    /// That of `flyto-security`, with the values of the host's variables and the key of the store.
-    Default,
+    /// That of `flyto-security`, with the values of the host's variables, the key of the store, and further rules.
+    Default(Vec<Arc<str>>),
     /// One of the host's.
     Own(Arc<dyn SecretGuard>),
     /// None, which the host has said.
@@ -29,7 +29,7 @@ impl Guard {
         Ok(match self {
             Self::Off => None,
             Self::Own(guard) => Some(Arc::clone(guard)),
-            Self::Default => Some(Arc::new(default_guard(store, env)?)),
+            Self::Default(rules) => Some(Arc::new(default_guard(rules, store, env)?)),
         })
     }
 
@@ -107,12 +107,18 @@ fn unscanned(n_bytes: usize) -> Refusal {
 }
 
 /// The guard of `flyto-security` with the values of variables whose names look secret, so that a
-/// pasted live key is found in any form. Fingerprints are under the key of the store.
-fn default_guard(store: &Store, env: &Environment) -> Result<DefaultGuard, StoreError> {
+/// pasted live key is found in any form, and these rules, which were read before. Fingerprints are under the key of the
+/// store.
+fn default_guard(
+    rules: &[Arc<str>],
+    store: &Store,
+    env: &Environment,
+) -> Result<DefaultGuard, StoreError> {
     let variables =
         env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.as_encoded_bytes())));
-    Ok(DefaultGuard::builder()
-        .env_values(variables)
-        .fingerprint_key(&store.fingerprint_key()?)
-        .build())
+    let guard = DefaultGuard::builder().env_values(variables);
+    let guard = rules.iter().fold(guard, |guard, text| {
+        guard.gitleaks_toml(text).expect("`Builder::secret_rules` took them")
+    });
+    Ok(guard.fingerprint_key(&store.fingerprint_key()?).build())
 }

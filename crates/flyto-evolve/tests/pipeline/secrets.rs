@@ -73,6 +73,17 @@ async fn a_token_in_any_text_reaches_no_file() {
 }
 
 #[tokio::test]
+async fn rules_of_the_host_find_secrets_too() {
+    let rules = "[[rules]]\nid = \"acme\"\nregex = '''acme_[0-9a-f]{16}'''\n";
+    let env = flyto_execenv::ExecEnv::new(flyto_execenv::local::Local::new());
+    let bench = Bench::made(env, |it| it.secret_rules(rules).expect("rules"));
+    let text = def("fetch", "echo acme_0123456789abcdef\n").file_text();
+    let Refusal::Secret { findings } = bench.refused(text).await else { panic!() };
+    assert!(findings.iter().any(|it| it.found.rule == "acme"), "{findings:?}");
+    assert!(!bench.holds("acme_0123456789abcdef"));
+}
+
+#[tokio::test]
 async fn a_person_acknowledges_one_text_and_no_other() {
     let bench = Bench::new();
     let with = |token: &str| def("fetch", &format!("echo {token}\n"));

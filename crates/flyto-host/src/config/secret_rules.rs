@@ -51,6 +51,12 @@ impl SecretRules {
         &self.path
     }
 
+    /// The text of the file.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// A guard's builder with these rules.
     pub(crate) fn add_to(&self, builder: Builder) -> Builder {
         builder.gitleaks_toml(&self.text).expect("the text was checked when it was read")
