@@ -2,7 +2,7 @@
 //!
 //! No model is asked, and no account is needed.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use super::{
     Place, Row,
@@ -26,6 +26,9 @@ pub(super) fn rows(place: &Place) -> Result<Vec<Row>, Stop> {
         let mut install = program(&place.flyto);
         install.args(["install", client]);
         let installed = said(install, &home)?;
+        if name == "gemini" {
+            trust(&home)?;
+        }
         let result = match installed.code {
             Some(0) => list(&dir, name, &home)?.has(0, found),
             _ => Err(installed.text),
@@ -38,6 +41,13 @@ pub(super) fn rows(place: &Place) -> Result<Vec<Row>, Stop> {
         })
     };
     PROGRAMS.into_iter().map(row).collect()
+}
+
+/// Has Gemini CLI trust its directory: it starts no server, not even the user's, in another one.
+fn trust(home: &Path) -> Result<(), Stop> {
+    let file = home.join(".gemini/trustedFolders.json");
+    fs::write(&file, serde_json::json!({home.to_string_lossy(): "TRUST_FOLDER"}).to_string())
+        .map_err(|err| Stop::because(format!("write {file:?}"), &err))
 }
 
 /// What the program says of its servers, of which there is one.
