@@ -172,12 +172,17 @@ fn told(
 /// How the user checks that the client has the server.
 fn next(args: &Install) -> &'static str {
     match args.client {
+        Client::ClaudeCode if args.project => {
+            "`claude` asks whether you trust it when it is started in this directory"
+        }
         Client::ClaudeCode => "`claude mcp list` shows it as connected",
         Client::Codex if args.project => {
             "`codex mcp list` shows it in this directory, once Codex trusts the project"
         }
         Client::Codex => "`codex mcp list` shows it",
-        Client::Gemini => "`gemini mcp list` shows it as connected",
+        Client::Gemini => {
+            "`gemini mcp list` shows it as connected, in a folder that Gemini CLI trusts"
+        }
         Client::Vscode => "VS Code asks whether it is trusted when it is started first",
         Client::Cursor => "the settings of Cursor show it under its tools",
     }
