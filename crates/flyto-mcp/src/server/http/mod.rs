@@ -194,6 +194,9 @@ impl Server {
                     }
                 },
             };
+            // The parts of an answer go out at once. Else each waits for the client to acknowledge the one before, which takes
+            // clients 40 ms (tcp(7), TCP_NODELAY). Without it the answers are the same, only later.
+            let _ = stream.set_nodelay(true);
             let (endpoint, token) = (Arc::clone(&endpoint), stop.clone());
             connections.spawn(async move {
                 let service = service_fn(move |request| {
