@@ -23,7 +23,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), Stop> {
         }));
         return run_program(command);
     }
-    if args.first().is_some_and(|it| it == "program") {
+    if args.first().is_some_and(|it| it == "program" || it == "mcp") {
         // It measures the program that lies beside it.
         run_program(cargo("build --release --quiet -p flyto-cli"))?;
     }

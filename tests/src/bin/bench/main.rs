@@ -17,6 +17,7 @@ mod call; //       what does one call cost, and how many fit into a second?
 mod discover; //   what does finding plugins cost?
 mod fds; //        … with many open descriptors?
 mod host; //       … through all stages of a host?
+mod mcp; //        what does a call cost over the Model Context Protocol?
 mod program; //    what does `flyto call` add to its tool?
 mod rss; //        … in a host with much memory?
 mod session; //    what does a call cost whose program stays?
@@ -61,6 +62,7 @@ const BENCHES: &[Bench] = &[
     ("stream", "how fast much output is captured", &["--mib"], stream::run),
     ("verify", "what a pinned program costs", &["--kib"], verify::run),
     ("discover", "what finding plugins costs", &["--plugins", "--tools"], discover::run),
+    ("mcp", "what a call costs through `flyto serve`", &["--plugins"], mcp::run),
     ("program", "what `flyto call` adds to its tool", &[], program::run),
 ];
 

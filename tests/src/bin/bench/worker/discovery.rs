@@ -32,7 +32,7 @@ pub(super) fn measure<T>(job: &Job, mut work: impl FnMut() -> Result<T>) -> Resu
 }
 
 /// Finds the plugins; every one must be loaded, and nothing be wrong with it.
-pub(super) fn discover(dir: &Path) -> Result<Catalogue> {
+pub(crate) fn discover(dir: &Path) -> Result<Catalogue> {
     checked(Catalogue::discover([dir], &Filter::new(), &LoadOptions::new().path("/usr/bin:/bin")))
 }
 

@@ -11,7 +11,7 @@ use crate::{
 };
 
 mod calls; //        the clock around the calls
-mod discovery; //    plugins, and the same files without a look at what they say
+pub(crate) mod discovery; //    plugins, and the same files without a look at what they say
 mod exec_env; //     what is measured …
 mod host; //         … through a host …
 mod posix_spawn; //  … and what it is compared with
