@@ -1,4 +1,4 @@
-//! `interop`: the program against the clients of others.
+//! `interop`: the program against the clients and the servers of others.
 //!
 //! Each peer is installed below `target/interop`, once for each version that is named here. What was exercised with it, and
 //! what came of it, is a row of the table at the end. It needs npm, Python 3 and a network; CI runs it apart from the tests.
@@ -15,6 +15,7 @@ mod clients; //     clients that call tools
 mod conformance; // the official suite
 mod install; //     what is used, with its versions
 mod server; //      the program under test
+mod servers; //     servers whose tools the program uses
 
 /// One thing that was exercised with a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +37,7 @@ type Part = (&'static str, fn(&Place) -> Result<Vec<Row>, Stop>);
 const PARTS: &[Part] = &[
     ("inspector", clients::inspector),
     ("python", clients::python),
+    ("servers", servers::rows),
     ("conformance", conformance::rows),
     ("agents", agents::rows),
 ];
