@@ -104,6 +104,9 @@ struct Pending {
 }
 
 /// What callers and the task of a connection share.
+///
+/// It knows nothing of processes or sockets: a transport takes messages from the queue, hands in what comes by
+/// [`receive`](Self::receive), and calls [`close`](Self::close) at its end. Ids count from 1 and are never used twice.
 #[derive(Debug)]
 pub(super) struct Peer {
     state: Mutex<State>,
@@ -154,6 +157,7 @@ impl Peer {
         (Arc::new(peer), messages)
     }
 
+    /// The table of requests. Held for moments, never across a wait.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,8 +198,12 @@ impl Peer {
         (!res.is_empty()).then_some(res)
     }
 
-    /// Begins a request. `members` are those of its parameters, each value as JSON text. Dropping what is returned takes
-    /// the request back.
+    /// Begins a request. `members` are those of its parameters, each value as JSON text: an input goes out as it came in, with
+    /// its order of keys and its numbers, in one line. Dropping what is returned takes the request back.
+    ///
+    /// # Errors
+    ///
+    /// The connection has ended, or [`max_in_flight`](ClientOptions::max_in_flight) requests wait. Then nothing was sent.
     pub(super) async fn begin(
         self: &Arc<Self>,
         method: &'static str,
@@ -235,7 +243,11 @@ impl Peer {
         Ok(in_flight)
     }
 
-    /// A request to its end.
+    /// A request to its end. Dropping the future takes it back.
+    ///
+    /// # Errors
+    ///
+    /// See [`RequestError`]: the request may have been carried out, unless the server answered with an error.
     pub(super) async fn request(
         self: &Arc<Self>,
         method: &'static str,
@@ -312,18 +324,21 @@ impl Peer {
         });
     }
 
+    /// Counts a line that is no message, and ends the connection at the bound.
     fn unreadable(&self) {
         if self.unreadable.fetch_add(1, Ordering::Relaxed) >= MAX_UNREADABLE {
             self.close(format!("it sent more than {MAX_UNREADABLE} lines that are no messages"));
         }
     }
 
+    /// Counts an answer that no request waits for, and ends the connection at the bound.
     fn unasked(&self) {
         if self.unasked.fetch_add(1, Ordering::Relaxed) >= MAX_UNASKED {
             self.close(format!("it sent more than {MAX_UNASKED} answers to no request"));
         }
     }
 
+    /// What the server says without waiting for an answer: its tools changed, or how far a request has come.
     fn notified(&self, method: &str, params: Option<&RawValue>) {
         /// The parameters of `notifications/progress`.
         #[derive(Deserialize)]
@@ -409,7 +424,7 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Waits for the answer. May be called again where its future was dropped.
+    /// Waits for the answer. May be called again where its future was dropped, and not after it gave an answer.
     pub(super) async fn answer(&mut self) -> Answer {
         match (&mut self.answered).await {
             Ok(answer) => answer,
@@ -424,7 +439,8 @@ impl Drop for InFlight {
     }
 }
 
-/// The text of a request.
+/// The text of a request, in one line: an input may have line feeds, which JSON has between its parts only, as those within
+/// strings are escaped. They become blanks.
 fn request_text(
     id: u64,
     method: &str,
@@ -438,6 +454,7 @@ fn request_text(
         if !params.is_empty() {
             params.push(',');
         }
+        let value = value.replace(['\n', '\r'], " ");
         params.push_str(&format!("\"{name}\":{value}"));
     }
     format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{{{params}}}}}")

@@ -122,6 +122,14 @@ async fn a_call_that_is_cancelled_is_taken_back() {
 }
 
 #[tokio::test]
+async fn an_input_of_several_lines_is_one_message() {
+    let world = World::new(&[]).connected().await;
+    let input = flyto_tools::Input::parse("{\r\n  \"text\":\n\"a\\nb\"\n}\n").expect("it is JSON");
+    let result = world.host.call("s:echo", input, &CallContext::new()).await.expect("called");
+    assert_eq!((result.failure, &*result.output), (None, "a\nb"));
+}
+
+#[tokio::test]
 async fn a_call_has_the_time_of_its_declaration_and_its_caller() {
     let second = Duration::from_secs(1);
     let mut declared = little(&[]);
