@@ -1,4 +1,11 @@
 //! Connecting to a server: its program or its address, the era, the list of tools.
+//!
+//! A connection is made in one go: the declaration is expanded with the variables of now, the program is started or the
+//! address taken, both sides agree on a revision, and all pages of tools are read. Only then is it handed out. Whatever fails
+//! before that ends what was started.
+//!
+//! Two tasks go with a connection. One waits for its end and ends the program then, so that a server that floods or is stuck
+//! does not run on. The other reads the list of tools anew when the server says that it changed. Both hold it weakly.
 
 use std::{
     collections::HashMap,
@@ -41,14 +48,14 @@ pub(super) struct Connection {
     grace: Duration,
 }
 
-/// What carries the messages.
+/// What carries the messages. Dropping it ends them: a program is killed, a request over HTTP is aborted.
 #[derive(Debug)]
 enum Link {
     Program(Child),
     Http(http::Link),
 }
 
-/// Why there is no connection.
+/// Why there is no connection. Its text is for people, without the name of the server, which the reader adds.
 #[derive(Debug)]
 pub(super) enum ConnectError {
     /// A value of the declaration cannot be made.
@@ -92,6 +99,7 @@ pub(super) async fn open(
     opened.unwrap_or(Err(ConnectError::TimedOut(time)))
 }
 
+/// The same without a limit of time. It is dropped at the limit, and everything that it started with it.
 async fn open_within(
     declared: &DeclaredServer,
     options: &ClientOptions,
@@ -152,6 +160,7 @@ impl Connection {
         !self.peer.closed.is_cancelled()
     }
 
+    /// Takes a list, by which calls check their pins from then on.
     fn set_tools(&self, listed: &Listed) {
         let tools = listed.tools.iter().map(|it| (it.name.clone(), it.clone())).collect();
         *self.tools.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(tools);
@@ -207,6 +216,9 @@ impl Connection {
     }
 
     /// Asks a server that did not end a call in time whether it is still there, and ends it where it is not.
+    ///
+    /// Returns at once. A server that is merely slow answers within [`SIGN_OF_LIFE`] and keeps its other calls; one that is
+    /// stuck would let each further call run into its deadline.
     pub(super) fn expect_sign_of_life(&self) {
         let peer = Arc::clone(&self.peer);
         let is_modern = self.agreed.revision.is_modern();
@@ -225,6 +237,7 @@ impl Connection {
         self.end_link().await
     }
 
+    /// Ends what carries the messages, once; `false` where processes may still be running.
     async fn end_link(&self) -> bool {
         let link = self.link.lock().unwrap_or_else(PoisonError::into_inner).take();
         match link {
@@ -244,7 +257,8 @@ impl Connection {
     }
 }
 
-/// In the new era, changes are told to clients that ask for them; the request stays open.
+/// In the new era, changes are told to clients that ask for them; the request stays open. `None` in the era of handshakes, where
+/// they are told without that, and where the server refuses.
 async fn subscribe(peer: &Arc<Peer>) -> Option<super::peer::InFlight> {
     if !peer.revision().is_some_and(crate::Revision::is_modern) {
         return None;

@@ -13,7 +13,8 @@ const MAX_BLOCKS: usize = 1000;
 /// Bytes of blocks that are no text and are kept, 4 MiB; what is larger is told and left out.
 const MAX_KEPT_BYTES: usize = 4 << 20;
 
-/// The result of a call.
+/// The result of a call, as the server sends it. Members that are not known here are left out; a missing list of blocks is an
+/// empty one, as some servers leave it out beside a structured result.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct CallToolResult {

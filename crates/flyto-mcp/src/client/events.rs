@@ -25,6 +25,7 @@ pub(super) enum Event<'a> {
 }
 
 impl Events {
+    /// A reader of a stream whose events have at most this many bytes of data.
     pub(super) fn new(longest: usize) -> Self {
         // `data: ` stands before it.
         let lines = Lines::new(longest.saturating_add(6));

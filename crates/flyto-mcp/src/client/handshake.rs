@@ -2,6 +2,9 @@
 //!
 //! A server of the new era answers `server/discover`. One of the era of handshakes answers it with an error, says nothing, or
 //! ends: to the first two `initialize` is sent over the same connection, and the last one is started again for it.
+//!
+//! A server that loads for longer than the first wait has both requests, and answers the one that it knows. A server of
+//! the new era may refuse the handshake then, so a refusal counts only when the discovery is answered as well.
 
 use std::time::Duration;
 
@@ -49,6 +52,8 @@ pub(super) enum NoAgreement {
     Failed(String),
 }
 
+/// The answer of a server to either request: in the new era with the versions that it has, in the other one with the one that
+/// it chose.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Hello {
@@ -170,6 +175,7 @@ fn discovered(peer: &Peer, answer: Answer) -> Option<Agreed> {
     Some(agreed(hello, Revision::LATEST))
 }
 
+/// What the server says of itself, cut to what is kept. A server without the capability `tools` has none to list.
 fn agreed(hello: Hello, revision: Revision) -> Agreed {
     let Hello { capabilities, server_info, meta, .. } = hello;
     let info = server_info.or_else(|| meta.and_then(|it| it.server_info)).unwrap_or_default();

@@ -4,6 +4,14 @@
 //! with the answer. Where the era has sessions, the first answer names one, each further request carries it, and one more
 //! stream brings what the server says by itself. Redirects are not followed: the credentials in the headers are for the
 //! address that was declared.
+//!
+//! | answer | what becomes of it |
+//! | --- | --- |
+//! | 200 with JSON | one message, or an array of them |
+//! | 200 with a stream of events | each event is a message; the request has failed where the stream ends before its answer |
+//! | 202 | nothing: a notification was taken |
+//! | 404 within a session | the server has ended the session, and with it the connection |
+//! | another status | an error of the request: the one in the body where there is one, else the status with its sign turned |
 
 use std::{
     collections::HashMap,
@@ -51,7 +59,8 @@ pub(super) struct Link {
     sender: JoinHandle<()>,
 }
 
-/// What all requests to one server share.
+/// What all requests to one server share: where they go, what each carries, and which are open. Its `Debug` shows the host and
+/// nothing else.
 struct Exchange {
     target: Target,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -124,6 +133,7 @@ impl Drop for Link {
     }
 }
 
+/// What a mutex guards, whatever became of its last holder: each value here is right after each step.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -163,6 +173,7 @@ async fn send_all(exchange: Arc<Exchange>, mut messages: mpsc::Receiver<Outgoing
 }
 
 impl Exchange {
+    /// Aborts everything that is open: the requests, and the stream of what the server says by itself.
     fn stop(&self) {
         for (_, task) in lock(&self.open).drain() {
             task.abort();
@@ -173,6 +184,10 @@ impl Exchange {
     }
 
     /// A request to its answer, which goes to the peer.
+    ///
+    /// # Errors
+    ///
+    /// There was no answer. After an answer there is an error as well, which finds no request that waits.
     async fn request(self: &Arc<Self>, id: u64, message: Outgoing) -> Result<(), RequestError> {
         let response = self.send(Method::POST, Some(&message), None).await.map_err(failed)?;
         let status = response.status();
@@ -259,7 +274,11 @@ impl Exchange {
         }
     }
 
-    /// The whole of a body, within a bound.
+    /// The whole of a body, within a bound of bytes.
+    ///
+    /// # Errors
+    ///
+    /// It is longer, also by what it says of itself, or it broke off.
     async fn whole(
         &self,
         response: Response<Incoming>,
@@ -281,7 +300,14 @@ impl Exchange {
         Ok(res)
     }
 
-    /// Makes one request, and waits for the head of its response. The error is in words.
+    /// Makes one request, and waits for the head of its response.
+    ///
+    /// It carries what was declared, the session where there is one, and the revision once that is agreed on. In the new era
+    /// the method and the name of the tool stand in headers as well, so that a proxy can tell requests apart.
+    ///
+    /// # Errors
+    ///
+    /// The server cannot be reached, in words.
     async fn send(
         &self,
         method: Method,
@@ -337,10 +363,12 @@ impl Exchange {
     }
 }
 
+/// A request without an answer, for this reason.
 fn failed(why: String) -> RequestError {
     RequestError::Closed(why.into())
 }
 
+/// Whether the body of a response is a stream of events, by its `content-type`.
 fn is_stream(response: &Response<Incoming>) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
     kind.is_some_and(|it| it.trim_start().to_ascii_lowercase().starts_with("text/event-stream"))

@@ -1,4 +1,7 @@
 //! The tools of a server, page by page.
+//!
+//! One bad definition costs itself: it is left out with a sentence that says why. A list without end, a page that repeats its
+//! cursor, and a name that comes twice are faults of the list, and what was read until then is used.
 
 use std::{collections::HashSet, sync::Arc};
 

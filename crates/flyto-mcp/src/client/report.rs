@@ -55,6 +55,15 @@ impl ServerReport {
 }
 
 /// What became of a server.
+///
+/// Serialised, it is its name in lower case: `connected`. As text it is what a table shows.
+///
+/// ```
+/// use flyto_mcp::ServerStatus;
+///
+/// assert_eq!(ServerStatus::Known.to_string(), "not started");
+/// assert_eq!(serde_json::json!(ServerStatus::Known), "known");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -90,6 +99,9 @@ impl fmt::Display for ServerStatus {
 }
 
 /// A tool that a server declares in another way than what the operator knows.
+///
+/// It cannot be called. Both definitions are whole, with the members of `tools/list`, so that a program can show what is
+/// different; texts in them are the server's, and may hold anything.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct HeldBack {
@@ -106,6 +118,13 @@ pub struct HeldBack {
 }
 
 /// How a definition differs from the one that is known.
+///
+/// ```
+/// use flyto_mcp::DefinitionChange;
+///
+/// let change = DefinitionChange::Changed(vec!["description", "inputSchema"]);
+/// assert_eq!(change.to_string(), "changed: description, inputSchema");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -2,6 +2,19 @@
 //!
 //! The tools that a host offers are the pinned ones. They are there before the server is started, and a call of one starts it.
 //! With a connection, what the server lists is compared with the pins: a tool that differs is held back.
+//!
+//! Two locks guard the two halves of a server. `slot` is held while a connection is made, which may take seconds, so callers
+//! wait for it without a thread. `known` is held for moments only, and never across a wait; where both are needed, `slot` is
+//! taken first.
+//!
+//! | event | connection | tools in the registry |
+//! | --- | --- | --- |
+//! | made | none | the pinned ones |
+//! | connected | one | those that are pinned and listed alike |
+//! | the server says that its tools changed | the same | compared anew |
+//! | the connection ends | none; the next call makes one, after the pause | they stay |
+//! | approved | the same | what was shown is pinned, and offered |
+//! | closed | none, and no further one | none |
 
 use std::{
     collections::{HashMap, HashSet},
@@ -28,6 +41,8 @@ use super::{
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// A server, for its tools and for the list of all servers.
+///
+/// It lives as long as one of its tools or the list. Its program lives as long as its connection.
 #[derive(Debug)]
 pub(super) struct ServerState {
     pub(super) name: String,
@@ -42,7 +57,7 @@ pub(super) struct ServerState {
     known: Mutex<Known>,
 }
 
-/// The connection, and how the attempts before went.
+/// The connection, and how the attempts before went. A connection that has ended stays here until the next caller looks.
 #[derive(Debug, Default)]
 struct Slot {
     connection: Option<Arc<Connection>>,
@@ -51,7 +66,7 @@ struct Slot {
     not_before: Option<Instant>,
 }
 
-/// What is known of a server without asking it.
+/// What is known of a server without asking it. All of it can be told at any time, by a program that only lists.
 #[derive(Debug, Default)]
 struct Known {
     /// What the operator knows; `None` before the first connection.
@@ -115,7 +130,7 @@ impl ServerState {
         self.known().pins.is_some()
     }
 
-    /// The owner of its tools in the registry.
+    /// The owner of its tools in the registry: of two servers with one name, one after the other, the same.
     fn owner(&self) -> Owner {
         Owner::new(format!("MCP server {}", self.name))
     }
@@ -183,6 +198,8 @@ impl ServerState {
     }
 
     /// Takes what a new connection brings; `false` where the server was closed meanwhile.
+    ///
+    /// The first connection of all pins what is listed. From then on a list changes no pin: an approval does.
     fn connected(self: &Arc<Self>, connection: &Arc<Connection>, listed: Listed) -> bool {
         {
             let mut known = self.known();
@@ -211,7 +228,8 @@ impl ServerState {
         true
     }
 
-    /// Takes what the server lists into the pins, for the tools of these names.
+    /// Takes what the server lists into the pins, for the tools of these names. A pinned tool of such a name that is not listed
+    /// loses its pin. Where the file cannot be written, the pins hold for this process, and the report says so.
     fn pin(&self, known: &mut Known, takes: impl Fn(&str) -> bool) {
         let Known { pins, listed, current, store_fault, .. } = known;
         let Some(listed) = listed else { return };
@@ -304,6 +322,8 @@ impl ServerState {
         Arc::new(Validated::lazy(tool))
     }
 
+    /// What is listed in another way than it is pinned, or not pinned, or pinned and not listed; in order of the names. Nothing
+    /// before the first list of this process.
     fn held_back(&self) -> Vec<HeldBack> {
         let known = self.known();
         let (Some(pins), Some(listed)) = (&known.pins, &known.listed) else { return Vec::new() };
@@ -336,7 +356,7 @@ impl ServerState {
         res
     }
 
-    /// What is told of it.
+    /// What is told of it. A connection wins over a problem, and that over what is only known.
     pub(super) fn report(&self) -> ServerReport {
         let held_back = self.held_back();
         let known = self.known();
@@ -437,6 +457,8 @@ impl ServerState {
 }
 
 impl Slot {
+    /// One more failure: the next attempt follows after `backoff`, doubled with each failure in a row, at most
+    /// [`MAX_BACKOFF`].
     fn failed(&mut self, backoff: Duration) {
         let pause = backoff.saturating_mul(1 << self.n_failures.min(16)).min(MAX_BACKOFF);
         self.n_failures += 1;

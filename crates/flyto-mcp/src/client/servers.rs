@@ -58,7 +58,7 @@ struct Inner {
     servers: Mutex<Vec<Arc<ServerState>>>,
 }
 
-/// Why no tool of a server was approved.
+/// Why no tool of a server was approved. What was known of its tools is as it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApproveError {

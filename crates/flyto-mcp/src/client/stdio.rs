@@ -34,6 +34,7 @@ const STDERR_BYTES: usize = 8 * 1024;
 pub(super) struct Tail(Arc<Mutex<VecDeque<u8>>>);
 
 impl Tail {
+    /// Adds bytes, and drops those at the front that are too many.
     fn push(&self, bytes: &[u8]) {
         let mut tail = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = &bytes[bytes.len().saturating_sub(STDERR_BYTES)..];
@@ -54,7 +55,9 @@ impl Tail {
     }
 }
 
-/// The program of a server. Dropping it kills it at once.
+/// The program of a server. Dropping it kills it at once, with all its descendants where the backend can do that.
+///
+/// Its streams are pipes of its own: neither the input nor the output of this process reaches it.
 #[derive(Debug)]
 pub(super) struct Child {
     process: Option<Process>,

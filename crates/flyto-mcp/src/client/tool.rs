@@ -1,4 +1,14 @@
 //! A tool of a server, as a tool of the host.
+//!
+//! The steps of one call, after the gates of the host have let it pass:
+//!
+//! 1. The connection: the one that there is, or a new one, for which other calls wait as well.
+//! 2. The pin: where the server declares the tool in another way by now, the call is refused, and nothing is sent.
+//! 3. The request, and notes of its progress until the answer.
+//! 4. Where the server asks for input, the handler answers, and the same request is made again with the answers.
+//!
+//! The time of the call covers all of them. At its end, and where the caller cancels, the request is taken back by dropping
+//! it, and the result says so at once: a server that does not react delays no caller.
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
@@ -21,10 +31,14 @@ use super::{
     server::ServerState,
 };
 
-/// How often one call may ask for more input.
+/// How often one call may ask for more input: 8. Each round costs the user a question, and a server that goes on asking
+/// gives a failure in place of a result.
 const MAX_ROUNDS: usize = 8;
 
 /// A tool that a server offers.
+///
+/// It holds its server, which holds its tools weakly: the registry decides how long a tool lives. A snapshot of the registry
+/// may keep one longer than the server offers it; a call of such a tool is refused by its pin.
 #[derive(Debug)]
 pub(super) struct ServerTool {
     server: Arc<ServerState>,
@@ -45,7 +59,7 @@ impl ServerTool {
     }
 }
 
-/// Why a call ended before its answer.
+/// Why a call ended before its answer. What the server does with it from then on is not known.
 #[derive(Debug, Clone, Copy)]
 enum Over {
     Cancelled,
@@ -139,7 +153,12 @@ impl Tool for ServerTool {
 }
 
 impl ServerTool {
-    /// Makes the call, and reports how far it has come. The outer error says that it was not made.
+    /// Makes the call, and reports how far it has come.
+    ///
+    /// # Errors
+    ///
+    /// The outer error says that the call was not made: the connection has ended, or too many requests wait. The inner one
+    /// says that it was made and has no result.
     async fn ask(
         &self,
         ctx: &CallContext,
@@ -189,6 +208,11 @@ impl ServerTool {
     }
 
     /// Whether the server still declares the tool as it was pinned.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`](ToolErrorKind::Refused) where it declares another tool under the name, which the operator has not approved;
+    /// [`NotFound`](ToolErrorKind::NotFound) where it offers none.
     fn check_pin(&self, connection: &Connection) -> Result<(), ToolError> {
         let (id, server) = (&self.id, &self.server.name);
         let what = match connection.tool(&self.definition.name) {
@@ -206,7 +230,10 @@ impl ServerTool {
         Err(ToolError::new(ToolErrorKind::Refused, what))
     }
 
-    /// What the server asks for within the call, answered; `None` where it cannot be.
+    /// What the server asks for within the call, answered: members for the next request of the same call.
+    ///
+    /// `None` where it cannot be answered: there is no handler, the request is none for a form or an address, or it cannot be
+    /// read. What the server sent as its state goes back as it came.
     async fn further_input(&self, result: CallToolResult) -> Option<Vec<(&'static str, String)>> {
         let handler: &Arc<dyn ElicitationHandler> = self.server.handler.as_ref()?;
         let mut answers = Map::new();
@@ -223,6 +250,7 @@ impl ServerTool {
         Some(res)
     }
 
+    /// The result of a call that ended before its answer.
     fn ended(&self, over: Over) -> ToolResult {
         match over {
             Over::Cancelled => {
@@ -256,7 +284,8 @@ impl ServerTool {
         }
     }
 
-    /// The call was not made.
+    /// The call was not made: there is no connection. A variable that is not set is a result, which a model can report;
+    /// everything else is an error, whose kind says whether another attempt can help.
     fn not_connected(&self, err: &ConnectError) -> Result<ToolResult, ToolError> {
         let what = format!("failed to call {}: the server {}: {err}", self.id, self.server.name);
         let kind = match err {
