@@ -18,6 +18,7 @@ use flyto_diagnostics::Findings;
 use flyto_plugin::{ChangeKind, Found};
 use flyto_tools::{Changes, Owner, Registry, Tool, ToolId};
 use serde::{Serialize, Serializer};
+use tokio::sync::watch;
 
 use crate::{
     report::{ExecFile, ExecFileState, LoadReport},
@@ -149,6 +150,23 @@ impl HostChanges {
             res
         });
         Self { sources, tools, findings }
+    }
+}
+
+/// Tells when what a host has loaded is another, whatever made it so: [`Host::reload`](crate::Host::reload), a watch of the
+/// files, or a source that was added. From [`Host::reloads`](crate::Host::reloads).
+///
+/// It does not keep the host alive. Several changes before a look are one.
+#[derive(Debug, Clone)]
+pub struct Reloads(pub(crate) watch::Receiver<Moment>);
+
+impl Reloads {
+    /// Waits for the next change; `None` once the host is gone. A caller that wants to know what is different compares what it
+    /// knew with [`Host::report`](crate::Host::report).
+    ///
+    /// Dropping the future loses no change.
+    pub async fn changed(&mut self) -> Option<()> {
+        self.0.changed().await.ok()
     }
 }
 

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use crate::{
     builder::HostBuilder,
-    changes::{HostChanges, Moment, Roster},
+    changes::{HostChanges, Moment, Reloads, Roster},
     codes,
     config::{Config, ConfigServer},
     error::CallError,
@@ -182,6 +182,27 @@ impl Host {
         let mut report = sources.update(&self.registry, catalogue);
         report.watching.clone_from(&before.report.watching);
         self.publish(&before, report)
+    }
+
+    /// Tells of each later change of what is loaded: tools, plugins, and the servers that plugins declare, which are no tools of
+    /// the [registry](Self::registry).
+    ///
+    /// ```
+    /// # use flyto_execenv::{ExecEnv, local::Local};
+    /// # use flyto_host::{Config, Host, Surroundings};
+    /// # fn f() -> Result<(), Box<dyn std::error::Error>> {
+    /// let host = Host::new(ExecEnv::new(Local::new()), Surroundings::ambient()?, Config::default());
+    /// let mut reloads = host.reloads();
+    /// # async move {
+    /// while reloads.changed().await.is_some() {
+    ///     println!("{} servers are declared", host.servers().len());
+    /// }
+    /// # };
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn reloads(&self) -> Reloads {
+        Reloads(self.moment.subscribe())
     }
 
     /// Says why changes of some files are noticed late. That it is said already is no change.

@@ -96,7 +96,7 @@ mod validate; // checking files without using them
 
 pub use bound::DEFAULT_OUTPUT_LIMIT_BYTES;
 pub use builder::HostBuilder;
-pub use changes::{HostChanges, SourceChange, SourceKind};
+pub use changes::{HostChanges, Reloads, SourceChange, SourceKind};
 pub use config::{
     AddRulesError, AuditConfig, Config, ConfigError, ConfigServer, ConfigValue, EvolveConfig,
     Flags, OnUnrecorded, Origin, ProjectReview, ReviewError, Sandbox, SandboxProfile, SecretRules,

@@ -150,10 +150,10 @@ impl Servers {
             tokio::spawn(ServerState::keep_connected(Arc::downgrade(server)));
         }
         let Some(host) = self.0.host.upgrade() else { return };
-        let (inner, mut watch) = (Arc::downgrade(&self.0), host.registry().watch());
+        let (inner, mut reloads) = (Arc::downgrade(&self.0), host.reloads());
         drop(host);
         tokio::spawn(async move {
-            while watch.changed().await.is_some() {
+            while reloads.changed().await.is_some() {
                 let Some(inner) = inner.upgrade() else { return };
                 let Some(host) = inner.host.upgrade() else { return };
                 for server in inner.sync(&host) {

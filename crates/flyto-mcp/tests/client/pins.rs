@@ -141,6 +141,34 @@ async fn a_server_that_was_not_ready_in_time_is_kept_as_such() {
 }
 
 #[tokio::test]
+async fn servers_of_plugins_come_and_go_with_a_reload() {
+    let world = World::new(&[]);
+    world.servers.keep_connected();
+    let plugin = world.dir.path().join("plugins/p");
+    fs::create_dir_all(&plugin).expect("made");
+    // The plugin has no tools, so the registry alone tells of nothing.
+    let manifest = json!({"name": "p", "mcpServers": {"one": little(&[])}});
+    fs::write(plugin.join("plugin.json"), manifest.to_string()).expect("written");
+    world.host.reload();
+    let is_there = |name: &str| {
+        world.servers.reports().iter().any(|it| {
+            it.name == name && it.status == ServerStatus::Connected && !it.tools.is_empty()
+        })
+    };
+    while !is_there("p-one") {
+        tokio::task::yield_now().await;
+    }
+    assert!(world.host.find("p-one:echo").is_ok());
+    let manifest = json!({"name": "p", "mcpServers": {"two": little(&[])}});
+    fs::write(plugin.join("plugin.json"), manifest.to_string()).expect("written");
+    world.host.reload();
+    while !is_there("p-two") {
+        tokio::task::yield_now().await;
+    }
+    assert!(world.host.find("p-one:echo").is_err());
+}
+
+#[tokio::test]
 async fn a_damaged_file_of_pins_approves_nothing() {
     let world = World::with(server(), options(), None).connected().await;
     let pins = fs::read_dir(world.dir.path().join("pins")).expect("there").next();

@@ -62,7 +62,11 @@ impl World {
         handler: Option<Arc<dyn ElicitationHandler>>,
     ) -> Self {
         let config = dir.path().join("flyto.json");
-        let text = json!({"mcpServers": servers, "permissions": {"allow": ["mcp__s__*"]}});
+        let text = json!({
+            "mcpServers": servers,
+            "permissions": {"allow": ["mcp__s__*"]},
+            "plugins": {"enabled": true, "plugin_dirs": [dir.path().join("plugins")]},
+        });
         std::fs::write(&config, text.to_string()).expect("written");
         let path = std::env::var_os("PATH").expect("there is one");
         let mut env: Environment = [("PATH", path)].into_iter().collect();
