@@ -151,6 +151,50 @@
 //! What is kept and compared: name, title, description, both schemas, annotations. The order of members does not count. A file
 //! of what is kept that is damaged approves nothing.
 //!
+//! ### The life of a server's program
+//!
+//! | moment | what happens |
+//! | --- | --- |
+//! | [`Servers::new`] | nothing is started; the tools that are known are registered |
+//! | a call, [`Servers::connect`], [`Servers::keep_connected`] | it is started, with the values of its variables as they are then |
+//! | it does not agree, or is not ready in time | it is killed, and the next start follows a pause |
+//! | it closes its output, floods, or gives no sign of life | the connection ends, calls in flight are lost, and it is killed |
+//! | [`Servers::disconnect`], [`Servers::close`] | its input ends; after [`ClientOptions::grace`] it is killed |
+//! | the last [`Servers`] and the host are dropped, or the process is killed | it is killed, with what it started, as far as the backend can do that |
+//!
+//! Of a server of a plugin the declaration is looked at after each reload of the host: one that is the same keeps its program,
+//! one that changed is closed, and the new one is started when it is needed.
+//!
+//! ### What is kept of a server
+//!
+//! The directory that [`Servers::new`] is given has one file for each server, by its name and the file that declares it: the
+//! definitions of its tools and its version, as JSON. It is replaced in one step. A second file is there while a server was not
+//! ready in time and never connected to ([`ServerReport::failed_before`]); it holds a digest of the declaration and no value of it.
+//!
+//! ### A question of a server
+//!
+//! | what the server sends | what [`ElicitationHandler::ask`] gets |
+//! | --- | --- |
+//! | a message and a form with fields | [`schema`](Elicitation::schema): an object schema, its properties as the server sent them |
+//! | a message and a form without fields | no schema: a yes is all that is asked for |
+//! | a message and an address | [`url`](Elicitation::url); an answer has no content then |
+//! | anything else | nothing: the server gets an error, or the call a refusal |
+//!
+//! The same question comes in one of two ways: as a request within the call in the era of handshakes, and as a result that asks
+//! for input in the new one, after which the call is made again with the answers. A handler sees no difference. Its future is
+//! dropped when the call ends.
+//!
+//! ### Over HTTP
+//!
+//! | answer of the server | what becomes of it |
+//! | --- | --- |
+//! | JSON, or a stream of events | messages |
+//! | a stream that ends before the answer | the request is lost |
+//! | 404 within a session | the connection has ended; the next call opens another session |
+//! | any other status but success | an error of the request |
+//! | a redirect | the same: headers may hold credentials, and go to the declared address only |
+//! | a certificate that is not trusted, or of another host | no connection; nothing was sent |
+//!
 //! ### The result of a call
 //!
 //! | what the server answers | what the result is |

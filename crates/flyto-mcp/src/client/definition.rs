@@ -1,4 +1,13 @@
 //! What a server declares of a tool.
+//!
+//! | member | what it becomes |
+//! | --- | --- |
+//! | `name` | part of the id; kept as it is for requests |
+//! | `title`, `description` | texts for people and for models |
+//! | `inputSchema`, `outputSchema` | the schemas against which the host checks; one for output that is no object is left out |
+//! | `annotations.destructiveHint`, `.openWorldHint` | metadata, where they say `true` |
+//! | other annotations | nothing: a server does not declare itself harmless |
+//! | any other member | nothing, and it is not compared |
 
 use std::fmt::Write as _;
 
@@ -21,8 +30,11 @@ const MEMBERS: [&str; 6] =
 pub(super) struct Definition {
     /// The name that the server knows.
     pub(super) name: String,
+    /// Empty where it has none.
     pub(super) description: String,
+    /// An object, which may still be no schema: that shows at the first call, and costs that tool only.
     pub(super) input_schema: Value,
+    /// An object, or none.
     pub(super) output_schema: Option<Value>,
     title: Option<String>,
     /// What it says about itself; hints, and nothing more.

@@ -24,6 +24,15 @@ pub struct Elicitation {
 }
 
 /// What the user answers.
+///
+/// ```
+/// use flyto_mcp::ElicitationAnswer;
+/// use serde_json::json;
+///
+/// // For a form with the fields `name` and `count`.
+/// let answer = ElicitationAnswer::Accept(json!({"name": "Ada", "count": 3}));
+/// assert_ne!(answer, ElicitationAnswer::Decline);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ElicitationAnswer {

@@ -1,4 +1,7 @@
 //! The stdout of a server as lines of bounded length.
+//!
+//! A line that is too long costs its own message: its start is handed over, the rest is thrown away as it comes, and the
+//! lines behind it are read as before.
 
 use memchr::memchr;
 
@@ -29,6 +32,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
+    /// Lines of at most this many bytes, the line feed not counted.
     pub(super) fn new(longest: usize) -> Self {
         Self { buffer: Vec::new(), searched: 0, skipped: 0, longest }
     }

@@ -44,6 +44,29 @@ use super::{
 /// # Ok(()) }
 /// ```
 ///
+/// A report tells what became of each, and what its tools are called in the registry:
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use flyto_execenv::{ExecEnv, local::Local};
+/// # use flyto_host::{Flags, Host, Surroundings, load_config};
+/// # use flyto_mcp::{ClientOptions, ServerStatus, Servers};
+/// # let dir = tempfile::tempdir()?;
+/// # let mut flags = Flags::default();
+/// # flags.config = Some(dir.path().join("flyto.json"));
+/// let text = r#"{"mcpServers": {"time": {"command": "mcp-server-time"}}}"#;
+/// std::fs::write(dir.path().join("flyto.json"), text)?;
+/// # let surroundings = Surroundings::new(Default::default(), dir.path());
+/// let (config, _) = load_config(&surroundings, &flags)?;
+/// let host = Arc::new(Host::new(ExecEnv::new(Local::new()), surroundings, config));
+/// let servers = Servers::new(&host, Some(dir.path().join("known")), ClientOptions::default());
+/// let report = &servers.reports()[0];
+/// // Nothing was started: what the server has is not known yet.
+/// assert_eq!((&*report.name, report.status), ("time", ServerStatus::Unknown));
+/// assert!(report.tools.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// Cloning is cheap, and all clones are the same servers. The programs of servers end with the last clone and the host, at the
 /// latest; [`close`](Self::close) ends them in order.
 #[derive(Debug, Clone)]

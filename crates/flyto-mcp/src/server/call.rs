@@ -142,6 +142,9 @@ impl ToolCall {
     }
 
     /// Makes the call. `None`: the client took it back, and waits for no answer.
+    ///
+    /// What the rules ask about is asked while the request is open, before anything runs. A call that goes on as a job is
+    /// answered with it, and its end is recorded, whatever becomes of the client.
     pub(crate) async fn run(self, peer: Arc<Peer>, in_flight: InFlight) -> Option<Outcome> {
         let Self { terms, progress_token, prepared, asker, background } = self;
         let server = &peer.server;

@@ -129,6 +129,8 @@ fn read_lines(
     Ok((receiver, has_ended))
 }
 
+/// Takes lines until there are no more, or the connection is to end. Calls run beside it; an answer is written as soon as it is
+/// there, whatever came before it.
 async fn take_lines(
     peer: &Arc<Peer>,
     mut lines: mpsc::Receiver<Line>,
@@ -263,6 +265,7 @@ async fn finish(peer: &Arc<Peer>, mut calls: JoinSet<()>, end: &Ended, stop: &Ca
     calls.shutdown().await;
 }
 
+/// Waits for the end of every call.
 async fn all_ended(calls: &mut JoinSet<()>) {
     while calls.join_next().await.is_some() {}
 }

@@ -63,7 +63,8 @@ struct Modern {
 }
 
 impl Shared {
-    /// One page of the tools.
+    /// One page of the tools, from the one behind the cursor on. A cursor that is none of this server's is a fault of the
+    /// request; that of a tool that is gone by now leads to the tools behind it.
     pub(crate) fn list_tools(&self, terms: &Terms, cursor: Option<&str>) -> Outcome {
         let listing = self.listing(terms.revision.is_modern());
         let begin = match cursor {

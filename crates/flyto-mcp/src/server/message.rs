@@ -144,6 +144,7 @@ impl<'a> Message<'a> {
 }
 
 impl Unreadable {
+    /// A text that is no JSON, or nests deeper than the reader goes.
     fn of(err: &serde_json::Error) -> Self {
         let (code, what) = match err.classify() {
             Category::Data => (INVALID_REQUEST, "failed to read the message"),
@@ -220,6 +221,7 @@ pub(crate) struct Notification<'a, T> {
 }
 
 impl<'a, T: Serialize> Notification<'a, T> {
+    /// A notification of this method. The parameters are an object.
     pub(crate) fn new(method: &'a str, params: T) -> Self {
         Self { jsonrpc: "2.0", method, params }
     }

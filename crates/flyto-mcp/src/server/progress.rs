@@ -57,6 +57,7 @@ impl Latest {
         let _ = self.job.set(job);
     }
 
+    /// The newest report that was not sent yet.
     fn take(&self) -> Option<Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

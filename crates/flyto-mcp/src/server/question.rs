@@ -49,6 +49,7 @@ impl Questions {
         self.waiting().take();
     }
 
+    /// The questions that wait, by their ids. Held for moments.
     fn waiting(&self) -> MutexGuard<'_, Option<Waiting>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -73,6 +74,9 @@ impl Drop for Asked<'_> {
 
 impl Peer {
     /// Sends the client a request and waits for the result; `None` for an error, and from a client that has gone.
+    ///
+    /// There is no limit of time here: the call that asks has one, and dropping the future tells the client that no answer
+    /// is needed any more.
     pub(crate) async fn ask_client(&self, method: &str, params: &Value) -> Option<Value> {
         let n = self.session.questions.n_asked.fetch_add(1, Ordering::Relaxed) + 1;
         let id = Id::Text(format!("flyto-{n}"));

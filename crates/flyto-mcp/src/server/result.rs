@@ -31,7 +31,8 @@ struct Text<'a> {
     text: &'a str,
 }
 
-/// The result of a call that took place.
+/// The result of a call that took place: its text, its structured part, and whether it failed. A failure of the tool is a result
+/// with `isError`, which the model can react to, and no error of the protocol.
 pub(crate) fn of(server: &Shared, terms: &Terms, result: ToolResult) -> Outcome {
     let is_error = result.is_error();
     let ToolResult { mut output, failure, data, .. } = result;
@@ -79,7 +80,7 @@ fn write(
     to_raw_value(&res).map_err(|err| Fault::unwritable(&err))
 }
 
-/// Why a call gave no result, and what to do about it.
+/// Why a call gave no result, and what to do about it: the chain of causes, and for a refusal the rule to add and its file.
 pub(crate) fn why_not(server: &Shared, err: &CallError) -> String {
     match err {
         CallError::Tool(err) => err.chain(),

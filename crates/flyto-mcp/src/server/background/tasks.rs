@@ -91,6 +91,7 @@ struct Task {
 }
 
 impl Task {
+    /// A task as its job stands, without what came of it.
     fn new(server: &Shared, job: &Job, result_type: &'static str, status: &'static str) -> Self {
         // The times of a job as it tells them: RFC 3339.
         let times = serde_json::to_value(job).unwrap_or_default();
@@ -117,6 +118,7 @@ impl Task {
         }
     }
 
+    /// The task as a result.
     fn write(&self) -> Outcome {
         to_raw_value(self).map_err(|err| Fault::unwritable(&err))
     }
