@@ -4,7 +4,7 @@
 //! text, a person has not seen what the composite would do: it needs review, and is not run before it was approved again.
 //! Tools of other owners are the host's to answer for, and are compared by what they declare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Catalog, Composite};
 use crate::{DefinitionHash, Loaded, Version};
@@ -56,17 +56,23 @@ impl Loaded {
     /// Composites that can be called and whose tools changed since a person approved them, in the order of their names.
     #[must_use]
     pub fn needs_review(&self) -> Vec<NeedsReview> {
-        let hashes: ToolHashes =
-            self.active.iter().map(|it| (it.definition.name.clone(), it.hash())).collect();
-        let of = |it: &Version| {
-            let composite = Composite::of(&it.definition)?;
+        let composites: Vec<(&Version, Composite)> = self
+            .active
+            .iter()
+            .filter_map(|it| Some((it, Composite::of(&it.definition)?)))
+            .collect();
+        // A hash takes longer than reading what it is of, and most tools are called by no composite.
+        let called: BTreeSet<&str> = composites.iter().flat_map(|it| it.1.tools()).collect();
+        let called = self.active.iter().filter(|it| called.contains(it.definition.name.as_str()));
+        let hashes: ToolHashes = called.map(|it| (it.definition.name.clone(), it.hash())).collect();
+        let of = |(it, composite): &(&Version, Composite)| {
             let now = composite.tools().filter_map(|it| hashes.get_key_value(it));
             let now = now.map(|(name, hash)| (name.clone(), *hash)).collect();
             let tools = changed(&it.approval.as_ref()?.tools, &now);
             let (name, version) = (it.definition.name.clone(), it.number);
             (!tools.is_empty()).then_some(NeedsReview { name, version, tools })
         };
-        self.active.iter().filter_map(of).collect()
+        composites.iter().filter_map(of).collect()
     }
 
     /// The composites that can be called and whose steps or undo steps call a tool of this name, in the order of their

@@ -139,7 +139,7 @@ impl ToolBuilder {
                 tools.push((name, number, same.clone()));
                 continue;
             }
-            match self.tool_of(&version, &catalog) {
+            match self.tool_of(&version, hash, &catalog) {
                 Ok(tool) => tools.push((name, number, Current { hash, tool })),
                 Err(refusal) => {
                     let path = self.store().view_path(&name);
@@ -164,10 +164,14 @@ impl ToolBuilder {
     }
 
     /// The tool of a saved version, whose calls ask first whether the version is in force.
-    fn tool_of(&self, version: &Version, catalog: &Catalog) -> Result<Arc<dyn Tool>, Refusal> {
+    fn tool_of(
+        &self,
+        version: &Version,
+        approved: DefinitionHash,
+        catalog: &Catalog,
+    ) -> Result<Arc<dyn Tool>, Refusal> {
         let (store, name, number) =
             (self.store().clone(), version.definition.name.clone(), version.number);
-        let approved = version.hash();
         let gate = move || {
             store.in_force(&name, number, approved).inspect_err(|why| {
                 // As well as that can be done: the call is refused in any case.
@@ -176,22 +180,23 @@ impl ToolBuilder {
             })
         };
         let tools = version.approval.as_ref().map(|it| it.tools.clone()).unwrap_or_default();
-        self.made(version.definition.clone(), tools, Some(Arc::new(gate)), catalog)
+        let saved: (Arc<Gate>, DefinitionHash) = (Arc::new(gate), approved);
+        self.made(version.definition.clone(), tools, Some(saved), catalog)
     }
 
     /// The tool of a definition. `catalog` has the tools that a composite may call, `tools` those that were approved with
-    /// it.
+    /// it; a version that is saved has a gate and a hash.
     fn made(
         &self,
         definition: ToolDefinition,
         tools: ToolHashes,
-        gate: Option<Arc<Gate>>,
+        saved: Option<(Arc<Gate>, DefinitionHash)>,
         catalog: &Catalog,
     ) -> Result<Arc<dyn Tool>, Refusal> {
         let failed = |err: ToolError| Refusal::Syntax { message: err.chain() };
         let Inner { env, host, registry, caller, .. } = &*self.inner;
         let version = definition.version;
-        let saved = gate.is_some().then(|| definition.hash());
+        let (gate, saved) = saved.unzip();
         if let Body::Composite(_) = definition.body {
             let unsupported =
                 Refusal::Unsupported { execution_type: definition.body.execution_type() };
@@ -230,7 +235,8 @@ impl ToolBuilder {
     }
 
     pub(super) fn register(&self, version: &Version) -> Result<(), Refusal> {
-        let tool = Current { hash: version.hash(), tool: self.tool_of(version, &self.catalog())? };
+        let hash = version.hash();
+        let tool = Current { hash, tool: self.tool_of(version, hash, &self.catalog())? };
         self.exchange(&version.definition.name, version.number, Some(tool))
     }
 
