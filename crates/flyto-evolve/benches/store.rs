@@ -1,7 +1,11 @@
 //! How long does a start take with a store of 200 tools?
 //!
-//! `cargo xtask bench store [ROUNDS]`. Each tool has two versions and a script of 2 KiB. Every measurement is the first and
+//! `cargo xtask bench store [--rounds=N]`. Each tool has two versions and a script of 2 KiB. Every measurement is the first and
 //! only one of its process, as a start is; the files are in the cache. The reach is 100 ms.
+//!
+//! On 2026-11-23, 2 virtual CPUs (AMD EPYC) at a load of 9: a start takes 44 to 61 ms of processor time, of which 7 ms go to
+//! reading the files, and 131 to 267 ms by the clock, for it waits for a CPU most of the time. While a start computed seven
+//! hashes of each definition, it took 77 to 92 ms of processor time.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a person reads the result")]
 
@@ -38,8 +42,11 @@ fn main() -> ExitCode {
     let done = match words[..] {
         [MEASURE, variant, dir] => measure(variant, Path::new(dir)),
         [] => compare(ROUNDS),
-        [rounds] => rounds.parse().map_err(Into::into).and_then(compare),
-        _ => Err("usage: store [ROUNDS]".into()),
+        [option] => match option.strip_prefix("--rounds=").map(str::parse) {
+            Some(rounds) => rounds.map_err(Into::into).and_then(compare),
+            None => Err(format!("unknown option {option}; known: --rounds=N").into()),
+        },
+        _ => Err("there is one option: --rounds=N".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
