@@ -10,7 +10,6 @@ use std::{
     fmt,
     num::NonZeroUsize,
     sync::Arc,
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -21,10 +20,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Capabilities, Capability, Captured, Class, Ending, ErrorOutput, ExecError, ExecErrorKind,
-    Executor, Filesystem, Installed, Limits, Outcome, Output, Policies, Policy, Process, Running,
-    Spec, Stdin, Usage,
-    drive::{Driven, Plan, Streams, at, drive},
+    Capabilities, Capability, Class, Ending, ErrorOutput, ExecError, ExecErrorKind, Executor,
+    Filesystem, Installed, Outcome, Output, Policies, Policy, Process, Readiness, ReadyOptions,
+    Running, Spec, Stdin,
+    drive::{Plan, Streams, at, drive},
+    ready::{Held, Pool},
+    report::Report,
 };
 
 /// Calls in flight for each CPU, unless the host says otherwise.
@@ -71,6 +72,8 @@ struct Inner {
     policies: Policies,
     in_flight: Arc<Semaphore>,
     max_in_flight: usize,
+    /// `None` where no process waits for a call.
+    ready: Option<Arc<Pool>>,
 }
 
 impl fmt::Debug for ExecEnv {
@@ -111,6 +114,7 @@ pub struct ExecEnvBuilder {
     named: BTreeMap<String, Arc<dyn Executor>>,
     policies: Policies,
     max_in_flight: Option<NonZeroUsize>,
+    ready: Option<ReadyOptions>,
 }
 
 impl ExecEnvBuilder {
@@ -137,6 +141,14 @@ impl ExecEnvBuilder {
         self
     }
 
+    /// Keeps processes of programs that allow it ([`Spec::ready`]) started before they are called, within these bounds.
+    /// Without it, each call starts its own. They end with the last clone of the handle.
+    #[must_use]
+    pub fn ready(mut self, options: ReadyOptions) -> Self {
+        self.ready = Some(options);
+        self
+    }
+
     /// The finished handle.
     #[must_use]
     pub fn build(self) -> ExecEnv {
@@ -154,6 +166,7 @@ impl ExecEnvBuilder {
                 policies: self.policies,
                 in_flight: Arc::new(Semaphore::new(max_in_flight)),
                 max_in_flight,
+                ready: self.ready.and_then(Pool::new),
             }),
         }
     }
@@ -263,20 +276,22 @@ impl ExecEnv {
             named: BTreeMap::new(),
             policies: Policies::default(),
             max_in_flight: None,
+            ready: None,
         }
     }
 
     /// The same executors under further policies: of both, the stricter holds. Calls of the two handles share the
-    /// places in flight.
+    /// places in flight, and the processes that wait.
     #[must_use]
     pub fn narrowed_by(&self, policies: &Policies) -> Self {
-        let Inner { default, named, policies: own, in_flight, max_in_flight } = &*self.inner;
+        let Inner { default, named, policies: own, in_flight, max_in_flight, ready } = &*self.inner;
         let inner = Inner {
             default: Arc::clone(default),
             named: Arc::clone(named),
             policies: own.narrowed_by(policies),
             in_flight: Arc::clone(in_flight),
             max_in_flight: *max_in_flight,
+            ready: ready.clone(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -313,7 +328,7 @@ impl ExecEnv {
     pub fn installed(&self, mut spec: Spec) -> Installed {
         self.policy(&spec.class).apply(&mut spec);
         let executor = self.executor_for(&spec.class);
-        executor.map(|it| self.installed_by(it, &spec)).unwrap_or_default()
+        executor.map(|it| self.installed_by(&**it, &spec)).unwrap_or_default()
     }
 
     fn installed_by(&self, executor: &dyn Executor, spec: &Spec) -> Installed {
@@ -365,7 +380,7 @@ impl ExecEnv {
             return Err(ExecError::new(ExecErrorKind::InvalidSpec, what));
         }
         let (executor, enforced) = self.admit(&mut spec)?;
-        let mut report = Report::new(executor, enforced, &spec);
+        let mut report = Report::new(&**executor, enforced, &spec);
         let RunOptions { cancel, observer } = options;
 
         let Some((_place, waited)) = self.place(&cancel).await else {
@@ -381,7 +396,29 @@ impl ExecEnv {
         want_all(&mut spec, observer.is_some());
         let mut plan = Plan::new(&spec, deadline_of(&spec, report.started));
         plan.observer = observer;
-        let running = match begin(executor, spec, report.started, plan.deadline, &cancel).await? {
+        // Dropped when the call is over, which starts the process for the next one.
+        let (_lease, waiting) = match (&self.inner.ready, &spec) {
+            (Some(pool), Spec { ready: Some(_), stdin: Stdin::Bytes(_), .. }) => {
+                let (lease, waiting) = pool.take(executor, &spec).await;
+                (Some(lease), Some(waiting))
+            }
+            _ => (None, None),
+        };
+        let begun = match waiting {
+            Some(Ok(held)) => {
+                let Held { running, waited, used } = held;
+                report.readiness = Readiness::Ready { waited };
+                report.startup = used;
+                may_begin(report.started, plan.deadline, &cancel).map(|()| running)
+            }
+            waiting => {
+                if let Some(Err(why)) = waiting {
+                    report.readiness = Readiness::Cold(why);
+                }
+                begin(&**executor, spec, report.started, plan.deadline, &cancel).await?
+            }
+        };
+        let running = match begun {
             Ok(running) => running,
             Err(ending) => return Ok(report.never_ran(ending)),
         };
@@ -404,7 +441,7 @@ impl ExecEnv {
     /// The program could not be started.
     pub async fn start(&self, mut spec: Spec, options: RunOptions) -> Result<Process, ExecError> {
         let (executor, enforced) = self.admit(&mut spec)?;
-        let report = Report::new(executor, enforced, &spec);
+        let report = Report::new(&**executor, enforced, &spec);
         let RunOptions { cancel, observer } = options;
         want_all(&mut spec, observer.is_some());
         let mut plan = Plan::new(&spec, deadline_of(&spec, report.started));
@@ -416,7 +453,7 @@ impl ExecEnv {
             spec.stderr == ErrorOutput::Separate(Output::Piped),
         );
         let what = format!("start {:?}", spec.program.as_os_str());
-        match begin(executor, spec, report.started, plan.deadline, &cancel).await? {
+        match begin(&**executor, spec, report.started, plan.deadline, &cancel).await? {
             Ok(running) => Ok(Process::new(running, [stdin, stdout, stderr], plan, report, cancel)),
             Err(ending) => {
                 let why = if ending == Ending::Cancelled { "cancelled" } else { "deadline passed" };
@@ -425,11 +462,17 @@ impl ExecEnv {
         }
     }
 
+    /// How many processes wait for a call ([`ExecEnvBuilder::ready`]).
+    #[must_use]
+    pub fn waiting_processes(&self) -> usize {
+        self.inner.ready.as_ref().map_or(0, |it| it.n_waiting())
+    }
+
     /// The executor that the policy of a class names, or the default one.
-    fn executor_for(&self, class: &Class) -> Result<&dyn Executor, ExecError> {
+    fn executor_for(&self, class: &Class) -> Result<&Arc<dyn Executor>, ExecError> {
         match &self.inner.policies.get(class).executor {
-            None => Ok(&*self.inner.default),
-            Some(name) => self.inner.named.get(name).map(|it| &**it).ok_or_else(|| {
+            None => Ok(&self.inner.default),
+            Some(name) => self.inner.named.get(name).ok_or_else(|| {
                 let what = format!("find executor {name:?}, which the policy of {class} names");
                 ExecError::new(ExecErrorKind::Unsupported, what)
             }),
@@ -437,7 +480,10 @@ impl ExecEnv {
     }
 
     /// Narrows the spec and refuses it where it is invalid, its class is refused, or it demands what is not declared.
-    fn admit(&self, spec: &mut Spec) -> Result<(&dyn Executor, BTreeSet<Capability>), ExecError> {
+    fn admit(
+        &self,
+        spec: &mut Spec,
+    ) -> Result<(&Arc<dyn Executor>, BTreeSet<Capability>), ExecError> {
         spec.check()?;
         let policy = self.inner.policies.get(&spec.class);
         if let Some(reason) = &policy.refused {
@@ -450,7 +496,7 @@ impl ExecEnv {
         let required = spec.requirements();
         let missing = capabilities.missing(&required);
         if missing.is_empty() {
-            self.installed_by(executor, spec).open(&mut spec.isolation);
+            self.installed_by(&**executor, spec).open(&mut spec.isolation);
             return Ok((executor, required));
         }
         let missing: Vec<_> = missing.iter().map(|it| it.name()).collect();
@@ -500,6 +546,19 @@ fn deadline_of(spec: &Spec, started: Instant) -> Option<Instant> {
     spec.deadline.and_then(|it| started.checked_add(it))
 }
 
+/// A call that is over already starts nothing.
+fn may_begin(
+    started: Instant,
+    deadline: Option<Instant>,
+    cancel: &CancellationToken,
+) -> Result<(), Ending> {
+    match deadline {
+        _ if cancel.is_cancelled() => Err(Ending::Cancelled),
+        Some(deadline) if deadline <= started => Err(Ending::TimedOut),
+        _ => Ok(()),
+    }
+}
+
 /// Starts the program unless the call is over first; then the dropped start leaves nothing behind.
 async fn begin(
     executor: &dyn Executor,
@@ -508,92 +567,13 @@ async fn begin(
     deadline: Option<Instant>,
     cancel: &CancellationToken,
 ) -> Result<Result<Running, Ending>, ExecError> {
-    // A call that is over already starts nothing.
-    if cancel.is_cancelled() {
-        return Ok(Err(Ending::Cancelled));
-    }
-    if deadline.is_some_and(|it| it <= started) {
-        return Ok(Err(Ending::TimedOut));
+    if let Err(ending) = may_begin(started, deadline, cancel) {
+        return Ok(Err(ending));
     }
     tokio::select! {
         biased;
         running = executor.start(spec) => running.map(Ok),
         () = cancel.cancelled() => Ok(Err(Ending::Cancelled)),
         () = at(deadline) => Ok(Err(Ending::TimedOut)),
-    }
-}
-
-/// What an outcome says beyond what the loop found out.
-pub(crate) struct Report {
-    backend: String,
-    /// Whether the backend declares signals.
-    pub(crate) takes_signals: bool,
-    pub(crate) enforced: BTreeSet<Capability>,
-    /// The bounds of the spec, and those that the backend keeps where it ends the tree.
-    limits: Limits,
-    tree_limits: Limits,
-    profiles: Vec<String>,
-    started: Instant,
-    queued: Duration,
-}
-
-impl Report {
-    fn new(executor: &dyn Executor, enforced: BTreeSet<Capability>, spec: &Spec) -> Self {
-        let capabilities = executor.capabilities();
-        let (limits, profiles) = (spec.limits.clone(), spec.profiles.clone());
-        let tree_limits = capabilities.tree_limits.clone();
-        let backend = capabilities.backend.clone();
-        let takes_signals = capabilities.has(Capability::Signals);
-        let (started, queued) = (Instant::now(), Duration::ZERO);
-        Self { backend, takes_signals, enforced, limits, tree_limits, profiles, started, queued }
-    }
-
-    /// The bounds that held.
-    fn limits(&self) -> Limits {
-        match self.enforced.contains(&Capability::TreeKill) {
-            true => self.limits.or(&self.tree_limits),
-            false => self.limits.clone(),
-        }
-    }
-
-    fn never_ran(self, ending: Ending) -> Outcome {
-        Outcome {
-            ending,
-            exit: None,
-            stdout: Captured::default(),
-            stderr: Captured::default(),
-            pipe_held: false,
-            leaked: Some(0),
-            confirmed: true,
-            wall: self.started.elapsed(),
-            queued: self.queued,
-            usage: Usage::unknown(),
-            denied_hosts: Vec::new(),
-            limits: self.limits(),
-            profiles: self.profiles,
-            backend: self.backend,
-            enforced: self.enforced,
-        }
-    }
-
-    pub(crate) fn finished(self, driven: Driven) -> Outcome {
-        let Driven { ending, ended, stdout, stderr, pipe_held } = driven;
-        Outcome {
-            ending,
-            exit: ended.exit,
-            stdout,
-            stderr,
-            pipe_held,
-            leaked: ended.leaked,
-            confirmed: ended.confirmed,
-            wall: self.started.elapsed(),
-            queued: self.queued,
-            usage: ended.usage,
-            denied_hosts: ended.denied_hosts,
-            limits: self.limits(),
-            profiles: self.profiles,
-            backend: self.backend,
-            enforced: self.enforced,
-        }
     }
 }

@@ -18,6 +18,8 @@ mod capture; // output is truncated to a limit in memory
 mod drive; // the loop around a running program: deadline, cancellation, drain time
 mod handle; // `ExecEnv`
 mod process; // programs that stay, with piped streams
+mod ready;
+mod report; // the outcome of a call // programs that are started before they are asked for
 
 // the contract with backends,
 mod capability; // what a backend can honour
@@ -73,6 +75,7 @@ pub use crate::{
     policy::{Policies, Policy},
     process::Process,
     profile::{Exposed, PROJECT_SETTINGS, Profile, ProfilePlaces, project_settings},
+    ready::{ColdStart, Readiness, Ready, ReadyOptions, StartFiles},
     secrets::{Moved, SECRETS, Secret, SecretBase},
     shipped::ShippedFile,
     signal::Signal,

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Capability, LimitKind, Limits, Signal};
+use crate::{Capability, LimitKind, Limits, Readiness, Signal};
 
 /// How the leader ended.
 ///
@@ -191,6 +191,9 @@ pub struct Usage {
     pub covers_tree: bool,
     /// Peak memory.
     pub peak_memory: PeakMemory,
+    /// CPU time that a process used before its call, where it waited for it: `user_cpu` and `system_cpu` are without it.
+    /// `None` where the process was started for the call, and where this was not measured; then they are with it.
+    pub startup_cpu: Option<Duration>,
 }
 
 impl Usage {
@@ -225,6 +228,18 @@ impl Usage {
     #[must_use]
     pub fn peak_memory(mut self, peak: PeakMemory) -> Self {
         self.peak_memory = peak;
+        self
+    }
+
+    /// The usage of a call whose process had used this much before it.
+    pub(crate) fn since(mut self, before: &Self) -> Self {
+        if let (Some(startup), Some(all)) = (before.cpu(), self.cpu()) {
+            // Before the end only the sum is known; of what is left, the system's part is kept.
+            let left = all.saturating_sub(startup);
+            let user = self.user_cpu.unwrap_or_default().saturating_sub(startup).min(left);
+            (self.user_cpu, self.system_cpu) = (Some(user), Some(left - user));
+            self.startup_cpu = Some(startup.min(all));
+        }
         self
     }
 
@@ -421,6 +436,8 @@ pub struct Outcome {
     pub limits: Limits,
     /// The names of the profiles that held ([`Spec::profiles`](crate::Spec::profiles)).
     pub profiles: Vec<String>,
+    /// Whether a process waited for the call.
+    pub readiness: Readiness,
 }
 
 impl Outcome {

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Capability, Control, ExecError, ExecErrorKind, Outcome, Running, Signal, Target,
     drive::{Plan, Streams, drive},
-    handle::Report,
+    report::Report,
     traits::{BoxedReader, BoxedWriter},
 };
 

@@ -11,8 +11,8 @@ use bytes::Bytes;
 
 use crate::{
     Capability, Class, Environment, ErrorOutput, ExecError, ExecErrorKind, Filesystem, Grants,
-    Isolation, KillScope, Limits, LocalSockets, Network, Output, Processes, Sha256, SharedMemory,
-    ShippedFile, SystemCalls,
+    Isolation, KillScope, Limits, LocalSockets, Network, Output, Processes, Ready, Sha256,
+    SharedMemory, ShippedFile, SystemCalls,
 };
 
 /// Grace between `SIGTERM` and `SIGKILL` for callers that want one and have no better number: 2 s.
@@ -88,6 +88,7 @@ pub enum Stdin {
 /// | kill | [`KillScope::Group`] |
 /// | deadline, grace | none |
 /// | limits, isolation, grants, profiles | none |
+/// | ready | no: a process is started for the call |
 ///
 /// ```
 /// use std::time::Duration;
@@ -142,6 +143,9 @@ pub struct Spec {
     /// The names of the profiles that narrowed it, for messages and reports ([`Policy::apply`](crate::Policy::apply)
     /// adds those of the policy). They ask for nothing by themselves.
     pub profiles: Vec<String>,
+    /// That a process of it may be started before it is asked for, where it reads bytes ([`Stdin::Bytes`]) and the host
+    /// keeps some ([`ExecEnvBuilder::ready`](crate::ExecEnvBuilder::ready)). `None` starts it for the call.
+    pub ready: Option<Ready>,
 }
 
 impl Spec {
@@ -165,6 +169,7 @@ impl Spec {
             isolation: Isolation::default(),
             grants: Grants::default(),
             profiles: Vec::new(),
+            ready: None,
         }
     }
 
@@ -294,6 +299,13 @@ impl Spec {
         self
     }
 
+    /// Lets a process of it be started before it is asked for.
+    #[must_use]
+    pub fn ready(mut self, ready: Ready) -> Self {
+        self.ready = Some(ready);
+        self
+    }
+
     /// What a backend must declare to be given this spec.
     ///
     /// The patterns name every field, so that a new field does not compile until its
@@ -319,6 +331,8 @@ impl Spec {
             // They change what the class's policy makes of limits and isolation, before this.
             grants: _,
             profiles: _,
+            // Where no process can be kept ready, the call starts one.
+            ready: _,
         } = self;
         let Limits { cpu_time, memory_bytes, processes, file_size_bytes, open_files, output_bytes } =
             limits;

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{
-    Capabilities, Capability, Ended, ExecError, Exit, InstallPlaces, Installed, Signal,
-    SkippedBytes, Spec,
+    Capabilities, Capability, ColdStart, Ended, ExecError, Exit, InstallPlaces, Installed, Signal,
+    SkippedBytes, Spec, StartFiles, Usage,
 };
 
 /// A stream that a program reads.
@@ -52,6 +52,17 @@ pub trait Executor: fmt::Debug + Send + Sync + 'static {
         Installed::default()
     }
 
+    /// The files that a start of this spec would read now: the program, its interpreter, arguments that name files, and
+    /// what [`Spec::ready`] names. A process that was started before a call serves it only where they are equal. By
+    /// default a backend cannot tell, and keeps no process ready.
+    ///
+    /// # Errors
+    ///
+    /// Why no process can be kept ready.
+    fn start_files(&self, _spec: &Spec) -> Result<StartFiles, ColdStart> {
+        Err(ColdStart::Unsupported)
+    }
+
     /// Starts `spec`, or says why not and whether anything ran.
     ///
     /// The spec has passed [`Spec::check`] and demands nothing undeclared. Bytes for stdin are in
@@ -81,6 +92,10 @@ macro_rules! executor_by_pointer {
 
             fn installed(&self, spec: &Spec, places: &Arc<InstallPlaces>) -> Installed {
                 (**self).installed(spec, places)
+            }
+
+            fn start_files(&self, spec: &Spec) -> Result<StartFiles, ColdStart> {
+                (**self).start_files(spec)
             }
 
             async fn start(&self, spec: Spec) -> Result<Running, ExecError> {
@@ -161,6 +176,12 @@ pub trait Control: fmt::Debug + Send + Sync + 'static {
     ///
     /// The signal could not be sent: no permission, no connection.
     fn signal(&self, signal: Signal, target: Target) -> Result<(), ExecError>;
+
+    /// What it has used so far, where that can be told without waiting: CPU time, and the memory at its peak. By default
+    /// nothing is known.
+    fn usage(&self) -> Usage {
+        Usage::unknown()
+    }
 
     /// Ends everything in the spec's kill scope and says what there was to end.
     ///

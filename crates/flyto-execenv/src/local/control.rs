@@ -18,7 +18,9 @@ use rustix::{
 use tokio::time::{Instant, sleep, timeout};
 use wait4::{ResUse, Wait4};
 
-use super::{exit::ExitWatch, members, pinned_copy::PinnedImage, reaper, resolve};
+use super::{
+    exit::ExitWatch, members, pinned_copy::PinnedImage, reaper, resolve, usage::usage_so_far,
+};
 use crate::{
     Control, Ended, ExecError, ExecErrorKind, Exit, KillScope, PeakMemory, Signal, Spec, Target,
     Usage,
@@ -246,6 +248,11 @@ impl Control for GroupControl {
         })?;
         send(self.leader, self.owns_group && target == Target::Tree, sig);
         Ok(())
+    }
+
+    fn usage(&self) -> Usage {
+        let state = self.state();
+        state.child.as_ref().map(|_| usage_so_far(self.leader, true)).unwrap_or_default()
     }
 
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {

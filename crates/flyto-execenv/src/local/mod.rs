@@ -40,11 +40,16 @@ mod reader;
 mod reaper;
 mod resolve;
 mod shipped; // files that a spec names
+mod start_files; // what a start reads, to compare
 mod streams;
 #[cfg(target_os = "linux")]
 mod system_linux;
 #[cfg(not(target_os = "linux"))]
 mod system_unix;
+#[cfg(target_os = "linux")]
+mod usage_linux;
+#[cfg(not(target_os = "linux"))]
+mod usage_unix;
 
 #[cfg(target_os = "linux")]
 use self::exit_linux as exit;
@@ -62,6 +67,10 @@ use self::pinned_unix as sealed;
 use self::system_linux as system;
 #[cfg(not(target_os = "linux"))]
 use self::system_unix as system;
+#[cfg(target_os = "linux")]
+use self::usage_linux as usage;
+#[cfg(not(target_os = "linux"))]
+use self::usage_unix as usage;
 
 use std::{
     io,
@@ -84,9 +93,13 @@ pub use self::{
     pinned_copy::PinnedImage,
     resolve::{explain_start, preflight, resolve_program},
     shipped::check_files,
+    start_files::start_files,
     streams::{HostEnds, Streams},
+    usage::usage_so_far,
 };
-use crate::{Capabilities, Capability, ExecError, Executor, KillScope, Running, Spec};
+use crate::{
+    Capabilities, Capability, ColdStart, ExecError, Executor, KillScope, Running, Spec, StartFiles,
+};
 
 /// How long a start is tried again while the program's file is open for writing (`ETXTBSY`): 100 ms
 /// in all. Another thread that is just starting a program holds such a descriptor for microseconds.
@@ -184,6 +197,10 @@ impl Executor for Local {
 
     async fn preflight(&self, spec: &Spec) -> Result<(), ExecError> {
         resolve::preflight(spec)
+    }
+
+    fn start_files(&self, spec: &Spec) -> Result<StartFiles, ColdStart> {
+        start_files(spec)
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {

@@ -64,7 +64,7 @@ pub fn resolve_program(spec: &Spec) -> Result<PathBuf, ExecError> {
 }
 
 /// The files that a bare name may mean, in the order of the spec's `PATH`.
-fn candidates(spec: &Spec, path: &OsStr, name: &OsStr) -> impl Iterator<Item = PathBuf> {
+pub(super) fn candidates(spec: &Spec, path: &OsStr, name: &OsStr) -> impl Iterator<Item = PathBuf> {
     std::env::split_paths(path).map(move |dir| spec.working_dir.join(dir).join(name))
 }
 
@@ -327,7 +327,7 @@ pub(super) fn script(program: &Path) -> Option<Script> {
 }
 
 /// The interpreter that a script's `#!` line names.
-fn interpreter(program: &Path) -> Option<PathBuf> {
+pub(super) fn interpreter(program: &Path) -> Option<PathBuf> {
     let bytes = first_bytes(program);
     let line = bytes.strip_prefix(b"#!")?.split(|it| *it == b'\n').next()?;
     // Blanks and tabs alone part the words; a carriage return is part of the name (execve(2)).

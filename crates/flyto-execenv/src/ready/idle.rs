@@ -1,0 +1,148 @@
+//! One process that waits for a call.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::{Buf as _, BytesMut};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _, ReadBuf},
+    task::AbortHandle,
+    time::Instant,
+};
+
+use super::{ColdStart, StartFiles};
+use crate::{Running, Signal, Target, Usage, traits::BoxedReader};
+
+/// What a process may not have printed before it is asked: 64 KiB on one stream, as much as a pipe holds (pipe(7)). One that
+/// has may be waiting for a reader, and not for its input.
+pub(super) const PRINTED_BYTES: usize = 64 * 1024;
+
+/// The signal that lets a stopped process go on, where the system gives it this number.
+const CONT: Signal = Signal(18);
+
+/// A process that was started before its call.
+///
+/// Dropping it ends the process before its input is closed, so that it does not take the end of its input for a call.
+pub(super) struct Idle {
+    running: Option<Running>,
+    /// What it printed so far, on stdout and on stderr.
+    printed: [BytesMut; 2],
+    pub(super) id: u64,
+    pub(super) started: Instant,
+    pub(super) files: StartFiles,
+    /// The task that looks after it.
+    pub(super) keeper: Option<AbortHandle>,
+}
+
+/// A process that a call has taken.
+pub(crate) struct Held {
+    pub(crate) running: Running,
+    /// How long it had been there.
+    pub(crate) waited: Duration,
+    /// What it used until the call.
+    pub(crate) used: Usage,
+}
+
+impl Idle {
+    pub(super) fn new(id: u64, running: Running, started: Instant, files: StartFiles) -> Self {
+        let printed = Default::default();
+        Self { running: Some(running), printed, id, started, files, keeper: None }
+    }
+
+    /// Bytes of memory at its peak; `None` where that is not measured.
+    pub(super) fn memory_bytes(&self) -> Option<u64> {
+        self.running.as_ref()?.control.usage().peak_memory.bytes()
+    }
+
+    /// Whether it still waits. Nothing is waited for.
+    ///
+    /// # Errors
+    ///
+    /// It has ended, or has printed too much.
+    pub(super) async fn look(&mut self) -> Result<(), ColdStart> {
+        let Some(running) = &mut self.running else { return Err(ColdStart::NoneWaiting) };
+        // What the system reports is seen once the runtime has looked.
+        tokio::task::yield_now().await;
+        match at_once(running.control.wait()).await {
+            Some(Ok(exit)) => return Err(ColdStart::Ended(exit)),
+            Some(Err(err)) => return Err(ColdStart::NotStarted(err.to_string())),
+            None => {}
+        }
+        let [out, err] = &mut self.printed;
+        for (stream, printed) in [(&mut running.stdout, out), (&mut running.stderr, err)] {
+            let Some(reader) = stream else { continue };
+            // A stream that has ended, or failed, says so again when the call reads it. Few large reads: a task that reads
+            // often in a row is made to wait.
+            printed.reserve(PRINTED_BYTES);
+            while let Some(Ok(1..)) = at_once(reader.read_buf(printed)).await {
+                if printed.len() >= PRINTED_BYTES {
+                    return Err(ColdStart::Printed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands it to a call.
+    pub(super) fn take(mut self, takes_signals: bool) -> Option<Held> {
+        let mut running = self.running.take()?;
+        let used = running.control.usage();
+        if takes_signals && CONT.name() == Some("SIGCONT") {
+            // One that was stopped meanwhile goes on; to another one it means nothing (signal(7)).
+            let _ = running.control.signal(CONT, Target::Tree);
+        }
+        let [out, err] = std::mem::take(&mut self.printed);
+        for (stream, printed) in [(&mut running.stdout, out), (&mut running.stderr, err)] {
+            if !printed.is_empty() {
+                *stream = stream.take().map(|rest| Box::new(Printed { printed, rest }) as _);
+            }
+        }
+        Some(Held { running, waited: self.started.elapsed(), used })
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        if let Some(keeper) = &self.keeper {
+            keeper.abort();
+        }
+        if let Some(running) = &self.running {
+            let _ = running.control.signal(Signal::KILL, Target::Tree);
+        }
+    }
+}
+
+/// What a future gives now; `None` where it would wait.
+async fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        res = future => Some(res),
+        () = std::future::ready(()) => None,
+    }
+}
+
+/// A stream with what was read of it before the call.
+struct Printed {
+    printed: BytesMut,
+    rest: BoxedReader,
+}
+
+impl AsyncRead for Printed {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.printed.is_empty() {
+            return Pin::new(&mut self.rest).poll_read(cx, buf);
+        }
+        let n = self.printed.len().min(buf.remaining());
+        buf.put_slice(&self.printed[..n]);
+        self.printed.advance(n);
+        Poll::Ready(Ok(()))
+    }
+}

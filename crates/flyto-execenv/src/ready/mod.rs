@@ -1,0 +1,177 @@
+//! Programs that are started before they are asked for.
+//!
+//! An interpreter takes longer to start than its script to run. A program whose specs differ in their input alone is
+//! started once more after a call, loads, and waits at its first read of stdin; the next call only writes the input.
+//! Each process serves one call, so nothing of one call is seen by another.
+//!
+//! [`Pool`] is asked by [`ExecEnv::run_with`](crate::ExecEnv::run_with) before a start and told when a call is over.
+//! What it hands out was started from an equal spec, from files that are what they were ([`StartFiles`]), and has
+//! neither ended nor printed more than a pipe holds.
+
+mod files; // what a start reads, to compare
+mod idle; // one process that waits
+mod pool; // all of them, within their bounds
+
+use std::{fmt, path::PathBuf, time::Duration};
+
+pub use self::files::StartFiles;
+pub(crate) use self::{idle::Held, pool::Pool};
+use crate::Exit;
+
+/// That a program may be started before a call: it does nothing but load before it reads its input.
+///
+/// ```
+/// use flyto_execenv::{Ready, Spec};
+///
+/// let spec = Spec::new("python3").arg("/opt/tool/run.py").ready(Ready::new().watch("/opt/tool"));
+/// assert!(spec.ready.is_some());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ready {
+    /// Files and directories, absolute, whose change makes a started process useless; a directory with what is in it.
+    /// The program, its interpreter and arguments that name files are watched without being named here.
+    pub watched: Vec<PathBuf>,
+}
+
+impl Ready {
+    /// Watches no more than the program and its arguments.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file or directory to watch.
+    #[must_use]
+    pub fn watch(mut self, path: impl Into<PathBuf>) -> Self {
+        self.watched.push(path.into());
+        self
+    }
+}
+
+/// The bounds on programs that wait ([`ExecEnvBuilder::ready`](crate::ExecEnvBuilder::ready)).
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use flyto_execenv::{ExecEnv, ReadyOptions, local::Local};
+///
+/// let options = ReadyOptions::new().processes(2).idle(Duration::from_secs(60));
+/// let env = ExecEnv::builder(Local::new()).ready(options).build();
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadyOptions {
+    /// How many processes may wait; default 8. 0 keeps none.
+    pub processes: usize,
+    /// How long one may wait until it is ended; default 5 minutes.
+    pub idle: Duration,
+    /// How many bytes of memory all of them may take, as [`Control::usage`](crate::Control::usage) measures each;
+    /// default 512 MiB. Above it, those of the tools that were called least lately are ended. One that cannot be
+    /// measured counts as nothing.
+    pub memory_bytes: u64,
+}
+
+impl Default for ReadyOptions {
+    fn default() -> Self {
+        Self { processes: 8, idle: Duration::from_secs(300), memory_bytes: 512 * 1024 * 1024 }
+    }
+}
+
+impl ReadyOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets how many processes may wait.
+    #[must_use]
+    pub fn processes(mut self, processes: usize) -> Self {
+        self.processes = processes;
+        self
+    }
+
+    /// Sets how long a process may wait.
+    #[must_use]
+    pub fn idle(mut self, idle: Duration) -> Self {
+        self.idle = idle;
+        self
+    }
+
+    /// Sets how many bytes of memory all of them may take.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory_bytes = bytes;
+        self
+    }
+}
+
+/// Whether a process waited for the call.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Readiness {
+    /// None was asked for: the spec does not say that its program may be started before, or the host keeps none.
+    #[default]
+    NotAsked,
+    /// The call started its process, for this reason.
+    Cold(ColdStart),
+    /// A process had been started this long before the call.
+    Ready {
+        /// From the start of the process to the call.
+        waited: Duration,
+    },
+}
+
+/// Why a call had to start its process, although its program may be started before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ColdStart {
+    /// No process of it waited: it is the first call, the last one was long ago, or others took them all.
+    NoneWaiting,
+    /// This file has changed since the process was started.
+    Changed(PathBuf),
+    /// The process ended before it was asked: it does not wait for input.
+    Ended(Exit),
+    /// The process printed 64 KiB or more before it was asked.
+    Printed,
+    /// Three processes in a row ended or printed too much before they were asked. None is started until a file of it
+    /// changes.
+    TurnedOff,
+    /// More than 1,024 files would have to be looked at before each call.
+    TooManyFiles,
+    /// The backend cannot tell whether the files of a program have changed, or hands out no pipe for its input.
+    Unsupported,
+    /// All processes that wait would take more memory than they may.
+    Memory,
+    /// A process could not be started, for this reason.
+    NotStarted(String),
+}
+
+impl fmt::Display for ColdStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoneWaiting => f.write_str("no process of it waited"),
+            Self::Changed(path) => write!(f, "{path:?} has changed since its process was started"),
+            Self::Ended(Exit::Code(code)) => {
+                write!(f, "its process exited with code {code} before it was asked")
+            }
+            Self::Ended(Exit::Signal(signal)) => {
+                write!(f, "its process was ended by {signal} before it was asked")
+            }
+            Self::Printed => f.write_str("its process printed 64 KiB or more before it was asked"),
+            Self::TurnedOff => f.write_str(
+                "three of its processes ended or printed too much before they were asked, so it is \
+                 not kept ready until it changes",
+            ),
+            Self::TooManyFiles => {
+                f.write_str("more than 1024 files would have to be looked at before each call")
+            }
+            Self::Unsupported => f.write_str("the backend cannot keep a process ready"),
+            Self::Memory => {
+                f.write_str("the processes that wait have all the memory they may take")
+            }
+            Self::NotStarted(why) => write!(f, "its process could not be started before: {why}"),
+        }
+    }
+}

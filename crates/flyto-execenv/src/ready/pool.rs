@@ -1,0 +1,356 @@
+//! All processes that wait, within their bounds.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::{Duration, SystemTime},
+};
+
+use tokio::{
+    runtime::Handle,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    ColdStart, ReadyOptions, StartFiles,
+    idle::{Held, Idle},
+};
+use crate::{Capability, ErrorOutput, Executor, Output, Spec, Stdin};
+
+/// How many programs are remembered: 64. Of more, those that were called least lately are forgotten.
+const PROGRAMS: usize = 64;
+
+/// After how many processes in a row that did not wait a program is no longer started before its calls: 3.
+const USELESS_STARTS: u32 = 3;
+
+/// When a process that waits is looked at first, for its memory once it has loaded: after 1 s. Then every 10 s.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+const LOOK_TIME: Duration = Duration::from_secs(10);
+
+/// The processes of one [`ExecEnv`](crate::ExecEnv) that wait for calls. They end with it.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    options: ReadyOptions,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The one that was called last is the last.
+    programs: Vec<Program>,
+    next_id: u64,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State").field("processes", &self.n_processes()).finish_non_exhaustive()
+    }
+}
+
+/// What can be started before a call: an executor and a spec less its input.
+#[derive(Clone)]
+struct Key {
+    executor: Arc<dyn Executor>,
+    spec: Arc<Spec>,
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.executor, &other.executor) && self.spec == other.spec
+    }
+}
+
+/// One program, its processes, and what is known of them.
+struct Program {
+    key: Key,
+    waiting: Vec<Idle>,
+    /// Processes that are being started.
+    n_starting: usize,
+    /// Calls that run, and the most that ran at once since a process last waited in vain.
+    n_calls: usize,
+    most_calls: usize,
+    /// Processes in a row that did not wait, and the files of the last one.
+    n_useless: u32,
+    useless: Option<StartFiles>,
+    /// Why no process waits.
+    why: ColdStart,
+}
+
+/// A call of a program that may be started before. When it is dropped, the call is over, and the next process starts.
+pub(crate) struct Lease {
+    pool: Arc<Pool>,
+    key: Key,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let (pool, key) = (Arc::clone(&self.pool), self.key.clone());
+        if let Some(program) = pool.state().program(&key) {
+            program.n_calls = program.n_calls.saturating_sub(1);
+        }
+        // A host that ends needs no further process.
+        if let Ok(runtime) = Handle::try_current() {
+            let pool = Arc::downgrade(&pool);
+            runtime.spawn(async move { start_next(pool, key).await });
+        }
+    }
+}
+
+impl Pool {
+    pub(crate) fn new(options: ReadyOptions) -> Option<Arc<Self>> {
+        (options.processes > 0).then(|| Arc::new(Self { options, state: Mutex::default() }))
+    }
+
+    /// How many wait.
+    pub(crate) fn n_waiting(&self) -> usize {
+        self.state().programs.iter().map(|it| it.waiting.len()).sum()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A process that waits for a call of this spec, or why there is none.
+    ///
+    /// The spec has passed the policy of its class, and reads bytes.
+    pub(crate) async fn take(
+        self: &Arc<Self>,
+        executor: &Arc<dyn Executor>,
+        spec: &Spec,
+    ) -> (Lease, Result<Held, ColdStart>) {
+        let key = Key { executor: Arc::clone(executor), spec: Arc::new(less_its_input(spec)) };
+        self.state().call(&key);
+        let lease = Lease { pool: Arc::clone(self), key: key.clone() };
+        let held = self.take_waiting(&key).await;
+        (lease, held)
+    }
+
+    async fn take_waiting(&self, key: &Key) -> Result<Held, ColdStart> {
+        let mut files = None;
+        loop {
+            let (mut idle, why) = {
+                let mut state = self.state();
+                let Some(program) = state.program(key) else { return Err(ColdStart::NoneWaiting) };
+                let why = program.why.clone();
+                match program.waiting.is_empty() {
+                    true => return Err(why),
+                    // The one that has waited longest has loaded.
+                    false => (program.waiting.remove(0), why),
+                }
+            };
+            let now = match &files {
+                Some(files) => files,
+                None => files.insert(key.executor.start_files(&key.spec)?),
+            };
+            if let Some(path) = idle.files.difference(now) {
+                let path = path.to_owned();
+                self.forget(key);
+                return Err(ColdStart::Changed(path));
+            }
+            match idle.look().await {
+                Ok(()) => {
+                    let takes_signals = key.executor.capabilities().has(Capability::Signals);
+                    if let Some(program) = self.state().program(key) {
+                        (program.n_useless, program.useless) = (0, None);
+                    }
+                    return idle.take(takes_signals).ok_or(why);
+                }
+                Err(why) => self.state().was_useless(key, why, idle.files.clone()),
+            }
+        }
+    }
+
+    /// Ends what waits of a program: its files have changed.
+    fn forget(&self, key: &Key) {
+        let waiting = self.state().program(key).map(|it| std::mem::take(&mut it.waiting));
+        drop(waiting);
+    }
+
+    /// Ends processes until all that wait take no more memory than they may; those of the program that was called least
+    /// lately go first.
+    fn keep_within_memory(&self) {
+        let mut state = self.state();
+        let mut sum = 0u64;
+        for program in state.programs.iter_mut().rev() {
+            program.waiting.retain_mut(|idle| {
+                sum = sum.saturating_add(idle.memory_bytes().unwrap_or(0));
+                sum <= self.options.memory_bytes || {
+                    program.why = ColdStart::Memory;
+                    false
+                }
+            });
+        }
+    }
+
+    /// Ends a process that has waited as long as it may.
+    fn end_waiting(&self, key: &Key, id: u64) {
+        let mut state = self.state();
+        let Some(program) = state.program(key) else { return };
+        program.waiting.retain(|it| it.id != id);
+        program.most_calls = program.n_calls;
+    }
+}
+
+impl State {
+    fn program(&mut self, key: &Key) -> Option<&mut Program> {
+        self.programs.iter_mut().rev().find(|it| it.key == *key)
+    }
+
+    /// How many wait or are being started.
+    fn n_processes(&self) -> usize {
+        self.programs.iter().map(|it| it.waiting.len() + it.n_starting).sum()
+    }
+
+    /// A call of this program begins.
+    fn call(&mut self, key: &Key) {
+        let mut program = match self.programs.iter().rposition(|it| it.key == *key) {
+            Some(at) => self.programs.remove(at),
+            None => {
+                if self.programs.len() == PROGRAMS {
+                    self.programs.remove(0);
+                }
+                Program::new(key.clone())
+            }
+        };
+        program.n_calls += 1;
+        program.most_calls = program.most_calls.max(program.n_calls);
+        self.programs.push(program);
+    }
+
+    /// A process of this program did not wait.
+    fn was_useless(&mut self, key: &Key, why: ColdStart, files: StartFiles) {
+        let Some(program) = self.program(key) else { return };
+        program.n_useless += 1;
+        program.why = if program.n_useless < USELESS_STARTS { why } else { ColdStart::TurnedOff };
+        program.useless = Some(files);
+    }
+
+    /// Whether a process may be started; makes room for it, at the cost of programs that were called less lately.
+    fn makes_room(&mut self, key: &Key, most: usize) -> bool {
+        let Some(program) = self.program(key) else { return false };
+        if program.waiting.len() + program.n_starting >= program.most_calls.min(most) {
+            return false;
+        }
+        if self.n_processes() >= most {
+            let other =
+                self.programs.iter_mut().find(|it| it.key != *key && !it.waiting.is_empty());
+            let Some(other) = other else { return false };
+            other.waiting.remove(0);
+            other.most_calls = other.n_calls;
+        }
+        if let Some(program) = self.program(key) {
+            program.n_starting += 1;
+        }
+        true
+    }
+}
+
+impl Program {
+    fn new(key: Key) -> Self {
+        Self {
+            key,
+            waiting: Vec::new(),
+            n_starting: 0,
+            n_calls: 0,
+            most_calls: 0,
+            n_useless: 0,
+            useless: None,
+            why: ColdStart::NoneWaiting,
+        }
+    }
+}
+
+/// The spec that all calls of one program share. Its output is read from the start, to see whether it waits; what is kept
+/// of it is the call's own. Of a deadline only the call knows.
+fn less_its_input(spec: &Spec) -> Spec {
+    let mut res = spec.clone();
+    res.stdin = Stdin::Piped;
+    res.deadline = None;
+    let shared = |it: &mut Output| {
+        if let Output::Captured(_) = it {
+            *it = Output::Piped;
+        }
+    };
+    shared(&mut res.stdout);
+    if let ErrorOutput::Separate(output) = &mut res.stderr {
+        shared(output);
+    }
+    res
+}
+
+/// Starts the process for the next call of a program, unless enough of them wait.
+async fn start_next(weak: Weak<Pool>, key: Key) {
+    let id = {
+        let Some(pool) = weak.upgrade() else { return };
+        pool.keep_within_memory();
+        let mut state = pool.state();
+        if !state.makes_room(&key, pool.options.processes) {
+            return;
+        }
+        state.next_id += 1;
+        state.next_id
+    };
+    let res = start(&weak, &key).await;
+    let Some(pool) = weak.upgrade() else { return };
+    let mut state = pool.state();
+    let Some(program) = state.program(&key) else { return };
+    program.n_starting -= 1;
+    match res {
+        Err(why) => program.why = why,
+        Ok((running, started, files)) => {
+            let mut idle = Idle::new(id, running, started, files);
+            let idle_time = pool.options.idle;
+            let keeper = tokio::spawn(keep(Weak::clone(&weak), key.clone(), id, idle_time));
+            idle.keeper = Some(keeper.abort_handle());
+            program.why = ColdStart::NoneWaiting;
+            program.waiting.push(idle);
+        }
+    }
+}
+
+/// Starts a process of the program.
+///
+/// # Errors
+///
+/// Why it is better not started, or could not be.
+async fn start(
+    pool: &Weak<Pool>,
+    key: &Key,
+) -> Result<(crate::Running, Instant, StartFiles), ColdStart> {
+    if !key.executor.capabilities().has(Capability::PipedStreams) {
+        return Err(ColdStart::Unsupported);
+    }
+    let files = key.executor.start_files(&key.spec)?;
+    if !files.is_settled(SystemTime::now()) {
+        return Err(ColdStart::NoneWaiting);
+    }
+    if let Some(pool) = pool.upgrade()
+        && let Some(program) = pool.state().program(key)
+        && program.n_useless >= USELESS_STARTS
+    {
+        if program.useless.as_ref() == Some(&files) {
+            return Err(ColdStart::TurnedOff);
+        }
+        (program.n_useless, program.useless) = (0, None);
+    }
+    let started = Instant::now();
+    let running = key.executor.start((*key.spec).clone()).await;
+    let running = running.map_err(|err| ColdStart::NotStarted(err.to_string()))?;
+    Ok((running, started, files))
+}
+
+/// Looks after one process that waits, until it is taken or its time is over. Whether it has ended is seen by the call that
+/// would take it.
+async fn keep(pool: Weak<Pool>, key: Key, id: u64, idle_time: Duration) {
+    let end = Instant::now() + idle_time;
+    let mut next = Instant::now() + FIRST_LOOK;
+    while next < end {
+        sleep_until(next).await;
+        let Some(pool) = pool.upgrade() else { return };
+        pool.keep_within_memory();
+        next += LOOK_TIME;
+    }
+    sleep_until(end).await;
+    if let Some(pool) = pool.upgrade() {
+        pool.end_waiting(&key, id);
+    }
+}

@@ -1,0 +1,348 @@
+//! Programs that are started before they are asked for.
+
+#![cfg(all(unix, feature = "local"))]
+
+mod support;
+
+use std::{
+    fs,
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use flyto_execenv::{
+    Capture, ColdStart, Ending, ExecEnv, Exit, Outcome, Output, PeakMemory, Readiness, Ready,
+    ReadyOptions, RunOptions, Signal, Spec, Usage, local::Local,
+};
+use support::{GUARD, assert_gone, is_alive, sh, text};
+use tokio::task::yield_now;
+use tokio_util::sync::CancellationToken;
+
+fn env(options: ReadyOptions) -> ExecEnv {
+    ExecEnv::builder(Local::new()).ready(options).build()
+}
+
+/// A script that says who it is once it has its input.
+const ECHO: &str = "read -r line; echo $$ $line";
+
+/// A script that may be started before its calls, and reads a line.
+fn spec(script: &str, input: &str) -> Spec {
+    sh(script).stdin_bytes(format!("{input}\n")).ready(Ready::new())
+}
+
+async fn call(env: &ExecEnv, script: &str, input: &str) -> Outcome {
+    env.run(spec(script, input)).await.expect("it starts")
+}
+
+/// Waits until so many processes wait.
+async fn until_waiting(env: &ExecEnv, processes: usize) {
+    let waiting = async {
+        while env.waiting_processes() != processes {
+            yield_now().await;
+        }
+    };
+    let found = || format!("{} wait, not {processes}", env.waiting_processes());
+    tokio::time::timeout(GUARD, waiting).await.unwrap_or_else(|_| panic!("{}", found()));
+}
+
+/// The process id and the input that [`ECHO`] tells.
+fn told(outcome: &Outcome) -> (u32, String) {
+    let text = text(outcome);
+    let (pid, line) = text.trim_end().split_once(' ').expect("two words");
+    (pid.parse().expect("a process id"), line.to_owned())
+}
+
+fn is_ready(outcome: &Outcome) -> bool {
+    matches!(outcome.readiness, Readiness::Ready { .. })
+}
+
+#[tokio::test]
+async fn each_process_serves_one_call() {
+    let env = env(ReadyOptions::new());
+    let first = call(&env, ECHO, "one").await;
+    assert_eq!(first.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    let mut pids = vec![told(&first).0];
+    for input in ["two", "three"] {
+        until_waiting(&env, 1).await;
+        let next = call(&env, ECHO, input).await;
+        assert!(is_ready(&next) && next.success() && next.confirmed, "{next:?}");
+        let (pid, line) = told(&next);
+        assert_eq!(line, input);
+        assert!(!pids.contains(&pid));
+        pids.push(pid);
+    }
+    assert_gone(&pids);
+}
+
+#[tokio::test]
+async fn a_spec_that_does_not_ask_starts_its_own() {
+    let env = env(ReadyOptions::new());
+    let not_asked = sh(ECHO).stdin_bytes("x\n");
+    let nothing_to_read = sh("echo").ready(Ready::new());
+    for spec in [not_asked, nothing_to_read] {
+        let outcome = env.run(spec).await.expect("it starts");
+        assert_eq!(outcome.readiness, Readiness::NotAsked);
+    }
+    let none = self::env(ReadyOptions::new().processes(0));
+    assert_eq!(call(&none, ECHO, "x").await.readiness, Readiness::NotAsked);
+    assert_eq!((env.waiting_processes(), none.waiting_processes()), (0, 0));
+}
+
+#[tokio::test]
+async fn one_of_two_calls_at_once_gets_the_process_that_waits() {
+    let env = env(ReadyOptions::new());
+    call(&env, ECHO, "first").await;
+    until_waiting(&env, 1).await;
+    let (one, other) = tokio::join!(call(&env, ECHO, "one"), call(&env, ECHO, "other"));
+    assert_eq!([&one, &other].map(is_ready), [true, false]);
+    assert_eq!([&one, &other].map(|it| told(it).1), ["one", "other"]);
+    // Two calls ran at once, so two processes wait.
+    until_waiting(&env, 2).await;
+    let (one, other) = tokio::join!(call(&env, ECHO, "one"), call(&env, ECHO, "other"));
+    assert_eq!([&one, &other].map(is_ready), [true, true]);
+}
+
+#[tokio::test]
+async fn another_spec_is_another_program() {
+    let env = env(ReadyOptions::new());
+    call(&env, ECHO, "x").await;
+    until_waiting(&env, 1).await;
+    let other = spec(ECHO, "x").env_var("A", "1");
+    let other = env.run(other).await.expect("it starts");
+    assert_eq!(other.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    // Deadline and capture are the call's own.
+    let same = spec(ECHO, "x").deadline(GUARD / 2).stdout(Output::Captured(Capture::limit(4)));
+    let same = env.run(same).await.expect("it starts");
+    assert!(is_ready(&same) && same.stdout.head.len() + same.stdout.tail.len() == 4);
+}
+
+/// Writes a program, and waits until it is old enough to be trusted. The time of change of an inode cannot be set (stat(2)).
+fn write_settled(path: &Path, text: &str) {
+    support::write_executable(path, text);
+    let changed = fs::metadata(path).and_then(|it| it.modified()).expect("it is there");
+    while SystemTime::now() < changed + Duration::from_millis(200) {
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_has_changed_is_run_anew() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (program, library) = (dir.path().join("run"), dir.path().join("lib"));
+    fs::write(&library, "echo old $line").expect("it is ours");
+    write_settled(&program, "#!/bin/sh\nread -r line; . ./lib");
+    let spec = || {
+        let spec = Spec::new(program.as_os_str()).working_dir(dir.path()).deadline(GUARD);
+        spec.stdin_bytes("x\n").ready(Ready::new().watch(dir.path()))
+    };
+    let env = env(ReadyOptions::new());
+    env.run(spec()).await.expect("it starts");
+    until_waiting(&env, 1).await;
+    fs::write(&library, "echo new $line").expect("it is ours");
+    let outcome = env.run(spec()).await.expect("it starts");
+    assert_eq!(outcome.readiness, Readiness::Cold(ColdStart::Changed(library)));
+    assert_eq!(text(&outcome), "new x\n");
+}
+
+#[tokio::test]
+async fn a_file_of_a_moment_ago_is_not_started_before() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (env, file) = (env(ReadyOptions::new()), dir.path().join("file"));
+    fs::write(&file, "").expect("it is ours");
+    // A time to come, whatever the clock of the file system says.
+    let later = SystemTime::now() + Duration::from_secs(3600);
+    fs::File::open(&file).and_then(|it| it.set_modified(later)).expect("it is ours");
+    let spec = || spec(ECHO, "x").ready(Ready::new().watch(&file));
+    for _ in 0..2 {
+        let outcome = env.run(spec()).await.expect("it starts");
+        assert_eq!(outcome.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+        until_waiting(&env, 0).await;
+    }
+}
+
+/// Checks that a program is given up whose processes do not wait for their input. `script` writes its process id to `pid` once
+/// that can be seen.
+async fn check_useless(script: &str, ends: bool, expect: ColdStart) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (env, script) = (env(ReadyOptions::new()), format!("cd {:?}; {script}", dir.path()));
+    let mut reasons = Vec::new();
+    for _ in 0..4 {
+        let Readiness::Cold(why) = call(&env, &script, "x").await.readiness else {
+            panic!("it was taken for one that waits: {script} {reasons:?}");
+        };
+        if why == ColdStart::TurnedOff {
+            return assert_eq!(reasons, [ColdStart::NoneWaiting, expect.clone(), expect]);
+        }
+        reasons.push(why);
+        let called = pid_of(dir.path(), None).await;
+        let waits = pid_of(dir.path(), Some(called)).await;
+        until_waiting(&env, 1).await;
+        while ends && is_alive(waits) {
+            yield_now().await;
+        }
+        fs::remove_file(dir.path().join("pid")).expect("it is there");
+    }
+    panic!("it is not given up: {reasons:?}");
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_wait_is_not_kept() {
+    let told = "echo $$ >new; mv new pid";
+    check_useless(&format!("{told}; exit 3"), true, ColdStart::Ended(Exit::Code(3))).await;
+    let chatty = format!("head -c 65536 /dev/zero; {told}; read -r line");
+    check_useless(&chatty, false, ColdStart::Printed).await;
+}
+
+#[tokio::test]
+async fn what_it_printed_while_it_waited_is_output_of_the_call() {
+    let env = env(ReadyOptions::new());
+    let script = "echo loading; echo slowly >&2; read -r line; echo $line";
+    for (n, input) in ["one", "two"].into_iter().enumerate() {
+        let outcome = call(&env, script, input).await;
+        assert_eq!(is_ready(&outcome), n > 0);
+        assert_eq!(text(&outcome), format!("loading\n{input}\n"));
+        assert_eq!(outcome.stderr.head, b"slowly\n");
+        until_waiting(&env, 1).await;
+    }
+}
+
+/// A script that writes down its process id before it reads.
+fn tells(dir: &Path) -> String {
+    format!("cd {dir:?}; echo $$ >new; mv new pid; {ECHO}")
+}
+
+/// The process id that a script wrote down.
+async fn pid_of(dir: &Path, other_than: Option<u32>) -> u32 {
+    loop {
+        let pid = fs::read_to_string(dir.join("pid")).ok().and_then(|it| it.trim().parse().ok());
+        match pid {
+            Some(pid) if Some(pid) != other_than => return pid,
+            _ => yield_now().await,
+        }
+    }
+}
+
+fn kill(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).expect("above zero");
+    rustix::process::kill_process(pid, signal).expect("it is ours");
+}
+
+#[tokio::test]
+async fn a_process_that_was_killed_while_it_waited_serves_no_call() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (env, script) = (env(ReadyOptions::new()), tells(dir.path()));
+    let first = told(&call(&env, &script, "x").await).0;
+    let waits = pid_of(dir.path(), Some(first)).await;
+    until_waiting(&env, 1).await;
+    kill(waits, rustix::process::Signal::KILL);
+    while is_alive(waits) {
+        yield_now().await;
+    }
+    let next = call(&env, &script, "x").await;
+    assert_eq!(next.readiness, Readiness::Cold(ColdStart::Ended(Exit::Signal(Signal::KILL))));
+    assert!(next.success());
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_was_stopped_while_it_waited_goes_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (env, script) = (env(ReadyOptions::new()), tells(dir.path()));
+    let first = told(&call(&env, &script, "x").await).0;
+    let waits = pid_of(dir.path(), Some(first)).await;
+    until_waiting(&env, 1).await;
+    kill(waits, rustix::process::Signal::STOP);
+    let next = call(&env, &script, "x").await;
+    assert_eq!((told(&next).0, is_ready(&next)), (waits, true));
+}
+
+#[tokio::test]
+async fn deadline_and_cancellation_are_the_calls() {
+    let env = env(ReadyOptions::new());
+    let hangs = |input: &str| spec("read -r line; [ $line = end ] || exec sleep 1000", input);
+    env.run(hangs("end")).await.expect("it starts");
+    until_waiting(&env, 1).await;
+    let outcome = env.run(hangs("go").deadline(Duration::from_millis(20))).await.expect("it runs");
+    assert_eq!((outcome.ending, is_ready(&outcome)), (Ending::TimedOut, true));
+    until_waiting(&env, 1).await;
+    let cancel = CancellationToken::new();
+    let call = env.run_with(hangs("go"), RunOptions::new().cancel(cancel.clone()));
+    let (outcome, ()) = tokio::join!(call, async { cancel.cancel() });
+    let outcome = outcome.expect("it runs");
+    assert_eq!((outcome.ending, outcome.confirmed), (Ending::Cancelled, true));
+}
+
+#[tokio::test]
+async fn with_the_handle_they_end_unasked() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (env, script) = (env(ReadyOptions::new()), tells(dir.path()));
+    let script = format!("{script}; : >asked");
+    let first = told(&call(&env, &script, "x").await).0;
+    let waits = pid_of(dir.path(), Some(first)).await;
+    until_waiting(&env, 1).await;
+    fs::remove_file(dir.path().join("asked")).expect("the first call wrote it");
+    drop(env);
+    assert_gone(&[waits]);
+    assert!(!dir.path().join("asked").exists(), "it took the end of its input for a call");
+}
+
+#[tokio::test]
+async fn the_programs_that_were_called_last_are_kept() {
+    let env = env(ReadyOptions::new().processes(2));
+    let dirs = [(); 3].map(|()| tempfile::tempdir().expect("a directory"));
+    let scripts = dirs.each_ref().map(|it| tells(it.path()));
+    let mut waiting = Vec::new();
+    for (dir, script) in dirs.iter().zip(&scripts) {
+        let first = told(&call(&env, script, "x").await).0;
+        waiting.push(pid_of(dir.path(), Some(first)).await);
+    }
+    until_waiting(&env, 2).await;
+    // The one that was called least lately made room.
+    assert_gone(&waiting[..1]);
+    let readiness = call(&env, &scripts[0], "x").await.readiness;
+    assert_eq!(readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    until_waiting(&env, 2).await;
+    assert!(is_ready(&call(&env, &scripts[2], "x").await));
+}
+
+#[tokio::test]
+async fn a_process_waits_no_longer_than_it_may() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (env, script) =
+        (env(ReadyOptions::new().idle(Duration::from_millis(50))), tells(dir.path()));
+    let first = told(&call(&env, &script, "x").await).0;
+    let waits = pid_of(dir.path(), Some(first)).await;
+    until_waiting(&env, 0).await;
+    assert_gone(&[waits]);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn all_of_them_take_no_more_memory_than_they_may() {
+    let env = env(ReadyOptions::new().memory_bytes(1));
+    call(&env, ECHO, "x").await;
+    until_waiting(&env, 1).await;
+    until_waiting(&env, 0).await;
+    let next = call(&env, ECHO, "x").await;
+    assert_eq!(next.readiness, Readiness::Cold(ColdStart::Memory));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_time_of_its_start_is_told_apart() {
+    let env = env(ReadyOptions::new());
+    let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo loaded >&2; read -r line";
+    let cold = call(&env, script, "x").await.usage;
+    assert_eq!(cold.startup_cpu, None);
+    until_waiting(&env, 1).await;
+    // It has loaded once it says so.
+    let startup = loop {
+        let outcome = call(&env, script, "x").await;
+        until_waiting(&env, 1).await;
+        if let Usage { startup_cpu: Some(startup), .. } = outcome.usage {
+            break startup;
+        }
+    };
+    assert!(startup > Duration::ZERO && cold.cpu() > Some(Duration::ZERO));
+    assert!(matches!(cold.peak_memory, PeakMemory::AtMost(_)));
+}
