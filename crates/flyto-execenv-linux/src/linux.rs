@@ -17,8 +17,8 @@ use std::{
 
 use async_trait::async_trait;
 use flyto_execenv::{
-    Capabilities, Capability, ExecError, Executor, Filesystem, InstallPlaces, Installed, Isolation,
-    KillScope, Limits, Network, Running, Spec,
+    Capabilities, Capability, ColdStart, ExecError, Executor, Filesystem, InstallPlaces, Installed,
+    Isolation, KillScope, Limits, Network, Running, Spec, StartFiles,
     local::{Installations, Local, PinnedPrograms, check_files, resolve_program},
 };
 
@@ -523,6 +523,10 @@ impl Executor for Linux {
 
     async fn preflight(&self, spec: &Spec) -> Result<(), ExecError> {
         self.local.preflight(spec).await
+    }
+
+    fn start_files(&self, spec: &Spec) -> Result<StartFiles, ColdStart> {
+        self.local.start_files(spec)
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {

@@ -3,7 +3,9 @@
 use std::{env::consts::ARCH, io, path::PathBuf};
 
 use async_trait::async_trait;
-use flyto_execenv::{Capabilities, ExecError, Executor, Running, Spec, local::Local};
+use flyto_execenv::{
+    Capabilities, ColdStart, ExecError, Executor, Running, Spec, StartFiles, local::Local,
+};
 
 use crate::KillMechanism;
 
@@ -93,6 +95,10 @@ impl Executor for Linux {
 
     async fn preflight(&self, spec: &Spec) -> Result<(), ExecError> {
         self.local.preflight(spec).await
+    }
+
+    fn start_files(&self, spec: &Spec) -> Result<StartFiles, ColdStart> {
+        self.local.start_files(spec)
     }
 
     async fn start(&self, spec: Spec) -> Result<Running, ExecError> {

@@ -25,8 +25,10 @@ use async_trait::async_trait;
 use flyto_execenv::{
     Control, Ended, ErrorOutput, ExecError, ExecErrorKind, Exit, LimitKind, Output, PeakMemory,
     Running, Signal, Spec, Stdin, Target, Usage,
-    local::{PinnedImage, Streams},
+    local::{PinnedImage, Streams, usage_so_far},
 };
+use rustix::process::Pid;
+
 use flyto_supervision::{Order, Reached, Report, ReportKind, StartFlags};
 use tokio::time::{Instant, timeout};
 
@@ -359,6 +361,13 @@ impl Control for Supervised {
             _ => Order::Signal { signal: signal.0.unsigned_abs(), to_tree: target == Target::Tree },
         });
         Ok(())
+    }
+
+    /// The supervisor's own time is not that of its program; an init of its PID namespace counts with it.
+    fn usage(&self) -> Usage {
+        let supervisor = self.state().supervisor.as_ref().map(Supervisor::pid);
+        let supervisor = supervisor.and_then(Pid::from_raw);
+        supervisor.map(|it| usage_so_far(it, false)).unwrap_or_default()
     }
 
     async fn end(&self, grace: Duration) -> Result<Ended, ExecError> {
