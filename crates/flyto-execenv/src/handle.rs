@@ -63,17 +63,18 @@ pub const IN_FLIGHT_PER_CPU: usize = 16;
 /// ```
 #[derive(Clone)]
 pub struct ExecEnv {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
-struct Inner {
+#[derive(Clone)]
+pub(crate) struct Inner {
     default: Arc<dyn Executor>,
     named: Arc<BTreeMap<String, Arc<dyn Executor>>>,
     policies: Policies,
     in_flight: Arc<Semaphore>,
     max_in_flight: usize,
     /// `None` where no process waits for a call.
-    ready: Option<Arc<Pool>>,
+    pub(crate) ready: Option<Arc<Pool>>,
 }
 
 impl fmt::Debug for ExecEnv {
@@ -284,16 +285,13 @@ impl ExecEnv {
     /// places in flight, and the processes that wait.
     #[must_use]
     pub fn narrowed_by(&self, policies: &Policies) -> Self {
-        let Inner { default, named, policies: own, in_flight, max_in_flight, ready } = &*self.inner;
-        let inner = Inner {
-            default: Arc::clone(default),
-            named: Arc::clone(named),
-            policies: own.narrowed_by(policies),
-            in_flight: Arc::clone(in_flight),
-            max_in_flight: *max_in_flight,
-            ready: ready.clone(),
-        };
+        let mut inner = (*self.inner).clone();
+        inner.policies = inner.policies.narrowed_by(policies);
         Self { inner: Arc::new(inner) }
+    }
+
+    pub(crate) fn with_pool(&self, ready: Option<Arc<Pool>>) -> Self {
+        Self { inner: Arc::new(Inner { ready, ..(*self.inner).clone() }) }
     }
 
     /// What the backend for `class` declares.
@@ -396,6 +394,9 @@ impl ExecEnv {
         want_all(&mut spec, observer.is_some());
         let mut plan = Plan::new(&spec, deadline_of(&spec, report.started));
         plan.observer = observer;
+        if let Err(ending) = may_begin(report.started, plan.deadline, &cancel) {
+            return Ok(report.never_ran(ending));
+        }
         // Dropped when the call is over, which starts the process for the next one.
         let (_lease, waiting) = match (&self.inner.ready, &spec) {
             (Some(pool), Spec { ready: Some(_), stdin: Stdin::Bytes(_), .. }) => {
@@ -409,7 +410,7 @@ impl ExecEnv {
                 let Held { running, waited, used } = held;
                 report.readiness = Readiness::Ready { waited };
                 report.startup = used;
-                may_begin(report.started, plan.deadline, &cancel).map(|()| running)
+                Ok(running)
             }
             waiting => {
                 if let Some(Err(why)) = waiting {
@@ -460,12 +461,6 @@ impl ExecEnv {
                 Err(ExecError::new(ExecErrorKind::Unreachable, what).with_source(why))
             }
         }
-    }
-
-    /// How many processes wait for a call ([`ExecEnvBuilder::ready`]).
-    #[must_use]
-    pub fn waiting_processes(&self) -> usize {
-        self.inner.ready.as_ref().map_or(0, |it| it.n_waiting())
     }
 
     /// The executor that the policy of a class names, or the default one.

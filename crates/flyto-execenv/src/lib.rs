@@ -18,8 +18,8 @@ mod capture; // output is truncated to a limit in memory
 mod drive; // the loop around a running program: deadline, cancellation, drain time
 mod handle; // `ExecEnv`
 mod process; // programs that stay, with piped streams
-mod ready;
-mod report; // the outcome of a call // programs that are started before they are asked for
+mod ready; // programs that are started before they are asked for
+mod report; // the outcome of a call
 
 // the contract with backends,
 mod capability; // what a backend can honour

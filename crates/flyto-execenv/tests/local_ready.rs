@@ -346,3 +346,44 @@ async fn the_time_of_its_start_is_told_apart() {
     assert!(startup > Duration::ZERO && cold.cpu() > Some(Duration::ZERO));
     assert!(matches!(cold.peak_memory, PeakMemory::AtMost(_)));
 }
+
+#[tokio::test]
+async fn what_waits_can_be_ended() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (env, script) = (env(ReadyOptions::new()), tells(dir.path()));
+    let first = told(&call(&env, &script, "x").await).0;
+    let waits = pid_of(dir.path(), Some(first)).await;
+    until_waiting(&env, 1).await;
+    env.end_waiting();
+    assert_gone(&[waits]);
+    let next = call(&env, &script, "x").await;
+    assert_eq!(next.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    until_waiting(&env, 1).await;
+
+    // Of two handles, each has its own.
+    let other = env.with_ready(ReadyOptions::new());
+    assert_eq!((env.waiting_processes(), other.waiting_processes()), (1, 0));
+    env.stop_waiting();
+    for env in [&env, &other] {
+        for _ in 0..2 {
+            assert!(call(env, &script, "x").await.success());
+        }
+    }
+    until_waiting(&other, 1).await;
+    assert_eq!(env.waiting_processes(), 0);
+}
+
+#[tokio::test]
+async fn a_call_that_is_over_takes_no_process() {
+    let env = env(ReadyOptions::new());
+    call(&env, ECHO, "x").await;
+    until_waiting(&env, 1).await;
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let options = RunOptions::new().cancel(cancel);
+    let outcome = env.run_with(spec(ECHO, "x"), options).await.expect("it is told");
+    assert_eq!((outcome.ending, outcome.exit), (Ending::Cancelled, None));
+    let outcome = env.run(spec(ECHO, "x").deadline(Duration::ZERO)).await;
+    assert_eq!(outcome.expect("it is told").ending, Ending::TimedOut);
+    assert_eq!(env.waiting_processes(), 1);
+}

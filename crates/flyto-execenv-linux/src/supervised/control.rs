@@ -27,9 +27,8 @@ use flyto_execenv::{
     Running, Signal, Spec, Stdin, Target, Usage,
     local::{PinnedImage, Streams, usage_so_far},
 };
-use rustix::process::Pid;
-
 use flyto_supervision::{Order, Reached, Report, ReportKind, StartFlags};
+use rustix::process::Pid;
 use tokio::time::{Instant, timeout};
 
 use super::{pool::Pool, record, rescue, supervisor::Supervisor};

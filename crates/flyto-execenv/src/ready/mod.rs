@@ -8,9 +8,10 @@
 //! What it hands out was started from an equal spec, from files that are what they were ([`StartFiles`]), and has
 //! neither ended nor printed more than a pipe holds.
 
+mod env; //   what a handle does with them
 mod files; // what a start reads, to compare
-mod idle; // one process that waits
-mod pool; // all of them, within their bounds
+mod idle; //  one process that waits
+mod pool; //  all of them, within their bounds
 
 use std::{fmt, path::PathBuf, time::Duration};
 

@@ -38,6 +38,10 @@ struct State {
     /// The one that was called last is the last.
     programs: Vec<Program>,
     next_id: u64,
+    /// How often all were ended. What was being started meanwhile does not wait.
+    n_ends: u64,
+    /// No further process waits.
+    is_closed: bool,
 }
 
 impl std::fmt::Debug for State {
@@ -105,6 +109,19 @@ impl Pool {
         self.state().programs.iter().map(|it| it.waiting.len()).sum()
     }
 
+    /// Ends all that wait, and those that are being started.
+    pub(crate) fn end_all(&self) {
+        let mut state = self.state();
+        state.n_ends += 1;
+        state.programs.iter_mut().for_each(|it| it.waiting.clear());
+    }
+
+    /// Ends all that wait; no other one will.
+    pub(crate) fn close(&self) {
+        self.state().is_closed = true;
+        self.end_all();
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,6 +171,8 @@ impl Pool {
                     }
                     return idle.take(takes_signals).ok_or(why);
                 }
+                // Another runtime's may be lost to this one, which tells nothing about the program.
+                Err(ColdStart::NotStarted(_)) => {}
                 Err(why) => self.state().was_useless(key, why, idle.files.clone()),
             }
         }
@@ -226,6 +245,9 @@ impl State {
 
     /// Whether a process may be started; makes room for it, at the cost of programs that were called less lately.
     fn makes_room(&mut self, key: &Key, most: usize) -> bool {
+        if self.is_closed {
+            return false;
+        }
         let Some(program) = self.program(key) else { return false };
         if program.waiting.len() + program.n_starting >= program.most_calls.min(most) {
             return false;
@@ -279,7 +301,7 @@ fn less_its_input(spec: &Spec) -> Spec {
 
 /// Starts the process for the next call of a program, unless enough of them wait.
 async fn start_next(weak: Weak<Pool>, key: Key) {
-    let id = {
+    let (id, n_ends) = {
         let Some(pool) = weak.upgrade() else { return };
         pool.keep_within_memory();
         let mut state = pool.state();
@@ -287,17 +309,20 @@ async fn start_next(weak: Weak<Pool>, key: Key) {
             return;
         }
         state.next_id += 1;
-        state.next_id
+        (state.next_id, state.n_ends)
     };
     let res = start(&weak, &key).await;
+    // From here on, dropping it ends it before its input.
+    let res = res.map(|(running, started, files)| Idle::new(id, running, started, files));
     let Some(pool) = weak.upgrade() else { return };
     let mut state = pool.state();
+    let is_current = state.n_ends == n_ends && !state.is_closed;
     let Some(program) = state.program(&key) else { return };
-    program.n_starting -= 1;
+    program.n_starting = program.n_starting.saturating_sub(1);
     match res {
         Err(why) => program.why = why,
-        Ok((running, started, files)) => {
-            let mut idle = Idle::new(id, running, started, files);
+        Ok(_) if !is_current => {}
+        Ok(mut idle) => {
             let idle_time = pool.options.idle;
             let keeper = tokio::spawn(keep(Weak::clone(&weak), key.clone(), id, idle_time));
             idle.keeper = Some(keeper.abort_handle());

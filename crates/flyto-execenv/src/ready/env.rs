@@ -1,0 +1,48 @@
+//! What a handle does with the processes that wait.
+
+use std::sync::Arc;
+
+use super::{Pool, ReadyOptions};
+use crate::ExecEnv;
+
+impl ExecEnv {
+    /// The same executors under the same policies, with a pool of its own: what waits for calls of this handle waits for
+    /// calls of no other one. With [`ReadyOptions::processes`] 0 it keeps none.
+    ///
+    /// ```
+    /// use flyto_execenv::{ExecEnv, ReadyOptions, local::Local};
+    ///
+    /// let env = ExecEnv::new(Local::new()).with_ready(ReadyOptions::new().processes(2));
+    /// assert_eq!(env.waiting_processes(), 0);
+    /// ```
+    #[must_use]
+    pub fn with_ready(&self, options: ReadyOptions) -> Self {
+        self.with_pool(Pool::new(options))
+    }
+
+    /// How many processes wait for a call ([`ExecEnvBuilder::ready`](crate::ExecEnvBuilder::ready)).
+    #[must_use]
+    pub fn waiting_processes(&self) -> usize {
+        self.pool().map_or(0, |it| it.n_waiting())
+    }
+
+    /// Ends the processes that wait, and those that are being started to wait: what would be started now may differ. The
+    /// next call of a program starts its own, and after it the next one waits.
+    pub fn end_waiting(&self) {
+        if let Some(pool) = self.pool() {
+            pool.end_all();
+        }
+    }
+
+    /// Ends the processes that wait, and keeps none from now on: for a host that ends. It holds for every clone of the
+    /// handle; calls start their own processes.
+    pub fn stop_waiting(&self) {
+        if let Some(pool) = self.pool() {
+            pool.close();
+        }
+    }
+
+    fn pool(&self) -> Option<&Arc<Pool>> {
+        self.inner.ready.as_ref()
+    }
+}
