@@ -48,6 +48,7 @@ pub struct ExecToolDef {
     args: Vec<OsString>,
     timeout: Duration,
     grace: Duration,
+    is_ready: bool,
     file: Option<String>,
 }
 
@@ -124,6 +125,7 @@ impl ExecToolDef {
             args: words.collect(),
             timeout: DEFAULT_TIMEOUT,
             grace: Duration::ZERO,
+            is_ready: false,
             file: None,
         }
     }
@@ -175,6 +177,15 @@ impl ExecToolDef {
         self
     }
 
+    /// Says that the program does nothing but load before it reads its input, so that a host may start it before a call.
+    /// Each process serves one call, and one whose program, or an argument that is the path of a file, has changed serves
+    /// none; see [`Spec::ready`](flyto_execenv::Spec::ready). By default each call starts its own.
+    #[must_use]
+    pub fn with_ready(mut self) -> Self {
+        self.is_ready = true;
+        self
+    }
+
     /// Says which file the definition is from, for people. Nothing is read from it.
     #[must_use]
     pub fn with_file(mut self, name: impl Into<String>) -> Self {
@@ -222,6 +233,12 @@ impl ExecToolDef {
     #[must_use]
     pub fn grace(&self) -> Duration {
         self.grace
+    }
+
+    /// Whether a host may start the program before a call.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.is_ready
     }
 
     /// The file it is from, as shown to people; `None` for a definition that a host made.

@@ -60,6 +60,7 @@ pub(crate) fn read<'v>(
     let exec = read_exec(&mut reader);
     let timeout = read_timeout(&mut reader);
     let grace = reader.optional_u64("grace_seconds");
+    let ready = reader.optional_bool("ready");
     reader.finish();
 
     let def = || {
@@ -70,6 +71,9 @@ pub(crate) fn read<'v>(
             .with_file(at.source().name());
         if let Some(schema) = schema? {
             def = def.with_checked_schema(schema);
+        }
+        if ready? == Some(true) {
+            def = def.with_ready();
         }
         Ok(def)
     };

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
     Capture, Class, Ending, EnvPolicy, Environment, ExecEnv, ExecError, ExecErrorKind, Output,
-    Spec, Stdin,
+    Ready, Spec, Stdin,
 };
 use flyto_program::{Ran, Streaming, chain, spill_path, tool_error, tool_error_kind};
 use flyto_tools::{
@@ -128,6 +128,9 @@ impl ExecTool {
             .deadline(def.timeout());
         if !def.grace().is_zero() {
             spec = spec.grace(def.grace());
+        }
+        if def.is_ready() {
+            spec = spec.ready(Ready::new());
         }
         let mut metadata = Metadata::new();
         metadata.permission_class = PermissionClass::GENERIC;

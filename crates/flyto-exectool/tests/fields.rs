@@ -29,6 +29,23 @@ fn what_is_left_out_has_a_default() {
 }
 
 #[test]
+fn a_program_is_started_before_a_call_where_it_says_so() {
+    let text = r#"{"name": "a", "description": "b", "exec": ["c"], "ready": T}"#;
+    for (written, expect) in [("null", false), ("false", false), ("true", true)] {
+        let loaded = load(&Source::new("t.json", text.replace('T', written)));
+        assert!(loaded.findings.is_empty());
+        assert_eq!(loaded.tools.expect("a good definition")[0].is_ready(), expect, "{written}");
+    }
+    check(
+        &text.replace('T', "1"),
+        expect![[r#"
+        t.json:1:59: error[F0023]: "ready" must be `true` or `false`, found the number 1 (the file was read as one object)
+          at: /ready
+    "#]],
+    );
+}
+
+#[test]
 fn a_negative_time_limit_is_told() {
     check(
         r#"{"name": "a", "description": "b", "exec": ["c"], "timeout_seconds": -4}"#,
@@ -287,10 +304,10 @@ fn keys_and_types() {
     check(
         &text(r#""env": {}"#),
         expect![[r#"
-        t.json:1:50: warning[F0021]: unknown key "env" (the file was read as one object)
-          at: /env
-          help: the keys here are "name", "description", "input_schema", "exec", "timeout_seconds", "grace_seconds"
-    "#]],
+            t.json:1:50: warning[F0021]: unknown key "env" (the file was read as one object)
+              at: /env
+              help: the keys here are "name", "description", "input_schema", "exec", "timeout_seconds", "grace_seconds", "ready"
+        "#]],
     );
     check(
         &text(r#""timeout_seconds": "10""#),

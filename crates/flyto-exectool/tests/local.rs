@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use expect_test::{Expect, expect};
 use flyto_diagnostics::Source;
-use flyto_execenv::{Environment, ExecEnv, local::Local};
+use flyto_execenv::{Environment, ExecEnv, ReadyOptions, local::Local};
 use flyto_exectool::{ExecTool, ExecToolDef, HostContext, load, load_file};
 use flyto_tools::{CallContext, Input, Tool, ToolResult};
 
@@ -134,4 +134,30 @@ fn output_that_is_too_long_lies_in_a_file() {
             .output
             .contains(&format!("{} bytes omitted, the whole is in {whole}", omitted.bytes))
     );
+}
+
+#[tokio::test]
+async fn a_process_that_loaded_before_serves_a_call() {
+    let text = r#"{"name": "t", "description": "d", "ready": true,
+        "exec": ["sh", "-c", "input=$(cat); echo $$ $input"]}"#;
+    let defs = load(&Source::new("t.json", text)).tools.expect("a good definition");
+    let [def] = defs.try_into().expect("one");
+    let env = ExecEnv::builder(Local::new()).ready(ReadyOptions::new()).build();
+    let tool = ExecTool::new(def, env.clone(), host(Path::new("/")));
+    let mut processes = Vec::new();
+    for input in ["[1]", "[2]"] {
+        let parsed = Input::parse(input).expect("JSON");
+        let result = tool.execute(&CallContext::new(), parsed).await.expect("it is a result");
+        let (process, rest) = result.output.trim_end().split_once(' ').expect("two words");
+        assert_eq!(rest, input);
+        assert!(!processes.contains(&process.to_owned()), "a process served two calls");
+        processes.push(process.to_owned());
+        while env.waiting_processes() == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    // Without input there is nothing to wait for.
+    let call = tool.execute(&CallContext::new(), Input::empty()).await.expect("it is a result");
+    assert!(!call.is_error());
+    assert_eq!(env.waiting_processes(), 1);
 }

@@ -99,6 +99,13 @@ fn the_schema_as_it_is_shipped() {
                   "format": "uint64",
                   "minimum": 0,
                   "description": "Seconds between asking the program to end and killing it, at the time limit. Default: 0,\nwhich kills at once."
+                },
+                "ready": {
+                  "type": [
+                    "boolean",
+                    "null"
+                  ],
+                  "description": "The program does nothing but load before it reads its input, so that a host may start it before a call. Each\nprocess serves one call."
                 }
               },
               "required": [
