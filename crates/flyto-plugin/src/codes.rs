@@ -235,4 +235,9 @@ flyto_diagnostics::code_table! {
     ///
     /// Error; the plugin is not loaded.
     OTHER_FILE = "F0167";
+    /// A program that cannot be started before its call says that it may.
+    ///
+    /// Warning for `"ready": true` of a template, which reads no input, and of a plugin with
+    /// `"lifetime": "session"`.
+    UNUSED_READY = "F0168";
 }

@@ -64,7 +64,13 @@ fn of<T: JsonSchema>() -> Value {
                 "work_dir": false,
                 "timeout_seconds": false
             }
-        } } }
+        } } },
+        "if": { "properties": { "binary": {
+            "required": ["lifetime"], "properties": { "lifetime": { "const": "session" } }
+        } } },
+        "then": { "properties": { "tools": { "items": { "properties": {
+            "ready": { "enum": [false, null] }
+        } } } } }
     }),
     extend("else" = { "properties": { "binary": { "const": null }, "tools": { "items": {
         "required": ["command"],
@@ -74,7 +80,8 @@ fn of<T: JsonSchema>() -> Value {
         "if": { "required": ["parameters"] },
         "then": { "properties": {
             "name": { "pattern": "^[^-]*$" },
-            "args": false, "input_schema": false, "work_dir": false, "timeout_seconds": false
+            "args": false, "input_schema": false, "work_dir": false, "timeout_seconds": false,
+            "ready": { "enum": [false, null] }
         } },
         "else": { "properties": { "working_dir": false, "timeout_secs": false } }
     } } } })
@@ -294,6 +301,9 @@ struct Tool {
     /// Shows lines of stdout as they come, and takes lines `::progress 0.4 text` on stderr as
     /// progress.
     stream: Option<bool>,
+    /// The program does nothing but load before it reads its input, so that a host may start it before a call. Each
+    /// process serves one call.
+    ready: Option<bool>,
     /// How a call is taken back.
     undo: Option<Undo>,
     /// Which check decides about a call: `bash` (the default), `file`, `webfetch`, `readonly`,

@@ -16,7 +16,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use flyto_execenv::{
     Capability, Capture, Class, Environment, ExecError, ExecErrorKind, Installed, Isolation,
-    KillScope, Limits, Output, Spec, Stdin,
+    KillScope, Limits, Output, Ready, Spec, Stdin,
 };
 use flyto_program::{Streaming, chain, spill_path, tool_error, tool_error_kind};
 use flyto_tools::{
@@ -348,6 +348,7 @@ impl PluginTool {
             .stdout(Output::Captured(stdout))
             .stderr(Output::Captured(stderr))
             .deadline(self.timeout());
+        let spec = if def.ready { spec.ready(Ready::new().watch(&self.dir)) } else { spec };
         Ok(if def.grace.is_zero() { spec } else { spec.grace(def.grace) })
     }
 

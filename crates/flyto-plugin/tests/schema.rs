@@ -39,6 +39,8 @@ fn what_is_in_order_is_accepted() {
         r#", "category": "messaging", "network": "off", "sandbox": "strict""#,
         r#", "network": ["a.org", "*.b.org:443"], "sandbox": "mine""#,
         r#", "limits": {"memory_bytes": 1}, "undo": {"tool": "t"}, "stream": true, "title": null"#,
+        r#", "ready": true"#,
+        r#", "parameters": {}, "ready": false"#,
     ] {
         check(members, true);
     }
@@ -69,6 +71,8 @@ fn what_has_a_finding_is_underlined() {
         r#", "network": "on""#,
         r#", "network": true"#,
         r#", "sandbox": " ""#,
+        r#", "ready": "yes""#,
+        r#", "parameters": {}, "ready": true"#,
     ] {
         check(members, false);
     }
@@ -104,7 +108,8 @@ fn binary_plugins() {
         (r#"{"path": "./x", "protocol": "jsonrpc", "timeout_secs": 5, "sha256": null}"#, ""),
         (&format!(r#"{{"path": "x", "sha256": "{digest}"}}"#), ""),
         (r#"{"path": "x", "lifetime": "call", "idle_timeout_secs": null}"#, ""),
-        (r#"{"path": "x", "lifetime": "session", "idle_timeout_secs": 5}"#, ""),
+        (r#"{"path": "x", "lifetime": "session", "idle_timeout_secs": 5}"#, r#", "ready": false"#),
+        (r#"{"path": "x", "lifetime": "call"}"#, r#", "ready": true"#),
         (r#"{"path": "x"}"#, r#", "command": "", "args": [], "parameters": {}"#),
         (r#"{"path": "x"}"#, r#", "command": null, "input_schema": {"type": "object"}"#),
         (r#"{"path": "x"}"#, r#", "working_dir": "y", "timeout_secs": 5, "category": "memory""#),
@@ -137,6 +142,7 @@ fn binary_plugins() {
     ] {
         check_binary(r#"{"path": "x"}"#, tool, false);
     }
+    check_binary(r#"{"path": "x", "lifetime": "session"}"#, r#", "ready": true"#, false);
     // The section alone does nothing, and the loader says so.
     let alone = r#"{"name": "p", "binary": {"path": "x"}, "tools": [{"name": "t", "description": "d", "command": "ls"}]}"#;
     assert!(!validator(&schema::plugin()).is_valid(&serde_json::from_str(alone).expect("JSON")));

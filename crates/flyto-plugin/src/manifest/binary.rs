@@ -34,7 +34,7 @@ pub(super) struct BinaryDef {
     /// As it is written: relative, and checked to stay within the plugin's directory.
     path: PathBuf,
     /// One process for each call, unless the manifest says `session`.
-    lifetime: Lifetime,
+    pub(super) lifetime: Lifetime,
     /// The time of a call, which wins over that of the tool.
     pub(super) timeout: Option<Duration>,
     /// The digest of the bytes that must run.

@@ -114,6 +114,10 @@ pub struct ToolDef {
     /// Whether output is shown as it comes, and `::progress 0.4 text` on stderr is progress.
     /// Default: `false`.
     pub stream: bool,
+    /// Whether the program does nothing but load before it reads its input, so that a host may start it before a call
+    /// (see [`Spec::ready`](flyto_execenv::Spec::ready)). Without effect on a template, and on a session.
+    /// Default: `false`.
+    pub ready: bool,
     /// The tool that takes a call back.
     /// Default: `None`, which says nothing about whether the call can be taken back.
     pub undo: Option<UndoDef>,
@@ -248,6 +252,7 @@ impl ToolDef {
             sandbox: None,
             sha256: None,
             stream: false,
+            ready: false,
             undo: None,
             metadata,
         }

@@ -38,6 +38,7 @@ mod narrowing; // the network that a tool asks for
 mod pattern; //  patterns that are known to compile
 mod place; //    where a manifest lies, and what was seen there
 mod program; //  the file that a tool runs
+mod ready; //    whether a program may be started before its call
 mod schema; //   schemas of input and output
 mod servers; //  servers of the Model Context Protocol
 mod template; // the form that has a command line with placeholders

@@ -22,7 +22,7 @@ use super::{
     lazy::Schema,
     meant, metadata, narrowing,
     place::Place,
-    program, schema, template, undo, within,
+    program, ready, schema, template, undo, within,
 };
 use crate::{codes, names::NameKind};
 
@@ -123,6 +123,7 @@ pub(super) fn read(
     let timeout = seconds(&mut reader, spelling.timeout.0);
     let grace = grace(&mut reader);
     let stream = meant::flag(&mut reader, "stream");
+    let ready = ready::read(&mut reader, form, binary);
     let limits = limits(&mut reader);
     let network = narrowing::network(&mut reader);
     let sandbox = non_blank(&mut reader, "sandbox");
@@ -151,6 +152,7 @@ pub(super) fn read(
         sandbox: sandbox?,
         sha256: sha256?,
         stream: stream?.unwrap_or_default(),
+        ready: ready?,
         undo: undo?,
         metadata: metadata?,
     })

@@ -383,6 +383,23 @@ fn links_lead_to_files_of_the_plugin() {
 }
 
 #[test]
+fn a_session_is_not_started_before_a_call() {
+    let ready = r#", "ready": true"#;
+    assert!(tool(r#"{"path": "run.sh"}"#, ready).ready);
+    let session = r#"{"path": "run.sh", "lifetime": "session"}"#;
+    check(
+        &manifest(session, &format!(",\n{}", &ready[2..])),
+        expect![[r#"
+        4:10: warning[F0168]: `"ready": true` has no effect
+            at /tools/0/ready
+            because the process of a session stays between calls
+            help: remove it
+        p: loaded [t] refused []
+    "#]],
+    );
+}
+
+#[test]
 fn keys_beside_the_section_are_told_to_belong_into_it() {
     check_section(
         r#"{"path": "run.sh"}, "sha256": "ab", "lifetime": "session""#,

@@ -183,6 +183,26 @@ fn what_a_value_of_another_type_was_meant_to_be() {
     "#]],
     );
     check_tool(
+        r#""command": "date {{x}}", "parameters": {"properties": {"x": {}}}, "ready": true"#,
+        expect![[r#"
+            5:76: warning[F0168]: `"ready": true` has no effect
+                at /tools/0/ready
+                because a template has its values in its arguments, and reads nothing
+                help: remove it
+            p: loaded [t] refused []
+        "#]],
+    );
+    check_tool(
+        r#""command": "date", "ready": "yes""#,
+        expect![[r#"
+        5:29: error[F0023]: "ready" must be `true` or `false`, found the string "yes"
+            at /tools/0/ready
+            help: write `true`
+            "yes" -> true
+        p: loaded [] refused [t (argv)]
+    "#]],
+    );
+    check_tool(
         r#""command": "date", "env": ["A"], "read_only": "maybe""#,
         expect![[r#"
         5:27: error[F0023]: "env" must be an object of strings, found an array

@@ -108,6 +108,7 @@ fn the_smallest_and_the_largest() {
                         Sha256(a8076d3d28d21e02012b20eaf7dbf75409a6277134439025f282e368e3305abf),
                     ),
                     stream: true,
+                    ready: false,
                     undo: Some(
                         UndoDef {
                             tool: "t",
@@ -197,6 +198,7 @@ fn defaults() {
             sandbox: None,
             sha256: None,
             stream: false,
+            ready: false,
             undo: None,
             metadata: Metadata {
                 title: None,
