@@ -127,3 +127,37 @@ async fn a_bound_ends_it_while_it_waits() {
     assert!(why.to_string().contains("was ended by signal"), "{why}");
     assert_eq!(outcome.exit, Some(Exit::Code(0)));
 }
+
+#[tokio::test]
+async fn one_that_ran_out_of_memory_while_it_waited_serves_no_call() {
+    let linux = Linux::new();
+    if !linux.capabilities().has(Capability::MemoryLimit) {
+        println!("skipped: no bound on memory here");
+        return;
+    }
+    let env = ExecEnv::builder(linux).ready(ReadyOptions::new()).build();
+    let dir = tempfile::tempdir().expect("a directory");
+    // The first of them answers; the others fill their memory.
+    let script = format!(
+        "cd {:?}; [ -e called ] && {{ echo $$ >new; mv new pid; x=$(tr '\\0' x </dev/zero); }}; \
+         : >called; read -r line",
+        dir.path()
+    );
+    let spec = spec(&script).limits(Limits::new().memory_bytes(32 << 20));
+    env.run(spec.clone()).await.expect("it starts");
+    let pid = loop {
+        match fs::read_to_string(dir.path().join("pid")) {
+            Ok(pid) => break pid,
+            Err(_) => yield_now().await,
+        }
+    };
+    while Path::new("/proc").join(pid.trim()).exists() {
+        yield_now().await;
+    }
+    fs::remove_file(dir.path().join("called")).expect("it is there");
+    until_waiting(&env, 1).await;
+    let outcome = env.run(spec).await.expect("it starts");
+    let Readiness::Cold(why) = &outcome.readiness else { panic!("{outcome:?}") };
+    assert!(why.is_unfit(), "{why}");
+    assert_eq!(outcome.exit, Some(Exit::Code(0)));
+}

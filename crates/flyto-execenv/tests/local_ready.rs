@@ -11,8 +11,9 @@ use std::{
 };
 
 use flyto_execenv::{
-    Capture, ColdStart, Ending, ExecEnv, Exit, Outcome, Output, PeakMemory, Readiness, Ready,
-    ReadyOptions, RunOptions, Signal, Spec, Usage, local::Local,
+    Capture, Class, ColdStart, Ending, ExecEnv, Exit, Grants, Limits, Outcome, Output, PeakMemory,
+    Policies, Policy, Readiness, Ready, ReadyOptions, RunOptions, Signal, Spec, Usage,
+    local::Local,
 };
 use support::{GUARD, assert_gone, is_alive, sh, text};
 use tokio::task::yield_now;
@@ -107,9 +108,22 @@ async fn another_spec_is_another_program() {
     let env = env(ReadyOptions::new());
     call(&env, ECHO, "x").await;
     until_waiting(&env, 1).await;
-    let other = spec(ECHO, "x").env_var("A", "1");
-    let other = env.run(other).await.expect("it starts");
-    assert_eq!(other.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    let dir = tempfile::tempdir().expect("a directory");
+    for other in [
+        spec(ECHO, "x").env_var("A", "1"),
+        spec(ECHO, "x").working_dir(dir.path()),
+        spec(ECHO, "x").limits(Limits::new().output_bytes(1 << 20)),
+        spec(ECHO, "x").grants(Grants::default().read("/srv")),
+        spec(ECHO, "x").class(Class::EVOLVE),
+    ] {
+        let other = env.run(other).await.expect("it starts");
+        assert_eq!(other.readiness, Readiness::Cold(ColdStart::NoneWaiting));
+    }
+    // Under a stricter policy as well.
+    let limits = Limits::new().output_bytes(1 << 10);
+    let policies = Policies::new().class(Class::USER_HOOK, Policy::new().limits(limits));
+    let outcome = env.narrowed_by(&policies).run(spec(ECHO, "x").class(Class::USER_HOOK)).await;
+    assert_eq!(outcome.expect("it starts").readiness, Readiness::Cold(ColdStart::NoneWaiting));
     // Deadline and capture are the call's own.
     let same = spec(ECHO, "x").deadline(GUARD / 2).stdout(Output::Captured(Capture::limit(4)));
     let same = env.run(same).await.expect("it starts");

@@ -50,7 +50,7 @@ impl Ready {
     }
 }
 
-/// The bounds on programs that wait ([`ExecEnvBuilder::ready`](crate::ExecEnvBuilder::ready)).
+/// The bounds on programs that wait ([`ExecEnvBuilder::ready`](crate::ExecEnvBuilder::ready)). 0 of any of them keeps none.
 ///
 /// ```
 /// use std::time::Duration;
@@ -147,6 +147,15 @@ pub enum ColdStart {
     Memory,
     /// A process could not be started, for this reason.
     NotStarted(String),
+}
+
+impl ColdStart {
+    /// Whether the program is to blame: it does not wait for its input, or watches too many files. A host tells its
+    /// author.
+    #[must_use]
+    pub const fn is_unfit(&self) -> bool {
+        matches!(self, Self::Ended(_) | Self::Printed | Self::TurnedOff | Self::TooManyFiles)
+    }
 }
 
 impl fmt::Display for ColdStart {

@@ -101,7 +101,9 @@ impl Drop for Lease {
 
 impl Pool {
     pub(crate) fn new(options: ReadyOptions) -> Option<Arc<Self>> {
-        (options.processes > 0).then(|| Arc::new(Self { options, state: Mutex::default() }))
+        let keeps_some =
+            options.processes > 0 && !options.idle.is_zero() && options.memory_bytes > 0;
+        keeps_some.then(|| Arc::new(Self { options, state: Mutex::default() }))
     }
 
     /// How many wait.
