@@ -6,7 +6,7 @@ use flyto_execenv::{
     Capture, Ending, ErrorOutput, ExecEnv, ExecError, Exit, Outcome, Output, RunOptions, Signal,
     Spec,
 };
-use flyto_tools::{CallContext, DeniedHost, Execution, Failure, Progress};
+use flyto_tools::{CallContext, DeniedHost, Execution, Failure, Progress, Readiness};
 use tokio::sync::mpsc;
 
 use crate::{
@@ -221,7 +221,21 @@ impl Ran {
         res.denied_hosts =
             denied.map(|it| DeniedHost::new(it.place(), it.why.to_string())).collect();
         res.pipe_held = outcome.pipe_held;
+        res.readiness = readiness(outcome);
         res
+    }
+}
+
+fn readiness(outcome: &Outcome) -> Option<Readiness> {
+    match &outcome.readiness {
+        flyto_execenv::Readiness::Ready { waited } => {
+            let startup_cpu = outcome.usage.startup_cpu;
+            Some(Readiness::Ready { waited: *waited, startup_cpu })
+        }
+        flyto_execenv::Readiness::Cold(why) => {
+            Some(Readiness::Cold { why: why.to_string(), is_unfit: why.is_unfit() })
+        }
+        _ => None,
     }
 }
 

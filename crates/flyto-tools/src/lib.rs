@@ -18,6 +18,7 @@ mod preview;
 
 // what it is called, and where it is kept,
 mod name;
+mod readiness;
 mod registry;
 
 // tools that are functions, and what is made of tools.
@@ -37,6 +38,7 @@ pub use metadata::{AuditOperation, Metadata, Origin, PermissionClass};
 pub use name::{InvalidName, InvalidNameKind, ToolId};
 pub use native::{Builder, IntoToolResult, Json, NativeTool, NativeToolError, NoInput, OnCancel};
 pub use preview::{Access, PathUse, Preview, Problem, ProblemKind};
+pub use readiness::Readiness;
 pub use registry::{
     Changes, Entry, Hit, LeftOut, NameRole, Owner, Registry, RegistryError, Replaced, Snapshot,
     Watch,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, readiness::Readiness};
 
 /// What came of a call that took place: a text for the model, and everything that programs need
 /// beside it.
@@ -254,6 +254,10 @@ pub struct Execution {
     pub denied_hosts: Vec<DeniedHost>,
     /// Whether another process held the output open after the program had ended.
     pub pipe_held: bool,
+    /// Whether a process waited for the call; `None` where the tool does not let its program be started before, or the
+    /// host keeps none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readiness: Option<Readiness>,
 }
 
 impl Execution {
